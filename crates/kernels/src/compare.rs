@@ -1,0 +1,281 @@
+//! Comparisons of columns into bitmaps.
+//!
+//! 64 comparisons make 64 bytes of 0 or 1, in vector registers; eight multiplications pack them
+//! into a word: in `x * 0x0102_0408_1020_4080` the bytes of `x` meet, each as one bit, in the top
+//! byte.
+
+use crate::order::Ordered;
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// The comparison with its sides exchanged.
+    pub fn flipped(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
+    }
+
+    /// Whether it holds for values in this order.
+    #[inline(always)]
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterOrEqual => order.is_ge(),
+        }
+    }
+}
+
+/// Sets bit `i` of `bits` when `left[i]` and `constant` compare so; bits beyond are clear.
+///
+/// # Panics
+///
+/// If `bits` does not have one word per 64 values.
+pub fn compare_constant<T: Ordered>(
+    comparison: Comparison,
+    left: &[T],
+    constant: T,
+    bits: &mut [u64],
+) {
+    assert_eq!(bits.len(), left.len().div_ceil(64), "one bit per value");
+    match comparison {
+        Comparison::Equal => run_constant(left, constant, bits, T::same),
+        Comparison::NotEqual => run_constant(left, constant, bits, |a, b| !a.same(b)),
+        Comparison::Less => run_constant(left, constant, bits, T::less),
+        Comparison::LessOrEqual => run_constant(left, constant, bits, |a, b| !b.less(a)),
+        Comparison::Greater => run_constant(left, constant, bits, |a, b| b.less(a)),
+        Comparison::GreaterOrEqual => run_constant(left, constant, bits, |a, b| !a.less(b)),
+    }
+}
+
+/// Sets bit `i` of `bits` when `left[i]` and `right[i]` compare so; bits beyond are clear.
+///
+/// # Panics
+///
+/// If the slices differ in length, or `bits` does not have one word per 64 values.
+pub fn compare_columns<T: Ordered>(
+    comparison: Comparison,
+    left: &[T],
+    right: &[T],
+    bits: &mut [u64],
+) {
+    assert_eq!(left.len(), right.len(), "columns of one length");
+    assert_eq!(bits.len(), left.len().div_ceil(64), "one bit per value");
+    match comparison {
+        Comparison::Equal => run_columns(left, right, bits, T::same),
+        Comparison::NotEqual => run_columns(left, right, bits, |a, b| !a.same(b)),
+        Comparison::Less => run_columns(left, right, bits, T::less),
+        Comparison::LessOrEqual => run_columns(left, right, bits, |a, b| !b.less(a)),
+        Comparison::Greater => run_columns(left, right, bits, |a, b| b.less(a)),
+        Comparison::GreaterOrEqual => run_columns(left, right, bits, |a, b| !a.less(b)),
+    }
+}
+
+/// The bit of each of at most 64 rows.
+#[inline(always)]
+fn word(rows: usize, holds: impl Fn(usize) -> bool) -> u64 {
+    let mut bytes = [0u8; 64];
+    for (row, byte) in bytes[..rows].iter_mut().enumerate() {
+        *byte = u8::from(holds(row));
+    }
+    let mut word = 0;
+    for (index, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        let packed = u64::from_le_bytes(*chunk).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word |= packed << (index * 8);
+    }
+    word
+}
+
+#[inline(always)]
+fn constant_body<T: Ordered>(
+    left: &[T],
+    constant: T,
+    bits: &mut [u64],
+    f: impl Fn(T, T) -> bool + Copy,
+) {
+    let (chunks, rest) = left.as_chunks::<64>();
+    for (chunk, bits) in chunks.iter().zip(bits.iter_mut()) {
+        *bits = word(64, |row| f(chunk[row], constant));
+    }
+    if let (false, Some(bits)) = (rest.is_empty(), bits.last_mut()) {
+        *bits = word(rest.len(), |row| f(rest[row], constant));
+    }
+}
+
+#[inline(always)]
+fn columns_body<T: Ordered>(
+    left: &[T],
+    right: &[T],
+    bits: &mut [u64],
+    f: impl Fn(T, T) -> bool + Copy,
+) {
+    let (chunks, rest) = left.as_chunks::<64>();
+    let (others, other_rest) = right.as_chunks::<64>();
+    for ((chunk, other), bits) in chunks.iter().zip(others).zip(bits.iter_mut()) {
+        *bits = word(64, |row| f(chunk[row], other[row]));
+    }
+    if let (false, Some(bits)) = (rest.is_empty(), bits.last_mut()) {
+        *bits = word(rest.len(), |row| f(rest[row], other_rest[row]));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod shells {
+    use super::{Ordered, columns_body, constant_body};
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn constant_avx2<T: Ordered>(
+        left: &[T],
+        constant: T,
+        bits: &mut [u64],
+        f: impl Fn(T, T) -> bool + Copy,
+    ) {
+        constant_body(left, constant, bits, f);
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+    pub(super) fn constant_avx512<T: Ordered>(
+        left: &[T],
+        constant: T,
+        bits: &mut [u64],
+        f: impl Fn(T, T) -> bool + Copy,
+    ) {
+        constant_body(left, constant, bits, f);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn columns_avx2<T: Ordered>(
+        left: &[T],
+        right: &[T],
+        bits: &mut [u64],
+        f: impl Fn(T, T) -> bool + Copy,
+    ) {
+        columns_body(left, right, bits, f);
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+    pub(super) fn columns_avx512<T: Ordered>(
+        left: &[T],
+        right: &[T],
+        bits: &mut [u64],
+        f: impl Fn(T, T) -> bool + Copy,
+    ) {
+        columns_body(left, right, bits, f);
+    }
+}
+
+fn run_constant<T: Ordered>(
+    left: &[T],
+    constant: T,
+    bits: &mut [u64],
+    f: impl Fn(T, T) -> bool + Copy,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if crate::cpu::has_avx512() {
+            // SAFETY: the features were found on this CPU.
+            return unsafe { shells::constant_avx512(left, constant, bits, f) };
+        }
+        if crate::cpu::has_avx2() {
+            // SAFETY: the feature was found on this CPU.
+            return unsafe { shells::constant_avx2(left, constant, bits, f) };
+        }
+    }
+    constant_body(left, constant, bits, f);
+}
+
+fn run_columns<T: Ordered>(
+    left: &[T],
+    right: &[T],
+    bits: &mut [u64],
+    f: impl Fn(T, T) -> bool + Copy,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if crate::cpu::has_avx512() {
+            // SAFETY: the features were found on this CPU.
+            return unsafe { shells::columns_avx512(left, right, bits, f) };
+        }
+        if crate::cpu::has_avx2() {
+            // SAFETY: the feature was found on this CPU.
+            return unsafe { shells::columns_avx2(left, right, bits, f) };
+        }
+    }
+    columns_body(left, right, bits, f);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Comparison; 6] = [
+        Comparison::Equal,
+        Comparison::NotEqual,
+        Comparison::Less,
+        Comparison::LessOrEqual,
+        Comparison::Greater,
+        Comparison::GreaterOrEqual,
+    ];
+
+    fn check<T: Ordered>(left: &[T], right: &[T]) {
+        for comparison in ALL {
+            for len in 0..=left.len() {
+                let (left, right) = (&left[..len], &right[..len]);
+                let mut bits = vec![u64::MAX; len.div_ceil(64)];
+                compare_columns(comparison, left, right, &mut bits);
+                let naive = |row: usize| comparison.holds(left[row].order(right[row]));
+                assert!((0..bits.len() * 64).all(|row| {
+                    (bits[row / 64] >> (row % 64) & 1 == 1) == (row < len && naive(row))
+                }));
+                let Some(&constant) = right.first() else { continue };
+                compare_constant(comparison, left, constant, &mut bits);
+                let naive = |row: usize| comparison.holds(left[row].order(constant));
+                assert!((0..bits.len() * 64).all(|row| {
+                    (bits[row / 64] >> (row % 64) & 1 == 1) == (row < len && naive(row))
+                }));
+                assert!(comparison.flipped().flipped() == comparison);
+            }
+        }
+    }
+
+    #[test]
+    fn every_length_and_type_matches_the_naive_loop() {
+        let left: Vec<i64> = (0..200).map(|it| it * 7919 % 13 - 6).collect();
+        let right: Vec<i64> = (0..200).map(|it| it * 104_729 % 11 - 5).collect();
+        check(&left, &right);
+        let convert = |it: &[i64]| it.iter().map(|it| *it as i32).collect::<Vec<_>>();
+        check(&convert(&left), &convert(&right));
+        let convert = |it: &[i64]| it.iter().map(|it| *it as i8).collect::<Vec<_>>();
+        check(&convert(&left), &convert(&right));
+        let convert = |it: &[i64]| it.iter().map(|it| i128::from(*it) << 70).collect::<Vec<_>>();
+        check(&convert(&left), &convert(&right));
+        let floats = [f64::NAN, f64::INFINITY, -0.0, 0.0, 1.0, -1.0];
+        let convert = |it: &[i64]| {
+            it.iter().map(|it| floats[it.unsigned_abs() as usize % 6]).collect::<Vec<_>>()
+        };
+        check(&convert(&left), &convert(&right));
+    }
+}

@@ -1,0 +1,23 @@
+//! Memory pools: who holds how many bytes, and a limit that is enforced.
+//!
+//! ```text
+//! process ── query ── task ── operator      each level counts what is below it
+//!                                └─ Reservation   bytes that one structure holds now
+//! ```
+//!
+//! Read [`Pool`] and [`Reservation`] first. A structure that grows with data owns a reservation and
+//! resizes it *before* it allocates; a refused growth is an error of that query, which lists the
+//! largest consumers. Invariants: a pool's count is at least the sum of its children's; it is zero
+//! when no reservation is left. This crate does not know operators.
+
+mod pool;
+mod reservation;
+mod row_ptr;
+mod size;
+mod slots;
+
+pub use pool::{Pool, PoolStats};
+pub use reservation::Reservation;
+pub use row_ptr::RowPtr;
+pub use size::{format_bytes, parse_bytes};
+pub use slots::{Slots, TypedSlots};

@@ -1,0 +1,198 @@
+//! The tree of pools.
+
+use crate::{Reservation, format_bytes};
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicUsize, Ordering},
+};
+use volley_error::{Error, ErrorKind, Result};
+
+/// How many consumers an out-of-memory error lists.
+const CONSUMERS_LISTED: usize = 5;
+
+/// More than any machine has, and far enough from overflow.
+const NO_LIMIT: usize = isize::MAX as usize;
+
+/// A node of the pool tree. Cheap to clone; clones are the same pool.
+#[derive(Clone, Debug)]
+pub struct Pool(Arc<Node>);
+
+#[derive(Debug)]
+struct Node {
+    name: String,
+    /// Bytes reserved by this pool and everything below it.
+    bytes: AtomicUsize,
+    peak_bytes: AtomicUsize,
+    /// Most bytes this pool may hold; [`NO_LIMIT`] when only the ancestors limit it.
+    limit_bytes: AtomicUsize,
+    parent: Option<Pool>,
+    children: Mutex<Vec<Weak<Node>>>,
+}
+
+/// What a pool holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolStats {
+    /// Bytes held now.
+    pub bytes: usize,
+    /// The most bytes held at one time.
+    pub peak_bytes: usize,
+}
+
+impl Pool {
+    /// A pool without parent, such as the process's. `limit_bytes`: `None` for no limit.
+    pub fn root(name: impl Into<String>, limit_bytes: Option<usize>) -> Pool {
+        Pool::node(name.into(), limit_bytes, None)
+    }
+
+    /// A pool whose bytes count in this one, too.
+    pub fn child(&self, name: impl Into<String>) -> Pool {
+        let child = Pool::node(name.into(), None, Some(self.clone()));
+        let mut children = self.0.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.retain(|it| it.strong_count() > 0);
+        children.push(Arc::downgrade(&child.0));
+        child
+    }
+
+    fn node(name: String, limit_bytes: Option<usize>, parent: Option<Pool>) -> Pool {
+        Pool(Arc::new(Node {
+            name,
+            bytes: AtomicUsize::new(0),
+            peak_bytes: AtomicUsize::new(0),
+            limit_bytes: AtomicUsize::new(limit_bytes.unwrap_or(NO_LIMIT)),
+            parent,
+            children: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Changes the limit; what is held already stays.
+    pub fn set_limit(&self, limit_bytes: Option<usize>) {
+        self.0.limit_bytes.store(limit_bytes.unwrap_or(NO_LIMIT), Ordering::Relaxed);
+    }
+
+    /// The name given at creation.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// An empty reservation in this pool.
+    pub fn reservation(&self) -> Reservation {
+        Reservation::new(self.clone())
+    }
+
+    /// What this pool holds, children included.
+    pub fn stats(&self) -> PoolStats {
+        PoolStats {
+            bytes: self.0.bytes.load(Ordering::Relaxed),
+            peak_bytes: self.0.peak_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Adds `bytes` here and in every ancestor, or nowhere.
+    pub(crate) fn grow(&self, bytes: usize) -> Result<()> {
+        let mut pool = self;
+        loop {
+            if let Err(held) = pool.add(bytes) {
+                self.undo_until(pool, bytes);
+                return Err(self.exhausted(pool, bytes, held));
+            }
+            match &pool.0.parent {
+                Some(parent) => pool = parent,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes `bytes` from here and from every ancestor.
+    pub(crate) fn shrink(&self, bytes: usize) {
+        let mut pool = Some(self);
+        while let Some(it) = pool {
+            it.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            pool = it.0.parent.as_ref();
+        }
+    }
+
+    /// Adds to this pool alone; gives back the bytes held when that would pass the limit.
+    fn add(&self, bytes: usize) -> Result<(), usize> {
+        let node = &*self.0;
+        let held = node.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let total = held.saturating_add(bytes);
+        if total > node.limit_bytes.load(Ordering::Relaxed) {
+            node.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(held);
+        }
+        node.peak_bytes.fetch_max(total, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn undo_until(&self, end: &Pool, bytes: usize) {
+        let mut pool = self;
+        while !Arc::ptr_eq(&pool.0, &end.0) {
+            pool.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            match &pool.0.parent {
+                Some(parent) => pool = parent,
+                None => return,
+            }
+        }
+    }
+
+    fn exhausted(&self, full: &Pool, bytes: usize, held: usize) -> Error {
+        let limit = full.0.limit_bytes.load(Ordering::Relaxed);
+        let mut leaves = Vec::new();
+        full.collect_leaves(&mut leaves);
+        leaves.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let consumers: Vec<_> = leaves
+            .iter()
+            .take(CONSUMERS_LISTED)
+            .map(|(name, bytes)| format!("{name} {}", format_bytes(*bytes)))
+            .collect();
+        Error::new(
+            ErrorKind::OutOfMemory,
+            format!(
+                "memory limit exceeded: {} asks for {} more, {} of {} are in use",
+                self.name(),
+                format_bytes(bytes),
+                format_bytes(held),
+                format_bytes(limit)
+            ),
+        )
+        .at("largest consumers", consumers.join(", "))
+        .hint("raise the limit with SET memory_limit = '8GB' or --memory-limit 8GB")
+    }
+
+    fn collect_leaves(&self, leaves: &mut Vec<(String, usize)>) {
+        let children: Vec<_> = {
+            let children = self.0.children.lock().unwrap_or_else(PoisonError::into_inner);
+            children.iter().filter_map(Weak::upgrade).map(Pool).collect()
+        };
+        let below: usize = children.iter().map(|it| it.stats().bytes).sum();
+        let own = self.stats().bytes.saturating_sub(below);
+        if own > 0 {
+            leaves.push((self.0.name.clone(), own));
+        }
+        for child in &children {
+            child.collect_leaves(leaves);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_growth_changes_nothing_and_names_the_consumers() {
+        let root = Pool::root("process", Some(1 << 20));
+        let (query, other) = (root.child("query 1"), root.child("query 2"));
+        let mut held = other.child("hash join build").reservation();
+        held.resize(768 << 10).unwrap();
+        let mut more = query.child("order by").reservation();
+        let error = more.resize(512 << 10).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert!(error.to_string().contains("hash join build"), "{error}");
+        assert_eq!(query.stats().bytes, 0);
+        assert_eq!(root.stats().bytes, 768 << 10);
+        drop(held);
+        more.resize(512 << 10).unwrap();
+        assert_eq!(root.stats().peak_bytes, 768 << 10);
+    }
+}

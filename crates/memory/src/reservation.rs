@@ -1,0 +1,80 @@
+//! A claim on bytes of a pool, given back when dropped.
+
+use crate::Pool;
+use volley_error::Result;
+
+/// Reservations move in steps of this size, so that small growths touch no shared counter.
+const QUANTUM_BYTES: usize = 64 << 10;
+
+/// Bytes that one structure holds in one pool. Dropping it gives them back.
+#[derive(Debug)]
+pub struct Reservation {
+    pool: Pool,
+    /// What the owner asked for.
+    bytes: usize,
+    /// What the pool counts: `bytes`, rounded up to the quantum.
+    reserved_bytes: usize,
+}
+
+impl Reservation {
+    pub(crate) fn new(pool: Pool) -> Reservation {
+        Reservation { pool, bytes: 0, reserved_bytes: 0 }
+    }
+
+    /// The bytes held.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The pool that counts them.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Sets the bytes held to `bytes`. Call it before allocating.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, when the pool or one of its ancestors is at its limit; nothing has changed
+    /// then.
+    pub fn resize(&mut self, bytes: usize) -> Result<()> {
+        let reserved_bytes = bytes.checked_next_multiple_of(QUANTUM_BYTES).unwrap_or(usize::MAX);
+        if reserved_bytes > self.reserved_bytes {
+            self.pool.grow(reserved_bytes - self.reserved_bytes)?;
+        } else if reserved_bytes < self.reserved_bytes {
+            self.pool.shrink(self.reserved_bytes - reserved_bytes);
+        }
+        self.bytes = bytes;
+        self.reserved_bytes = reserved_bytes;
+        Ok(())
+    }
+
+    /// Adds `bytes` to what is held.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reservation::resize`].
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.resize(self.bytes.saturating_add(bytes))
+    }
+
+    /// Gives `bytes` back; at most what is held.
+    pub fn shrink(&mut self, bytes: usize) {
+        let rest = self.bytes.saturating_sub(bytes);
+        let reserved_bytes = rest.next_multiple_of(QUANTUM_BYTES).min(self.reserved_bytes);
+        self.pool.shrink(self.reserved_bytes - reserved_bytes);
+        self.bytes = rest;
+        self.reserved_bytes = reserved_bytes;
+    }
+
+    /// Gives everything back.
+    pub fn clear(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.pool.shrink(self.reserved_bytes);
+    }
+}

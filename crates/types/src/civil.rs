@@ -1,0 +1,151 @@
+//! The proleptic Gregorian calendar: days since 1970-01-01 to year, month and day, and back.
+//!
+//! Years count astronomically: year 0 is 1 BC. After Howard Hinnant, "chrono-Compatible Low-Level
+//! Date Algorithms" (2013): years start in March, so that the leap day is the last one of a year,
+//! and 400 years (an era) repeat exactly.
+
+/// Microseconds of a day.
+pub const MICROS_PER_DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// Microseconds of a second.
+pub const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// Microseconds of a minute.
+pub const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
+
+/// Microseconds of an hour.
+pub const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
+
+/// Days of an era of 400 years.
+const DAYS_PER_ERA: i64 = 146_097;
+
+/// Days from 0000-03-01 to 1970-01-01.
+const DAYS_TO_EPOCH: i64 = 719_468;
+
+/// A calendar date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// The astronomical year: 0 is 1 BC.
+    pub year: i32,
+    /// 1 to 12.
+    pub month: u32,
+    /// 1 to 31.
+    pub day: u32,
+}
+
+/// The date of a number of days since 1970-01-01.
+#[inline]
+pub fn civil_of_days(days: i32) -> Civil {
+    let shifted = i64::from(days) + DAYS_TO_EPOCH;
+    let era = shifted.div_euclid(DAYS_PER_ERA);
+    let day_of_era = shifted.rem_euclid(DAYS_PER_ERA) as u32;
+    // 1460, 36524 and 146096 are the last days of 4 years, of a century and of the era.
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + i64::from(year_of_era) + i64::from(month <= 2);
+    Civil { year: year as i32, month, day }
+}
+
+/// Days since 1970-01-01 of a date whose month is 1 to 12; days beyond the month's end run on.
+#[inline]
+pub fn days_of_civil(year: i64, month: u32, day: u32) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = i64::from(if month > 2 { month - 3 } else { month + 9 });
+    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * DAYS_PER_ERA + day_of_era - DAYS_TO_EPOCH
+}
+
+/// Days since 1970-01-01 of a date, if it exists and fits.
+pub fn checked_days(year: i64, month: i64, day: i64) -> Option<i32> {
+    let month = u32::try_from(month).ok().filter(|it| (1..=12).contains(it))?;
+    let day = u32::try_from(day).ok().filter(|it| *it >= 1 && *it <= days_in_month(year, month))?;
+    // Years beyond this leave the range of days; the bound keeps the arithmetic from overflowing.
+    let year = Some(year).filter(|it| (-6_000_000..6_000_000).contains(it))?;
+    i32::try_from(days_of_civil(year, month, day)).ok()
+}
+
+/// Whether a year has a 29th of February.
+pub fn is_leap_year(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// The number of days of a month, 1 to 12.
+pub fn days_in_month(year: i64, month: u32) -> u32 {
+    match month {
+        2 if is_leap_year(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The date `months` later; a day beyond the end of the new month becomes its last one.
+pub fn add_months(days: i32, months: i64) -> Option<i32> {
+    let date = civil_of_days(days);
+    let total = i64::from(date.year) * 12 + i64::from(date.month) - 1;
+    let total = total.checked_add(months)?;
+    let (year, month) = (total.div_euclid(12), total.rem_euclid(12) + 1);
+    let last = days_in_month(year, month as u32);
+    checked_days(year, month, date.day.min(last).into())
+}
+
+/// The day and the microseconds since its midnight of a timestamp.
+#[inline]
+pub fn split_timestamp(micros: i64) -> (i32, i64) {
+    (micros.div_euclid(MICROS_PER_DAY) as i32, micros.rem_euclid(MICROS_PER_DAY))
+}
+
+/// The timestamp of a day and microseconds since its midnight.
+#[inline]
+pub fn timestamp_of(days: i32, micros_of_day: i64) -> Option<i64> {
+    i64::from(days).checked_mul(MICROS_PER_DAY)?.checked_add(micros_of_day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_day_of_nine_centuries_follows_the_day_before() {
+        let (mut year, mut month, mut day) = (1600, 1, 1);
+        let first = checked_days(1600, 1, 1).unwrap();
+        for days in first..first + 900 * 365 {
+            let expected = Civil { year, month, day };
+            assert_eq!(civil_of_days(days), expected);
+            assert_eq!(days_of_civil(year.into(), month, day), i64::from(days));
+            day += 1;
+            if day > days_in_month(year.into(), month) {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_range_are_dates() {
+        for days in [i32::MIN, i32::MIN + 1, -719_469, -719_468, -1, 0, i32::MAX] {
+            let date = civil_of_days(days);
+            assert_eq!(days_of_civil(date.year.into(), date.month, date.day), i64::from(days));
+        }
+        assert_eq!(checked_days(6_000_000, 1, 1), None);
+        assert_eq!(checked_days(2021, 2, 29), None);
+    }
+
+    #[test]
+    fn months_end_on_their_last_day() {
+        let days = |year, month, day| checked_days(year, month, day).unwrap();
+        assert_eq!(add_months(days(2020, 1, 31), 1), Some(days(2020, 2, 29)));
+        assert_eq!(add_months(days(2020, 3, 31), -1), Some(days(2020, 2, 29)));
+        assert_eq!(add_months(days(2020, 2, 29), 12), Some(days(2021, 2, 28)));
+        assert_eq!(add_months(days(2020, 2, 29), i64::MAX), None);
+    }
+}

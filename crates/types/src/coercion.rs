@@ -1,0 +1,114 @@
+//! Which types convert to which without being asked.
+
+use crate::{DECIMAL_PRECISION_MAX, Field, Type};
+
+/// The type that values of both types convert to without loss of meaning: for CASE branches,
+/// set operations, comparisons, IN lists and COALESCE. `None` when there is none.
+///
+/// The rules are DuckDB's: integers widen; an integer and a decimal meet in the decimal that holds
+/// both; with a float, numbers become that float; dates widen to timestamps; booleans become
+/// numbers; NULL becomes anything.
+/// VARCHAR meets nothing but itself here (untyped literals are handled by the binder).
+pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
+    if left == right {
+        return Some(left.clone());
+    }
+    match (left, right) {
+        (Type::Unknown, other) | (other, Type::Unknown) => Some(other.clone()),
+        (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
+        (Type::Array(left), Type::Array(right)) => Some(Type::array(common_type(left, right)?)),
+        (Type::Map(left), Type::Map(right)) => {
+            Some(Type::map(common_type(&left.0, &right.0)?, common_type(&left.1, &right.1)?))
+        }
+        (Type::Row(left), Type::Row(right)) => common_row(left, right),
+        (Type::Boolean, number) | (number, Type::Boolean) if number.is_numeric() => {
+            Some(number.clone())
+        }
+        _ if left.is_numeric() && right.is_numeric() => Some(common_numeric(left, right)),
+        _ => None,
+    }
+}
+
+fn common_row(left: &[Field], right: &[Field]) -> Option<Type> {
+    if left.len() != right.len() {
+        return None;
+    }
+    let fields = left.iter().zip(right).map(|(left, right)| {
+        Some(Field::new(left.name.clone(), common_type(&left.data_type, &right.data_type)?))
+    });
+    Some(Type::row(fields.collect::<Option<Vec<_>>>()?))
+}
+
+fn common_numeric(left: &Type, right: &Type) -> Type {
+    if let (Some(a), Some(b)) = (left.integer_rank(), right.integer_rank()) {
+        return if a >= b { left.clone() } else { right.clone() };
+    }
+    match (left, right) {
+        (Type::Double, _) | (_, Type::Double) => Type::Double,
+        (Type::Real, _) | (_, Type::Real) => Type::Real,
+        _ => match (left.decimal_shape(), right.decimal_shape()) {
+            (Some(a), Some(b)) => common_decimal(a, b, left.is_decimal() && right.is_decimal()),
+            _ => Type::Double,
+        },
+    }
+}
+
+/// Room for the integer digits and the fraction digits of both. Where 38 digits are too few, two
+/// decimals give up digits of the fraction; with an integer the scale stays.
+fn common_decimal((p1, s1): (u8, u8), (p2, s2): (u8, u8), both_decimals: bool) -> Type {
+    let scale = s1.max(s2);
+    let integer_digits = (p1 - s1).max(p2 - s2);
+    let precision = (integer_digits + scale).min(DECIMAL_PRECISION_MAX);
+    let scale = if both_decimals { precision - integer_digits } else { scale };
+    Type::Decimal { precision, scale }
+}
+
+/// How far an implicit conversion goes, for choosing between overloads: 0 when equal, `None` when
+/// there is no implicit conversion.
+pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
+    if from == to {
+        return Some(0);
+    }
+    if *from == Type::Unknown {
+        return Some(1);
+    }
+    if let (Some(a), Some(b)) = (from.integer_rank(), to.integer_rank()) {
+        return (a < b).then(|| 1 + u32::from(b - a));
+    }
+    match (from, to) {
+        (_, Type::Decimal { .. }) if from.is_integer() => Some(10),
+        (
+            Type::Decimal { precision: p1, scale: s1 },
+            Type::Decimal { precision: p2, scale: s2 },
+        ) => (s1 <= s2 && p1 - s1 <= p2 - s2).then_some(2),
+        (_, Type::Double) if from.is_numeric() => Some(20),
+        (_, Type::Real) if from.is_integer() || from.is_decimal() => Some(24),
+        (Type::Date, Type::Timestamp) => Some(10),
+        (Type::Array(from), Type::Array(to)) => implicit_cast_cost(from, to),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_meet_where_both_fit() {
+        let check = |left: Type, right: Type, expected: Option<Type>| {
+            assert_eq!(common_type(&left, &right), expected, "{left} and {right}");
+            assert_eq!(common_type(&right, &left), expected, "{right} and {left}");
+        };
+        check(Type::Integer, Type::BigInt, Some(Type::BigInt));
+        check(Type::Integer, Type::decimal(2, 1), Some(Type::decimal(11, 1)));
+        check(Type::HugeInt, Type::decimal(2, 1), Some(Type::decimal(38, 1)));
+        check(Type::decimal(38, 0), Type::decimal(38, 10), Some(Type::decimal(38, 0)));
+        check(Type::decimal(5, 2), Type::Real, Some(Type::Real));
+        check(Type::Real, Type::Double, Some(Type::Double));
+        check(Type::Boolean, Type::Integer, Some(Type::Integer));
+        check(Type::Date, Type::Timestamp, Some(Type::Timestamp));
+        check(Type::Unknown, Type::Varchar, Some(Type::Varchar));
+        check(Type::Varchar, Type::Integer, None);
+        check(Type::Time, Type::Timestamp, None);
+    }
+}

@@ -1,0 +1,24 @@
+//! Logical types, physical types and scalar values.
+//!
+//! ```text
+//! Type (what SQL sees) ──physical()──> PhysicalType (how a column is laid out)
+//! Value (one scalar)                   Native (the Rust type of one element)
+//! ```
+//!
+//! Read [`Type`] and [`Value`] first. This crate does not know vectors.
+
+mod data_type;
+mod physical;
+mod value;
+mod coercion;
+mod nearest;
+pub mod civil;
+pub mod text;
+pub mod dispatch;
+
+pub use arrow_buffer::IntervalMonthDayNano as Interval;
+pub use coercion::{common_type, implicit_cast_cost};
+pub use data_type::{DECIMAL_PRECISION_MAX, Field, Schema, Type};
+pub use nearest::nearest_name;
+pub use physical::{Native, PhysicalType};
+pub use value::Value;

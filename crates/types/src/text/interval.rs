@@ -1,0 +1,194 @@
+//! Intervals as text, and back.
+
+use super::{number::push_i64, temporal::push_clock};
+use crate::{
+    Interval,
+    civil::{MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND},
+};
+
+/// Intervals keep nanoseconds; SQL sees microseconds.
+const NANOS_PER_MICRO: i64 = 1_000;
+
+/// Fractions are read in millionths.
+const MILLION: i64 = 1_000_000;
+
+/// Days that a fraction of a month counts.
+const DAYS_PER_MONTH: i64 = 30;
+
+/// Appends `1 year 2 months 3 days 04:05:06`, leaving out what is zero; `00:00:00` for nothing.
+pub fn push_interval(out: &mut String, interval: Interval) {
+    let start = out.len();
+    push_unit(out, start, (interval.months / 12).into(), "year");
+    push_unit(out, start, (interval.months % 12).into(), "month");
+    push_unit(out, start, interval.days.into(), "day");
+    let micros = interval.nanoseconds / NANOS_PER_MICRO;
+    if micros != 0 || out.len() == start {
+        out.push_str(if out.len() == start { "" } else { " " });
+        out.push_str(if micros < 0 { "-" } else { "" });
+        push_clock(out, micros.unsigned_abs());
+    }
+}
+
+fn push_unit(out: &mut String, start: usize, count: i64, unit: &str) {
+    if count == 0 {
+        return;
+    }
+    out.push_str(if out.len() == start { "" } else { " " });
+    push_i64(out, count);
+    out.push(' ');
+    out.push_str(unit);
+    out.push_str(if count.abs() == 1 { "" } else { "s" });
+}
+
+/// Reads `1 year 2 months`, `-3 days 04:05:06.5`, `1.5 hours`, `3 days ago`, `90` (seconds).
+/// `None` also when a part leaves its range.
+pub fn parse_interval(text: &str) -> Option<Interval> {
+    let text = text.trim_ascii();
+    let mut rest = text.strip_prefix('@').unwrap_or(text).trim_ascii_start();
+    let mut sum = Parts::default();
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        if rest.eq_ignore_ascii_case("ago") && sum != Parts::default() {
+            sum = sum.negated()?;
+            break;
+        }
+        rest = sum.read(rest)?.trim_ascii_start();
+    }
+    sum.finish()
+}
+
+/// What was read so far.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Parts {
+    months: i64,
+    days: i64,
+    micros: i64,
+}
+
+/// What a unit counts, and how many of it.
+#[derive(Clone, Copy)]
+enum Unit {
+    Months(i64),
+    Days(i64),
+    Micros(i64),
+}
+
+impl Parts {
+    /// Reads one number with its unit, or a time of day; answers what follows.
+    fn read<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let sign = if unsigned.len() < text.len() { -1 } else { 1 };
+        let (whole, mut rest) = read_digits(unsigned);
+        if rest.starts_with(':') && !whole.is_empty() {
+            return self.read_clock(whole.parse().ok()?, sign, rest);
+        }
+        let mut fraction = "";
+        if let Some(behind) = rest.strip_prefix('.') {
+            (fraction, rest) = read_digits(behind);
+        }
+        if whole.is_empty() && fraction.is_empty() {
+            return None;
+        }
+        let count = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let rest = rest.trim_ascii_start();
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (name, rest) = rest.split_at(letters);
+        let unit = if name.is_empty() { Unit::Micros(MICROS_PER_SECOND) } else { unit_of(name)? };
+        self.add(unit, count, millionths(fraction), sign)?;
+        Some(rest)
+    }
+
+    /// Reads `:mm[:ss[.ffffff]]`.
+    fn read_clock<'a>(&mut self, hours: i64, sign: i64, text: &'a str) -> Option<&'a str> {
+        let (minutes, mut rest) = read_digits(&text[1..]);
+        let mut seconds = "0";
+        let mut fraction = "";
+        if let Some(behind) = rest.strip_prefix(':') {
+            (seconds, rest) = read_digits(behind);
+        }
+        if let Some(behind) = rest.strip_prefix('.') {
+            (fraction, rest) = read_digits(behind);
+        }
+        let minutes: i64 = minutes.parse().ok().filter(|it| *it < 60)?;
+        let seconds: i64 = seconds.parse().ok().filter(|it| *it < 60)?;
+        let micros = hours
+            .checked_mul(MICROS_PER_HOUR)?
+            .checked_add(minutes * MICROS_PER_MINUTE + seconds * MICROS_PER_SECOND)?
+            .checked_add(millionths(fraction))?;
+        self.micros = self.micros.checked_add(sign * micros)?;
+        Some(rest)
+    }
+
+    /// Adds `count` and `fraction` millionths of a unit. Fractions flow into the next smaller part.
+    fn add(&mut self, unit: Unit, count: i64, fraction: i64, sign: i64) -> Option<()> {
+        match unit {
+            Unit::Months(each) => {
+                let part = each.checked_mul(fraction)?;
+                let months = count.checked_mul(each)?.checked_add(part / MILLION)?;
+                self.months = self.months.checked_add(sign * months)?;
+                self.add(Unit::Days(DAYS_PER_MONTH), 0, part % MILLION, sign)
+            }
+            Unit::Days(each) => {
+                let part = each.checked_mul(fraction)?;
+                let days = count.checked_mul(each)?.checked_add(part / MILLION)?;
+                self.days = self.days.checked_add(sign * days)?;
+                self.add(Unit::Micros(MICROS_PER_DAY), 0, part % MILLION, sign)
+            }
+            Unit::Micros(each) => {
+                let part = i128::from(each) * i128::from(fraction) / i128::from(MILLION);
+                let micros = count.checked_mul(each)?.checked_add(i64::try_from(part).ok()?)?;
+                self.micros = self.micros.checked_add(sign * micros)?;
+                Some(())
+            }
+        }
+    }
+
+    fn negated(self) -> Option<Parts> {
+        Some(Parts {
+            months: self.months.checked_neg()?,
+            days: self.days.checked_neg()?,
+            micros: self.micros.checked_neg()?,
+        })
+    }
+
+    fn finish(self) -> Option<Interval> {
+        Some(Interval {
+            months: self.months.try_into().ok()?,
+            days: self.days.try_into().ok()?,
+            nanoseconds: self.micros.checked_mul(NANOS_PER_MICRO)?,
+        })
+    }
+}
+
+fn read_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+}
+
+/// The first six digits of a fraction.
+fn millionths(fraction: &str) -> i64 {
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(6);
+    digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'))
+}
+
+fn unit_of(name: &str) -> Option<Unit> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "millennium" | "millennia" | "millenniums" | "millenium" | "mil" | "mils" => {
+            Unit::Months(12_000)
+        }
+        "century" | "centuries" | "cent" | "c" => Unit::Months(1_200),
+        "decade" | "decades" | "dec" | "decs" => Unit::Months(120),
+        "year" | "years" | "yr" | "yrs" | "y" => Unit::Months(12),
+        "quarter" | "quarters" => Unit::Months(3),
+        "month" | "months" | "mon" | "mons" => Unit::Months(1),
+        "week" | "weeks" | "w" => Unit::Days(7),
+        "day" | "days" | "dayofmonth" | "d" => Unit::Days(1),
+        "hour" | "hours" | "hr" | "hrs" | "h" => Unit::Micros(MICROS_PER_HOUR),
+        "minute" | "minutes" | "min" | "mins" | "m" => Unit::Micros(MICROS_PER_MINUTE),
+        "second" | "seconds" | "sec" | "secs" | "s" => Unit::Micros(MICROS_PER_SECOND),
+        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => Unit::Micros(1_000),
+        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Unit::Micros(1),
+        _ => return None,
+    })
+}

@@ -1,0 +1,54 @@
+//! Dates, times and timestamps to text.
+
+use super::number::push_padded;
+use crate::civil::{
+    MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, civil_of_days, split_timestamp,
+};
+
+/// Appends `2020-01-31`; years before 1 as `0044-03-15 (BC)`.
+pub fn push_date(out: &mut String, days: i32) {
+    if push_date_digits(out, days) {
+        out.push_str(" (BC)");
+    }
+}
+
+/// Appends `2020-01-31 12:00:00`, with the fraction's digits up to the last that is not zero.
+pub fn push_timestamp(out: &mut String, micros: i64) {
+    let (days, micros_of_day) = split_timestamp(micros);
+    push_date(out, days);
+    out.push(' ');
+    push_time(out, micros_of_day);
+}
+
+/// Appends `12:00:00.5`.
+pub fn push_time(out: &mut String, micros: i64) {
+    push_clock(out, micros.unsigned_abs());
+}
+
+/// Appends hours (at least two digits), minutes, seconds and the fraction.
+pub(super) fn push_clock(out: &mut String, micros: u64) {
+    push_padded(out, micros / MICROS_PER_HOUR as u64, 2);
+    out.push(':');
+    push_padded(out, micros / MICROS_PER_MINUTE as u64 % 60, 2);
+    out.push(':');
+    push_padded(out, micros / MICROS_PER_SECOND as u64 % 60, 2);
+    let fraction = micros % MICROS_PER_SECOND as u64;
+    if fraction != 0 {
+        out.push('.');
+        push_padded(out, fraction, 6);
+        out.truncate(out.trim_end_matches('0').len());
+    }
+}
+
+/// Appends year, month and day; answers whether the year counts before Christ.
+fn push_date_digits(out: &mut String, days: i32) -> bool {
+    let date = civil_of_days(days);
+    let before_christ = date.year <= 0;
+    let year = if before_christ { 1 - i64::from(date.year) } else { date.year.into() };
+    push_padded(out, year.unsigned_abs(), 4);
+    out.push('-');
+    push_padded(out, date.month.into(), 2);
+    out.push('-');
+    push_padded(out, date.day.into(), 2);
+    before_christ
+}

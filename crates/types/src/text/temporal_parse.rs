@@ -1,0 +1,163 @@
+//! Text to dates, times and timestamps.
+
+use crate::civil::{
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, checked_days,
+    split_timestamp, timestamp_of,
+};
+
+/// Reads a date: `2020-01-31`, also with `/`, `\` or blanks between, one-digit months and days, a
+/// sign before the year, ` (BC)` behind; a time of day may follow and is checked and ignored.
+pub fn parse_date(text: &str) -> Option<i32> {
+    parse_parts(text).map(|(days, _)| days)
+}
+
+/// Reads a timestamp: a date, then `T` or blanks, then a time of day. A time zone's offset is
+/// checked and ignored. A date alone is its midnight.
+pub fn parse_timestamp(text: &str) -> Option<i64> {
+    let (days, micros) = parse_parts(text)?;
+    timestamp_of(days, micros)
+}
+
+/// Reads a time of day: `12:34`, `12:34:56.789`, or the time of a timestamp.
+pub fn parse_time(text: &str) -> Option<i64> {
+    let mut cursor = Cursor::new(text);
+    if let Some(micros) = cursor.clock() {
+        cursor.zone()?;
+        return cursor.is_at_end().then_some(micros);
+    }
+    let (days, micros) = parse_parts(text)?;
+    let _ = days;
+    Some(split_timestamp(micros).1)
+}
+
+/// The day and the microseconds since its midnight (a whole day for 24:00:00).
+fn parse_parts(text: &str) -> Option<(i32, i64)> {
+    let mut cursor = Cursor::new(text);
+    if cursor.rest.eq_ignore_ascii_case(b"epoch") {
+        return Some((0, 0));
+    }
+    let days = cursor.date()?;
+    if cursor.is_at_end() {
+        return Some((days, 0));
+    }
+    if !cursor.eat(b'T') && !cursor.eat_blanks() {
+        return None;
+    }
+    let micros = cursor.clock()?;
+    cursor.zone()?;
+    cursor.is_at_end().then_some((days, micros))
+}
+
+/// What is left to read, without blanks at the ends.
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    fn new(text: &'a str) -> Cursor<'a> {
+        Cursor { rest: text.trim_ascii().as_bytes() }
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.rest.first() == Some(&byte);
+        if found {
+            self.rest = &self.rest[1..];
+        }
+        found
+    }
+
+    fn eat_blanks(&mut self) -> bool {
+        let before = self.rest.len();
+        self.rest = self.rest.trim_ascii_start();
+        self.rest.len() < before
+    }
+
+    /// A number of 1 to `digits_max` digits.
+    fn number(&mut self, digits_max: usize) -> Option<i64> {
+        let digits = self.rest.iter().take_while(|it| it.is_ascii_digit()).count();
+        if digits == 0 || digits > digits_max {
+            return None;
+        }
+        let (number, rest) = self.rest.split_at(digits);
+        self.rest = rest;
+        Some(number.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0')))
+    }
+
+    fn date(&mut self) -> Option<i32> {
+        let negative = self.eat(b'-');
+        let year = self.number(7)?;
+        let separator = *self.rest.first()?;
+        if !matches!(separator, b'-' | b'/' | b'\\' | b' ') || !self.eat(separator) {
+            return None;
+        }
+        let month = self.number(2)?;
+        if !self.eat(separator) {
+            return None;
+        }
+        let day = self.number(2)?;
+        let before_christ = self.rest.get(..5).is_some_and(|it| it.eq_ignore_ascii_case(b" (BC)"));
+        if before_christ {
+            self.rest = &self.rest[5..];
+        }
+        let year = match (negative, before_christ) {
+            (true, true) => return None,
+            (true, false) => -year,
+            (false, true) if year == 0 => return None,
+            (false, true) => 1 - year,
+            (false, false) => year,
+        };
+        checked_days(year, month, day)
+    }
+
+    /// `hh:mm[:ss[.ffffff]]`, digits of the fraction beyond microseconds cut off.
+    fn clock(&mut self) -> Option<i64> {
+        let hour = self.number(2)?;
+        if !self.eat(b':') {
+            return None;
+        }
+        let minute = self.number(2)?;
+        let second = if self.eat(b':') { self.number(2)? } else { 0 };
+        let fraction = if self.eat(b'.') { self.fraction() } else { 0 };
+        if minute > 59 || second > 59 {
+            return None;
+        }
+        let micros = hour * MICROS_PER_HOUR
+            + minute * MICROS_PER_MINUTE
+            + second * MICROS_PER_SECOND
+            + fraction;
+        Some(micros).filter(|it| *it <= MICROS_PER_DAY)
+    }
+
+    fn fraction(&mut self) -> i64 {
+        let digits = self.rest.iter().take_while(|it| it.is_ascii_digit()).count();
+        let (fraction, rest) = self.rest.split_at(digits);
+        self.rest = rest;
+        let padded = fraction.iter().copied().chain(std::iter::repeat(b'0')).take(6);
+        padded.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'))
+    }
+
+    /// An optional time zone: `Z`, `UTC`, `+02`, `-02:30`, `+0230`.
+    fn zone(&mut self) -> Option<()> {
+        self.eat_blanks();
+        if self.rest.eq_ignore_ascii_case(b"Z") || self.rest.eq_ignore_ascii_case(b"UTC") {
+            self.rest = &[];
+        }
+        if self.is_at_end() {
+            return Some(());
+        }
+        if !self.eat(b'+') && !self.eat(b'-') {
+            return None;
+        }
+        let digits = self.rest.iter().filter(|it| it.is_ascii_digit()).count();
+        let well_formed = self.rest.iter().enumerate().all(|(index, it)| match it {
+            b':' => index == 2 || index == 5,
+            _ => it.is_ascii_digit(),
+        });
+        self.rest = &[];
+        (well_formed && matches!(digits, 2 | 4 | 6)).then_some(())
+    }
+}

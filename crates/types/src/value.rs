@@ -1,0 +1,97 @@
+//! One scalar: a literal, a setting, a statistic, a cell of a result.
+
+use crate::{Interval, Type};
+use std::{fmt, sync::Arc};
+
+/// A scalar. Its logical type stands beside it where it matters (`Timestamp` and `BigInt` differ
+/// here, DECIMAL's precision and scale do not).
+///
+/// `PartialEq` is structural: NaN differs from itself and `-0.0` equals `0.0`, as in Rust.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL of any type.
+    Null,
+    /// BOOLEAN.
+    Boolean(bool),
+    /// TINYINT.
+    TinyInt(i8),
+    /// SMALLINT.
+    SmallInt(i16),
+    /// INTEGER.
+    Integer(i32),
+    /// BIGINT.
+    BigInt(i64),
+    /// HUGEINT.
+    HugeInt(i128),
+    /// REAL.
+    Real(f32),
+    /// DOUBLE.
+    Double(f64),
+    /// DECIMAL: the unscaled integer; the type holds the scale.
+    Decimal(i128),
+    /// VARCHAR.
+    Varchar(Arc<str>),
+    /// VARBINARY.
+    Varbinary(Arc<[u8]>),
+    /// DATE: days since 1970-01-01.
+    Date(i32),
+    /// TIME: microseconds since midnight.
+    Time(i64),
+    /// TIMESTAMP: microseconds since 1970-01-01.
+    Timestamp(i64),
+    /// INTERVAL.
+    Interval(Interval),
+    /// ARRAY: the elements.
+    Array(Arc<[Value]>),
+    /// MAP: the entries.
+    Map(Arc<[(Value, Value)]>),
+    /// ROW: the fields.
+    Row(Arc<[Value]>),
+}
+
+impl Value {
+    /// Whether this is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// VARCHAR from text.
+    pub fn text(text: impl AsRef<str>) -> Value {
+        Value::Varchar(Arc::from(text.as_ref()))
+    }
+
+    /// The integer of an integer, decimal (unscaled), date, time or timestamp value.
+    pub fn as_i128(&self) -> Option<i128> {
+        match *self {
+            Value::TinyInt(value) => Some(value.into()),
+            Value::SmallInt(value) => Some(value.into()),
+            Value::Integer(value) | Value::Date(value) => Some(value.into()),
+            Value::BigInt(value) | Value::Time(value) | Value::Timestamp(value) => {
+                Some(value.into())
+            }
+            Value::HugeInt(value) | Value::Decimal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The text of a VARCHAR value.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Varchar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a BOOLEAN.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Value::Boolean(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value as people read it; `data_type` gives a decimal its scale.
+    pub fn display<'a>(&'a self, data_type: &'a Type) -> impl fmt::Display + 'a {
+        crate::text::ValueText { value: self, data_type }
+    }
+}
