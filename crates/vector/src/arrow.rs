@@ -1,0 +1,26 @@
+//! The Arrow bridge: vectors out as arrays, arrays in as vectors.
+//!
+//! | Volley | Arrow out | copies |
+//! |---|---|---|
+//! | BOOLEAN, integers, REAL, DOUBLE, dates, times, INTERVAL | the same | no |
+//! | VARCHAR, VARBINARY | `Utf8View`, `BinaryView` | no |
+//! | HUGEINT, DECIMAL | `Decimal128` | DECIMAL of up to 18 digits is widened |
+//! | ARRAY | `ListView`; `List` in the portable layout | `List` is rearranged |
+//! | MAP, ROW | `Map`, `Struct` | MAP is rearranged |
+//!
+//! Dictionaries, constants and runs are flattened on the way out, because a stream of record
+//! batches has one type per column. On the way in they stay dictionaries and runs. Unsigned
+//! integers become the next larger signed type, timestamps become microseconds, time zones are
+//! dropped (values are UTC).
+
+mod data_type;
+mod export;
+mod import;
+#[cfg(test)]
+mod tests;
+
+pub use data_type::{
+    ArrowLayout, field_to_arrow, schema_from_arrow, schema_to_arrow, type_from_arrow, type_to_arrow,
+};
+pub use export::{batch_to_arrow, to_arrow};
+pub use import::{batch_from_arrow, from_arrow};

@@ -1,0 +1,137 @@
+//! Logical types as Arrow types, and back.
+
+use arrow_schema::{
+    DataType, Field as ArrowField, Fields, IntervalUnit, Schema as ArrowSchema, TimeUnit,
+};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_types::{Field, Schema, Type};
+
+/// Which of several Arrow layouts a vector takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrowLayout {
+    /// The layout that copies least: list views.
+    Native,
+    /// The layout that every Arrow library reads: lists with offsets.
+    Portable,
+}
+
+/// The Arrow type of a logical type.
+pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
+    match data_type {
+        Type::Unknown => DataType::Null,
+        Type::Boolean => DataType::Boolean,
+        Type::TinyInt => DataType::Int8,
+        Type::SmallInt => DataType::Int16,
+        Type::Integer => DataType::Int32,
+        Type::BigInt => DataType::Int64,
+        Type::HugeInt => DataType::Decimal128(38, 0),
+        Type::Real => DataType::Float32,
+        Type::Double => DataType::Float64,
+        Type::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale as i8),
+        Type::Varchar => DataType::Utf8View,
+        Type::Varbinary => DataType::BinaryView,
+        Type::Date => DataType::Date32,
+        Type::Time => DataType::Time64(TimeUnit::Microsecond),
+        Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+        Type::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+        Type::Array(element) => {
+            let element = Arc::new(ArrowField::new("item", type_to_arrow(element, layout), true));
+            match layout {
+                ArrowLayout::Native => DataType::ListView(element),
+                ArrowLayout::Portable => DataType::List(element),
+            }
+        }
+        Type::Map(entry) => {
+            let key = ArrowField::new("key", type_to_arrow(&entry.0, layout), false);
+            let value = ArrowField::new("value", type_to_arrow(&entry.1, layout), true);
+            let entries = DataType::Struct(Fields::from(vec![key, value]));
+            DataType::Map(Arc::new(ArrowField::new("entries", entries, false)), false)
+        }
+        Type::Row(fields) => {
+            DataType::Struct(fields.iter().map(|it| field_to_arrow(it, layout)).collect())
+        }
+    }
+}
+
+/// The Arrow field of a field; always nullable.
+pub fn field_to_arrow(field: &Field, layout: ArrowLayout) -> ArrowField {
+    ArrowField::new(&field.name, type_to_arrow(&field.data_type, layout), true)
+}
+
+/// The Arrow schema of a schema.
+pub fn schema_to_arrow(schema: &Schema, layout: ArrowLayout) -> ArrowSchema {
+    ArrowSchema::new(schema.fields.iter().map(|it| field_to_arrow(it, layout)).collect::<Fields>())
+}
+
+/// The schema of an Arrow schema.
+///
+/// # Errors
+///
+/// Unsupported, for Arrow types without a counterpart.
+pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema> {
+    let fields = schema.fields().iter().map(|it| {
+        let data_type = type_from_arrow(it.data_type()).map_err(|e| e.at("column", it.name()))?;
+        Ok(Field::new(it.name(), data_type))
+    });
+    fields.collect::<Result<Vec<_>>>().map(Schema::new)
+}
+
+/// The logical type that an Arrow type becomes.
+///
+/// # Errors
+///
+/// Unsupported, for Arrow types without a counterpart: unions, decimals of more than 38 digits.
+pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
+    Ok(match data_type {
+        DataType::Null => Type::Unknown,
+        DataType::Boolean => Type::Boolean,
+        DataType::Int8 => Type::TinyInt,
+        DataType::Int16 | DataType::UInt8 => Type::SmallInt,
+        DataType::Int32 | DataType::UInt16 => Type::Integer,
+        DataType::Int64 | DataType::UInt32 => Type::BigInt,
+        DataType::UInt64 => Type::HugeInt,
+        DataType::Float16 | DataType::Float32 => Type::Real,
+        DataType::Float64 => Type::Double,
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+            if *scale >= 0 && *scale as u8 <= *precision && (1..=38).contains(precision) =>
+        {
+            Type::Decimal { precision: *precision, scale: *scale as u8 }
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Varchar,
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => Type::Varbinary,
+        DataType::Date32 | DataType::Date64 => Type::Date,
+        DataType::Time32(_) | DataType::Time64(_) => Type::Time,
+        DataType::Timestamp(..) => Type::Timestamp,
+        DataType::Interval(_) | DataType::Duration(_) => Type::Interval,
+        DataType::List(element)
+        | DataType::LargeList(element)
+        | DataType::ListView(element)
+        | DataType::LargeListView(element)
+        | DataType::FixedSizeList(element, _) => Type::array(type_from_arrow(element.data_type())?),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => Type::map(
+                type_from_arrow(fields[0].data_type())?,
+                type_from_arrow(fields[1].data_type())?,
+            ),
+            _ => return Err(unsupported(data_type)),
+        },
+        DataType::Struct(fields) => {
+            let fields =
+                fields.iter().map(|it| Ok(Field::new(it.name(), type_from_arrow(it.data_type())?)));
+            Type::row(fields.collect::<Result<Vec<_>>>()?)
+        }
+        DataType::Dictionary(_, values) => type_from_arrow(values)?,
+        DataType::RunEndEncoded(_, values) => type_from_arrow(values.data_type())?,
+        _ => return Err(unsupported(data_type)),
+    })
+}
+
+fn unsupported(data_type: &DataType) -> Error {
+    Error::unsupported(format!("unsupported Arrow type: {data_type}"))
+}

@@ -1,0 +1,75 @@
+use super::*;
+use crate::{Encoding, Vector};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RunArray, StringArray, types::Int32Type,
+};
+use std::sync::Arc;
+use volley_types::{Field, Type, Value};
+
+/// Every value of `vector` survives a trip through Arrow in both layouts.
+#[track_caller]
+fn check(data_type: Type, values: &[Value]) {
+    let vector = Vector::from_values(data_type.clone(), values);
+    for layout in [ArrowLayout::Native, ArrowLayout::Portable] {
+        let array = to_arrow(&vector, layout).unwrap();
+        assert_eq!(*array.data_type(), type_to_arrow(&data_type, layout));
+        let back = from_arrow(array.as_ref()).unwrap();
+        assert_eq!(back.to_values().unwrap(), values, "{data_type} {layout:?}");
+    }
+}
+
+#[test]
+fn scalars_survive_the_trip_in_both_layouts() {
+    check(Type::Boolean, &[Value::Boolean(true), Value::Null, Value::Boolean(false)]);
+    check(Type::BigInt, &[Value::BigInt(i64::MIN), Value::Null]);
+    check(Type::decimal(15, 2), &[Value::Decimal(-12345), Value::Null]);
+    check(Type::decimal(38, 2), &[Value::Decimal(i128::from(i64::MAX) * 7)]);
+    check(
+        Type::Varchar,
+        &[Value::text("kurz"), Value::text("länger als zwölf Bytes"), Value::Null],
+    );
+    check(Type::Date, &[Value::Date(-1), Value::Null]);
+    check(Type::Timestamp, &[Value::Timestamp(1)]);
+    check(Type::Unknown, &[Value::Null, Value::Null]);
+    check(Type::Varchar, &[]);
+}
+
+#[test]
+fn nested_values_survive_the_trip_in_both_layouts() {
+    let list = |values: &[i32]| Value::Array(values.iter().map(|it| Value::Integer(*it)).collect());
+    check(Type::array(Type::Integer), &[list(&[1, 2]), Value::Null, list(&[]), list(&[3])]);
+    let row = Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]);
+    check(row, &[Value::Row([Value::Integer(1), Value::Null].into()), Value::Null]);
+    let entry = |key: &str, value: i32| (Value::text(key), Value::Integer(value));
+    check(
+        Type::map(Type::Varchar, Type::Integer),
+        &[Value::Map([entry("a", 1), entry("b", 2)].into()), Value::Null, Value::Map([].into())],
+    );
+}
+
+#[test]
+fn flat_buffers_are_shared_and_not_copied() {
+    let vector = Vector::native::<i64>(Type::BigInt, vec![1i64, 2, 3], None);
+    let array = to_arrow(&vector, ArrowLayout::Native).unwrap();
+    let address = |it: &dyn Array| it.to_data().buffers()[0].as_ptr();
+    let back = from_arrow(array.as_ref()).unwrap();
+    let again = to_arrow(&back, ArrowLayout::Native).unwrap();
+    let own = vector.flat_values().unwrap().fixed_buffer().unwrap().as_ptr();
+    assert_eq!(address(array.as_ref()), own);
+    assert_eq!(address(again.as_ref()), own);
+}
+
+#[test]
+fn dictionaries_and_runs_keep_their_encoding_on_the_way_in() {
+    let keys = Int32Array::from(vec![Some(1), None, Some(0)]);
+    let words: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    let array = DictionaryArray::<Int32Type>::new(keys, Arc::clone(&words));
+    let vector = from_arrow(&array).unwrap();
+    assert!(matches!(vector.encoding(), Encoding::Dictionary { .. }));
+    assert_eq!(vector.to_values().unwrap(), [Value::text("b"), Value::Null, Value::text("a")]);
+
+    let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 5]), &words).unwrap();
+    let vector = from_arrow(&runs.slice(1, 3)).unwrap();
+    assert!(matches!(vector.encoding(), Encoding::RunLength { .. }));
+    assert_eq!(vector.to_values().unwrap(), [Value::text("a"), Value::text("b"), Value::text("b")]);
+}

@@ -1,0 +1,294 @@
+//! Copying and rearranging rows: wrap, gather, flatten, concatenate.
+
+use crate::{
+    Batch, BooleanBuffer, Decoded, Encoding, Indices, Nested, NullBuffer, ScalarBuffer,
+    StringValues, StringView, Values, Vector,
+};
+use arrow_buffer::{ArrowNativeType, Buffer};
+use std::sync::Arc;
+use volley_error::{Error, ErrorKind, Result};
+use volley_types::{Type, match_width};
+
+/// Codes composed so far in one wrap of several columns: the old codes' address, the new codes.
+pub type Composed = Vec<(usize, ScalarBuffer<u32>)>;
+
+impl Vector {
+    /// Rows `codes` of this vector, as a dictionary where possible. Columns that share one code
+    /// buffer share the composed one, too, through `composed` (start with an empty list).
+    ///
+    /// # Panics
+    ///
+    /// If a code is not a row.
+    pub fn wrap(&self, codes: &ScalarBuffer<u32>, composed: &mut Composed) -> Vector {
+        let nulls = self.null_buffer().map(|it| gather_nulls(it, codes));
+        match self.encoding() {
+            Encoding::Lazy(lazy) => match lazy.get() {
+                Some(vector) => vector.wrap(codes, composed),
+                None => lazy.wrap(self.data_type(), codes),
+            },
+            Encoding::Constant(base) => Vector::repeat(base.as_ref().clone(), codes.len()),
+            Encoding::Dictionary { codes: inner, base } => {
+                let address = inner.as_ptr() as usize;
+                let codes = match composed.iter().find(|it| it.0 == address) {
+                    Some((_, codes)) => codes.clone(),
+                    None => {
+                        let new: ScalarBuffer<u32> = gather_slice(inner, codes).into();
+                        composed.push((address, new.clone()));
+                        new
+                    }
+                };
+                Vector::dictionary(codes, Arc::clone(base), nulls)
+            }
+            Encoding::Flat(_) | Encoding::RunLength { .. } => {
+                Vector::dictionary(codes.clone(), Arc::new(self.clone()), None)
+            }
+        }
+    }
+
+    /// Rows `indices` of this vector, copied into a flat one.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy vector's loader reports; strings or elements beyond the layout's 32 bits.
+    pub fn gather(&self, indices: &[u32]) -> Result<Vector> {
+        let decoded = Decoded::new(self)?;
+        let nulls = decoded.nulls().map(|it| gather_nulls(&it, indices));
+        let positions: Vec<u32> = match decoded.indices() {
+            Indices::Identity => return gather_base(&decoded, indices, nulls),
+            Indices::Constant(index) => vec![*index; indices.len()],
+            Indices::Codes(codes) => gather_slice(codes, indices),
+        };
+        gather_base(&decoded, &positions, nulls)
+    }
+
+    /// This vector in flat encoding; copies nothing when it is flat already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::gather`].
+    pub fn flatten(&self) -> Result<Vector> {
+        if self.flat_values().is_some() {
+            return Ok(self.clone());
+        }
+        let decoded = Decoded::new(self)?;
+        if matches!(decoded.indices(), Indices::Identity) {
+            return Ok(decoded.base().clone());
+        }
+        gather_base(&decoded, &decoded.to_codes(), decoded.nulls())
+    }
+
+    /// The rows of all `parts`, one after the other, flat.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::gather`].
+    pub fn concat(data_type: &Type, parts: &[Vector]) -> Result<Vector> {
+        if let [one] = parts {
+            return one.flatten();
+        }
+        let parts = parts.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
+        let len = parts.iter().map(Vector::len).sum();
+        let nulls =
+            parts.iter().any(|it| it.null_buffer().is_some()).then(|| concat_nulls(&parts, len));
+        let values: Vec<&Values> = parts.iter().filter_map(Vector::flat_values).collect();
+        let values = concat_values(data_type, &values, len)?;
+        Ok(Vector::flat(data_type.clone(), values, nulls))
+    }
+}
+
+impl Batch {
+    /// The rows of all `parts`, one after the other, flat. `types`: one per column.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::gather`].
+    pub fn concat(types: &[Type], parts: &[Batch]) -> Result<Batch> {
+        let rows = parts.iter().map(Batch::rows).sum();
+        let columns = types.iter().enumerate().map(|(index, data_type)| {
+            let columns: Vec<_> = parts.iter().map(|it| it.column(index).clone()).collect();
+            Vector::concat(data_type, &columns)
+        });
+        Ok(Batch::new(columns.collect::<Result<Vec<_>>>()?, rows))
+    }
+
+    /// Rows `indices`, copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::gather`].
+    pub fn gather(&self, indices: &[u32]) -> Result<Batch> {
+        let columns = self.columns().iter().map(|it| it.gather(indices));
+        Ok(Batch::new(columns.collect::<Result<Vec<_>>>()?, indices.len()))
+    }
+}
+
+fn gather_slice<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
+    indices.iter().map(|index| values[*index as usize]).collect()
+}
+
+fn gather_nulls(nulls: &NullBuffer, indices: &[u32]) -> NullBuffer {
+    let bits = nulls.inner();
+    NullBuffer::new(BooleanBuffer::collect_bool(indices.len(), |row| {
+        bits.value(indices[row] as usize)
+    }))
+}
+
+/// Rows `positions` of the flat base, with the given nulls.
+fn gather_base(decoded: &Decoded, positions: &[u32], nulls: Option<NullBuffer>) -> Result<Vector> {
+    let values = gather_values(decoded.values(), positions)?;
+    Ok(Vector::flat(decoded.data_type().clone(), values, nulls))
+}
+
+fn gather_values(values: &Values, positions: &[u32]) -> Result<Values> {
+    let len = positions.len();
+    Ok(match values {
+        Values::Null(_) => Values::Null(len),
+        Values::Boolean(bits) => Values::Boolean(BooleanBuffer::collect_bool(len, |row| {
+            bits.value(positions[row] as usize)
+        })),
+        Values::Array(nested) => Values::Array(gather_nested(nested, positions)),
+        Values::Map(nested) => Values::Map(gather_nested(nested, positions)),
+        Values::Row { children, .. } => Values::Row {
+            children: children.iter().map(|it| it.gather(positions)).collect::<Result<_>>()?,
+            len,
+        },
+        Values::View(strings) => Values::View(StringValues {
+            views: gather_slice(&strings.views, positions).into(),
+            buffers: Arc::clone(&strings.buffers),
+        }),
+        _ => match_width!(values.physical(), T => {
+            let from = values.width::<T>().unwrap_or(&[]);
+            fixed_values(values, Buffer::from_vec(gather_slice(from, positions)), len)
+        }, else return Err(Error::internal("gather of an unknown layout"))),
+    })
+}
+
+/// Elements of `like`'s type in `buffer`.
+fn fixed_values(like: &Values, buffer: Buffer, len: usize) -> Values {
+    fn typed<T: ArrowNativeType>(buffer: Buffer, len: usize) -> ScalarBuffer<T> {
+        ScalarBuffer::new(buffer, 0, len)
+    }
+    match like {
+        Values::I8(_) => Values::I8(typed(buffer, len)),
+        Values::I16(_) => Values::I16(typed(buffer, len)),
+        Values::I32(_) => Values::I32(typed(buffer, len)),
+        Values::I64(_) => Values::I64(typed(buffer, len)),
+        Values::I128(_) => Values::I128(typed(buffer, len)),
+        Values::F32(_) => Values::F32(typed(buffer, len)),
+        Values::F64(_) => Values::F64(typed(buffer, len)),
+        Values::Interval(_) => Values::Interval(typed(buffer, len)),
+        other => other.clone(),
+    }
+}
+
+/// Offsets and sizes move, elements stay.
+fn gather_nested(nested: &Nested, positions: &[u32]) -> Nested {
+    Nested {
+        offsets: gather_slice(&nested.offsets, positions).into(),
+        sizes: gather_slice(&nested.sizes, positions).into(),
+        elements: Arc::clone(&nested.elements),
+    }
+}
+
+fn concat_nulls(parts: &[Vector], len: usize) -> NullBuffer {
+    let mut bits = arrow_buffer::BooleanBufferBuilder::new(len);
+    for part in parts {
+        match part.null_buffer() {
+            Some(nulls) => bits.append_buffer(nulls.inner()),
+            None => bits.append_n(part.len(), true),
+        }
+    }
+    NullBuffer::new(bits.finish())
+}
+
+fn concat_values(data_type: &Type, parts: &[&Values], len: usize) -> Result<Values> {
+    let Some(first) = parts.first() else {
+        return empty_values(data_type);
+    };
+    Ok(match first {
+        Values::Null(_) => Values::Null(len),
+        Values::Boolean(_) => Values::Boolean(concat_bits(parts, len)),
+        Values::View(_) => Values::View(concat_strings(parts, len)?),
+        Values::Array(_) => Values::Array(concat_nested(parts, len)?),
+        Values::Map(_) => Values::Map(concat_nested(parts, len)?),
+        Values::Row { children, .. } => {
+            let concat_child = |index: usize| {
+                let children: Vec<_> = parts.iter().filter_map(|it| row_child(it, index)).collect();
+                Vector::concat(children[0].data_type(), &children)
+            };
+            let children = (0..children.len()).map(concat_child).collect::<Result<_>>()?;
+            Values::Row { children, len }
+        }
+        _ => match_width!(first.physical(), T => {
+            let mut all: Vec<T> = Vec::with_capacity(len);
+            parts.iter().for_each(|it| all.extend_from_slice(it.width::<T>().unwrap_or(&[])));
+            fixed_values(first, Buffer::from_vec(all), len)
+        }, else return Err(Error::internal("concatenation of an unknown layout"))),
+    })
+}
+
+fn row_child(values: &Values, index: usize) -> Option<Vector> {
+    match values {
+        Values::Row { children, .. } => children.get(index).cloned(),
+        _ => None,
+    }
+}
+
+fn concat_bits(parts: &[&Values], len: usize) -> BooleanBuffer {
+    let mut bits = arrow_buffer::BooleanBufferBuilder::new(len);
+    for part in parts {
+        if let Values::Boolean(values) = part {
+            bits.append_buffer(values);
+        }
+    }
+    bits.finish()
+}
+
+fn concat_strings(parts: &[&Values], len: usize) -> Result<StringValues> {
+    let mut views: Vec<u128> = Vec::with_capacity(len);
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for part in parts {
+        let Values::View(strings) = part else { continue };
+        // The same dictionary page often stands behind several parts.
+        let known = buffers.windows(strings.buffers.len().max(1)).position(|window| {
+            window.len() == strings.buffers.len()
+                && window.iter().zip(&*strings.buffers).all(|(a, b)| a.ptr_eq(b))
+        });
+        let base = known.unwrap_or(buffers.len());
+        if known.is_none() {
+            buffers.extend(strings.buffers.iter().cloned());
+        }
+        let base = u32::try_from(base).map_err(|_| too_large("string buffers"))?;
+        views.extend(strings.views.iter().map(|it| StringView::with_buffers_moved(*it, base)));
+    }
+    Ok(StringValues { views: views.into(), buffers: buffers.into() })
+}
+
+fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
+    let (mut offsets, mut sizes) = (Vec::with_capacity(len), Vec::with_capacity(len));
+    let mut elements = Vec::with_capacity(parts.len());
+    let mut base = 0i32;
+    for part in parts {
+        let (Values::Array(nested) | Values::Map(nested)) = part else { continue };
+        // Offsets of null or empty rows may point anywhere; keep them within the result.
+        offsets.extend(nested.offsets.iter().map(|it| it.wrapping_add(base)));
+        sizes.extend_from_slice(&nested.sizes);
+        let count =
+            i32::try_from(nested.elements.len()).map_err(|_| too_large("array elements"))?;
+        base = base.checked_add(count).ok_or_else(|| too_large("array elements"))?;
+        elements.push(nested.elements.as_ref().clone());
+    }
+    let data_type = elements[0].data_type().clone();
+    let elements = Arc::new(Vector::concat(&data_type, &elements)?);
+    Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements })
+}
+
+fn empty_values(data_type: &Type) -> Result<Values> {
+    let vector = Vector::from_values(data_type.clone(), &[]);
+    vector.flat_values().cloned().ok_or_else(|| Error::internal("empty vector is not flat"))
+}
+
+fn too_large(what: &str) -> Error {
+    Error::new(ErrorKind::OutOfMemory, format!("too many {what} in one vector"))
+        .hint("use a smaller batch_rows")
+}

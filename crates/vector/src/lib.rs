@@ -1,0 +1,47 @@
+//! Encoded columns.
+//!
+//! ```text
+//! Batch ── rows, columns: Vec<Vector>
+//! Vector ── type, len, nulls, encoding
+//!             Flat(Values)                 one element per row
+//!             Constant(base of one row)    the same for every row
+//!             Dictionary(codes, base)      row i is base[codes[i]]
+//!             RunLength(ends, base)        run k ends before row ends[k]
+//!             Lazy(loader)                 decoded on first use
+//! Decoded ── any encoding seen as a flat base plus indices
+//! Rows ── the set of active rows
+//! ```
+//!
+//! Read [`Vector`], [`Decoded`] and [`Rows`] first. Invariants: vectors are immutable once shared;
+//! a code of a dictionary is a row of its base, also for null rows; flat storage uses Arrow's
+//! buffers and layouts, so that the Arrow bridge copies nothing in the common cases. This crate
+//! does not know expressions.
+
+mod vector;
+mod values;
+mod string_view;
+mod rows;
+mod decoded;
+mod lazy;
+mod batch;
+mod builder;
+mod copy;
+mod scalar;
+pub mod compare;
+mod hash;
+#[cfg(test)]
+mod order_tests;
+pub mod arrow;
+
+pub use batch::Batch;
+pub use builder::StringBuilder;
+pub use compare::{Comparator, comparator, interval_nanos};
+pub use decoded::{Decoded, Indices};
+pub use hash::hash_columns;
+pub use lazy::{Lazy, Loader};
+pub use rows::Rows;
+pub use string_view::{INLINE_BYTES, StringView};
+pub use values::{Nested, StringValues, Values};
+pub use vector::{Encoding, Vector};
+
+pub use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};

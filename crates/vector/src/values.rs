@@ -1,0 +1,239 @@
+//! The elements of a flat vector.
+
+use crate::{StringView, Vector};
+use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
+use std::sync::Arc;
+use volley_types::{Interval, Native, PhysicalType};
+
+/// The elements of a flat vector, by physical layout. Elements of null rows are unspecified but
+/// safe to read: views are valid, offsets and sizes lie within the elements.
+#[derive(Clone, Debug)]
+pub enum Values {
+    /// No storage: this many nulls.
+    Null(usize),
+    /// One bit per value.
+    Boolean(BooleanBuffer),
+    /// TINYINT.
+    I8(ScalarBuffer<i8>),
+    /// SMALLINT.
+    I16(ScalarBuffer<i16>),
+    /// INTEGER, DATE.
+    I32(ScalarBuffer<i32>),
+    /// BIGINT, TIME, TIMESTAMP, short DECIMAL.
+    I64(ScalarBuffer<i64>),
+    /// HUGEINT, long DECIMAL.
+    I128(ScalarBuffer<i128>),
+    /// REAL.
+    F32(ScalarBuffer<f32>),
+    /// DOUBLE.
+    F64(ScalarBuffer<f64>),
+    /// INTERVAL.
+    Interval(ScalarBuffer<Interval>),
+    /// VARCHAR, VARBINARY.
+    View(StringValues),
+    /// ARRAY: `elements` is one vector.
+    Array(Nested),
+    /// MAP: `elements` is a ROW(key, value) vector.
+    Map(Nested),
+    /// ROW: one vector per field, all of the same length.
+    Row {
+        /// The fields.
+        children: Arc<[Vector]>,
+        /// Rows, also when there is no field.
+        len: usize,
+    },
+}
+
+/// Strings: 16-byte views and the buffers they point into (Arrow's `Utf8View` layout).
+#[derive(Clone, Debug)]
+pub struct StringValues {
+    /// One [`StringView`] per row, as its 16 bytes.
+    pub views: ScalarBuffer<u128>,
+    /// What views of more than 12 bytes point into.
+    pub buffers: Arc<[Buffer]>,
+}
+
+/// Offsets and sizes into an element vector (Arrow's list-view layout): elements may overlap and
+/// stand in any order.
+#[derive(Clone, Debug)]
+pub struct Nested {
+    /// First element of each row.
+    pub offsets: ScalarBuffer<i32>,
+    /// Number of elements of each row.
+    pub sizes: ScalarBuffer<i32>,
+    /// The elements of all rows.
+    pub elements: Arc<Vector>,
+}
+
+impl Values {
+    /// Wraps a buffer of fixed-width elements. `u128` becomes views without data buffers.
+    pub fn from_native<T: Native>(values: ScalarBuffer<T>) -> Values {
+        let len = values.len();
+        let buffer = values.into_inner();
+        match T::PHYSICAL {
+            PhysicalType::I8 => Values::I8(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::I16 => Values::I16(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::I32 => Values::I32(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::I64 => Values::I64(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::I128 => Values::I128(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::F32 => Values::F32(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::F64 => Values::F64(ScalarBuffer::new(buffer, 0, len)),
+            PhysicalType::Interval => Values::Interval(ScalarBuffer::new(buffer, 0, len)),
+            _ => Values::View(StringValues {
+                views: ScalarBuffer::new(buffer, 0, len),
+                buffers: Arc::new([]),
+            }),
+        }
+    }
+
+    /// The layout.
+    pub fn physical(&self) -> PhysicalType {
+        match self {
+            Values::Null(_) => PhysicalType::Null,
+            Values::Boolean(_) => PhysicalType::Boolean,
+            Values::I8(_) => PhysicalType::I8,
+            Values::I16(_) => PhysicalType::I16,
+            Values::I32(_) => PhysicalType::I32,
+            Values::I64(_) => PhysicalType::I64,
+            Values::I128(_) => PhysicalType::I128,
+            Values::F32(_) => PhysicalType::F32,
+            Values::F64(_) => PhysicalType::F64,
+            Values::Interval(_) => PhysicalType::Interval,
+            Values::View(_) => PhysicalType::View,
+            Values::Array(_) => PhysicalType::Array,
+            Values::Map(_) => PhysicalType::Map,
+            Values::Row { .. } => PhysicalType::Row,
+        }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Null(len) | Values::Row { len, .. } => *len,
+            Values::Boolean(values) => values.len(),
+            Values::I8(values) => values.len(),
+            Values::I16(values) => values.len(),
+            Values::I32(values) => values.len(),
+            Values::I64(values) => values.len(),
+            Values::I128(values) => values.len(),
+            Values::F32(values) => values.len(),
+            Values::F64(values) => values.len(),
+            Values::Interval(values) => values.len(),
+            Values::View(values) => values.views.len(),
+            Values::Array(nested) | Values::Map(nested) => nested.offsets.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements as a slice of `T`, when `T` is their type (`u128`: string views).
+    pub fn native<T: Native>(&self) -> Option<&[T]> {
+        if T::PHYSICAL != self.physical() {
+            return None;
+        }
+        let (buffer, len) = (self.fixed_buffer()?, self.len());
+        Some(&buffer.typed_data::<T>()[..len])
+    }
+
+    /// The elements as unsigned integers of the same width, when `T` is as wide as they are.
+    pub fn width<T: arrow_buffer::ArrowNativeType>(&self) -> Option<&[T]> {
+        let buffer = self.fixed_buffer()?;
+        let len = self.len();
+        if len * size_of::<T>() != buffer.len() {
+            return None;
+        }
+        Some(buffer.typed_data::<T>())
+    }
+
+    /// The buffer of fixed-width elements (views for strings), exactly as long as the rows need.
+    pub fn fixed_buffer(&self) -> Option<&Buffer> {
+        Some(match self {
+            Values::I8(values) => values.inner(),
+            Values::I16(values) => values.inner(),
+            Values::I32(values) => values.inner(),
+            Values::I64(values) => values.inner(),
+            Values::I128(values) => values.inner(),
+            Values::F32(values) => values.inner(),
+            Values::F64(values) => values.inner(),
+            Values::Interval(values) => values.inner(),
+            Values::View(values) => values.views.inner(),
+            _ => return None,
+        })
+    }
+
+    /// The rows from `offset` on, `len` of them, sharing storage.
+    pub fn slice(&self, offset: usize, len: usize) -> Values {
+        match self {
+            Values::Null(_) => Values::Null(len),
+            Values::Boolean(values) => Values::Boolean(values.slice(offset, len)),
+            Values::I8(values) => Values::I8(values.slice(offset, len)),
+            Values::I16(values) => Values::I16(values.slice(offset, len)),
+            Values::I32(values) => Values::I32(values.slice(offset, len)),
+            Values::I64(values) => Values::I64(values.slice(offset, len)),
+            Values::I128(values) => Values::I128(values.slice(offset, len)),
+            Values::F32(values) => Values::F32(values.slice(offset, len)),
+            Values::F64(values) => Values::F64(values.slice(offset, len)),
+            Values::Interval(values) => Values::Interval(values.slice(offset, len)),
+            Values::View(values) => Values::View(StringValues {
+                views: values.views.slice(offset, len),
+                buffers: Arc::clone(&values.buffers),
+            }),
+            Values::Array(nested) => Values::Array(nested.slice(offset, len)),
+            Values::Map(nested) => Values::Map(nested.slice(offset, len)),
+            Values::Row { children, .. } => Values::Row {
+                children: children.iter().map(|it| it.slice(offset, len)).collect(),
+                len,
+            },
+        }
+    }
+
+    /// Bytes of memory kept alive.
+    pub fn retained_bytes(&self) -> usize {
+        match self {
+            Values::Null(_) => 0,
+            Values::Boolean(values) => values.inner().len(),
+            Values::View(values) => {
+                values.views.inner().len() + values.buffers.iter().map(Buffer::len).sum::<usize>()
+            }
+            Values::Array(nested) | Values::Map(nested) => {
+                nested.offsets.inner().len() * 2 + nested.elements.retained_bytes()
+            }
+            Values::Row { children, .. } => children.iter().map(Vector::retained_bytes).sum(),
+            _ => self.fixed_buffer().map_or(0, Buffer::len),
+        }
+    }
+}
+
+impl Nested {
+    /// The elements of `row`, as a range.
+    #[inline]
+    pub fn range(&self, row: usize) -> std::ops::Range<usize> {
+        let start = self.offsets[row] as usize;
+        start..start + self.sizes[row] as usize
+    }
+
+    fn slice(&self, offset: usize, len: usize) -> Nested {
+        Nested {
+            offsets: self.offsets.slice(offset, len),
+            sizes: self.sizes.slice(offset, len),
+            elements: Arc::clone(&self.elements),
+        }
+    }
+}
+
+impl StringValues {
+    /// The bytes of `row`.
+    #[inline]
+    pub fn bytes(&self, row: usize) -> &[u8] {
+        StringView::bytes_of(&self.views[row], &self.buffers)
+    }
+
+    /// The text of `row`. VARCHAR vectors hold valid UTF-8: readers and functions check it.
+    #[inline]
+    pub fn text(&self, row: usize) -> &str {
+        StringView::text_of(&self.views[row], &self.buffers)
+    }
+}
