@@ -1,0 +1,183 @@
+//! The expression tree: plain data, typed, with columns by position.
+
+use std::fmt;
+use volley_types::{Type, Value};
+
+/// A typed expression over the columns of an operator's input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// The type of its values.
+    pub data_type: Type,
+}
+
+/// The kinds of expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// An input column, by position.
+    Column(usize),
+    /// A literal.
+    Constant(Value),
+    /// A scalar function; argument types are exactly those that the registry resolved.
+    Call {
+        /// The registered name.
+        name: String,
+        /// The arguments.
+        args: Vec<Expr>,
+    },
+    /// A conversion to the expression's type. With `null_on_error` (TRY_CAST), a value that cannot
+    /// be converted becomes NULL.
+    Cast {
+        /// What is converted.
+        input: Box<Expr>,
+        /// TRY_CAST.
+        null_on_error: bool,
+    },
+    /// What evaluates its arguments not always or not for all rows.
+    Special {
+        /// Which one.
+        form: SpecialForm,
+        /// Its arguments; see [`SpecialForm`].
+        args: Vec<Expr>,
+    },
+}
+
+/// Forms that control how their arguments are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpecialForm {
+    /// `a AND b AND ...` in three-valued logic; any number of arguments.
+    And,
+    /// `a OR b OR ...`.
+    Or,
+    /// `CASE WHEN c1 THEN r1 WHEN c2 THEN r2 ... ELSE e END`: c1, r1, c2, r2, ..., e (always
+    /// present).
+    Switch,
+    /// The first argument that is not null.
+    Coalesce,
+    /// `x IN (v1, v2, ...)`: x, v1, v2, ... in three-valued logic.
+    In,
+    /// The argument, or NULL for rows that fail.
+    Try,
+    /// Whether the argument is null; never null itself.
+    IsNull,
+}
+
+impl Expr {
+    /// Input column `index`.
+    pub fn column(index: usize, data_type: Type) -> Expr {
+        Expr { kind: ExprKind::Column(index), data_type }
+    }
+
+    /// A literal.
+    pub fn constant(value: Value, data_type: Type) -> Expr {
+        Expr { kind: ExprKind::Constant(value), data_type }
+    }
+
+    /// A function call with types as resolved.
+    pub fn call(name: impl Into<String>, args: Vec<Expr>, data_type: Type) -> Expr {
+        Expr { kind: ExprKind::Call { name: name.into(), args }, data_type }
+    }
+
+    /// A special form.
+    pub fn special(form: SpecialForm, args: Vec<Expr>, data_type: Type) -> Expr {
+        Expr { kind: ExprKind::Special { form, args }, data_type }
+    }
+
+    /// CAST to `data_type`; the expression itself when it has that type.
+    pub fn cast(self, data_type: Type) -> Expr {
+        if self.data_type == data_type {
+            return self;
+        }
+        Expr { kind: ExprKind::Cast { input: Box::new(self), null_on_error: false }, data_type }
+    }
+
+    /// The conjunction of `conjuncts`; TRUE when there is none.
+    pub fn and(mut conjuncts: Vec<Expr>) -> Expr {
+        match conjuncts.len() {
+            0 => Expr::constant(Value::Boolean(true), Type::Boolean),
+            1 => conjuncts.remove(0),
+            _ => Expr::special(SpecialForm::And, conjuncts, Type::Boolean),
+        }
+    }
+
+    /// The direct parts of the expression.
+    pub fn children(&self) -> &[Expr] {
+        match &self.kind {
+            ExprKind::Column(_) | ExprKind::Constant(_) => &[],
+            ExprKind::Call { args, .. } | ExprKind::Special { args, .. } => args,
+            ExprKind::Cast { input, .. } => std::slice::from_ref(input),
+        }
+    }
+
+    /// The direct parts of the expression, to change.
+    pub fn children_mut(&mut self) -> &mut [Expr] {
+        match &mut self.kind {
+            ExprKind::Column(_) | ExprKind::Constant(_) => &mut [],
+            ExprKind::Call { args, .. } | ExprKind::Special { args, .. } => args,
+            ExprKind::Cast { input, .. } => std::slice::from_mut(input),
+        }
+    }
+
+    /// Calls `f` for the position of every column used, with repetitions.
+    pub fn for_each_column(&self, f: &mut impl FnMut(usize)) {
+        let mut rest = vec![self];
+        while let Some(expr) = rest.pop() {
+            match &expr.kind {
+                ExprKind::Column(index) => f(*index),
+                _ => rest.extend(expr.children()),
+            }
+        }
+    }
+
+    /// Replaces every column position by `f` of it.
+    pub fn map_columns(&mut self, f: &impl Fn(usize) -> usize) {
+        let mut rest = vec![self];
+        while let Some(expr) = rest.pop() {
+            match &mut expr.kind {
+                ExprKind::Column(index) => *index = f(*index),
+                _ => rest.extend(expr.children_mut()),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    /// Prints as text for plans: `#0` is a column, calls by name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ExprKind::Column(index) => write!(f, "#{index}"),
+            ExprKind::Constant(value) => write!(f, "{}", value.display(&self.data_type)),
+            ExprKind::Call { name, args } => write_call(f, name, args),
+            ExprKind::Cast { input, null_on_error } => {
+                let name = if *null_on_error { "try_cast" } else { "cast" };
+                write!(f, "{name}({input} as {})", self.data_type)
+            }
+            ExprKind::Special { form, args } => write_call(f, form.name(), args),
+        }
+    }
+}
+
+fn write_call(f: &mut fmt::Formatter<'_>, name: &str, args: &[Expr]) -> fmt::Result {
+    write!(f, "{name}(")?;
+    for (index, arg) in args.iter().enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        write!(f, "{comma}{arg}")?;
+    }
+    f.write_str(")")
+}
+
+impl SpecialForm {
+    /// The name shown in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            SpecialForm::And => "and",
+            SpecialForm::Or => "or",
+            SpecialForm::Switch => "switch",
+            SpecialForm::Coalesce => "coalesce",
+            SpecialForm::In => "in",
+            SpecialForm::Try => "try",
+            SpecialForm::IsNull => "is_null",
+        }
+    }
+}

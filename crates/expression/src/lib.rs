@@ -1,0 +1,16 @@
+//! Typed expressions: data, compilation, evaluation.
+//!
+//! Read [`Expr`] first, then [`ExprSet`]. This crate does not know operators.
+
+mod expr;
+mod expr_set;
+mod node;
+mod compile;
+mod evaluate;
+mod in_set;
+mod merge;
+pub mod marks;
+pub mod plain;
+
+pub use expr::{Expr, ExprKind, SpecialForm};
+pub use expr_set::{Evaluation, ExprSet};

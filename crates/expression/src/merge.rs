@@ -1,0 +1,225 @@
+//! Putting results of different rows together, adding nulls, and reading truth values.
+
+use std::sync::Arc;
+use volley_error::Result;
+use volley_types::{Native, PhysicalType, Type, match_native};
+use volley_vector::{
+    BooleanBuffer, Buffer, Decoded, Encoding, Indices, NullBuffer, Rows, ScalarBuffer,
+    StringValues, StringView, Values, Vector,
+};
+
+/// Joins `parts`, each of which has the values of its rows, into one vector of `len` rows. Rows in
+/// no part are unspecified.
+///
+/// # Errors
+///
+/// What copying reports.
+pub(crate) fn merge(
+    data_type: &Type,
+    len: usize,
+    mut parts: Vec<(Rows, Vector)>,
+) -> Result<Vector> {
+    parts.retain(|(rows, _)| !rows.is_empty());
+    match parts.as_slice() {
+        [] => return Ok(Vector::nulls(data_type.clone(), len)),
+        [(_, one)] => return Ok(one.clone()),
+        _ => {}
+    }
+    let decoded =
+        parts.iter().map(|(rows, it)| Ok((rows, Decoded::new(it)?))).collect::<Result<Vec<_>>>()?;
+    let nulls = merge_nulls(len, &decoded);
+    let values = match data_type.physical() {
+        PhysicalType::Null => Values::Null(len),
+        PhysicalType::Boolean => Values::Boolean(merge_bits(len, &decoded)),
+        PhysicalType::View => Values::View(merge_strings(len, &decoded)),
+        PhysicalType::Array | PhysicalType::Map | PhysicalType::Row => {
+            return merge_nested(data_type, len, &parts);
+        }
+        physical => match_native!(physical, T => {
+            Values::from_native::<T>(merge_native::<T>(len, &decoded).into())
+        }, else Values::Null(len)),
+    };
+    Ok(Vector::flat(data_type.clone(), values, nulls))
+}
+
+fn merge_nulls(len: usize, parts: &[(&Rows, Decoded)]) -> Option<NullBuffer> {
+    if !parts.iter().any(|(_, it)| it.has_nulls()) {
+        return None;
+    }
+    let mut valid = vec![u64::MAX; len.div_ceil(64)];
+    for (rows, part) in parts {
+        let Some(nulls) = part.nulls() else { continue };
+        let bits = nulls.inner().bit_chunks();
+        for ((valid, rows), bits) in valid.iter_mut().zip(rows.words()).zip(bits.iter_padded()) {
+            *valid &= bits | !rows;
+        }
+    }
+    Some(NullBuffer::new(bits_of(valid, len)))
+}
+
+fn merge_bits(len: usize, parts: &[(&Rows, Decoded)]) -> BooleanBuffer {
+    let mut words = vec![0u64; len.div_ceil(64)];
+    for (rows, part) in parts {
+        let Values::Boolean(_) = part.values() else { continue };
+        let bits = decoded_words(part);
+        for ((word, rows), bits) in words.iter_mut().zip(rows.words()).zip(bits) {
+            *word |= bits & rows;
+        }
+    }
+    bits_of(words, len)
+}
+
+fn merge_native<T: Native>(len: usize, parts: &[(&Rows, Decoded)]) -> Vec<T> {
+    let mut merged = vec![T::default(); len];
+    for (rows, part) in parts {
+        let values = part.native::<T>();
+        if values.is_empty() {
+            continue;
+        }
+        match part.indices() {
+            Indices::Identity => rows.for_each(|row| merged[row] = values[row]),
+            Indices::Constant(index) => {
+                let value = values[*index as usize];
+                rows.for_each(|row| merged[row] = value);
+            }
+            Indices::Codes(codes) => {
+                rows.for_each(|row| merged[row] = values[codes[row] as usize]);
+            }
+        }
+    }
+    merged
+}
+
+/// Copies views, and lists the buffers of all parts one after the other.
+fn merge_strings(len: usize, parts: &[(&Rows, Decoded)]) -> StringValues {
+    let mut views = vec![0u128; len];
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for (rows, part) in parts {
+        let Values::View(strings) = part.values() else { continue };
+        let base = buffers.len() as u32;
+        buffers.extend(strings.buffers.iter().cloned());
+        rows.for_each(|row| {
+            let view = strings.views[part.index(row)];
+            views[row] = StringView::with_buffers_moved(view, base);
+        });
+    }
+    StringValues { views: views.into(), buffers: buffers.into() }
+}
+
+fn merge_nested(data_type: &Type, len: usize, parts: &[(Rows, Vector)]) -> Result<Vector> {
+    let mut positions = vec![0u32; len];
+    let mut base = 0;
+    for (rows, part) in parts {
+        rows.for_each(|row| positions[row] = base + row as u32);
+        base += part.len() as u32;
+    }
+    let all: Vec<Vector> = parts.iter().map(|(_, part)| part.clone()).collect();
+    Vector::concat(data_type, &all)?.gather(&positions)
+}
+
+/// The same vector, with `null_rows` null.
+pub(crate) fn with_null_rows(vector: &Vector, null_rows: &Rows) -> Result<Vector> {
+    if null_rows.is_empty() {
+        return Ok(vector.clone());
+    }
+    let len = vector.len();
+    let valid = NullBuffer::new(bits_of(null_rows.words().iter().map(|it| !it).collect(), len));
+    with_nulls(vector, &valid)
+}
+
+/// The same vector, with the null rows of `nulls` null, too.
+pub(crate) fn with_nulls(vector: &Vector, nulls: &NullBuffer) -> Result<Vector> {
+    let data_type = vector.data_type().clone();
+    let all = NullBuffer::union(vector.null_buffer(), Some(nulls));
+    Ok(match vector.encoding() {
+        Encoding::Flat(values) => Vector::flat(data_type, values.clone(), all),
+        Encoding::Dictionary { codes, base } => {
+            Vector::dictionary(codes.clone(), Arc::clone(base), all)
+        }
+        Encoding::Constant(base) => {
+            let codes: ScalarBuffer<u32> = vec![0; vector.len()].into();
+            Vector::dictionary(codes, Arc::clone(base), all)
+        }
+        Encoding::RunLength { ends, base } => {
+            let codes = codes_of_runs(ends);
+            Vector::dictionary(codes.into(), Arc::clone(base), all)
+        }
+        Encoding::Lazy(_) => return with_nulls(&vector.loaded()?, nulls),
+    })
+}
+
+/// For each row, the number of its run.
+pub(crate) fn codes_of_runs(ends: &[u32]) -> Vec<u32> {
+    let mut codes = Vec::with_capacity(ends.last().map_or(0, |it| *it as usize));
+    for (run, &end) in ends.iter().enumerate() {
+        codes.resize(end as usize, run as u32);
+    }
+    codes
+}
+
+/// The null bitmap by row; `None` when no row is null.
+pub(crate) fn nulls_of(vector: &Vector) -> Result<Option<NullBuffer>> {
+    match vector.encoding() {
+        Encoding::Flat(values) if values.physical() != PhysicalType::Null => {
+            Ok(vector.null_buffer().cloned())
+        }
+        _ => Ok(Decoded::new(vector)?.nulls()),
+    }
+}
+
+/// The rows of `rows` that are true, and those that are null.
+pub(crate) fn truth(vector: &Vector, rows: &Rows) -> Result<(Rows, Rows)> {
+    let decoded = Decoded::new(vector)?;
+    let Some(nulls) = decoded.nulls() else {
+        let words = decoded_words(&decoded);
+        return Ok((and_words(words, rows), Rows::none(rows.len())));
+    };
+    let mut valid = rows.clone();
+    valid.subtract_nulls(&nulls);
+    let mut null_rows = rows.clone();
+    null_rows.subtract(&valid);
+    let is_true = and_words(decoded_words(&decoded), &valid);
+    Ok((is_true, null_rows))
+}
+
+fn and_words(mut words: Vec<u64>, rows: &Rows) -> Rows {
+    words.iter_mut().zip(rows.words()).for_each(|(a, b)| *a &= b);
+    Rows::from_words(words, rows.len())
+}
+
+/// The truth value of every row, as a bitmap; unspecified for null rows and beyond the end.
+fn decoded_words(decoded: &Decoded) -> Vec<u64> {
+    let count = decoded.len().div_ceil(64);
+    let Values::Boolean(bits) = decoded.values() else {
+        return vec![0; count];
+    };
+    match decoded.indices() {
+        Indices::Identity => {
+            let mut words: Vec<u64> = bits.bit_chunks().iter_padded().collect();
+            words.resize(count, 0);
+            words
+        }
+        Indices::Constant(index) => {
+            vec![if bits.value(*index as usize) { u64::MAX } else { 0 }; count]
+        }
+        Indices::Codes(codes) if bits.len() > codes.len() => {
+            let word = |codes: &[u32]| {
+                let bits = codes.iter().map(|code| bits.value(*code as usize)).enumerate();
+                bits.fold(0, |word, (row, bit)| word | u64::from(bit) << row)
+            };
+            codes.chunks(64).map(word).collect()
+        }
+        Indices::Codes(codes) => {
+            let table: Vec<u8> = bits.iter().map(u8::from).collect();
+            let word = |codes: &[u32]| {
+                let bits = codes.iter().enumerate();
+                bits.fold(0, |word, (row, code)| word | u64::from(table[*code as usize]) << row)
+            };
+            codes.chunks(64).map(word).collect()
+        }
+    }
+}
+
+pub(crate) fn bits_of(words: Vec<u64>, len: usize) -> BooleanBuffer {
+    BooleanBuffer::new(Buffer::from_vec(words), 0, len)
+}

@@ -1,0 +1,97 @@
+//! Compiled expressions: nodes of a graph in which equal parts are one node.
+
+use crate::in_set::InSet;
+use std::sync::Arc;
+use volley_error::Error;
+use volley_function::{ScalarFunction, ScalarTraits};
+use volley_types::{Type, Value};
+use volley_vector::Vector;
+
+/// A position in the list of nodes; arguments stand before their users.
+pub(crate) type NodeId = usize;
+
+/// One distinct part of the expressions of a set.
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    pub(crate) data_type: Type,
+    /// The input columns it depends on, ascending.
+    pub(crate) columns: Arc<[usize]>,
+    /// Equal columns give equal results.
+    pub(crate) deterministic: bool,
+    /// No row ever fails.
+    pub(crate) infallible: bool,
+    /// A null in any of the columns makes the result null, and nothing can fail then.
+    pub(crate) strict: bool,
+    /// Some part may not be evaluated for some rows.
+    pub(crate) conditional: bool,
+    /// How deep evaluation recurses.
+    pub(crate) depth: usize,
+    /// Used more than once: evaluated once per batch.
+    pub(crate) shared: bool,
+}
+
+/// What a node does.
+pub(crate) enum Kind {
+    Column(usize),
+    /// A vector of one row.
+    Constant(Vector),
+    /// A part without columns that fails, for every row that needs it.
+    Failing(Error),
+    Call(Call),
+    /// AND or OR.
+    Conjunction(Conjunction),
+    /// c1, r1, c2, r2, ..., e.
+    Switch(Vec<NodeId>),
+    Coalesce(Vec<NodeId>),
+    In {
+        input: NodeId,
+        set: InSet,
+    },
+    Try(NodeId),
+    IsNull(NodeId),
+}
+
+/// A function with its arguments.
+pub(crate) struct Call {
+    pub(crate) function: Arc<dyn ScalarFunction>,
+    pub(crate) args: Vec<NodeId>,
+    pub(crate) traits: ScalarTraits,
+    /// TRY_CAST: rows that the function fails become null.
+    pub(crate) null_on_error: bool,
+}
+
+/// AND: the deciding value is false; OR: it is true.
+pub(crate) struct Conjunction {
+    pub(crate) decides: bool,
+    pub(crate) args: Vec<NodeId>,
+}
+
+impl Node {
+    /// The value of a constant.
+    pub(crate) fn constant_value(&self) -> Option<Value> {
+        match &self.kind {
+            Kind::Constant(vector) => vector.value(0).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether the node needs no evaluation.
+    pub(crate) fn is_leaf(&self) -> bool {
+        matches!(self.kind, Kind::Column(_) | Kind::Constant(_) | Kind::Failing(_))
+    }
+}
+
+impl Kind {
+    /// The nodes it uses.
+    pub(crate) fn args(&self) -> &[NodeId] {
+        match self {
+            Kind::Column(_) | Kind::Constant(_) | Kind::Failing(_) => &[],
+            Kind::Call(call) => &call.args,
+            Kind::Conjunction(conjunction) => &conjunction.args,
+            Kind::Switch(args) | Kind::Coalesce(args) => args,
+            Kind::In { input, .. } | Kind::Try(input) | Kind::IsNull(input) => {
+                std::slice::from_ref(input)
+            }
+        }
+    }
+}

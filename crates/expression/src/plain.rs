@@ -1,0 +1,173 @@
+//! The plain evaluator: one row at a time, by recursion over the tree, without any shortcut.
+//!
+//! It says what an expression means. Compiled evaluation must give the same answers; tests compare
+//! both. It is slow, and recurses as deep as the expression.
+
+use crate::{Expr, ExprKind, SpecialForm};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{BoundScalar, EvalContext, QueryConstants, Registry};
+use volley_types::{Type, Value};
+use volley_vector::{Batch, Rows, Vector, comparator};
+
+/// What evaluation needs beside the expression.
+#[derive(Clone, Copy)]
+pub struct Plain<'a> {
+    /// The functions.
+    pub registry: &'a Registry,
+    /// The query's constants.
+    pub query: &'a Arc<QueryConstants>,
+    /// The input.
+    pub input: &'a Batch,
+}
+
+impl Plain<'_> {
+    /// The value of `expr` for `row`.
+    ///
+    /// Arguments of a call are evaluated from left to right until one is null, when nulls
+    /// propagate. AND and OR fail only if no argument decides them. A condition of CASE is asked as
+    /// by [`Plain::select`].
+    ///
+    /// # Errors
+    ///
+    /// The row's error, unknown functions, and what a lazy column's loader reports.
+    pub fn evaluate(&self, expr: &Expr, row: usize) -> Result<Value> {
+        match &expr.kind {
+            ExprKind::Column(index) => self.input.column(*index).value(row),
+            ExprKind::Constant(value) => Ok(value.clone()),
+            ExprKind::Call { name, args } => {
+                let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
+                let bound = self.registry.resolve_scalar(name, &types)?;
+                self.call(&bound, args, &expr.data_type, row)
+            }
+            ExprKind::Cast { input, null_on_error } => {
+                self.cast(input, &expr.data_type, *null_on_error, row)
+            }
+            ExprKind::Special { form, args } => self.special(*form, args, row),
+        }
+    }
+
+    /// Whether `expr` is true for `row`: AND is not true when one argument is false or null,
+    /// whatever the others are, and OR is true when one argument is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plain::evaluate`].
+    pub fn select(&self, expr: &Expr, row: usize) -> Result<bool> {
+        match &expr.kind {
+            ExprKind::Special { form: SpecialForm::And, args } => {
+                let results: Vec<_> = args.iter().map(|it| self.select(it, row)).collect();
+                if results.iter().any(|it| matches!(it, Ok(false))) {
+                    return Ok(false);
+                }
+                results.into_iter().collect::<Result<Vec<_>>>().map(|_| true)
+            }
+            ExprKind::Special { form: SpecialForm::Or, args } => {
+                let results: Vec<_> = args.iter().map(|it| self.select(it, row)).collect();
+                if results.iter().any(|it| matches!(it, Ok(true))) {
+                    return Ok(true);
+                }
+                results.into_iter().collect::<Result<Vec<_>>>().map(|_| false)
+            }
+            _ => Ok(self.evaluate(expr, row)? == Value::Boolean(true)),
+        }
+    }
+
+    fn call(&self, bound: &BoundScalar, args: &[Expr], to: &Type, row: usize) -> Result<Value> {
+        let mut vectors = Vec::new();
+        for arg in args {
+            let value = self.evaluate(arg, row)?;
+            if value.is_null() && bound.traits.propagates_nulls {
+                return Ok(Value::Null);
+            }
+            vectors.push(Vector::from_values(arg.data_type.clone(), &[value]));
+        }
+        self.invoke(bound, &vectors, to)
+    }
+
+    fn invoke(&self, bound: &BoundScalar, args: &[Vector], to: &Type) -> Result<Value> {
+        let mut ctx = EvalContext::new(Arc::clone(self.query));
+        let result = bound.function.evaluate(&Rows::all(1), args, to, &mut ctx)?;
+        match ctx.errors.first() {
+            Some(error) => Err(error),
+            None => result.value(0),
+        }
+    }
+
+    fn cast(&self, input: &Expr, to: &Type, null_on_error: bool, row: usize) -> Result<Value> {
+        let value = self.evaluate(input, row)?;
+        if value.is_null() || input.data_type == *to {
+            return Ok(value);
+        }
+        let bound = self.registry.resolve_cast(&input.data_type, to)?;
+        let vector = Vector::from_values(input.data_type.clone(), &[value]);
+        match self.invoke(&bound, &[vector], to) {
+            Err(_) if null_on_error => Ok(Value::Null),
+            result => result,
+        }
+    }
+
+    fn special(&self, form: SpecialForm, args: &[Expr], row: usize) -> Result<Value> {
+        let first = args.first().ok_or_else(|| Error::internal("form without arguments"))?;
+        match form {
+            SpecialForm::And => self.conjunction(args, false, row),
+            SpecialForm::Or => self.conjunction(args, true, row),
+            SpecialForm::Switch => {
+                let (branches, default) = args.as_chunks::<2>();
+                for [condition, branch] in branches {
+                    if self.select(condition, row)? {
+                        return self.evaluate(branch, row);
+                    }
+                }
+                default.first().map_or(Ok(Value::Null), |it| self.evaluate(it, row))
+            }
+            SpecialForm::Coalesce => {
+                for arg in args {
+                    let value = self.evaluate(arg, row)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                Ok(Value::Null)
+            }
+            SpecialForm::In => self.is_in(first, &args[1..], row),
+            SpecialForm::Try => Ok(self.evaluate(first, row).unwrap_or(Value::Null)),
+            SpecialForm::IsNull => Ok(Value::Boolean(self.evaluate(first, row)?.is_null())),
+        }
+    }
+
+    fn conjunction(&self, args: &[Expr], decides: bool, row: usize) -> Result<Value> {
+        let results: Vec<_> = args.iter().map(|it| self.evaluate(it, row)).collect();
+        combine(results, decides)
+    }
+
+    fn is_in(&self, input: &Expr, list: &[Expr], row: usize) -> Result<Value> {
+        let value = self.evaluate(input, row)?;
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let left = Vector::from_values(input.data_type.clone(), &[value]);
+        let is_equal = |item: &Expr| {
+            let value = self.evaluate(item, row)?;
+            if value.is_null() {
+                return Ok(Value::Null);
+            }
+            let right = Vector::from_values(item.data_type.clone(), &[value]);
+            Ok(Value::Boolean(comparator(&left, &right)?.is_equal(0, 0)))
+        };
+        combine(list.iter().map(is_equal).collect(), true)
+    }
+}
+
+/// AND or OR of values some of which failed.
+fn combine(results: Vec<Result<Value>>, decides: bool) -> Result<Value> {
+    let deciding = Value::Boolean(decides);
+    if results.iter().any(|it| it.as_ref().is_ok_and(|it| *it == deciding)) {
+        return Ok(deciding);
+    }
+    let values = results.into_iter().collect::<Result<Vec<_>>>()?;
+    Ok(match values.iter().any(Value::is_null) {
+        true => Value::Null,
+        false => Value::Boolean(!decides),
+    })
+}

@@ -1,0 +1,25 @@
+//! The API that functions are written against.
+//!
+//! ```text
+//! Registry ── resolve(name, argument types) ──> BoundScalar / BoundAggregate
+//!   ScalarFunction    vectors and active rows in, vector out
+//!   AggregateFunction states in the rows of a hash table: add, merge, extract
+//! ```
+//!
+//! Read [`Registry`], [`ScalarFunction`] and [`AggregateFunction`] first. This crate does not know
+//! any function.
+
+mod aggregate;
+mod context;
+mod registry;
+mod row_errors;
+mod scalar;
+pub mod simple;
+
+pub use aggregate::{AggregateFunction, BoundAggregate, StateLayout};
+pub use context::{EvalContext, QueryConstants};
+pub use registry::{
+    AggregateEntry, BindAggregate, BindCast, BindScalar, FunctionDoc, Registry, ScalarEntry,
+};
+pub use row_errors::RowErrors;
+pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};

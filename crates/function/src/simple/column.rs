@@ -1,0 +1,159 @@
+//! Where a simple function's results go.
+
+use super::args::{Boolean, Physical, Sql, Varbinary, Varchar};
+use volley_error::Result;
+use volley_types::{Native, Type};
+use volley_vector::{BooleanBuffer, Buffer, NullBuffer, StringBuilder, Values, Vector};
+
+/// A marker that can be a result.
+pub trait ResultType: 'static {
+    /// What collects the results.
+    type Column: Column;
+}
+
+/// Results being collected, by row.
+pub trait Column: Sized {
+    /// What a row holds.
+    type Item;
+
+    /// Room for `len` rows, all of them zero, false or empty.
+    fn with_len(len: usize) -> Self;
+
+    /// Stores the result of `row`.
+    fn set(&mut self, row: usize, item: Self::Item);
+
+    /// Computes every row.
+    #[inline(always)]
+    fn collect(len: usize, f: impl Fn(usize) -> Self::Item) -> Self {
+        let mut column = Self::with_len(len);
+        (0..len).for_each(|row| column.set(row, f(row)));
+        column
+    }
+
+    /// The vector.
+    ///
+    /// # Errors
+    ///
+    /// Internal, when `data_type` has another layout.
+    fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector>;
+}
+
+impl<T: Native> ResultType for Physical<T> {
+    type Column = NativeColumn<T>;
+}
+
+impl<T: Native, const TAG: u8> ResultType for Sql<T, TAG> {
+    type Column = NativeColumn<T>;
+}
+
+impl ResultType for Boolean {
+    type Column = BooleanColumn;
+}
+
+impl ResultType for Varchar {
+    type Column = StringColumn;
+}
+
+impl ResultType for Varbinary {
+    type Column = StringColumn;
+}
+
+/// Fixed-width results.
+pub struct NativeColumn<T>(Vec<T>);
+
+impl<T: Native> Column for NativeColumn<T> {
+    type Item = T;
+
+    fn with_len(len: usize) -> Self {
+        NativeColumn(vec![T::default(); len])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, row: usize, item: T) {
+        self.0[row] = item;
+    }
+
+    #[inline(always)]
+    fn collect(len: usize, f: impl Fn(usize) -> T) -> Self {
+        NativeColumn((0..len).map(f).collect())
+    }
+
+    fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {
+        finish(data_type, Values::from_native::<T>(self.0.into()), nulls)
+    }
+}
+
+/// BOOLEAN results.
+pub struct BooleanColumn {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Column for BooleanColumn {
+    type Item = bool;
+
+    fn with_len(len: usize) -> Self {
+        BooleanColumn { words: vec![0; len.div_ceil(64)], len }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, row: usize, item: bool) {
+        self.words[row / 64] |= u64::from(item) << (row % 64);
+    }
+
+    #[inline(always)]
+    fn collect(len: usize, f: impl Fn(usize) -> bool) -> Self {
+        let word = |start: usize| {
+            let end = len.min(start + 64);
+            (start..end).fold(0, |word, row| word | u64::from(f(row)) << (row - start))
+        };
+        BooleanColumn { words: (0..len).step_by(64).map(word).collect(), len }
+    }
+
+    fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {
+        let bits = BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.len);
+        finish(data_type, Values::Boolean(bits), nulls)
+    }
+}
+
+/// VARCHAR or VARBINARY results.
+pub struct StringColumn {
+    views: Vec<u128>,
+    builder: StringBuilder,
+}
+
+impl StringColumn {
+    /// Stores a copy of `bytes` as the result of `row`.
+    #[inline]
+    pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) {
+        self.views[row] = self.builder.store(bytes);
+    }
+}
+
+impl Column for StringColumn {
+    type Item = Vec<u8>;
+
+    fn with_len(len: usize) -> Self {
+        StringColumn { views: vec![0; len], builder: StringBuilder::with_capacity(0) }
+    }
+
+    fn set(&mut self, row: usize, item: Vec<u8>) {
+        self.set_bytes(row, &item);
+    }
+
+    fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {
+        finish(data_type, Values::View(self.builder.finish_with_views(self.views)), nulls)
+    }
+}
+
+pub(super) fn finish(
+    data_type: &Type,
+    values: Values,
+    nulls: Option<NullBuffer>,
+) -> Result<Vector> {
+    if data_type.physical() != values.physical() {
+        let message = format!("function result has another layout than its type: {data_type}");
+        return Err(volley_error::Error::internal(message));
+    }
+    Ok(Vector::flat(data_type.clone(), values, nulls))
+}

@@ -1,0 +1,312 @@
+//! Functions that write strings, or answer a part of an argument.
+
+use super::{
+    args::{Arg, Source, SqlType, Varchar},
+    bind,
+    column::{Column, StringColumn, finish},
+    map::{Args, Inputs},
+    output::NullRows,
+    vectorized,
+};
+use crate::{BindScalar, EvalContext, ScalarTraits};
+use std::fmt;
+use volley_error::{Error, Result};
+use volley_types::Type;
+use volley_vector::{INLINE_BYTES, Rows, StringValues, StringView, Values, Vector};
+
+/// Where a closure writes its result: text by `push_str`, `push` and `write!`, bytes by
+/// `push_bytes`.
+#[derive(Debug, Default)]
+pub struct StringWriter {
+    bytes: Vec<u8>,
+}
+
+impl StringWriter {
+    /// Appends text.
+    #[inline]
+    pub fn push_str(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends a character.
+    #[inline]
+    pub fn push(&mut self, character: char) {
+        let mut buffer = [0; 4];
+        self.push_str(character.encode_utf8(&mut buffer));
+    }
+
+    /// Appends bytes; for a VARCHAR result they must make valid UTF-8 in the end.
+    #[inline]
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Makes room for `bytes` more bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
+    /// Bytes written for this row.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing is written for this row.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+impl fmt::Write for StringWriter {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+/// What a writing closure answers: `()`, `Option<()>` (`None` is null), `Result<()>` or
+/// `Result<Option<()>>`.
+pub trait Written {
+    /// Whether a row can fail.
+    const FALLIBLE: bool;
+
+    /// `Ok(false)`: null.
+    ///
+    /// # Errors
+    ///
+    /// The row's error.
+    fn outcome(self) -> Result<bool>;
+}
+
+impl Written for () {
+    const FALLIBLE: bool = false;
+
+    fn outcome(self) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+impl Written for Option<()> {
+    const FALLIBLE: bool = false;
+
+    fn outcome(self) -> Result<bool> {
+        Ok(self.is_some())
+    }
+}
+
+impl Written for Result<()> {
+    const FALLIBLE: bool = true;
+
+    fn outcome(self) -> Result<bool> {
+        self.map(|()| true)
+    }
+}
+
+impl Written for Result<Option<()>> {
+    const FALLIBLE: bool = true;
+
+    fn outcome(self) -> Result<bool> {
+        self.map(|it| it.is_some())
+    }
+}
+
+fn map_text<T: Args, W: Written>(
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: impl Fn(T::Values<'_>, &mut StringWriter) -> W,
+) -> Result<Vector> {
+    let mut column = StringColumn::with_len(rows.len());
+    if rows.is_empty() {
+        return column.finish(result_type, None);
+    }
+    let inputs = Inputs::new::<T>(rows, args)?;
+    let readers = T::open(&inputs.sources)?;
+    let mut writer = StringWriter::default();
+    let mut nulls = NullRows::default();
+    inputs.rows.for_each(|row| {
+        writer.bytes.clear();
+        match f(T::get(&readers, row), &mut writer).outcome() {
+            Ok(true) => column.set_bytes(row, &writer.bytes),
+            Ok(false) => nulls.add(row, rows.len()),
+            Err(error) => ctx.fail(row, || error),
+        }
+    });
+    let added = nulls.finish(rows.len());
+    column.finish(result_type, inputs.result_nulls(added))
+}
+
+fn written<W: Written>(propagates_nulls: bool) -> ScalarTraits {
+    ScalarTraits { deterministic: true, propagates_nulls, infallible: !W::FALLIBLE }
+}
+
+/// A function of one argument that writes a string; `R` is [`Varchar`] or VARBINARY's marker.
+pub fn text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
+    f: impl Fn(A::Value<'_>, &mut StringWriter) -> W + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_text::<(A,), W>(rows, args, to, ctx, |(a,), out| f(a, out))
+    });
+    bind(vec![A::data_type()], R::data_type(), written::<W>(A::PROPAGATES), function)
+}
+
+/// A function of two arguments that writes a string.
+pub fn text_binary<A: SqlType, B: SqlType, R: SqlType, W: Written + 'static>(
+    f: impl Fn(A::Value<'_>, B::Value<'_>, &mut StringWriter) -> W + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_text::<(A, B), W>(rows, args, to, ctx, |(a, b), out| f(a, b, out))
+    });
+    let traits = written::<W>(A::PROPAGATES && B::PROPAGATES);
+    bind(vec![A::data_type(), B::data_type()], R::data_type(), traits, function)
+}
+
+/// A function of three arguments that writes a string.
+pub fn text_ternary<A, B, C, R, W>(
+    f: impl Fn(A::Value<'_>, B::Value<'_>, C::Value<'_>, &mut StringWriter) -> W + Send + Sync + 'static,
+) -> BindScalar
+where
+    A: SqlType,
+    B: SqlType,
+    C: SqlType,
+    R: SqlType,
+    W: Written + 'static,
+{
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_text::<(A, B, C), W>(rows, args, to, ctx, |(a, b, c), out| f(a, b, c, out))
+    });
+    let traits = written::<W>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES);
+    let args = vec![A::data_type(), B::data_type(), C::data_type()];
+    bind(args, R::data_type(), traits, function)
+}
+
+/// A function of four arguments that writes a string.
+pub fn text_quaternary<A, B, C, D, R, W>(
+    f: impl Fn(A::Value<'_>, B::Value<'_>, C::Value<'_>, D::Value<'_>, &mut StringWriter) -> W
+    + Send
+    + Sync
+    + 'static,
+) -> BindScalar
+where
+    A: SqlType,
+    B: SqlType,
+    C: SqlType,
+    D: SqlType,
+    R: SqlType,
+    W: Written + 'static,
+{
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_text::<(A, B, C, D), W>(rows, args, to, ctx, |(a, b, c, d), out| f(a, b, c, d, out))
+    });
+    let traits = written::<W>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES && D::PROPAGATES);
+    let args = vec![A::data_type(), B::data_type(), C::data_type(), D::data_type()];
+    bind(args, R::data_type(), traits, function)
+}
+
+/// A VARCHAR function that answers a part of its argument, without copying it.
+pub fn slice_unary(f: impl for<'a> Fn(&'a str) -> &'a str + Send + Sync + 'static) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_slice::<(), _>(rows, args, to, ctx, |text, ()| Ok(f(text)))
+    });
+    bind(vec![Type::Varchar], Type::Varchar, ScalarTraits::INFALLIBLE, function)
+}
+
+/// A VARCHAR function that answers a part of its first argument, without copying it.
+pub fn slice_binary<B: SqlType>(
+    f: impl for<'a> Fn(&'a str, B::Value<'_>) -> &'a str + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_slice::<(B,), _>(rows, args, to, ctx, |text, (b,)| Ok(f(text, b)))
+    });
+    let args = vec![Type::Varchar, B::data_type()];
+    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+}
+
+/// A VARCHAR function that answers a part of its first argument, without copying it.
+pub fn slice_ternary<B: SqlType, C: SqlType>(
+    f: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_slice::<(B, C), _>(rows, args, to, ctx, |text, (b, c)| Ok(f(text, b, c)))
+    });
+    let args = vec![Type::Varchar, B::data_type(), C::data_type()];
+    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+}
+
+/// Computes a function that answers a part of its first argument (or a string of at most 12 bytes),
+/// without copying it; `T` is the tuple of the other arguments' markers.
+///
+/// # Errors
+///
+/// Internal, when an argument has another layout than its marker, or a long answer is not a part of
+/// the argument.
+pub fn map_slice<T: SliceArgs, F>(
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: F,
+) -> Result<Vector>
+where
+    F: for<'a> Fn(&'a str, T::Values<'_>) -> Result<&'a str>,
+{
+    let mut views = vec![0u128; rows.len()];
+    if rows.is_empty() {
+        let empty = StringValues { views: views.into(), buffers: [].into() };
+        return finish(result_type, Values::View(empty), None);
+    }
+    let inputs = Inputs::new::<T::WithText>(rows, args)?;
+    let rest = T::open(inputs.sources.get(1..).unwrap_or(&[]))?;
+    let strings = inputs.sources.first().and_then(Source::strings);
+    let strings = strings.ok_or_else(|| Error::internal("argument with an unexpected layout"))?;
+    let mut misplaced = false;
+    inputs.rows.for_each(|row| {
+        let index = inputs.sources[0].index(row);
+        match f(strings.text(index), T::get(&rest, row)) {
+            Ok(part) => match part_view(strings, index, part.as_bytes()) {
+                Some(view) => views[row] = view,
+                None => misplaced = true,
+            },
+            Err(error) => ctx.fail(row, || error),
+        }
+    });
+    if misplaced {
+        return Err(Error::internal("answer is not a part of the argument"));
+    }
+    let values = StringValues { views: views.into(), buffers: strings.buffers.clone() };
+    finish(result_type, Values::View(values), inputs.nulls.clone())
+}
+
+/// The view of `part`, which lies within string `index`.
+fn part_view(strings: &StringValues, index: usize, part: &[u8]) -> Option<u128> {
+    if part.len() <= INLINE_BYTES {
+        return Some(StringView::inline(part));
+    }
+    let whole = strings.bytes(index);
+    let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    if start + part.len() > whole.len() {
+        return None;
+    }
+    let (buffer, offset) = StringView::position(strings.views[index]);
+    Some(StringView::new(part, buffer, offset + start as u32))
+}
+
+/// The markers of the arguments after the first of [`map_slice`].
+pub trait SliceArgs: Args {
+    /// With the first argument.
+    #[doc(hidden)]
+    type WithText: Args;
+}
+
+impl SliceArgs for () {
+    type WithText = (Varchar,);
+}
+
+impl<B: Arg> SliceArgs for (B,) {
+    type WithText = (Varchar, B);
+}
+
+impl<B: Arg, C: Arg> SliceArgs for (B, C) {
+    type WithText = (Varchar, B, C);
+}
