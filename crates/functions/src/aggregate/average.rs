@@ -1,0 +1,193 @@
+//! `avg`: the exact sum of integers or decimals, or the sum of floats, divided by their number.
+
+use super::{
+    bound,
+    float_sum::FloatTotal,
+    form::{Form, arg, field_of, native_column, native_of, row_column},
+    sum::{ExactSum, Summand, add_slice, add_times},
+};
+use crate::documentation::doc;
+use std::{marker::PhantomData, sync::Arc};
+use volley_error::Result;
+use volley_function::{BoundAggregate, Registry};
+use volley_memory::TypedSlots;
+use volley_types::{Field, PhysicalType, Type};
+use volley_vector::{Decoded, Rows, Vector};
+
+/// Registers `avg` and `mean`.
+pub(super) fn register(registry: &mut Registry) {
+    let doc = doc(
+        "avg(number) -> double",
+        "The mean of the values that are not null; null when there is none.",
+        "aggregate",
+        &[("avg(x) FROM (VALUES (1), (2), (NULL)) v(x)", "1.5")],
+    );
+    registry.add_aggregate("avg", doc.clone(), Arc::new(bind));
+    registry.add_aggregate("mean", doc, Arc::new(bind));
+}
+
+fn bind(args: &[Type]) -> Option<BoundAggregate> {
+    let [arg] = args else { return None };
+    if matches!(arg, Type::Real | Type::Double | Type::Unknown) {
+        let to = partial_type(Type::Double);
+        return Some(bound(vec![Type::Double], to, Type::Double, FloatAverage));
+    }
+    let (_, scale) = arg.decimal_shape()?;
+    let (args, to) = (vec![arg.clone()], partial_type(Type::HugeInt));
+    Some(match arg.physical() {
+        PhysicalType::I8 => bound(args, to, Type::Double, Average::<i8>::new(scale)),
+        PhysicalType::I16 => bound(args, to, Type::Double, Average::<i16>::new(scale)),
+        PhysicalType::I32 => bound(args, to, Type::Double, Average::<i32>::new(scale)),
+        PhysicalType::I64 => bound(args, to, Type::Double, Average::<i64>::new(scale)),
+        _ => bound(args, to, Type::Double, Average::<i128>::new(scale)),
+    })
+}
+
+fn partial_type(sum: Type) -> Type {
+    Type::row([Field::new("sum", sum), Field::new("count", Type::BigInt)])
+}
+
+/// `avg` of integers or unscaled decimals.
+struct Average<T> {
+    /// What an unscaled decimal is divided by.
+    scale_factor: i128,
+    input: PhantomData<fn() -> T>,
+}
+
+impl<T> Average<T> {
+    fn new(scale: u8) -> Average<T> {
+        Average { scale_factor: 10i128.pow(scale.into()), input: PhantomData }
+    }
+}
+
+impl<T: Summand> Form for Average<T> {
+    type State = ExactSum;
+    type Input<'a> = &'a [T];
+    type Partial<'a> = (&'a [i128], &'a [i64]);
+
+    fn empty(&self) -> ExactSum {
+        ExactSum::default()
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [T]> {
+        native_of(arg(args, 0)?)
+    }
+
+    #[inline(always)]
+    fn add(&self, state: &mut ExactSum, input: &&[T], _row: usize, index: usize) {
+        state.add(input[index]);
+    }
+
+    fn add_all(&self, state: &mut ExactSum, input: &&[T], len: usize) {
+        add_slice(state, &input[..len]);
+    }
+
+    fn add_repeated(&self, state: &mut ExactSum, input: &&[T], rows: &Rows, index: usize) {
+        if !rows.is_empty() {
+            add_times(state, input[index], rows);
+        }
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
+        Ok((field_of(partial, 0)?, field_of(partial, 1)?))
+    }
+
+    #[inline(always)]
+    fn merge(&self, state: &mut ExactSum, partial: &Self::Partial<'_>, index: usize) {
+        state.add_sum(partial.0[index], partial.1[index] as u64);
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {
+        let sums = exact_column(states)?;
+        let counts = native_column(Type::BigInt, states, |state| Some(state.count() as i64));
+        Ok(row_column(&partial_type(Type::HugeInt), vec![sums, counts], states.len()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {
+        let mut failed = None;
+        let vector = native_column(Type::Double, states, |state| {
+            let sum = state.checked(&Type::HugeInt).unwrap_or_else(|error| {
+                failed = Some(error);
+                None
+            })?;
+            Some(quotient(sum, state.count(), self.scale_factor))
+        });
+        failed.map_or(Ok(vector), Err)
+    }
+}
+
+/// `sum / (count * scale_factor)`, rounded once where 53 bits hold both, and else with an error
+/// barely above half a unit in the last place.
+fn quotient(sum: i128, count: u64, scale_factor: i128) -> f64 {
+    const EXACT: u128 = 1 << 53;
+    let Some(divisor) = i128::from(count).checked_mul(scale_factor) else {
+        return sum as f64 / count as f64 / scale_factor as f64;
+    };
+    if sum.unsigned_abs() <= EXACT && divisor.unsigned_abs() <= EXACT {
+        return sum as f64 / divisor as f64;
+    }
+    let (whole, rest) = (sum / divisor, sum % divisor);
+    whole as f64 + rest as f64 / divisor as f64
+}
+
+/// The sums as HUGEINT, zero for empty groups.
+fn exact_column(states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {
+    let mut failed = None;
+    let vector =
+        native_column(Type::HugeInt, states, |state| match state.checked(&Type::HugeInt) {
+            Ok(sum) => Some(sum.unwrap_or(0)),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+    failed.map_or(Ok(vector), Err)
+}
+
+/// `avg` of floats.
+struct FloatAverage;
+
+impl Form for FloatAverage {
+    type State = FloatTotal;
+    type Input<'a> = &'a [f64];
+    type Partial<'a> = (&'a [f64], &'a [i64]);
+
+    fn empty(&self) -> FloatTotal {
+        FloatTotal::default()
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [f64]> {
+        native_of(arg(args, 0)?)
+    }
+
+    #[inline(always)]
+    fn add(&self, state: &mut FloatTotal, input: &&[f64], _row: usize, index: usize) {
+        state.add(input[index]);
+    }
+
+    fn add_all(&self, state: &mut FloatTotal, input: &&[f64], len: usize) {
+        state.add_slice(&input[..len]);
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
+        Ok((field_of(partial, 0)?, field_of(partial, 1)?))
+    }
+
+    #[inline(always)]
+    fn merge(&self, state: &mut FloatTotal, partial: &Self::Partial<'_>, index: usize) {
+        state.sum += partial.0[index];
+        state.count += partial.1[index] as u64;
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
+        let sums = native_column(Type::Double, states, |state| Some(state.sum));
+        let counts = native_column(Type::BigInt, states, |state| Some(state.count as i64));
+        Ok(row_column(&partial_type(Type::Double), vec![sums, counts], states.len()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
+        Ok(native_column(Type::Double, states, |state| {
+            (state.count > 0).then(|| state.sum / state.count as f64)
+        }))
+    }
+}

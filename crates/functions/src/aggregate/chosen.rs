@@ -1,0 +1,199 @@
+//! Aggregates that choose one of the values: `min`, `max`, `any_value`.
+
+use super::{
+    boolean::{And, BooleanFold, Or},
+    bound,
+    form::{Form, arg},
+    held::{Held, HeldBytes, HeldNative, HeldValue},
+};
+use crate::documentation::doc;
+use std::{marker::PhantomData, sync::Arc};
+use volley_error::Result;
+use volley_function::{BoundAggregate, Registry};
+use volley_memory::TypedSlots;
+use volley_types::{PhysicalType, Type, match_native};
+use volley_vector::{Decoded, Rows, Vector};
+
+/// Registers `min`, `max`, `any_value` and `arbitrary`.
+pub(super) fn register(registry: &mut Registry) {
+    let min = doc(
+        "min(x) -> as x",
+        "The least value that is not null; null when there is none.",
+        "aggregate",
+        &[("min(x) FROM (VALUES (2), (1)) v(x)", "1")],
+    );
+    let max = doc(
+        "max(x) -> as x",
+        "The greatest value that is not null; null when there is none. NaN is the greatest float.",
+        "aggregate",
+        &[("max(x) FROM (VALUES (2), (1)) v(x)", "2")],
+    );
+    let any = doc(
+        "any_value(x) -> as x",
+        "Some value that is not null; null when there is none.",
+        "aggregate",
+        &[("any_value(x) FROM (VALUES (NULL), (1)) v(x)", "1")],
+    );
+    registry.add_aggregate("min", min, Arc::new(|args: &[Type]| bind_extreme::<Least>(args)));
+    registry.add_aggregate("max", max, Arc::new(|args: &[Type]| bind_extreme::<Greatest>(args)));
+    for name in ["any_value", "arbitrary"] {
+        let bind = |args: &[Type]| bind::<AnyOne>(args);
+        registry.add_aggregate(name, any.clone(), Arc::new(bind));
+    }
+}
+
+fn bind_extreme<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
+    if args != [Type::Boolean] {
+        return bind::<R>(args);
+    }
+    let (types, boolean) = (vec![Type::Boolean], Type::Boolean);
+    Some(if R::GREATEST {
+        bound(types, boolean.clone(), boolean, BooleanFold::<Or>::new())
+    } else {
+        bound(types, boolean.clone(), boolean, BooleanFold::<And>::new())
+    })
+}
+
+fn bind<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
+    let [arg] = args else { return None };
+    let (types, to) = (vec![arg.clone()], arg.clone());
+    Some(match_native!(arg.physical(), T => {
+        bound(types, to.clone(), to.clone(), Chosen::<HeldNative<T>, R>::new(to))
+    }, else match arg.physical() {
+        PhysicalType::View => {
+            bound(types, to.clone(), to.clone(), Chosen::<HeldBytes, R>::new(to))
+        }
+        _ => bound(types, to.clone(), to.clone(), Chosen::<HeldValue, R>::new(to)),
+    }))
+}
+
+/// When a new value takes the place of the one kept.
+trait Rule: Send + Sync + 'static {
+    /// Whether this is the rule of `max`.
+    const GREATEST: bool;
+
+    fn replaces<H: Held>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool;
+}
+
+struct Least;
+
+impl Rule for Least {
+    const GREATEST: bool = false;
+
+    #[inline(always)]
+    fn replaces<H: Held>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool {
+        H::compare(new, kept).is_lt()
+    }
+}
+
+struct Greatest;
+
+impl Rule for Greatest {
+    const GREATEST: bool = true;
+
+    #[inline(always)]
+    fn replaces<H: Held>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool {
+        H::compare(new, kept).is_gt()
+    }
+}
+
+struct AnyOne;
+
+impl Rule for AnyOne {
+    const GREATEST: bool = false;
+
+    #[inline(always)]
+    fn replaces<H: Held>(_new: &H::Ref<'_>, _kept: &H::Ref<'_>) -> bool {
+        false
+    }
+}
+
+/// The value that a rule chooses.
+struct Chosen<H, R> {
+    data_type: Type,
+    parts: PhantomData<fn() -> (H, R)>,
+}
+
+impl<H, R> Chosen<H, R> {
+    fn new(data_type: Type) -> Chosen<H, R> {
+        Chosen { data_type, parts: PhantomData }
+    }
+}
+
+impl<H: Held, R: Rule> Form for Chosen<H, R> {
+    type State = Option<H::Kept>;
+    type Input<'a> = H::Base<'a>;
+    type Partial<'a> = H::Base<'a>;
+
+    fn empty(&self) -> Self::State {
+        None
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<H::Base<'a>> {
+        H::base(arg(args, 0)?)
+    }
+
+    #[inline(always)]
+    fn add(&self, state: &mut Self::State, input: &H::Base<'_>, _row: usize, index: usize) {
+        let new = H::get(input, index);
+        let chosen = match state {
+            Some(kept) => R::replaces::<H>(&new, &H::view(kept)),
+            None => true,
+        };
+        if chosen {
+            *state = Some(H::keep(new));
+        }
+    }
+
+    fn add_all(&self, state: &mut Self::State, input: &H::Base<'_>, len: usize) {
+        if len == 0 {
+            return;
+        }
+        let mut best = H::get(input, 0);
+        for row in 1..len {
+            let new = H::get(input, row);
+            best = if R::replaces::<H>(&new, &best) { new } else { best };
+        }
+        let chosen = state.as_ref().is_none_or(|kept| R::replaces::<H>(&best, &H::view(kept)));
+        if chosen {
+            *state = Some(H::keep(best));
+        }
+    }
+
+    fn add_repeated(
+        &self,
+        state: &mut Self::State,
+        input: &H::Base<'_>,
+        rows: &Rows,
+        index: usize,
+    ) {
+        if !rows.is_empty() {
+            self.add(state, input, rows.begin(), index);
+        }
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<H::Base<'a>> {
+        H::base(partial)
+    }
+
+    #[inline(always)]
+    fn merge(&self, state: &mut Self::State, partial: &H::Base<'_>, index: usize) {
+        self.add(state, partial, index, index);
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        self.result(states)
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        // Copies first: a slot can be borrowed only one at a time.
+        let kept: Vec<Option<H::Kept>> = (0..states.len())
+            .map(|slot| states.get(slot).as_ref().map(|kept| H::keep(H::view(kept))))
+            .collect();
+        Ok(H::column(&self.data_type, kept.iter().map(Option::as_ref).collect()))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        state.as_ref().map_or(0, H::outside_bytes)
+    }
+}

@@ -1,0 +1,183 @@
+//! How one value of a column is kept in a state: fixed-width as it is, strings as a copy of their
+//! bytes, everything else as a scalar.
+
+use super::form::{native_of, unexpected_layout};
+use crate::order::{SqlOrder, compare_values};
+use std::{cmp::Ordering, marker::PhantomData};
+use volley_error::Result;
+use volley_types::{Native, Type, Value};
+use volley_vector::{Decoded, NullBuffer, StringBuilder, StringValues, Values, Vector};
+
+/// A way to keep a value.
+pub(super) trait Held: Send + Sync + 'static {
+    /// What is kept.
+    type Kept: Send + 'static;
+    /// A value in a column.
+    type Ref<'a>;
+    /// A column, ready to be read.
+    type Base<'a>;
+
+    /// Opens a column.
+    fn base<'a>(decoded: &'a Decoded<'_>) -> Result<Self::Base<'a>>;
+
+    /// The value at `index`.
+    fn get<'a>(base: &'a Self::Base<'_>, index: usize) -> Self::Ref<'a>;
+
+    /// The value to keep.
+    fn keep(value: Self::Ref<'_>) -> Self::Kept;
+
+    /// A kept value.
+    fn view(kept: &Self::Kept) -> Self::Ref<'_>;
+
+    /// The order of ORDER BY: NaN is the greatest, `-0.0` equals `0.0`.
+    fn compare(left: &Self::Ref<'_>, right: &Self::Ref<'_>) -> Ordering;
+
+    /// A column of kept values.
+    fn column(data_type: &Type, kept: Vec<Option<&Self::Kept>>) -> Vector;
+
+    /// Bytes held beside the state itself.
+    fn outside_bytes(_kept: &Self::Kept) -> usize {
+        0
+    }
+}
+
+/// Fixed-width values.
+pub(super) struct HeldNative<T>(PhantomData<fn() -> T>);
+
+impl<T: Native + SqlOrder> Held for HeldNative<T> {
+    type Kept = T;
+    type Ref<'a> = T;
+    type Base<'a> = &'a [T];
+
+    fn base<'a>(decoded: &'a Decoded<'_>) -> Result<&'a [T]> {
+        native_of(decoded)
+    }
+
+    #[inline(always)]
+    fn get(base: &Self::Base<'_>, index: usize) -> T {
+        base[index]
+    }
+
+    #[inline(always)]
+    fn keep(value: T) -> T {
+        value
+    }
+
+    #[inline(always)]
+    fn view(kept: &T) -> T {
+        *kept
+    }
+
+    #[inline(always)]
+    fn compare(left: &T, right: &T) -> Ordering {
+        left.sql_cmp(right)
+    }
+
+    fn column(data_type: &Type, kept: Vec<Option<&T>>) -> Vector {
+        let nulls = NullBuffer::from_iter(kept.iter().map(Option::is_some));
+        let values: Vec<T> = kept.iter().map(|it| it.copied().unwrap_or_default()).collect();
+        Vector::native::<T>(data_type.clone(), values, Some(nulls))
+    }
+}
+
+/// Strings and bytes.
+pub(super) struct HeldBytes;
+
+impl Held for HeldBytes {
+    type Kept = Box<[u8]>;
+    type Ref<'a> = &'a [u8];
+    type Base<'a> = &'a StringValues;
+
+    fn base<'a>(decoded: &'a Decoded<'_>) -> Result<&'a StringValues> {
+        match decoded.values() {
+            Values::View(strings) => Ok(strings),
+            _ => Err(unexpected_layout()),
+        }
+    }
+
+    #[inline(always)]
+    fn get<'a>(base: &'a Self::Base<'_>, index: usize) -> &'a [u8] {
+        base.bytes(index)
+    }
+
+    fn keep(value: &[u8]) -> Box<[u8]> {
+        value.into()
+    }
+
+    #[inline(always)]
+    fn view(kept: &Box<[u8]>) -> &[u8] {
+        kept
+    }
+
+    #[inline(always)]
+    fn compare(left: &&[u8], right: &&[u8]) -> Ordering {
+        left.cmp(right)
+    }
+
+    fn column(data_type: &Type, kept: Vec<Option<&Box<[u8]>>>) -> Vector {
+        let nulls = NullBuffer::from_iter(kept.iter().map(Option::is_some));
+        let mut builder = StringBuilder::with_capacity(kept.len());
+        kept.iter().for_each(|it| builder.push(it.map_or(&[], |it| it)));
+        Vector::strings(data_type.clone(), builder.finish(), Some(nulls))
+    }
+
+    fn outside_bytes(kept: &Box<[u8]>) -> usize {
+        kept.len()
+    }
+}
+
+/// Values of any type, one scalar each: for booleans and nested types.
+pub(super) struct HeldValue;
+
+impl Held for HeldValue {
+    type Kept = Value;
+    type Ref<'a> = Value;
+    type Base<'a> = Vector;
+
+    fn base(decoded: &Decoded<'_>) -> Result<Vector> {
+        Ok(decoded.base().clone())
+    }
+
+    fn get(base: &Vector, index: usize) -> Value {
+        // A flat base has nothing to load, so there is nothing to fail.
+        base.value(index).unwrap_or(Value::Null)
+    }
+
+    fn keep(value: Value) -> Value {
+        value
+    }
+
+    fn view(kept: &Value) -> Value {
+        kept.clone()
+    }
+
+    fn compare(left: &Value, right: &Value) -> Ordering {
+        compare_values(left, right)
+    }
+
+    fn column(data_type: &Type, kept: Vec<Option<&Value>>) -> Vector {
+        let values: Vec<Value> =
+            kept.into_iter().map(|it| it.map_or(Value::Null, Value::clone)).collect();
+        Vector::from_values(data_type.clone(), &values)
+    }
+
+    fn outside_bytes(kept: &Value) -> usize {
+        value_bytes(kept)
+    }
+}
+
+/// Bytes that a scalar holds on the heap, roughly.
+pub(super) fn value_bytes(value: &Value) -> usize {
+    let each = size_of::<Value>();
+    match value {
+        Value::Varchar(text) => text.len(),
+        Value::Varbinary(bytes) => bytes.len(),
+        Value::Array(values) | Value::Row(values) => {
+            values.iter().map(|it| each + value_bytes(it)).sum()
+        }
+        Value::Map(entries) => {
+            entries.iter().map(|it| 2 * each + value_bytes(&it.0) + value_bytes(&it.1)).sum()
+        }
+        _ => 0,
+    }
+}

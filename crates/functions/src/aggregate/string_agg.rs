@@ -1,0 +1,138 @@
+//! `string_agg`: strings one after the other, with a separator between.
+
+use super::{
+    bound,
+    form::{Form, arg, row_column, string_column, unexpected_layout},
+};
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{BoundAggregate, Registry};
+use volley_memory::TypedSlots;
+use volley_types::{Field, Type};
+use volley_vector::{Decoded, StringValues, Values, Vector};
+
+/// Registers `string_agg`, `group_concat` and `listagg`.
+pub(super) fn register(registry: &mut Registry) {
+    let doc = doc(
+        "string_agg(varchar[, separator]) -> varchar",
+        "The strings that are not null, one after the other, with the separator (a comma when left \
+         out) between them.",
+        "aggregate",
+        &[("string_agg(x, '-' ORDER BY x) FROM (VALUES ('b'), ('a')) v(x)", "a-b")],
+    );
+    for name in ["string_agg", "group_concat", "listagg"] {
+        registry.add_aggregate(name, doc.clone(), Arc::new(bind));
+    }
+}
+
+fn bind(args: &[Type]) -> Option<BoundAggregate> {
+    let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
+    if !matches!(args.len(), 1 | 2) || args.get(1).is_some_and(|it| !is_text(it)) {
+        return None;
+    }
+    let types = vec![Type::Varchar; args.len()];
+    let aggregate = bound(types, partial_type(), Type::Varchar, StringAgg);
+    Some(BoundAggregate { order_sensitive: true, ..aggregate })
+}
+
+fn partial_type() -> Type {
+    Type::row([Field::new("text", Type::Varchar), Field::new("separator", Type::Varchar)])
+}
+
+/// The text so far and the separator in front of its first string, for merging.
+struct Joined {
+    text: String,
+    separator: String,
+}
+
+struct StringAgg;
+
+impl StringAgg {
+    fn push(state: &mut Option<Box<Joined>>, text: &str, separator: &str) {
+        match state {
+            Some(joined) => {
+                joined.text.push_str(separator);
+                joined.text.push_str(text);
+            }
+            None => {
+                let (text, separator) = (text.to_owned(), separator.to_owned());
+                *state = Some(Box::new(Joined { text, separator }));
+            }
+        }
+    }
+}
+
+impl Form for StringAgg {
+    type State = Option<Box<Joined>>;
+    type Input<'a> = (&'a Decoded<'a>, Option<&'a Decoded<'a>>);
+    type Partial<'a> = (&'a StringValues, &'a StringValues, &'a Decoded<'a>);
+
+    fn empty(&self) -> Self::State {
+        None
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Self::Input<'a>> {
+        Ok((arg(args, 0)?, args.get(1)))
+    }
+
+    fn add(&self, state: &mut Self::State, input: &Self::Input<'_>, row: usize, _index: usize) {
+        let separator = match input.1 {
+            Some(separators) if separators.is_null(row) => "",
+            Some(separators) => separators.text(row),
+            None => ",",
+        };
+        StringAgg::push(state, input.0.text(row), separator);
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
+        let Values::Row { children, .. } = partial.values() else {
+            return Err(unexpected_layout());
+        };
+        match children.iter().map(Vector::flat_values).collect::<Vec<_>>()[..] {
+            [Some(Values::View(texts)), Some(Values::View(separators))] => {
+                Ok((texts, separators, partial))
+            }
+            _ => Err(unexpected_layout()),
+        }
+    }
+
+    fn merge(&self, state: &mut Self::State, partial: &Self::Partial<'_>, index: usize) {
+        let (texts, separators, _) = partial;
+        // An empty group has no text; its separator says so, see `partial`.
+        if let Some(separator) = separators.text(index).strip_prefix(PRESENT) {
+            StringAgg::push(state, texts.text(index), separator);
+        }
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        let texts = string_column(Type::Varchar, states, |state| {
+            Some(state.as_ref().map_or(&[], |it| it.text.as_bytes()))
+        });
+        let mut separators = volley_vector::StringBuilder::with_capacity(states.len());
+        for slot in 0..states.len() {
+            match states.get(slot) {
+                Some(joined) => {
+                    separators.push(format!("{PRESENT}{}", joined.separator).as_bytes())
+                }
+                None => separators.push_empty(),
+            }
+        }
+        let separators = Vector::strings(Type::Varchar, separators.finish(), None);
+        Ok(row_column(&partial_type(), vec![texts, separators], states.len()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        Ok(string_column(Type::Varchar, states, |state| {
+            state.as_ref().map(|it| it.text.as_bytes())
+        }))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        let heap = |it: &Joined| it.text.capacity() + it.separator.capacity() + size_of::<Joined>();
+        state.as_deref().map_or(0, heap)
+    }
+}
+
+/// Stands before the separator of a group that has text, in intermediate results.
+const PRESENT: char = '+';

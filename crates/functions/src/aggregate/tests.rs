@@ -1,0 +1,287 @@
+use volley_function::{BoundAggregate, Registry};
+use volley_memory::Slots;
+use volley_types::{Interval, Type, Value};
+use volley_vector::{Decoded, Rows, ScalarBuffer, Vector};
+
+/// Raw rows that hold one state each.
+struct States {
+    memory: Vec<u128>,
+    rows: Vec<*mut u8>,
+    aggregate: BoundAggregate,
+}
+
+impl States {
+    fn new(aggregate: &BoundAggregate, groups: usize) -> States {
+        let words = aggregate.function.state().bytes.div_ceil(16).max(1);
+        let mut memory = vec![0u128; words * groups];
+        let base = memory.as_mut_ptr();
+        let rows = (0..groups).map(|it| base.wrapping_add(it * words).cast()).collect();
+        let mut states = States { memory, rows, aggregate: aggregate.clone() };
+        let groups: Vec<usize> = (0..groups).collect();
+        states.with(&groups, |it, slots| it.function.init(slots));
+        states
+    }
+
+    fn with<R>(
+        &mut self,
+        groups: &[usize],
+        f: impl FnOnce(&BoundAggregate, &mut Slots<'_>) -> R,
+    ) -> R {
+        let rows: Vec<*mut u8> = groups.iter().map(|it| self.rows[*it]).collect();
+        let type_id = self.aggregate.function.state().type_id;
+        // SAFETY: each row has room for the state, aligned to 16 bytes, and lives in `memory`.
+        let mut slots = unsafe { Slots::new(&rows, 0, type_id) };
+        f(&self.aggregate, &mut slots)
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.rows.len()).collect()
+    }
+}
+
+impl Drop for States {
+    fn drop(&mut self) {
+        let all = self.all();
+        self.with(&all, |it, slots| it.function.drop_states(slots));
+        assert!(!self.memory.is_empty() || all.is_empty());
+    }
+}
+
+fn resolve(name: &str, types: &[Type]) -> BoundAggregate {
+    let mut registry = Registry::new();
+    super::register(&mut registry);
+    registry.resolve_aggregate(name, types).unwrap()
+}
+
+/// Every way to the result: one state, groups, merged partial results; flat, dictionary, constant.
+fn run(name: &str, args: &[Vector]) -> Vec<Value> {
+    let types: Vec<Type> = args.iter().map(|it| it.data_type().clone()).collect();
+    let aggregate = resolve(name, &types);
+    for (arg, expected) in types.iter().zip(&aggregate.args) {
+        assert_eq!(arg, expected, "the test must cast itself");
+    }
+    let rows = args.first().map_or(0, Vector::len);
+    let mut results = Vec::new();
+    let dictionary: Vec<Vector> = args
+        .iter()
+        .map(|it| {
+            let codes: ScalarBuffer<u32> = (0..rows as u32).collect();
+            Vector::dictionary(codes, it.clone().into(), None)
+        })
+        .collect();
+    for args in [args.to_vec(), dictionary] {
+        let mut one = States::new(&aggregate, 1);
+        one.with(&[0], |it, slot| it.function.add_to_one(slot, &args, &Rows::all(rows)).unwrap());
+        results.push(finish(&mut one));
+
+        let mut grouped = States::new(&aggregate, 1);
+        let groups = vec![0; rows];
+        grouped.with(&groups, |it, slots| it.function.add(slots, &args, &Rows::all(rows)).unwrap());
+        results.push(finish(&mut grouped));
+
+        // Two partial states of the rows before and after the middle, and an empty one.
+        let mut partial = States::new(&aggregate, 3);
+        let groups: Vec<usize> = (0..rows).map(|row| usize::from(row >= rows / 2)).collect();
+        partial.with(&groups, |it, slots| it.function.add(slots, &args, &Rows::all(rows)).unwrap());
+        let all = partial.all();
+        let intermediate =
+            partial.with(&all, |it, slots| it.function.extract_intermediate(slots).unwrap());
+        assert_eq!(intermediate.data_type(), &aggregate.intermediate);
+        let mut merged = States::new(&aggregate, 1);
+        merged.with(&[0, 0, 0], |it, slots| {
+            it.function.merge(slots, &intermediate, &Rows::all(3)).unwrap();
+        });
+        results.push(finish(&mut merged));
+    }
+    results
+}
+
+fn finish(states: &mut States) -> Value {
+    let all = states.all();
+    let result = states.with(&all, |it, slots| it.function.extract(slots).unwrap());
+    assert_eq!(result.data_type(), &states.aggregate.result);
+    assert!(Decoded::new(&result).is_ok());
+    result.value(0).unwrap()
+}
+
+#[track_caller]
+fn check(name: &str, data_type: Type, values: &[Value], expected: Value) {
+    let vector = Vector::from_values(data_type, values);
+    for result in run(name, &[vector]) {
+        let same = format!("{result:?}") == format!("{expected:?}");
+        assert!(same, "{name} of {values:?}: {result:?}, expected {expected:?}");
+    }
+}
+
+fn integers(values: impl IntoIterator<Item = i32>) -> Vec<Value> {
+    values.into_iter().map(Value::Integer).collect()
+}
+
+fn doubles(values: impl IntoIterator<Item = f64>) -> Vec<Value> {
+    values.into_iter().map(Value::Double).collect()
+}
+
+#[test]
+fn sums_of_integers_are_exact() {
+    check("sum", Type::Integer, &integers(-3..100), Value::HugeInt((-3..100).sum()));
+    let max = Value::BigInt(i64::MAX);
+    let expected = Value::HugeInt(i128::from(i64::MAX) * 3);
+    check("sum", Type::BigInt, &[max.clone(), Value::Null, max.clone(), max], expected);
+    let min = vec![Value::BigInt(i64::MIN); 5];
+    check("sum", Type::BigInt, &min, Value::HugeInt(i128::from(i64::MIN) * 5));
+    check("sum", Type::BigInt, &[Value::Null, Value::Null], Value::Null);
+    check("sum", Type::TinyInt, &[Value::TinyInt(127), Value::TinyInt(1)], Value::HugeInt(128));
+}
+
+#[test]
+fn sums_of_decimals_keep_their_scale_and_check_their_digits() {
+    let values = [Value::Decimal(150), Value::Null, Value::Decimal(-25)];
+    check("sum", Type::decimal(15, 2), &values, Value::Decimal(125));
+    check("sum", Type::decimal(38, 2), &values, Value::Decimal(125));
+    assert_eq!(resolve("sum", &[Type::decimal(15, 2)]).result, Type::decimal(38, 2));
+
+    let large = Value::Decimal(10i128.pow(38) - 1);
+    let aggregate = resolve("sum", &[Type::decimal(38, 0)]);
+    let vector = Vector::from_values(Type::decimal(38, 0), &[large.clone(), large]);
+    let mut states = States::new(&aggregate, 1);
+    states.with(&[0], |it, slot| it.function.add_to_one(slot, &[vector], &Rows::all(2)).unwrap());
+    let error = states.with(&[0], |it, slot| it.function.extract(slot).unwrap_err());
+    assert_eq!(error.message(), "overflow in sum: the result does not fit DECIMAL(38,0)");
+}
+
+#[test]
+fn sums_beyond_128_bits_are_errors() {
+    let aggregate = resolve("sum", &[Type::HugeInt]);
+    let constant = Vector::constant(Type::HugeInt, &Value::HugeInt(i128::MAX), 2);
+    for vector in [constant.flatten().unwrap(), constant] {
+        let mut states = States::new(&aggregate, 1);
+        let add = |it: &BoundAggregate, slot: &mut Slots<'_>| {
+            it.function.add_to_one(slot, &[vector], &Rows::all(2)).unwrap();
+            it.function.extract(slot).unwrap_err()
+        };
+        let error = states.with(&[0], add);
+        assert_eq!(error.message(), "overflow in sum: the result does not fit HUGEINT");
+    }
+}
+
+#[test]
+fn constants_count_once_per_row() {
+    let rows = Rows::from_indices(10, [1, 3, 5]);
+    let one = Vector::constant(Type::Integer, &Value::Integer(7), 10);
+    let null = Vector::nulls(Type::Integer, 10);
+    for (name, vector, expected) in [
+        ("sum", &one, Value::HugeInt(21)),
+        ("count", &one, Value::BigInt(3)),
+        ("count", &null, Value::BigInt(0)),
+        ("sum", &null, Value::Null),
+        ("avg", &one, Value::Double(7.0)),
+        ("min", &one, Value::Integer(7)),
+    ] {
+        let aggregate = resolve(name, &[Type::Integer]);
+        let mut states = States::new(&aggregate, 1);
+        states.with(&[0], |it, slot| {
+            it.function.add_to_one(slot, std::slice::from_ref(vector), &rows).unwrap();
+        });
+        assert_eq!(finish(&mut states), expected, "{name}");
+    }
+}
+
+#[test]
+fn counts_of_rows_need_no_argument() {
+    let aggregate = resolve("count", &[]);
+    assert!(!aggregate.ignores_nulls);
+    let mut states = States::new(&aggregate, 1);
+    let rows = Rows::from_indices(10, [1, 3]);
+    states.with(&[0], |it, slot| it.function.add_to_one(slot, &[], &rows).unwrap());
+    let groups = vec![0; 10];
+    states.with(&groups, |it, slots| it.function.add(slots, &[], &rows).unwrap());
+    assert_eq!(finish(&mut states), Value::BigInt(4));
+}
+
+#[test]
+fn averages_divide_the_exact_sum() {
+    check("avg", Type::Integer, &integers([1, 2, 2]), Value::Double(5.0 / 3.0));
+    let values = [Value::Decimal(150), Value::Decimal(25), Value::Null];
+    check("avg", Type::decimal(15, 2), &values, Value::Double(0.875));
+    check("avg", Type::Double, &doubles([1.0, 2.0]), Value::Double(1.5));
+    let max = Value::BigInt(i64::MAX);
+    let values = [max.clone(), max, Value::BigInt(1)];
+    check("avg", Type::BigInt, &values, Value::Double(6.148914691236517e18));
+    check("avg", Type::Double, &[Value::Null], Value::Null);
+}
+
+#[test]
+fn extremes_know_nan_strings_and_intervals() {
+    let floats = doubles([1.5, f64::NAN, f64::NEG_INFINITY]);
+    check("max", Type::Double, &floats, Value::Double(f64::NAN));
+    check("min", Type::Double, &floats, Value::Double(f64::NEG_INFINITY));
+    let texts = ["b", "", "a string of many characters", "ä"].map(Value::text);
+    check("min", Type::Varchar, &texts, Value::text(""));
+    check("max", Type::Varchar, &texts, Value::text("ä"));
+    let booleans = [Value::Boolean(true), Value::Null, Value::Boolean(false)];
+    check("max", Type::Boolean, &booleans, Value::Boolean(true));
+    check("min", Type::Boolean, &booleans, Value::Boolean(false));
+    let days = |days| Value::Interval(Interval { months: 0, days, nanoseconds: 0 });
+    let month = Value::Interval(Interval { months: 1, days: 0, nanoseconds: 0 });
+    check("max", Type::Interval, &[days(29), month.clone()], month.clone());
+    check("max", Type::Interval, &[days(31), month], days(31));
+    let array = |values: [i32; 2]| Value::Array(integers(values).into());
+    let arrays = [array([1, 2]), array([1, 3])];
+    check("max", Type::array(Type::Integer), &arrays, array([1, 3]));
+    check("max", Type::Date, &[Value::Date(3), Value::Date(-3)], Value::Date(3));
+}
+
+#[test]
+fn variances_follow_the_definition() {
+    let values = doubles([1.0, 2.0, 3.0, 4.0, 5.0]);
+    check("var_samp", Type::Double, &values, Value::Double(2.5));
+    check("var_pop", Type::Double, &values, Value::Double(2.0));
+    check("stddev_pop", Type::Double, &values, Value::Double(2f64.sqrt()));
+    check("stddev", Type::Double, &doubles([1.0]), Value::Null);
+    check("var_pop", Type::Double, &[Value::Null], Value::Null);
+    let far = doubles([1_000_000_001.0, 1_000_000_002.0, 1_000_000_003.0]);
+    check("variance", Type::Double, &far, Value::Double(1.0));
+}
+
+#[test]
+fn booleans_fold_in_three_valued_logic() {
+    let values = [Value::Boolean(true), Value::Null, Value::Boolean(false)];
+    check("bool_and", Type::Boolean, &values, Value::Boolean(false));
+    check("bool_or", Type::Boolean, &values, Value::Boolean(true));
+    check("bool_and", Type::Boolean, &values[..2], Value::Boolean(true));
+    check("bool_or", Type::Boolean, &values[1..2], Value::Null);
+}
+
+#[test]
+fn first_any_and_array_keep_or_skip_nulls() {
+    let values = [Value::Null, Value::Integer(2), Value::Integer(3)];
+    check("first", Type::Integer, &values, Value::Null);
+    check("last", Type::Integer, &values, Value::Integer(3));
+    check("any_value", Type::Integer, &values, Value::Integer(2));
+    check("array_agg", Type::Integer, &values, Value::Array(values.clone().into()));
+    check("array_agg", Type::Integer, &[], Value::Null);
+    let texts = [Value::text("x"), Value::Null];
+    check("any_value", Type::Varchar, &texts, Value::text("x"));
+}
+
+#[test]
+fn strings_are_joined_in_order() {
+    let texts = [Value::text("a"), Value::Null, Value::text(""), Value::text("c")];
+    check("string_agg", Type::Varchar, &texts, Value::text("a,,c"));
+    let separator = Vector::constant(Type::Varchar, &Value::text("--"), 4);
+    let vector = Vector::from_values(Type::Varchar, &texts);
+    for result in run("string_agg", &[vector, separator]) {
+        assert_eq!(result, Value::text("a----c"));
+    }
+    check("string_agg", Type::Varchar, &[Value::Null], Value::Null);
+}
+
+#[test]
+fn distinct_values_are_counted() {
+    check("approx_distinct", Type::Integer, &integers([1, 2, 2, 3]), Value::BigInt(3));
+    let floats = doubles([0.0, -0.0, f64::NAN, -f64::NAN]);
+    check("approx_distinct", Type::Double, &floats, Value::BigInt(2));
+    let texts = ["a", "a", "b"].map(Value::text);
+    check("approx_distinct", Type::Varchar, &texts, Value::BigInt(2));
+    check("approx_distinct", Type::Integer, &[Value::Null], Value::BigInt(0));
+}

@@ -1,0 +1,156 @@
+//! Variances and standard deviations.
+//!
+//! ```text
+//! add     Welford: mean += (x - mean) / n; m2 += (x - old mean) * (x - mean)
+//! merge   Chan, Golub, LeVeque: m2 += m2' + (mean' - mean)^2 * n * n' / (n + n')
+//! ```
+
+use super::{
+    bound,
+    form::{Form, arg, field_of, native_column, native_of, row_column},
+};
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{BoundAggregate, Registry};
+use volley_memory::TypedSlots;
+use volley_types::{Field, Type, implicit_cast_cost};
+use volley_vector::{Decoded, Vector};
+
+/// Registers the families `stddev` and `variance`.
+pub(super) fn register(registry: &mut Registry) {
+    let variance = "The variance of the values that are not null";
+    let deviation = "The standard deviation of the values that are not null";
+    let of_sample = "of a sample: null for fewer than two";
+    let of_population = "of the whole population";
+    for name in ["var_samp", "variance"] {
+        add(registry, name, &format!("{variance}, {of_sample}."), "0.5", Moments::of_sample);
+    }
+    add(
+        registry,
+        "var_pop",
+        &format!("{variance}, {of_population}."),
+        "0.25",
+        Moments::of_population,
+    );
+    for name in ["stddev_samp", "stddev"] {
+        let root = |sum: Moments| sum.of_sample().map(f64::sqrt);
+        let text = format!("{deviation}, {of_sample}.");
+        add(registry, name, &text, "0.7071067811865476", root);
+    }
+    let root = |sum: Moments| sum.of_population().map(f64::sqrt);
+    add(registry, "stddev_pop", &format!("{deviation}, {of_population}."), "0.5", root);
+}
+
+fn add(
+    registry: &mut Registry,
+    name: &str,
+    description: &str,
+    example: &str,
+    finish: fn(Moments) -> Option<f64>,
+) {
+    let call = format!("{name}(x) FROM (VALUES (1), (2)) v(x)");
+    let signature = format!("{name}(number) -> double");
+    let doc = doc(&signature, description, "aggregate", &[(call.as_str(), example)]);
+    registry.add_aggregate(name, doc, Arc::new(move |args: &[Type]| bind(args, finish)));
+}
+
+fn bind(args: &[Type], finish: fn(Moments) -> Option<f64>) -> Option<BoundAggregate> {
+    let [arg] = args else { return None };
+    implicit_cast_cost(arg, &Type::Double)?;
+    Some(bound(vec![Type::Double], partial_type(), Type::Double, Variance { finish }))
+}
+
+fn partial_type() -> Type {
+    Type::row([
+        Field::new("count", Type::BigInt),
+        Field::new("mean", Type::Double),
+        Field::new("m2", Type::Double),
+    ])
+}
+
+/// Number, mean and sum of squared distances from the mean.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: u64,
+    mean: f64,
+    m2: f64,
+}
+
+impl Moments {
+    #[inline(always)]
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        let distance = value - self.mean;
+        self.mean += distance / self.count as f64;
+        self.m2 += distance * (value - self.mean);
+    }
+
+    fn of_sample(self) -> Option<f64> {
+        (self.count > 1).then(|| self.m2 / (self.count - 1) as f64)
+    }
+
+    fn of_population(self) -> Option<f64> {
+        (self.count > 0).then(|| self.m2 / self.count as f64)
+    }
+
+    fn merge(&mut self, other: Moments) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = other;
+            return;
+        }
+        let (n, m) = (self.count as f64, other.count as f64);
+        let distance = other.mean - self.mean;
+        self.m2 += other.m2 + distance * distance * n * m / (n + m);
+        self.mean = (n * self.mean + m * other.mean) / (n + m);
+        self.count += other.count;
+    }
+}
+
+struct Variance {
+    finish: fn(Moments) -> Option<f64>,
+}
+
+impl Form for Variance {
+    type State = Moments;
+    type Input<'a> = &'a [f64];
+    type Partial<'a> = (&'a [i64], &'a [f64], &'a [f64]);
+
+    fn empty(&self) -> Moments {
+        Moments::default()
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [f64]> {
+        native_of(arg(args, 0)?)
+    }
+
+    #[inline(always)]
+    fn add(&self, state: &mut Moments, input: &&[f64], _row: usize, index: usize) {
+        state.add(input[index]);
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
+        Ok((field_of(partial, 0)?, field_of(partial, 1)?, field_of(partial, 2)?))
+    }
+
+    #[inline(always)]
+    fn merge(&self, state: &mut Moments, partial: &Self::Partial<'_>, index: usize) {
+        let (counts, means, m2s) = partial;
+        let count = counts[index] as u64;
+        state.merge(Moments { count, mean: means[index], m2: m2s[index] });
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, Moments>) -> Result<Vector> {
+        let counts = native_column(Type::BigInt, states, |state| Some(state.count as i64));
+        let means = native_column(Type::Double, states, |state| Some(state.mean));
+        let m2s = native_column(Type::Double, states, |state| Some(state.m2));
+        Ok(row_column(&partial_type(), vec![counts, means, m2s], states.len()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, Moments>) -> Result<Vector> {
+        Ok(native_column(Type::Double, states, |state| (self.finish)(*state)))
+    }
+}

@@ -1,0 +1,43 @@
+//! Floats, by IEEE 754.
+
+use super::{division_by_zero, settle};
+use volley_function::{
+    BoundScalar, ScalarTraits,
+    simple::{Double, Real, function1, function2},
+};
+use volley_types::Type;
+
+/// An operator on two floats of type `common`, in both widths.
+pub(super) fn bind(
+    common: Type,
+    narrow: impl Fn(f32, f32) -> f32 + Send + Sync + 'static,
+    wide: impl Fn(f64, f64) -> f64 + Send + Sync + 'static,
+) -> Option<BoundScalar> {
+    let function = match common {
+        Type::Real => function2::<Real, Real, Real, _>(narrow),
+        _ => function2::<Double, Double, Double, _>(wide),
+    };
+    settle(vec![common.clone(), common.clone()], common, ScalarTraits::INFALLIBLE, function)
+}
+
+/// `//`: the quotient, an error for a zero divisor.
+pub(super) fn bind_checked_divide(common: Type) -> Option<BoundScalar> {
+    let function = match common {
+        Type::Real => function2::<Real, Real, Real, _>(|a: f32, b: f32| {
+            if b == 0.0 { Err(division_by_zero()) } else { Ok(a / b) }
+        }),
+        _ => function2::<Double, Double, Double, _>(|a: f64, b: f64| {
+            if b == 0.0 { Err(division_by_zero()) } else { Ok(a / b) }
+        }),
+    };
+    settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
+}
+
+/// The negative float.
+pub(super) fn bind_negate(data_type: Type) -> Option<BoundScalar> {
+    let function = match data_type {
+        Type::Real => function1::<Real, Real, _>(|a: f32| -a),
+        _ => function1::<Double, Double, _>(|a: f64| -a),
+    };
+    settle(vec![data_type.clone()], data_type, ScalarTraits::INFALLIBLE, function)
+}

@@ -1,0 +1,119 @@
+//! Integers: every operator checks that the result fits the type. `mod` and `negate` serve
+//! decimals, too, whose operands have one scale then.
+
+use super::{Operator, division_by_zero, settle};
+use std::{fmt::Display, sync::Arc};
+use volley_error::Error;
+use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, simple};
+use volley_types::{Native, Type, match_integer};
+use volley_vector::Rows;
+
+/// An integer with the operations that say whether they overflowed.
+pub(super) trait Whole:
+    Native + Display + simple::Stored<simple::NativeColumn<Self>>
+{
+    const ZERO: Self;
+    fn plus(self, other: Self) -> (Self, bool);
+    fn minus(self, other: Self) -> (Self, bool);
+    fn times(self, other: Self) -> (Self, bool);
+    /// `None` for a zero divisor.
+    fn quotient(self, other: Self) -> Option<(Self, bool)>;
+    /// `None` for a zero divisor; never overflows.
+    fn remainder(self, other: Self) -> Option<Self>;
+}
+
+macro_rules! whole {
+    ($($native:ty),*) => {
+        $(impl Whole for $native {
+            const ZERO: $native = 0;
+
+            #[inline(always)]
+            fn plus(self, other: $native) -> ($native, bool) {
+                self.overflowing_add(other)
+            }
+
+            #[inline(always)]
+            fn minus(self, other: $native) -> ($native, bool) {
+                self.overflowing_sub(other)
+            }
+
+            #[inline(always)]
+            fn times(self, other: $native) -> ($native, bool) {
+                self.overflowing_mul(other)
+            }
+
+            #[inline(always)]
+            fn quotient(self, other: $native) -> Option<($native, bool)> {
+                (other != 0).then(|| self.overflowing_div(other))
+            }
+
+            #[inline(always)]
+            fn remainder(self, other: $native) -> Option<$native> {
+                (other != 0).then(|| self.wrapping_rem(other))
+            }
+        })*
+    };
+}
+
+whole!(i8, i16, i32, i64, i128);
+
+/// `operator` on two integers of type `common`.
+pub(super) fn bind(operator: Operator, common: Type) -> Option<BoundScalar> {
+    let function = match_integer!(common.physical(), T => match operator {
+        Operator::Plus => checked::<T>(operator, T::plus),
+        Operator::Minus => checked::<T>(operator, T::minus),
+        Operator::Multiply => checked::<T>(operator, T::times),
+        Operator::Divide => divide::<T>(),
+    }, else return None);
+    settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
+}
+
+fn checked<T: Whole>(
+    operator: Operator,
+    f: impl Fn(T, T) -> (T, bool) + Send + Sync + 'static,
+) -> Arc<dyn ScalarFunction> {
+    simple::vectorized(move |rows, args, to, ctx| {
+        let error = |a: T, b: T| operator.overflow(to, a.to_string(), b.to_string());
+        type Marker<T> = simple::Physical<T>;
+        simple::map_checked2::<Marker<T>, Marker<T>, Marker<T>, T>(rows, args, to, ctx, &f, error)
+    })
+}
+
+fn divide<T: Whole>() -> Arc<dyn ScalarFunction> {
+    simple::vectorized(move |rows: &Rows, args, to, ctx| {
+        let f = |a: T, b: T| match a.quotient(b) {
+            None => Err(division_by_zero()),
+            Some((_, true)) => Err(Operator::Divide.overflow(to, a.to_string(), b.to_string())),
+            Some((quotient, false)) => Ok(quotient),
+        };
+        type Marker<T> = simple::Physical<T>;
+        simple::map2::<Marker<T>, Marker<T>, Marker<T>, _>(rows, args, to, ctx, f)
+    })
+}
+
+/// The remainder of integers, or of unscaled decimals of one scale.
+pub(super) fn bind_mod(common: Type) -> Option<BoundScalar> {
+    fn function<T: Whole>() -> Arc<dyn ScalarFunction> {
+        simple::function2::<simple::Physical<T>, simple::Physical<T>, simple::Physical<T>, _>(
+            |a: T, b: T| -> Result<T, Error> { a.remainder(b).ok_or_else(division_by_zero) },
+        )
+    }
+    let function = match_integer!(common.physical(), T => function::<T>(), else return None);
+    settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
+}
+
+/// The negative integer or decimal. Only the least integer has none.
+pub(super) fn bind_negate(data_type: Type) -> Option<BoundScalar> {
+    fn function<T: Whole>() -> Arc<dyn ScalarFunction> {
+        simple::vectorized(move |rows, args, to, ctx| {
+            let error = |a: T| Operator::Minus.overflow(to, "0".to_owned(), a.to_string());
+            let f = |a: T| T::ZERO.minus(a);
+            type Marker<T> = simple::Physical<T>;
+            simple::map_checked1::<Marker<T>, Marker<T>, T>(rows, args, to, ctx, f, error)
+        })
+    }
+    let traits =
+        if data_type.is_decimal() { ScalarTraits::INFALLIBLE } else { ScalarTraits::DEFAULT };
+    let function = match_integer!(data_type.physical(), T => function::<T>(), else return None);
+    settle(vec![data_type.clone()], data_type, traits, function)
+}

@@ -1,0 +1,57 @@
+//! NOT. AND and OR decide which rows to look at, and so are part of the evaluator.
+
+use crate::documentation::doc;
+use volley_error::Error;
+use volley_function::{Registry, ScalarTraits, simple};
+use volley_types::Type;
+use volley_vector::{Decoded, Indices, Values, Vector};
+
+/// Registers `not`.
+pub(crate) fn register(registry: &mut Registry) {
+    let not = doc(
+        "NOT a -> boolean",
+        "True for false, false for true.",
+        "boolean",
+        &[("NOT true", "false")],
+    );
+    let function = simple::vectorized(|rows, args, _, _| {
+        let [input] = args else {
+            return Err(Error::internal("NOT of other than one value"));
+        };
+        let decoded = Decoded::new(input)?;
+        let bits = match (decoded.values(), decoded.indices()) {
+            (Values::Boolean(bits), Indices::Identity) => !bits,
+            _ => {
+                volley_vector::BooleanBuffer::collect_bool(rows.len(), |row| !decoded.boolean(row))
+            }
+        };
+        Ok(Vector::boolean(bits, decoded.nulls()))
+    });
+    let bind = simple::bind(vec![Type::Boolean], Type::Boolean, ScalarTraits::INFALLIBLE, function);
+    registry.add_scalar("not", not, bind);
+}
+
+#[cfg(test)]
+mod tests {
+    use volley_function::{EvalContext, Registry};
+    use volley_types::{Type, Value};
+    use volley_vector::{Rows, Vector};
+
+    #[test]
+    fn not_turns_truth_and_keeps_null() {
+        let mut registry = Registry::new();
+        super::register(&mut registry);
+        let bound = registry.resolve_scalar("not", &[Type::Boolean]).unwrap();
+        let values = [Value::Boolean(true), Value::Boolean(false), Value::Null];
+        let vector = Vector::from_values(Type::Boolean, &values);
+        for (vector, expected) in [
+            (vector.clone(), [Value::Boolean(false), Value::Boolean(true), Value::Null]),
+            (Vector::repeat(vector.slice(1, 1), 3), [const { Value::Boolean(true) }; 3]),
+        ] {
+            let mut ctx = EvalContext::default();
+            let result =
+                bound.function.evaluate(&Rows::all(3), &[vector], &Type::Boolean, &mut ctx);
+            assert_eq!(result.unwrap().to_values().unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Conversions between all types.
+//!
+//! ```text
+//! number ─ number     exact, or rounded, or the row fails      cast/number
+//! anything ─> VARCHAR                                          cast/to_text
+//! VARCHAR ─> anything the row fails when the text is no such value   cast/from_text
+//! points in time                                               cast/temporal
+//! ARRAY, MAP, ROW     by element                               cast/nested
+//! ```
+
+mod number;
+mod decimal;
+mod to_text;
+mod from_text;
+mod temporal;
+mod nested;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use volley_error::Error;
+use volley_function::{BoundScalar, Registry, ScalarFunction, ScalarTraits, simple};
+use volley_types::Type;
+use volley_vector::Vector;
+
+/// Registers all conversions.
+pub(crate) fn register(registry: &mut Registry) {
+    registry.add_casts(Arc::new(bind));
+}
+
+/// The conversion from one type to another.
+fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
+    if from == to {
+        return infallible(from, to, simple::vectorized(|_, args, _, _| Ok(args[0].clone())));
+    }
+    match (from, to) {
+        (Type::Unknown, _) => {
+            let nulls =
+                simple::vectorized(|rows, _, to, _| Ok(Vector::nulls(to.clone(), rows.len())));
+            infallible(from, to, nulls)
+        }
+        (_, Type::Varchar) => to_text::bind(from),
+        (Type::Varchar, _) => from_text::bind(to),
+        _ if number::is_numeric_or_boolean(from) && number::is_numeric_or_boolean(to) => {
+            number::bind(from, to)
+        }
+        _ if from.is_nested() && to.is_nested() => nested::bind(from, to),
+        _ => temporal::bind(from, to),
+    }
+}
+
+fn settle(
+    from: &Type,
+    to: &Type,
+    traits: ScalarTraits,
+    function: Arc<dyn ScalarFunction>,
+) -> Option<BoundScalar> {
+    let (args, result) = (vec![from.clone()], to.clone());
+    Some(BoundScalar { name: "cast".to_owned(), args, result, traits, function })
+}
+
+fn infallible(from: &Type, to: &Type, function: Arc<dyn ScalarFunction>) -> Option<BoundScalar> {
+    settle(from, to, ScalarTraits::INFALLIBLE, function)
+}
+
+fn fallible(from: &Type, to: &Type, function: Arc<dyn ScalarFunction>) -> Option<BoundScalar> {
+    settle(from, to, ScalarTraits::DEFAULT, function)
+}
+
+/// The error of a text that is no value of `to`.
+fn invalid_text(text: &str, to: &Type) -> Error {
+    Error::invalid_value(format!("cannot cast '{text}' to {to}"))
+        .hint("TRY_CAST gives NULL instead of an error")
+}
+
+/// The error of a value, as text, beyond the range of `to`.
+fn out_of_range(value: impl std::fmt::Display, to: &Type) -> Error {
+    Error::invalid_value(format!("value {value} out of range for {to}"))
+}

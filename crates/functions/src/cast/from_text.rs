@@ -1,0 +1,147 @@
+//! VARCHAR to every type.
+
+use super::{fallible, invalid_text, number::Whole, out_of_range};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{
+    BoundScalar, ScalarFunction,
+    simple::{self, Physical, Varchar},
+};
+use volley_types::{
+    Interval, Type, Value, match_integer,
+    text::{self, Unnested, unnest},
+};
+use volley_vector::{Decoded, Vector};
+
+/// The conversion of text to `to`.
+pub(super) fn bind(to: &Type) -> Option<BoundScalar> {
+    let function = match to {
+        Type::Unknown | Type::Varchar => return None,
+        Type::Boolean => parsed::<simple::Boolean, bool>(to, text::parse_boolean),
+        Type::Real => parsed::<simple::Real, f32>(to, text::parse_f32),
+        Type::Double => parsed::<simple::Double, f64>(to, text::parse_f64),
+        Type::Date => parsed::<simple::Date, i32>(to, text::parse_date),
+        Type::Time => parsed::<simple::Time, i64>(to, text::parse_time),
+        Type::Timestamp => parsed::<simple::Timestamp, i64>(to, text::parse_timestamp),
+        Type::Interval => parsed::<simple::Interval, Interval>(to, text::parse_interval),
+        Type::Varbinary => parsed::<simple::Varbinary, Vec<u8>>(to, binary_of),
+        Type::Array(_) | Type::Map(_) | Type::Row(_) => nested(),
+        _ => match_integer!(to.physical(), T => whole::<T>(to), else return None),
+    };
+    fallible(&Type::Varchar, to, function)
+}
+
+fn parsed<R: simple::ResultType, T: simple::Stored<R::Column> + 'static>(
+    to: &Type,
+    parse: fn(&str) -> Option<T>,
+) -> Arc<dyn ScalarFunction> {
+    let to = to.clone();
+    simple::function1::<Varchar, R, _>(move |text: &str| -> Result<T, Error> {
+        parse(text).ok_or_else(|| invalid_text(text, &to))
+    })
+}
+
+fn binary_of(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    text::parse_binary(text, &mut bytes).map(|()| bytes)
+}
+
+/// Integers and decimals.
+fn whole<T: Whole>(to: &Type) -> Arc<dyn ScalarFunction> {
+    let to = to.clone();
+    simple::function1::<Varchar, Physical<T>, _>(move |text: &str| -> Result<T, Error> {
+        let value = unscaled(text, &to).ok_or_else(|| invalid_text(text, &to))?;
+        let narrow = T::wrap(value);
+        if narrow.into() == value && fits(value, &to) {
+            return Ok(narrow);
+        }
+        Err(out_of_range(text.trim_ascii(), &to))
+    })
+}
+
+fn unscaled(text: &str, to: &Type) -> Option<i128> {
+    match to {
+        Type::Decimal { scale, .. } => text::parse_decimal(text, *scale),
+        _ => text::parse_integer(text),
+    }
+}
+
+fn fits(unscaled: i128, to: &Type) -> bool {
+    match to {
+        Type::Decimal { precision, .. } => {
+            unscaled.unsigned_abs() < 10u128.pow((*precision).into())
+        }
+        _ => true,
+    }
+}
+
+fn nested() -> Arc<dyn ScalarFunction> {
+    simple::vectorized(|rows, args, to, ctx| {
+        let decoded = Decoded::new(&args[0])?;
+        let mut values = vec![Value::Null; rows.len()];
+        rows.for_each(|row| {
+            if decoded.is_null(row) {
+                return;
+            }
+            match value_of(decoded.text(row), to) {
+                Some(value) => values[row] = value,
+                None => ctx.fail(row, || invalid_text(decoded.text(row), to)),
+            }
+        });
+        Ok(Vector::from_values(to.clone(), &values))
+    })
+}
+
+/// The value of any type that a text means.
+fn value_of(text: &str, to: &Type) -> Option<Value> {
+    Some(match to {
+        Type::Unknown => return None,
+        Type::Varchar => Value::text(text),
+        Type::Boolean => Value::Boolean(text::parse_boolean(text)?),
+        Type::Real => Value::Real(text::parse_f32(text)?),
+        Type::Double => Value::Double(text::parse_f64(text)?),
+        Type::Date => Value::Date(text::parse_date(text)?),
+        Type::Time => Value::Time(text::parse_time(text)?),
+        Type::Timestamp => Value::Timestamp(text::parse_timestamp(text)?),
+        Type::Interval => Value::Interval(text::parse_interval(text)?),
+        Type::Varbinary => Value::Varbinary(binary_of(text)?.into()),
+        Type::TinyInt => Value::TinyInt(text::parse_integer(text)?.try_into().ok()?),
+        Type::SmallInt => Value::SmallInt(text::parse_integer(text)?.try_into().ok()?),
+        Type::Integer => Value::Integer(text::parse_integer(text)?.try_into().ok()?),
+        Type::BigInt => Value::BigInt(text::parse_integer(text)?.try_into().ok()?),
+        Type::HugeInt => Value::HugeInt(text::parse_integer(text)?),
+        Type::Decimal { .. } => Value::Decimal(unscaled(text, to).filter(|it| fits(*it, to))?),
+        Type::Array(element) => {
+            let parts = unnest(text, '[', ']', None)?;
+            let values = parts.into_iter().map(|it| part_of(it.value, element));
+            Value::Array(values.collect::<Option<_>>()?)
+        }
+        Type::Map(entry) => {
+            let parts = unnest(text, '{', '}', Some('='))?;
+            let entries = parts
+                .into_iter()
+                .map(|it| Some((part_of(Some(it.key?), &entry.0)?, part_of(it.value, &entry.1)?)));
+            Value::Map(entries.collect::<Option<_>>()?)
+        }
+        Type::Row(fields) => {
+            let parts = unnest(text, '{', '}', Some(':'))?;
+            let named = |part: &Unnested, name: &str| {
+                part.key.as_ref().is_some_and(|it| it.eq_ignore_ascii_case(name))
+            };
+            let is_known = |part: &Unnested| fields.iter().any(|it| named(part, &it.name));
+            if !parts.iter().all(is_known) {
+                return None;
+            }
+            let value = |field: &volley_types::Field| {
+                let part = parts.iter().find(|it| named(it, &field.name));
+                part_of(part.and_then(|it| it.value.clone()), &field.data_type)
+            };
+            Value::Row(fields.iter().map(value).collect::<Option<_>>()?)
+        }
+    })
+}
+
+/// A part of a nested text; `None` within is NULL.
+fn part_of(text: Option<String>, to: &Type) -> Option<Value> {
+    text.map_or(Some(Value::Null), |text| value_of(&text, to))
+}

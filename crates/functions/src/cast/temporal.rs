@@ -1,0 +1,31 @@
+//! Between dates, times and timestamps, and from bytes.
+
+use super::{fallible, infallible};
+use volley_error::Error;
+use volley_function::{
+    BoundScalar,
+    simple::{Date, Time, Timestamp, function1},
+};
+use volley_types::{Type, civil};
+
+/// A conversion between points in time; `None` for all other pairs of types.
+pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
+    match (from, to) {
+        (Type::Date, Type::Timestamp) => {
+            let midnight = |days: i32| {
+                let range = || Error::invalid_value("timestamp out of range");
+                civil::timestamp_of(days, 0).ok_or_else(range)
+            };
+            fallible(from, to, function1::<Date, Timestamp, _>(midnight))
+        }
+        (Type::Timestamp, Type::Date) => {
+            let day = |micros: i64| civil::split_timestamp(micros).0;
+            infallible(from, to, function1::<Timestamp, Date, _>(day))
+        }
+        (Type::Timestamp, Type::Time) => {
+            let of_day = |micros: i64| civil::split_timestamp(micros).1;
+            infallible(from, to, function1::<Timestamp, Time, _>(of_day))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,36 @@
+//! Functions on dates, times, timestamps and intervals.
+//!
+//! Dates are days and timestamps microseconds since 1970-01-01, in the proleptic Gregorian calendar
+//! (see [`volley_types::civil`]); weeks are those of ISO 8601.
+
+mod unit;
+mod field;
+mod part;
+mod truncate;
+mod difference;
+mod elapsed;
+mod make;
+mod now;
+mod format;
+mod format_parse;
+#[cfg(test)]
+mod tests;
+
+use volley_error::Error;
+use volley_function::Registry;
+
+/// Registers the functions on points in time, but for the operators.
+pub(crate) fn register(registry: &mut Registry) {
+    part::register(registry);
+    truncate::register(registry);
+    difference::register(registry);
+    elapsed::register(registry);
+    make::register(registry);
+    now::register(registry);
+    format::register(registry);
+    format_parse::register(registry);
+}
+
+fn timestamp_out_of_range() -> Error {
+    Error::invalid_value("timestamp out of range")
+}

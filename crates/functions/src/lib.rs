@@ -1,0 +1,41 @@
+//! The function packages.
+//!
+//! ```text
+//! register(&mut Registry) ─> one register() per chapter: aggregate, ...
+//! ```
+//!
+//! A chapter is a file (or folder) with its `register` on top and the functions below. Semantics
+//! follow DuckDB where SQL leaves a choice. This crate does not know execution.
+
+mod documentation;
+mod order;
+mod comparison;
+mod boolean;
+mod cast;
+mod arithmetic;
+mod math;
+mod string;
+mod pattern;
+mod date;
+mod nested;
+mod failure;
+mod aggregate;
+#[cfg(test)]
+mod testing;
+
+use volley_function::Registry;
+
+/// Registers all functions.
+pub fn register(registry: &mut Registry) {
+    comparison::register(registry);
+    boolean::register(registry);
+    cast::register(registry);
+    arithmetic::register(registry);
+    math::register(registry);
+    string::register(registry);
+    pattern::register(registry);
+    date::register(registry);
+    nested::register(registry);
+    failure::register(registry);
+    aggregate::register(registry);
+}

@@ -1,0 +1,238 @@
+//! `round`, `trunc`, `ceil`, `floor` and `even`.
+//!
+//! Halves are rounded away from zero. A decimal keeps its precision and, without a number of
+//! digits, loses its scale; with one it keeps the scale, and digits become zero.
+
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::Error;
+use volley_function::{
+    BoundScalar, Registry, ScalarFunction, ScalarTraits,
+    simple::{self, BigInt, Double, NativeColumn, Physical, Real, Stored, unary},
+};
+use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, implicit_cast_cost, match_integer};
+
+/// Registers the functions that round.
+pub(super) fn register(registry: &mut Registry) {
+    let text = |name: &str, what: &str, example: (&str, &str)| {
+        doc(&format!("{name}(number) -> as the number"), what, "math", &[example])
+    };
+    let round = doc(
+        "round(number[, digits]) -> as the number",
+        "The nearest number with so many digits after the point (before it when negative), halves \
+         away from zero.",
+        "math",
+        &[("round(2.5)", "3"), ("round(125, -1)", "130")],
+    );
+    add(registry, "round", round, Rounding::Nearest);
+    let trunc = doc(
+        "trunc(number[, digits]) -> as the number",
+        "The number without the digits behind the given one.",
+        "math",
+        &[("trunc(-1.9)", "-1")],
+    );
+    add(registry, "trunc", trunc, Rounding::TowardZero);
+    let ceil = text("ceil", "The least whole number not below it.", ("ceil(1.1)", "2"));
+    for name in ["ceil", "ceiling"] {
+        registry.add_scalar(
+            name,
+            ceil.clone(),
+            Arc::new(|args: &[Type]| bind_whole(args, Rounding::Up)),
+        );
+    }
+    let floor = text("floor", "The greatest whole number not above it.", ("floor(-1.1)", "-2"));
+    registry.add_scalar("floor", floor, Arc::new(|args: &[Type]| bind_whole(args, Rounding::Down)));
+    let even = doc(
+        "even(number) -> double",
+        "The next even number, away from zero.",
+        "math",
+        &[("even(2.1)", "4.0")],
+    );
+    let next_even = |value: f64| value.signum() * (value.abs() / 2.0).ceil() * 2.0;
+    registry.add_scalar("even", even, unary::<Double, Double, _>(next_even));
+}
+
+fn add(registry: &mut Registry, name: &str, doc: volley_function::FunctionDoc, rounding: Rounding) {
+    let bind = move |args: &[Type]| match args.len() {
+        1 => bind_whole(args, rounding),
+        2 => bind_digits(args, rounding),
+        _ => None,
+    };
+    registry.add_scalar(name, doc, Arc::new(bind));
+}
+
+/// A direction.
+#[derive(Clone, Copy, PartialEq)]
+enum Rounding {
+    Nearest,
+    TowardZero,
+    Up,
+    Down,
+}
+
+impl Rounding {
+    /// `value / divisor`.
+    #[inline(always)]
+    fn divide(self, value: i128, divisor: i128) -> i128 {
+        let (quotient, rest) = (value / divisor, value % divisor);
+        let away = match self {
+            Rounding::TowardZero => false,
+            Rounding::Nearest => {
+                rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs()
+            }
+            Rounding::Up => rest > 0,
+            Rounding::Down => rest < 0,
+        };
+        quotient + if away { rest.signum() } else { 0 }
+    }
+
+    #[inline(always)]
+    fn float(self, value: f64) -> f64 {
+        match self {
+            Rounding::Nearest => value.round(),
+            Rounding::TowardZero => value.trunc(),
+            Rounding::Up => value.ceil(),
+            Rounding::Down => value.floor(),
+        }
+    }
+
+    /// To so many digits after the point.
+    fn float_digits(self, value: f64, digits: i64) -> f64 {
+        let power = 10f64.powi(digits.unsigned_abs().min(400) as i32);
+        if digits < 0 {
+            let rounded = self.float(value / power) * power;
+            return if rounded.is_finite() { rounded } else { 0.0 };
+        }
+        let rounded = self.float(value * power) / power;
+        // So many digits that the power is infinite: nothing to round.
+        if rounded.is_finite() { rounded } else { value }
+    }
+}
+
+/// An unscaled integer.
+trait Whole: Native + Into<i128> + TryFrom<i128> + Stored<NativeColumn<Self>> {
+    fn wrap(value: i128) -> Self;
+}
+
+macro_rules! whole {
+    ($($native:ty),*) => {
+        $(impl Whole for $native {
+            #[inline(always)]
+            fn wrap(value: i128) -> $native {
+                value as $native
+            }
+        })*
+    };
+}
+
+whole!(i8, i16, i32, i64, i128);
+
+fn bind_whole(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
+    let [arg] = args else { return None };
+    let keeps_integers = matches!(rounding, Rounding::Nearest | Rounding::TowardZero);
+    let (arg, result, function) = match arg {
+        Type::Real => {
+            let f = move |value: f32| rounding.float(value.into()) as f32;
+            (Type::Real, Type::Real, simple::function1::<Real, Real, _>(f))
+        }
+        Type::Decimal { precision, scale } => {
+            let result = Type::Decimal { precision: *precision, scale: 0 };
+            let divisor = 10i128.pow((*scale).into());
+            let function = match_integer!(arg.physical(), T => {
+                simple::function1::<Physical<T>, Physical<T>, _>(move |value: T| {
+                    T::wrap(rounding.divide(value.into(), divisor))
+                })
+            }, else return None);
+            (arg.clone(), result, function)
+        }
+        integer if integer.is_integer() && keeps_integers => {
+            let same = simple::vectorized(|_, args, _, _| Ok(args[0].clone()));
+            (integer.clone(), integer.clone(), same)
+        }
+        other => {
+            implicit_cast_cost(other, &Type::Double)?;
+            let f = move |value: f64| rounding.float(value);
+            (Type::Double, Type::Double, simple::function1::<Double, Double, _>(f))
+        }
+    };
+    let traits = ScalarTraits::INFALLIBLE;
+    Some(BoundScalar { name: String::new(), args: vec![arg], result, traits, function })
+}
+
+fn bind_digits(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
+    let [arg, digits] = args else { return None };
+    implicit_cast_cost(digits, &Type::BigInt)?;
+    let (arg, result, function) = match arg {
+        Type::Real => {
+            let f =
+                move |value: f32, digits: i64| rounding.float_digits(value.into(), digits) as f32;
+            (Type::Real, Type::Real, simple::function2::<Real, BigInt, Real, _>(f))
+        }
+        Type::Decimal { precision, scale } => {
+            // 9.99 becomes 10.00.
+            let precision = (precision + 1).min(DECIMAL_PRECISION_MAX);
+            let result = Type::Decimal { precision, scale: *scale };
+            let function = match_integer!(
+                arg.physical(), A => digits_of::<A>(rounding, *scale), else return None
+            );
+            (arg.clone(), result, function)
+        }
+        integer if integer.is_integer() => {
+            let function = match_integer!(
+                integer.physical(), T => digits_of::<T>(rounding, 0), else return None
+            );
+            (integer.clone(), integer.clone(), function)
+        }
+        other => {
+            implicit_cast_cost(other, &Type::Double)?;
+            let f = move |value: f64, digits: i64| rounding.float_digits(value, digits);
+            (Type::Double, Type::Double, simple::function2::<Double, BigInt, Double, _>(f))
+        }
+    };
+    let (args, traits) = (vec![arg, Type::BigInt], ScalarTraits::DEFAULT);
+    Some(BoundScalar { name: String::new(), args, result, traits, function })
+}
+
+/// Integers of units of `10^-scale` with the digits behind the given one zero. Whoever knows the
+/// number of digits may ask for a result of a smaller scale.
+fn digits_of<A: Whole>(rounding: Rounding, scale: u8) -> Arc<dyn ScalarFunction> {
+    simple::vectorized(move |rows, args, to, ctx| {
+        let shape = to.decimal_shape().filter(|_| to.is_decimal());
+        let (limit, to_scale) = match shape {
+            Some((precision, to_scale)) => (10i128.pow(precision.into()), to_scale),
+            None => (i128::MAX, 0),
+        };
+        let f = |value: A, digits: i64| -> Result<i128, Error> {
+            let rounded =
+                round_digits(rounding, value.into(), i64::from(scale).saturating_sub(digits));
+            let rescaled = rounded.and_then(|it| rescale(it, scale, to_scale));
+            let overflow = || Error::invalid_value(format!("overflow in round of {to}"));
+            rescaled.filter(|it| *it < limit && *it > -limit).ok_or_else(overflow)
+        };
+        match_integer!(to.physical(), B => {
+            let f = |value: A, digits: i64| -> Result<B, Error> {
+                let overflow = || Error::invalid_value(format!("overflow in round of {to}"));
+                f(value, digits).and_then(|it| B::try_from(it).map_err(|_| overflow()))
+            };
+            simple::map2::<Physical<A>, BigInt, Physical<B>, _>(rows, args, to, ctx, f)
+        }, else Err(Error::internal("rounding to a type without digits")))
+    })
+}
+
+/// `value` with its last `drop` digits zero.
+fn round_digits(rounding: Rounding, value: i128, drop: i64) -> Option<i128> {
+    if drop <= 0 {
+        return Some(value);
+    }
+    let unit = u32::try_from(drop).ok().and_then(|it| 10i128.checked_pow(it));
+    match unit {
+        Some(unit) => rounding.divide(value, unit).checked_mul(unit),
+        None => Some(0),
+    }
+}
+
+/// From units of `10^-from` to units of `10^-to`, cutting digits.
+fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
+    let factor = 10i128.pow(from.abs_diff(to).into());
+    if to >= from { value.checked_mul(factor) } else { Some(value / factor) }
+}

@@ -1,0 +1,88 @@
+//! Functions on arrays, maps and rows.
+//!
+//! Constructors put elements of all rows one after the other; access gathers from the elements
+//! without touching the others.
+
+mod construct;
+mod access;
+mod list;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, simple};
+use volley_types::Type;
+use volley_vector::{Nested, NullBuffer, Rows, StringValues, Values, Vector};
+
+/// Registers the functions on nested values.
+pub(crate) fn register(registry: &mut Registry) {
+    construct::register(registry);
+    access::register(registry);
+    list::register(registry);
+}
+
+/// An ARRAY(VARCHAR) column; `None` is null.
+pub(crate) fn texts_column(data_type: &Type, rows: &[Option<Vec<String>>]) -> Vector {
+    let strings: StringValues = rows.iter().flatten().flatten().map(String::as_str).collect();
+    let elements = Vector::strings(Type::Varchar, strings, None);
+    let sizes: Vec<i32> = rows.iter().map(|it| it.as_ref().map_or(0, Vec::len) as i32).collect();
+    let nulls = NullBuffer::from_iter(rows.iter().map(Option::is_some));
+    let values = Values::Array(nested_of(sizes, elements));
+    Vector::flat(data_type.clone(), values, Some(nulls))
+}
+
+/// Elements one row after the other.
+fn nested_of(sizes: Vec<i32>, elements: Vector) -> Nested {
+    let offsets = sizes.iter().scan(0, |end, size| {
+        let start = *end;
+        *end += size;
+        Some(start)
+    });
+    Nested { offsets: offsets.collect(), sizes: sizes.into(), elements: elements.into() }
+}
+
+/// A function whose arguments stay what they are.
+fn settle(
+    args: Vec<Type>,
+    result: Type,
+    traits: ScalarTraits,
+    function: Arc<dyn ScalarFunction>,
+) -> Option<BoundScalar> {
+    Some(BoundScalar { name: String::new(), args, result, traits, function })
+}
+
+/// A vectorized function that fails no row.
+fn infallible(
+    f: impl Fn(&Rows, &[Vector], &Type) -> Result<Vector> + Send + Sync + 'static,
+) -> Arc<dyn ScalarFunction> {
+    simple::vectorized(move |rows, args, to, _: &mut EvalContext| f(rows, args, to))
+}
+
+/// The offsets, sizes and elements of a flat ARRAY or MAP.
+fn nested_values(flat: &Vector) -> Result<&Nested> {
+    match flat.flat_values() {
+        Some(Values::Array(nested) | Values::Map(nested)) => Ok(nested),
+        _ => Err(Error::internal("function got a vector of an unexpected layout")),
+    }
+}
+
+/// A field of the ROW(key, value) behind a MAP.
+fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
+    let entries = nested.elements.flatten()?;
+    match entries.flat_values() {
+        Some(Values::Row { children, .. }) if index < children.len() => Ok(children[index].clone()),
+        _ => Err(Error::internal("entries of a map are no rows")),
+    }
+}
+
+/// Rows `indices` of `elements`; `None` is null.
+fn gather_or_null(elements: &Vector, indices: &[Option<u32>]) -> Result<Vector> {
+    if elements.is_empty() {
+        return Ok(Vector::nulls(elements.data_type().clone(), indices.len()));
+    }
+    let codes: Vec<u32> = indices.iter().map(|it| it.unwrap_or(0)).collect();
+    let nulls = NullBuffer::from_iter(indices.iter().map(Option::is_some));
+    let base = Arc::new(elements.loaded()?);
+    Ok(Vector::dictionary(codes.into(), base, Some(nulls)))
+}

@@ -1,0 +1,112 @@
+//! LIKE and ILIKE, with and without ESCAPE.
+
+use super::{Cache, matcher::Matcher};
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{
+    Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    simple::{self, Boolean, Varchar},
+};
+use volley_types::Type;
+use volley_vector::{Rows, Vector};
+
+/// Registers `like` and `ilike`.
+pub(super) fn register(registry: &mut Registry) {
+    let like = doc(
+        "text LIKE pattern [ESCAPE character] -> boolean",
+        "Whether all of the text matches: `%` stands for any characters, `_` for one; the character \
+         after the escape character stands for itself.",
+        "string",
+        &[("'hello' LIKE 'h%o'", "true"), ("'a_b' LIKE 'a!_b' ESCAPE '!'", "true")],
+    );
+    let ilike = doc(
+        "text ILIKE pattern [ESCAPE character] -> boolean",
+        "As LIKE, ignoring case.",
+        "string",
+        &[("'HELLO' ILIKE 'h%o'", "true")],
+    );
+    for (name, doc, ignores_case) in [("like", like, false), ("ilike", ilike, true)] {
+        let bind = move |args: &[Type]| bind(args, ignores_case);
+        registry.add_scalar(name, doc, Arc::new(bind));
+    }
+}
+
+fn bind(args: &[Type], ignores_case: bool) -> Option<BoundScalar> {
+    let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
+    if !matches!(args.len(), 2 | 3) || !args.iter().all(is_text) {
+        return None;
+    }
+    // A pattern without an escape character is always well formed.
+    let traits = if args.len() == 2 { ScalarTraits::INFALLIBLE } else { ScalarTraits::DEFAULT };
+    Some(BoundScalar {
+        name: String::new(),
+        args: vec![Type::Varchar; args.len()],
+        result: Type::Boolean,
+        traits,
+        function: Arc::new(Like { ignores_case }),
+    })
+}
+
+struct Like {
+    ignores_case: bool,
+}
+
+impl ScalarFunction for Like {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let cache = Cache::new();
+        if args.len() == 2 {
+            let matches = |text: &str, pattern: &str| -> Result<bool, Error> {
+                let compile = || Matcher::new(pattern, None, self.ignores_case);
+                Ok(cache.get(pattern, compile)?.matches(text))
+            };
+            return simple::map2::<Varchar, Varchar, Boolean, _>(
+                rows,
+                args,
+                result_type,
+                ctx,
+                matches,
+            );
+        }
+        let matches = |text: &str, pattern: &str, escape: &str| -> Result<bool, Error> {
+            let compile = || Matcher::new(pattern, escape_of(escape)?, self.ignores_case);
+            // Patterns with different escape characters must not meet in the cache.
+            let key = format!("{escape}\u{0}{pattern}");
+            Ok(cache.get(&key, compile)?.matches(text))
+        };
+        simple::map3::<Varchar, Varchar, Varchar, Boolean, _>(rows, args, result_type, ctx, matches)
+    }
+
+    fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
+        let constant = |index: usize| {
+            args.get(index).and_then(|it| it.constant.as_ref()).and_then(|it| it.as_str())
+        };
+        let Some(pattern) = constant(1) else { return Ok(None) };
+        let escape = match (args.len(), constant(2)) {
+            (2, _) => None,
+            (_, None) => return Ok(None),
+            (_, Some(escape)) => escape_of(escape)?,
+        };
+        let matcher = Matcher::new(pattern, escape, self.ignores_case)?;
+        Ok(Some(simple::vectorized(move |rows, args, to, ctx| {
+            let matches = |text: &str| matcher.matches(text);
+            simple::map1::<Varchar, Boolean, _>(rows, &args[..1], to, ctx, matches)
+        })))
+    }
+}
+
+fn escape_of(escape: &str) -> Result<Option<char>> {
+    let mut characters = escape.chars();
+    let first = characters.next();
+    if characters.next().is_some() {
+        let message = format!("escape must be one character, not '{escape}'");
+        return Err(Error::invalid_value(message));
+    }
+    Ok(first)
+}

@@ -1,0 +1,158 @@
+//! Compiled LIKE patterns.
+//!
+//! ```text
+//! pattern        kind          work per text
+//! abc            exact         one comparison
+//! abc%           segments      starts with, ends with, and a substring search for what stands
+//! %abc           segments      between two %, leftmost first: linear in the text
+//! %a%b%c         segments
+//! with _         expression    the regular expression engine, linear as well
+//! ```
+
+use memchr::memmem::Finder;
+use regex::Regex;
+use volley_error::{Error, Result};
+
+/// A LIKE pattern, ready to match.
+pub(super) struct Matcher {
+    kind: Kind,
+    /// ILIKE: the pattern is in lower case, texts are brought there.
+    ignores_case: bool,
+}
+
+enum Kind {
+    Exact(String),
+    Segments(Segments),
+    Expression(Box<Regex>),
+}
+
+/// The parts between `%`.
+struct Segments {
+    start: String,
+    middle: Vec<Finder<'static>>,
+    end: String,
+}
+
+/// A part of a pattern.
+enum Token {
+    Literal(char),
+    /// `_`
+    One,
+    /// `%`
+    Any,
+}
+
+impl Matcher {
+    /// Compiles a pattern; the character after `escape` stands for itself.
+    pub(super) fn new(pattern: &str, escape: Option<char>, ignores_case: bool) -> Result<Matcher> {
+        let lower = ignores_case.then(|| lower(pattern));
+        let tokens = tokens(lower.as_deref().unwrap_or(pattern), escape)?;
+        let has_one = tokens.iter().any(|it| matches!(it, Token::One));
+        let has_any = tokens.iter().any(|it| matches!(it, Token::Any));
+        let kind = match (has_one, has_any) {
+            (true, _) => Kind::Expression(Box::new(expression(&tokens)?)),
+            (false, true) => Kind::Segments(Segments::new(&tokens)),
+            (false, false) => Kind::Exact(literals(&tokens)),
+        };
+        Ok(Matcher { kind, ignores_case })
+    }
+
+    /// Whether all of `text` matches.
+    #[inline]
+    pub(super) fn matches(&self, text: &str) -> bool {
+        if self.ignores_case {
+            return self.kind.matches(&lower(text));
+        }
+        self.kind.matches(text)
+    }
+}
+
+impl Kind {
+    #[inline]
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Kind::Exact(exact) => text == exact,
+            Kind::Segments(segments) => segments.match_bytes(text.as_bytes()),
+            Kind::Expression(expression) => expression.is_match(text),
+        }
+    }
+}
+
+impl Segments {
+    fn new(tokens: &[Token]) -> Segments {
+        let mut parts: Vec<String> =
+            tokens.split(|it| matches!(it, Token::Any)).map(literals).collect();
+        // A pattern with one % at least has two parts at least.
+        let end = parts.pop().unwrap_or_default();
+        let mut parts = parts.into_iter();
+        let start = parts.next().unwrap_or_default();
+        let middle = parts.filter(|it| !it.is_empty());
+        let middle = middle.map(|it| Finder::new(it.as_bytes()).into_owned()).collect();
+        Segments { start, middle, end }
+    }
+
+    #[inline]
+    fn match_bytes(&self, text: &[u8]) -> bool {
+        let Some(rest) = text.strip_prefix(self.start.as_bytes()) else { return false };
+        let Some(mut rest) = rest.strip_suffix(self.end.as_bytes()) else { return false };
+        // Taking the leftmost place of each part leaves the most for the others.
+        for finder in &self.middle {
+            let Some(at) = finder.find(rest) else { return false };
+            rest = &rest[at + finder.needle().len()..];
+        }
+        true
+    }
+}
+
+fn tokens(pattern: &str, escape: Option<char>) -> Result<Vec<Token>> {
+    let mut tokens = Vec::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        tokens.push(match character {
+            _ if Some(character) == escape => {
+                let escaped = characters.next().ok_or_else(|| {
+                    Error::invalid_value(format!(
+                        "LIKE pattern ends with its escape character: '{pattern}'"
+                    ))
+                })?;
+                Token::Literal(escaped)
+            }
+            '%' => Token::Any,
+            '_' => Token::One,
+            _ => Token::Literal(character),
+        });
+    }
+    Ok(tokens)
+}
+
+fn literals(tokens: &[Token]) -> String {
+    let literal = |it: &Token| match it {
+        Token::Literal(character) => Some(*character),
+        Token::One | Token::Any => None,
+    };
+    tokens.iter().filter_map(literal).collect()
+}
+
+/// The same pattern as a regular expression, where `.` matches every character.
+fn expression(tokens: &[Token]) -> Result<Regex> {
+    let mut source = "(?s)^".to_owned();
+    for token in tokens {
+        match token {
+            Token::Literal(character) => {
+                source.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
+            }
+            Token::One => source.push('.'),
+            Token::Any => source.push_str(".*"),
+        }
+    }
+    source.push('$');
+    super::expression::compile(&source)
+}
+
+/// Lower case by code point, so that `_` still matches one of them.
+fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.chars().map(crate::string::lower_of).collect()
+}

@@ -1,0 +1,52 @@
+//! Functions on text.
+//!
+//! Positions and lengths count Unicode code points, from 1. Text that is all ASCII takes shorter
+//! ways. Functions that answer a part of their argument copy nothing.
+
+mod measure;
+mod case;
+mod cut;
+mod trim;
+mod pad;
+mod search;
+mod edit;
+mod join;
+mod encode;
+mod distance;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use case::lower_of;
+
+use volley_function::Registry;
+
+/// Registers the functions on text, but for patterns.
+pub(crate) fn register(registry: &mut Registry) {
+    measure::register(registry);
+    case::register(registry);
+    cut::register(registry);
+    trim::register(registry);
+    pad::register(registry);
+    search::register(registry);
+    edit::register(registry);
+    join::register(registry);
+    encode::register(registry);
+    distance::register(registry);
+}
+
+/// The byte position of code point `count`, or the end of the text.
+fn byte_of(text: &str, count: usize) -> usize {
+    if count >= text.len() {
+        return text.len();
+    }
+    if text.is_ascii() {
+        return count;
+    }
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+/// The number of code points.
+fn code_points(text: &str) -> usize {
+    // Each code point has one byte that does not continue another.
+    text.bytes().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
+}

@@ -1,0 +1,93 @@
+//! Changed texts: `replace`, `translate`, `reverse`, `overlay`.
+
+use super::byte_of;
+use crate::documentation::doc;
+use memchr::memmem;
+use volley_function::{
+    Registry,
+    simple::{BigInt, StringWriter, Varchar, text_quaternary, text_ternary, text_unary},
+};
+
+/// Registers the functions that change texts.
+pub(super) fn register(registry: &mut Registry) {
+    let replace_doc = doc(
+        "replace(text, old, new) -> varchar",
+        "The text with every `old` replaced by `new`; unchanged when `old` is empty.",
+        "string",
+        &[("replace('hello', 'l', 'LL')", "heLLLLo")],
+    );
+    let bind = text_ternary::<Varchar, Varchar, Varchar, Varchar, _>(replace);
+    registry.add_scalar("replace", replace_doc, bind);
+    let translate_doc = doc(
+        "translate(text, from, to) -> varchar",
+        "The text with each character of `from` replaced by the one at the same place in `to`, or \
+         removed when there is none.",
+        "string",
+        &[("translate('12345', '143', 'ax')", "a2x5")],
+    );
+    let bind = text_ternary::<Varchar, Varchar, Varchar, Varchar, _>(translate);
+    registry.add_scalar("translate", translate_doc, bind);
+    let reverse_doc = doc(
+        "reverse(varchar) -> varchar",
+        "The code points in reverse order.",
+        "string",
+        &[("reverse('abc')", "cba")],
+    );
+    registry.add_scalar("reverse", reverse_doc, text_unary::<Varchar, Varchar, _>(reverse));
+    let overlay_doc = doc(
+        "overlay(text, new, start[, length]) -> varchar",
+        "The text with `length` code points (those of `new` when left out) from `start` on replaced.",
+        "string",
+        &[("overlay('abcdef', 'X', 2, 3)", "aXef")],
+    );
+    let three = text_ternary::<Varchar, Varchar, BigInt, Varchar, _>(|text, new, start, out| {
+        overlay(text, new, start, new.chars().count() as i64, out);
+    });
+    registry.add_scalar("overlay", overlay_doc.clone(), three);
+    let four = text_quaternary::<Varchar, Varchar, BigInt, BigInt, Varchar, _>(overlay);
+    registry.add_scalar("overlay", overlay_doc, four);
+}
+
+fn replace(text: &str, old: &str, new: &str, out: &mut StringWriter) {
+    if old.is_empty() {
+        out.push_str(text);
+        return;
+    }
+    let mut end = 0;
+    for start in memmem::find_iter(text.as_bytes(), old.as_bytes()) {
+        out.push_str(&text[end..start]);
+        out.push_str(new);
+        end = start + old.len();
+    }
+    out.push_str(&text[end..]);
+}
+
+fn translate(text: &str, from: &str, to: &str, out: &mut StringWriter) {
+    for character in text.chars() {
+        match from.chars().position(|it| it == character) {
+            None => out.push(character),
+            Some(place) => {
+                if let Some(new) = to.chars().nth(place) {
+                    out.push(new);
+                }
+            }
+        }
+    }
+}
+
+fn reverse(text: &str, out: &mut StringWriter) {
+    if text.is_ascii() {
+        out.reserve(text.len());
+        text.bytes().rev().for_each(|byte| out.push_bytes(&[byte]));
+        return;
+    }
+    text.chars().rev().for_each(|it| out.push(it));
+}
+
+fn overlay(text: &str, new: &str, start: i64, length: i64, out: &mut StringWriter) {
+    let before = usize::try_from(start.saturating_sub(1)).unwrap_or(0);
+    let after = usize::try_from(start.saturating_sub(1).saturating_add(length)).unwrap_or(0);
+    out.push_str(&text[..byte_of(text, before)]);
+    out.push_str(new);
+    out.push_str(&text[byte_of(text, after)..]);
+}

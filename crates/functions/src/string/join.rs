@@ -1,0 +1,123 @@
+//! Joining: `||`, `concat`, `concat_ws`.
+
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{self, StringWriter, Varbinary, Varchar, text_binary},
+};
+use volley_types::Type;
+use volley_vector::{Decoded, NullBuffer, Rows, StringBuilder, Vector};
+
+/// Registers `concat_op` (the operator `||`), `concat` and `concat_ws`.
+pub(super) fn register(registry: &mut Registry) {
+    let operator = doc(
+        "x || y -> varchar, varbinary or array",
+        "Both texts, one after the other; null when one is null.",
+        "string",
+        &[("'a' || 'b'", "ab")],
+    );
+    registry.add_scalar("concat_op", operator.clone(), Arc::new(bind_operator));
+    let bytes = |a: &[u8], b: &[u8], out: &mut StringWriter| {
+        out.push_bytes(a);
+        out.push_bytes(b);
+    };
+    let bind = text_binary::<Varbinary, Varbinary, Varbinary, _>(bytes);
+    registry.add_scalar("concat_op", operator, bind);
+    let concat_doc = doc(
+        "concat(x, ...) -> varchar",
+        "All values as text, one after the other; nulls are left out.",
+        "string",
+        &[("concat('a', NULL, 1)", "a1")],
+    );
+    registry.add_scalar("concat", concat_doc, Arc::new(bind_concat));
+    let separated = doc(
+        "concat_ws(separator, x, ...) -> varchar",
+        "All values as text with the separator between; nulls are left out.",
+        "string",
+        &[("concat_ws('-', 'a', NULL, 'b')", "a-b")],
+    );
+    registry.add_scalar("concat_ws", separated, Arc::new(bind_separated));
+}
+
+/// One of the operands must be text; the other one is made text.
+fn bind_operator(args: &[Type]) -> Option<BoundScalar> {
+    let [left, right] = args else { return None };
+    let is_plain = |it: &Type| !it.is_nested() && *it != Type::Varbinary;
+    let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
+    if !(is_text(left) || is_text(right)) || !is_plain(left) || !is_plain(right) {
+        return None;
+    }
+    text_binary::<Varchar, Varchar, Varchar, _>(|a, b, out| {
+        out.push_str(a);
+        out.push_str(b);
+    })(&[Type::Varchar, Type::Varchar])
+}
+
+const KEEPS_NULLS: ScalarTraits =
+    ScalarTraits { deterministic: true, propagates_nulls: false, infallible: true };
+
+fn bind_concat(args: &[Type]) -> Option<BoundScalar> {
+    if args.is_empty() || args.iter().all(|it| matches!(it, Type::Array(_))) {
+        return None;
+    }
+    let function = simple::vectorized(|rows, args, _, _: &mut EvalContext| {
+        let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
+        join(rows, &args, |_| Some(""))
+    });
+    Some(BoundScalar {
+        name: String::new(),
+        args: vec![Type::Varchar; args.len()],
+        result: Type::Varchar,
+        traits: KEEPS_NULLS,
+        function,
+    })
+}
+
+fn bind_separated(args: &[Type]) -> Option<BoundScalar> {
+    if args.len() < 2 {
+        return None;
+    }
+    let function = simple::vectorized(|rows, args, _, _: &mut EvalContext| {
+        let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
+        let (separators, rest) = (&args[0], &args[1..]);
+        join(rows, rest, |row| (!separators.is_null(row)).then(|| separators.text(row)))
+    });
+    Some(BoundScalar {
+        name: String::new(),
+        args: vec![Type::Varchar; args.len()],
+        result: Type::Varchar,
+        traits: KEEPS_NULLS,
+        function,
+    })
+}
+
+/// The texts of each row that are not null; a row without a separator is null.
+fn join<'a>(
+    rows: &Rows,
+    args: &[Decoded<'_>],
+    separator: impl Fn(usize) -> Option<&'a str>,
+) -> Result<Vector> {
+    let mut views = vec![0u128; rows.len()];
+    let mut valid = vec![true; rows.len()];
+    let mut builder = StringBuilder::default();
+    let mut scratch = Vec::new();
+    rows.for_each(|row| {
+        let Some(separator) = separator(row) else {
+            valid[row] = false;
+            return;
+        };
+        scratch.clear();
+        let present = args.iter().filter(|arg| !arg.is_null(row));
+        for (index, arg) in present.enumerate() {
+            if index > 0 {
+                scratch.extend_from_slice(separator.as_bytes());
+            }
+            scratch.extend_from_slice(arg.bytes(row));
+        }
+        views[row] = builder.store(&scratch);
+    });
+    let nulls = NullBuffer::from(valid);
+    Ok(Vector::strings(Type::Varchar, builder.finish_with_views(views), Some(nulls)))
+}
