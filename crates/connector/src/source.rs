@@ -1,0 +1,105 @@
+//! Scans: splits in, batches out.
+
+use std::{any::Any, fmt, sync::Arc, task::Waker};
+use volley_error::Result;
+use volley_vector::Batch;
+
+/// One scan of a table, shared by the drivers of a pipeline.
+pub trait Scan: Send + Sync {
+    /// The parts of the table that can be read independently, in the order in which they should
+    /// start. Parts that the filters rule out are missing (and counted in
+    /// [`Scan::pruned`]).
+    fn splits(&self) -> Vec<Split>;
+
+    /// What [`Scan::splits`] left out.
+    fn pruned(&self) -> ScanMetrics {
+        ScanMetrics::default()
+    }
+
+    /// A reader of splits; one per driver.
+    ///
+    /// # Errors
+    ///
+    /// A filter that does not compile.
+    fn source(&self) -> Result<Box<dyn Source>>;
+}
+
+/// A part of a table: a row group, a file, a range of rows.
+#[derive(Clone)]
+pub struct Split {
+    /// What the connector needs to read it.
+    pub data: Arc<dyn Any + Send + Sync>,
+    /// For people: `lineitem.parquet, row group 3`.
+    pub label: String,
+    /// How many rows it has, when known.
+    pub rows: Option<u64>,
+}
+
+/// Reads splits, one after the other.
+pub trait Source: Send {
+    /// Takes the next split. Called first, and whenever a step answered
+    /// [`SourceStep::NeedSplit`].
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption.
+    fn start(&mut self, split: Split) -> Result<()>;
+
+    /// Advances by at most one batch. When it answers [`SourceStep::Blocked`], `waker` is woken
+    /// once there is progress to be made.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, out of memory, an error of a filter.
+    fn step(&mut self, waker: &Waker) -> Result<SourceStep>;
+
+    /// What was read and skipped so far.
+    fn metrics(&self) -> ScanMetrics;
+}
+
+/// What a source did.
+#[derive(Debug)]
+pub enum SourceStep {
+    /// At least one row. Columns may be lazy: load them before the next step, or never.
+    Batch(Batch),
+    /// The split is done.
+    NeedSplit,
+    /// Waiting for I/O.
+    Blocked,
+    /// Rows were read and all filtered out; call again (lets the driver look up).
+    Progress,
+}
+
+/// What a scan read and skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanMetrics {
+    /// Bytes read from files.
+    pub bytes_read: u64,
+    /// Rows in the splits read, before filters.
+    pub rows_read: u64,
+    /// Row groups (or files) read.
+    pub groups_read: u64,
+    /// Row groups (or files) that statistics ruled out.
+    pub groups_skipped: u64,
+    /// Pages read.
+    pub pages_read: u64,
+    /// Pages that were never decompressed.
+    pub pages_skipped: u64,
+}
+
+impl std::ops::AddAssign for ScanMetrics {
+    fn add_assign(&mut self, other: ScanMetrics) {
+        self.bytes_read += other.bytes_read;
+        self.rows_read += other.rows_read;
+        self.groups_read += other.groups_read;
+        self.groups_skipped += other.groups_skipped;
+        self.pages_read += other.pages_read;
+        self.pages_skipped += other.pages_skipped;
+    }
+}
+
+impl fmt::Debug for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Split({})", self.label)
+    }
+}

@@ -1,0 +1,61 @@
+//! Tables.
+
+use crate::{Scan, TableStatistics};
+use std::{fmt, sync::Arc};
+use volley_error::Result;
+use volley_expression::Expr;
+use volley_function::{QueryConstants, Registry};
+use volley_memory::Pool;
+use volley_plan::TableHandle;
+use volley_types::Schema;
+
+/// A table as of one moment: its files or rows do not change while somebody holds it.
+pub trait Table: Send + Sync + fmt::Debug {
+    /// How a plan names it.
+    fn handle(&self) -> TableHandle;
+
+    /// Its columns.
+    fn schema(&self) -> &Schema;
+
+    /// What is known of its contents, for the optimizer; computed on first use.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption.
+    fn statistics(&self) -> Result<Arc<TableStatistics>>;
+
+    /// Prepares reading it.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, a filter that does not compile.
+    fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>>;
+}
+
+/// What to read.
+#[derive(Clone)]
+pub struct ScanRequest {
+    /// The columns to put out, by position in the table.
+    pub columns: Vec<usize>,
+    /// Conjuncts over the table's columns. The source applies all of them: a row that it puts out
+    /// satisfies every one.
+    pub filters: Vec<Expr>,
+    /// The most rows per batch.
+    pub batch_rows: usize,
+    /// For compiling filters.
+    pub registry: Arc<Registry>,
+    /// For compiling filters.
+    pub query: Arc<QueryConstants>,
+    /// Where buffers are charged.
+    pub pool: Pool,
+}
+
+/// Finds the tables that a plan names.
+pub trait TableProvider: Send + Sync {
+    /// The table behind `handle`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query, when there is none.
+    fn table(&self, handle: &TableHandle) -> Result<Arc<dyn Table>>;
+}

@@ -1,0 +1,112 @@
+//! Files that are read at any place.
+
+use bytes::Bytes;
+use std::{fmt, fs::File, ops::Range, os::unix::fs::FileExt, path::Path, sync::Arc};
+use volley_error::{Error, Result};
+
+/// A file that does not change while it is open, read at any place.
+pub trait RandomAccessFile: Send + Sync + fmt::Debug {
+    /// Its name, for messages.
+    fn path(&self) -> &str;
+
+    /// Its size in bytes.
+    fn size_bytes(&self) -> u64;
+
+    /// Reads a range; may block the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// I/O; corruption, when the range is not within the file.
+    fn read(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// Whether reads are so quick that a driver does them itself: they are served from memory.
+    fn reads_at_once(&self) -> bool {
+        false
+    }
+}
+
+/// Opens a file by its path.
+///
+/// # Errors
+///
+/// I/O: no such file, a folder, no permission.
+pub fn open_file(path: &str) -> Result<Arc<dyn RandomAccessFile>> {
+    Ok(Arc::new(LocalFile::open(path)?))
+}
+
+/// A file of the local file system.
+#[derive(Debug)]
+pub struct LocalFile {
+    path: String,
+    size_bytes: u64,
+    file: File,
+}
+
+impl LocalFile {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// I/O: no such file, a folder, no permission.
+    pub fn open(path: &str) -> Result<LocalFile> {
+        let file = File::open(Path::new(path)).map_err(|it| Error::io(path, it))?;
+        let metadata = file.metadata().map_err(|it| Error::io(path, it))?;
+        if metadata.is_dir() {
+            return Err(Error::io(path, std::io::ErrorKind::IsADirectory.into()));
+        }
+        Ok(LocalFile { path: path.to_owned(), size_bytes: metadata.len(), file })
+    }
+}
+
+impl RandomAccessFile for LocalFile {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        check_range(&range, self.size_bytes).map_err(|it| it.at("file", &self.path))?;
+        let mut buffer = vec![0; (range.end - range.start) as usize];
+        self.file
+            .read_exact_at(&mut buffer, range.start)
+            .map_err(|it| Error::io(&self.path, it))?;
+        Ok(buffer.into())
+    }
+
+    fn reads_at_once(&self) -> bool {
+        true
+    }
+}
+
+fn check_range(range: &Range<u64>, size_bytes: u64) -> Result<()> {
+    if range.start > range.end || range.end > size_bytes {
+        return Err(Error::corruption(format!(
+            "bytes {} to {} are asked of a file of {size_bytes}",
+            range.start, range.end
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_error::ErrorKind;
+
+    #[test]
+    fn ranges_beyond_the_file_are_errors_and_not_allocations() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, b"0123456789").unwrap();
+        let file = open_file(path.to_str().unwrap()).unwrap();
+        assert_eq!(file.read(2..5).unwrap(), "234");
+        assert_eq!(file.read(2..1 << 60).unwrap_err().kind(), ErrorKind::Corruption);
+        let reversed = Range { start: 5, end: 2 };
+        assert_eq!(file.read(reversed).unwrap_err().kind(), ErrorKind::Corruption);
+        let folder = folder.path().to_str().unwrap();
+        assert_eq!(open_file(folder).unwrap_err().kind(), ErrorKind::Io);
+    }
+}

@@ -1,0 +1,19 @@
+//! The logical plan: what a query means, with columns by identity.
+//!
+//! ```text
+//! SQL text ── sql::Binder ──> Plan ── optimizer ──> Plan ── lowering ──> plan::PlanNode
+//! ```
+//!
+//! Read [`Plan`] and [`Expr`] first. Every column that a plan makes has a [`ColumnId`] of its own,
+//! unique within the statement, so that rewrites need no renumbering, and a column that a subtree
+//! uses but does not make is a correlation. Expressions keep their place in the SQL text. This
+//! crate does not know SQL text or execution.
+
+mod column;
+mod expr;
+mod plan;
+mod print;
+
+pub use column::{Column, ColumnId, ColumnIds};
+pub use expr::{Expr, ExprKind, SpecialForm, Subquery, SubqueryKind};
+pub use plan::{AggregateCall, Cte, JoinKind, Plan, SetOperation, SortKey};

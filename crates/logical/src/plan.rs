@@ -1,0 +1,338 @@
+//! The logical plan.
+
+use crate::{Column, ColumnId, Expr};
+use std::sync::Arc;
+use volley_connector::Table;
+use volley_error::Span;
+use volley_types::{Type, Value};
+
+pub use volley_plan::JoinKind;
+
+/// A node of the logical plan. Bags of rows; only [`Plan::Sort`] orders them.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// A table.
+    Scan {
+        /// The table.
+        table: Arc<dyn Table>,
+        /// Its name or alias, for EXPLAIN.
+        name: String,
+        /// The columns read, and their positions in the table.
+        columns: Vec<(Column, usize)>,
+        /// Conjuncts pushed into the scan by the optimizer.
+        filters: Vec<Expr>,
+    },
+    /// Literal rows. `SELECT 1` without FROM reads one row of no columns.
+    Values {
+        /// The columns.
+        columns: Vec<Column>,
+        /// The rows: one expression per column; without columns of an input, maybe correlated.
+        rows: Vec<Vec<Expr>>,
+    },
+    /// Computes columns; the only ones put out.
+    Project {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The columns and what they are; a plain column keeps its identity.
+        exprs: Vec<(Column, Expr)>,
+    },
+    /// Keeps the rows for which all conjuncts are true.
+    Filter {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// BOOLEAN.
+        conjuncts: Vec<Expr>,
+    },
+    /// Joins. Inner without conditions is the cross product.
+    Join {
+        /// Left input.
+        left: Box<Plan>,
+        /// Right input. May refer to columns of the left one when `lateral` (before unnesting).
+        right: Box<Plan>,
+        /// Left, Right, Full, Inner, LeftSemi, LeftAnti, LeftMark; "left" is `left` here.
+        kind: JoinKind,
+        /// Conjuncts on pairs.
+        conditions: Vec<Expr>,
+        /// LeftAnti or LeftMark made from NOT IN or IN: conjuncts that are null count as
+        /// unknown, not as false.
+        null_aware: bool,
+        /// For LeftMark: the BOOLEAN column appended.
+        mark: Option<Column>,
+        /// Whether `right` may be correlated to `left`.
+        lateral: bool,
+    },
+    /// Groups and aggregates; puts out keys, then aggregates. No keys: one group, always.
+    Aggregate {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The keys.
+        keys: Vec<(Column, Expr)>,
+        /// The aggregates; none for DISTINCT.
+        aggregates: Vec<(Column, AggregateCall)>,
+    },
+    /// Sorts.
+    Sort {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Most significant first.
+        keys: Vec<SortKey>,
+    },
+    /// Skips `offset` rows, then keeps `limit` (all when `None`).
+    Limit {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Rows skipped.
+        offset: u64,
+        /// Rows kept.
+        limit: Option<u64>,
+    },
+    /// Of each group of rows with equal keys (null equals null), in an order, skips `offset` rows,
+    /// then keeps `limit`. Made by unnesting: a LIMIT that holds per row of an outer query.
+    GroupLimit {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Columns of the input.
+        keys: Vec<ColumnId>,
+        /// The order within a group; most significant first.
+        order: Vec<SortKey>,
+        /// Rows skipped, per group.
+        offset: u64,
+        /// Rows kept, per group.
+        limit: Option<u64>,
+    },
+    /// UNION, INTERSECT, EXCEPT. Two inputs, or more for UNION ALL.
+    SetOperation {
+        /// Which one.
+        operation: SetOperation,
+        /// Keeps multiplicities.
+        all: bool,
+        /// The inputs, and for each the columns that feed the output columns, in order; types
+        /// are those of `columns`.
+        inputs: Vec<(Plan, Vec<ColumnId>)>,
+        /// The columns put out: new identities.
+        columns: Vec<Column>,
+    },
+    /// A reference to a common table expression. Several references share one definition.
+    CteRef {
+        /// The definition.
+        cte: Arc<Cte>,
+        /// The columns put out (new identities), one per column of the definition.
+        columns: Vec<Column>,
+    },
+    /// Exactly one row: the input's, or nulls; an error when there are two.
+    SingleRow {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The subquery in the text.
+        span: Option<Span>,
+    },
+    /// Appends a BIGINT column of distinct values.
+    UniqueId {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The new column.
+        column: Column,
+    },
+}
+
+/// A common table expression.
+#[derive(Debug)]
+pub struct Cte {
+    /// Identity within the statement.
+    pub id: u32,
+    /// Its name, for EXPLAIN.
+    pub name: String,
+    /// The definition; it does not depend on outer columns.
+    pub plan: Plan,
+    /// Written `AS MATERIALIZED`: never inlined.
+    pub materialized: bool,
+}
+
+/// A set operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    /// Rows of either.
+    Union,
+    /// Rows of both.
+    Intersect,
+    /// Rows of the first that the second lacks.
+    Except,
+}
+
+/// An aggregate function call.
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    /// The registered name.
+    pub function: String,
+    /// Arguments, cast to the types that the registry resolved; `count(*)` has none.
+    pub args: Vec<Expr>,
+    /// Only distinct argument rows count.
+    pub distinct: bool,
+    /// FILTER (WHERE ...): BOOLEAN.
+    pub filter: Option<Expr>,
+    /// ORDER BY within the call.
+    pub order_by: Vec<SortKey>,
+    /// The result type.
+    pub data_type: Type,
+    /// Where it stands in the text.
+    pub span: Option<Span>,
+}
+
+/// One key of an order.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// What is compared.
+    pub expr: Expr,
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
+}
+
+impl Plan {
+    /// The columns that the node puts out, in order.
+    pub fn columns(&self) -> Vec<Column> {
+        match self {
+            Plan::Scan { columns, .. } => columns.iter().map(|it| it.0.clone()).collect(),
+            Plan::Values { columns, .. }
+            | Plan::SetOperation { columns, .. }
+            | Plan::CteRef { columns, .. } => columns.clone(),
+            Plan::Project { exprs, .. } => exprs.iter().map(|it| it.0.clone()).collect(),
+            Plan::Filter { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::GroupLimit { input, .. }
+            | Plan::SingleRow { input, .. } => input.columns(),
+            Plan::Join { left, right, kind, mark, .. } => {
+                let mut columns = Vec::new();
+                if kind.has_probe_columns() {
+                    columns.extend(left.columns());
+                }
+                if kind.has_build_columns() {
+                    columns.extend(right.columns());
+                }
+                columns.extend(mark.clone());
+                columns
+            }
+            Plan::Aggregate { keys, aggregates, .. } => {
+                let keys = keys.iter().map(|it| it.0.clone());
+                keys.chain(aggregates.iter().map(|it| it.0.clone())).collect()
+            }
+            Plan::UniqueId { input, column } => {
+                let mut columns = input.columns();
+                columns.push(column.clone());
+                columns
+            }
+        }
+    }
+
+    /// One row of no columns: what `SELECT` without FROM reads.
+    pub fn one_row() -> Plan {
+        Plan::Values { columns: Vec::new(), rows: vec![Vec::new()] }
+    }
+
+    /// The node's inputs.
+    pub fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Scan { .. } | Plan::Values { .. } | Plan::CteRef { .. } => Vec::new(),
+            Plan::Project { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::GroupLimit { input, .. }
+            | Plan::SingleRow { input, .. }
+            | Plan::UniqueId { input, .. } => vec![input],
+            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::SetOperation { inputs, .. } => inputs.iter().map(|it| &it.0).collect(),
+        }
+    }
+
+    /// The node's inputs, to change.
+    pub fn inputs_mut(&mut self) -> Vec<&mut Plan> {
+        match self {
+            Plan::Scan { .. } | Plan::Values { .. } | Plan::CteRef { .. } => Vec::new(),
+            Plan::Project { input, .. }
+            | Plan::Filter { input, .. }
+            | Plan::Aggregate { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::GroupLimit { input, .. }
+            | Plan::SingleRow { input, .. }
+            | Plan::UniqueId { input, .. } => vec![input],
+            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::SetOperation { inputs, .. } => inputs.iter_mut().map(|it| &mut it.0).collect(),
+        }
+    }
+
+    /// The node's own expressions (not those of its inputs).
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            Plan::Scan { filters, .. } => filters.iter().collect(),
+            Plan::Values { rows, .. } => rows.iter().flatten().collect(),
+            Plan::Project { exprs, .. } => exprs.iter().map(|it| &it.1).collect(),
+            Plan::Filter { conjuncts, .. } => conjuncts.iter().collect(),
+            Plan::Join { conditions, .. } => conditions.iter().collect(),
+            Plan::Aggregate { keys, aggregates, .. } => {
+                let calls = aggregates.iter().flat_map(|it| it.1.exprs());
+                keys.iter().map(|it| &it.1).chain(calls).collect()
+            }
+            Plan::Sort { keys, .. } | Plan::GroupLimit { order: keys, .. } => {
+                keys.iter().map(|it| &it.expr).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The node's own expressions, to change.
+    pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Plan::Scan { filters, .. } => filters.iter_mut().collect(),
+            Plan::Values { rows, .. } => rows.iter_mut().flatten().collect(),
+            Plan::Project { exprs, .. } => exprs.iter_mut().map(|it| &mut it.1).collect(),
+            Plan::Filter { conjuncts, .. } => conjuncts.iter_mut().collect(),
+            Plan::Join { conditions, .. } => conditions.iter_mut().collect(),
+            Plan::Aggregate { keys, aggregates, .. } => {
+                let calls = aggregates.iter_mut().flat_map(|it| it.1.exprs_mut());
+                keys.iter_mut().map(|it| &mut it.1).chain(calls).collect()
+            }
+            Plan::Sort { keys, .. } | Plan::GroupLimit { order: keys, .. } => {
+                keys.iter_mut().map(|it| &mut it.expr).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl AggregateCall {
+    /// Arguments, filter and order.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let order = self.order_by.iter().map(|it| &it.expr);
+        self.args.iter().chain(&self.filter).chain(order)
+    }
+
+    /// Arguments, filter and order, to change.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let order = self.order_by.iter_mut().map(|it| &mut it.expr);
+        self.args.iter_mut().chain(&mut self.filter).chain(order)
+    }
+}
+
+impl Default for Plan {
+    /// [`Plan::one_row`], so that a plan can be taken out of its place.
+    fn default() -> Plan {
+        Plan::one_row()
+    }
+}
+
+impl Plan {
+    /// The rows of a [`Plan::Values`] node whose expressions are all constant.
+    pub fn constant_rows(&self) -> Option<Vec<Vec<Value>>> {
+        let Plan::Values { rows, .. } = self else { return None };
+        let value = |expr: &Expr| match &expr.kind {
+            crate::ExprKind::Constant(value) => Some(value.clone()),
+            _ => None,
+        };
+        rows.iter().map(|row| row.iter().map(value).collect()).collect()
+    }
+}

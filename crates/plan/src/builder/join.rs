@@ -1,0 +1,163 @@
+//! Joins of a [`PlanBuilder`].
+
+use super::{Columns, PlanBuilder};
+use crate::{HashJoinNode, JoinKind, NestedLoopJoinNode, PlanNode};
+use volley_error::{Error, Result};
+use volley_expression::Expr;
+use volley_types::{Field, Schema, Type};
+
+impl PlanBuilder {
+    /// Joins with `build` on equal columns: (column of this plan, column of `build`). Puts out all
+    /// columns of the kind; change the join with the methods below.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use volley_function::Registry;
+    /// # use volley_types::{Type, Value};
+    /// use volley_plan::{JoinKind, PlanBuilder};
+    ///
+    /// let new = || PlanBuilder::new(&Arc::new(Registry::new()));
+    /// let names = new().values(&[("id", Type::BigInt), ("name", Type::Varchar)], vec![]);
+    /// let plan = new()
+    ///     .values(&[("x", Type::BigInt)], vec![vec![Value::BigInt(7)]])
+    ///     .hash_join(JoinKind::Left, names, &[("x", "id")])
+    ///     .join_output(&["x", "name"])
+    ///     .build()?;
+    /// assert_eq!(
+    ///     plan.to_string(),
+    ///     "\
+    /// HashJoin left on #0 = build #0 output=[#0 as x, #2 as name]
+    ///   Values (7)
+    ///   Values
+    /// "
+    /// );
+    /// # Ok::<(), volley_error::Error>(())
+    /// ```
+    pub fn hash_join(
+        self,
+        kind: JoinKind,
+        build: PlanBuilder,
+        keys: &[(&str, &str)],
+    ) -> PlanBuilder {
+        self.wrap(|probe, registry| {
+            let build = build.build()?;
+            let left = Columns::new(probe.schema(), &registry);
+            let right = Columns::new(build.schema(), &registry);
+            let probe_keys = keys.iter().map(|it| left.position(it.0)).collect::<Result<_>>()?;
+            let build_keys = keys.iter().map(|it| right.position(it.1)).collect::<Result<_>>()?;
+            let schema = kind.schema(probe.schema(), build.schema());
+            Ok(PlanNode::HashJoin(HashJoinNode {
+                probe,
+                build,
+                kind,
+                probe_keys,
+                build_keys,
+                nulls_equal: vec![false; keys.len()],
+                filter: None,
+                null_aware: false,
+                output: (0..schema.len()).collect(),
+                schema,
+            }))
+        })
+    }
+
+    /// Joins every row with every row of `build`.
+    pub fn nested_loop_join(self, kind: JoinKind, build: PlanBuilder) -> PlanBuilder {
+        self.wrap(|probe, _| {
+            let build = build.build()?;
+            let schema = kind.schema(probe.schema(), build.schema());
+            Ok(PlanNode::NestedLoopJoin(NestedLoopJoinNode {
+                probe,
+                build,
+                kind,
+                condition: None,
+                output: (0..schema.len()).collect(),
+                schema,
+            }))
+        })
+    }
+
+    /// Adds a condition on pairs to the join made last; it sees the columns of both sides.
+    pub fn join_condition(self, condition: impl FnOnce(&Columns) -> Result<Expr>) -> PlanBuilder {
+        self.wrap(|node, registry| match &*node {
+            PlanNode::HashJoin(node) => {
+                let mut node = node.clone();
+                let pair = JoinKind::Inner.schema(node.probe.schema(), node.build.schema());
+                node.filter = Some(condition(&Columns::new(&pair, &registry))?);
+                Ok(PlanNode::HashJoin(node))
+            }
+            PlanNode::NestedLoopJoin(node) => {
+                let mut node = node.clone();
+                let pair = JoinKind::Inner.schema(node.probe.schema(), node.build.schema());
+                node.condition = Some(condition(&Columns::new(&pair, &registry))?);
+                Ok(PlanNode::NestedLoopJoin(node))
+            }
+            _ => Err(no_join()),
+        })
+    }
+
+    /// Puts out only these columns of the join made last.
+    pub fn join_output(self, columns: &[&str]) -> PlanBuilder {
+        self.wrap(|node, registry| {
+            let chosen = Columns::new(node.schema(), &registry).positions(columns)?;
+            let fields = chosen.iter().map(|it| node.schema().fields[*it].clone());
+            let schema: Schema = fields.collect();
+            let select = |output: &[usize]| chosen.iter().map(|it| output[*it]).collect();
+            match &*node {
+                PlanNode::HashJoin(node) => {
+                    let output = select(&node.output);
+                    Ok(PlanNode::HashJoin(HashJoinNode { output, schema, ..node.clone() }))
+                }
+                PlanNode::NestedLoopJoin(node) => {
+                    let (output, node) = (select(&node.output), node.clone());
+                    Ok(PlanNode::NestedLoopJoin(NestedLoopJoinNode { output, schema, ..node }))
+                }
+                _ => Err(no_join()),
+            }
+        })
+    }
+
+    /// Gives the hash join made last the null semantics of `IN` and `NOT IN`.
+    pub fn null_aware(self) -> PlanBuilder {
+        self.change_hash_join(|it| it.null_aware = true)
+    }
+
+    /// Lets null keys of the hash join made last match each other.
+    pub fn nulls_equal(self) -> PlanBuilder {
+        self.change_hash_join(|it| it.nulls_equal.fill(true))
+    }
+
+    fn change_hash_join(self, change: impl FnOnce(&mut HashJoinNode)) -> PlanBuilder {
+        self.wrap(|node, _| match &*node {
+            PlanNode::HashJoin(node) => {
+                let mut node = node.clone();
+                change(&mut node);
+                Ok(PlanNode::HashJoin(node))
+            }
+            _ => Err(no_join()),
+        })
+    }
+}
+
+fn no_join() -> Error {
+    Error::invalid_query("the last node is no join of this sort")
+}
+
+impl JoinKind {
+    /// All columns that a join of this kind can put out.
+    pub fn schema(self, probe: &Schema, build: &Schema) -> Schema {
+        let mut fields = Vec::new();
+        if self.has_probe_columns() {
+            fields.extend(probe.fields.iter().cloned());
+        }
+        if self.has_build_columns() {
+            fields.extend(build.fields.iter().cloned());
+        }
+        if self == JoinKind::LeftMark {
+            fields.push(Field::new("mark", Type::Boolean));
+        }
+        Schema::new(fields)
+    }
+}

@@ -1,0 +1,27 @@
+//! Plan nodes: what to run, as plain data.
+//!
+//! ```text
+//! PlanNode ── one variant per node (module `nodes`), inputs behind `Arc`
+//!   schema()   the columns that it puts out
+//!   Display    an indented tree, as EXPLAIN shows it
+//! PlanBuilder  makes plans by hand
+//! ```
+//!
+//! Read [`PlanNode`] first. Columns are positions in the input. A node that two others share is one
+//! `Arc`, wrapped in [`nodes::SharedNode`]. This crate does not know how nodes run.
+
+pub mod nodes;
+mod node;
+mod walk;
+mod print;
+mod builder;
+
+pub use builder::{Columns, PlanBuilder};
+pub use node::PlanNode;
+pub use nodes::{
+    Aggregate, AggregateStep, AggregationNode, EnforceSingleRowNode, ExchangeKind, FileFormat,
+    FilterNode, GroupLimitNode, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode,
+    NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode, SharedNode, SortKey, TableHandle,
+    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
+};
+pub use walk::Visit;

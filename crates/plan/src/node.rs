@@ -1,0 +1,148 @@
+//! The plan node.
+
+use crate::nodes::*;
+use std::sync::{Arc, LazyLock};
+use volley_types::Schema;
+
+/// A node of a plan.
+#[derive(Clone, Debug)]
+pub enum PlanNode {
+    /// Reads a table.
+    TableScan(TableScanNode),
+    /// Literal rows.
+    Values(ValuesNode),
+    /// Keeps rows.
+    Filter(FilterNode),
+    /// Computes columns.
+    Project(ProjectNode),
+    /// Groups and aggregates; without aggregates: DISTINCT.
+    Aggregation(AggregationNode),
+    /// Joins on equal keys.
+    HashJoin(HashJoinNode),
+    /// Joins on any condition.
+    NestedLoopJoin(NestedLoopJoinNode),
+    /// Sorts.
+    OrderBy(OrderByNode),
+    /// Sorts and keeps the first rows.
+    TopN(TopNNode),
+    /// Keeps a range of rows.
+    Limit(LimitNode),
+    /// Keeps a range of rows of each group.
+    GroupLimit(GroupLimitNode),
+    /// Repeats rows.
+    Repeat(RepeatNode),
+    /// The rows of all inputs.
+    Union(UnionNode),
+    /// Appends a column of distinct integers.
+    UniqueId(UniqueIdNode),
+    /// Fails on a second row; a row of nulls when there is none.
+    EnforceSingleRow(EnforceSingleRowNode),
+    /// Redistributes rows among the drivers of one task.
+    LocalExchange(LocalExchangeNode),
+    /// A subplan that runs once and is read by several nodes.
+    Shared(SharedNode),
+    /// Writes files; puts out one row: the number of rows written.
+    TableWrite(TableWriteNode),
+}
+
+impl PlanNode {
+    /// The columns that the node puts out.
+    pub fn schema(&self) -> &Schema {
+        match self {
+            PlanNode::TableScan(node) => &node.schema,
+            PlanNode::Values(node) => &node.schema,
+            PlanNode::Filter(node) => node.input.schema(),
+            PlanNode::Project(node) => &node.schema,
+            PlanNode::Aggregation(node) => &node.schema,
+            PlanNode::HashJoin(node) => &node.schema,
+            PlanNode::NestedLoopJoin(node) => &node.schema,
+            PlanNode::OrderBy(node) => node.input.schema(),
+            PlanNode::TopN(node) => node.input.schema(),
+            PlanNode::Limit(node) => node.input.schema(),
+            PlanNode::GroupLimit(node) => node.input.schema(),
+            PlanNode::Repeat(node) => &node.schema,
+            PlanNode::Union(node) => &node.schema,
+            PlanNode::UniqueId(node) => &node.schema,
+            PlanNode::EnforceSingleRow(node) => node.input.schema(),
+            PlanNode::LocalExchange(node) => node.input.schema(),
+            PlanNode::Shared(node) => node.input.schema(),
+            PlanNode::TableWrite(node) => &node.schema,
+        }
+    }
+
+    /// The node's inputs, in order (join: probe side, then build side).
+    pub fn inputs(&self) -> Vec<&Arc<PlanNode>> {
+        match self {
+            PlanNode::TableScan(_) | PlanNode::Values(_) => Vec::new(),
+            PlanNode::Filter(node) => vec![&node.input],
+            PlanNode::Project(node) => vec![&node.input],
+            PlanNode::Aggregation(node) => vec![&node.input],
+            PlanNode::HashJoin(node) => vec![&node.probe, &node.build],
+            PlanNode::NestedLoopJoin(node) => vec![&node.probe, &node.build],
+            PlanNode::OrderBy(node) => vec![&node.input],
+            PlanNode::TopN(node) => vec![&node.input],
+            PlanNode::Limit(node) => vec![&node.input],
+            PlanNode::GroupLimit(node) => vec![&node.input],
+            PlanNode::Repeat(node) => vec![&node.input],
+            PlanNode::Union(node) => node.inputs.iter().collect(),
+            PlanNode::UniqueId(node) => vec![&node.input],
+            PlanNode::EnforceSingleRow(node) => vec![&node.input],
+            PlanNode::LocalExchange(node) => vec![&node.input],
+            PlanNode::Shared(node) => vec![&node.input],
+            PlanNode::TableWrite(node) => vec![&node.input],
+        }
+    }
+
+    /// Calls `f` for every input.
+    fn for_each_input_mut(&mut self, f: &mut impl FnMut(&mut Arc<PlanNode>)) {
+        match self {
+            PlanNode::TableScan(_) | PlanNode::Values(_) => {}
+            PlanNode::Filter(node) => f(&mut node.input),
+            PlanNode::Project(node) => f(&mut node.input),
+            PlanNode::Aggregation(node) => f(&mut node.input),
+            PlanNode::HashJoin(node) => {
+                f(&mut node.probe);
+                f(&mut node.build);
+            }
+            PlanNode::NestedLoopJoin(node) => {
+                f(&mut node.probe);
+                f(&mut node.build);
+            }
+            PlanNode::OrderBy(node) => f(&mut node.input),
+            PlanNode::TopN(node) => f(&mut node.input),
+            PlanNode::Limit(node) => f(&mut node.input),
+            PlanNode::GroupLimit(node) => f(&mut node.input),
+            PlanNode::Repeat(node) => f(&mut node.input),
+            PlanNode::Union(node) => node.inputs.iter_mut().for_each(f),
+            PlanNode::UniqueId(node) => f(&mut node.input),
+            PlanNode::EnforceSingleRow(node) => f(&mut node.input),
+            PlanNode::LocalExchange(node) => f(&mut node.input),
+            PlanNode::Shared(node) => f(&mut node.input),
+            PlanNode::TableWrite(node) => f(&mut node.input),
+        }
+    }
+}
+
+/// What takes the place of an input that is being dropped.
+static LEAF: LazyLock<Arc<PlanNode>> = LazyLock::new(|| {
+    Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: Schema::default() }))
+});
+
+impl Drop for PlanNode {
+    /// Drops the nodes below with a list instead of recursion, which a deep plan would overflow the
+    /// stack with.
+    fn drop(&mut self) {
+        let mut rest = Vec::new();
+        let take = |node: &mut PlanNode, rest: &mut Vec<Arc<PlanNode>>| {
+            node.for_each_input_mut(&mut |input| {
+                rest.push(std::mem::replace(input, Arc::clone(&LEAF)));
+            });
+        };
+        take(self, &mut rest);
+        while let Some(node) = rest.pop() {
+            if let Some(mut node) = Arc::into_inner(node) {
+                take(&mut node, &mut rest);
+            }
+        }
+    }
+}

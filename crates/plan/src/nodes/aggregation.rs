@@ -1,0 +1,50 @@
+//! Groups and aggregates.
+
+use crate::{PlanNode, SortKey};
+use std::sync::Arc;
+use volley_types::{Schema, Type};
+
+/// Which part of an aggregation a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateStep {
+    /// Raw input to results.
+    Single,
+    /// Raw input to intermediate results; may put out a group several times.
+    Partial,
+    /// Intermediate results to results.
+    Final,
+}
+
+/// One aggregate of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// The registered name.
+    pub function: String,
+    /// Argument columns (in step Final: the one column of intermediate results).
+    pub args: Vec<usize>,
+    /// The argument types that the function was resolved with, in every step.
+    pub arg_types: Vec<Type>,
+    /// Only distinct argument rows count. Only in step Single.
+    pub distinct: bool,
+    /// A BOOLEAN column: rows where it is not true do not count. Not in step Final.
+    pub filter: Option<usize>,
+    /// The order in which rows are added within a group, by input columns. Only in step Single.
+    pub order_by: Vec<SortKey>,
+}
+
+/// Groups by key columns and aggregates. Without keys there is one group, present also when there
+/// is no input (unless the step is Partial). Puts out the keys, then the aggregates. Null keys are
+/// equal, and so are NaNs; -0.0 equals 0.0.
+#[derive(Clone, Debug)]
+pub struct AggregationNode {
+    /// Where rows come from.
+    pub input: Arc<PlanNode>,
+    /// Which part of the work.
+    pub step: AggregateStep,
+    /// The key columns, by position in the input.
+    pub keys: Vec<usize>,
+    /// The aggregates; none for DISTINCT.
+    pub aggregates: Vec<Aggregate>,
+    /// Keys, then results (in step Partial: intermediate results).
+    pub schema: Schema,
+}

@@ -1,0 +1,11 @@
+//! A scalar subquery's check.
+
+use crate::PlanNode;
+use std::sync::Arc;
+
+/// Passes the only row; a row of nulls when there is none; an error when there are more.
+#[derive(Clone, Debug)]
+pub struct EnforceSingleRowNode {
+    /// Where rows come from.
+    pub input: Arc<PlanNode>,
+}

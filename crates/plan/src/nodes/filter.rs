@@ -1,0 +1,14 @@
+//! Keeps rows.
+
+use crate::PlanNode;
+use std::sync::Arc;
+use volley_expression::Expr;
+
+/// Keeps the rows for which a predicate is true.
+#[derive(Clone, Debug)]
+pub struct FilterNode {
+    /// Where rows come from.
+    pub input: Arc<PlanNode>,
+    /// BOOLEAN.
+    pub predicate: Expr,
+}

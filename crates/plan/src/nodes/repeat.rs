@@ -1,0 +1,15 @@
+//! Repeats rows.
+
+use crate::PlanNode;
+use std::sync::Arc;
+use volley_types::Schema;
+
+/// Puts out each row as often as its last column says: a BIGINT that is not null; zero or less
+/// drops the row. That column is not put out. (INTERSECT ALL and EXCEPT ALL.)
+#[derive(Clone, Debug)]
+pub struct RepeatNode {
+    /// Where rows come from.
+    pub input: Arc<PlanNode>,
+    /// The input's columns but the last.
+    pub schema: Schema,
+}

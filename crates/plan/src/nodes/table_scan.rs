@@ -1,0 +1,27 @@
+//! Reads a table.
+
+use volley_expression::Expr;
+use volley_types::Schema;
+
+/// Which table, for the connector that knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableHandle {
+    /// The connector's name: `hive`, `memory`, ...
+    pub connector: String,
+    /// What the connector finds the table by: a path, a glob, a name.
+    pub table: String,
+}
+
+/// Reads columns of a table, filtered.
+#[derive(Clone, Debug)]
+pub struct TableScanNode {
+    /// The table.
+    pub table: TableHandle,
+    /// The table's columns to put out, by position in the table.
+    pub columns: Vec<usize>,
+    /// Conjuncts that rows must satisfy; their columns are positions in the *table*. The source
+    /// applies all of them.
+    pub filters: Vec<Expr>,
+    /// The columns put out.
+    pub schema: Schema,
+}

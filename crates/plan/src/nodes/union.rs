@@ -1,0 +1,14 @@
+//! The rows of all inputs.
+
+use crate::PlanNode;
+use std::sync::Arc;
+use volley_types::Schema;
+
+/// The rows of all inputs, in no particular order (UNION ALL).
+#[derive(Clone, Debug)]
+pub struct UnionNode {
+    /// Inputs with the same column types.
+    pub inputs: Vec<Arc<PlanNode>>,
+    /// The columns put out.
+    pub schema: Schema,
+}

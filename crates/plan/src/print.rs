@@ -1,0 +1,177 @@
+//! Plans as text: an indented tree, one node per line.
+
+use crate::nodes::*;
+use crate::{Aggregate, ExchangeKind, PlanNode, SortKey};
+use std::fmt::{self, Display, Write};
+use volley_types::Schema;
+
+/// Literal rows beyond this many are not printed.
+const VALUES_ROWS_PRINTED: usize = 3;
+
+impl Display for PlanNode {
+    /// One line per node, inputs indented below it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for visit in self.walk() {
+            let again = if visit.repeated { " (above)" } else { "" };
+            writeln!(f, "{:indent$}{}{again}", "", visit.node.label(), indent = visit.depth * 2)?;
+        }
+        Ok(())
+    }
+}
+
+impl PlanNode {
+    /// The node in one line, without its inputs. Columns are `#position` in the input.
+    pub fn label(&self) -> String {
+        match self {
+            PlanNode::TableScan(node) => table_scan(node),
+            PlanNode::Values(node) => values(node),
+            PlanNode::Filter(node) => format!("Filter {}", node.predicate),
+            PlanNode::Project(node) => project(node),
+            PlanNode::Aggregation(node) => aggregation(node),
+            PlanNode::HashJoin(node) => hash_join(node),
+            PlanNode::NestedLoopJoin(node) => nested_loop_join(node),
+            PlanNode::OrderBy(node) => format!("OrderBy {}", join(&node.keys)),
+            PlanNode::TopN(node) => {
+                let keys = join(&node.keys);
+                format!("TopN {keys} limit={}{}", node.limit, offset(node.offset))
+            }
+            PlanNode::Limit(node) => match node.limit {
+                Some(limit) => format!("Limit {limit}{}", offset(node.offset)),
+                None => format!("Limit all{}", offset(node.offset)),
+            },
+            PlanNode::GroupLimit(node) => {
+                let limit = node.limit.map_or("all".to_owned(), |it| it.to_string());
+                format!("GroupLimit {limit}{} keys={}", offset(node.offset), columns(&node.keys))
+            }
+            PlanNode::Repeat(_) => "Repeat".to_owned(),
+            PlanNode::Union(node) => format!("Union inputs={}", node.inputs.len()),
+            PlanNode::UniqueId(_) => "UniqueId".to_owned(),
+            PlanNode::EnforceSingleRow(_) => "EnforceSingleRow".to_owned(),
+            PlanNode::LocalExchange(node) => match &node.kind {
+                ExchangeKind::Gather => "LocalExchange gather".to_owned(),
+                ExchangeKind::RoundRobin => "LocalExchange round robin".to_owned(),
+                ExchangeKind::Hash(keys) => format!("LocalExchange hash {}", columns(keys)),
+            },
+            PlanNode::Shared(node) => format!("Shared {}", node.id),
+            PlanNode::TableWrite(node) => {
+                let names = node.column_names.join(", ");
+                format!("TableWrite {:?} '{}' ({names})", node.format, node.path)
+            }
+        }
+    }
+}
+
+fn table_scan(node: &TableScanNode) -> String {
+    let names: Vec<&str> = node.schema.fields.iter().map(|it| it.name.as_str()).collect();
+    let mut text = format!("TableScan {} [{}]", node.table.table, names.join(", "));
+    if !node.filters.is_empty() {
+        let _ = write!(text, " filters=[{}]", join(&node.filters));
+    }
+    text
+}
+
+fn values(node: &ValuesNode) -> String {
+    let row = |row: &Vec<volley_types::Value>| {
+        let cells = row.iter().zip(node.schema.types());
+        let cells: Vec<_> =
+            cells.map(|(it, data_type)| it.display(data_type).to_string()).collect();
+        format!("({})", cells.join(", "))
+    };
+    let mut rows: Vec<_> = node.rows.iter().take(VALUES_ROWS_PRINTED).map(row).collect();
+    if node.rows.len() > VALUES_ROWS_PRINTED {
+        rows.push(format!("... {} rows", node.rows.len()));
+    }
+    format!("Values {}", rows.join(", ")).trim_end().to_owned()
+}
+
+fn project(node: &ProjectNode) -> String {
+    let names = node.schema.fields.iter().map(|it| &it.name);
+    let exprs: Vec<_> =
+        node.exprs.iter().zip(names).map(|(expr, name)| format!("{expr} as {name}")).collect();
+    format!("Project {}", exprs.join(", "))
+}
+
+fn aggregation(node: &AggregationNode) -> String {
+    let mut text = format!("Aggregation {:?}", node.step);
+    if !node.keys.is_empty() {
+        let _ = write!(text, " keys={}", columns(&node.keys));
+    }
+    if !node.aggregates.is_empty() {
+        let _ = write!(text, " aggregates=[{}]", join(&node.aggregates));
+    }
+    text
+}
+
+fn hash_join(node: &HashJoinNode) -> String {
+    let keys: Vec<_> = node
+        .probe_keys
+        .iter()
+        .zip(&node.build_keys)
+        .enumerate()
+        .map(|(index, (probe, build))| {
+            let equal = node.nulls_equal.get(index).copied().unwrap_or(false);
+            let operator = if equal { "is not distinct from" } else { "=" };
+            format!("#{probe} {operator} build #{build}")
+        })
+        .collect();
+    let mut text = format!("HashJoin {} on {}", node.kind, keys.join(" and "));
+    if let Some(filter) = &node.filter {
+        let _ = write!(text, " filter={filter}");
+    }
+    if node.null_aware {
+        text.push_str(" null-aware");
+    }
+    let _ = write!(text, " output={}", output(&node.output, &node.schema));
+    text
+}
+
+fn nested_loop_join(node: &NestedLoopJoinNode) -> String {
+    let mut text = format!("NestedLoopJoin {}", node.kind);
+    if let Some(condition) = &node.condition {
+        let _ = write!(text, " on {condition}");
+    }
+    let _ = write!(text, " output={}", output(&node.output, &node.schema));
+    text
+}
+
+fn offset(rows: u64) -> String {
+    if rows == 0 { String::new() } else { format!(" offset={rows}") }
+}
+
+fn columns(columns: &[usize]) -> String {
+    let columns: Vec<_> = columns.iter().map(|it| format!("#{it}")).collect();
+    format!("[{}]", columns.join(", "))
+}
+
+fn output(columns: &[usize], schema: &Schema) -> String {
+    let names = schema.fields.iter().map(|it| &it.name);
+    let columns: Vec<_> =
+        columns.iter().zip(names).map(|(column, name)| format!("#{column} as {name}")).collect();
+    format!("[{}]", columns.join(", "))
+}
+
+fn join(parts: &[impl Display]) -> String {
+    let parts: Vec<_> = parts.iter().map(ToString::to_string).collect();
+    parts.join(", ")
+}
+
+impl Display for SortKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.descending { " desc" } else { "" };
+        let nulls = if self.nulls_first { " nulls first" } else { "" };
+        write!(f, "#{}{direction}{nulls}", self.column)
+    }
+}
+
+impl Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let distinct = if self.distinct { "distinct " } else { "" };
+        let args: Vec<_> = self.args.iter().map(|it| format!("#{it}")).collect();
+        write!(f, "{}({distinct}{}", self.function, args.join(", "))?;
+        if !self.order_by.is_empty() {
+            write!(f, " order by {}", join(&self.order_by))?;
+        }
+        f.write_char(')')?;
+        self.filter.map_or(Ok(()), |it| write!(f, " filter #{it}"))
+    }
+}
