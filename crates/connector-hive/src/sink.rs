@@ -1,0 +1,80 @@
+//! Writes one file.
+
+use std::io::Write;
+use volley_connector::{RowSink, SinkFactory};
+use volley_error::{Error, Result};
+use volley_io::OutputFile;
+use volley_parquet::{Compression, ParquetWriter};
+use volley_plan::{FileFormat, TableWriteNode};
+use volley_text::{CsvWriter, JsonWriter};
+use volley_types::{Field, Schema, Type};
+use volley_vector::Batch;
+
+/// Writes Parquet, CSV and JSON lines to files that appear whole or not at all.
+#[derive(Clone, Copy, Debug)]
+pub struct FileSinkFactory {
+    /// How Parquet files are compressed.
+    pub compression: Compression,
+}
+
+impl Default for FileSinkFactory {
+    fn default() -> FileSinkFactory {
+        FileSinkFactory { compression: Compression::Snappy }
+    }
+}
+
+impl SinkFactory for FileSinkFactory {
+    fn open(&self, node: &TableWriteNode, types: &[Type]) -> Result<Box<dyn RowSink>> {
+        if node.column_names.len() != types.len() {
+            return Err(Error::internal("one name per column to write"));
+        }
+        let names = node.column_names.iter().zip(types);
+        let schema: Schema =
+            names.map(|(name, data_type)| Field::new(name, data_type.clone())).collect();
+        let output = OutputFile::create(&node.path)?;
+        let writer = match node.format {
+            FileFormat::Parquet => {
+                Writer::Parquet(ParquetWriter::new(output, &schema, self.compression)?)
+            }
+            FileFormat::Csv => Writer::Csv(CsvWriter::new(output, &schema)?),
+            FileFormat::Json => Writer::Json(JsonWriter::new(output, &schema)?),
+        };
+        Ok(Box::new(FileSink { path: node.path.clone(), writer: Some(writer) }))
+    }
+}
+
+struct FileSink {
+    path: String,
+    /// Taken when finished.
+    writer: Option<Writer>,
+}
+
+enum Writer {
+    Parquet(ParquetWriter<OutputFile>),
+    Csv(CsvWriter<OutputFile>),
+    Json(JsonWriter<OutputFile>),
+}
+
+impl RowSink for FileSink {
+    fn write(&mut self, batch: &Batch) -> Result<()> {
+        let result = match &mut self.writer {
+            Some(Writer::Parquet(writer)) => writer.write(batch),
+            Some(Writer::Csv(writer)) => writer.write(batch),
+            Some(Writer::Json(writer)) => writer.write(batch),
+            None => Err(Error::internal("write after the end")),
+        };
+        result.map_err(|it| it.at("file", &self.path))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let output = match self.writer.take() {
+            Some(Writer::Parquet(writer)) => writer.finish(),
+            Some(Writer::Csv(writer)) => writer.finish(),
+            Some(Writer::Json(writer)) => writer.finish(),
+            None => Err(Error::internal("finished twice")),
+        };
+        let mut output = output.map_err(|it| it.at("file", &self.path))?;
+        output.flush().map_err(|it| Error::io(&self.path, it))?;
+        output.finish()
+    }
+}

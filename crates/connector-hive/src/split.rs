@@ -1,0 +1,87 @@
+//! Splits: row groups of Parquet files that the filters do not rule out, and whole text files.
+
+use crate::{
+    source::FileSource,
+    table::{Part, PartFile},
+};
+use std::sync::{Arc, OnceLock};
+use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, Split};
+use volley_error::Result;
+use volley_parquet::{ParquetFile, may_match};
+
+/// A scan of a table's files.
+pub(crate) struct FileScan {
+    parts: Arc<[Part]>,
+    request: ScanRequest,
+    planned: OnceLock<(Vec<Split>, ScanMetrics)>,
+}
+
+/// What a split reads.
+pub(crate) struct FileSplit {
+    pub part: Part,
+    /// Of a Parquet file.
+    pub group: usize,
+}
+
+impl FileScan {
+    pub fn new(parts: Arc<[Part]>, request: ScanRequest) -> FileScan {
+        FileScan { parts, request, planned: OnceLock::new() }
+    }
+
+    fn plan(&self) -> (Vec<Split>, ScanMetrics) {
+        let (mut splits, mut pruned) = (Vec::new(), ScanMetrics::default());
+        for part in &*self.parts {
+            let PartFile::Parquet(file) = &part.file else {
+                splits.push(Split {
+                    data: Arc::new(FileSplit { part: part.clone(), group: 0 }),
+                    label: part.file.path().to_owned(),
+                    rows: None,
+                });
+                continue;
+            };
+            for group in 0..file.row_groups() {
+                let rows = file.rows(group);
+                if rows == 0 {
+                    continue;
+                }
+                if !self.may_match(part, file, group) {
+                    pruned.groups_skipped += 1;
+                    continue;
+                }
+                splits.push(Split {
+                    data: Arc::new(FileSplit { part: part.clone(), group }),
+                    label: format!("{}, row group {group}", file.path()),
+                    rows: Some(rows as u64),
+                });
+            }
+        }
+        (splits, pruned)
+    }
+
+    fn may_match(&self, part: &Part, file: &ParquetFile, group: usize) -> bool {
+        let rows = file.rows(group) as u64;
+        let bounds = |column: usize| match part.places.get(column) {
+            Some(place) => file.bounds(group, *place),
+            None => Default::default(),
+        };
+        self.request.filters.iter().all(|it| may_match(it, rows, &bounds))
+    }
+
+    fn planned(&self) -> &(Vec<Split>, ScanMetrics) {
+        self.planned.get_or_init(|| self.plan())
+    }
+}
+
+impl Scan for FileScan {
+    fn splits(&self) -> Vec<Split> {
+        self.planned().0.clone()
+    }
+
+    fn pruned(&self) -> ScanMetrics {
+        self.planned().1
+    }
+
+    fn source(&self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(FileSource::new(self.request.clone())?))
+    }
+}

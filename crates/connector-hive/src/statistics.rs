@@ -1,0 +1,102 @@
+//! Statistics from the footers of Parquet files.
+
+use crate::table::{Part, PartFile};
+use volley_connector::{ColumnStatistics, TableStatistics};
+use volley_parquet::{Bounds, ParquetFile};
+use volley_types::{PhysicalType, Schema, Type, Value};
+
+/// What the footers say; nothing when a file has none.
+pub(crate) fn statistics_of(schema: &Schema, parts: &[Part]) -> TableStatistics {
+    let mut files = Vec::new();
+    for part in parts {
+        match &part.file {
+            PartFile::Parquet(file) => files.push((file, part)),
+            _ => return TableStatistics::default(),
+        }
+    }
+    let rows = files.iter().flat_map(|(file, _)| (0..file.row_groups()).map(|it| file.rows(it)));
+    let rows = rows.map(|it| it as u64).sum();
+    let columns = schema
+        .fields
+        .iter()
+        .enumerate()
+        .map(|(column, field)| column_statistics(&files, column, &field.data_type, rows));
+    TableStatistics { rows: Some(rows), columns: columns.collect() }
+}
+
+fn column_statistics(
+    files: &[(&ParquetFile, &Part)],
+    column: usize,
+    data_type: &Type,
+    rows: u64,
+) -> ColumnStatistics {
+    let mut merged: Option<Bounds> = None;
+    let mut distinct = Distinct::default();
+    for (file, part) in files {
+        let Some(place) = part.places.get(column) else { continue };
+        for group in (0..file.row_groups()).filter(|it| file.rows(*it) > 0) {
+            let bounds = file.bounds(group, *place);
+            distinct.add(file, group, *place, &bounds);
+            merged = Some(merged.map_or_else(|| bounds.clone(), |it| it.union(&bounds)));
+        }
+    }
+    let bounds = merged.unwrap_or_default();
+    let distinct = distinct.estimate(data_type, &bounds, rows);
+    ColumnStatistics { min: bounds.min, max: bounds.max, nulls: bounds.nulls, distinct }
+}
+
+/// What row groups say of the number of distinct values.
+#[derive(Default)]
+struct Distinct {
+    /// The most in one row group.
+    most: u64,
+    /// Rows of that row group.
+    most_rows: u64,
+    groups: u64,
+    is_unknown: bool,
+}
+
+impl Distinct {
+    fn add(&mut self, file: &ParquetFile, group: usize, place: usize, bounds: &Bounds) {
+        self.groups += 1;
+        match bounds.distinct.or_else(|| file.distinct_estimate(group, place)) {
+            Some(count) if count >= self.most => {
+                (self.most, self.most_rows) = (count, file.rows(group) as u64);
+            }
+            Some(_) => {}
+            None => self.is_unknown = true,
+        }
+    }
+
+    /// The number of distinct values among all rows: a row group that has few against its rows
+    /// has seen most of them; otherwise they grow with the rows, up to what the range holds.
+    fn estimate(&self, data_type: &Type, bounds: &Bounds, rows: u64) -> Option<u64> {
+        let range = value_range(data_type, bounds);
+        if self.is_unknown || self.groups == 0 {
+            return range.map(|it| it.min(rows));
+        }
+        let grown = if self.most.saturating_mul(10) < self.most_rows {
+            self.most
+        } else {
+            let share = self.most as f64 / self.most_rows.max(1) as f64;
+            (share * rows as f64) as u64
+        };
+        Some(grown.min(range.unwrap_or(u64::MAX)).min(rows).max(1))
+    }
+}
+
+/// How many values there are between the bounds of an integer-like column.
+fn value_range(data_type: &Type, bounds: &Bounds) -> Option<u64> {
+    let is_integer = matches!(
+        data_type.physical(),
+        PhysicalType::I8
+            | PhysicalType::I16
+            | PhysicalType::I32
+            | PhysicalType::I64
+            | PhysicalType::I128
+    );
+    let number = |it: &Option<Value>| it.as_ref().and_then(Value::as_i128);
+    let (min, max) = (number(&bounds.min)?, number(&bounds.max)?);
+    let range = max.checked_sub(min)?.checked_add(1).filter(|_| is_integer)?;
+    u64::try_from(range).ok()
+}

@@ -1,0 +1,149 @@
+//! What footers say of the values of a column chunk.
+
+use crate::{
+    accumulator::Accumulator,
+    leaf::{Conversion, Leaf},
+    page_values::PageValues,
+    strings::decode_plain_strings,
+};
+use bytes::Bytes;
+use parquet::file::{metadata::ColumnChunkMetaData, statistics::Statistics};
+use volley_types::{Type, Value};
+
+/// Bounds of a column's values; what is missing is unknown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// No value is less.
+    pub min: Option<Value>,
+    /// No value is greater.
+    pub max: Option<Value>,
+    /// How many values are null.
+    pub nulls: Option<u64>,
+    /// How many distinct values there are.
+    pub distinct: Option<u64>,
+}
+
+/// The bounds of a flat column's chunk.
+pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData) -> Bounds {
+    let nulls = if leaf.def_max == 0 { Some(0) } else { None };
+    let Some(statistics) = chunk.statistics() else {
+        return Bounds { nulls, ..Bounds::default() };
+    };
+    let mut bounds = Bounds {
+        nulls: nulls.or(statistics.null_count_opt()),
+        distinct: statistics.distinct_count_opt(),
+        ..Bounds::default()
+    };
+    if are_ordered_as_ours(leaf, statistics) {
+        bounds.min = statistics.min_bytes_opt().and_then(|it| stored_value(leaf, it));
+        bounds.max = statistics.max_bytes_opt().and_then(|it| stored_value(leaf, it));
+    }
+    if leaf.data_type.is_float() {
+        drop_float_bounds(&mut bounds, statistics.nan_count_opt() == Some(0));
+    }
+    bounds
+}
+
+/// Whether the writer ordered values as we do.
+fn are_ordered_as_ours(leaf: &Leaf, statistics: &Statistics) -> bool {
+    // The older fields hold a signed order of stored values, whatever the type.
+    let is_signed = matches!(
+        leaf.conversion,
+        Conversion::Int32 { unsigned: false, .. }
+            | Conversion::Int64 { unsigned: false, .. }
+            | Conversion::Float
+            | Conversion::Double
+    );
+    match leaf.conversion {
+        Conversion::Int96 | Conversion::FixedInterval => false,
+        _ => is_signed || !statistics.is_min_max_deprecated(),
+    }
+}
+
+/// NaN is the greatest value for us and no value at all for the bounds.
+fn drop_float_bounds(bounds: &mut Bounds, has_no_nan: bool) {
+    let is_nan = |it: &Option<Value>| match it {
+        Some(Value::Real(value)) => value.is_nan(),
+        Some(Value::Double(value)) => value.is_nan(),
+        _ => false,
+    };
+    if is_nan(&bounds.min) || is_nan(&bounds.max) {
+        (bounds.min, bounds.max) = (None, None);
+    }
+    if !has_no_nan {
+        bounds.max = None;
+    }
+}
+
+/// A value from its bytes in statistics: as in PLAIN encoding, but strings without length.
+fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
+    if let Some(width) = leaf.fixed_bytes()
+        && bytes.len() != width
+    {
+        return None;
+    }
+    match leaf.conversion {
+        Conversion::Bytes { utf8: true } => {
+            // A bound that was cut within a character is none.
+            return std::str::from_utf8(bytes).ok().map(Value::text);
+        }
+        Conversion::Bytes { utf8: false } => return Some(Value::Varbinary(bytes.into())),
+        Conversion::Boolean => return bytes.first().map(|it| Value::Boolean(*it & 1 == 1)),
+        Conversion::BytesDecimal => {
+            let len = u32::try_from(bytes.len()).ok()?.to_le_bytes();
+            let plain = [&len, bytes].concat();
+            return decode_plain_strings(leaf, plain.into()).ok()?.value(0).ok();
+        }
+        _ => {}
+    }
+    let mut page = PageValues::plain(leaf, Bytes::copy_from_slice(bytes)).ok()?;
+    let mut accumulator = Accumulator::new(leaf);
+    accumulator.append(&mut page, 1).ok()?;
+    let value = accumulator.finish(None).ok()?.value(0).ok()?;
+    (!value.is_null()).then_some(value)
+}
+
+impl Bounds {
+    /// The bounds of the values of both: `None` is unknown. `distinct` stays unknown.
+    pub fn union(&self, other: &Bounds) -> Bounds {
+        let pick = |a: &Option<Value>, b: &Option<Value>, wanted| match (a, b) {
+            (Some(a), Some(b)) => {
+                let order = compare_values(a, b)?;
+                Some(if order == wanted { a.clone() } else { b.clone() })
+            }
+            _ => None,
+        };
+        Bounds {
+            min: pick(&self.min, &other.min, std::cmp::Ordering::Less),
+            max: pick(&self.max, &other.max, std::cmp::Ordering::Greater),
+            nulls: self.nulls.zip(other.nulls).map(|(a, b)| a.saturating_add(b)),
+            distinct: None,
+        }
+    }
+}
+
+/// The order of two values of one type as SQL has it; `None` where it is not known here.
+pub(crate) fn compare_values(left: &Value, right: &Value) -> Option<std::cmp::Ordering> {
+    let float = |left: f64, right: f64| match (left.is_nan(), right.is_nan()) {
+        (false, false) => left.partial_cmp(&right),
+        (left, right) => Some(left.cmp(&right)),
+    };
+    match (left, right) {
+        (Value::Varchar(left), Value::Varchar(right)) => {
+            Some(left.as_bytes().cmp(right.as_bytes()))
+        }
+        (Value::Varbinary(left), Value::Varbinary(right)) => Some(left.cmp(right)),
+        (Value::Boolean(left), Value::Boolean(right)) => Some(left.cmp(right)),
+        (Value::Real(left), Value::Real(right)) => float((*left).into(), (*right).into()),
+        (Value::Double(left), Value::Double(right)) => float(*left, *right),
+        _ if std::mem::discriminant(left) == std::mem::discriminant(right) => {
+            Some(left.as_i128()?.cmp(&right.as_i128()?))
+        }
+        _ => None,
+    }
+}
+
+/// Whether `data_type` has an order that bounds can be compared in.
+pub(crate) fn is_ordered(data_type: &Type) -> bool {
+    !data_type.is_nested() && !matches!(data_type, Type::Interval | Type::Unknown)
+}

@@ -1,0 +1,72 @@
+//! Reads one column of a row group.
+
+use crate::{
+    error::corrupt,
+    flat::FlatReader,
+    nested::NestedReader,
+    pages::Pages,
+    schema::{Node, NodeKind},
+};
+use volley_error::Result;
+use volley_vector::Vector;
+
+/// A column of a row group, read forward.
+pub(crate) struct ColumnReader {
+    kind: Kind,
+    /// Rows passed or read.
+    row: usize,
+    rows: usize,
+}
+
+enum Kind {
+    Flat(FlatReader),
+    Nested(NestedReader),
+}
+
+impl ColumnReader {
+    /// A reader of `node` in a row group of `rows` rows; `pages`: one per leaf, in order.
+    pub fn new(node: &Node, mut pages: Vec<Pages>, rows: usize) -> Result<ColumnReader> {
+        let kind = match (&node.kind, pages.len()) {
+            (NodeKind::Leaf(leaf), 1) if leaf.rep_max == 0 && leaf.def_max <= 1 => {
+                Kind::Flat(FlatReader::new(pages.remove(0)))
+            }
+            _ => Kind::Nested(NestedReader::new(node.clone(), pages)),
+        };
+        Ok(ColumnReader { kind, row: 0, rows })
+    }
+
+    /// Reads `rows` rows from row `start` on, or those of them at `selection` (ascending, counted
+    /// from `start`). `start` is not before the end of what was read.
+    pub fn read(&mut self, start: usize, rows: usize, selection: Option<&[u32]>) -> Result<Vector> {
+        let skipped = start.checked_sub(self.row).filter(|_| start + rows <= self.rows);
+        let skipped = skipped.ok_or_else(|| corrupt("rows beyond the row group"))?;
+        self.row = start + rows;
+        match &mut self.kind {
+            Kind::Flat(reader) => {
+                reader.skip(skipped);
+                reader.read(rows, selection)
+            }
+            Kind::Nested(reader) => {
+                reader.skip(skipped)?;
+                let all = reader.read(rows)?;
+                match selection {
+                    Some(selection) if selection.len() < rows => all.gather(selection),
+                    _ => Ok(all),
+                }
+            }
+        }
+    }
+
+    /// Pages decompressed and pages passed over so far.
+    pub fn page_counts(&self) -> (u64, u64) {
+        let counts = |pages: &Pages| (pages.pages_read, pages.pages_skipped);
+        match &self.kind {
+            Kind::Flat(reader) => counts(&reader.pages),
+            Kind::Nested(reader) => reader
+                .leaves
+                .iter()
+                .map(|it| counts(&it.pages))
+                .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1)),
+        }
+    }
+}

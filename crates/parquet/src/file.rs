@@ -1,0 +1,203 @@
+//! A Parquet file: its footer, checked, and its schema.
+
+use crate::{
+    bounds::{Bounds, chunk_bounds},
+    error::{corrupt, from_parquet},
+    leaf::Leaf,
+    schema::{Node, NodeKind, read_schema},
+};
+use parquet::{
+    basic::Encoding,
+    file::metadata::{
+        ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+    },
+};
+use std::{ops::Range, sync::Arc};
+use volley_error::{Error, Result};
+use volley_io::RandomAccessFile;
+use volley_types::Schema;
+
+/// Length of the metadata (4 bytes) and the magic number.
+const TAIL_BYTES: u64 = 8;
+
+/// Smaller than any Parquet file: magic, tail.
+const FILE_BYTES_MIN: u64 = 12;
+
+/// An open Parquet file. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ParquetFile(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    file: Arc<dyn RandomAccessFile>,
+    metadata: ParquetMetaData,
+    schema: Schema,
+    nodes: Vec<Node>,
+}
+
+impl ParquetFile {
+    /// Reads and checks the footer of `file`.
+    ///
+    /// # Errors
+    ///
+    /// I/O; corruption; unsupported types.
+    pub fn open(file: Arc<dyn RandomAccessFile>) -> Result<ParquetFile> {
+        let path = file.path().to_owned();
+        ParquetFile::read(file)
+            .map_err(|it| if is_about(&it, &path) { it } else { it.at("file", path) })
+    }
+
+    fn read(file: Arc<dyn RandomAccessFile>) -> Result<ParquetFile> {
+        let metadata = read_metadata(&*file)?;
+        let descriptor = metadata.file_metadata().schema_descr();
+        let (schema, nodes) = read_schema(descriptor)?;
+        for (group, row_group) in metadata.row_groups().iter().enumerate() {
+            check_row_group(row_group, descriptor.num_columns(), file.size_bytes())
+                .map_err(|it| it.at("row group", group))?;
+        }
+        Ok(ParquetFile(Arc::new(Inner { file, metadata, schema, nodes })))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
+        &self.0.file
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &str {
+        self.0.file.path()
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> &Schema {
+        &self.0.schema
+    }
+
+    /// The number of row groups.
+    pub fn row_groups(&self) -> usize {
+        self.0.metadata.num_row_groups()
+    }
+
+    /// The rows of a row group.
+    pub fn rows(&self, group: usize) -> usize {
+        self.group(group).map_or(0, |it| it.num_rows() as usize)
+    }
+
+    /// What the footer says of the values of a column in a row group; says nothing of nested
+    /// columns.
+    pub fn bounds(&self, group: usize, column: usize) -> Bounds {
+        let leaf = match self.0.nodes.get(column).map(|it| &it.kind) {
+            Some(NodeKind::Leaf(leaf)) if leaf.rep_max == 0 => leaf,
+            _ => return Bounds::default(),
+        };
+        let chunk = self.group(group).ok().and_then(|it| it.columns().get(leaf.index));
+        chunk.map_or_else(Bounds::default, |it| chunk_bounds(leaf, it))
+    }
+
+    /// Bytes of a column in a row group: as stored, and decompressed.
+    pub fn column_bytes(&self, group: usize, column: usize) -> (u64, u64) {
+        let mut sum = (0, 0);
+        for leaf in self.0.nodes.get(column).map(Node::leaves).unwrap_or_default() {
+            if let Ok(chunk) = self.chunk(group, leaf) {
+                sum.0 += chunk.compressed_size() as u64;
+                sum.1 += chunk.uncompressed_size().max(0) as u64;
+            }
+        }
+        sum
+    }
+
+    /// About how many distinct values a column has in a row group: from the size of the dictionary
+    /// when all pages use it, else about one per row. `None` for nested columns and without
+    /// dictionaries.
+    pub fn distinct_estimate(&self, group: usize, column: usize) -> Option<u64> {
+        let NodeKind::Leaf(leaf) = &self.0.nodes.get(column)?.kind else { return None };
+        let chunk = self.chunk(group, leaf).ok()?;
+        let dictionary = chunk.dictionary_page_offset().filter(|it| *it > 0)?;
+        let stored = u64::try_from(chunk.data_page_offset().checked_sub(dictionary)?).ok()?;
+        let rows = self.rows(group) as u64;
+        let is_coded = |it: &Encoding| {
+            matches!(it, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY | Encoding::RLE)
+        };
+        let mask = chunk.page_encoding_stats_mask()?;
+        if !mask.encodings().all(|it| is_coded(&it)) {
+            return Some(rows);
+        }
+        let ratio = chunk.uncompressed_size() as f64 / chunk.compressed_size().max(1) as f64;
+        let value_bytes = match leaf.fixed_bytes() {
+            Some(width) => width as f64,
+            // A length and, for want of better knowledge, a short word.
+            None => 4.0 + 8.0,
+        };
+        let estimate = stored as f64 * ratio.max(1.0) / value_bytes;
+        Some((estimate as u64).clamp(1, rows.max(1)))
+    }
+
+    pub(crate) fn node(&self, column: usize) -> Result<&Node> {
+        self.0.nodes.get(column).ok_or_else(|| Error::internal("no such column"))
+    }
+
+    pub(crate) fn chunk(&self, group: usize, leaf: &Leaf) -> Result<&ColumnChunkMetaData> {
+        let chunk = self.group(group)?.columns().get(leaf.index);
+        chunk.ok_or_else(|| Error::internal("no such column chunk"))
+    }
+
+    fn group(&self, group: usize) -> Result<&RowGroupMetaData> {
+        let group = self.0.metadata.row_groups().get(group);
+        group.ok_or_else(|| Error::internal("no such row group"))
+    }
+}
+
+/// Whether the message names the file already.
+fn is_about(error: &Error, path: &str) -> bool {
+    error.to_string().contains(path)
+}
+
+/// The bytes of a column chunk in the file; [`ParquetFile::open`] checked that they are there.
+pub(crate) fn chunk_range(chunk: &ColumnChunkMetaData) -> Range<u64> {
+    let data = chunk.data_page_offset();
+    // Some writers put a zero where there is no dictionary.
+    let dictionary = chunk.dictionary_page_offset().filter(|it| *it > 0 && *it < data);
+    let start = dictionary.unwrap_or(data) as u64;
+    start..start + chunk.compressed_size() as u64
+}
+
+fn read_metadata(file: &dyn RandomAccessFile) -> Result<ParquetMetaData> {
+    let size = file.size_bytes();
+    if size < FILE_BYTES_MIN {
+        return Err(corrupt(format!("not a Parquet file: it has {size} bytes")));
+    }
+    let tail = file.read(size - TAIL_BYTES..size)?;
+    let (len, magic) = tail.split_at(4);
+    match magic {
+        b"PAR1" => {}
+        b"PARE" => return Err(Error::unsupported("encrypted Parquet file")),
+        _ => return Err(corrupt("not a Parquet file: it does not end with PAR1")),
+    }
+    let len = len.first_chunk::<4>().map_or(0, |it| u64::from(u32::from_le_bytes(*it)));
+    if len > size - FILE_BYTES_MIN {
+        return Err(corrupt(format!("Parquet footer of {len} bytes in a file of {size}")));
+    }
+    let footer = file.read(size - TAIL_BYTES - len..size - TAIL_BYTES)?;
+    ParquetMetaDataReader::decode_metadata(&footer).map_err(from_parquet)
+}
+
+fn check_row_group(group: &RowGroupMetaData, leaves: usize, file_bytes: u64) -> Result<()> {
+    if group.num_columns() != leaves {
+        return Err(corrupt("row group with a wrong number of columns"));
+    }
+    if group.num_rows() < 0 || group.num_rows() > i64::from(u32::MAX) {
+        return Err(corrupt(format!("row group of {} rows", group.num_rows())));
+    }
+    for chunk in group.columns() {
+        let column = || chunk.column_path().string();
+        if chunk.file_path().is_some() {
+            return Err(Error::unsupported("Parquet column in another file").at("column", column()));
+        }
+        let starts = [Some(chunk.data_page_offset()), chunk.dictionary_page_offset()];
+        let is_negative = starts.iter().flatten().any(|it| *it < 0) || chunk.compressed_size() < 0;
+        if is_negative || chunk_range(chunk).end > file_bytes {
+            return Err(corrupt("column lies outside of the file").at("column", column()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Reads and writes Parquet.
+//!
+//! ```text
+//! ParquetFile (footer, schema, bounds) ── RowGroupReader ── batches
+//!   Pages         the `parquet` crate decompresses pages; headers and levels are read here
+//!   PageValues    the values of one page in any encoding
+//!   Accumulator   values of pages become one vector: codes stay codes, strings become views
+//!   FlatReader, NestedReader   rows of a column chunk
+//! may_match       rules row groups out
+//! ParquetWriter   batches in, a file out
+//! ```
+//!
+//! Read [`ParquetFile`] and [`RowGroupReader`] first. Invariants: no input makes this crate panic;
+//! nothing is allocated from a length that was not checked against what is there; errors name the
+//! file, the row group and the column. This crate does not know tables.
+
+mod error;
+mod leaf;
+mod schema;
+mod file;
+mod bounds;
+mod prune;
+mod header;
+mod pages;
+mod dictionary;
+mod hybrid;
+mod levels;
+mod validity;
+mod page_values;
+mod strings;
+mod delta;
+mod fixed;
+mod accumulator;
+mod flat;
+mod nested;
+mod column;
+mod scan;
+mod writer;
+#[cfg(test)]
+mod tests;
+
+pub use bounds::Bounds;
+pub use file::ParquetFile;
+pub use prune::may_match;
+pub use scan::RowGroupReader;
+pub use writer::{Compression, ParquetWriter};

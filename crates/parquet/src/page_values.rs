@@ -1,0 +1,148 @@
+//! The encoded values of one page, read forward.
+
+use crate::{
+    delta::{decode_delta_strings, decode_delta_values, decode_length_strings},
+    error::corrupt,
+    hybrid::Hybrid,
+    leaf::{Conversion, Leaf},
+    pages::Pages,
+    strings::{StringPage, decode_plain_strings},
+};
+use bytes::Bytes;
+use parquet::basic::{Encoding, Type as Stored};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_vector::Vector;
+
+/// The values of a page that are not null.
+pub(crate) enum PageValues {
+    /// Codes of a dictionary.
+    Codes { codes: Hybrid, base: Arc<Vector> },
+    /// Values of one size, PLAIN.
+    Fixed { bytes: Bytes, width: usize },
+    /// Strings, PLAIN.
+    Strings(StringPage),
+    /// Booleans.
+    Bits(Hybrid),
+    /// All decoded; the next one is row `at`.
+    Decoded { values: Arc<Vector>, at: usize },
+}
+
+impl PageValues {
+    /// The values of a data page with `values` values, nulls included.
+    pub fn new(
+        pages: &mut Pages,
+        encoding: Encoding,
+        bytes: Bytes,
+        values: usize,
+    ) -> Result<PageValues> {
+        let leaf = pages.leaf.clone();
+        let leaf = &leaf;
+        match encoding {
+            Encoding::PLAIN => PageValues::plain(leaf, bytes),
+            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
+                if bytes.is_empty() {
+                    // A page of nulls.
+                    return PageValues::plain(leaf, bytes);
+                }
+                let base = pages.dictionary()?;
+                let width = bytes.first().copied().unwrap_or_default();
+                let codes = Hybrid::new(bytes.slice(1..), usize::from(width))?;
+                Ok(PageValues::Codes { codes, base })
+            }
+            Encoding::RLE if leaf.conversion == Conversion::Boolean => {
+                let mut bytes = bytes;
+                // A length of four bytes precedes the runs.
+                let rest = bytes.split_off(4.min(bytes.len()));
+                Ok(PageValues::Bits(Hybrid::new(rest, 1)?))
+            }
+            Encoding::DELTA_BINARY_PACKED if matches!(leaf.fixed_bytes(), Some(4 | 8)) => {
+                let width = leaf.fixed_bytes().unwrap_or_default();
+                let bytes = decode_delta_values(&bytes, width, values)?;
+                Ok(PageValues::Fixed { bytes, width })
+            }
+            Encoding::DELTA_LENGTH_BYTE_ARRAY if leaf.stored() == Stored::BYTE_ARRAY => {
+                Ok(PageValues::decoded(decode_length_strings(leaf, bytes, values)?))
+            }
+            Encoding::DELTA_BYTE_ARRAY if leaf.is_stored_as_strings() => {
+                Ok(PageValues::decoded(decode_delta_strings(leaf, bytes, values)?))
+            }
+            Encoding::BYTE_STREAM_SPLIT if leaf.fixed_bytes().is_some() => {
+                let width = leaf.fixed_bytes().unwrap_or_default();
+                PageValues::plain(leaf, join_byte_streams(&bytes, width)?)
+            }
+            other => Err(Error::unsupported(format!(
+                "parquet encoding {other} of {:?} values",
+                leaf.stored()
+            ))),
+        }
+    }
+
+    /// Values in PLAIN encoding.
+    pub fn plain(leaf: &Leaf, bytes: Bytes) -> Result<PageValues> {
+        Ok(match leaf.conversion {
+            Conversion::Boolean => PageValues::Bits(Hybrid::bits(bytes)),
+            Conversion::Bytes { utf8 } => PageValues::Strings(StringPage::new(bytes, utf8)),
+            Conversion::BytesDecimal | Conversion::Fixed { .. } | Conversion::FixedUuid => {
+                PageValues::decoded(decode_plain_strings(leaf, bytes)?)
+            }
+            _ => match leaf.fixed_bytes() {
+                Some(width) => PageValues::Fixed { bytes, width },
+                None => return Err(Error::internal("values without a size")),
+            },
+        })
+    }
+
+    fn decoded(values: Vector) -> PageValues {
+        PageValues::Decoded { values: Arc::new(values), at: 0 }
+    }
+
+    /// Passes over the next `count` values.
+    pub fn skip(&mut self, count: usize) -> Result<()> {
+        match self {
+            PageValues::Codes { codes: hybrid, .. } | PageValues::Bits(hybrid) => {
+                hybrid.skip(count)
+            }
+            PageValues::Fixed { bytes, width } => {
+                take_fixed(bytes, *width, count)?;
+                Ok(())
+            }
+            PageValues::Strings(strings) => strings.skip(count),
+            PageValues::Decoded { values, at } => {
+                *at = advance(*at, count, values.len())?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// `at + count`, if not beyond `len`.
+pub(crate) fn advance(at: usize, count: usize, len: usize) -> Result<usize> {
+    let end = at.checked_add(count).filter(|it| *it <= len);
+    end.ok_or_else(|| corrupt("page ends early"))
+}
+
+/// The next `count` values of `width` bytes, taken off `bytes`.
+pub(crate) fn take_fixed(bytes: &mut Bytes, width: usize, count: usize) -> Result<Bytes> {
+    let len = count.checked_mul(width).filter(|it| *it <= bytes.len());
+    Ok(bytes.split_to(len.ok_or_else(|| corrupt("page ends early"))?))
+}
+
+/// Values whose first bytes stand together, then their second bytes and so on, in PLAIN order.
+fn join_byte_streams(bytes: &[u8], width: usize) -> Result<Bytes> {
+    let values = bytes.len() / width;
+    if values * width != bytes.len() {
+        return Err(corrupt("byte streams of different lengths"));
+    }
+    let mut joined = vec![0; bytes.len()];
+    if values > 0 {
+        for (place, stream) in bytes.chunks_exact(values).enumerate() {
+            for (value, byte) in joined.chunks_exact_mut(width).zip(stream) {
+                if let Some(out) = value.get_mut(place) {
+                    *out = *byte;
+                }
+            }
+        }
+    }
+    Ok(joined.into())
+}

@@ -1,0 +1,87 @@
+//! Files are read as the `parquet` crate's own Arrow reader reads them.
+
+use crate::{ParquetFile, RowGroupReader};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::{fs::File, path::Path, sync::Arc, task::Waker};
+use volley_connector::{ScanRequest, SourceStep};
+use volley_error::Result;
+use volley_function::{QueryConstants, Registry};
+use volley_io::open_file;
+use volley_memory::Pool;
+use volley_types::Value;
+use volley_vector::{Batch, arrow::batch_from_arrow};
+
+mod damage;
+mod oracle;
+mod pruning;
+mod selection;
+
+/// A request for all of `columns` without filters.
+pub(crate) fn request(columns: Vec<usize>, batch_rows: usize) -> ScanRequest {
+    ScanRequest {
+        columns,
+        filters: Vec::new(),
+        batch_rows,
+        registry: Arc::new(Registry::default()),
+        query: Arc::new(QueryConstants::default()),
+        pool: Pool::root("test", None),
+    }
+}
+
+/// The folder of the repository's test data.
+pub(crate) fn data(name: &str) -> String {
+    format!("{}/../../tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All batches of a file, loaded.
+pub(crate) fn read_batches(file: &ParquetFile, request: &ScanRequest) -> Result<Vec<Batch>> {
+    let mut reader = RowGroupReader::new(request)?;
+    let mut batches = Vec::new();
+    for group in 0..file.row_groups() {
+        reader.start(file.clone(), group, &|column| column)?;
+        loop {
+            match reader.step(Waker::noop())? {
+                SourceStep::Batch(batch) => batches.push(batch.loaded()?),
+                SourceStep::NeedSplit => break,
+                SourceStep::Blocked | SourceStep::Progress => {}
+            }
+        }
+    }
+    Ok(batches)
+}
+
+/// The rows of a file, column by column.
+pub(crate) fn read_values(path: &str, batch_rows: usize) -> Result<Vec<Vec<Value>>> {
+    let file = ParquetFile::open(open_file(path)?)?;
+    let columns: Vec<usize> = (0..file.schema().len()).collect();
+    let batches = read_batches(&file, &request(columns, batch_rows))?;
+    columns_of(&batches, file.schema().len())
+}
+
+pub(crate) fn columns_of(batches: &[Batch], columns: usize) -> Result<Vec<Vec<Value>>> {
+    let mut values = vec![Vec::new(); columns];
+    for batch in batches {
+        for (column, values) in batch.columns().iter().zip(&mut values) {
+            values.extend(column.to_values()?);
+        }
+    }
+    Ok(values)
+}
+
+/// The same by the Arrow reader.
+pub(crate) fn arrow_values(path: &str) -> Vec<Vec<Value>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let columns = reader.schema().fields().len();
+    let mut batches = Vec::new();
+    for records in reader.build().unwrap() {
+        let batch = batch_from_arrow(&records.unwrap()).unwrap();
+        batches.push(batch);
+    }
+    columns_of(&batches, columns).unwrap()
+}
+
+/// The Parquet files in a folder of the test data and below.
+pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+    let path = folder.to_string_lossy();
+    volley_io::list_files(&path, &|name| name.ends_with(".parquet")).unwrap()
+}

@@ -1,0 +1,95 @@
+//! Writes CSV: a header, values as people read them, quotes where needed.
+
+use std::io::Write;
+use volley_error::{Error, Result};
+use volley_types::{Schema, Value};
+use volley_vector::Batch;
+
+/// Writes batches as CSV.
+pub struct CsvWriter<W: Write + Send> {
+    output: W,
+    schema: Schema,
+    line: String,
+}
+
+impl<W: Write + Send> CsvWriter<W> {
+    /// A writer of columns of `schema`; writes the header.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn new(output: W, schema: &Schema) -> Result<CsvWriter<W>> {
+        let mut writer = CsvWriter { output, schema: schema.clone(), line: String::new() };
+        for (index, field) in schema.fields.iter().enumerate() {
+            if index > 0 {
+                writer.line.push(',');
+            }
+            push_field(&mut writer.line, &field.name, field.name.is_empty());
+        }
+        writer.line.push('\n');
+        writer.flush_line()?;
+        Ok(writer)
+    }
+
+    /// Appends the rows of a batch.
+    ///
+    /// # Errors
+    ///
+    /// I/O; what a lazy column's loader reports.
+    pub fn write(&mut self, batch: &Batch) -> Result<()> {
+        let columns = batch.columns().iter().map(|it| it.to_values());
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        for row in 0..batch.rows() {
+            for (index, (column, field)) in columns.iter().zip(&self.schema.fields).enumerate() {
+                if index > 0 {
+                    self.line.push(',');
+                }
+                match column.get(row) {
+                    None | Some(Value::Null) => {}
+                    // Empty text is quoted, to differ from null.
+                    Some(Value::Varchar(text)) => push_field(&mut self.line, text, text.is_empty()),
+                    Some(value) => {
+                        let text = value.display(&field.data_type).to_string();
+                        push_field(&mut self.line, &text, false);
+                    }
+                }
+            }
+            self.line.push('\n');
+            self.flush_line()?;
+        }
+        Ok(())
+    }
+
+    /// Gives the output back.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn finish(mut self) -> Result<W> {
+        self.output.flush().map_err(|it| Error::io("CSV output", it))?;
+        Ok(self.output)
+    }
+
+    fn flush_line(&mut self) -> Result<()> {
+        let result = self.output.write_all(self.line.as_bytes());
+        self.line.clear();
+        result.map_err(|it| Error::io("CSV output", it))
+    }
+}
+
+/// Appends a field, quoted if it must be or `force`.
+fn push_field(line: &mut String, text: &str, force: bool) {
+    let padded = text.starts_with(' ') || text.ends_with(' ');
+    if !force && !padded && !text.contains([',', '"', '\n', '\r', '\'']) {
+        line.push_str(text);
+        return;
+    }
+    line.push('"');
+    for (index, part) in text.split('"').enumerate() {
+        if index > 0 {
+            line.push_str("\"\"");
+        }
+        line.push_str(part);
+    }
+    line.push('"');
+}

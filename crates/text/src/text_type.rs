@@ -1,0 +1,143 @@
+//! What a piece of text can be.
+
+use volley_types::{Type, text};
+
+/// The types that text is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextType {
+    /// `true`, `false`, `t`, `f` in any case.
+    Boolean,
+    /// A decimal number without leading zeros.
+    BigInt,
+    /// The same, beyond 64 bits.
+    HugeInt,
+    /// A number with a fraction or an exponent, `inf`, `nan`.
+    Double,
+    /// `2020-01-31`.
+    Date,
+    /// `10:11:12.5`.
+    Time,
+    /// A date and a time, apart by a space or `T`; `Z` may follow.
+    Timestamp,
+    /// Anything.
+    Varchar,
+}
+
+/// In the order in which they are tried.
+pub(crate) const CANDIDATES: [TextType; 8] = [
+    TextType::Boolean,
+    TextType::BigInt,
+    TextType::HugeInt,
+    TextType::Double,
+    TextType::Date,
+    TextType::Time,
+    TextType::Timestamp,
+    TextType::Varchar,
+];
+
+impl TextType {
+    /// The type of values.
+    pub fn data_type(self) -> Type {
+        match self {
+            TextType::Boolean => Type::Boolean,
+            TextType::BigInt => Type::BigInt,
+            TextType::HugeInt => Type::HugeInt,
+            TextType::Double => Type::Double,
+            TextType::Date => Type::Date,
+            TextType::Time => Type::Time,
+            TextType::Timestamp => Type::Timestamp,
+            TextType::Varchar => Type::Varchar,
+        }
+    }
+
+    /// The text type for columns of `data_type`.
+    pub fn of(data_type: &Type) -> Option<TextType> {
+        CANDIDATES.into_iter().find(|it| it.data_type() == *data_type)
+    }
+
+    /// Whether `text` is of this type.
+    pub fn accepts(self, text: &str) -> bool {
+        match self {
+            TextType::Boolean => parse_boolean(text).is_some(),
+            TextType::BigInt => is_plain_integer(text) && parse_integer::<i64>(text).is_some(),
+            TextType::HugeInt => is_plain_integer(text) && parse_integer::<i128>(text).is_some(),
+            TextType::Double => is_plain_number(text) && parse_double(text).is_some(),
+            TextType::Date => parse_date(text).is_some(),
+            TextType::Time => parse_time(text).is_some(),
+            TextType::Timestamp => parse_timestamp(text).is_some(),
+            TextType::Varchar => true,
+        }
+    }
+}
+
+/// Not `+7`, not `007`: those are taken for text, which keeps all of it.
+fn is_plain_integer(text: &str) -> bool {
+    let digits = text.trim();
+    let digits = digits.strip_prefix('-').unwrap_or(digits);
+    digits.bytes().all(|it| it.is_ascii_digit()) && !has_leading_zero(text)
+}
+
+fn is_plain_number(text: &str) -> bool {
+    !text.trim().starts_with('+') && !text.contains('_') && !has_leading_zero(text)
+}
+
+fn has_leading_zero(text: &str) -> bool {
+    let digits = text.trim().trim_start_matches(['-', '+']).as_bytes();
+    matches!(digits, [b'0', b'0'..=b'9', ..])
+}
+
+/// `true`, `false`, `t` or `f`.
+pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
+    let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
+    if is("true") || is("t") {
+        return Some(true);
+    }
+    (is("false") || is("f")).then_some(false)
+}
+
+/// A whole number that fits.
+pub(crate) fn parse_integer<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.trim().parse().ok()
+}
+
+pub(crate) fn parse_double(text: &str) -> Option<f64> {
+    text::parse_f64(text)
+}
+
+/// A date alone.
+pub(crate) fn parse_date(text: &str) -> Option<i32> {
+    if text.contains(':') { None } else { text::parse_date(text) }
+}
+
+/// A time of day alone.
+pub(crate) fn parse_time(text: &str) -> Option<i64> {
+    if text.contains('-') { None } else { text::parse_time(text) }
+}
+
+/// A date and a time, without a time zone's offset.
+pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
+    let (_, time) = text.split_once(':')?;
+    if time.contains(['-', '+']) { None } else { text::parse_timestamp(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_taken_for_the_first_type_that_holds_it() {
+        let first = |text: &str| CANDIDATES.into_iter().find(|it| it.accepts(text));
+        assert_eq!(first("F"), Some(TextType::Boolean));
+        assert_eq!(first(" 7 "), Some(TextType::BigInt));
+        assert_eq!(first("-0"), Some(TextType::BigInt));
+        assert_eq!(first("99999999999999999999"), Some(TextType::HugeInt));
+        assert_eq!(first("1e5"), Some(TextType::Double));
+        assert_eq!(first("0.5"), Some(TextType::Double));
+        assert_eq!(first("2020-01-02"), Some(TextType::Date));
+        assert_eq!(first("10:00:00"), Some(TextType::Time));
+        assert_eq!(first("2020-01-02 10:00"), Some(TextType::Timestamp));
+        for text in ["007", "+7", "x", "1_000", "2020-13-01", "24:99", "2020-01-02 10:00+02"] {
+            assert_eq!(first(text), Some(TextType::Varchar), "{text}");
+        }
+    }
+}
