@@ -1,0 +1,74 @@
+//! Groups and aggregates.
+//!
+//! ```text
+//! batch ── keys ──> GroupTable ── group of each row ──┐
+//!       └─ arguments ── filter ── distinct ── order ──┴──> states in the groups' rows
+//! end   ── groups, some at a time ──> keys, results
+//! ```
+//!
+//! A partial aggregation hands its groups on early when they take too much memory, and stops
+//! grouping when nearly every row is a group of its own: then rows pass as groups of one row.
+
+mod accumulator;
+mod operator;
+mod ordered;
+mod partial;
+#[cfg(test)]
+mod tests;
+
+use crate::{Lowering, PipelineBuilder};
+use accumulator::AccumulatorSpec;
+use operator::HashAggregation;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_plan::{AggregateStep, AggregationNode};
+use volley_types::Type;
+
+/// What all drivers of an aggregation know.
+#[derive(Debug)]
+struct AggregationSpec {
+    step: AggregateStep,
+    /// Key columns of the input.
+    keys: Vec<usize>,
+    key_types: Vec<Type>,
+    aggregates: Vec<AccumulatorSpec>,
+}
+
+/// Adds the operator. Rows of a group are in one driver already, unless the step is Partial.
+pub(crate) fn lower(
+    node: &AggregationNode,
+    mut input: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let fields = &node.input.schema().fields;
+    let aggregates = node.aggregates.iter().map(|it| {
+        let bound = cx.task().registry.resolve_aggregate(&it.function, &it.arg_types)?;
+        Ok(AccumulatorSpec {
+            bound,
+            args: it.args.clone(),
+            arg_types: it.args.iter().map(|it| fields[*it].data_type.clone()).collect(),
+            distinct: it.distinct,
+            filter: it.filter,
+            order_by: it.order_by.clone(),
+            order_types: it.order_by.iter().map(|it| fields[it.column].data_type.clone()).collect(),
+        })
+    });
+    let spec = Arc::new(AggregationSpec {
+        step: node.step,
+        keys: node.keys.clone(),
+        key_types: node.keys.iter().map(|it| fields[*it].data_type.clone()).collect(),
+        aggregates: aggregates.collect::<Result<_>>()?,
+    });
+    let name = match node.step {
+        AggregateStep::Single => "aggregation",
+        AggregateStep::Partial => "partial aggregation",
+        AggregateStep::Final => "final aggregation",
+    };
+    let partitioned_by = input.partitioned_by.take();
+    cx.add(&mut input, name, move |cx| {
+        Ok(Box::new(HashAggregation::new(name, Arc::clone(&spec), &cx.pool, cx.task.batch_rows)))
+    });
+    let position = |column: &usize| node.keys.iter().position(|it| it == column);
+    input.partitioned_by = partitioned_by.and_then(|it| it.iter().map(position).collect());
+    Ok(input)
+}

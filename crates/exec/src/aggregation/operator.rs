@@ -1,0 +1,231 @@
+//! The aggregation operator.
+
+use super::{
+    AggregationSpec,
+    accumulator::{Accumulator, Target},
+    partial::PartialPolicy,
+};
+use crate::{
+    Operator, Step, StepContext,
+    hash_table::{GroupCursor, GroupTable},
+};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_memory::{Pool, Reservation};
+use volley_plan::AggregateStep;
+use volley_vector::{Batch, Vector};
+
+/// The first number of rows after which the memory behind the states is counted.
+const OUTSIDE_CHECK_ROWS: usize = 1 << 13;
+
+/// Groups rows and aggregates them. See the module's drawing.
+pub(super) struct HashAggregation {
+    name: &'static str,
+    spec: Arc<AggregationSpec>,
+    table: GroupTable,
+    accumulators: Vec<Accumulator>,
+    /// Only in step Partial.
+    partial: Option<PartialPolicy>,
+    phase: Phase,
+    input_done: bool,
+    /// What states hold outside the groups' rows.
+    outside: Reservation,
+    /// Rows until that is counted again.
+    outside_due: usize,
+    batch_rows: usize,
+}
+
+enum Phase {
+    Collecting,
+    /// A batch of groups of one row each.
+    Passing(Batch),
+    /// Puts out the groups from the cursor on; collects again unless the input has ended.
+    Emitting(GroupCursor),
+    /// Adds what waited for the end of input to this aggregate and those after it.
+    Finishing(usize),
+    Ended,
+}
+
+impl HashAggregation {
+    pub(super) fn new(
+        name: &'static str,
+        spec: Arc<AggregationSpec>,
+        pool: &Pool,
+        batch_rows: usize,
+    ) -> HashAggregation {
+        let functions = spec.aggregates.iter().map(|it| Arc::clone(&it.bound.function)).collect();
+        HashAggregation {
+            name,
+            table: GroupTable::new(spec.key_types.clone(), functions, pool),
+            accumulators: spec.aggregates.iter().map(|it| Accumulator::new(it, pool)).collect(),
+            partial: (spec.step == AggregateStep::Partial).then(PartialPolicy::default),
+            phase: Phase::Collecting,
+            input_done: false,
+            outside: pool.reservation(),
+            outside_due: OUTSIDE_CHECK_ROWS,
+            spec,
+            batch_rows,
+        }
+    }
+
+    fn keys_of(&self, batch: &Batch) -> Vec<Vector> {
+        self.spec.keys.iter().map(|it| batch.column(*it).clone()).collect()
+    }
+
+    /// Adds a batch to its groups.
+    fn collect(&mut self, batch: &Batch) -> Result<()> {
+        if self.spec.keys.is_empty() {
+            self.make_global_group()?;
+        } else {
+            let keys = self.keys_of(batch);
+            self.table.find_or_insert(&keys, batch.rows())?;
+        }
+        self.accumulate(batch, self.spec.keys.is_empty())?;
+        self.charge_outside(batch.rows())
+    }
+
+    fn make_global_group(&mut self) -> Result<()> {
+        if self.table.len() == 0 { self.table.find_or_insert(&[], 1) } else { Ok(()) }
+    }
+
+    fn accumulate(&mut self, batch: &Batch, is_global: bool) -> Result<()> {
+        let is_merge = self.spec.step == AggregateStep::Final;
+        let accumulators = self.accumulators.iter_mut().zip(&self.spec.aggregates);
+        for (index, (accumulator, spec)) in accumulators.enumerate() {
+            let target = Target { table: &mut self.table, index, is_global, is_merge };
+            accumulator.add(spec, batch, target)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the memory behind the states now and then, so that it costs no more than the rows.
+    fn charge_outside(&mut self, rows: usize) -> Result<()> {
+        self.outside_due = self.outside_due.saturating_sub(rows);
+        if self.outside_due > 0 {
+            return Ok(());
+        }
+        self.outside_due = OUTSIDE_CHECK_ROWS.max(self.table.len());
+        let bytes = self.table.outside_bytes();
+        self.outside.resize(bytes)
+    }
+
+    fn bytes(&self) -> usize {
+        let accumulators = self.accumulators.iter().map(Accumulator::bytes);
+        self.table.bytes() + self.outside.bytes() + accumulators.sum::<usize>()
+    }
+
+    /// Makes a group of each row.
+    fn pass(&mut self, batch: &Batch) -> Result<Batch> {
+        let mut columns = self.keys_of(batch);
+        if !self.spec.aggregates.is_empty() {
+            self.table.make_separate(batch.rows())?;
+            self.accumulate(batch, false)?;
+            for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
+                let mut slots = self.table.slots(index);
+                columns.push(aggregate.bound.function.extract_intermediate(&mut slots)?);
+            }
+            self.table.clear();
+        }
+        Ok(Batch::new(columns, batch.rows()))
+    }
+
+    /// The next groups, up to a batch of them.
+    fn emit(&mut self, cursor: &mut GroupCursor) -> Result<Option<Batch>> {
+        let groups = self.table.next_groups(cursor, self.batch_rows);
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        let mut columns = self.table.keys_of(&groups)?;
+        for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
+            let function = &aggregate.bound.function;
+            let mut slots = self.table.slots_of(index, &groups);
+            columns.push(match self.spec.step {
+                AggregateStep::Partial => function.extract_intermediate(&mut slots)?,
+                AggregateStep::Single | AggregateStep::Final => function.extract(&mut slots)?,
+            });
+        }
+        Ok(Some(Batch::new(columns, groups.len())))
+    }
+
+    fn finish_accumulator(&mut self, index: usize) -> Result<()> {
+        let Some(accumulator) = self.accumulators.get_mut(index) else {
+            return self.start_emitting();
+        };
+        let spec = &self.spec.aggregates[index];
+        let done = accumulator.finish_step(spec, &mut self.table, index)?;
+        self.phase = Phase::Finishing(if done { index + 1 } else { index });
+        Ok(())
+    }
+
+    fn start_emitting(&mut self) -> Result<()> {
+        self.table.freeze()?;
+        self.phase = Phase::Emitting(GroupCursor::default());
+        Ok(())
+    }
+
+    /// After the last group was put out.
+    fn end_emitting(&mut self) {
+        self.table.clear();
+        self.outside.clear();
+        if let Some(partial) = &mut self.partial {
+            partial.flushed();
+        }
+    }
+}
+
+impl Operator for HashAggregation {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        if self.partial.as_ref().is_some_and(PartialPolicy::has_given_up) {
+            self.phase = Phase::Passing(self.pass(&input)?);
+            return Ok(());
+        }
+        self.collect(&input)?;
+        let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
+        if let Some(partial) = &mut self.partial
+            && !self.spec.keys.is_empty()
+        {
+            partial.count(input.rows());
+            if partial.must_flush(self.table.len(), bytes) {
+                self.start_emitting()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        if self.spec.keys.is_empty() && self.spec.step != AggregateStep::Partial {
+            self.make_global_group()?;
+        }
+        self.input_done = true;
+        self.phase = Phase::Finishing(0);
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        match std::mem::replace(&mut self.phase, Phase::Collecting) {
+            Phase::Collecting => Ok(Step::NeedInput),
+            Phase::Passing(batch) => Ok(Step::Output(batch)),
+            Phase::Emitting(mut cursor) => {
+                if let Some(batch) = self.emit(&mut cursor)? {
+                    self.phase = Phase::Emitting(cursor);
+                    return Ok(Step::Output(batch));
+                }
+                self.end_emitting();
+                if self.input_done {
+                    self.phase = Phase::Ended;
+                    return Ok(Step::Finished);
+                }
+                Ok(Step::NeedInput)
+            }
+            Phase::Finishing(index) => {
+                self.finish_accumulator(index)?;
+                Ok(Step::Yield)
+            }
+            Phase::Ended => Ok(Step::Finished),
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Aggregations against a naive twin.
+
+use super::{AggregationSpec, accumulator::AccumulatorSpec, operator::HashAggregation};
+use crate::{Operator, Step, StepContext, testing::Random};
+use std::{collections::BTreeMap, sync::Arc, task::Waker};
+use volley_error::Result;
+use volley_function::{AggregateFunction, BoundAggregate, StateLayout};
+use volley_memory::{Pool, Slots};
+use volley_plan::{AggregateStep, SortKey};
+use volley_types::{Type, Value};
+use volley_vector::{Batch, Decoded, Rows, Vector};
+
+/// The sum of a BIGINT, null without values.
+struct Sum;
+
+/// The values of a BIGINT in the order in which they came, as text: owns memory.
+struct Listing;
+
+impl AggregateFunction for Sum {
+    fn state(&self) -> StateLayout {
+        StateLayout::of::<Option<i128>>()
+    }
+
+    fn init(&self, slots: &mut Slots<'_>) {
+        let mut states = slots.typed::<Option<i128>>();
+        (0..states.len()).for_each(|it| states.write(it, None));
+    }
+
+    fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
+        let (mut states, values) = (slots.typed::<Option<i128>>(), args[0].to_values()?);
+        rows.for_each(|row| {
+            if let Some(value) = values[row].as_i128() {
+                *states.get(row).get_or_insert(0) += value;
+            }
+        });
+        Ok(())
+    }
+
+    fn add_to_one(&self, slot: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
+        let (mut states, values) = (slot.typed::<Option<i128>>(), args[0].to_values()?);
+        rows.for_each(|row| {
+            if let Some(value) = values[row].as_i128() {
+                *states.get(0).get_or_insert(0) += value;
+            }
+        });
+        Ok(())
+    }
+
+    fn merge(&self, slots: &mut Slots<'_>, intermediate: &Vector, rows: &Rows) -> Result<()> {
+        self.add(slots, std::slice::from_ref(intermediate), rows)
+    }
+
+    fn extract_intermediate(&self, slots: &mut Slots<'_>) -> Result<Vector> {
+        self.extract(slots)
+    }
+
+    fn extract(&self, slots: &mut Slots<'_>) -> Result<Vector> {
+        let mut states = slots.typed::<Option<i128>>();
+        let values = (0..states.len()).map(|it| states.get(it).map_or(Value::Null, Value::HugeInt));
+        let values: Vec<Value> = values.collect();
+        Ok(Vector::from_values(Type::HugeInt, &values))
+    }
+
+    fn drop_states(&self, _slots: &mut Slots<'_>) {}
+}
+
+impl AggregateFunction for Listing {
+    fn state(&self) -> StateLayout {
+        StateLayout::of::<String>()
+    }
+
+    fn init(&self, slots: &mut Slots<'_>) {
+        let mut states = slots.typed::<String>();
+        (0..states.len()).for_each(|it| states.write(it, String::new()));
+    }
+
+    fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
+        let (mut states, values) = (slots.typed::<String>(), args[0].to_values()?);
+        rows.for_each(|row| *states.get(row) += &text_of(&values[row]));
+        Ok(())
+    }
+
+    fn add_to_one(&self, slot: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
+        let (mut states, values) = (slot.typed::<String>(), args[0].to_values()?);
+        rows.for_each(|row| *states.get(0) += &text_of(&values[row]));
+        Ok(())
+    }
+
+    fn merge(&self, slots: &mut Slots<'_>, intermediate: &Vector, rows: &Rows) -> Result<()> {
+        let (mut states, values) = (slots.typed::<String>(), intermediate.to_values()?);
+        rows.for_each(|row| *states.get(row) += values[row].as_str().unwrap_or(""));
+        Ok(())
+    }
+
+    fn extract_intermediate(&self, slots: &mut Slots<'_>) -> Result<Vector> {
+        self.extract(slots)
+    }
+
+    fn extract(&self, slots: &mut Slots<'_>) -> Result<Vector> {
+        let mut states = slots.typed::<String>();
+        let values: Vec<_> = (0..states.len()).map(|it| Value::text(states.get(it))).collect();
+        Ok(Vector::from_values(Type::Varchar, &values))
+    }
+
+    fn drop_states(&self, slots: &mut Slots<'_>) {
+        let mut states = slots.typed::<String>();
+        (0..states.len()).for_each(|it| drop(std::mem::take(states.get(it))));
+    }
+
+    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
+        let mut states = slots.typed::<String>();
+        (0..states.len()).map(|it| states.get(it).capacity()).sum()
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_i128().map_or_else(|| "-;".to_owned(), |it| format!("{it};"))
+}
+
+fn aggregate(function: Arc<dyn AggregateFunction>, result: Type, arg: usize) -> AccumulatorSpec {
+    AccumulatorSpec {
+        bound: BoundAggregate {
+            name: "test".to_owned(),
+            args: vec![Type::BigInt],
+            intermediate: result.clone(),
+            result,
+            order_sensitive: false,
+            ignores_nulls: true,
+            function,
+        },
+        args: vec![arg],
+        arg_types: vec![Type::BigInt],
+        distinct: false,
+        filter: None,
+        order_by: Vec::new(),
+        order_types: Vec::new(),
+    }
+}
+
+fn sum(arg: usize) -> AccumulatorSpec {
+    aggregate(Arc::new(Sum), Type::HugeInt, arg)
+}
+
+fn listing(arg: usize) -> AccumulatorSpec {
+    aggregate(Arc::new(Listing), Type::Varchar, arg)
+}
+
+fn spec(
+    step: AggregateStep,
+    key_types: &[Type],
+    aggregates: Vec<AccumulatorSpec>,
+) -> AggregationSpec {
+    let keys = (0..key_types.len()).collect();
+    AggregationSpec { step, keys, key_types: key_types.to_vec(), aggregates }
+}
+
+/// Runs one aggregation over `batches`; checks that no memory is held after it.
+fn run(spec: AggregationSpec, batches: Vec<Batch>, batch_rows: usize) -> Vec<Batch> {
+    let pool = Pool::root("test", None);
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, batch_rows);
+    let (mut batches, mut output) = (batches.into_iter(), Vec::new());
+    loop {
+        match operator.step(&mut StepContext { waker: Waker::noop() }).unwrap() {
+            Step::Output(batch) => {
+                assert!(batch.rows() > 0 && batch.rows() <= batch_rows.max(2048));
+                output.push(batch);
+            }
+            Step::NeedInput => match batches.next() {
+                Some(batch) => operator.accept(batch).unwrap(),
+                None => operator.finish_input().unwrap(),
+            },
+            Step::Yield => {}
+            Step::Finished => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(operator);
+    assert_eq!(pool.stats().bytes, 0);
+    output
+}
+
+/// All rows, sorted by their text.
+fn sorted(batches: &[Batch]) -> Vec<String> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns: Vec<_> = batch.columns().iter().map(|it| it.to_values().unwrap()).collect();
+        for row in 0..batch.rows() {
+            let values: Vec<&Value> = columns.iter().map(|it| &it[row]).collect();
+            rows.push(format!("{values:?}"));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+/// The naive twin: groups by the text of the keys, sums column `arg`.
+fn naive_sums(batches: &[Batch], keys: usize, arg: usize) -> Vec<String> {
+    let mut groups: BTreeMap<String, (Vec<Value>, Option<i128>)> = BTreeMap::new();
+    for batch in batches {
+        for row in 0..batch.rows() {
+            let key: Vec<Value> =
+                (0..keys).map(|it| batch.column(it).value(row).unwrap()).collect();
+            let text = format!("{:?}", key.iter().map(canonical).collect::<Vec<_>>());
+            let group = groups.entry(text).or_insert_with(|| (key, None));
+            if let Some(value) = batch.column(arg).value(row).unwrap().as_i128() {
+                *group.1.get_or_insert(0) += value;
+            }
+        }
+    }
+    let mut rows: Vec<String> = groups
+        .into_values()
+        .map(|(mut key, sum)| {
+            key.push(sum.map_or(Value::Null, Value::HugeInt));
+            format!("{:?}", key.iter().collect::<Vec<_>>())
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// One representative of equal keys.
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Double(value) => Value::Double(value + 0.0),
+        other => other.clone(),
+    }
+}
+
+fn check_sums(key_types: &[Type], rows: usize, seed: u64) {
+    for batch_rows in [1, 3, 1024] {
+        let mut random = Random::new(seed);
+        let mut types = key_types.to_vec();
+        types.push(Type::BigInt);
+        let batches = random.batches(&types, rows.min(batch_rows * 300), batch_rows);
+        let expected = naive_sums(&batches, key_types.len(), key_types.len());
+        let arg = key_types.len();
+        let single = spec(AggregateStep::Single, key_types, vec![sum(arg)]);
+        assert_eq!(sorted(&run(single, batches.clone(), batch_rows)), expected, "{key_types:?}");
+        let partial = spec(AggregateStep::Partial, key_types, vec![sum(arg)]);
+        let partials = run(partial, batches.clone(), batch_rows);
+        let last = spec(AggregateStep::Final, key_types, vec![sum(arg)]);
+        assert_eq!(
+            sorted(&run(last, partials, batch_rows)),
+            expected,
+            "{key_types:?} in two steps"
+        );
+        let distinct = spec(AggregateStep::Single, key_types, vec![]);
+        assert_eq!(sorted(&run(distinct, batches, batch_rows)).len(), expected.len());
+    }
+}
+
+#[test]
+fn groups_by_one_key_of_every_type() {
+    for (seed, data_type) in Random::key_types().into_iter().enumerate() {
+        check_sums(&[data_type], 5000, seed as u64);
+    }
+}
+
+#[test]
+fn groups_by_several_keys() {
+    check_sums(&[Type::Integer, Type::Varchar], 5000, 1);
+    check_sums(&[Type::Varchar, Type::Varchar, Type::Date], 5000, 2);
+    check_sums(&[Type::Double, Type::BigInt, Type::Boolean], 5000, 3);
+    check_sums(&[Type::array(Type::Integer), Type::SmallInt], 2000, 4);
+}
+
+#[test]
+fn without_keys_there_is_one_group_even_without_rows() {
+    let rows = sorted(&run(spec(AggregateStep::Single, &[], vec![sum(0)]), vec![], 10));
+    assert_eq!(rows, ["[Null]"]);
+    let rows = sorted(&run(spec(AggregateStep::Final, &[], vec![sum(0)]), vec![], 10));
+    assert_eq!(rows, ["[Null]"]);
+    assert!(run(spec(AggregateStep::Partial, &[], vec![sum(0)]), vec![], 10).is_empty());
+    assert!(run(spec(AggregateStep::Single, &[Type::BigInt], vec![]), vec![], 10).is_empty());
+    let batch = |values: &[i64]| {
+        let values: Vec<Value> = values.iter().map(|it| Value::BigInt(*it)).collect();
+        Batch::new(vec![Vector::from_values(Type::BigInt, &values)], values.len())
+    };
+    for step in [AggregateStep::Single, AggregateStep::Partial, AggregateStep::Final] {
+        let batches = vec![batch(&[1, 2, 3]), batch(&[4])];
+        assert_eq!(sorted(&run(spec(step, &[], vec![sum(0)]), batches, 10)), ["[HugeInt(10)]"]);
+    }
+}
+
+/// Columns: group, value, filter.
+fn grouped_rows(random: &mut Random) -> Vec<Batch> {
+    random.batches(&[Type::TinyInt, Type::BigInt, Type::Boolean], 3000, 100)
+}
+
+#[test]
+fn filters_choose_the_rows_of_one_aggregate() {
+    let batches = grouped_rows(&mut Random::new(7));
+    let mut filtered = sum(1);
+    filtered.filter = Some(2);
+    let kept: Vec<Batch> = batches
+        .iter()
+        .map(|it| {
+            let rows: Vec<_> = (0..it.rows()).collect();
+            let rows = rows.into_iter().map(|row| {
+                let keep = it.column(2).value(row).unwrap() == Value::Boolean(true);
+                if keep { it.column(1).value(row).unwrap() } else { Value::Null }
+            });
+            let values: Vec<Value> = rows.collect();
+            let column = Vector::from_values(Type::BigInt, &values);
+            Batch::new(vec![it.column(0).clone(), column], it.rows())
+        })
+        .collect();
+    let rows =
+        sorted(&run(spec(AggregateStep::Single, &[Type::TinyInt], vec![filtered]), batches, 50));
+    assert_eq!(rows, naive_sums(&kept, 1, 1));
+}
+
+#[test]
+fn distinct_arguments_count_once_per_group() {
+    let batches = grouped_rows(&mut Random::new(8));
+    let mut distinct = sum(1);
+    distinct.distinct = true;
+    distinct.filter = Some(2);
+    let mut expected: BTreeMap<String, BTreeMap<String, i128>> = BTreeMap::new();
+    for batch in &batches {
+        for row in 0..batch.rows() {
+            let value = |column: usize| batch.column(column).value(row).unwrap();
+            let group = expected.entry(format!("{:?}", value(0))).or_default();
+            if value(2) == Value::Boolean(true) && !value(1).is_null() {
+                group.insert(format!("{:?}", value(1)), value(1).as_i128().unwrap());
+            }
+        }
+    }
+    let mut expected: Vec<String> = expected
+        .into_iter()
+        .map(|(key, values)| {
+            let sum = values.values().copied().reduce(|a, b| a + b);
+            format!("[{key}, {:?}]", sum.map_or(Value::Null, Value::HugeInt))
+        })
+        .collect();
+    expected.sort();
+    let rows =
+        sorted(&run(spec(AggregateStep::Single, &[Type::TinyInt], vec![distinct]), batches, 50));
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn ordered_arguments_come_in_order_and_rows_of_owning_states_are_dropped() {
+    for keys in [0, 1] {
+        let batches = grouped_rows(&mut Random::new(9));
+        let mut ordered = listing(1);
+        ordered.order_by = vec![SortKey { column: 1, descending: true, nulls_first: false }];
+        ordered.order_types = vec![Type::BigInt];
+        let mut expected: BTreeMap<String, Vec<Option<i128>>> = BTreeMap::new();
+        for batch in &batches {
+            for row in 0..batch.rows() {
+                let key = batch.column(0).value(row).unwrap();
+                let key = if keys == 0 { String::new() } else { format!("{key:?}, ") };
+                let group = expected.entry(key).or_default();
+                group.push(batch.column(1).value(row).unwrap().as_i128());
+            }
+        }
+        let mut expected: Vec<String> = expected
+            .into_iter()
+            .map(|(key, mut values)| {
+                values.sort_by_key(|it| std::cmp::Reverse(it.unwrap_or(i128::MIN)));
+                let text = |it: &Option<i128>| it.map_or("-;".to_owned(), |it| format!("{it};"));
+                let text: String = values.iter().map(text).collect();
+                format!("[{key}{:?}]", Value::text(text))
+            })
+            .collect();
+        expected.sort();
+        let spec = spec(AggregateStep::Single, &[Type::TinyInt][..keys], vec![ordered]);
+        assert_eq!(sorted(&run(spec, batches, 50)), expected);
+    }
+}
+
+#[test]
+fn a_partial_aggregation_that_does_not_reduce_passes_rows_on() {
+    let rows = 300_000i64;
+    let batch = |start: i64| {
+        let values: Vec<i64> = (start..start + 1000).collect();
+        let column = Vector::native::<i64>(Type::BigInt, values, None);
+        Batch::new(vec![column.clone(), column], 1000)
+    };
+    let batches: Vec<_> = (0..rows / 1000).map(|it| batch(it * 1000)).collect();
+    let aggregates = || vec![sum(1), listing(1)];
+    let partials = run(spec(AggregateStep::Partial, &[Type::BigInt], aggregates()), batches, 1024);
+    assert!(partials.iter().filter(|it| it.rows() == 1000).count() > 200, "rows passed");
+    let mut last = aggregates();
+    last[1].args = vec![2];
+    let results = run(spec(AggregateStep::Final, &[Type::BigInt], last), partials, 1024);
+    assert_eq!(results.iter().map(Batch::rows).sum::<usize>(), rows as usize);
+    let batch = &results[17];
+    let decoded = Decoded::new(batch.column(0)).unwrap();
+    let key = decoded.native::<i64>()[3];
+    assert_eq!(batch.column(1).value(3).unwrap(), Value::HugeInt(key.into()));
+    assert_eq!(batch.column(2).value(3).unwrap(), Value::text(format!("{key};")));
+}
+
+#[test]
+fn too_much_memory_is_an_error() {
+    let pool = Pool::root("test", Some(1 << 20));
+    let spec = spec(AggregateStep::Single, &[Type::BigInt], vec![listing(0)]);
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, 1024);
+    let failed = (0..200i64).any(|batch| {
+        let values: Vec<i64> = (batch * 1000..batch * 1000 + 1000).collect();
+        let column = Vector::native::<i64>(Type::BigInt, values, None);
+        operator.accept(Batch::new(vec![column], 1000)).is_err()
+    });
+    assert!(failed);
+    drop(operator);
+    assert_eq!(pool.stats().bytes, 0);
+}

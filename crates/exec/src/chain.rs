@@ -1,0 +1,139 @@
+//! The operators of one driver and the loop that moves batches through them.
+//!
+//! ```text
+//! source ── operator ── ... ── sink        a cursor points at the operator to step
+//!
+//!   Output(batch)  the next operator takes it; the cursor moves there
+//!   NeedInput      the cursor moves to the operator before
+//!   Finished       this one and all before it are dropped; the next one's input is finished, and
+//!                  the cursor moves there; past the sink, the driver is done
+//!   Yield          the cursor stays; the driver looks up
+//!   Blocked        the cursor stays; the driver leaves its thread
+//! ```
+//!
+//! The cursor starts at the sink. Every operator after the cursor has answered `NeedInput` last, so
+//! that a batch can always be handed on at once: nothing is ever queued between two operators.
+
+use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext};
+use std::{
+    sync::Arc,
+    task::Waker,
+    time::{Duration, Instant},
+};
+use volley_error::{Error, Result};
+
+/// The operators of one driver, source first, sink last.
+pub(crate) struct Chain {
+    stages: Vec<Stage>,
+    cursor: usize,
+    /// Why and since when the operator at the cursor waits.
+    waiting: Option<(BlockedOn, Instant)>,
+}
+
+/// One operator and its counters.
+pub(crate) struct Stage {
+    /// `None` once it is finished.
+    pub operator: Option<Box<dyn Operator>>,
+    pub metrics: Arc<OperatorMetrics>,
+}
+
+/// How a run of a chain ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The quantum is used up; there is more to do.
+    Ready,
+    /// Waits for the waker.
+    Blocked,
+    /// All operators are finished.
+    Finished,
+}
+
+impl Chain {
+    /// A chain of at least one operator.
+    pub(crate) fn new(stages: Vec<Stage>) -> Chain {
+        let cursor = stages.len() - 1;
+        Chain { stages, cursor, waiting: None }
+    }
+
+    /// The name of the operator that was stepped last.
+    pub(crate) fn current(&self) -> &'static str {
+        let stage = self.stages.get(self.cursor);
+        stage.and_then(|it| it.operator.as_ref()).map_or("driver", |it| it.name())
+    }
+
+    /// Runs until something must be waited for, all is done, `quantum` has passed, or `stopped`
+    /// says that nobody wants the result.
+    pub(crate) fn run(
+        &mut self,
+        waker: &Waker,
+        quantum: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Progress> {
+        let start = Instant::now();
+        self.record_waiting(start);
+        let mut now = start;
+        while !stopped() {
+            let step = self.step(waker)?;
+            let end = Instant::now();
+            self.stages[self.cursor].metrics.record_busy(end - now);
+            now = end;
+            match step {
+                Step::Blocked(why) => {
+                    self.waiting = Some((why, end));
+                    return Ok(Progress::Blocked);
+                }
+                Step::Finished if self.cursor + 1 == self.stages.len() => {
+                    self.stages.iter_mut().for_each(|it| it.operator = None);
+                    return Ok(Progress::Finished);
+                }
+                other => self.advance(other)?,
+            }
+            if end - start >= quantum {
+                return Ok(Progress::Ready);
+            }
+        }
+        Ok(Progress::Ready)
+    }
+
+    fn record_waiting(&mut self, now: Instant) {
+        if let Some((why, since)) = self.waiting.take() {
+            self.stages[self.cursor].metrics.record_blocked(why, now - since);
+        }
+    }
+
+    fn step(&mut self, waker: &Waker) -> Result<Step> {
+        match &mut self.stages[self.cursor].operator {
+            Some(operator) => operator.step(&mut StepContext { waker }),
+            None => Err(Error::internal("step of a finished operator")),
+        }
+    }
+
+    /// Moves the cursor, and the batch if there is one.
+    fn advance(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Output(batch) => {
+                debug_assert!(batch.rows() > 0, "{} put out an empty batch", self.current());
+                self.stages[self.cursor].metrics.record_output(batch.rows());
+                self.cursor += 1;
+                let Some(stage) = self.stages.get_mut(self.cursor) else {
+                    return Err(Error::internal("output of a sink"));
+                };
+                stage.metrics.record_input(batch.rows());
+                stage.operator.as_mut().map_or(Ok(()), |it| it.accept(batch))
+            }
+            Step::NeedInput => {
+                let before = self.cursor.checked_sub(1);
+                let open = before.filter(|it| self.stages[*it].operator.is_some());
+                let error = || Error::internal("operator needs input after its end");
+                self.cursor = open.ok_or_else(error)?;
+                Ok(())
+            }
+            Step::Finished => {
+                self.stages[..=self.cursor].iter_mut().for_each(|it| it.operator = None);
+                self.cursor += 1;
+                self.stages[self.cursor].operator.as_mut().map_or(Ok(()), |it| it.finish_input())
+            }
+            Step::Yield | Step::Blocked(_) => Ok(()),
+        }
+    }
+}

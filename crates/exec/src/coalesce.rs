@@ -1,0 +1,65 @@
+//! Collects small batches until they are worth handing on.
+
+use crate::BatchCharge;
+use volley_error::Result;
+use volley_memory::Pool;
+use volley_types::Type;
+use volley_vector::Batch;
+
+/// Joins small batches to larger ones. Batches that are large already pass as they are.
+#[derive(Debug)]
+pub struct Coalescer {
+    types: Vec<Type>,
+    /// Batches with at least this many rows are handed on.
+    enough_rows: usize,
+    parts: Vec<Batch>,
+    rows: usize,
+    charge: BatchCharge,
+}
+
+impl Coalescer {
+    /// Hands on batches of `enough_rows` rows at least; what it holds is charged to `pool`.
+    pub fn new(types: Vec<Type>, enough_rows: usize, pool: &Pool) -> Coalescer {
+        let charge = BatchCharge::new(pool);
+        Coalescer { types, enough_rows, parts: Vec::new(), rows: 0, charge }
+    }
+
+    /// The rows that are held back.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Takes a small batch; answers a large one when there are enough rows. The batch's columns
+    /// must be loaded and should be compact: what they share with others stays alive.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn push(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        if self.parts.is_empty() && batch.rows() >= self.enough_rows {
+            return Ok(Some(batch));
+        }
+        self.charge.add(&batch)?;
+        self.rows += batch.rows();
+        self.parts.push(batch);
+        if self.rows < self.enough_rows { Ok(None) } else { self.flush() }
+    }
+
+    /// What is held, as one batch.
+    ///
+    /// # Errors
+    ///
+    /// Strings or elements beyond the layout's 32 bits.
+    pub fn flush(&mut self) -> Result<Option<Batch>> {
+        if self.parts.is_empty() {
+            return Ok(None);
+        }
+        let parts = std::mem::take(&mut self.parts);
+        self.rows = 0;
+        self.charge.clear();
+        match parts.len() {
+            1 => Ok(parts.into_iter().next()),
+            _ => Batch::concat(&self.types, &parts).map(Some),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Keeps rows and computes columns, with one set of compiled expressions.
+//!
+//! ```text
+//! filter    rows = those for which every conjunct is true; none: next batch
+//! project   most rows survive: compute over them in place, wrap the results
+//!           fewer:             copy the surviving values that are computed with, compute densely
+//! pass on   columns that nothing is computed with become dictionaries over one shared code buffer
+//! join      small results are copied and joined, so that later operators see decent batches
+//! ```
+//!
+//! A lazy column that survives the filter unread is wrapped and stays lazy: whoever loads it
+//! decodes surviving rows only.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{Operator, OperatorContext, Step, StepContext, coalesce::Coalescer};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_expression::{Expr, ExprKind, ExprSet};
+use volley_vector::{Batch, Encoding, Rows};
+
+/// Results with fewer rows than one in this many of a full batch are joined to larger ones.
+const SMALL_ONE_IN: usize = 8;
+
+/// Columns are copied before computing when fewer rows than one in this many survive.
+const DENSE_BELOW_ONE_IN: usize = 2;
+
+/// Filter, projection, or both.
+pub struct FilterProject {
+    name: &'static str,
+    /// The conjunction of the filters first, if there are any, then the projections.
+    exprs: ExprSet,
+    has_filter: bool,
+    /// The number of projections; `None`: all columns pass.
+    projections: Option<usize>,
+    /// Input columns that something is computed with, ascending.
+    computed_with: Vec<usize>,
+    batch_rows: usize,
+    /// Made with the first batch, which tells the columns' types when there is no projection.
+    coalescer: Option<Coalescer>,
+    cx: OperatorContext,
+    pending: Option<Batch>,
+    input_done: bool,
+}
+
+impl FilterProject {
+    /// Compiles the expressions. `projections`: `None` passes all columns.
+    ///
+    /// # Errors
+    ///
+    /// A function that the registry does not know.
+    pub fn new(
+        name: &'static str,
+        filters: &[Expr],
+        projections: Option<&[Expr]>,
+        cx: &OperatorContext,
+    ) -> Result<FilterProject> {
+        let mut exprs = Vec::new();
+        let has_filter = !filters.is_empty();
+        if has_filter {
+            exprs.push(Expr::and(filters.to_vec()));
+        }
+        exprs.extend(projections.unwrap_or(&[]).iter().cloned());
+        let computed_with = computed_with(projections.unwrap_or(&[]));
+        let exprs = ExprSet::compile(&exprs, &cx.task.registry, Arc::clone(&cx.task.query))?;
+        Ok(FilterProject {
+            name,
+            exprs,
+            has_filter,
+            projections: projections.map(<[Expr]>::len),
+            computed_with,
+            batch_rows: cx.task.batch_rows,
+            coalescer: None,
+            cx: cx.clone(),
+            pending: None,
+            input_done: false,
+        })
+    }
+
+    /// The surviving rows of a batch with the wanted columns; `None` when no row survives.
+    fn process(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let all = Rows::all(batch.rows());
+        let mut evaluation = self.exprs.begin(&batch);
+        let rows = if self.has_filter { evaluation.select(0, &all)? } else { all };
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let Some(projections) = self.projections else {
+            return Ok(Some(batch.select(&rows)));
+        };
+        let first = usize::from(self.has_filter);
+        let exprs = first..first + projections;
+        if self.computed_with.is_empty() || rows.count() * DENSE_BELOW_ONE_IN >= batch.rows() {
+            let columns = exprs.map(|it| evaluation.evaluate(it, &rows)).collect::<Result<_>>()?;
+            return Ok(Some(Batch::new(columns, batch.rows()).select(&rows)));
+        }
+        drop(evaluation);
+        let dense = self.densify(batch, &rows)?;
+        let all = Rows::all(dense.rows());
+        let mut evaluation = self.exprs.begin(&dense);
+        let columns = exprs.map(|it| evaluation.evaluate(it, &all)).collect::<Result<_>>()?;
+        Ok(Some(Batch::new(columns, dense.rows())))
+    }
+
+    /// The surviving rows; columns that something is computed with are copied, unless they are
+    /// dictionaries with fewer entries than rows, which are computed with entry by entry.
+    fn densify(&self, batch: Batch, rows: &Rows) -> Result<Batch> {
+        let selected = batch.select(rows);
+        // Lazy columns decode only what is selected if nobody else may ask for more.
+        drop(batch);
+        let count = selected.rows();
+        let mut columns = selected.into_columns();
+        for index in &self.computed_with {
+            let column = columns[*index].loaded()?;
+            let is_small_dictionary = matches!(
+                column.encoding(),
+                Encoding::Dictionary { base, .. } if base.len() <= count
+            );
+            columns[*index] = if is_small_dictionary { column } else { column.flatten()? };
+        }
+        Ok(Batch::new(columns, count))
+    }
+
+    /// Copies a small batch and joins it to others.
+    fn coalesce(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let held = self.coalescer.as_ref().is_some_and(|it| it.rows() > 0);
+        let is_small = batch.rows() * SMALL_ONE_IN < self.batch_rows;
+        if !is_small && !held {
+            return Ok(Some(batch));
+        }
+        let rows = batch.rows();
+        let columns = batch.into_columns().into_iter();
+        let columns = columns.map(|it| if is_small { it.flatten() } else { it.loaded() });
+        let batch = Batch::new(columns.collect::<Result<_>>()?, rows);
+        let coalescer = self.coalescer.get_or_insert_with(|| {
+            let types = batch.columns().iter().map(|it| it.data_type().clone());
+            let enough_rows = self.batch_rows / (SMALL_ONE_IN / 2);
+            Coalescer::new(types.collect(), enough_rows, &self.cx.pool)
+        });
+        coalescer.push(batch)
+    }
+}
+
+/// The columns of all expressions that are more than a column.
+fn computed_with(projections: &[Expr]) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let computed = projections.iter().filter(|it| !matches!(it.kind, ExprKind::Column(_)));
+    computed.for_each(|it| it.for_each_column(&mut |column| columns.push(column)));
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+impl Operator for FilterProject {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        self.pending = Some(input);
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        if let Some(batch) = self.pending.take() {
+            let Some(batch) = self.process(batch)? else { return Ok(Step::NeedInput) };
+            let output = self.coalesce(batch)?;
+            return Ok(output.map_or(Step::NeedInput, Step::Output));
+        }
+        if !self.input_done {
+            return Ok(Step::NeedInput);
+        }
+        let rest = self.coalescer.as_mut().map_or(Ok(None), Coalescer::flush)?;
+        Ok(rest.map_or(Step::Finished, Step::Output))
+    }
+}

@@ -1,0 +1,260 @@
+//! The probe side of a hash join.
+
+use super::{
+    HashJoinSpec,
+    condition::{Condition, ProbeSide},
+    shared::{BuildTables, JoinShared},
+    unknown::UnknownSearch,
+};
+use crate::{
+    BlockedOn, Operator, OperatorContext, Step, StepContext,
+    hash_table::{PairCursor, Words, encode_key},
+};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_plan::JoinKind;
+use volley_vector::{Batch, BooleanBuffer, NullBuffer, Vector};
+
+/// Looks rows up in the build side's table.
+pub(super) struct HashProbe {
+    shared: Arc<JoinShared>,
+    condition: Condition,
+    words: Words,
+    current: Option<ProbeBatch>,
+    /// Where the output of build rows stands: block and row.
+    emitting: Option<(usize, usize)>,
+    input_done: bool,
+    batch_rows: usize,
+}
+
+/// A batch being probed.
+struct ProbeBatch {
+    batch: Batch,
+    /// As the table compares them.
+    keys: Vec<Vector>,
+    cursor: PairCursor,
+    /// By probe row: whether it has a match so far.
+    matched: Vec<bool>,
+    unknown: Option<UnknownSearch>,
+}
+
+impl HashProbe {
+    pub(super) fn new(shared: Arc<JoinShared>, cx: &OperatorContext) -> Result<HashProbe> {
+        Ok(HashProbe {
+            condition: Condition::new(&shared.spec, cx)?,
+            shared,
+            words: Words::default(),
+            current: None,
+            emitting: None,
+            input_done: false,
+            batch_rows: cx.task.batch_rows,
+        })
+    }
+
+    fn begin(&mut self, input: Batch, tables: &BuildTables) -> Result<ProbeBatch> {
+        let spec = &self.shared.spec;
+        let keys = spec.probe_keys.iter().map(|it| encode_key(input.column(*it)));
+        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let cursor = tables.table.lookup(&keys, input.rows(), &mut self.words)?;
+        let batch = spec.load_filter_columns(input)?;
+        let needs_matched = !matches!(
+            spec.kind,
+            JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti
+        );
+        let matched = vec![false; if needs_matched { batch.rows() } else { 0 }];
+        Ok(ProbeBatch { batch, keys, cursor, matched, unknown: None })
+    }
+
+    /// Makes and checks some pairs of the current batch. The batch is given back unless it is done.
+    fn advance(&mut self, mut current: ProbeBatch, tables: &BuildTables) -> Result<Step> {
+        let spec = Arc::clone(&self.shared.spec);
+        if spec.is_existence() {
+            return self.advance_existence(&spec, current, tables);
+        }
+        let table = &tables.table;
+        let mut pairs = table.next_pairs(&mut current.cursor, self.batch_rows, |_| false);
+        self.condition.apply(&spec, table, current.side(), &mut pairs)?;
+        if spec.kind.emits_build_rows() {
+            table.container().mark_matched(&pairs.matches);
+        }
+        if !current.matched.is_empty() {
+            pairs.rows.iter().for_each(|row| current.matched[*row as usize] = true);
+        }
+        if current.cursor.is_done() && !current.matched.is_empty() {
+            let unmatched = rows_where(&current.matched, false);
+            let is_too_large = pairs.rows.len() + unmatched.len() > self.batch_rows;
+            if is_too_large && !pairs.rows.is_empty() {
+                // Comes back with no pairs left.
+                let output = spec.pairs_batch(&current.batch, pairs, table)?;
+                self.current = Some(current);
+                return Ok(Step::Output(output));
+            }
+            table.container().push_missing(&mut pairs.matches, unmatched.len());
+            pairs.rows.extend(unmatched);
+        } else if !current.cursor.is_done() {
+            let output = spec.pairs_output(&current.batch, pairs, tables)?;
+            self.current = Some(current);
+            return Ok(output);
+        }
+        spec.pairs_output(&current.batch, pairs, tables)
+    }
+
+    /// For kinds that only ask whether a probe row has a match.
+    fn advance_existence(
+        &mut self,
+        spec: &HashJoinSpec,
+        mut current: ProbeBatch,
+        tables: &BuildTables,
+    ) -> Result<Step> {
+        let table = &tables.table;
+        if self.condition.is_trivial(table) {
+            current.cursor.rows().iter().for_each(|row| current.matched[*row as usize] = true);
+            current.cursor.finish();
+        } else if !current.cursor.is_done() {
+            let matched = &current.matched;
+            let is_settled = |row: u32| matched[row as usize];
+            let mut pairs = table.next_pairs(&mut current.cursor, self.batch_rows, is_settled);
+            self.condition.apply(spec, table, current.side(), &mut pairs)?;
+            pairs.rows.iter().for_each(|row| current.matched[*row as usize] = true);
+        }
+        if !current.cursor.is_done() {
+            self.current = Some(current);
+            return Ok(Step::Yield);
+        }
+        if spec.null_aware {
+            let mut search = match current.unknown.take() {
+                Some(search) => search,
+                None => UnknownSearch::new(spec, tables, &current.keys, &current.matched)?,
+            };
+            let done = search.advance(spec, tables, current.side(), &mut self.condition)?;
+            current.unknown = Some(search);
+            if !done {
+                self.current = Some(current);
+                return Ok(Step::Yield);
+            }
+        }
+        Ok(spec.existence_output(current))
+    }
+
+    /// The next build rows without a match, or with one.
+    fn emit_build_rows(&mut self, tables: &BuildTables) -> Result<Step> {
+        let spec = &self.shared.spec;
+        let container = tables.table.container();
+        let Some((block, row)) = self.emitting else { return Ok(Step::Finished) };
+        if block >= container.blocks() {
+            return Ok(Step::Finished);
+        }
+        let list = container.block_rows(block, row, self.batch_rows);
+        let is_end = list.len() < self.batch_rows;
+        self.emitting = Some(if is_end { (block + 1, 0) } else { (block, row + list.len()) });
+        let rows = container.select_matched(&list, spec.kind == JoinKind::RightSemi);
+        if rows.is_empty() {
+            return Ok(Step::Yield);
+        }
+        Ok(Step::Output(spec.build_batch(&list.pick(&rows), &tables.table)?))
+    }
+}
+
+impl ProbeBatch {
+    fn side(&self) -> ProbeSide<'_> {
+        ProbeSide { batch: &self.batch, keys: &self.keys }
+    }
+}
+
+impl HashJoinSpec {
+    /// The batch with the columns that the filter uses loaded.
+    fn load_filter_columns(&self, batch: Batch) -> Result<Batch> {
+        let Some(filter) = &self.filter else { return Ok(batch) };
+        let rows = batch.rows();
+        let mut columns = batch.into_columns();
+        for column in filter.probe_columns() {
+            columns[column] = columns[column].loaded()?;
+        }
+        Ok(Batch::new(columns, rows))
+    }
+
+    fn pairs_output(
+        &self,
+        batch: &Batch,
+        pairs: crate::hash_table::Pairs,
+        tables: &BuildTables,
+    ) -> Result<Step> {
+        let is_silent = matches!(self.kind, JoinKind::RightSemi | JoinKind::RightAnti);
+        if pairs.rows.is_empty() || is_silent {
+            return Ok(Step::Yield);
+        }
+        Ok(Step::Output(self.pairs_batch(batch, pairs, &tables.table)?))
+    }
+
+    /// The probe rows that the kind puts out.
+    fn existence_output(&self, current: ProbeBatch) -> Step {
+        let ProbeBatch { batch, mut matched, unknown, .. } = current;
+        let unknown = unknown.map(UnknownSearch::into_unknown);
+        if self.kind == JoinKind::LeftMark {
+            let nulls = unknown.map(|it| NullBuffer::from_iter(it.iter().map(|it| !it)));
+            let mark = Vector::boolean(BooleanBuffer::from(matched.as_slice()), nulls);
+            let rows = (0..batch.rows() as u32).collect();
+            return Step::Output(self.probe_batch(&batch, rows, Some(&mark)));
+        }
+        if let Some(unknown) = unknown {
+            // NOT IN: neither matched nor unknown.
+            matched.iter_mut().zip(unknown).for_each(|(matched, unknown)| *matched |= unknown);
+        }
+        let rows = rows_where(&matched, self.kind == JoinKind::LeftSemi);
+        if rows.is_empty() {
+            return Step::Yield;
+        }
+        Step::Output(self.probe_batch(&batch, rows, None))
+    }
+
+    /// Whether nothing can be put out, whatever the probe side has.
+    fn is_vain(&self, tables: &BuildTables) -> bool {
+        tables.table.len() == 0
+            && !matches!(
+                self.kind,
+                JoinKind::Left | JoinKind::Full | JoinKind::LeftAnti | JoinKind::LeftMark
+            )
+    }
+}
+
+impl Operator for HashProbe {
+    fn name(&self) -> &'static str {
+        "hash join probe"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        if let Some(tables) = shared.ready().get() {
+            self.current = Some(self.begin(input, tables)?);
+        }
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        if self.shared.spec.kind.emits_build_rows() && self.shared.end_probe() {
+            self.emitting = Some((0, 0));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        let shared = Arc::clone(&self.shared);
+        let Some(tables) = shared.ready().wait(cx.waker) else {
+            return Ok(Step::Blocked(BlockedOn::Build));
+        };
+        if let Some(current) = self.current.take() {
+            return self.advance(current, tables);
+        }
+        if self.input_done {
+            return self.emit_build_rows(tables);
+        }
+        Ok(if shared.spec.is_vain(tables) { Step::Finished } else { Step::NeedInput })
+    }
+}
+
+/// The positions where `flags` is `value`.
+fn rows_where(flags: &[bool], value: bool) -> Vec<u32> {
+    let rows = flags.iter().enumerate().filter(|(_, flag)| **flag == value);
+    rows.map(|(row, _)| row as u32).collect()
+}

@@ -1,0 +1,117 @@
+//! Unknown comparisons of null-aware joins.
+
+use super::{
+    HashJoinSpec,
+    condition::{Condition, ProbeSide},
+    shared::BuildTables,
+};
+use crate::hash_table::{JoinTable, PairCursor, Words};
+use volley_error::Result;
+use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
+
+/// How many pairs are looked at per step.
+const PAIRS_MAX: usize = 1 << 12;
+
+/// Finds the probe rows without a match whose comparison is unknown.
+pub(super) struct UnknownSearch {
+    /// Searches that are left: which table, the probe rows that ask, and their pairs.
+    searches: Vec<Search>,
+    /// By probe row.
+    is_unknown: Vec<bool>,
+}
+
+struct Search {
+    /// Whether only build rows with a null in the last key count.
+    among_nulls: bool,
+    /// Rows of the probe batch, ascending.
+    rows: ScalarBuffer<u32>,
+    /// Keys of these rows but for the last one, and the pairs found.
+    found: Option<(Vec<Vector>, PairCursor)>,
+}
+
+impl UnknownSearch {
+    /// Begins for the rows of a batch that are not `matched`.
+    pub(super) fn new(
+        spec: &HashJoinSpec,
+        tables: &BuildTables,
+        keys: &[Vector],
+        matched: &[bool],
+    ) -> Result<UnknownSearch> {
+        let mut search =
+            UnknownSearch { searches: Vec::new(), is_unknown: vec![false; matched.len()] };
+        let Some(last) = keys.last() else { return Ok(search) };
+        let decoded = Decoded::new(last)?;
+        let unmatched = || (0..matched.len()).filter(|row| !matched[*row]);
+        if !spec.has_correlation() {
+            for row in unmatched() {
+                search.is_unknown[row] =
+                    !tables.is_empty && (tables.has_null || decoded.is_null(row));
+            }
+            return Ok(search);
+        }
+        for among_nulls in [false, true] {
+            let rows = unmatched().filter(|row| decoded.is_null(*row) != among_nulls);
+            let rows: Vec<u32> = rows.map(|row| row as u32).collect();
+            if !rows.is_empty() {
+                search.searches.push(Search { among_nulls, rows: rows.into(), found: None });
+            }
+        }
+        Ok(search)
+    }
+
+    /// Works for a while; true when all is known.
+    pub(super) fn advance(
+        &mut self,
+        spec: &HashJoinSpec,
+        tables: &BuildTables,
+        probe: ProbeSide<'_>,
+        condition: &mut Condition,
+    ) -> Result<bool> {
+        let (Some(search), Some((all, nulls))) = (self.searches.last_mut(), &tables.correlated)
+        else {
+            return Ok(true);
+        };
+        let table = if search.among_nulls { nulls } else { all };
+        let done = search.advance(spec, table, probe, condition, &mut self.is_unknown)?;
+        if done {
+            self.searches.pop();
+        }
+        Ok(self.searches.is_empty())
+    }
+
+    /// For each probe row, whether its comparison is unknown.
+    pub(super) fn into_unknown(self) -> Vec<bool> {
+        self.is_unknown
+    }
+}
+
+impl Search {
+    fn advance(
+        &mut self,
+        spec: &HashJoinSpec,
+        table: &JoinTable,
+        probe: ProbeSide<'_>,
+        condition: &mut Condition,
+        is_unknown: &mut [bool],
+    ) -> Result<bool> {
+        let (keys, cursor) = match &mut self.found {
+            Some(found) => found,
+            None => {
+                let keys =
+                    Batch::new(probe.keys[..probe.keys.len() - 1].to_vec(), is_unknown.len());
+                let keys = keys.wrap(&self.rows).into_columns();
+                let cursor = table.lookup(&keys, self.rows.len(), &mut Words::default())?;
+                self.found.insert((keys, cursor))
+            }
+        };
+        let rows = &self.rows;
+        let is_settled = |row: u32| is_unknown[rows[row as usize] as usize];
+        let mut pairs = table.next_pairs(cursor, PAIRS_MAX, is_settled);
+        let selected = probe.batch.wrap(rows);
+        condition.apply(spec, table, ProbeSide { batch: &selected, keys }, &mut pairs)?;
+        for row in &pairs.rows {
+            is_unknown[rows[*row as usize] as usize] = true;
+        }
+        Ok(cursor.is_done())
+    }
+}

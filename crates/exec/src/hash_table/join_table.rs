@@ -1,0 +1,415 @@
+//! The build side of a join.
+//!
+//! ```text
+//! JoinRows    one driver's rows, while they come
+//! JoinTable   all rows and an index over them
+//!   insert_next   drivers take block after block of rows and put them in
+//!   lookup        for each row of a batch, the head of the chain of rows with its word
+//!   next_pairs    the rows of these chains, some at a time (in `pairs`)
+//!
+//! array   entries[word] = head                          the words are few
+//! index   tagged address (as in `index`) of the head    otherwise
+//! ```
+//!
+//! Rows with the same word form a chain through their links. Insertion is lock-free: a row points
+//! to the present head, then a compare-and-swap makes it the head. Where words are hashes, pairs
+//! must still be compared: see [`JoinTable::match_keys`].
+
+use super::{
+    index::{mix_word, prefetch},
+    key_range::KeyRange,
+    key_words::{KeyWords, Words},
+    pairs::PairCursor,
+};
+use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, RowPtr};
+use volley_types::Type;
+use volley_vector::{Decoded, Vector};
+
+const TAG_SHIFT: u32 = 48;
+const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
+
+/// An array is used when it has at most this many entries per row: one cache line of entries.
+const ARRAY_ENTRIES_PER_ROW: u128 = 8;
+
+/// An array of this many entries (32 KiB) is always worth it.
+const ARRAY_ENTRIES_FREE: u128 = 1 << 12;
+
+/// Rows whose words are computed at a time.
+const CHUNK_ROWS: usize = 1 << 10;
+
+/// Rows that are looked up at once.
+const LOOKUP_ROWS: usize = 64;
+
+/// Rows of one driver.
+pub(crate) struct JoinRows {
+    container: RowContainer,
+    keys: usize,
+    ranges: Vec<Option<KeyRange>>,
+    all_rows: Vec<u32>,
+}
+
+/// What a table is made for.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinTableSpec {
+    /// The keys as compared come first.
+    pub(crate) columns: Vec<Type>,
+    /// One per key.
+    pub(crate) nulls_equal: Vec<bool>,
+    /// One row per key is enough.
+    pub(crate) is_set: bool,
+}
+
+/// All rows of a build side, and an index over them.
+pub(crate) struct JoinTable {
+    container: RowContainer,
+    spec: JoinTableSpec,
+    keys: KeyWords,
+    entries: Vec<AtomicU64>,
+    /// A hash shifted right by this is a position; `None`: the word is.
+    shift: Option<u32>,
+    has_chains: AtomicBool,
+    /// The next block to insert, and how many are done.
+    next_block: AtomicUsize,
+    done_blocks: AtomicUsize,
+    _reservation: Reservation,
+}
+
+impl JoinRows {
+    /// No rows yet; they are charged to `pool`.
+    pub(crate) fn new(spec: &JoinTableSpec, pool: &Pool) -> JoinRows {
+        let layout = RowLayout::new(&spec.columns, &[], RowLinks::Chained);
+        let keys = spec.nulls_equal.len();
+        let range = |it: &Type| KeyRange::is_known_for(it.physical()).then_some(KeyRange::EMPTY);
+        JoinRows {
+            container: RowContainer::new(layout, pool),
+            keys,
+            ranges: spec.columns[..keys].iter().map(range).collect(),
+            all_rows: Vec::new(),
+        }
+    }
+
+    /// Appends rows; `columns` as in the spec.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; what a lazy column's loader reports.
+    pub(crate) fn append(&mut self, columns: &[Vector], rows: usize) -> Result<()> {
+        let columns = columns.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
+        if self.all_rows.len() < rows {
+            self.all_rows = (0..rows as u32).collect();
+        }
+        let mut list = self.container.new_list();
+        self.container.append(rows, &mut list)?;
+        for (column, decoded) in columns.iter().enumerate() {
+            self.container.scatter(column, decoded, &self.all_rows[..rows], &list)?;
+        }
+        for (range, decoded) in self.ranges.iter_mut().zip(&columns[..self.keys]) {
+            if let Some(range) = range {
+                *range = range.union(KeyRange::of(decoded));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JoinTable {
+    /// A table of the rows of all drivers, not yet inserted.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(crate) fn new(spec: JoinTableSpec, parts: Vec<JoinRows>, pool: &Pool) -> Result<JoinTable> {
+        let mut all = JoinRows::new(&spec, pool);
+        for part in parts {
+            for (into, from) in all.ranges.iter_mut().zip(part.ranges) {
+                *into = into.zip(from).map(|(into, from)| into.union(from));
+            }
+            all.container.absorb(part.container)?;
+        }
+        let mut container = all.container;
+        container.freeze()?;
+        container.make_null_row()?;
+        let keys = KeyWords::choose(&all.ranges, &spec.nulls_equal);
+        let rows = container.rows();
+        let (len, shift) = index_shape(&keys, rows);
+        let mut reservation = pool.reservation();
+        reservation.resize(len * 8)?;
+        let entries = std::iter::repeat_with(|| AtomicU64::new(0)).take(len).collect();
+        Ok(JoinTable {
+            container,
+            spec,
+            keys,
+            entries,
+            shift,
+            has_chains: AtomicBool::new(false),
+            next_block: AtomicUsize::new(0),
+            done_blocks: AtomicUsize::new(0),
+            _reservation: reservation,
+        })
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.container.rows()
+    }
+
+    /// Whether all rows are inserted.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.done_blocks.load(Ordering::Acquire) == self.container.blocks()
+    }
+
+    /// Whether rows with equal words have equal keys.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.keys.is_exact()
+    }
+
+    /// How rows are found: `array`, `exact` or `hash`.
+    #[cfg(test)]
+    pub(crate) fn mode(&self) -> &'static str {
+        match (self.shift, self.is_exact()) {
+            (None, _) => "array",
+            (Some(_), true) => "exact",
+            (Some(_), false) => "hash",
+        }
+    }
+
+    /// Whether some rows have the same word.
+    pub(crate) fn has_chains(&self) -> bool {
+        self.has_chains.load(Ordering::Relaxed)
+    }
+
+    /// The rows' columns, flags and null row.
+    pub(crate) fn container(&self) -> &RowContainer {
+        &self.container
+    }
+
+    /// Inserts a block of rows that no other driver has taken; false when there is none left.
+    ///
+    /// # Errors
+    ///
+    /// Nested values beyond the layout's 32 bits.
+    pub(crate) fn insert_next(&self) -> Result<bool> {
+        let block = self.next_block.fetch_add(1, Ordering::Relaxed);
+        if block >= self.container.blocks() {
+            return Ok(false);
+        }
+        let mut words = Words::default();
+        for start in (0..).step_by(CHUNK_ROWS) {
+            let list = self.container.block_rows(block, start, CHUNK_ROWS);
+            let keys = (0..self.spec.nulls_equal.len()).map(|it| self.container.gather(it, &list));
+            let keys = keys.collect::<Result<Vec<_>>>()?;
+            self.keys.words(&keys, &self.spec.nulls_equal, list.len(), &mut words)?;
+            for (word, row) in words.words.iter().zip(&words.rows) {
+                let row = list.pointers()[*row as usize];
+                // SAFETY: the row is of this table, and its block was taken by this call alone.
+                unsafe { self.insert(*word, row) };
+            }
+            if list.len() < CHUNK_ROWS {
+                break;
+            }
+        }
+        self.done_blocks.fetch_add(1, Ordering::Release);
+        Ok(true)
+    }
+
+    /// # Safety
+    ///
+    /// - `row` is a row of this table that is not inserted, and no other thread inserts it.
+    unsafe fn insert(&self, word: u64, row: RowPtr) {
+        // SAFETY: nobody else knows the row yet.
+        unsafe { RowContainer::set_word(row, word) };
+        let (mut position, tag) = self.place_of(word);
+        let new = row.expose() | tag << TAG_SHIFT;
+        loop {
+            let entry = self.entries[position].load(Ordering::Acquire);
+            let head = RowPtr::from_exposed(entry & ADDRESS_MASK);
+            let has_tag = entry != 0 && entry >> TAG_SHIFT == tag;
+            // SAFETY: heads are rows of this table whose word was written before they became heads.
+            let is_chain = has_tag && unsafe { RowContainer::word(head) } == word;
+            if entry != 0 && !is_chain {
+                position = (position + 1) & (self.entries.len() - 1);
+                continue;
+            }
+            // SAFETY: as above.
+            if is_chain && self.spec.is_set && unsafe { self.has_equal(head, row) } {
+                return;
+            }
+            // SAFETY: nobody else knows the row yet.
+            unsafe { RowContainer::set_next(row, head) };
+            let swapped = self.entries[position].compare_exchange(
+                entry,
+                new,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if swapped.is_ok() {
+                if is_chain {
+                    self.has_chains.store(true, Ordering::Relaxed);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Whether the chain that begins with `head` has a row with the keys of `row`.
+    ///
+    /// # Safety
+    ///
+    /// - Both are rows of this table; `head` is inserted and has the word of `row`.
+    unsafe fn has_equal(&self, mut head: RowPtr, row: RowPtr) -> bool {
+        if self.is_exact() {
+            return true;
+        }
+        while !head.is_null() {
+            let keys = self.spec.nulls_equal.len();
+            // SAFETY: rows of this table, whose columns are not written any more.
+            if unsafe { self.container.rows_equal(head, row, keys) } {
+                return true;
+            }
+            // SAFETY: inserted rows' links are not written any more.
+            head = unsafe { RowContainer::next(head) };
+        }
+        false
+    }
+
+    /// Where a word is first looked for, and its tag.
+    #[inline]
+    fn place_of(&self, word: u64) -> (usize, u64) {
+        match self.shift {
+            None => (word as usize, 0),
+            Some(shift) => {
+                let hash = mix_word(word);
+                ((hash >> shift) as usize, hash & (u64::MAX >> TAG_SHIFT))
+            }
+        }
+    }
+
+    /// For each of `rows` probe rows, the head of the chain of rows with its word, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy key's loader reports.
+    pub(crate) fn lookup(
+        &self,
+        keys: &[Vector],
+        rows: usize,
+        words: &mut Words,
+    ) -> Result<PairCursor> {
+        assert!(self.is_complete(), "lookup before all rows are inserted");
+        self.keys.words(keys, &self.spec.nulls_equal, rows, words)?;
+        let (mut rows, mut heads) = (Vec::new(), Vec::new());
+        match self.shift {
+            None => self.lookup_array(words, &mut rows, &mut heads),
+            Some(_) => self.lookup_index(words, &mut rows, &mut heads),
+        }
+        // SAFETY: entries hold rows of this table only.
+        let heads = unsafe { self.container.list_of(heads) };
+        Ok(PairCursor::new(rows, heads))
+    }
+
+    fn lookup_array(&self, words: &Words, rows: &mut Vec<u32>, heads: &mut Vec<RowPtr>) {
+        rows.resize(words.rows.len(), 0);
+        heads.resize(words.rows.len(), RowPtr::NULL);
+        let mut count = 0;
+        for (word, row) in words.words.iter().zip(&words.rows) {
+            let entry = self.entries[*word as usize].load(Ordering::Relaxed);
+            rows[count] = *row;
+            heads[count] = RowPtr::from_exposed(entry);
+            count += usize::from(entry != 0);
+        }
+        rows.truncate(count);
+        heads.truncate(count);
+    }
+
+    fn lookup_index(&self, words: &Words, rows: &mut Vec<u32>, heads: &mut Vec<RowPtr>) {
+        let mut found = [RowPtr::NULL; LOOKUP_ROWS];
+        let chunks = words.words.chunks(LOOKUP_ROWS).zip(words.rows.chunks(LOOKUP_ROWS));
+        for (words, probe_rows) in chunks {
+            self.find_heads(words, &mut found);
+            let start = rows.len();
+            rows.resize(start + words.len(), 0);
+            heads.resize(start + words.len(), RowPtr::NULL);
+            let mut count = start;
+            for (row, head) in probe_rows.iter().zip(&found) {
+                rows[count] = *row;
+                heads[count] = *head;
+                count += usize::from(!head.is_null());
+            }
+            rows.truncate(count);
+            heads.truncate(count);
+        }
+    }
+
+    /// The heads of up to [`LOOKUP_ROWS`] words. Each pass has as many cache misses in flight as
+    /// the processor allows: entries, then the rows that they point to.
+    fn find_heads(&self, words: &[u64], found: &mut [RowPtr; LOOKUP_ROWS]) {
+        let mask = self.entries.len() - 1;
+        let mut places = [(0, 0); LOOKUP_ROWS];
+        for (word, place) in words.iter().zip(&mut places) {
+            *place = self.place_of(*word);
+            prefetch(RowPtr::new(std::ptr::from_ref(&self.entries[place.0]).cast_mut().cast()));
+        }
+        for ((position, tag), head) in places[..words.len()].iter_mut().zip(&mut *found) {
+            *head = self.next_candidate(position, *tag, mask);
+            prefetch(*head);
+        }
+        let candidates = words.iter().zip(&mut places).zip(found);
+        for ((word, (position, tag)), head) in candidates {
+            // SAFETY: entries hold rows of this table.
+            while !head.is_null() && unsafe { RowContainer::word(*head) } != *word {
+                *position = (*position + 1) & mask;
+                *head = self.next_candidate(position, *tag, mask);
+            }
+        }
+    }
+
+    /// The first row from `position` on whose entry has the tag; no row at an empty entry.
+    #[inline]
+    fn next_candidate(&self, position: &mut usize, tag: u64, mask: usize) -> RowPtr {
+        loop {
+            let entry = self.entries[*position].load(Ordering::Relaxed);
+            if entry == 0 {
+                return RowPtr::NULL;
+            }
+            if entry >> TAG_SHIFT == tag {
+                return RowPtr::from_exposed(entry & ADDRESS_MASK);
+            }
+            *position = (*position + 1) & mask;
+        }
+    }
+
+    /// Clears `equal` where the keys of a probe row differ from those of its row of the table.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy key's loader reports.
+    pub(crate) fn match_keys(
+        &self,
+        keys: &[Vector],
+        probe_rows: &[u32],
+        list: &RowList,
+        equal: &mut [bool],
+    ) -> Result<()> {
+        for (column, (key, nulls_equal)) in keys.iter().zip(&self.spec.nulls_equal).enumerate() {
+            let decoded = Decoded::new(key)?;
+            let probe = Probe { decoded: &decoded, rows: probe_rows };
+            self.container.match_column(column, probe, list, *nulls_equal, equal);
+        }
+        Ok(())
+    }
+}
+
+/// The number of entries, and the shift unless the words are positions.
+fn index_shape(keys: &KeyWords, rows: usize) -> (usize, Option<u32>) {
+    if let KeyWords::Exact { words, .. } = keys
+        && *words <= (rows as u128 * ARRAY_ENTRIES_PER_ROW).max(ARRAY_ENTRIES_FREE)
+    {
+        return (*words as usize, None);
+    }
+    // At most half of the entries are used.
+    let len = (rows * 2).next_power_of_two().max(2);
+    (len, Some(64 - len.trailing_zeros()))
+}

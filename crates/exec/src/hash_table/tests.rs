@@ -1,0 +1,178 @@
+//! Tables against maps, and proof of the modes that they were in.
+
+use super::{GroupTable, JoinRows, JoinTable, JoinTableSpec, Words};
+use crate::testing::Random;
+use std::collections::HashMap;
+use volley_memory::Pool;
+use volley_types::{Type, Value};
+use volley_vector::Vector;
+
+/// A table of groups beside a map from keys to the group's number.
+struct Checked {
+    table: GroupTable,
+    types: Vec<Type>,
+    groups: HashMap<String, u64>,
+    modes: Vec<&'static str>,
+}
+
+impl Checked {
+    fn new(types: &[Type]) -> Checked {
+        let table = GroupTable::new(types.to_vec(), Vec::new(), &Pool::root("test", None));
+        Checked { table, types: types.to_vec(), groups: HashMap::new(), modes: Vec::new() }
+    }
+
+    /// Adds one batch; checks that rows of equal keys, and only those, are in the same group.
+    fn add(&mut self, columns: &[Vec<Value>]) {
+        let rows = columns[0].len();
+        let vectors = self.types.iter().zip(columns);
+        let vectors: Vec<Vector> =
+            vectors.map(|(it, values)| Vector::from_values(it.clone(), values)).collect();
+        let known = self.groups.len();
+        self.table.find_or_insert(&vectors, rows).unwrap();
+        for row in 0..rows {
+            let key: Vec<&Value> = columns.iter().map(|it| &it[row]).collect();
+            let group = self.table.groups().pointers()[row].expose();
+            let expected = *self.groups.entry(format!("{key:?}")).or_insert(group);
+            assert_eq!(group, expected, "{key:?}");
+        }
+        assert_eq!(self.table.len(), self.groups.len());
+        assert_eq!(self.table.new_rows().len(), self.groups.len() - known);
+        if self.modes.last() != Some(&self.table.mode()) {
+            self.modes.push(self.table.mode());
+        }
+    }
+}
+
+fn integers(random: &mut Random, rows: usize, bits: u32) -> Vec<Value> {
+    let value = |random: &mut Random| match random.below(20) {
+        0 => Value::Null,
+        _ => Value::BigInt((random.next() >> (64 - bits)) as i64 - (1 << (bits - 1))),
+    };
+    (0..rows).map(|_| value(random)).collect()
+}
+
+#[test]
+fn growing_ranges_lead_from_array_to_exact_words_to_hashes() {
+    let mut random = Random::new(1);
+    let mut checked = Checked::new(&[Type::BigInt, Type::BigInt]);
+    for bits in [3, 4, 5, 12, 20, 29, 40, 60] {
+        for _ in 0..3 {
+            let columns =
+                [integers(&mut random, 50, bits), integers(&mut random, 50, 3 + bits / 2)];
+            checked.add(&columns);
+        }
+    }
+    assert_eq!(checked.modes, ["array", "exact", "hash"]);
+}
+
+#[test]
+fn many_groups_in_a_range_lead_back_to_an_array() {
+    let mut random = Random::new(2);
+    let mut checked = Checked::new(&[Type::BigInt]);
+    for _ in 0..100 {
+        checked.add(&[integers(&mut random, 100, 14)]);
+    }
+    assert_eq!(checked.modes, ["exact", "array"]);
+}
+
+#[test]
+fn few_strings_use_an_array_and_many_use_hashes() {
+    let mut random = Random::new(3);
+    let mut checked = Checked::new(&[Type::Varchar, Type::TinyInt]);
+    for limit in [3, 40, 400, 10_000] {
+        for _ in 0..10 {
+            let texts = (0..300).map(|_| Value::text(format!("text {:>10}", random.below(limit))));
+            let texts = texts.collect();
+            let numbers = (0..300).map(|_| Value::TinyInt(random.below(3) as i8)).collect();
+            checked.add(&[texts, numbers]);
+        }
+    }
+    assert_eq!(checked.modes.first(), Some(&"array"));
+    let mut checked = Checked::new(&[Type::Varchar]);
+    for batch in 0..30 {
+        let text = |it| Value::text(format!("{}", batch * 150 + it));
+        checked.add(&[(0..200).map(text).collect()]);
+    }
+    assert_eq!(checked.modes, ["array", "hash"]);
+    let mut checked = Checked::new(&[Type::Varchar]);
+    checked.add(&[vec![Value::text("short"), Value::text("long".repeat(100))]]);
+    assert_eq!(checked.modes, ["hash"]);
+}
+
+#[test]
+fn dictionaries_and_their_copies_give_the_same_groups() {
+    let values: Vec<Value> = ["a", "a long string of text", "b"].map(Value::text).to_vec();
+    let flat = Vector::from_values(Type::Varchar, &values);
+    let codes: Vec<u32> = vec![2, 1, 0, 1, 2, 2];
+    let dictionary = flat.wrap(&codes.clone().into(), &mut Vec::new());
+    let mut table = GroupTable::new(vec![Type::Varchar], Vec::new(), &Pool::root("test", None));
+    let mut seen = Vec::new();
+    for column in [dictionary.clone(), dictionary.clone(), dictionary.flatten().unwrap()] {
+        table.find_or_insert(&[column], codes.len()).unwrap();
+        seen.push(table.groups().pointers().to_vec());
+    }
+    assert_eq!(table.len(), 3);
+    assert!(seen.iter().all(|it| *it == seen[0]));
+}
+
+#[test]
+fn a_table_that_was_cleared_begins_anew() {
+    let mut random = Random::new(4);
+    let mut checked = Checked::new(&[Type::BigInt]);
+    checked.add(&[integers(&mut random, 100, 5)]);
+    checked.table.clear();
+    checked.groups.clear();
+    checked.add(&[integers(&mut random, 100, 60)]);
+    checked.add(&[integers(&mut random, 100, 60)]);
+    assert_eq!(checked.modes, ["array", "exact"]);
+}
+
+/// The mode of a table with these keys, after checking every lookup.
+fn join_mode(keys: &[Value], data_type: &Type) -> &'static str {
+    let pool = Pool::root("test", None);
+    let columns = vec![data_type.clone(), Type::BigInt];
+    let spec = JoinTableSpec { columns, nulls_equal: vec![false], is_set: false };
+    let mut rows = JoinRows::new(&spec, &pool);
+    let key = Vector::from_values(data_type.clone(), keys);
+    let numbers: Vec<i64> = (0..keys.len() as i64).collect();
+    rows.append(&[key.clone(), Vector::native::<i64>(Type::BigInt, numbers, None)], keys.len())
+        .unwrap();
+    let table = JoinTable::new(spec, vec![rows], &pool).unwrap();
+    while table.insert_next().unwrap() {}
+    let mut cursor =
+        table.lookup(std::slice::from_ref(&key), keys.len(), &mut Words::default()).unwrap();
+    let mut pairs = Vec::new();
+    while !cursor.is_done() {
+        let found = table.next_pairs(&mut cursor, 7, |_| false);
+        let mut equal = vec![true; found.rows.len()];
+        if !table.is_exact() {
+            let key = std::slice::from_ref(&key);
+            table.match_keys(key, &found.rows, &found.matches, &mut equal).unwrap();
+        }
+        let numbers = table.container().gather(1, &found.matches).unwrap().to_values().unwrap();
+        let found = found.rows.iter().zip(numbers).zip(equal).filter(|(_, equal)| *equal);
+        pairs.extend(found.map(|((row, number), _)| (*row as usize, number.as_i128().unwrap())));
+    }
+    pairs.sort_unstable();
+    let mut expected = Vec::new();
+    for (row, left) in keys.iter().enumerate().filter(|(_, it)| !it.is_null()) {
+        let equal = keys.iter().enumerate().filter(|(_, right)| *right == left);
+        expected.extend(equal.map(|(number, _)| (row, number as i128)));
+    }
+    assert_eq!(pairs, expected);
+    table.mode()
+}
+
+#[test]
+fn a_join_table_chooses_its_mode_by_the_ranges_of_keys() {
+    let mut random = Random::new(5);
+    assert_eq!(join_mode(&integers(&mut random, 500, 4), &Type::BigInt), "array");
+    assert_eq!(join_mode(&integers(&mut random, 500, 13), &Type::BigInt), "exact");
+    assert_eq!(join_mode(&integers(&mut random, 500, 63), &Type::BigInt), "exact");
+    let ends = [i64::MIN, i64::MAX, 0, -1].map(Value::BigInt);
+    assert_eq!(join_mode(&ends, &Type::BigInt), "hash");
+    let texts: Vec<Value> = (0..400).map(|_| random.value(&Type::Varchar)).collect();
+    assert_eq!(join_mode(&texts, &Type::Varchar), "hash");
+    assert_eq!(join_mode(&[], &Type::BigInt), "array");
+    assert_eq!(join_mode(&[Value::Null], &Type::BigInt), "array");
+}

@@ -1,0 +1,65 @@
+//! Tasks, pipelines, drivers and operators.
+//!
+//! ```text
+//! PlanNode ── lowering ──> pipelines (source, operators, sink)      a driver has one of each
+//! Executor ── threads ──> driver ──> Chain: step, accept, step ...  when blocked, off its thread
+//! Task ── result queue ──> batches for the owner
+//! ```
+//!
+//! Read [`Operator`] and [`Step`] first, then [`Lowering`] and [`Task`]. Invariants: no operator
+//! blocks a thread; batches between operators have at least one row; lazy columns are loaded before
+//! a batch is kept or crosses to another driver; what is kept is charged to the operator's pool.
+//! This crate does not know file formats.
+
+mod operator;
+mod metrics;
+mod barrier;
+mod chain;
+mod driver;
+mod executor;
+mod pipeline;
+mod result_queue;
+mod task;
+mod statistics;
+mod lowering;
+
+mod rows;
+mod hash_table;
+
+#[cfg(test)]
+mod testing;
+
+mod charge;
+mod coalesce;
+mod sort;
+
+mod table_scan;
+mod values;
+mod filter_project;
+mod aggregation;
+mod hash_join;
+mod nested_loop_join;
+mod order_by;
+mod top_n;
+mod limit;
+mod group_limit;
+mod repeat;
+mod unique_id;
+mod enforce_single_row;
+mod local_exchange;
+mod shared;
+mod table_write;
+
+#[cfg(test)]
+mod test_kit;
+
+pub use barrier::{Barrier, Promise, Ticket, Waiters};
+pub use charge::BatchCharge;
+pub use coalesce::Coalescer;
+pub use executor::Executor;
+pub use lowering::Lowering;
+pub use metrics::{OperatorCounts, OperatorMetrics};
+pub use operator::{BlockedOn, Operator, Step, StepContext};
+pub use pipeline::{OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
+pub use statistics::{NodeStatistics, OperatorStatistics, TaskStatistics};
+pub use task::{Task, TaskConfig};

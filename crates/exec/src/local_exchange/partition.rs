@@ -1,0 +1,134 @@
+//! Splits batches by the hash of key columns, column at a time.
+//!
+//! ```text
+//! hashes      one pass per key column
+//! partitions  hash -> 0..n by multiply and shift, no division, no branch
+//! rows        counting sort of the row numbers by partition
+//! columns     few partitions: dictionaries over the input's columns, nothing is copied
+//!             many: copied, and the small pieces joined to larger batches
+//! ```
+//!
+//! The steps are those of Presto's optimized repartitioning; the range reduction is Lemire's
+//! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
+
+use crate::{OperatorContext, coalesce::Coalescer};
+use volley_error::Result;
+use volley_memory::Pool;
+use volley_types::Type;
+use volley_vector::{Batch, ScalarBuffer, Vector, hash_columns};
+
+/// With more partitions than this, pieces are copied: each is so small a part of its batch that
+/// holding the whole batch for it would waste memory.
+const PARTITIONS_WRAPPED_MAX: usize = 8;
+
+/// One driver's splitter.
+pub(super) struct Partitioner {
+    keys: Vec<usize>,
+    partitions: usize,
+    batch_rows: usize,
+    pool: Pool,
+    /// One per partition, made with the first batch; none when pieces are not copied.
+    coalescers: Vec<Coalescer>,
+    // Scratch, kept between batches to avoid allocations.
+    hashes: Vec<u64>,
+    targets: Vec<u32>,
+}
+
+impl Partitioner {
+    pub(super) fn new(keys: Vec<usize>, partitions: usize, cx: &OperatorContext) -> Partitioner {
+        Partitioner {
+            keys,
+            partitions,
+            batch_rows: cx.task.batch_rows,
+            pool: cx.pool.clone(),
+            coalescers: Vec::new(),
+            hashes: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+
+    /// The rows of a loaded batch by partition; partitions without rows are missing.
+    pub(super) fn split(&mut self, batch: &Batch) -> Result<Vec<(usize, Batch)>> {
+        let keys: Vec<Vector> = self.keys.iter().map(|it| batch.column(*it).clone()).collect();
+        self.hashes.resize(batch.rows(), 0);
+        hash_columns(&keys, &mut self.hashes)?;
+        reduce(&self.hashes, self.partitions, &mut self.targets);
+        let (rows, ends) = rows_by_partition(&self.targets, self.partitions);
+        if self.partitions <= PARTITIONS_WRAPPED_MAX {
+            return Ok(wrap(batch, &rows.into(), &ends));
+        }
+        self.copy(batch, &rows, &ends)
+    }
+
+    /// What small pieces are left.
+    pub(super) fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
+        let mut pieces = Vec::new();
+        for (partition, coalescer) in self.coalescers.iter_mut().enumerate() {
+            pieces.extend(coalescer.flush()?.map(|it| (partition, it)));
+        }
+        Ok(pieces)
+    }
+
+    fn copy(&mut self, batch: &Batch, rows: &[u32], ends: &[usize]) -> Result<Vec<(usize, Batch)>> {
+        if self.coalescers.is_empty() {
+            let types: Vec<Type> =
+                batch.columns().iter().map(|it| it.data_type().clone()).collect();
+            let coalescer = || Coalescer::new(types.clone(), self.batch_rows / 2, &self.pool);
+            self.coalescers = std::iter::repeat_with(coalescer).take(self.partitions).collect();
+        }
+        let mut pieces = Vec::new();
+        for (partition, start, end) in ranges(ends) {
+            let piece = batch.gather(&rows[start..end])?;
+            let full = self.coalescers[partition].push(piece)?;
+            pieces.extend(full.map(|it| (partition, it)));
+        }
+        Ok(pieces)
+    }
+}
+
+/// Maps hashes to `0..partitions`. The hash is mixed once more: hash tables behind the exchange use
+/// its own bits, which must not all be alike within a partition.
+fn reduce(hashes: &[u64], partitions: usize, targets: &mut Vec<u32>) {
+    const MIX: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 divided by the golden ratio, odd
+    let partitions = partitions as u64;
+    targets.clear();
+    targets
+        .extend(hashes.iter().map(|it| ((it.wrapping_mul(MIX) >> 32) * partitions >> 32) as u32));
+}
+
+/// Row numbers sorted by partition, and where each partition's end.
+fn rows_by_partition(targets: &[u32], partitions: usize) -> (Vec<u32>, Vec<usize>) {
+    let mut starts = vec![0usize; partitions + 1];
+    for target in targets {
+        starts[*target as usize + 1] += 1;
+    }
+    for partition in 0..partitions {
+        starts[partition + 1] += starts[partition];
+    }
+    // While rows are placed, `starts[p]` moves from the start to the end of partition `p`.
+    let mut rows = vec![0u32; targets.len()];
+    for (row, target) in targets.iter().enumerate() {
+        let place = &mut starts[*target as usize];
+        rows[*place] = row as u32;
+        *place += 1;
+    }
+    starts.truncate(partitions);
+    (rows, starts)
+}
+
+/// Partition, start and end of every partition that has rows.
+fn ranges(ends: &[usize]) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+    let start = |partition: usize| if partition == 0 { 0 } else { ends[partition - 1] };
+    let all =
+        ends.iter().enumerate().map(move |(partition, end)| (partition, start(partition), *end));
+    all.filter(|(_, start, end)| start < end)
+}
+
+fn wrap(batch: &Batch, rows: &ScalarBuffer<u32>, ends: &[usize]) -> Vec<(usize, Batch)> {
+    ranges(ends)
+        .map(|(partition, start, end)| match end - start == batch.rows() {
+            true => (partition, batch.clone()),
+            false => (partition, batch.wrap(&rows.slice(start, end - start))),
+        })
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! The sink of a pipeline before an exchange.
+
+use super::{Exchange, Partitioning, Room, partition::Partitioner};
+use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_vector::Batch;
+
+/// Sends batches to the queues of an exchange.
+pub struct ExchangeSender {
+    exchange: Arc<Exchange>,
+    /// For hash partitioning.
+    partitioner: Option<Partitioner>,
+    pending: Option<Batch>,
+    input_done: bool,
+    finished: bool,
+}
+
+impl ExchangeSender {
+    /// One driver's sender.
+    pub fn new(exchange: &Arc<Exchange>, cx: &OperatorContext) -> ExchangeSender {
+        let queues = exchange.lock().queues.len();
+        let partitioner = match &exchange.partitioning {
+            Partitioning::Hash(keys) => Some(Partitioner::new(keys.clone(), queues, cx)),
+            Partitioning::Single | Partitioning::Any => None,
+        };
+        ExchangeSender {
+            exchange: Arc::clone(exchange),
+            partitioner,
+            pending: None,
+            input_done: false,
+            finished: false,
+        }
+    }
+
+    fn send(&mut self, batch: Batch) -> Result<()> {
+        match &mut self.partitioner {
+            None => self.exchange.send([(0, batch)]),
+            Some(partitioner) => self.exchange.send(partitioner.split(&batch)?),
+        }
+    }
+
+    /// Sends what the partitioner still holds, once.
+    fn finish(&mut self) -> Result<()> {
+        if let Some(partitioner) = &mut self.partitioner {
+            self.exchange.send(partitioner.finish()?)?;
+        }
+        self.exchange.sender_finished();
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Operator for ExchangeSender {
+    fn name(&self) -> &'static str {
+        "local exchange sender"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        self.pending = Some(input.loaded()?);
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        match self.exchange.room(cx.waker) {
+            Room::Closed => return Ok(Step::Finished),
+            Room::Full if self.pending.is_some() => {
+                return Ok(Step::Blocked(BlockedOn::Exchange));
+            }
+            Room::Full | Room::Free => {}
+        }
+        if let Some(batch) = self.pending.take() {
+            self.send(batch)?;
+        }
+        if !self.input_done {
+            return Ok(Step::NeedInput);
+        }
+        if !self.finished {
+            self.finish()?;
+        }
+        Ok(Step::Finished)
+    }
+}

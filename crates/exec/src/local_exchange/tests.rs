@@ -1,0 +1,117 @@
+use super::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning};
+use crate::{
+    BlockedOn, Step,
+    test_kit::{A, Harness, Manners, RowValues, SETUPS, TestTables, run, sorted},
+};
+use std::sync::Arc;
+use volley_memory::Pool;
+use volley_types::{Type, Value};
+use volley_vector::{Batch, Vector};
+
+fn rows() -> RowValues {
+    let row = |it: i64| {
+        let text = if it % 5 == 0 { Value::Null } else { Value::text(format!("text {}", it % 5)) };
+        vec![Value::BigInt(it), text]
+    };
+    (0..200).map(row).collect()
+}
+
+const COLUMNS: [(&str, Type); 2] = [("a", Type::BigInt), ("b", Type::Varchar)];
+
+#[test]
+fn no_row_is_lost_or_repeated_in_any_exchange() {
+    for manners in Manners::WHOLE {
+        let tables = TestTables::one(&COLUMNS, rows(), manners);
+        let scan = tables.scan("t");
+        let plans = [
+            scan.clone().gather(),
+            scan.clone().round_robin(),
+            scan.clone().partition(&["b"]),
+            scan.clone().partition(&["b", "a"]).partition(&["a"]).round_robin().gather(),
+        ];
+        for plan in plans {
+            for setup in SETUPS {
+                let result = run(plan.clone(), &tables, setup).unwrap();
+                assert_eq!(sorted(result), sorted(rows()), "{manners:?} {setup:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_row_comes_out_of_an_empty_input() {
+    let tables = TestTables::one(&A, Vec::new(), Manners::Flat);
+    for setup in SETUPS {
+        let plan = tables.scan("t").partition(&["a"]).round_robin();
+        assert!(run(plan, &tables, setup).unwrap().is_empty());
+    }
+}
+
+fn batch(values: Vec<Value>) -> Batch {
+    let rows = values.len();
+    Batch::new(vec![Vector::from_values(Type::BigInt, &values)], rows)
+}
+
+/// Everything that comes out of the queue of one receiver.
+fn receive(exchange: &Arc<Exchange>, driver: usize) -> RowValues {
+    let mut cx = Harness::context(1024);
+    cx.driver = driver;
+    Harness::new(ExchangeReceiver::new(exchange, &cx)).feed(Vec::new()).unwrap()
+}
+
+#[test]
+fn equal_keys_meet_in_one_receiver() {
+    for receivers in [2, 3, 8, 9, 40] {
+        let pool = Pool::root("test", None);
+        let kind = Partitioning::Hash(vec![0]);
+        let exchange = Exchange::new(1, receivers, kind, &pool);
+        let mut values: Vec<Value> = (0..100).map(|it| Value::BigInt(it % 20)).collect();
+        values.push(Value::Null);
+        let cx = Harness::context(1024);
+        let sender = ExchangeSender::new(&exchange, &cx);
+        let batches = vec![batch(values.clone()), batch(values.clone()), batch(values.clone())];
+        Harness::new(sender).feed(batches).unwrap();
+        let parts: Vec<RowValues> = (0..receivers).map(|it| receive(&exchange, it)).collect();
+        for value in (0..20).map(Value::BigInt).chain([Value::Null]) {
+            let counts = parts.iter().map(|it| it.iter().filter(|row| row[0] == value).count());
+            let nonzero: Vec<usize> = counts.filter(|it| *it > 0).collect();
+            let expected = if value.is_null() { 3 } else { 15 };
+            assert_eq!(nonzero, [expected], "{value:?} with {receivers} receivers");
+        }
+        let used = parts.iter().filter(|it| !it.is_empty()).count();
+        assert!(used * 3 >= receivers.min(20), "{used} of {receivers} receivers got rows");
+        drop(exchange);
+        assert_eq!(pool.stats().bytes, 0);
+    }
+}
+
+#[test]
+fn a_full_exchange_blocks_its_sender_and_wakes_it_once_there_is_room() {
+    let pool = Pool::root("test", None);
+    let exchange = Exchange::new(1, 1, Partitioning::Single, &pool);
+    let cx = Harness::context(1024);
+    let mut sender = Harness::new(ExchangeSender::new(&exchange, &cx));
+    let mut receiver = Harness::new(ExchangeReceiver::new(&exchange, &cx));
+    assert!(matches!(receiver.step().unwrap(), Step::Blocked(BlockedOn::Exchange)));
+    let mut sent = 0;
+    while let Step::NeedInput = sender.step().unwrap() {
+        sender.accept(batch(vec![Value::BigInt(sent)])).unwrap();
+        sent += 1;
+    }
+    assert_eq!(receiver.waker.count(), 1);
+    assert!(matches!(sender.step().unwrap(), Step::Blocked(BlockedOn::Exchange)));
+    assert_eq!((sent, sender.waker.count()), (65, 0));
+    assert!(matches!(receiver.step().unwrap(), Step::Output(_)));
+    assert_eq!(sender.waker.count(), 1);
+    assert!(matches!(sender.step().unwrap(), Step::NeedInput));
+}
+
+#[test]
+fn senders_finish_when_nobody_receives() {
+    let pool = Pool::root("test", None);
+    let exchange = Exchange::new(1, 1, Partitioning::Any, &pool);
+    let cx = Harness::context(1024);
+    let mut sender = Harness::new(ExchangeSender::new(&exchange, &cx));
+    drop(ExchangeReceiver::new(&exchange, &cx));
+    assert!(matches!(sender.step().unwrap(), Step::Finished));
+}

@@ -1,0 +1,244 @@
+//! From plan nodes to pipelines: one function per node, in a file of its own.
+//!
+//! Nodes are lowered inputs first, without recursion, however deep the plan is. A node that needs
+//! all rows in one stream, or rows with equal keys in the same driver, gets an exchange put before
+//! it unless its input is so already: a plan without exchanges is executed correctly, too.
+
+mod aggregation;
+mod enforce_single_row;
+mod filter;
+mod group_limit;
+mod hash_join;
+mod limit;
+mod local_exchange;
+mod nested_loop_join;
+mod order_by;
+mod project;
+mod repeat;
+mod shared;
+mod table_scan;
+mod table_write;
+mod top_n;
+mod union;
+mod unique_id;
+mod values;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use filter::FilterProjectSpec;
+
+use crate::{
+    Operator, OperatorContext, PipelineBuilder, TaskContext,
+    local_exchange::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning},
+    pipeline::OperatorSpec,
+    result_queue::{ResultQueue, ResultSink},
+    shared::SharedRows,
+};
+use std::{collections::HashMap, sync::Arc};
+use volley_error::{Error, Result};
+use volley_memory::Pool;
+use volley_plan::PlanNode;
+
+/// What lowering functions share: the pipelines that are complete, and where the task is.
+pub struct Lowering {
+    task: Arc<TaskContext>,
+    /// The plan node being lowered, by its position in [`PlanNode::walk`].
+    node: usize,
+    complete: Vec<PipelineBuilder>,
+    /// Results of shared subplans, by [`volley_plan::SharedNode::id`].
+    shared: HashMap<u32, Arc<SharedRows>>,
+}
+
+/// The pipelines of a task; the last one makes the result.
+pub(crate) struct LoweredPlan {
+    pub pipelines: Vec<PipelineBuilder>,
+    pub results: Arc<ResultQueue>,
+}
+
+/// Cuts `plan` into pipelines.
+pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredPlan> {
+    let mut cx =
+        Lowering { task: Arc::clone(task), node: 0, complete: Vec::new(), shared: HashMap::new() };
+    let visits = plan.walk();
+    // Last to first, every node comes after all nodes below it; its inputs' pipelines are on top of
+    // the stack, the first input uppermost.
+    let mut open: Vec<PipelineBuilder> = Vec::new();
+    for (position, visit) in visits.iter().enumerate().rev() {
+        cx.node = position;
+        let count = if visit.repeated { 0 } else { visit.node.inputs().len() };
+        let mut inputs = open.split_off(open.len().saturating_sub(count));
+        inputs.reverse();
+        open.push(cx.lower_node(visit.node, Inputs(inputs.into_iter()))?);
+    }
+    let mut last = open.pop().ok_or_else(|| Error::internal("a plan without a node"))?;
+    let results = Arc::new(ResultQueue::new(&task.pool.child("result")));
+    let queue = Arc::clone(&results);
+    cx.add(&mut last, "result", move |cx| Ok(Box::new(ResultSink::new(&queue, cx))));
+    cx.seal(last);
+    Ok(LoweredPlan { pipelines: cx.complete, results })
+}
+
+/// The lowered inputs of a node, in order.
+struct Inputs(std::vec::IntoIter<PipelineBuilder>);
+
+impl Inputs {
+    fn take(&mut self) -> Result<PipelineBuilder> {
+        self.0.next().ok_or_else(|| Error::internal("a plan node without its input"))
+    }
+}
+
+impl Lowering {
+    /// What is the same for all operators of the task.
+    pub fn task(&self) -> &Arc<TaskContext> {
+        &self.task
+    }
+
+    /// A new pool below the query's, for state that drivers share. (Every operator that is added
+    /// gets one of its own, too: [`OperatorContext::pool`].)
+    pub fn pool(&self, name: &str) -> Pool {
+        self.task.pool.child(name)
+    }
+
+    /// Opens a pipeline of `drivers` drivers with a source.
+    pub fn source(
+        &mut self,
+        name: &'static str,
+        drivers: usize,
+        factory: impl FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send + 'static,
+    ) -> PipelineBuilder {
+        let pool = self.pool(name);
+        self.source_in_pool(name, drivers, pool, factory)
+    }
+
+    /// As [`Lowering::source`] with a pool made before.
+    pub fn source_in_pool(
+        &mut self,
+        name: &'static str,
+        drivers: usize,
+        pool: Pool,
+        factory: impl FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send + 'static,
+    ) -> PipelineBuilder {
+        let mut pipeline = PipelineBuilder {
+            operators: Vec::new(),
+            drivers: drivers.max(1),
+            partitioned_by: None,
+            fused: None,
+        };
+        self.add_in_pool(&mut pipeline, name, pool, factory);
+        pipeline
+    }
+
+    /// Appends an operator, charged to a pool called `name` and counted for the node being lowered.
+    /// `factory` runs once per driver.
+    pub fn add(
+        &mut self,
+        pipeline: &mut PipelineBuilder,
+        name: &'static str,
+        factory: impl FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send + 'static,
+    ) {
+        let pool = self.pool(name);
+        self.add_in_pool(pipeline, name, pool, factory);
+    }
+
+    /// As [`Lowering::add`] with a pool made before, because shared state is charged to it as well.
+    pub fn add_in_pool(
+        &mut self,
+        pipeline: &mut PipelineBuilder,
+        name: &'static str,
+        pool: Pool,
+        factory: impl FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send + 'static,
+    ) {
+        self.close_fused(pipeline);
+        let factory = Box::new(factory);
+        pipeline.operators.push(OperatorSpec { node: self.node, name, pool, factory });
+        // The operator may have moved or dropped columns; its lowering function knows better.
+        pipeline.partitioned_by = None;
+    }
+
+    /// Takes a pipeline that ends with a sink: it is complete and will run.
+    pub fn seal(&mut self, pipeline: PipelineBuilder) {
+        self.complete.push(pipeline);
+    }
+
+    /// The same rows in one stream: the pipeline itself if it has one driver.
+    pub fn gather(&mut self, mut pipeline: PipelineBuilder) -> PipelineBuilder {
+        self.close_fused(&mut pipeline);
+        if pipeline.drivers == 1 {
+            return pipeline;
+        }
+        self.exchange(vec![pipeline], 1, &Partitioning::Single)
+    }
+
+    /// The same rows, those with equal `keys` in the same driver: the pipeline itself if it has one
+    /// driver, or is partitioned by some of `keys` already.
+    pub fn partition(&mut self, mut pipeline: PipelineBuilder, keys: &[usize]) -> PipelineBuilder {
+        self.close_fused(&mut pipeline);
+        let by = &pipeline.partitioned_by;
+        let is_partitioned =
+            by.as_ref().is_some_and(|by| by.iter().all(|column| keys.contains(column)));
+        if pipeline.drivers == 1 || is_partitioned {
+            return pipeline;
+        }
+        if keys.is_empty() {
+            return self.gather(pipeline);
+        }
+        let drivers = self.task.drivers;
+        self.exchange(vec![pipeline], drivers, &Partitioning::Hash(keys.to_vec()))
+    }
+
+    /// Ends all `inputs` with senders and opens a pipeline of `drivers` receivers.
+    fn exchange(
+        &mut self,
+        inputs: Vec<PipelineBuilder>,
+        drivers: usize,
+        partitioning: &Partitioning,
+    ) -> PipelineBuilder {
+        let senders = inputs.iter().map(PipelineBuilder::drivers).sum();
+        let pool = self.pool("local exchange");
+        let exchange = Exchange::new(senders, drivers, partitioning.clone(), &pool);
+        for mut input in inputs {
+            let exchange = Arc::clone(&exchange);
+            self.add_in_pool(&mut input, "local exchange sender", pool.clone(), move |cx| {
+                Ok(Box::new(ExchangeSender::new(&exchange, cx)))
+            });
+            self.seal(input);
+        }
+        let mut output = self.source("local exchange receiver", drivers, move |cx| {
+            Ok(Box::new(ExchangeReceiver::new(&exchange, cx)))
+        });
+        if let Partitioning::Hash(keys) = partitioning {
+            output.partitioned_by = Some(keys.clone());
+        }
+        output
+    }
+
+    /// One arm per plan node.
+    fn lower_node(&mut self, node: &PlanNode, mut inputs: Inputs) -> Result<PipelineBuilder> {
+        match node {
+            PlanNode::TableScan(node) => table_scan::lower(node, self),
+            PlanNode::Values(node) => values::lower(node, self),
+            PlanNode::Filter(node) => filter::lower(node, inputs.take()?, self),
+            PlanNode::Project(node) => project::lower(node, inputs.take()?, self),
+            PlanNode::Aggregation(node) => aggregation::lower(node, inputs.take()?, self),
+            PlanNode::HashJoin(node) => {
+                hash_join::lower(node, inputs.take()?, inputs.take()?, self)
+            }
+            PlanNode::NestedLoopJoin(node) => {
+                nested_loop_join::lower(node, inputs.take()?, inputs.take()?, self)
+            }
+            PlanNode::OrderBy(node) => order_by::lower(node, inputs.take()?, self),
+            PlanNode::TopN(node) => top_n::lower(node, inputs.take()?, self),
+            PlanNode::Limit(node) => limit::lower(node, inputs.take()?, self),
+            PlanNode::GroupLimit(node) => group_limit::lower(node, inputs.take()?, self),
+            PlanNode::Repeat(node) => repeat::lower(node, inputs.take()?, self),
+            PlanNode::Union(_) => union::lower(inputs.0.collect(), self),
+            PlanNode::UniqueId(node) => unique_id::lower(node, inputs.take()?, self),
+            PlanNode::EnforceSingleRow(node) => {
+                enforce_single_row::lower(node, inputs.take()?, self)
+            }
+            PlanNode::LocalExchange(node) => local_exchange::lower(node, inputs.take()?, self),
+            PlanNode::Shared(node) => shared::lower(node, inputs.take().ok(), self),
+            PlanNode::TableWrite(node) => table_write::lower(node, inputs.take()?, self),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Aggregation: brings rows of a group together, then leaves the rest to the operator.
+
+use crate::{Lowering, PipelineBuilder};
+use volley_error::Result;
+use volley_plan::{AggregateStep, AggregationNode};
+
+pub(super) fn lower(
+    node: &AggregationNode,
+    mut input: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    input = match node.step {
+        AggregateStep::Partial => input,
+        AggregateStep::Single | AggregateStep::Final => cx.partition(input, &node.keys),
+    };
+    cx.close_fused(&mut input);
+    crate::aggregation::lower(node, input, cx)
+}

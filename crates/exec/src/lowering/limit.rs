@@ -1,0 +1,23 @@
+//! Limit: cut in every driver first, then in one stream.
+
+use crate::{Lowering, PipelineBuilder, limit::Limit};
+use volley_error::Result;
+use volley_plan::LimitNode;
+
+pub(super) fn lower(
+    node: &LimitNode,
+    mut input: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let (offset, limit) = (node.offset, node.limit);
+    if input.drivers() > 1
+        && let Some(limit) = limit
+    {
+        // No driver needs to send more than the whole limit.
+        let most = offset.saturating_add(limit);
+        cx.add(&mut input, "limit", move |_| Ok(Box::new(Limit::new(0, Some(most)))));
+    }
+    let mut pipeline = cx.gather(input);
+    cx.add(&mut pipeline, "limit", move |_| Ok(Box::new(Limit::new(offset, limit))));
+    Ok(pipeline)
+}

@@ -1,0 +1,57 @@
+//! TopN: the best rows of every driver, then the best of those in one stream.
+
+use crate::{Lowering, PipelineBuilder, limit::Limit, order_by::OrderBy, top_n::TopN};
+use volley_error::Result;
+use volley_plan::TopNNode;
+use volley_types::Type;
+
+/// Above this many rows a plain sort is better: it does not sort rows again and again.
+const TOP_N_ROWS_MAX: u64 = 1 << 16;
+
+pub(super) fn lower(
+    node: &TopNNode,
+    mut input: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let types: Vec<_> = node.input.schema().types().cloned().collect();
+    if node.offset.saturating_add(node.limit) > TOP_N_ROWS_MAX {
+        return sort(input, node, types, cx);
+    }
+    if input.drivers() > 1 {
+        let most = node.offset.saturating_add(node.limit);
+        add(&mut input, node, (0, most), types.clone(), cx);
+        input = cx.gather(input);
+    }
+    add(&mut input, node, (node.offset, node.limit), types, cx);
+    Ok(input)
+}
+
+/// Sorts everything, then cuts.
+fn sort(
+    input: PipelineBuilder,
+    node: &TopNNode,
+    types: Vec<Type>,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let mut pipeline = cx.gather(input);
+    let keys = node.keys.clone();
+    cx.add(&mut pipeline, "order by", move |cx| {
+        Ok(Box::new(OrderBy::new(types.clone(), keys.clone(), cx)))
+    });
+    let (offset, limit) = (node.offset, node.limit);
+    cx.add(&mut pipeline, "limit", move |_| Ok(Box::new(Limit::new(offset, Some(limit)))));
+    Ok(pipeline)
+}
+
+fn add(
+    pipeline: &mut PipelineBuilder,
+    node: &TopNNode,
+    (offset, limit): (u64, u64),
+    types: Vec<Type>,
+    cx: &mut Lowering,
+) {
+    let keys = node.keys.clone();
+    cx.add(pipeline, "top n", move |cx| {
+        Ok(Box::new(TopN::new(types.clone(), keys.clone(), offset, limit, cx)))
+    });
+}

@@ -1,0 +1,98 @@
+//! Joins every pair that satisfies a condition.
+//!
+//! ```text
+//! build   drivers hand in batches; the last one joins them to one flat batch and wakes the probes
+//! probe   per input batch, tiles of pairs, each at most a batch long:
+//!           few build rows:  one build row (constants) beside all probe rows
+//!           many build rows: one probe row (constants) beside a slice of the build side
+//!         the condition runs over a tile at once; hits become pairs of row numbers, pairs become
+//!         dictionaries over both sides
+//! end     the last probe driver puts out build rows by whether any driver matched them
+//! ```
+//!
+//! Nothing is copied for a tile but the references of the columns that the condition reads.
+
+mod build;
+mod condition;
+mod probe;
+#[cfg(test)]
+mod tests;
+
+use crate::{Barrier, BatchCharge, Lowering, PipelineBuilder, Promise};
+use build::NestedLoopBuild;
+use condition::Condition;
+use probe::NestedLoopProbe;
+use std::sync::{Arc, Mutex};
+use volley_error::Result;
+use volley_memory::Pool;
+use volley_plan::{JoinKind, NestedLoopJoinNode};
+use volley_types::Type;
+use volley_vector::Batch;
+
+/// What the drivers of both sides share.
+struct Shared {
+    /// Build batches until all are there.
+    collected: Mutex<Collected>,
+    build: Promise<Arc<Batch>>,
+    /// Build rows that some driver matched; only for kinds that put out build rows at the end.
+    matched: Mutex<Vec<bool>>,
+}
+
+struct Collected {
+    batches: Vec<Batch>,
+    charge: BatchCharge,
+}
+
+/// What the probe side needs to know of its node.
+#[derive(Clone)]
+struct ProbeConfig {
+    kind: JoinKind,
+    output: Vec<usize>,
+    probe_types: Vec<Type>,
+    batch_rows: usize,
+}
+
+impl Shared {
+    fn new(pool: &Pool) -> Arc<Shared> {
+        let collected = Collected { batches: Vec::new(), charge: BatchCharge::new(pool) };
+        Arc::new(Shared {
+            collected: Mutex::new(collected),
+            build: Promise::new(),
+            matched: Mutex::default(),
+        })
+    }
+}
+
+/// Adds the build side's sink and the probe side's operator.
+pub(crate) fn lower(
+    node: &NestedLoopJoinNode,
+    mut probe: PipelineBuilder,
+    mut build: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let pool = cx.pool("nested loop join build");
+    let shared = Shared::new(&pool);
+    let types: Vec<Type> = node.build.schema().types().cloned().collect();
+    let (_, mut tickets) = Barrier::new(build.drivers());
+    let target = Arc::clone(&shared);
+    cx.add_in_pool(&mut build, "nested loop join build", pool, move |_| {
+        Ok(Box::new(NestedLoopBuild::new(&target, types.clone(), tickets.pop())))
+    });
+    cx.seal(build);
+
+    let config = ProbeConfig {
+        kind: node.kind,
+        output: node.output.clone(),
+        probe_types: node.probe.schema().types().cloned().collect(),
+        batch_rows: cx.task().batch_rows,
+    };
+    let condition = node.condition.clone();
+    let (_, mut tickets) = Barrier::new(probe.drivers());
+    cx.add(&mut probe, "nested loop join probe", move |cx| {
+        let width = config.probe_types.len();
+        let condition =
+            condition.as_ref().map(|it| Condition::compile(it, width, &cx.task)).transpose()?;
+        Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, tickets.pop())))
+    });
+    Ok(probe)
+}

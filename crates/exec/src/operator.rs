@@ -1,0 +1,87 @@
+//! The operator interface: what a driver may ask of an operator.
+//!
+//! One instance belongs to one driver, so methods take `&mut self` and lock nothing. State shared
+//! by the drivers of a pipeline lives behind an `Arc` that the operator was built with.
+
+use std::{fmt, task::Waker};
+use volley_error::Result;
+use volley_vector::Batch;
+
+/// One stage of a pipeline.
+pub trait Operator: Send {
+    /// The name shown in plans and statistics, such as `hash join probe`.
+    fn name(&self) -> &'static str;
+
+    /// Takes a batch of at least one row. Called only after `step` returned [`Step::NeedInput`].
+    ///
+    /// # Errors
+    ///
+    /// Any; the task fails with it.
+    fn accept(&mut self, input: Batch) -> Result<()>;
+
+    /// Tells that no further batch will come.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task fails with it.
+    fn finish_input(&mut self) -> Result<()>;
+
+    /// Advances by about one batch of work (at most a few milliseconds), or says why it cannot.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task fails with it.
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step>;
+}
+
+/// What a step can use.
+pub struct StepContext<'a> {
+    /// Wakes the driver. Whoever answers [`Step::Blocked`] has stored a clone where the event
+    /// happens, and has looked again after storing it.
+    pub waker: &'a Waker,
+}
+
+/// What an operator did, or is waiting for.
+#[derive(Debug)]
+pub enum Step {
+    /// A batch of at least one row for the next operator.
+    Output(Batch),
+    /// Nothing more to say until `accept` or `finish_input`. Sources never answer this.
+    NeedInput,
+    /// Worked, and wants to go on; lets the driver look up (cancellation, fairness).
+    Yield,
+    /// Off the CPU until the waker fires; the reason feeds the statistics.
+    Blocked(BlockedOn),
+    /// Never called again. An operator may answer it before its input ended (LIMIT).
+    Finished,
+}
+
+/// Why an operator cannot advance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockedOn {
+    /// The build side of a join, or another pipeline's result.
+    Build,
+    /// A file, an object store or a peer.
+    Io,
+    /// A full queue or an empty one.
+    Exchange,
+    /// The memory arbiter.
+    Memory,
+}
+
+impl BlockedOn {
+    /// All reasons, in the order of the variants.
+    pub const ALL: [BlockedOn; 4] =
+        [BlockedOn::Build, BlockedOn::Io, BlockedOn::Exchange, BlockedOn::Memory];
+}
+
+impl fmt::Display for BlockedOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BlockedOn::Build => "build",
+            BlockedOn::Io => "io",
+            BlockedOn::Exchange => "exchange",
+            BlockedOn::Memory => "memory",
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! Sorting rows: the sub-operator of OrderBy and TopN.
+//!
+//! ```text
+//! encode    each row's keys become bytes whose order is the rows' order (`encode`)
+//! entries   u128 per row: the first 12 key bytes, then the row number: one compare settles most
+//! runs      sorted in the cache, RUN_ROWS at a time
+//! merge     pairs of runs, until there is one
+//! ```
+//!
+//! All of it happens in steps of a few milliseconds, so that a driver that sorts much can be
+//! cancelled. Sorting entries instead of rows moves 16 bytes however wide a row is. Rows with equal
+//! keys keep their order, because the row number is part of the entry.
+
+mod compact;
+mod encode;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use compact::compact_strings;
+use encode::KeyLayout;
+pub(crate) use encode::key_prefixes;
+
+use std::cmp::Ordering;
+use volley_error::{Error, ErrorKind, Result};
+use volley_memory::{Pool, Reservation};
+use volley_plan::SortKey;
+use volley_vector::{Comparator, Vector, comparator};
+
+/// Entries sorted in one step: 512 KiB, which fits a second-level cache.
+const RUN_ROWS: usize = 32 << 10;
+
+/// Entries merged in one step, about a millisecond's work.
+const MERGE_ROWS: usize = 128 << 10;
+
+/// Key bytes in an entry, before the row number's four.
+const ENTRY_KEY_BYTES: usize = 12;
+
+/// Sorts row numbers by key columns, step by step.
+pub(crate) struct RowSorter {
+    /// One flat vector per key.
+    columns: Vec<Vector>,
+    rows: usize,
+    layout: KeyLayout,
+    /// `layout.width` bytes per row.
+    bytes: Vec<u8>,
+    /// What orders rows whose bytes are equal.
+    ties: Vec<Tie>,
+    entries: Vec<u128>,
+    scratch: Vec<u128>,
+    phase: Phase,
+    _reservation: Reservation,
+}
+
+/// A key whose order the bytes do not settle.
+pub(crate) struct Tie {
+    comparator: Comparator,
+    key: SortKey,
+}
+
+enum Phase {
+    /// Encoding the key with this number.
+    Encode(usize),
+    /// Sorting the run that starts here.
+    Runs(usize),
+    /// Merging runs.
+    Merge(Merge),
+    Done,
+}
+
+/// A merge of two runs of `entries`, `start..middle` and `middle..end`, into `scratch`.
+#[derive(Clone, Copy)]
+struct Merge {
+    run_rows: usize,
+    start: usize,
+    left: usize,
+    right: usize,
+}
+
+impl RowSorter {
+    /// Sorts rows `0..rows` of flat `columns`, one per key, most significant first. Memory is
+    /// charged to `pool` while the sorter lives.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; more than 2^32 rows.
+    pub(crate) fn new(
+        columns: Vec<Vector>,
+        rows: usize,
+        keys: &[SortKey],
+        pool: &Pool,
+    ) -> Result<RowSorter> {
+        debug_assert!(columns.iter().all(|it| it.len() == rows && it.flat_values().is_some()));
+        if u32::try_from(rows).is_err() {
+            return Err(Error::new(ErrorKind::OutOfMemory, "more than 2^32 rows to sort"));
+        }
+        let layout = KeyLayout::new(&columns, keys);
+        let mut reservation = pool.reservation();
+        let merged = if rows > RUN_ROWS { 2 } else { 1 };
+        reservation.resize(rows * (layout.width() + merged * size_of::<u128>()))?;
+        let ties =
+            layout.ties().map(|index| Tie::new(&columns[index], &columns[index], keys[index]));
+        Ok(RowSorter {
+            ties: ties.collect::<Result<_>>()?,
+            bytes: vec![0; rows * layout.width()],
+            entries: Vec::with_capacity(rows),
+            scratch: vec![0; if rows > RUN_ROWS { rows } else { 0 }],
+            columns,
+            rows,
+            layout,
+            phase: Phase::Encode(0),
+            _reservation: reservation,
+        })
+    }
+
+    /// Does a few milliseconds of work; true when the rows are sorted.
+    pub(crate) fn step(&mut self) -> bool {
+        match self.phase {
+            Phase::Encode(slot) if slot < self.layout.slots() => {
+                self.layout.encode(slot, &self.columns, &mut self.bytes);
+                self.phase = Phase::Encode(slot + 1);
+            }
+            Phase::Encode(_) => {
+                self.fill_entries();
+                self.phase = Phase::Runs(0);
+            }
+            Phase::Runs(start) if start < self.entries.len() => {
+                let end = (start + RUN_ROWS).min(self.entries.len());
+                self.sort_run(start, end);
+                self.phase = Phase::Runs(end);
+            }
+            Phase::Runs(_) => self.start_pass(RUN_ROWS),
+            Phase::Merge(merge) => self.merge(merge),
+            Phase::Done => return true,
+        }
+        false
+    }
+
+    /// The rows in places `start..end` of the order.
+    pub(crate) fn rows(&self, start: usize, end: usize) -> Vec<u32> {
+        self.entries[start..end].iter().map(|it| *it as u32).collect()
+    }
+
+    fn fill_entries(&mut self) {
+        let width = self.layout.width();
+        let taken = width.min(ENTRY_KEY_BYTES);
+        let entry = |row: u32| {
+            let mut entry = [0; 16];
+            let start = row as usize * width;
+            entry[..taken].copy_from_slice(&self.bytes[start..start + taken]);
+            entry[ENTRY_KEY_BYTES..].copy_from_slice(&row.to_be_bytes());
+            u128::from_be_bytes(entry)
+        };
+        self.entries.extend((0..self.rows as u32).map(entry));
+    }
+
+    /// Whether entries alone tell the order.
+    fn entries_settle(&self) -> bool {
+        self.layout.width() <= ENTRY_KEY_BYTES && self.ties.is_empty()
+    }
+
+    fn sort_run(&mut self, start: usize, end: usize) {
+        if self.entries_settle() {
+            self.entries[start..end].sort_unstable();
+            return;
+        }
+        let mut entries = std::mem::take(&mut self.entries);
+        entries[start..end].sort_unstable_by(|a, b| self.compare(*a, *b));
+        self.entries = entries;
+    }
+
+    fn compare(&self, a: u128, b: u128) -> Ordering {
+        let order = (a >> 32).cmp(&(b >> 32));
+        if order.is_ne() {
+            return order;
+        }
+        let (i, j) = (a as u32 as usize, b as u32 as usize);
+        let width = self.layout.width();
+        if width > ENTRY_KEY_BYTES {
+            let rest = |row: usize| &self.bytes[row * width + ENTRY_KEY_BYTES..(row + 1) * width];
+            let order = rest(i).cmp(rest(j));
+            if order.is_ne() {
+                return order;
+            }
+        }
+        let tie = self.ties.iter().map(|it| it.compare(i, j)).find(|it| it.is_ne());
+        tie.unwrap_or_else(|| i.cmp(&j))
+    }
+
+    /// Begins to merge runs of `run_rows` pairwise; done when there is one run only.
+    fn start_pass(&mut self, run_rows: usize) {
+        self.phase = if run_rows >= self.entries.len() {
+            Phase::Done
+        } else {
+            Phase::Merge(Merge { run_rows, start: 0, left: 0, right: run_rows })
+        };
+    }
+
+    /// Merges some rows of the current pair; goes on to the next pair or pass.
+    fn merge(&mut self, mut merge: Merge) {
+        let rows = self.entries.len();
+        let middle = (merge.start + merge.run_rows).min(rows);
+        let end = (middle + merge.run_rows).min(rows);
+        let mut out = merge.left + merge.right - middle;
+        let stop = end.min(out + MERGE_ROWS);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let settle = self.entries_settle();
+        while out < stop {
+            let takes_left = if merge.left == middle || merge.right == end {
+                merge.right == end
+            } else {
+                let (a, b) = (self.entries[merge.left], self.entries[merge.right]);
+                if settle { a < b } else { self.compare(a, b).is_lt() }
+            };
+            let from = if takes_left { merge.left } else { merge.right };
+            scratch[out] = self.entries[from];
+            merge.left += usize::from(takes_left);
+            merge.right += usize::from(!takes_left);
+            out += 1;
+        }
+        self.scratch = scratch;
+        if out < end {
+            self.phase = Phase::Merge(merge);
+        } else if end < rows {
+            let right = (end + merge.run_rows).min(rows);
+            self.phase = Phase::Merge(Merge { start: end, left: end, right, ..merge });
+        } else {
+            std::mem::swap(&mut self.entries, &mut self.scratch);
+            self.start_pass(merge.run_rows * 2);
+        }
+    }
+}
+
+impl Tie {
+    /// Compares rows of `left` with rows of `right` by `key`.
+    pub(crate) fn new(left: &Vector, right: &Vector, key: SortKey) -> Result<Tie> {
+        Ok(Tie { comparator: comparator(left, right)?, key })
+    }
+
+    /// The order of a left and a right row.
+    pub(crate) fn compare(&self, left: usize, right: usize) -> Ordering {
+        let nulls = (self.comparator.left_is_null(left), self.comparator.right_is_null(right));
+        let null_order = if self.key.nulls_first { Ordering::Less } else { Ordering::Greater };
+        match nulls {
+            (true, true) => Ordering::Equal,
+            (true, false) => null_order,
+            (false, true) => null_order.reverse(),
+            (false, false) => {
+                let order = self.comparator.compare_valid(left, right);
+                if self.key.descending { order.reverse() } else { order }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a task's operators did, per driver, per operator and per plan node.
+
+use crate::{OperatorCounts, OperatorMetrics, table_scan};
+use std::{fmt::Write, sync::Arc, time::Duration};
+use volley_memory::Pool;
+use volley_plan::PlanNode;
+
+/// One operator of one driver.
+pub(crate) struct OperatorRecord {
+    pub node: usize,
+    pub name: &'static str,
+    pub pipeline: usize,
+    pub position: usize,
+    pub pool: Pool,
+    pub metrics: Arc<OperatorMetrics>,
+}
+
+/// What every operator of a task did so far.
+#[derive(Clone, Debug)]
+pub struct TaskStatistics {
+    /// By plan node, in the order of [`PlanNode::walk`]. A node that is fused into the one above it
+    /// has no operator.
+    pub nodes: Vec<NodeStatistics>,
+}
+
+/// A plan node.
+#[derive(Clone, Debug, Default)]
+pub struct NodeStatistics {
+    /// Its operators, in the order in which rows pass them; a join has a build and a probe side.
+    pub operators: Vec<OperatorStatistics>,
+}
+
+/// An operator of a pipeline.
+#[derive(Clone, Debug)]
+pub struct OperatorStatistics {
+    /// Such as `hash join probe`.
+    pub name: &'static str,
+    /// Which pipeline it is in, and where.
+    pub pipeline: usize,
+    /// Its place in the pipeline; the source has 0.
+    pub position: usize,
+    /// The most bytes that its pool held.
+    pub peak_bytes: usize,
+    /// One per driver.
+    pub drivers: Vec<OperatorCounts>,
+}
+
+impl TaskStatistics {
+    /// Sums up `records` for the nodes of `plan`.
+    pub(crate) fn collect(plan: &PlanNode, records: &[OperatorRecord]) -> TaskStatistics {
+        let mut nodes = vec![NodeStatistics::default(); plan.walk().len()];
+        for record in records {
+            let operators = &mut nodes[record.node].operators;
+            let counts = record.metrics.counts();
+            let place = (record.pipeline, record.position);
+            match operators.iter_mut().find(|it| (it.pipeline, it.position) == place) {
+                Some(found) => found.drivers.push(counts),
+                None => operators.push(OperatorStatistics {
+                    name: record.name,
+                    pipeline: record.pipeline,
+                    position: record.position,
+                    peak_bytes: record.pool.stats().peak_bytes,
+                    drivers: vec![counts],
+                }),
+            }
+        }
+        TaskStatistics { nodes }
+    }
+
+    /// The sum of a named counter over all operators, such as `bytes read`.
+    pub fn total(&self, name: &str) -> u64 {
+        let operators = self.nodes.iter().flat_map(|it| &it.operators);
+        let named = operators.flat_map(|it| &it.drivers).flat_map(|it| &it.named);
+        named.filter(|it| it.0 == name).map(|it| it.1).sum()
+    }
+
+    /// Time on threads of all operators.
+    pub fn busy(&self) -> Duration {
+        let operators = self.nodes.iter().flat_map(|it| &it.operators);
+        operators.flat_map(|it| &it.drivers).map(|it| it.busy).sum()
+    }
+
+    /// How many splits all scans have read, and how many there are: the progress of a query that
+    /// mostly scans.
+    pub fn splits(&self) -> (u64, u64) {
+        (self.total(table_scan::SPLITS_DONE), self.total(table_scan::SPLITS_TOTAL))
+    }
+
+    /// The plan as an indented tree with the counters of every node.
+    pub fn render(&self, plan: &PlanNode) -> String {
+        let mut text = String::new();
+        for (visit, node) in plan.walk().iter().zip(&self.nodes) {
+            let indent = "  ".repeat(visit.depth);
+            let again = if visit.repeated { " (above)" } else { "" };
+            let _ = writeln!(text, "{indent}{}{again}", visit.node.label());
+            for operator in &node.operators {
+                render_operator(&mut text, &indent, operator);
+            }
+        }
+        text
+    }
+}
+
+impl OperatorStatistics {
+    /// The sum over the drivers.
+    pub fn total(&self) -> OperatorCounts {
+        let mut total = OperatorCounts::default();
+        self.drivers.iter().for_each(|it| total += it);
+        total
+    }
+}
+
+fn render_operator(text: &mut String, indent: &str, operator: &OperatorStatistics) {
+    let total = operator.total();
+    let _ = write!(text, "{indent}    {}:", operator.name);
+    if total.batches_in > 0 {
+        let _ = write!(text, " in {} rows, {} batches;", total.rows_in, total.batches_in);
+    }
+    let _ = write!(text, " out {} rows, {} batches", total.rows_out, total.batches_out);
+    let _ = write!(text, "; cpu {}", format_time(total.busy));
+    for (why, time) in &total.blocked {
+        let _ = write!(text, "; blocked on {why} {}", format_time(*time));
+    }
+    if operator.peak_bytes > 0 {
+        let _ = write!(text, "; peak {}", volley_memory::format_bytes(operator.peak_bytes));
+    }
+    let _ = write!(text, "; drivers {}", operator.drivers.len());
+    for (name, value) in total.named.iter().filter(|it| it.1 > 0) {
+        let _ = write!(text, "; {name} {}", format_counter(name, *value));
+    }
+    text.push('\n');
+}
+
+fn format_counter(name: &str, value: u64) -> String {
+    if name.starts_with("bytes") {
+        return volley_memory::format_bytes(usize::try_from(value).unwrap_or(usize::MAX));
+    }
+    value.to_string()
+}
+
+/// Milliseconds below ten seconds, then seconds.
+fn format_time(time: Duration) -> String {
+    if time < Duration::from_secs(10) {
+        return format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    }
+    format!("{:.1} s", time.as_secs_f64())
+}

@@ -1,0 +1,325 @@
+//! A task: a plan that runs.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    Executor, OperatorContext, OperatorMetrics, TaskContext, TaskStatistics,
+    chain::{Chain, Stage},
+    driver::Driver,
+    lowering::{LoweredPlan, lower},
+    pipeline::PipelineBuilder,
+    result_queue::ResultQueue,
+    statistics::OperatorRecord,
+};
+use std::{
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Poll, Waker},
+    time::Duration,
+};
+use volley_connector::{SinkFactory, TableProvider};
+use volley_error::{Error, Result};
+use volley_function::{QueryConstants, Registry};
+use volley_memory::Pool;
+use volley_plan::PlanNode;
+use volley_vector::Batch;
+
+/// What to run, and with what.
+#[derive(Clone)]
+pub struct TaskConfig {
+    /// The plan.
+    pub plan: Arc<PlanNode>,
+    /// The tables that it scans.
+    pub tables: Arc<dyn TableProvider>,
+    /// The sinks that it writes to.
+    pub sinks: Arc<dyn SinkFactory>,
+    /// The functions that it calls.
+    pub registry: Arc<Registry>,
+    /// What is the same for every row of the query.
+    pub query: Arc<QueryConstants>,
+    /// The query's pool; operators get children of it.
+    pub pool: Pool,
+    /// How many drivers a parallel pipeline has; at least one.
+    pub drivers: usize,
+    /// The most rows of a batch; at least one.
+    pub batch_rows: usize,
+}
+
+/// A running plan. Dropping it cancels what still runs and waits until no driver does.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
+/// use volley_error::{Error, Result};
+/// use volley_exec::{Executor, Task, TaskConfig};
+/// use volley_function::{QueryConstants, Registry};
+/// use volley_memory::Pool;
+/// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
+/// use volley_types::{Type, Value};
+///
+/// struct Nothing;
+///
+/// impl TableProvider for Nothing {
+///     fn table(&self, handle: &TableHandle) -> Result<Arc<dyn Table>> {
+///         Err(Error::invalid_query(format!("no such table: {}", handle.table)))
+///     }
+/// }
+///
+/// impl SinkFactory for Nothing {
+///     fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+///         Err(Error::unsupported("writing"))
+///     }
+/// }
+///
+/// let registry = Arc::new(Registry::new());
+/// let rows = [3, 1, 2].map(|it| vec![Value::BigInt(it)]).to_vec();
+/// let plan = PlanBuilder::new(&registry)
+///     .values(&[("n", Type::BigInt)], rows)
+///     .top_n(&["n desc"], 0, 2)
+///     .build()?;
+/// let config = TaskConfig {
+///     plan,
+///     tables: Arc::new(Nothing),
+///     sinks: Arc::new(Nothing),
+///     registry,
+///     query: Arc::new(QueryConstants::default()),
+///     pool: Pool::root("query", Some(1 << 20)),
+///     drivers: 2,
+///     batch_rows: 1024,
+/// };
+/// let executor = Executor::new(2)?;
+/// let task = Task::start(config, &executor)?;
+/// let batch = task.next()?.expect("two rows");
+/// assert_eq!(batch.column(0).to_values()?, [Value::BigInt(3), Value::BigInt(2)]);
+/// assert!(task.next()?.is_none());
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Task {
+    shared: Arc<TaskShared>,
+    records: Vec<OperatorRecord>,
+    plan: Arc<PlanNode>,
+    /// Keeps the threads alive.
+    _executor: Executor,
+}
+
+/// What drivers and the task's owner share.
+pub(crate) struct TaskShared {
+    stopped: AtomicBool,
+    results: Arc<ResultQueue>,
+    progress: Mutex<TaskProgress>,
+    /// Signalled when the last driver has ended.
+    idle: Condvar,
+}
+
+struct TaskProgress {
+    /// Drivers that have not ended, in all and in the pipeline that makes the result.
+    live: usize,
+    live_in_last: usize,
+    last_pipeline: usize,
+    drivers: Vec<Arc<Driver>>,
+}
+
+impl Task {
+    /// Lowers the plan and starts its drivers.
+    ///
+    /// # Errors
+    ///
+    /// A table or function that does not exist, an unsupported construct, I/O.
+    pub fn start(config: TaskConfig, executor: &Executor) -> Result<Task> {
+        let plan = Arc::clone(&config.plan);
+        let context = Arc::new(TaskContext {
+            tables: config.tables,
+            sinks: config.sinks,
+            registry: config.registry,
+            query: config.query,
+            pool: config.pool,
+            drivers: config.drivers.max(1),
+            batch_rows: config.batch_rows.max(1),
+        });
+        let lowered = lower(&plan, &context)?;
+        let mut records = Vec::new();
+        let shared = TaskShared::new(&lowered);
+        let last = lowered.pipelines.len().saturating_sub(1);
+        let mut drivers = Vec::new();
+        for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
+            for chain in make_chains(builder, pipeline, &context, &mut records)? {
+                let queue = Arc::clone(executor.queue());
+                drivers.push(Arc::new(Driver::new(chain, queue, Arc::clone(&shared), pipeline)));
+            }
+        }
+        shared.launch(drivers, last);
+        Ok(Task { shared, records, plan, _executor: executor.clone() })
+    }
+
+    /// The next batch of the result; waits for it. `None` at the end, when no driver runs any more.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong first, also on every later call.
+    pub fn next(&self) -> Result<Option<Batch>> {
+        let result = self.shared.results.next(None).unwrap_or(Ok(None));
+        self.settle(result)
+    }
+
+    /// As [`Task::next`], but waits no longer than `timeout`: the outer `None`.
+    pub fn next_timeout(&self, timeout: Duration) -> Option<Result<Option<Batch>>> {
+        self.shared.results.next(Some(timeout)).map(|it| self.settle(it))
+    }
+
+    /// As [`Task::next`] without waiting; when pending, `waker` is woken once there is more.
+    pub fn poll_next(&self, waker: &Waker) -> Poll<Result<Option<Batch>>> {
+        self.shared.results.poll_next(waker).map(|it| self.settle(it))
+    }
+
+    /// Stops the task; [`Task::next`] answers the cancelled error from now on, unless the task had
+    /// ended before.
+    pub fn cancel(&self) {
+        self.shared.fail(Error::cancelled());
+    }
+
+    /// A function that cancels the task from another thread, such as a signal handler's. It does
+    /// not keep the task alive.
+    pub fn canceller(&self) -> impl Fn() + Send + Sync + Clone + 'static {
+        let shared = Arc::downgrade(&self.shared);
+        move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.fail(Error::cancelled());
+            }
+        }
+    }
+
+    /// What every operator did so far.
+    pub fn statistics(&self) -> TaskStatistics {
+        TaskStatistics::collect(&self.plan, &self.records)
+    }
+
+    /// At the end of the result, waits for drivers that nobody needs any more.
+    fn settle(&self, result: Result<Option<Batch>>) -> Result<Option<Batch>> {
+        if !matches!(result, Ok(Some(_))) {
+            self.shared.wait_idle();
+        }
+        result
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.cancel();
+        self.shared.wait_idle();
+        self.shared.lock().drivers.clear();
+    }
+}
+
+impl TaskShared {
+    fn new(lowered: &LoweredPlan) -> Arc<TaskShared> {
+        let progress =
+            TaskProgress { live: 0, live_in_last: 0, last_pipeline: 0, drivers: Vec::new() };
+        Arc::new(TaskShared {
+            stopped: AtomicBool::new(false),
+            results: Arc::clone(&lowered.results),
+            progress: Mutex::new(progress),
+            idle: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TaskProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn launch(&self, drivers: Vec<Arc<Driver>>, last_pipeline: usize) {
+        let in_last = drivers.iter().filter(|it| it.pipeline() == last_pipeline).count();
+        let mut progress = self.lock();
+        progress.live = drivers.len();
+        progress.live_in_last = in_last;
+        progress.last_pipeline = last_pipeline;
+        progress.drivers.clone_from(&drivers);
+        drop(progress);
+        drivers.iter().for_each(Driver::schedule);
+    }
+
+    /// Whether drivers should give up: the task failed, was cancelled, or its result is complete.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Ends the task with an error, unless it has ended already.
+    pub(crate) fn fail(&self, error: Error) {
+        self.stop(Err(error));
+    }
+
+    fn stop(&self, outcome: Result<()>) {
+        // The outcome first: a driver that ends because of the flag must not be taken for one that
+        // has put out everything.
+        self.results.close(outcome);
+        self.stopped.store(true, Ordering::Release);
+        let drivers = self.lock().drivers.clone();
+        // Drivers that wait must come to their end, too.
+        drivers.iter().for_each(Driver::schedule);
+    }
+
+    /// Counts a driver that is done and holds nothing any more.
+    pub(crate) fn driver_ended(&self, pipeline: usize) {
+        let mut progress = self.lock();
+        progress.live -= 1;
+        let mut result_complete = false;
+        if pipeline == progress.last_pipeline {
+            progress.live_in_last -= 1;
+            result_complete = progress.live_in_last == 0;
+        }
+        if progress.live == 0 {
+            self.idle.notify_all();
+        }
+        drop(progress);
+        if result_complete {
+            self.stop(Ok(()));
+        }
+    }
+
+    fn wait_idle(&self) {
+        let mut progress = self.lock();
+        while progress.live > 0 {
+            progress = self.idle.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// One chain per driver of the pipeline.
+fn make_chains(
+    mut builder: PipelineBuilder,
+    pipeline: usize,
+    task: &Arc<TaskContext>,
+    records: &mut Vec<OperatorRecord>,
+) -> Result<Vec<Chain>> {
+    let drivers = builder.drivers;
+    let mut chains = Vec::with_capacity(drivers);
+    for driver in 0..drivers {
+        let mut stages = Vec::with_capacity(builder.operators.len());
+        for (position, spec) in builder.operators.iter_mut().enumerate() {
+            let metrics = Arc::new(OperatorMetrics::default());
+            let context = OperatorContext {
+                driver,
+                drivers,
+                pool: spec.pool.clone(),
+                metrics: Arc::clone(&metrics),
+                task: Arc::clone(task),
+            };
+            let operator = Some((spec.factory)(&context)?);
+            stages.push(Stage { operator, metrics: Arc::clone(&metrics) });
+            records.push(OperatorRecord {
+                node: spec.node,
+                name: spec.name,
+                pipeline,
+                position,
+                pool: spec.pool.clone(),
+                metrics,
+            });
+        }
+        chains.push(Chain::new(stages));
+    }
+    Ok(chains)
+}

@@ -1,0 +1,138 @@
+//! What operator tests share: tables in every encoding, ways to run, a harness for one operator.
+
+mod harness;
+mod table;
+
+pub(crate) use harness::Harness;
+pub(crate) use table::{Manners, TestTables};
+
+use crate::{Executor, Task, TaskConfig};
+use std::sync::{Arc, LazyLock};
+use volley_connector::{RowSink, SinkFactory};
+use volley_error::{Error, Result};
+use volley_function::{QueryConstants, Registry};
+use volley_memory::Pool;
+use volley_plan::{PlanBuilder, PlanNode, TableWriteNode};
+use volley_types::{Type, Value};
+use volley_vector::Batch;
+
+/// Rows as values.
+pub(crate) type RowValues = Vec<Vec<Value>>;
+
+/// One way to run a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub threads: usize,
+    pub drivers: usize,
+    pub batch_rows: usize,
+}
+
+/// One thread and several, one driver and several, tiny and large batches.
+pub(crate) const SETUPS: [Setup; 7] = [
+    Setup { threads: 1, drivers: 1, batch_rows: 1024 },
+    Setup { threads: 1, drivers: 4, batch_rows: 1 },
+    Setup { threads: 1, drivers: 4, batch_rows: 1024 },
+    Setup { threads: 2, drivers: 1, batch_rows: 3 },
+    Setup { threads: 2, drivers: 4, batch_rows: 3 },
+    Setup { threads: 2, drivers: 4, batch_rows: 1024 },
+    Setup { threads: 3, drivers: 12, batch_rows: 3 },
+];
+
+/// A task configuration for tests.
+pub(crate) fn config(plan: Arc<PlanNode>, tables: &TestTables, setup: Setup) -> TaskConfig {
+    TaskConfig {
+        plan,
+        tables: Arc::new(tables.clone()),
+        sinks: Arc::new(NoSinks),
+        registry: registry(),
+        query: Arc::new(QueryConstants::default()),
+        pool: Pool::root("query", None),
+        drivers: setup.drivers,
+        batch_rows: setup.batch_rows,
+    }
+}
+
+/// The functions of tests: all that there are.
+pub(crate) fn registry() -> Arc<Registry> {
+    static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| {
+        let mut registry = Registry::new();
+        volley_functions::register(&mut registry);
+        Arc::new(registry)
+    });
+    Arc::clone(&REGISTRY)
+}
+
+/// Starts a plan.
+pub(crate) fn plan() -> PlanBuilder {
+    PlanBuilder::new(&registry())
+}
+
+/// Runs a plan to its end; checks that no batch is empty or too large and that all memory is given
+/// back.
+pub(crate) fn run(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> Result<RowValues> {
+    let executor = Executor::new(setup.threads)?;
+    let config = config(plan.build()?, tables, setup);
+    let pool = config.pool.clone();
+    let task = Task::start(config, &executor)?;
+    let rows = drain(&task);
+    drop(task);
+    assert_eq!(pool.stats().bytes, 0, "memory still held after the task");
+    rows
+}
+
+/// All rows of a task.
+pub(crate) fn drain(task: &Task) -> Result<RowValues> {
+    let mut rows = Vec::new();
+    while let Some(batch) = task.next()? {
+        assert!(batch.rows() > 0, "an empty batch");
+        rows.extend(rows_of(&batch));
+    }
+    Ok(rows)
+}
+
+/// The rows of a batch.
+pub(crate) fn rows_of(batch: &Batch) -> RowValues {
+    let columns: Vec<Vec<Value>> =
+        batch.columns().iter().map(|it| it.to_values().unwrap()).collect();
+    (0..batch.rows()).map(|row| columns.iter().map(|it| it[row].clone()).collect()).collect()
+}
+
+/// Rows in an order of no meaning, to compare results without an order.
+pub(crate) fn sorted(mut rows: RowValues) -> RowValues {
+    rows.sort_by_cached_key(|it| format!("{it:?}"));
+    rows
+}
+
+/// BIGINT rows of one column.
+pub(crate) fn integers(values: impl IntoIterator<Item = i64>) -> RowValues {
+    values.into_iter().map(|it| vec![Value::BigInt(it)]).collect()
+}
+
+/// A BIGINT column `a`.
+pub(crate) const A: [(&str, Type); 1] = [("a", Type::BigInt)];
+
+struct NoSinks;
+
+impl SinkFactory for NoSinks {
+    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+        Err(Error::unsupported("sinks"))
+    }
+}
+
+/// Pseudo-random numbers (splitmix64), the same for the same seed.
+pub(crate) struct Random(pub u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}

@@ -1,0 +1,107 @@
+//! Runs one operator by hand.
+
+use super::{RowValues, rows_of};
+use crate::{Operator, OperatorContext, OperatorMetrics, Step, StepContext, TaskContext};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Wake, Waker},
+};
+use volley_error::Result;
+use volley_memory::Pool;
+use volley_vector::Batch;
+
+/// Counts how often it was woken.
+#[derive(Default)]
+pub(crate) struct CountingWaker(AtomicUsize);
+
+impl CountingWaker {
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Wake for CountingWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// One operator, stepped by the test.
+pub(crate) struct Harness {
+    operator: Box<dyn Operator>,
+    pub waker: Arc<CountingWaker>,
+}
+
+impl Harness {
+    pub(crate) fn new(operator: impl Operator + 'static) -> Harness {
+        Harness { operator: Box::new(operator), waker: Arc::default() }
+    }
+
+    /// What an operator is made with.
+    pub(crate) fn context(batch_rows: usize) -> OperatorContext {
+        let pool = Pool::root("test", None);
+        let task = TaskContext {
+            tables: Arc::new(super::TestTables::default()),
+            sinks: Arc::new(super::NoSinks),
+            registry: super::registry(),
+            query: Arc::default(),
+            pool: pool.clone(),
+            drivers: 1,
+            batch_rows,
+        };
+        OperatorContext {
+            driver: 0,
+            drivers: 1,
+            pool,
+            metrics: Arc::new(OperatorMetrics::default()),
+            task: Arc::new(task),
+        }
+    }
+
+    pub(crate) fn step(&mut self) -> Result<Step> {
+        let waker = Waker::from(Arc::clone(&self.waker));
+        self.operator.step(&mut StepContext { waker: &waker })
+    }
+
+    pub(crate) fn accept(&mut self, batch: Batch) -> Result<()> {
+        self.operator.accept(batch)
+    }
+
+    /// Feeds batches as the operator asks for them; answers the rows it puts out.
+    pub(crate) fn feed(&mut self, batches: Vec<Batch>) -> Result<RowValues> {
+        let batches = self.feed_batches(batches)?;
+        Ok(batches.iter().flat_map(rows_of).collect())
+    }
+
+    /// As [`Harness::feed`]; answers the batches' sizes and their sum.
+    pub(crate) fn feed_sizes(&mut self, batches: Vec<Batch>) -> Result<(Vec<usize>, usize)> {
+        let sizes: Vec<usize> = self.feed_batches(batches)?.iter().map(Batch::rows).collect();
+        let sum = sizes.iter().sum();
+        Ok((sizes, sum))
+    }
+
+    fn feed_batches(&mut self, batches: Vec<Batch>) -> Result<Vec<Batch>> {
+        let mut batches = batches.into_iter();
+        let mut output = Vec::new();
+        let mut ended = false;
+        loop {
+            match self.step()? {
+                Step::Output(batch) => output.push(batch),
+                Step::NeedInput => match batches.next() {
+                    Some(batch) => self.operator.accept(batch)?,
+                    None => {
+                        let again = std::mem::replace(&mut ended, true);
+                        assert!(!again, "input asked for after its end");
+                        self.operator.finish_input()?;
+                    }
+                },
+                Step::Yield => {}
+                Step::Blocked(why) => panic!("blocked on {why}"),
+                Step::Finished => return Ok(output),
+            }
+        }
+    }
+}

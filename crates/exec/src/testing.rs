@@ -1,0 +1,221 @@
+//! Seeded random columns, and operators without a task, for tests.
+
+use crate::{Operator, OperatorContext, Step, StepContext, TaskContext};
+use std::sync::Arc;
+use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
+use volley_error::{Error, Result};
+use volley_function::Registry;
+use volley_memory::Pool;
+use volley_plan::{TableHandle, TableWriteNode};
+use volley_types::{Type, Value};
+use volley_vector::{Batch, Vector};
+
+/// A small generator (splitmix64).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ bits >> 31
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// One type of each kind that can be a key.
+    pub(crate) fn key_types() -> Vec<Type> {
+        vec![
+            Type::Unknown,
+            Type::Boolean,
+            Type::TinyInt,
+            Type::SmallInt,
+            Type::Integer,
+            Type::BigInt,
+            Type::HugeInt,
+            Type::Real,
+            Type::Double,
+            Type::decimal(12, 2),
+            Type::decimal(38, 4),
+            Type::Varchar,
+            Type::Varbinary,
+            Type::Date,
+            Type::Time,
+            Type::Timestamp,
+            Type::array(Type::Varchar),
+            Type::map(Type::Integer, Type::Varchar),
+        ]
+    }
+
+    /// A value of few possible ones (about 40), null now and then.
+    pub(crate) fn value(&mut self, data_type: &Type) -> Value {
+        if self.below(10) == 0 {
+            return Value::Null;
+        }
+        let number = self.below(40) as i64 - 20;
+        match data_type {
+            Type::Unknown => Value::Null,
+            Type::Boolean => Value::Boolean(number > 0),
+            Type::TinyInt => Value::TinyInt(number as i8),
+            Type::SmallInt => Value::SmallInt(number as i16 * 1000),
+            Type::Integer => Value::Integer(number as i32 * 100_000_000),
+            Type::BigInt => Value::BigInt(number * (1 << 58)),
+            Type::HugeInt => Value::HugeInt(i128::from(number) << 120),
+            Type::Real => Value::Real(if number == 7 { f32::NAN } else { number as f32 / 8.0 }),
+            Type::Double => Value::Double(match number {
+                0 => 0.0,
+                1 => -0.0,
+                7 => f64::NAN,
+                8 => f64::INFINITY,
+                other => other as f64 / 3.0,
+            }),
+            Type::Decimal { .. } => Value::Decimal(i128::from(number) * 12345),
+            Type::Varchar => Value::text(Random::text(number)),
+            Type::Varbinary => Value::Varbinary(Random::text(number).as_bytes().into()),
+            Type::Date => Value::Date(number as i32 * 100),
+            Type::Time => Value::Time(number.abs() * 1_000_000),
+            Type::Timestamp => Value::Timestamp(number * 1_000_000_000_000),
+            Type::Array(element) => {
+                Value::Array((0..self.below(3)).map(|_| self.value(element)).collect())
+            }
+            Type::Map(entry) => Value::Map(
+                (0..self.below(2)).map(|_| (self.value(&entry.0), self.value(&entry.1))).collect(),
+            ),
+            _ => Value::Null,
+        }
+    }
+
+    /// Short, long and non-ASCII text.
+    fn text(number: i64) -> String {
+        match number.rem_euclid(4) {
+            0 => "x".repeat(number.unsigned_abs() as usize),
+            1 => format!("größer als zwölf Bytes {number}"),
+            2 => format!("é{number}"),
+            _ => format!("exactly12b{:02}", number.abs()),
+        }
+    }
+
+    /// A column of `rows` rows in a random encoding.
+    pub(crate) fn column(&mut self, data_type: &Type, rows: usize) -> Vector {
+        match self.below(4) {
+            0 => Vector::constant(data_type.clone(), &self.value(data_type), rows),
+            1 => {
+                let values: Vec<Value> = (0..10).map(|_| self.value(data_type)).collect();
+                let base = Vector::from_values(data_type.clone(), &values);
+                let codes: Vec<u32> = (0..rows).map(|_| self.below(10) as u32).collect();
+                base.wrap(&codes.into(), &mut Vec::new())
+            }
+            encoding => {
+                let values: Vec<Value> = (0..rows).map(|_| self.value(data_type)).collect();
+                let flat = Vector::from_values(data_type.clone(), &values);
+                if encoding == 2 { flat } else { lazy(flat) }
+            }
+        }
+    }
+
+    /// `rows` rows in batches of `batch_rows`.
+    pub(crate) fn batches(&mut self, types: &[Type], rows: usize, batch_rows: usize) -> Vec<Batch> {
+        let mut batches = Vec::new();
+        let mut left = rows;
+        while left > 0 {
+            let rows = left.min(batch_rows);
+            left -= rows;
+            let columns = types.iter().map(|it| self.column(it, rows)).collect();
+            batches.push(Batch::new(columns, rows));
+        }
+        batches
+    }
+}
+
+fn lazy(vector: Vector) -> Vector {
+    struct Loader(Vector);
+
+    impl volley_vector::Loader for Loader {
+        fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
+            match rows {
+                Some(rows) => self.0.gather(rows),
+                None => Ok(self.0.clone()),
+            }
+        }
+    }
+
+    let (data_type, rows) = (vector.data_type().clone(), vector.len());
+    Vector::lazy(data_type, rows, Box::new(Loader(vector)))
+}
+
+/// A context for one of `drivers` drivers of an operator, charged to `pool`.
+pub(crate) fn operator_context(
+    pool: &Pool,
+    (driver, drivers): (usize, usize),
+    batch_rows: usize,
+) -> OperatorContext {
+    let task = TaskContext {
+        tables: Arc::new(Nothing),
+        sinks: Arc::new(Nothing),
+        registry: Arc::new(Registry::new()),
+        query: Arc::default(),
+        pool: pool.clone(),
+        drivers,
+        batch_rows,
+    };
+    OperatorContext {
+        driver,
+        drivers,
+        pool: pool.clone(),
+        metrics: Arc::default(),
+        task: Arc::new(task),
+    }
+}
+
+/// Neither tables nor sinks.
+struct Nothing;
+
+impl TableProvider for Nothing {
+    fn table(&self, _handle: &TableHandle) -> Result<Arc<dyn Table>> {
+        Err(Error::invalid_query("no tables in this test"))
+    }
+}
+
+impl SinkFactory for Nothing {
+    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+        Err(Error::invalid_query("no sinks in this test"))
+    }
+}
+
+/// Runs an operator on this thread, which waits when the operator is blocked.
+pub(crate) fn drive(operator: &mut dyn Operator, batches: Vec<Batch>) -> Result<Vec<Batch>> {
+    struct Unpark(std::thread::Thread);
+
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let (mut batches, mut output) = (batches.into_iter(), Vec::new());
+    loop {
+        match operator.step(&mut StepContext { waker: &waker })? {
+            Step::Output(batch) => {
+                assert!(batch.rows() > 0, "an empty batch was put out");
+                // A lazy column may be loaded only until the next step.
+                output.push(batch.loaded()?);
+            }
+            Step::NeedInput => match batches.next() {
+                Some(batch) => operator.accept(batch)?,
+                None => operator.finish_input()?,
+            },
+            Step::Yield => {}
+            Step::Blocked(_) => std::thread::park(),
+            Step::Finished => return Ok(output),
+        }
+    }
+}

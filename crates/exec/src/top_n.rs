@@ -1,0 +1,208 @@
+//! Sorts and keeps the first rows, without holding the others.
+//!
+//! ```text
+//! filter     a batch's rows that cannot be among the first n are dropped: those behind the n-th
+//!            row seen so far (the threshold), first by a 64-bit prefix of the first key, column at
+//!            a time, then by value where prefixes are equal
+//! hold       what is left is copied
+//! cut        when about twice n rows are held: sort, keep n, take the last as new threshold
+//! put out    at the end: sort, skip the offset
+//! ```
+//!
+//! Each cut costs a sort of about 2n rows and is paid by the n rows that came since the last one.
+
+#[cfg(test)]
+mod tests;
+
+use crate::sort::{RowSorter, Tie, key_prefixes};
+use crate::{BatchCharge, Operator, OperatorContext, Step, StepContext, sort};
+use std::cmp::Ordering;
+use volley_error::{Error, Result};
+use volley_memory::Pool;
+use volley_plan::SortKey;
+use volley_types::Type;
+use volley_vector::{Batch, Decoded, Vector};
+
+/// Fewer held rows are not cut, however small n is: a sort of this many is cheap.
+const HELD_ROWS_MIN: usize = 4096;
+
+/// Keeps the rows `offset..offset + limit` of the sorted input.
+pub struct TopN {
+    types: Vec<Type>,
+    keys: Vec<SortKey>,
+    offset: usize,
+    /// `offset + limit`.
+    end: usize,
+    batch_rows: usize,
+    pool: Pool,
+    charge: BatchCharge,
+    held: Vec<Batch>,
+    held_rows: usize,
+    threshold: Option<Threshold>,
+    pending: Option<Batch>,
+    input_done: bool,
+    /// The sorted result and how much of it is put out.
+    result: Option<(Batch, usize)>,
+}
+
+/// The last row that is among the first n so far.
+struct Threshold {
+    /// One row; the key columns only.
+    keys: Vec<Vector>,
+    /// Of the first key.
+    prefix: u64,
+}
+
+impl TopN {
+    /// Keeps rows of `types` by `keys`. `offset + limit` rows must fit in memory.
+    pub fn new(
+        types: Vec<Type>,
+        keys: Vec<SortKey>,
+        offset: u64,
+        limit: u64,
+        cx: &OperatorContext,
+    ) -> TopN {
+        let rows = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+        TopN {
+            types,
+            keys,
+            offset: rows(offset),
+            end: rows(offset.saturating_add(limit)),
+            batch_rows: cx.task.batch_rows,
+            pool: cx.pool.clone(),
+            charge: BatchCharge::new(&cx.pool),
+            held: Vec::new(),
+            held_rows: 0,
+            threshold: None,
+            pending: None,
+            input_done: false,
+            result: None,
+        }
+    }
+
+    fn key_columns(&self, batch: &Batch) -> Vec<Vector> {
+        self.keys.iter().map(|it| batch.column(it.column).clone()).collect()
+    }
+
+    /// The rows of `batch` that may be among the first n.
+    fn candidates(&self, batch: &Batch) -> Result<Vec<u32>> {
+        let all = 0..batch.rows() as u32;
+        let Some(threshold) = &self.threshold else { return Ok(all.collect()) };
+        let columns = self.key_columns(batch);
+        let Some(first) = columns.first() else { return Ok(Vec::new()) };
+        let prefixes = key_prefixes(&Decoded::new(first)?, self.keys[0]);
+        let mut rows = Vec::with_capacity(batch.rows());
+        rows.extend(all.filter(|row| prefixes[*row as usize] <= threshold.prefix));
+        let has_ties = rows.iter().any(|row| prefixes[*row as usize] == threshold.prefix);
+        if has_ties {
+            let ties = ties(&columns, &threshold.keys, &self.keys)?;
+            rows.retain(|row| {
+                prefixes[*row as usize] < threshold.prefix
+                    || compare(&ties, *row as usize, 0).is_lt()
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Keeps what is worth keeping of a batch.
+    fn hold(&mut self, batch: Batch) -> Result<()> {
+        let rows = self.candidates(&batch)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let batch = batch.loaded()?.gather(&rows)?;
+        self.charge.add(&batch)?;
+        self.held_rows += batch.rows();
+        self.held.push(batch);
+        if self.held_rows >= self.end.saturating_mul(2).max(HELD_ROWS_MIN) {
+            self.cut()?;
+        }
+        Ok(())
+    }
+
+    /// Sorts what is held and keeps the first n rows of it.
+    fn cut(&mut self) -> Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let rows = Batch::concat(&self.types, &std::mem::take(&mut self.held))?;
+        let mut sorter =
+            RowSorter::new(self.key_columns(&rows), rows.rows(), &self.keys, &self.pool)?;
+        while !sorter.step() {}
+        let first = rows.gather(&sorter.rows(0, rows.rows().min(self.end)))?;
+        let first = sort::compact_strings(first)?;
+        self.charge.clear();
+        self.charge.add(&first)?;
+        self.held_rows = first.rows();
+        if first.rows() == self.end {
+            let last = first.slice(self.end - 1, 1);
+            let keys = self.key_columns(&last);
+            let prefixes = keys.first().map(|it| Decoded::new(it).map(|it| (it, self.keys[0])));
+            let prefix = match prefixes.transpose()? {
+                Some((column, key)) => key_prefixes(&column, key)[0],
+                None => 0,
+            };
+            self.threshold = Some(Threshold { keys, prefix });
+        }
+        self.held.push(first);
+        Ok(())
+    }
+
+    /// The next batch of the result.
+    fn put_out(&mut self) -> Result<Step> {
+        if self.result.is_none() {
+            self.cut()?;
+            let rows = self.held.pop().unwrap_or_default();
+            let start = self.offset.min(rows.rows());
+            self.result = Some((rows, start));
+        }
+        let Some((rows, position)) = &mut self.result else {
+            return Err(Error::internal("no result to put out"));
+        };
+        let count = self.batch_rows.min(rows.rows() - *position);
+        if count == 0 {
+            return Ok(Step::Finished);
+        }
+        let batch = rows.slice(*position, count);
+        *position += count;
+        Ok(Step::Output(batch))
+    }
+}
+
+fn ties(left: &[Vector], right: &[Vector], keys: &[SortKey]) -> Result<Vec<Tie>> {
+    left.iter().zip(right).zip(keys).map(|((a, b), key)| Tie::new(a, b, *key)).collect()
+}
+
+fn compare(ties: &[Tie], left: usize, right: usize) -> Ordering {
+    let order = ties.iter().map(|it| it.compare(left, right)).find(|it| it.is_ne());
+    order.unwrap_or(Ordering::Equal)
+}
+
+impl Operator for TopN {
+    fn name(&self) -> &'static str {
+        "top n"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        self.pending = Some(input);
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        if self.end == self.offset {
+            return Ok(Step::Finished);
+        }
+        if let Some(batch) = self.pending.take() {
+            self.hold(batch)?;
+        }
+        if !self.input_done {
+            return Ok(Step::NeedInput);
+        }
+        self.put_out()
+    }
+}
