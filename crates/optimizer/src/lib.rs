@@ -1,0 +1,29 @@
+//! From what a query means to how it runs.
+//!
+//! ```text
+//! logical::Plan ── unnest ──> without subqueries ── rules ──> cheaper ── lower ──> plan::PlanNode
+//! ```
+//!
+//! Read [`optimize`], [`lower`] and [`rules`] first. Unnesting and lowering always happen; every
+//! rule can be switched off by its name, and answers are the same with any subset of them off. This
+//! crate does not know SQL text or execution.
+
+mod context;
+mod optimize;
+mod rules;
+mod unnest;
+mod statistics;
+mod lowering;
+mod expr;
+mod columns;
+mod stack;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use context::OptimizerContext;
+pub use lowering::lower;
+pub use optimize::{RuleInfo, optimize, rules};
+
+pub(crate) use statistics::Estimator;

@@ -1,0 +1,203 @@
+//! From the logical plan to the plan: columns become positions.
+//!
+//! Top down goes what is *required* of a node's columns; bottom up comes a [`Lowered`]: the node,
+//! and at which position of its output each column stands. Renaming and dropping columns costs no
+//! node: positions that nobody asked for are simply not named. They are projected away where they
+//! would be stored: under sorts, exchanges, unions and on the build side of joins.
+
+mod expr;
+mod relation;
+mod join;
+
+pub(crate) use join::as_key;
+mod aggregate;
+mod set_operation;
+mod sort;
+
+use crate::expr::ColumnSet;
+use crate::stack::deep;
+use crate::{Estimator, OptimizerContext};
+use std::{collections::HashMap, sync::Arc};
+use volley_error::{Error, Result};
+use volley_logical::{Column, ColumnId, Plan};
+use volley_plan::{PlanNode, ProjectNode, SharedNode};
+use volley_types::{Field, Schema};
+
+/// Turns a plan without subqueries and lateral joins into plan nodes. The root puts out exactly
+/// the plan's columns, in order, under their names.
+///
+/// # Errors
+///
+/// Internal, when the plan uses a column that it does not make, or was not optimized.
+pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
+    let mut lowering = Lowering {
+        ctx,
+        references: HashMap::new(),
+        shared: HashMap::new(),
+        estimator: Estimator::new(),
+    };
+    lowering.count_references(plan);
+    let columns = plan.columns();
+    let required = columns.iter().map(|it| it.id).collect();
+    lowering.plan(plan, &required)?.named(&columns)
+}
+
+struct Lowering<'a> {
+    ctx: &'a OptimizerContext<'a>,
+    /// How often each common table expression is referenced.
+    references: HashMap<u32, usize>,
+    /// Those lowered so far.
+    shared: HashMap<u32, (Arc<PlanNode>, Vec<Column>)>,
+    estimator: Estimator,
+}
+
+/// A node, and where each column stands in its output.
+#[derive(Clone)]
+struct Lowered {
+    node: Arc<PlanNode>,
+    columns: Vec<(Column, usize)>,
+}
+
+impl Lowering<'_> {
+    fn count_references(&mut self, plan: &Plan) {
+        let mut rest = vec![plan];
+        while let Some(plan) = rest.pop() {
+            rest.extend(plan.inputs());
+            if let Plan::CteRef { cte, .. } = plan {
+                let references = self.references.entry(cte.id).or_default();
+                *references += 1;
+                if *references == 1 {
+                    rest.push(&cte.plan);
+                }
+            }
+        }
+    }
+
+    fn plan(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
+        deep(|| match plan {
+            Plan::Scan { .. } => self.scan(plan, required),
+            Plan::Values { columns, rows } => self.values(columns, rows),
+            Plan::Project { input, exprs } => self.project(input, exprs, required),
+            Plan::Filter { input, conjuncts } => self.filter(input, conjuncts, required),
+            Plan::Join { .. } => self.join(plan, required),
+            Plan::Aggregate { .. } => self.aggregate(plan, required),
+            Plan::Sort { input, keys } => self.sort(input, keys, required),
+            Plan::Limit { input, offset, limit } => self.limit(input, *offset, *limit, required),
+            Plan::GroupLimit { .. } => self.group_limit(plan, required),
+            Plan::SetOperation { .. } => self.set_operation(plan, required),
+            Plan::CteRef { .. } => self.cte_ref(plan),
+            Plan::SingleRow { input, .. } => self.single_row(input, required),
+            Plan::UniqueId { input, column } => self.unique_id(input, column, required),
+        })
+    }
+
+    fn cte_ref(&mut self, plan: &Plan) -> Result<Lowered> {
+        let Plan::CteRef { cte, columns } = plan else { return Err(not_this_node()) };
+        if !self.shared.contains_key(&cte.id) {
+            let made = cte.plan.columns();
+            let required = made.iter().map(|it| it.id).collect();
+            let lowered = self.plan(&cte.plan, &required)?.exactly(&made)?;
+            let node = if self.references.get(&cte.id).is_some_and(|it| *it > 1) {
+                Arc::new(PlanNode::Shared(SharedNode { id: cte.id, input: lowered }))
+            } else {
+                lowered
+            };
+            self.shared.insert(cte.id, (node, made));
+        }
+        let Some((node, _)) = self.shared.get(&cte.id) else { return Err(not_this_node()) };
+        let columns = columns.iter().cloned().zip(0..).collect();
+        Ok(Lowered { node: node.clone(), columns })
+    }
+}
+
+impl Lowered {
+    /// A node whose columns are all named, in order.
+    fn new(node: PlanNode, columns: impl IntoIterator<Item = Column>) -> Lowered {
+        let columns = columns.into_iter().zip(0..).collect();
+        Lowered { node: Arc::new(node), columns }
+    }
+
+    /// A node that puts out the columns of its input, at their positions.
+    fn same_columns(node: PlanNode, columns: Vec<(Column, usize)>) -> Lowered {
+        Lowered { node: Arc::new(node), columns }
+    }
+
+    fn position(&self, id: ColumnId) -> Result<usize> {
+        let found = self.columns.iter().find(|it| it.0.id == id);
+        found
+            .map(|it| it.1)
+            .ok_or_else(|| Error::internal(format!("the plan does not make column {id}")))
+    }
+
+    /// Where every column stands.
+    fn positions(&self) -> HashMap<ColumnId, usize> {
+        self.columns.iter().rev().map(|(column, position)| (column.id, *position)).collect()
+    }
+
+    fn width(&self) -> usize {
+        self.node.schema().len()
+    }
+
+    /// Names only the required columns.
+    fn narrowed(mut self, required: &ColumnSet) -> Lowered {
+        self.columns.retain(|it| required.contains(&it.0.id));
+        self
+    }
+
+    /// A node that puts out exactly these columns, under these names.
+    fn named(&self, columns: &[Column]) -> Result<Arc<PlanNode>> {
+        let node = self.exactly(columns)?;
+        if *node.schema() == schema_of(columns) {
+            return Ok(node);
+        }
+        self.projected(columns)
+    }
+
+    /// A node that puts out exactly these columns, under whatever names.
+    fn exactly(&self, columns: &[Column]) -> Result<Arc<PlanNode>> {
+        let positions = self.positions();
+        let in_place = columns.len() == self.width()
+            && columns.iter().zip(0..).all(|(column, at)| positions.get(&column.id) == Some(&at));
+        if in_place { Ok(self.node.clone()) } else { self.projected(columns) }
+    }
+
+    fn projected(&self, columns: &[Column]) -> Result<Arc<PlanNode>> {
+        let positions = self.positions();
+        let mut exprs = Vec::with_capacity(columns.len());
+        for column in columns {
+            let position = *positions.get(&column.id).ok_or_else(|| self.lacks(column))?;
+            exprs.push(volley_expression::Expr::column(position, column.data_type.clone()));
+        }
+        let (input, schema) = (self.node.clone(), schema_of(columns));
+        Ok(Arc::new(PlanNode::Project(ProjectNode { input, exprs, schema })))
+    }
+
+    fn lacks(&self, column: &Column) -> Error {
+        Error::internal(format!("the plan does not make column {}{}", column.name, column.id))
+    }
+
+    /// The same without the columns that are not required, for what stores rows.
+    fn packed(self, required: &ColumnSet) -> Result<Lowered> {
+        let mut columns: Vec<Column> = Vec::new();
+        for (column, _) in &self.columns {
+            let is_new = columns.iter().all(|it| it.id != column.id);
+            if required.contains(&column.id) && is_new {
+                columns.push(column.clone());
+            }
+        }
+        if columns.len() == self.width() {
+            return Ok(self);
+        }
+        let node = self.exactly(&columns)?;
+        Ok(Lowered { node, columns: columns.into_iter().zip(0..).collect() })
+    }
+}
+
+/// The names and types of columns.
+fn schema_of<'a>(columns: impl IntoIterator<Item = &'a Column>) -> Schema {
+    columns.into_iter().map(|it| Field::new(it.name.clone(), it.data_type.clone())).collect()
+}
+
+fn not_this_node() -> Error {
+    Error::internal("a plan node was lowered by the function of another one")
+}

@@ -1,0 +1,119 @@
+//! The rules, each with a name and a switch.
+
+mod rewrite;
+mod cte;
+mod fold;
+mod simplify;
+mod casts;
+mod outer_joins;
+mod filters;
+mod inner;
+mod join_order;
+mod semi_joins;
+mod sides;
+mod limits;
+mod empty;
+mod distinct;
+mod share;
+mod prune;
+
+use crate::optimize::Rule;
+
+const FOLD: Rule = Rule {
+    name: "fold_constants",
+    description: "computes expressions of constants once",
+    apply: fold::fold_constants,
+};
+
+const SIMPLIFY: Rule = Rule {
+    name: "simplify_booleans",
+    description: "flattens AND and OR, takes common factors out of OR, makes IN lists",
+    apply: simplify::simplify_booleans,
+};
+
+const DROP_EMPTY: Rule = Rule {
+    name: "drop_empty",
+    description: "does not run what has no rows",
+    apply: empty::drop_empty,
+};
+
+const MERGE_PROJECTIONS: Rule = Rule {
+    name: "merge_projections",
+    description: "makes one projection of several",
+    apply: prune::merge_projections,
+};
+
+/// The rules in the order in which they run. A rule may run several times.
+pub(crate) const SEQUENCE: &[Rule] = &[
+    FOLD,
+    Rule {
+        name: "narrow_constants",
+        description: "compares columns as stored, instead of widened, with constants",
+        apply: casts::narrow_constants,
+    },
+    SIMPLIFY,
+    Rule {
+        name: "inline_ctes",
+        description: "puts common table expressions in the place of their only reference",
+        apply: cte::inline_ctes,
+    },
+    MERGE_PROJECTIONS,
+    Rule {
+        name: "simplify_outer_joins",
+        description: "makes outer joins inner where a filter rejects their nulls",
+        apply: outer_joins::simplify_outer_joins,
+    },
+    Rule {
+        name: "push_filters",
+        description: "moves filters through joins, groups and set operations into the scans",
+        apply: filters::push_filters,
+    },
+    // These two are done while filters are pushed.
+    Rule {
+        name: "infer_predicates",
+        description: "applies a test of a column to the columns that a join makes equal to it",
+        apply: |plan, _| Ok(plan),
+    },
+    Rule {
+        name: "derive_from_or",
+        description: "tells each input of a join what an OR over several inputs says of it",
+        apply: |plan, _| Ok(plan),
+    },
+    DROP_EMPTY,
+    Rule {
+        name: "drop_distinct",
+        description: "drops DISTINCT of distinct rows and constant keys of groups",
+        apply: distinct::drop_distinct,
+    },
+    Rule {
+        name: "push_limits",
+        description: "moves limits and limits of sorted rows to where rows come from",
+        apply: limits::push_limits,
+    },
+    Rule {
+        name: "place_semi_joins",
+        description: "does selective semi joins before inner joins",
+        apply: semi_joins::place_semi_joins,
+    },
+    Rule {
+        name: "order_joins",
+        description: "orders inner joins by what they cost, and holds the smaller side in memory",
+        apply: join_order::order_joins,
+    },
+    Rule {
+        name: "choose_build_sides",
+        description: "holds the smaller side of outer, semi and anti joins in memory",
+        apply: sides::choose_build_sides,
+    },
+    Rule {
+        name: "share_subplans",
+        description: "runs equal subplans once",
+        apply: share::share_subplans,
+    },
+    Rule {
+        name: "prune_columns",
+        description: "drops columns that nobody reads, down to the scans",
+        apply: prune::prune_columns,
+    },
+    MERGE_PROJECTIONS,
+];

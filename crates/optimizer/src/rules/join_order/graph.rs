@@ -1,0 +1,151 @@
+//! Which inputs conditions connect, and how many rows sets of inputs make.
+
+use super::region::Region;
+use crate::columns::output_set;
+use crate::expr::{ColumnSet, as_column, binary_call, used_columns};
+use crate::statistics::Estimate;
+use volley_logical::Expr;
+
+/// A set of inputs, as bits; graphs with more inputs than bits use lists of edges only.
+pub(super) type Inputs = u64;
+
+/// The share of pairs that satisfy a condition that is no equality.
+const OTHER_SHARE: f64 = 0.3;
+
+/// A condition between inputs.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    /// The inputs whose columns it uses, at least two.
+    pub(super) inputs: Vec<usize>,
+    /// The share of combinations that satisfy it.
+    pub(super) share: f64,
+}
+
+/// A class of equal columns: which inputs have one, and how many values it has there.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    pub(super) members: Vec<(usize, f64)>,
+}
+
+pub(super) struct Graph {
+    /// The columns of each input.
+    pub(super) made: Vec<ColumnSet>,
+    /// The rows of each input.
+    pub(super) rows: Vec<f64>,
+    pub(super) classes: Vec<Class>,
+    pub(super) edges: Vec<Edge>,
+}
+
+impl Graph {
+    pub(super) fn new(region: &Region, estimates: Vec<Estimate>) -> Graph {
+        let made: Vec<ColumnSet> = region.inputs.iter().map(output_set).collect();
+        let mut classes = Vec::new();
+        for class in region.equal.classes() {
+            let mut members: Vec<(usize, f64)> = Vec::new();
+            for (id, _) in class {
+                let Some(input) = made.iter().position(|it| it.contains(id)) else { continue };
+                let distinct = estimates[input].column(*id).distinct.max(1.0);
+                match members.iter_mut().find(|it| it.0 == input) {
+                    Some(member) => member.1 = member.1.min(distinct),
+                    None => members.push((input, distinct)),
+                }
+            }
+            if members.len() > 1 {
+                classes.push(Class { members });
+            }
+        }
+        let edge = |conjunct: &Expr| edge_of(conjunct, &made, &estimates);
+        let edges = region.conjuncts.iter().filter_map(edge).collect();
+        let rows = estimates.iter().map(|it| it.rows.max(1.0)).collect();
+        Graph { made, rows, classes, edges }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How many rows the join of these inputs makes; the same for every order.
+    pub(super) fn rows_of(&self, inputs: Inputs) -> f64 {
+        let has = |input: usize| inputs & (1 << input) != 0;
+        let mut rows: f64 = (0..self.len()).filter(|it| has(*it)).map(|it| self.rows[it]).product();
+        for class in &self.classes {
+            let distinct = class.members.iter().filter(|it| has(it.0)).map(|it| it.1);
+            // Every value of the member with the fewest finds its partner in the others.
+            let (mut all, mut least) = (1.0, f64::INFINITY);
+            for distinct in distinct {
+                all *= distinct;
+                least = f64::min(least, distinct);
+            }
+            if least.is_finite() {
+                rows *= least / all;
+            }
+        }
+        for edge in self.edges.iter().filter(|it| it.inputs.iter().all(|it| has(*it))) {
+            rows *= edge.share;
+        }
+        (rows * self.correction(inputs)).max(1e-3)
+    }
+
+    /// Keys of several columns are not independent: two inputs joined on several columns make, at
+    /// the least, as many rows as the smaller one, if nothing else is known.
+    fn correction(&self, inputs: Inputs) -> f64 {
+        let has = |input: usize| inputs & (1 << input) != 0;
+        let mut correction = 1.0;
+        for left in (0..self.len()).filter(|it| has(*it)) {
+            for right in (left + 1..self.len()).filter(|it| has(*it)) {
+                let (mut shared, mut share) = (0, 1.0);
+                for class in &self.classes {
+                    let of = |input| class.members.iter().find(|it| it.0 == input);
+                    if let (Some(a), Some(b)) = (of(left), of(right)) {
+                        shared += 1;
+                        share /= a.1.max(b.1);
+                    }
+                }
+                let least = 1.0 / self.rows[left].max(self.rows[right]);
+                if shared > 1 && share < least {
+                    correction *= least / share;
+                }
+            }
+        }
+        correction
+    }
+
+    /// Whether a condition connects two sets of inputs.
+    pub(super) fn connects(&self, left: Inputs, right: Inputs) -> bool {
+        let in_set = |set: Inputs, input: usize| set & (1 << input) != 0;
+        let class = |class: &Class| {
+            class.members.iter().any(|it| in_set(left, it.0))
+                && class.members.iter().any(|it| in_set(right, it.0))
+        };
+        let edge = |edge: &Edge| {
+            edge.inputs.iter().all(|it| in_set(left | right, *it))
+                && edge.inputs.iter().any(|it| in_set(left, *it))
+                && edge.inputs.iter().any(|it| in_set(right, *it))
+        };
+        self.classes.iter().any(class) || self.edges.iter().any(edge)
+    }
+}
+
+fn edge_of(conjunct: &Expr, made: &[ColumnSet], estimates: &[Estimate]) -> Option<Edge> {
+    let used = used_columns(conjunct);
+    let inputs: Vec<usize> = (0..made.len()).filter(|it| !made[*it].is_disjoint(&used)).collect();
+    if inputs.len() < 2 {
+        return None;
+    }
+    let share = match binary_call(conjunct, "eq") {
+        Some((a, b)) => {
+            let distinct = |expr: &Expr| {
+                let columns = used_columns(expr);
+                let input = inputs.iter().find(|it| !made[**it].is_disjoint(&columns))?;
+                let estimate = &estimates[*input];
+                Some(match as_column(expr) {
+                    Some(id) => estimate.column(id).distinct,
+                    None => estimate.rows.max(1.0),
+                })
+            };
+            1.0 / distinct(a).unwrap_or(1.0).max(distinct(b).unwrap_or(1.0)).max(1.0)
+        }
+        None => OTHER_SHARE,
+    };
+    Some(Edge { inputs, share })
+}

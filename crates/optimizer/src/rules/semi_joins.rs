@@ -1,0 +1,94 @@
+//! Semi and anti joins move to the one input of inner joins whose columns they test, when that
+//! input has not many more rows than the inner joins make, or when they drop most of its rows.
+
+use crate::columns::output_set;
+use crate::expr::{ColumnSet, used_by_all};
+use crate::stack::deep;
+use crate::{Estimator, OptimizerContext};
+use volley_error::Result;
+use volley_logical::{JoinKind, Plan};
+
+/// A semi join that keeps less than this share of the rows is worth doing first.
+const SELECTIVE_SHARE: f64 = 0.2;
+
+/// Places all semi and anti joins.
+pub(super) fn place_semi_joins(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
+    super::cte::with_ctes(plan, &mut |plan| {
+        let mut estimator = Estimator::new();
+        Ok(visit(plan, &mut estimator))
+    })
+}
+
+fn visit(mut plan: Plan, estimator: &mut Estimator) -> Plan {
+    deep(|| {
+        for input in plan.inputs_mut() {
+            *input = visit(std::mem::take(input), estimator);
+        }
+        let Plan::Join { left, right, kind, conditions, .. } = &mut plan else { return plan };
+        if !matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti) {
+            return plan;
+        }
+        let mut tested = used_by_all(conditions.iter());
+        let of_right = output_set(right);
+        tested.retain(|it| !of_right.contains(it));
+        let all = estimator.estimate(left).rows;
+        let Some(target) = target_of(left, &tested) else { return plan };
+        let own = estimator.estimate(target).rows;
+        let share = estimated_share(&plan, estimator);
+        if own > all && share > SELECTIVE_SHARE {
+            return plan;
+        }
+        moved(plan, &tested)
+    })
+}
+
+fn estimated_share(plan: &Plan, estimator: &mut Estimator) -> f64 {
+    let Plan::Join { left, .. } = plan else { return 1.0 };
+    estimator.estimate(plan).rows / estimator.estimate(left).rows.max(1.0)
+}
+
+/// The input of inner joins that makes all tested columns, if the plan is an inner join at all.
+fn target_of<'a>(plan: &'a Plan, tested: &ColumnSet) -> Option<&'a Plan> {
+    let below = match plan {
+        Plan::Join { left, right, kind: JoinKind::Inner, lateral: false, .. } => {
+            [left, right].into_iter().find(|it| tested.is_subset(&output_set(it)))?
+        }
+        Plan::Filter { input, .. } if matches!(**input, Plan::Join { .. }) => input,
+        _ => return None,
+    };
+    if tested.is_empty() {
+        return None;
+    }
+    Some(target_of(below, tested).unwrap_or(below))
+}
+
+/// The plan with the semi join around the target.
+fn moved(plan: Plan, tested: &ColumnSet) -> Plan {
+    let Plan::Join { left, right, kind, conditions, null_aware, mark, lateral } = plan else {
+        return plan;
+    };
+    around(*left, tested, |target| Plan::Join {
+        left: Box::new(target),
+        right,
+        kind,
+        conditions,
+        null_aware,
+        mark,
+        lateral,
+    })
+}
+
+/// Applies `join` to the target.
+fn around(mut plan: Plan, tested: &ColumnSet, join: impl FnOnce(Plan) -> Plan) -> Plan {
+    let below = match &mut plan {
+        Plan::Join { left, right, kind: JoinKind::Inner, lateral: false, .. } => {
+            [left, right].into_iter().find(|it| tested.is_subset(&output_set(it)))
+        }
+        Plan::Filter { input, .. } if matches!(**input, Plan::Join { .. }) => Some(input),
+        _ => None,
+    };
+    let Some(below) = below else { return join(plan) };
+    let join: Box<dyn FnOnce(Plan) -> Plan + '_> = Box::new(join);
+    **below = around(std::mem::take(&mut **below), tested, join);
+    plan
+}

@@ -1,0 +1,80 @@
+//! Guesses: how many rows a plan makes, and what its columns hold.
+//!
+//! Tables say what they know ([`volley_connector::TableStatistics`]); what they don't know is
+//! guessed from the textbook: uniform distributions, independent columns, keys that find their
+//! partners.
+
+mod estimate;
+mod selectivity;
+mod value;
+
+use crate::stack::deep;
+use std::collections::HashMap;
+use volley_logical::{ColumnId, Plan};
+
+/// Rows of a table that does not know.
+const ROWS_UNKNOWN: f64 = 10_000.0;
+
+/// What is guessed of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ColumnEstimate {
+    /// Distinct values, at least 1.
+    pub(crate) distinct: f64,
+    /// The share of nulls.
+    pub(crate) nulls: f64,
+    /// The range of values, as numbers, for types that are numbers.
+    pub(crate) range: Option<(f64, f64)>,
+}
+
+/// What is guessed of a plan's result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Estimate {
+    pub(crate) rows: f64,
+    pub(crate) columns: HashMap<ColumnId, ColumnEstimate>,
+}
+
+/// Guesses, and remembers what common table expressions make.
+#[derive(Default)]
+pub(crate) struct Estimator {
+    ctes: HashMap<u32, Estimate>,
+}
+
+impl Estimator {
+    pub(crate) fn new() -> Estimator {
+        Estimator::default()
+    }
+
+    /// What `plan` makes. Linear in the size of the plan.
+    pub(crate) fn estimate(&mut self, plan: &Plan) -> Estimate {
+        deep(|| self.node(plan))
+    }
+}
+
+impl Estimate {
+    /// A column's estimate; what is not known has as many distinct values as there are rows.
+    pub(crate) fn column(&self, id: ColumnId) -> ColumnEstimate {
+        let unknown = ColumnEstimate { distinct: self.rows.max(1.0), nulls: 0.0, range: None };
+        self.columns.get(&id).copied().unwrap_or(unknown)
+    }
+
+    /// Fewer rows: no column has more distinct values than rows.
+    pub(crate) fn scaled(mut self, selectivity: f64) -> Estimate {
+        let before = self.rows.max(1.0);
+        self.rows *= selectivity;
+        let rows = self.rows.max(1.0);
+        for column in self.columns.values_mut() {
+            column.distinct = surviving(column.distinct, before, rows);
+        }
+        self
+    }
+}
+
+/// How many of `distinct` values survive when `rows` of `before` rows do, drawn at random.
+pub(crate) fn surviving(distinct: f64, before: f64, rows: f64) -> f64 {
+    if rows >= before {
+        return distinct;
+    }
+    let share = (rows / before).clamp(0.0, 1.0);
+    let per_value = (before / distinct).max(1.0);
+    (distinct * (1.0 - (1.0 - share).powf(per_value))).clamp(1.0, rows.max(1.0))
+}

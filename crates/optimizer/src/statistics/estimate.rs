@@ -1,0 +1,314 @@
+//! What each node makes.
+
+use super::selectivity::{conjuncts_share, key_share};
+use super::value::{as_number, steps};
+use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, surviving};
+use crate::columns::output_set;
+use crate::expr::{as_column, as_constant};
+use crate::lowering::as_key;
+use volley_connector::Table;
+use volley_logical::{Column, ColumnId, Expr, JoinKind, Plan, SetOperation};
+
+/// The share of left rows that a semi join keeps when nothing is known of its conditions.
+const SEMI_SHARE: f64 = 0.5;
+
+/// The share of pairs that satisfy a condition of which nothing is known.
+const CONDITION_SHARE: f64 = 0.3;
+
+/// Distinct values of numbers and times whose table does not say: this power of the number of rows.
+const DISTINCT_POWER: f64 = 0.7;
+
+/// Distinct values of text whose table does not say: this many, and [`TEXT_DISTINCT_POWER`] of the
+/// number of rows. Text that is compared with a literal mostly is a code of few values.
+const TEXT_DISTINCT_MIN: f64 = 10.0;
+
+/// See [`TEXT_DISTINCT_MIN`].
+const TEXT_DISTINCT_POWER: f64 = 0.2;
+
+impl Estimator {
+    pub(super) fn node(&mut self, plan: &Plan) -> Estimate {
+        match plan {
+            Plan::Scan { table, columns, filters, .. } => {
+                let base = scan(table.as_ref(), columns);
+                let share = conjuncts_share(filters, &base);
+                narrowed(base, filters).scaled(share)
+            }
+            Plan::Values { columns, rows } => values(columns, rows),
+            Plan::Project { input, exprs } => project(self.estimate(input), exprs),
+            Plan::Filter { input, conjuncts } => {
+                let input = self.estimate(input);
+                let share = conjuncts_share(conjuncts, &input);
+                narrowed(input, conjuncts).scaled(share)
+            }
+            Plan::Join { .. } => self.join(plan),
+            Plan::Aggregate { input, keys, aggregates } => {
+                let input = self.estimate(input);
+                let mut estimate = project(input.clone(), keys);
+                estimate.rows = groups(&estimate, keys.iter().map(|it| it.0.id), input.rows);
+                for (column, _) in aggregates {
+                    let all = ColumnEstimate {
+                        distinct: estimate.rows.max(1.0),
+                        nulls: 0.0,
+                        range: None,
+                    };
+                    estimate.columns.insert(column.id, all);
+                }
+                estimate
+            }
+            Plan::Sort { input, .. } | Plan::UniqueId { input, .. } => self.estimate(input),
+            Plan::Limit { input, limit, .. } => self.estimate(input).at_most(*limit),
+            Plan::GroupLimit { input, keys, limit, .. } => {
+                let input = self.estimate(input);
+                let groups = groups(&input, keys.iter().copied(), input.rows);
+                match limit {
+                    Some(limit) => input.capped(groups * as_rows(*limit)),
+                    None => input,
+                }
+            }
+            Plan::SetOperation { operation, all, inputs, columns } => {
+                self.set_operation(*operation, *all, inputs, columns)
+            }
+            Plan::CteRef { cte, columns } => {
+                if !self.ctes.contains_key(&cte.id) {
+                    let estimate = self.estimate(&cte.plan);
+                    self.ctes.insert(cte.id, estimate);
+                }
+                let made = self.ctes.get(&cte.id).cloned().unwrap_or_default();
+                renamed(&made, &cte.plan.columns(), columns)
+            }
+            Plan::SingleRow { input, .. } => {
+                let input = self.estimate(input);
+                Estimate { rows: 1.0, ..input }
+            }
+        }
+    }
+
+    fn join(&mut self, plan: &Plan) -> Estimate {
+        let Plan::Join { left, right, kind, conditions, .. } = plan else {
+            return Estimate::default();
+        };
+        let (l, r) = (self.estimate(left), self.estimate(right));
+        let (in_left, in_right) = (output_set(left), output_set(right));
+        let mut keys = Vec::new();
+        let mut others = Vec::new();
+        for condition in conditions {
+            match as_key(condition, &in_left, &in_right) {
+                Some(key) => keys.push((key.left.clone(), key.right.clone())),
+                None => others.push(condition.clone()),
+            }
+        }
+        joined(*kind, l, r, &keys, &others)
+    }
+
+    fn set_operation(
+        &mut self,
+        operation: SetOperation,
+        all: bool,
+        inputs: &[(Plan, Vec<ColumnId>)],
+        columns: &[Column],
+    ) -> Estimate {
+        let made: Vec<Estimate> = inputs.iter().map(|it| self.estimate(&it.0)).collect();
+        let rows = made.iter().map(|it| it.rows);
+        let rows = match operation {
+            SetOperation::Union => rows.sum(),
+            SetOperation::Intersect => rows.fold(f64::INFINITY, f64::min),
+            SetOperation::Except => rows.take(1).sum(),
+        };
+        let mut estimate = Estimate { rows, ..Estimate::default() };
+        for (at, column) in columns.iter().enumerate() {
+            let feeds = made.iter().zip(inputs);
+            let feeds = feeds.filter_map(|(made, (_, feeds))| Some(made.column(*feeds.get(at)?)));
+            let merged = feeds.reduce(|a, b| ColumnEstimate {
+                distinct: a.distinct.max(b.distinct),
+                nulls: a.nulls.max(b.nulls),
+                range: a.range.zip(b.range).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
+            });
+            if let Some(merged) = merged {
+                estimate.columns.insert(column.id, merged);
+            }
+        }
+        if operation == SetOperation::Union && !all {
+            estimate.rows = groups(&estimate, columns.iter().map(|it| it.id), rows);
+        }
+        estimate
+    }
+}
+
+/// What a join of inputs makes; `keys` are equal expressions of the left and the right input.
+pub(crate) fn joined(
+    kind: JoinKind,
+    left: Estimate,
+    right: Estimate,
+    keys: &[(Expr, Expr)],
+    others: &[Expr],
+) -> Estimate {
+    let share = keys_share(keys, &left, &right);
+    let other = others.iter().map(|_| CONDITION_SHARE).product::<f64>().max(0.01);
+    let pairs = left.rows * right.rows * share * other;
+    let matched = |own: &Estimate, pairs: f64| {
+        if keys.is_empty() && others.is_empty() { own.rows } else { pairs.min(own.rows) }
+    };
+    let rows = match kind {
+        JoinKind::Inner => pairs,
+        JoinKind::Left => pairs.max(left.rows),
+        JoinKind::Right => pairs.max(right.rows),
+        JoinKind::Full => pairs.max(left.rows).max(right.rows),
+        JoinKind::LeftSemi => semi_rows(&left, &right, keys, other),
+        JoinKind::LeftAnti => {
+            (left.rows - semi_rows(&left, &right, keys, other)).max(left.rows * 0.1)
+        }
+        JoinKind::RightSemi => matched(&right, pairs) * SEMI_SHARE,
+        JoinKind::RightAnti => right.rows * SEMI_SHARE,
+        JoinKind::LeftMark => left.rows,
+    };
+    let (left_rows, right_rows) = (left.rows.max(1.0), right.rows.max(1.0));
+    let mut columns = std::collections::HashMap::new();
+    if kind.has_probe_columns() {
+        columns.extend(limited(left.columns, left_rows, rows));
+    }
+    if kind.has_build_columns() {
+        columns.extend(limited(right.columns, right_rows, rows));
+    }
+    Estimate { rows, columns }
+}
+
+/// The share of pairs of rows that agree in all keys. Keys of several columns are rarely
+/// independent: together they do not distinguish more than the larger input has rows.
+fn keys_share(keys: &[(Expr, Expr)], left: &Estimate, right: &Estimate) -> f64 {
+    let independent: f64 = keys.iter().map(|(a, b)| key_share(a, b, left, right)).product();
+    let rows = left.rows.max(right.rows).max(1.0);
+    if keys.len() > 1 { independent.max(1.0 / rows) } else { independent }
+}
+
+/// Left rows with a partner: as many of the left keys' values as the right side has.
+fn semi_rows(left: &Estimate, right: &Estimate, keys: &[(Expr, Expr)], other: f64) -> f64 {
+    if keys.is_empty() {
+        return left.rows * SEMI_SHARE;
+    }
+    let distinct = |expr: &Expr, of: &Estimate| {
+        as_column(expr).map_or(of.rows.max(1.0), |id| of.column(id).distinct)
+    };
+    let share = |(a, b): &(Expr, Expr)| {
+        let right = distinct(b, right).min(right.rows.max(1.0));
+        (right / distinct(a, left)).clamp(0.0, 1.0)
+    };
+    let share = keys.iter().map(share).fold(1.0, f64::min);
+    left.rows * share * other.max(SEMI_SHARE)
+}
+
+fn limited(
+    columns: std::collections::HashMap<ColumnId, ColumnEstimate>,
+    before: f64,
+    rows: f64,
+) -> impl Iterator<Item = (ColumnId, ColumnEstimate)> {
+    columns.into_iter().map(move |(id, column)| {
+        let distinct = surviving(column.distinct, before, rows);
+        (id, ColumnEstimate { distinct, ..column })
+    })
+}
+
+/// The number of groups by columns: the product of their distinct values, damped, and not more than
+/// there are rows.
+fn groups(estimate: &Estimate, keys: impl Iterator<Item = ColumnId>, rows: f64) -> f64 {
+    let product: f64 = keys.map(|it| estimate.column(it).distinct.max(1.0)).product();
+    product.min(rows).max(1.0)
+}
+
+fn as_rows(rows: u64) -> f64 {
+    rows as f64
+}
+
+impl Estimate {
+    fn at_most(self, limit: Option<u64>) -> Estimate {
+        match limit {
+            Some(limit) => self.capped(as_rows(limit)),
+            None => self,
+        }
+    }
+
+    fn capped(self, rows: f64) -> Estimate {
+        if self.rows <= rows {
+            return self;
+        }
+        let share = rows / self.rows.max(1.0);
+        self.scaled(share)
+    }
+}
+
+fn scan(table: &dyn Table, columns: &[(Column, usize)]) -> Estimate {
+    // A table that cannot be read says so when it is read.
+    let statistics = table.statistics().unwrap_or_default();
+    let rows = statistics.rows.map_or(ROWS_UNKNOWN, as_rows);
+    let mut estimate = Estimate { rows, ..Estimate::default() };
+    for (column, at) in columns {
+        let known = statistics.columns.get(*at).cloned().unwrap_or_default();
+        let bound = |it: &Option<_>| as_number(it.as_ref()?, &column.data_type);
+        let range = bound(&known.min).zip(bound(&known.max));
+        let nulls = known.nulls.map_or(0.0, |it| as_rows(it) / rows.max(1.0));
+        let guess = match range.and_then(|(low, high)| steps(low, high, &column.data_type)) {
+            Some(steps) => steps.min(rows),
+            None if column.data_type.is_string() => {
+                TEXT_DISTINCT_MIN + rows.powf(TEXT_DISTINCT_POWER)
+            }
+            None => rows.powf(DISTINCT_POWER),
+        };
+        let distinct = known.distinct.map_or(guess, as_rows).clamp(1.0, rows.max(1.0));
+        estimate.columns.insert(column.id, ColumnEstimate { distinct, nulls, range });
+    }
+    estimate
+}
+
+fn values(columns: &[Column], rows: &[Vec<Expr>]) -> Estimate {
+    let mut estimate = Estimate { rows: rows.len() as f64, ..Estimate::default() };
+    for (at, column) in columns.iter().enumerate() {
+        let constants = rows.iter().filter_map(|row| as_constant(row.get(at)?));
+        let numbers = constants.filter_map(|it| as_number(it, &column.data_type));
+        let range = numbers.fold(None, |range: Option<(f64, f64)>, it| match range {
+            Some((low, high)) => Some((low.min(it), high.max(it))),
+            None => Some((it, it)),
+        });
+        let distinct = estimate.rows.max(1.0);
+        estimate.columns.insert(column.id, ColumnEstimate { distinct, nulls: 0.0, range });
+    }
+    estimate
+}
+
+fn project(input: Estimate, exprs: &[(Column, Expr)]) -> Estimate {
+    let mut estimate = Estimate { rows: input.rows, ..Estimate::default() };
+    for (column, expr) in exprs {
+        let made = match as_column(expr) {
+            Some(id) => input.column(id),
+            None => computed(expr, &input),
+        };
+        estimate.columns.insert(column.id, made);
+    }
+    estimate
+}
+
+/// A computed column has not more values than the combinations of what it is computed from.
+fn computed(expr: &Expr, input: &Estimate) -> ColumnEstimate {
+    let used = crate::expr::used_columns(expr);
+    let combinations: f64 = used.iter().map(|it| input.column(*it).distinct).product();
+    let distinct = match &expr.kind {
+        volley_logical::ExprKind::Call { name, .. } if name == "year" => combinations / 300.0,
+        volley_logical::ExprKind::Call { name, .. } if name == "date_part" => combinations / 300.0,
+        _ => combinations,
+    };
+    ColumnEstimate { distinct: distinct.clamp(1.0, input.rows.max(1.0)), nulls: 0.0, range: None }
+}
+
+fn renamed(made: &Estimate, inner: &[Column], columns: &[Column]) -> Estimate {
+    let pairs = inner.iter().zip(columns);
+    Estimate {
+        rows: made.rows,
+        columns: pairs.map(|(inner, outer)| (outer.id, made.column(inner.id))).collect(),
+    }
+}
+
+/// What conjuncts on one column do to its range and number of values.
+fn narrowed(mut estimate: Estimate, conjuncts: &[Expr]) -> Estimate {
+    for conjunct in conjuncts {
+        super::selectivity::narrow(&mut estimate, conjunct);
+    }
+    estimate
+}

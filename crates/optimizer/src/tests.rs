@@ -1,0 +1,16 @@
+//! Plans of SQL text over tables that have statistics only.
+
+mod unnest;
+mod rules;
+mod joins;
+mod lowering;
+mod tpch;
+mod depth;
+
+use crate::testing::optimized;
+use expect_test::Expect;
+
+/// Compares the optimized plan of a query.
+fn check(sql: &str, expected: Expect) {
+    expected.assert_eq(&optimized(sql));
+}

@@ -1,0 +1,101 @@
+//! The order of joins.
+
+use super::check;
+use crate::testing::{optimized, optimized_without};
+use expect_test::expect;
+
+#[test]
+fn equal_columns_join_inputs_that_no_condition_names_together() {
+    check(
+        "select count(*) from s, t, u where s.a = t.a and s.a = u.a and u.e = 3 and t.b = 4",
+        expect![[r#"
+            Aggregate [] [count = count()]
+              Join inner on eq(a#0, a#4)
+                Scan s [a#0]
+                Join inner on eq(a#4, a#8)
+                  Scan t [a#4, b] where eq(b, 4)
+                  Scan u [a#8, e] where eq(e, 3)
+        "#]],
+    );
+}
+
+#[test]
+fn cross_products_come_last() {
+    check(
+        "select count(*) from t, u, s where t.a = s.a",
+        expect![[r#"
+        Aggregate [] [count = count()]
+          Join inner
+            Join inner on eq(a#6, a#0)
+              Scan s [a#6]
+              Scan t [a#0]
+            Scan u []
+    "#]],
+    );
+}
+
+#[test]
+fn projections_between_joins_do_not_fix_their_order() {
+    check(
+        "select count(*) from (select s.b + 1 as x, t.a from s, t where s.b = t.b) y, u
+         where y.a = u.a and u.e = 3 and x > 4",
+        expect![[r#"
+            Aggregate [] [count = count()]
+              Project 
+                Join inner on eq(b#1, b#5)
+                  Filter gt(plus(b#1, 1), 4)
+                    Scan s [b#1]
+                  Join inner on eq(a#4, a#9)
+                    Scan t [a#4, b#5]
+                    Scan u [a#9, e] where eq(e, 3)
+        "#]],
+    );
+}
+
+#[test]
+fn two_columns_of_one_input_that_equal_a_third_are_compared() {
+    check(
+        "select count(*) from t, u where t.a = u.a and t.b = u.a",
+        expect![[r#"
+        Aggregate [] [count = count()]
+          Join inner on eq(a#4, b)
+            Scan u [a#4]
+            Filter eq(b, a#0)
+              Scan t [a#0, b]
+    "#]],
+    );
+}
+
+#[test]
+fn more_inputs_than_dynamic_programming_takes_are_joined_without_products() {
+    let names: Vec<String> = (0..15).map(|it| format!("t t{it}")).collect();
+    let conditions: Vec<String> = (1..15).map(|it| format!("t{it}.a = t{}.b", it - 1)).collect();
+    let sql =
+        format!("select count(*) from {} where {}", names.join(", "), conditions.join(" and "));
+    let plan = optimized(&sql);
+    assert_eq!(plan.lines().filter(|it| it.trim() == "Join inner").count(), 0, "{plan}");
+    assert_eq!(plan.matches("Join inner on").count(), 14, "{plan}");
+}
+
+#[test]
+fn the_order_of_from_does_not_matter() {
+    let tables = ["lineitem", "orders", "customer", "nation", "region"];
+    let conditions = "l_orderkey = o_orderkey and o_custkey = c_custkey
+        and c_nationkey = n_nationkey and n_regionkey = r_regionkey and r_name = 'ASIA'";
+    let plan_of = |tables: &[&str]| {
+        let sql = format!("select count(*) from {} where {conditions}", tables.join(", "));
+        // Identities of columns follow the order of FROM; names are unique here.
+        optimized(&sql)
+    };
+    let mut reversed = tables;
+    reversed.reverse();
+    let orders = |plan: String| {
+        plan.lines().filter(|it| it.contains("Scan")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(orders(plan_of(&tables)), orders(plan_of(&reversed)));
+    let unordered = optimized_without(
+        &format!("select count(*) from {} where {conditions}", reversed.join(", ")),
+        &["order_joins"],
+    );
+    assert_ne!(orders(plan_of(&tables)), orders(unordered));
+}

@@ -1,0 +1,238 @@
+//! Lateral joins with exactly one row per row of the left side: scalar subqueries.
+//!
+//! An aggregation without keys has a row even where its input has none. Instead of making that row
+//! on the right side, which needs the domain, an outer join makes a row of nulls, in which counts
+//! are then set to zero; what the subquery computes from its aggregates is computed above the join.
+
+use super::Unnesting;
+use super::dependent::{Lateral, with_outer};
+use super::domain::{Domain, Mapping, replacements};
+use crate::columns::{free_columns, output_set, pass};
+use crate::expr::{bigint, collect_used};
+use std::collections::HashMap;
+use volley_error::Result;
+use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, SpecialForm};
+use volley_types::{Type, Value};
+
+/// Aggregates that are zero, not null, of no rows.
+const ZERO_OF_NOTHING: &[&str] = &["count", "approx_distinct", "count_if"];
+
+/// What the error says when a scalar subquery has two rows.
+pub(super) const TWO_ROWS: &str = "scalar subquery returned more than one row";
+
+/// Projections, outermost first.
+type Projections = Vec<Vec<(Column, Expr)>>;
+
+impl Lateral {
+    /// Whether the right side has exactly one row for each row of the left side.
+    pub(super) fn is_single(&self) -> bool {
+        let decides = match self.kind {
+            JoinKind::Inner => true,
+            JoinKind::Left => self.conditions.is_empty(),
+            _ => false,
+        };
+        decides && (matches!(self.right, Plan::SingleRow { .. }) || is_one_group(&self.right))
+    }
+}
+
+impl Unnesting<'_> {
+    /// Joins the only row of the right side.
+    pub(super) fn remove_single(&mut self, join: Lateral) -> Result<Plan> {
+        let Lateral { left, right, conditions, .. } = join;
+        let (projections, core) = take_apart(right);
+        let left_columns = left.columns();
+        let mut join = Lateral {
+            left,
+            right: core,
+            kind: JoinKind::Left,
+            conditions: Vec::new(),
+            null_aware: false,
+            mark: None,
+        };
+        let joined = match std::mem::take(&mut join.right) {
+            Plan::Aggregate { input, keys, aggregates } if keys.is_empty() => {
+                join.right = *input;
+                self.join_groups(join, aggregates)?
+            }
+            other => {
+                join.right = other;
+                self.join_checked(join)?
+            }
+        };
+        let plan = projected(joined, projections, &left_columns);
+        Ok(match conditions.is_empty() {
+            true => plan,
+            false => Plan::Filter { input: Box::new(plan), conjuncts: conditions },
+        })
+    }
+
+    /// Aggregates per row of the domain, and joins the groups.
+    fn join_groups(
+        &mut self,
+        join: Lateral,
+        mut aggregates: Vec<(Column, AggregateCall)>,
+    ) -> Result<Plan> {
+        let counts = self.zeroed(&aggregates);
+        let results: Vec<Column> = aggregates.iter().map(|it| it.0.clone()).collect();
+        for (column, _) in &mut aggregates {
+            if let Some(new) = counts.get(&column.id) {
+                *column = new.clone();
+            }
+        }
+        let mut taken = free_columns(&join.right);
+        aggregates.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut taken));
+        let left_columns = output_set(&join.left);
+        taken.retain(|it| left_columns.contains(it));
+        let mut domain = Domain::new(&join.left, &taken);
+        let input = join.right.clone();
+        let pushed = self.push_groups(input, Vec::new(), aggregates, &taken, &mut domain)?;
+        let left = domain.shared_left().unwrap_or_else(|| join.left.clone());
+        let columns: Vec<Column> = left.columns();
+        let right = self.resolve(pushed.plan)?;
+        let conditions = with_outer(&pushed.map);
+        let joined = Lateral { left, right, conditions, ..join }.into_plan();
+        let results = results.into_iter().map(|column| match counts.get(&column.id) {
+            Some(inner) => (column, zero_if_null(inner)),
+            None => pass(&column),
+        });
+        let exprs = columns.iter().map(pass).chain(results).collect();
+        Ok(Plan::Project { input: Box::new(joined), exprs })
+    }
+
+    /// New columns for the counts among `aggregates`, by the old ones.
+    pub(super) fn zeroed(
+        &self,
+        aggregates: &[(Column, AggregateCall)],
+    ) -> HashMap<ColumnId, Column> {
+        let ids = self.ctx.column_ids;
+        let counts = aggregates.iter().filter(|it| is_zero_of_nothing(&it.1));
+        let fresh = |it: &Column| ids.column(it.name.clone(), it.data_type.clone());
+        counts.map(|(column, _)| (column.id, fresh(column))).collect()
+    }
+
+    /// Joins a right side that may turn out to have several rows, which is an error.
+    fn join_checked(&mut self, mut join: Lateral) -> Result<Plan> {
+        if has_one_row_at_most(&join.right) {
+            let (pushed, left) = self.push_into_right(&join)?;
+            join.conditions = with_outer(&pushed.map);
+            let right = self.resolve(pushed.plan)?;
+            return Ok(Lateral { left, right, ..join }.into_plan());
+        }
+        let (pushed, left) = self.push_into_right(&join)?;
+        let columns = join.right.columns();
+        let (groups, count) = self.counted_groups(pushed.plan, &columns, &pushed.map);
+        join.conditions = with_outer(&pushed.map);
+        let right = self.resolve(groups)?;
+        let joined = Lateral { left, right, ..join }.into_plan();
+        Ok(Plan::Filter { input: Box::new(joined), conjuncts: vec![at_most_one(&count)] })
+    }
+
+    /// Per row of the domain: a row of the plan, and how many there are.
+    pub(super) fn counted_groups(
+        &self,
+        plan: Plan,
+        columns: &[Column],
+        map: &Mapping,
+    ) -> (Plan, Column) {
+        let count = self.ctx.column_ids.column("rows", Type::BigInt);
+        let by = replacements(map);
+        let keys: Vec<_> = map.values().map(|it| pass(&it.column)).collect();
+        let is_key = |id: &ColumnId| map.values().any(|it| it.column.id == *id);
+        // The plan's columns are put out under their own identities: they are renamed below.
+        let mut renames = Vec::new();
+        let mut aggregates = vec![(count.clone(), call("count", Vec::new(), Type::BigInt))];
+        for column in columns.iter().filter(|it| !by.contains_key(&it.id) && !is_key(&it.id)) {
+            let ids = self.ctx.column_ids;
+            let below = ids.column(column.name.clone(), column.data_type.clone());
+            let arg = Expr::column(below.id, below.data_type.clone());
+            aggregates
+                .push((column.clone(), call("any_value", vec![arg], below.data_type.clone())));
+            renames.push((below, Expr::column(column.id, column.data_type.clone())));
+        }
+        let exprs = map.values().map(|it| pass(&it.column)).chain(renames).collect();
+        let input = Box::new(Plan::Project { input: Box::new(plan), exprs });
+        (Plan::Aggregate { input, keys, aggregates }, count)
+    }
+}
+
+/// A condition that fails when there are two rows; a filter reports it.
+pub(super) fn at_most_one(count: &Column) -> Expr {
+    let count = Expr::column(count.id, Type::BigInt);
+    let several = Expr::call("gt", vec![count, bigint(1)], Type::Boolean);
+    let message = Expr::constant(Value::text(TWO_ROWS), Type::Varchar);
+    let error = Expr::call("error", vec![message], Type::Boolean);
+    Expr::special(SpecialForm::Switch, vec![several, error, Expr::boolean(true)], Type::Boolean)
+}
+
+pub(super) fn call(function: &str, args: Vec<Expr>, data_type: Type) -> AggregateCall {
+    AggregateCall {
+        function: function.to_owned(),
+        args,
+        distinct: false,
+        filter: None,
+        order_by: Vec::new(),
+        data_type,
+        span: None,
+    }
+}
+
+/// `coalesce(column, 0)`.
+pub(super) fn zero_if_null(column: &Column) -> Expr {
+    let value = Expr::column(column.id, column.data_type.clone());
+    let zero = bigint(0).cast(column.data_type.clone());
+    Expr::special(SpecialForm::Coalesce, vec![value, zero], column.data_type.clone())
+}
+
+/// Whether an aggregate is zero of no rows.
+pub(super) fn is_zero_of_nothing(call: &AggregateCall) -> bool {
+    ZERO_OF_NOTHING.contains(&call.function.as_str())
+}
+
+/// Applies projections above the join; they pass on the columns of the left side.
+fn projected(mut plan: Plan, projections: Projections, left: &[Column]) -> Plan {
+    for mut exprs in projections.into_iter().rev() {
+        let more = left.iter().filter(|it| exprs.iter().all(|own| own.0.id != it.id)).map(pass);
+        let more: Vec<_> = more.collect();
+        exprs.extend(more);
+        plan = Plan::Project { input: Box::new(plan), exprs };
+    }
+    plan
+}
+
+/// The projections on top of a plan with one row, and what is below them.
+fn take_apart(mut plan: Plan) -> (Projections, Plan) {
+    let mut projections = Vec::new();
+    loop {
+        match plan {
+            Plan::SingleRow { input, .. } | Plan::Sort { input, .. } => plan = *input,
+            Plan::Project { input, exprs } if is_one_group(&input) => {
+                projections.push(exprs);
+                plan = *input;
+            }
+            other => return (projections, other),
+        }
+    }
+}
+
+/// Whether the plan is an aggregation without keys, maybe projected.
+fn is_one_group(plan: &Plan) -> bool {
+    match plan {
+        Plan::Aggregate { keys, .. } => keys.is_empty(),
+        Plan::Project { input, .. } | Plan::Sort { input, .. } => is_one_group(input),
+        _ => false,
+    }
+}
+
+/// Whether the plan has no second row.
+pub(super) fn has_one_row_at_most(plan: &Plan) -> bool {
+    match plan {
+        Plan::Aggregate { keys, .. } => keys.is_empty(),
+        Plan::SingleRow { .. } => true,
+        Plan::Limit { limit, .. } => limit.is_some_and(|it| it <= 1),
+        Plan::Values { rows, .. } => rows.len() <= 1,
+        Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Filter { input, .. } => {
+            has_one_row_at_most(input)
+        }
+        _ => false,
+    }
+}

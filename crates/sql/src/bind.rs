@@ -1,0 +1,277 @@
+//! The binder: syntax trees to typed logical plans.
+//!
+//! A query is bound clause by clause. What names mean is kept in a stack of levels, one per query
+//! under way, outermost first; a name that the innermost level does not know is looked up further
+//! out, which makes a correlation. A column of an outer query is simply its [`ColumnId`].
+//!
+//! [`ColumnId`]: volley_logical::ColumnId
+
+use crate::{Catalog, ParsedStatement, Statement, parse::Source, stack};
+use sqlparser::tokenizer::Span as Lines;
+use std::{cell::Cell, collections::HashSet, fmt};
+use volley_error::{Error, Result, Span};
+use volley_function::Registry;
+use volley_logical::{AggregateCall, Column, ColumnId, ColumnIds, Expr};
+
+mod scope;
+mod command;
+mod query;
+mod set_operation;
+mod values;
+mod select;
+mod group;
+mod order;
+mod output;
+mod from;
+mod join;
+mod expr;
+mod operator;
+mod function;
+mod aggregate;
+mod subquery;
+mod access;
+mod literal;
+mod interval;
+mod coerce;
+mod data_type;
+mod inspect;
+
+use scope::Scope;
+
+/// What binding depends on besides names.
+#[derive(Clone, Debug)]
+pub struct BindSettings {
+    /// The most levels of nesting of expressions and queries; chains of AND, OR, `||` and UNION
+    /// count once.
+    pub depth_max: usize,
+}
+
+impl Default for BindSettings {
+    fn default() -> BindSettings {
+        BindSettings { depth_max: 1000 }
+    }
+}
+
+/// Finds out what a statement means. Columns are numbered by `ids`.
+///
+/// # Errors
+///
+/// Unknown names, types that do not fit, constructs that are not supported; with their place in
+/// the text.
+pub fn bind(
+    statement: &ParsedStatement,
+    catalog: &dyn Catalog,
+    registry: &Registry,
+    ids: &ColumnIds,
+    settings: &BindSettings,
+) -> Result<Statement> {
+    let cte_ids = Cell::new(0);
+    let shared = Shared { catalog, registry, ids, settings, cte_ids: &cte_ids };
+    stack::with_room(statement.text().len(), || {
+        let mut binder = Binder::new(shared, &statement.source);
+        binder.first_word = Some(statement.first_word());
+        binder.statement(&statement.command)
+    })
+}
+
+/// What the binders of a statement and of the views in it share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    catalog: &'a dyn Catalog,
+    registry: &'a Registry,
+    ids: &'a ColumnIds,
+    settings: &'a BindSettings,
+    cte_ids: &'a Cell<u32>,
+}
+
+/// Binds the syntax tree of one text.
+struct Binder<'a> {
+    shared: Shared<'a>,
+    source: &'a Source,
+    /// The word that the statement begins with, for errors without a better place.
+    first_word: Option<Span>,
+    /// In the text of a view: the place of the view's name in the statement.
+    view_span: Option<Span>,
+    /// The views whose text is being bound, outermost first.
+    views: Vec<String>,
+    /// The common table expressions in sight, innermost last.
+    ctes: Vec<query::CteEntry>,
+    levels: Vec<Level<'a>>,
+    /// The first level of the FROM clause that is being bound.
+    from_level: usize,
+    depth: usize,
+    /// How many aliases were replaced by what they stand for.
+    alias_uses: usize,
+}
+
+/// A query under way.
+struct Level<'a> {
+    /// The columns that names may mean.
+    scope: Scope,
+    /// Aliases of the SELECT list, for the other clauses.
+    aliases: Vec<(&'a str, &'a sqlparser::ast::Expr)>,
+    /// The aliases being replaced by what they stand for.
+    aliases_open: Vec<usize>,
+    /// The clause that is being bound.
+    clause: Clause,
+    /// The aggregate calls found so far; columns that stand for them.
+    aggregates: Vec<(Column, AggregateCall)>,
+    /// Whether arguments of an aggregate are being bound.
+    in_aggregate: bool,
+    /// Whether a query further in named a column of this one.
+    referenced: bool,
+    /// Whether names do not find it: to the left of a subquery in FROM that is not LATERAL.
+    hidden: bool,
+}
+
+/// A clause of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clause {
+    From,
+    JoinCondition,
+    Where,
+    GroupBy,
+    Select,
+    Having,
+    OrderBy,
+    Limit,
+    Values,
+}
+
+/// A bound query: a plan and the columns it puts out, named as the query names them.
+struct Bound {
+    plan: volley_logical::Plan,
+    columns: Vec<Column>,
+}
+
+impl<'a> Binder<'a> {
+    fn new(shared: Shared<'a>, source: &'a Source) -> Binder<'a> {
+        Binder {
+            shared,
+            source,
+            first_word: None,
+            view_span: None,
+            views: Vec::new(),
+            ctes: Vec::new(),
+            levels: Vec::new(),
+            from_level: 0,
+            depth: 0,
+            alias_uses: 0,
+        }
+    }
+
+    /// The place of a piece of the syntax tree in the statement.
+    fn span(&self, lines: Lines) -> Option<Span> {
+        self.view_span.or_else(|| self.source.positions.span(lines))
+    }
+
+    /// Runs `f` one level deeper.
+    fn deeper<R>(
+        &mut self,
+        span: impl FnOnce(&Self) -> Option<Span>,
+        f: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        if self.depth >= self.shared.settings.depth_max {
+            let depth = self.shared.settings.depth_max;
+            let error =
+                Error::invalid_query(format!("nested too deeply: more than {depth} levels"));
+            return Err(error.span(span(self)));
+        }
+        self.depth += 1;
+        let result = stack::grow(|| f(self));
+        self.depth -= 1;
+        result
+    }
+
+    /// Runs `f` with `scope` as the innermost level; gives the level back.
+    fn with_level<R>(
+        &mut self,
+        scope: Scope,
+        clause: Clause,
+        f: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<(R, Level<'a>)> {
+        self.levels.push(Level::new(scope, clause));
+        let result = f(self);
+        let level = self.levels.pop().ok_or_else(|| Error::internal("level stack is empty"))?;
+        Ok((result?, level))
+    }
+
+    fn level(&mut self) -> Result<&mut Level<'a>> {
+        self.levels.last_mut().ok_or_else(|| Error::internal("expression outside of a query"))
+    }
+
+    /// Sets the clause of the innermost level.
+    fn enter(&mut self, clause: Clause) {
+        if let Some(level) = self.levels.last_mut() {
+            level.clause = clause;
+        }
+    }
+
+    fn column(&self, name: impl Into<String>, data_type: volley_types::Type) -> Column {
+        self.shared.ids.column(name, data_type)
+    }
+
+    /// The column that `expr` becomes in the output of a node reading `inputs`: itself when it is
+    /// one of them and not `taken` yet, otherwise a new one.
+    fn output_column(
+        &self,
+        name: &str,
+        expr: &Expr,
+        inputs: &HashSet<ColumnId>,
+        taken: &mut HashSet<ColumnId>,
+    ) -> Column {
+        let data_type = expr.data_type.clone();
+        match expr.kind {
+            volley_logical::ExprKind::Column(id) if inputs.contains(&id) && taken.insert(id) => {
+                Column { id, name: name.to_owned(), data_type }
+            }
+            _ => self.column(name, data_type),
+        }
+    }
+}
+
+impl Level<'_> {
+    fn new(scope: Scope, clause: Clause) -> Self {
+        Level {
+            scope,
+            aliases: Vec::new(),
+            aliases_open: Vec::new(),
+            clause,
+            aggregates: Vec::new(),
+            in_aggregate: false,
+            referenced: false,
+            hidden: false,
+        }
+    }
+}
+
+impl Clause {
+    /// Whether aggregate calls may stand here.
+    fn takes_aggregates(self) -> bool {
+        matches!(self, Clause::Select | Clause::Having | Clause::OrderBy)
+    }
+}
+
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Clause::From => "FROM",
+            Clause::JoinCondition => "a join condition",
+            Clause::Where => "WHERE",
+            Clause::GroupBy => "GROUP BY",
+            Clause::Select => "SELECT",
+            Clause::Having => "HAVING",
+            Clause::OrderBy => "ORDER BY",
+            Clause::Limit => "LIMIT",
+            Clause::Values => "VALUES",
+        })
+    }
+}
+
+/// The error that a construct is not supported.
+fn unsupported(what: impl fmt::Display, span: Option<Span>) -> Error {
+    Error::unsupported(format!("not supported: {what}")).span(span)
+}
+
+#[cfg(test)]
+mod tests;

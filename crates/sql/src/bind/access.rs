@@ -1,0 +1,246 @@
+//! Names of columns, fields of rows, elements of lists and maps.
+
+use super::{
+    Binder,
+    expr::without_parentheses,
+    inspect,
+    scope::{Found, Scope, dotted},
+    select::column_expr,
+    unsupported,
+};
+use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
+use volley_error::{Error, Result, Span};
+use volley_logical::{Column, Expr};
+use volley_types::{Type, Value};
+
+/// The most aliases replaced by what they stand for in one text: aliases of aliases multiply.
+const ALIAS_USES_MAX: usize = 20_000;
+
+impl<'a> Binder<'a> {
+    /// A name of one or more parts: a column, maybe qualified, maybe followed by fields.
+    pub(super) fn identifier(&mut self, parts: &'a [Ident]) -> Result<Expr> {
+        let spans = parts.iter().filter_map(|it| self.span(it.span));
+        let span = spans.reduce(Span::to);
+        let Some(innermost) = self.levels.len().checked_sub(1) else {
+            return Err(self.no_column(parts, span));
+        };
+        for level in (0..=innermost).rev() {
+            if self.levels[level].hidden {
+                continue;
+            }
+            if let Some((column, fields)) = self.find(level, parts, span)? {
+                if level < innermost {
+                    self.levels[level].referenced = true;
+                }
+                return self.fields(column_expr(&column, span), &parts[fields..]);
+            }
+            if level == innermost
+                && let Some(bound) = self.alias(parts)?
+            {
+                return Ok(bound.at(span));
+            }
+        }
+        Err(self.no_column(parts, span))
+    }
+
+    /// A column of one level, and how many parts of the name it takes.
+    fn find(
+        &self,
+        level: usize,
+        parts: &[Ident],
+        span: Option<Span>,
+    ) -> Result<Option<(Column, usize)>> {
+        let Some(level) = self.levels.get(level) else { return Ok(None) };
+        for taken in (2..=parts.len()).rev() {
+            let relation = dotted(&parts[..taken - 1]);
+            match level.scope.find_in(&relation, &parts[taken - 1].value) {
+                Found::One(column) => return Ok(Some((column, taken))),
+                Found::Several(names) => return Err(ambiguous(&dotted(parts), &names, span)),
+                Found::None => {}
+            }
+        }
+        let Some(first) = parts.first() else { return Ok(None) };
+        match level.scope.find(&first.value) {
+            Found::One(column) if parts.len() == 1 || is_row(&column) => Ok(Some((column, 1))),
+            Found::One(_) => Ok(None),
+            Found::Several(names) => Err(ambiguous(&first.value, &names, span)),
+            Found::None => Ok(None),
+        }
+    }
+
+    /// What an alias of the SELECT list stands for.
+    fn alias(&mut self, parts: &'a [Ident]) -> Result<Option<Expr>> {
+        let [ident] = parts else { return Ok(None) };
+        let uses = self.alias_uses;
+        let level = self.level()?;
+        let mut aliases = level.aliases.iter().enumerate();
+        let found = aliases.find(|(index, (alias, _))| {
+            alias.eq_ignore_ascii_case(&ident.value) && !level.aliases_open.contains(index)
+        });
+        let Some((index, (_, expr))) = found else { return Ok(None) };
+        let expr = *expr;
+        if uses >= ALIAS_USES_MAX {
+            let message = format!("alias stands for too many others: {}", ident.value);
+            return Err(Error::invalid_query(message).span(self.span(ident.span)));
+        }
+        level.aliases_open.push(index);
+        self.alias_uses = uses + 1;
+        let bound = self.expr(expr);
+        self.level()?.aliases_open.pop();
+        bound.map(Some)
+    }
+
+    /// Fields of fields of a row.
+    fn fields(&self, mut expr: Expr, names: &[Ident]) -> Result<Expr> {
+        for name in names {
+            expr = self.field(expr, &name.value, self.span(name.span))?;
+        }
+        Ok(expr)
+    }
+
+    fn field(&self, row: Expr, name: &str, name_span: Option<Span>) -> Result<Expr> {
+        let span = row.span.into_iter().chain(name_span).reduce(Span::to);
+        let Type::Row(fields) = &row.data_type else {
+            let message = format!("a value of type {} has no field {name}", row.data_type);
+            return Err(Error::invalid_query(message).span(span));
+        };
+        let Some(field) = fields.iter().find(|it| it.name.eq_ignore_ascii_case(name)) else {
+            let names = fields.iter().map(|it| it.name.as_str());
+            let error = Error::invalid_query(format!("no such field: {name}"));
+            let error = match volley_types::nearest_name(name, names) {
+                Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+                None => error,
+            };
+            return Err(error.span(name_span.or(span)));
+        };
+        let data_type = field.data_type.clone();
+        let name = Expr::constant(Value::text(&field.name), Type::Varchar).at(name_span);
+        Ok(Expr::call("struct_extract", vec![row, name], data_type).at(span))
+    }
+
+    /// `struct_extract(row, 'name')`.
+    pub(super) fn struct_extract(&self, args: Vec<Expr>, span: Option<Span>) -> Result<Expr> {
+        let [row, name] = <[Expr; 2]>::try_from(args)
+            .map_err(|_| Error::invalid_query("struct_extract takes (row, name)").span(span))?;
+        match inspect::string_literal(&name) {
+            Some(text) => self.field(row, text, name.span),
+            None => Err(Error::invalid_query("field name must be a string literal").span(span)),
+        }
+    }
+
+    /// `root.field`, `root[index]` and chains of them.
+    pub(super) fn access(&mut self, root: &'a ast::Expr, chain: &'a [AccessExpr]) -> Result<Expr> {
+        let mut expr = self.expr(root)?;
+        for access in chain {
+            expr = match access {
+                AccessExpr::Dot(field) => match without_parentheses(field) {
+                    ast::Expr::Identifier(ident) => {
+                        self.field(expr, &ident.value, self.span(ident.span))?
+                    }
+                    other => {
+                        let span = self.span(other.span());
+                        return Err(unsupported("this form of field access", span));
+                    }
+                },
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    let index = self.expr(index)?;
+                    self.element(expr, index)?
+                }
+                AccessExpr::Subscript(Subscript::Slice { .. }) => {
+                    return Err(unsupported("slices of lists", expr.span));
+                }
+            };
+        }
+        Ok(expr)
+    }
+
+    fn element(&self, collection: Expr, index: Expr) -> Result<Expr> {
+        let span = collection.span.into_iter().chain(index.span).reduce(Span::to);
+        match &collection.data_type {
+            Type::Row(_) => match inspect::string_literal(&index) {
+                Some(name) => self.field(collection, name, index.span),
+                None => Err(unsupported("fields of rows by position", span)),
+            },
+            Type::Map(_) => self.call("element_at", vec![collection, index], span),
+            Type::Array(_) => self.call("array_extract", vec![collection, index], span),
+            other => {
+                let message = format!("a value of type {other} has no elements");
+                Err(Error::invalid_query(message).span(span))
+            }
+        }
+    }
+
+    /// Whether the name is a column to the left of a subquery in FROM that is not LATERAL.
+    fn is_to_the_left(&self, parts: &[Ident]) -> bool {
+        let [relation @ .., name] = parts else { return false };
+        let relation = dotted(relation);
+        self.levels.iter().filter(|it| it.hidden).any(|level| {
+            let found = match relation.as_str() {
+                "" => level.scope.find(&name.value),
+                relation => level.scope.find_in(relation, &name.value),
+            };
+            !matches!(found, Found::None)
+        })
+    }
+
+    /// The error that there is no such column.
+    fn no_column(&self, parts: &[Ident], span: Option<Span>) -> Error {
+        if self.is_to_the_left(parts) {
+            let error = Error::invalid_query(format!("no such column: {}", dotted(parts)));
+            let hint = "a subquery in FROM must be LATERAL to use columns of tables before it";
+            return error.hint(hint).span(span);
+        }
+        let visible = || self.levels.iter().rev().filter(|it| !it.hidden);
+        let scopes = || visible().map(|it| &it.scope);
+        if let [relation @ .., name] = parts
+            && !relation.is_empty()
+        {
+            let relation = dotted(relation);
+            let Some(scope) = scopes().find(|it| it.has_relation(&relation)) else {
+                if let [column, field] = parts
+                    && let Some(Found::One(column)) =
+                        scopes().map(|it| it.find(&column.value)).next()
+                {
+                    let data_type = &column.data_type;
+                    let message =
+                        format!("a value of type {data_type} has no field {}", field.value);
+                    return Error::invalid_query(message).span(span);
+                }
+                let relations: Vec<&str> = scopes().flat_map(Scope::relations).collect();
+                let error = Error::invalid_query(format!("no such table in FROM: {relation}"));
+                return hinted(error, &relation, &relations).span(span);
+            };
+            let names: Vec<&str> =
+                scope.of_name(&relation).map(|it| it.column.name.as_str()).collect();
+            let message = format!("no such column: {relation}.{}", name.value);
+            return hinted(Error::invalid_query(message), &name.value, &names).span(span);
+        }
+        let name = dotted(parts);
+        let names: Vec<&str> =
+            scopes().flat_map(|it| it.plain()).map(|it| it.column.name.as_str()).collect();
+        hinted(Error::invalid_query(format!("no such column: {name}")), &name, &names).span(span)
+    }
+
+    /// The error that `relation.*` names nothing in FROM.
+    pub(super) fn no_relation(&self, name: &str, scope: &Scope, span: Option<Span>) -> Error {
+        let error = Error::invalid_query(format!("no such table in FROM: {name}"));
+        hinted(error, name, &scope.relations()).span(span)
+    }
+}
+
+fn is_row(column: &Column) -> bool {
+    matches!(column.data_type, Type::Row(_))
+}
+
+fn hinted(error: Error, name: &str, names: &[&str]) -> Error {
+    match volley_types::nearest_name(name, names.iter().copied()) {
+        Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+        None => error,
+    }
+}
+
+/// The error that a name may mean several columns.
+pub(super) fn ambiguous(name: &str, candidates: &[String], span: Option<Span>) -> Error {
+    let error = Error::invalid_query(format!("ambiguous column: {name}"));
+    error.hint(format!("it may be {}", candidates.join(" or "))).span(span)
+}

@@ -1,0 +1,156 @@
+//! Aggregate calls: which query they belong to, and the columns that stand for them.
+
+use super::{Binder, inspect, unsupported};
+use sqlparser::ast::{
+    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, OrderByExpr,
+};
+use std::collections::HashSet;
+use volley_error::{Error, Result, Span};
+use volley_logical::{AggregateCall, ColumnId, Expr};
+use volley_types::Type;
+
+/// The parts of a call before they are bound.
+#[derive(Default)]
+struct Written<'a> {
+    args: Vec<&'a ast::Expr>,
+    distinct: bool,
+    order_by: &'a [OrderByExpr],
+    filter: Option<&'a ast::Expr>,
+}
+
+impl<'a> Binder<'a> {
+    /// An aggregate call: the column of the grouping that holds its value.
+    pub(super) fn aggregate(
+        &mut self,
+        name: &str,
+        list: Option<&'a FunctionArgumentList>,
+        filter: Option<&'a ast::Expr>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let written = self.aggregate_parts(name, list, filter, span)?;
+        let outer = std::mem::replace(&mut self.level()?.in_aggregate, true);
+        let call = self.aggregate_call(name, written, span);
+        self.level()?.in_aggregate = outer;
+        let call = call?;
+        let owner = self.owner(&call);
+        let clause = self.levels.get(owner).map_or(self.current_clause(), |it| it.clause);
+        let level = self
+            .levels
+            .get_mut(owner)
+            .ok_or_else(|| Error::internal("aggregate outside of a query"))?;
+        if level.in_aggregate {
+            let message = "aggregate calls cannot be nested";
+            return Err(Error::invalid_query(message).span(span));
+        }
+        if !clause.takes_aggregates() {
+            let message = format!("aggregate functions are not allowed in {clause}");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        let known = level.aggregates.iter().find(|it| same_call(&it.1, &call));
+        let column = match known {
+            Some((column, _)) => column.clone(),
+            None => {
+                let column = self.shared.ids.column(call.function.clone(), call.data_type.clone());
+                level.aggregates.push((column.clone(), call));
+                column
+            }
+        };
+        Ok(Expr::column(column.id, column.data_type).at(span))
+    }
+
+    fn aggregate_parts(
+        &self,
+        name: &str,
+        list: Option<&'a FunctionArgumentList>,
+        filter: Option<&'a ast::Expr>,
+        span: Option<Span>,
+    ) -> Result<Written<'a>> {
+        let mut written = Written { filter, ..Written::default() };
+        let Some(list) = list else { return Ok(written) };
+        written.distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        for clause in &list.clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(order_by) => written.order_by = order_by,
+                FunctionArgumentClause::Limit(_) => {
+                    return Err(unsupported("LIMIT in an aggregate call", span));
+                }
+                _ => return Err(unsupported("this clause in an aggregate call", span)),
+            }
+        }
+        if let [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] = list.args.as_slice()
+            && name == "count"
+        {
+            if written.distinct {
+                return Err(unsupported("count(DISTINCT *)", span));
+            }
+            return Ok(written);
+        }
+        for arg in &list.args {
+            written.args.push(self.plain_arg(arg, span)?);
+        }
+        Ok(written)
+    }
+
+    fn aggregate_call(
+        &mut self,
+        name: &str,
+        written: Written<'a>,
+        span: Option<Span>,
+    ) -> Result<AggregateCall> {
+        let args = written.args.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+        let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
+        let bound = self.shared.registry.resolve_aggregate(name, &types);
+        let bound = bound.map_err(|it| it.span(span))?;
+        let args = args.into_iter().zip(&bound.args);
+        let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
+        let filter = match written.filter {
+            Some(filter) => {
+                let filter = self.expr(filter)?;
+                Some(self.condition(filter, "FILTER")?)
+            }
+            None => None,
+        };
+        let order_by = self.call_order(written.order_by)?;
+        Ok(AggregateCall {
+            function: bound.name,
+            args,
+            distinct: written.distinct,
+            filter,
+            order_by,
+            data_type: bound.result,
+            span,
+        })
+    }
+
+    /// The level whose query groups for the call: the innermost one of which it names a column,
+    /// or the query that it stands in.
+    fn owner(&self, call: &AggregateCall) -> usize {
+        let mut columns = HashSet::new();
+        call.exprs().for_each(|it| inspect::collect_columns(it, &mut columns));
+        let names = |columns: &HashSet<ColumnId>, level: usize| {
+            let level = self.levels.get(level);
+            level.is_some_and(|level| {
+                let mut ids = level.scope.columns.iter().map(|it| it.column.id);
+                let aggregates = level.aggregates.iter().map(|it| it.0.id);
+                ids.any(|it| columns.contains(&it))
+                    || aggregates.into_iter().any(|it| columns.contains(&it))
+            })
+        };
+        let last = self.levels.len().saturating_sub(1);
+        (0..=last).rev().find(|level| names(&columns, *level)).unwrap_or(last)
+    }
+}
+
+fn same_call(left: &AggregateCall, right: &AggregateCall) -> bool {
+    let orders = left.order_by.iter().zip(&right.order_by);
+    left.function == right.function
+        && left.distinct == right.distinct
+        && left.args.len() == right.args.len()
+        && left.filter.is_some() == right.filter.is_some()
+        && left.order_by.len() == right.order_by.len()
+        && left.exprs().zip(right.exprs()).all(|(a, b)| inspect::same(a, b))
+        && orders
+            .into_iter()
+            .all(|(a, b)| (a.descending, a.nulls_first) == (b.descending, b.nulls_first))
+}

@@ -1,0 +1,157 @@
+//! Types as written.
+
+use super::{Binder, unsupported};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, Spanned, StructField};
+use volley_error::{Error, Result, Span};
+use volley_types::{DECIMAL_PRECISION_MAX, Field, Type};
+
+/// DECIMAL without arguments.
+const DECIMAL_DEFAULT: (u8, u8) = (18, 3);
+
+impl Binder<'_> {
+    /// The type that `written` names.
+    pub(super) fn data_type(&self, written: &DataType, span: Option<Span>) -> Result<Type> {
+        Ok(match written {
+            DataType::Boolean | DataType::Bool => Type::Boolean,
+            DataType::TinyInt(_) => Type::TinyInt,
+            DataType::SmallInt(_) | DataType::Int2(_) => Type::SmallInt,
+            DataType::Int(_) | DataType::Integer(_) | DataType::Int4(_) | DataType::Signed => {
+                Type::Integer
+            }
+            DataType::BigInt(_) | DataType::Int8(_) | DataType::Int64 => Type::BigInt,
+            DataType::HugeInt | DataType::Int128 => Type::HugeInt,
+            DataType::Real | DataType::Float4 | DataType::Float(_) => Type::Real,
+            DataType::Float32 => Type::Real,
+            DataType::Float64 | DataType::Float8 => Type::Double,
+            DataType::Double(_) | DataType::DoublePrecision => Type::Double,
+            DataType::Decimal(info) | DataType::Numeric(info) | DataType::Dec(info) => {
+                decimal(info, span)?
+            }
+            DataType::Varchar(_)
+            | DataType::Char(_)
+            | DataType::Character(_)
+            | DataType::CharacterVarying(_)
+            | DataType::CharVarying(_)
+            | DataType::Nvarchar(_)
+            | DataType::Text
+            | DataType::String(_) => Type::Varchar,
+            DataType::Blob(_)
+            | DataType::Bytea
+            | DataType::Binary(_)
+            | DataType::Varbinary(_)
+            | DataType::Bytes(_) => Type::Varbinary,
+            DataType::Date => Type::Date,
+            DataType::Time(_, zone) if !has_zone(zone) => Type::Time,
+            DataType::Timestamp(_, zone) if !has_zone(zone) => Type::Timestamp,
+            DataType::Datetime(_) => Type::Timestamp,
+            DataType::Interval { .. } => Type::Interval,
+            DataType::Array(element) => self.array_type(element, span)?,
+            DataType::Struct(fields, _) => self.row_type(fields, span)?,
+            DataType::Map(key, value, ..) => {
+                Type::map(self.data_type(key, span)?, self.data_type(value, span)?)
+            }
+            DataType::Custom(name, arguments) => {
+                let span = self.span(name.span()).or(span);
+                self.custom_type(&name.to_string(), arguments, span)?
+            }
+            other => return Err(unsupported(format!("the type {other}"), span)),
+        })
+    }
+
+    fn array_type(&self, element: &ArrayElemTypeDef, span: Option<Span>) -> Result<Type> {
+        match element {
+            ArrayElemTypeDef::SquareBracket(element, None)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Qualified(element, None)
+            | ArrayElemTypeDef::Parenthesis(element) => {
+                Ok(Type::array(self.data_type(element, span)?))
+            }
+            ArrayElemTypeDef::SquareBracket(_, Some(_))
+            | ArrayElemTypeDef::Qualified(_, Some(_)) => {
+                Err(unsupported("arrays of a fixed size", span))
+            }
+            ArrayElemTypeDef::None => Err(unsupported("arrays without an element type", span)),
+        }
+    }
+
+    fn row_type(&self, fields: &[StructField], span: Option<Span>) -> Result<Type> {
+        let field = |it: &StructField| {
+            let name = it.field_name.as_ref().map_or("", |it| it.value.as_str());
+            Ok(Field::new(name, self.data_type(&it.field_type, span)?))
+        };
+        Ok(Type::row(fields.iter().map(field).collect::<Result<Vec<_>>>()?))
+    }
+
+    /// Types that the parser has no word for.
+    fn custom_type(&self, name: &str, arguments: &[String], span: Option<Span>) -> Result<Type> {
+        if let ("MAP", [key, value]) = (name.to_ascii_uppercase().as_str(), arguments) {
+            let part = |it: &String| {
+                let written = crate::parse::parse_type(it);
+                self.data_type(&written.map_err(|it| it.span(span))?, span)
+            };
+            return Ok(Type::map(part(key)?, part(value)?));
+        }
+        let plain = match name.to_ascii_uppercase().as_str() {
+            "HUGEINT" | "INT128" => Type::HugeInt,
+            "LONG" => Type::BigInt,
+            "SHORT" => Type::SmallInt,
+            "INT1" => Type::TinyInt,
+            "LOGICAL" => Type::Boolean,
+            "BPCHAR" | "STRING" => Type::Varchar,
+            "DATETIME" | "TIMESTAMP_US" => Type::Timestamp,
+            _ => return Err(self.unknown_type(name, span)),
+        };
+        if arguments.is_empty() { Ok(plain) } else { Err(self.unknown_type(name, span)) }
+    }
+
+    fn unknown_type(&self, name: &str, span: Option<Span>) -> Error {
+        const NAMES: [&str; 17] = [
+            "BOOLEAN",
+            "TINYINT",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "HUGEINT",
+            "REAL",
+            "DOUBLE",
+            "DECIMAL",
+            "VARCHAR",
+            "VARBINARY",
+            "DATE",
+            "TIME",
+            "TIMESTAMP",
+            "INTERVAL",
+            "MAP",
+            "STRUCT",
+        ];
+        let error = Error::invalid_query(format!("no such type: {name}")).span(span);
+        match volley_types::nearest_name(name, NAMES) {
+            Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+            None => error,
+        }
+    }
+}
+
+fn has_zone(zone: &sqlparser::ast::TimezoneInfo) -> bool {
+    use sqlparser::ast::TimezoneInfo;
+    matches!(zone, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz)
+}
+
+fn decimal(info: &ExactNumberInfo, span: Option<Span>) -> Result<Type> {
+    let (precision, scale) = match info {
+        ExactNumberInfo::None => (DECIMAL_DEFAULT.0.into(), DECIMAL_DEFAULT.1.into()),
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    let max = u64::from(DECIMAL_PRECISION_MAX);
+    let scale = u64::try_from(scale).ok().filter(|scale| *scale <= precision);
+    match (u8::try_from(precision), scale.and_then(|it| u8::try_from(it).ok())) {
+        (Ok(precision_u8), Some(scale)) if (1..=max).contains(&precision) => {
+            Ok(Type::Decimal { precision: precision_u8, scale })
+        }
+        _ => {
+            let message = format!("DECIMAL takes 1 to {max} digits, and a scale up to that");
+            Err(Error::invalid_query(message).span(span))
+        }
+    }
+}

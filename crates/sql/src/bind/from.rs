@@ -1,0 +1,293 @@
+//! FROM: tables, files, views, common table expressions and subqueries.
+
+use super::{Binder, Bound, Clause, scope::Scope, unsupported};
+use crate::{catalog::Relation, parse, stack};
+use sqlparser::ast::{
+    FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, Spanned, TableAlias, TableFactor,
+    TableFunctionArgs, TableWithJoins, Value as Literal,
+};
+use std::{path::Path, sync::Arc};
+use volley_connector::Table;
+use volley_error::{Error, Result, Span};
+use volley_logical::{JoinKind, Plan};
+
+/// Endings by which a double-quoted name is a file.
+const FILE_ENDINGS: [&str; 4] = [".parquet", ".csv", ".json", ".ndjson"];
+
+impl<'a> Binder<'a> {
+    /// All of FROM: the product of its items; one row of no columns when there is none.
+    pub(super) fn from_clause(&mut self, items: &'a [TableWithJoins]) -> Result<(Plan, Scope)> {
+        let Some((first, rest)) = items.split_first() else {
+            return Ok((Plan::one_row(), Scope::default()));
+        };
+        let outer = std::mem::replace(&mut self.from_level, self.levels.len());
+        let (mut plan, mut scope) = self.joined(first)?;
+        if rest.len() > self.shared.settings.depth_max {
+            return Err(Error::invalid_query("nested too deeply: tables in FROM"));
+        }
+        for item in rest {
+            let span = self.span(item.relation.span());
+            let ((right, right_scope), level) =
+                self.with_level(scope, Clause::From, |it| it.joined(item))?;
+            scope = level.scope;
+            scope.append(right_scope).map_err(|it| it.span(span))?;
+            plan = Plan::Join {
+                left: Box::new(plan),
+                right: Box::new(right),
+                kind: JoinKind::Inner,
+                conditions: Vec::new(),
+                null_aware: false,
+                mark: None,
+                lateral: level.referenced,
+            };
+        }
+        self.from_level = outer;
+        Ok((plan, scope))
+    }
+
+    /// A table and what is joined to it.
+    pub(super) fn joined(&mut self, tables: &'a TableWithJoins) -> Result<(Plan, Scope)> {
+        let (mut plan, mut scope) = self.factor(&tables.relation)?;
+        if tables.joins.len() > self.shared.settings.depth_max {
+            return Err(Error::invalid_query("nested too deeply: joins in FROM"));
+        }
+        for join in &tables.joins {
+            let (right, level) =
+                self.with_level(scope, Clause::From, |it| it.factor(&join.relation))?;
+            let left = (plan, level.scope);
+            let joined = self.join(&join.join_operator, left, right, level.referenced);
+            let span = || self.span(join.relation.span());
+            (plan, scope) = joined.map_err(|it| it.span(span()))?;
+        }
+        Ok((plan, scope))
+    }
+
+    fn factor(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
+        self.deeper(|_| None, |it| it.factor_here(factor))
+    }
+
+    fn factor_here(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
+        let span = self.span(factor.span());
+        match factor {
+            TableFactor::Table { name, alias, args, sample, version, with_ordinality, .. } => {
+                if sample.is_some() {
+                    return Err(unsupported("TABLESAMPLE", span));
+                }
+                if version.is_some() || *with_ordinality {
+                    return Err(unsupported("this form of a table in FROM", span));
+                }
+                self.named(name, alias.as_ref(), args.as_ref())
+            }
+            TableFactor::Derived { lateral, subquery, alias, sample } => {
+                if sample.is_some() {
+                    return Err(unsupported("TABLESAMPLE", span));
+                }
+                let bound = self.derived(subquery, *lateral)?;
+                self.aliased(bound, alias.as_ref(), ("", ""))
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let (plan, scope) = self.joined(table_with_joins)?;
+                match alias {
+                    None => Ok((plan, scope)),
+                    Some(_) => {
+                        let columns = scope.plain().map(|it| it.column.clone()).collect();
+                        self.aliased(Bound { plan, columns }, alias.as_ref(), ("", ""))
+                    }
+                }
+            }
+            TableFactor::Function { name, .. } => {
+                let what = format!("the table function {}", parse::dotted(name));
+                Err(unsupported(what, span))
+            }
+            TableFactor::UNNEST { .. } => Err(unsupported("UNNEST in FROM", span)),
+            TableFactor::Pivot { .. } => Err(unsupported("PIVOT", span)),
+            TableFactor::Unpivot { .. } | TableFactor::UnpivotExpr { .. } => {
+                Err(unsupported("UNPIVOT", span))
+            }
+            TableFactor::MatchRecognize { .. } => Err(unsupported("MATCH_RECOGNIZE", span)),
+            _ => Err(unsupported("this form of a table in FROM", span)),
+        }
+    }
+
+    /// A subquery in FROM. It sees what stands to its left only if it is LATERAL.
+    fn derived(&mut self, query: &'a Query, is_lateral: bool) -> Result<Bound> {
+        let from = self.from_level;
+        let set_hidden = |it: &mut Self, hidden: bool| {
+            it.levels.iter_mut().skip(from).for_each(|it| it.hidden = hidden);
+        };
+        set_hidden(self, !is_lateral);
+        let bound = self.query(query)?;
+        set_hidden(self, false);
+        Ok(bound)
+    }
+
+    pub(super) fn named(
+        &mut self,
+        name: &'a ObjectName,
+        alias: Option<&'a TableAlias>,
+        args: Option<&'a TableFunctionArgs>,
+    ) -> Result<(Plan, Scope)> {
+        let literal = || self.view_span.or_else(|| self.source.string(path_of(name)?));
+        let span = self.span(name.span()).or_else(literal);
+        let dotted = parse::dotted(name);
+        if let Some(args) = args {
+            let path = reader_path(&dotted, args)
+                .ok_or_else(|| unsupported(format!("the table function {dotted}"), span))?;
+            let bound = self.file(path, span)?;
+            return self.aliased(bound, alias, (file_stem(path), file_stem(path)));
+        }
+        if let Some(path) = path_of(name) {
+            let bound = self.file(path, span)?;
+            return self.aliased(bound, alias, (file_stem(path), file_stem(path)));
+        }
+        let shown = alias.map_or(last_part(name), |it| &it.name.value);
+        let mut bound = self.table(&dotted, span)?;
+        if let Plan::Scan { name, .. } = &mut bound.plan {
+            shown.clone_into(name);
+        }
+        self.aliased(bound, alias, (last_part(name), &dotted))
+    }
+
+    /// The scope of a relation: under its alias, or else its `(short, qualified)` name.
+    fn aliased(
+        &self,
+        bound: Bound,
+        alias: Option<&TableAlias>,
+        (name, qualified): (&str, &str),
+    ) -> Result<(Plan, Scope)> {
+        let scope = match alias {
+            None if name.is_empty() => Scope::of_columns(bound.columns),
+            None => Scope::of_relation(name, qualified, bound.columns),
+            Some(alias) => {
+                let columns = self.rename(bound.columns, alias)?;
+                Scope::of_relation(&alias.name.value, &alias.name.value, columns)
+            }
+        };
+        Ok((bound.plan, scope))
+    }
+
+    /// A table, view or common table expression by its name.
+    pub(super) fn table(&mut self, name: &str, span: Option<Span>) -> Result<Bound> {
+        if let Some(bound) = self.cte_reference(name) {
+            return Ok(bound);
+        }
+        match self.shared.catalog.table(name).map_err(|it| it.span(span))? {
+            Some(Relation::Table(table)) => Ok(self.scan(table, name)),
+            Some(Relation::View { sql, columns }) => self.view(name, &sql, &columns, span),
+            None if is_file_name(name) => self.file(name, span),
+            None => Err(self.no_table(name, span)),
+        }
+    }
+
+    /// The error that there is no such table.
+    pub(super) fn no_table(&self, name: &str, span: Option<Span>) -> Error {
+        let mut names = self.shared.catalog.names();
+        names.extend(self.ctes.iter().map(|it| it.name.clone()));
+        let error = Error::invalid_query(format!("no such table: {name}")).span(span);
+        match volley_types::nearest_name(name, names.iter().map(String::as_str)) {
+            Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+            None => error,
+        }
+    }
+
+    fn file(&self, path: &str, span: Option<Span>) -> Result<Bound> {
+        let table = self.shared.catalog.file(path).map_err(|it| it.span(span))?;
+        Ok(self.scan(table, path))
+    }
+
+    fn scan(&self, table: Arc<dyn Table>, name: &str) -> Bound {
+        let fields = table.schema().fields.iter();
+        let columns = fields.map(|it| self.column(it.name.clone(), it.data_type.clone()));
+        let columns: Vec<_> = columns.collect();
+        let positions = columns.iter().cloned().enumerate().map(|(index, it)| (it, index));
+        let positions = positions.collect();
+        let name = name.to_owned();
+        let plan = Plan::Scan { table, name, columns: positions, filters: Vec::new() };
+        Bound { plan, columns }
+    }
+
+    fn view(
+        &mut self,
+        name: &str,
+        sql: &str,
+        columns: &[String],
+        span: Option<Span>,
+    ) -> Result<Bound> {
+        if self.views.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            let message = format!("view refers to itself: {name}");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        let mut views = self.views.clone();
+        views.push(name.to_owned());
+        let bound = stack::with_room(sql.len(), || {
+            let (query, source) = parse::parse_query(sql)?;
+            let mut binder = Binder::new(self.shared, &source);
+            binder.view_span = self.view_span.or(span).or(Some(Span::default()));
+            binder.views = views;
+            binder.depth = self.depth;
+            binder.query(&query)
+        });
+        let mut bound = bound.map_err(|it| in_view(it, name, span))?;
+        for (column, name) in bound.columns.iter_mut().zip(columns) {
+            column.name.clone_from(name);
+        }
+        Ok(bound)
+    }
+}
+
+/// An error in the text of a view, pointing at the view's name.
+fn in_view(error: Error, name: &str, span: Option<Span>) -> Error {
+    let outside = Error::new(error.kind(), error.message()).span(span).at("view", name);
+    match error.hint_text() {
+        Some(hint) => outside.hint(hint),
+        None => outside,
+    }
+}
+
+/// The path, when the name is in single quotes.
+fn path_of(name: &ObjectName) -> Option<&str> {
+    match name.0.as_slice() {
+        [part] => match part.as_ident()? {
+            Ident { value, quote_style: Some('\''), .. } => Some(value),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_file_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    FILE_ENDINGS.iter().any(|it| lower.ends_with(it))
+}
+
+fn last_part(name: &ObjectName) -> &str {
+    let ident = name.0.last().and_then(|it| it.as_ident());
+    ident.map_or("", |it| it.value.as_str())
+}
+
+fn file_stem(path: &str) -> &str {
+    Path::new(path).file_stem().and_then(|it| it.to_str()).unwrap_or(path)
+}
+
+/// The path in `read_parquet('path')` and its like.
+fn reader_path<'t>(name: &str, args: &'t TableFunctionArgs) -> Option<&'t str> {
+    const READERS: [&str; 7] = [
+        "read_parquet",
+        "parquet_scan",
+        "read_csv",
+        "read_csv_auto",
+        "read_json",
+        "read_json_auto",
+        "read_ndjson",
+    ];
+    READERS.iter().find(|it| it.eq_ignore_ascii_case(name))?;
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(sqlparser::ast::Expr::Value(value)))] =
+        args.args.as_slice()
+    else {
+        return None;
+    };
+    match &value.value {
+        Literal::SingleQuotedString(path) => Some(path),
+        _ => None,
+    }
+}

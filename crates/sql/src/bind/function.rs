@@ -1,0 +1,289 @@
+//! Function calls.
+
+use super::{
+    Binder,
+    expr::{covering, null},
+    inspect, unsupported,
+};
+use sqlparser::ast::{
+    self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
+};
+use volley_error::{Error, Result, Span};
+use volley_function::BoundScalar;
+use volley_logical::{Expr, ExprKind, SpecialForm};
+use volley_types::{Field, Type};
+
+/// Functions that are special forms, or constructors of rows.
+const SPECIAL_FUNCTIONS: [&str; 10] = [
+    "coalesce",
+    "ifnull",
+    "nvl",
+    "nullif",
+    "if",
+    "iff",
+    "try",
+    "row",
+    "struct_pack",
+    "struct_extract",
+];
+
+impl<'a> Binder<'a> {
+    /// A call as written: scalar, aggregate or special form.
+    pub(super) fn function(&mut self, function: &'a Function) -> Result<Expr> {
+        let name = crate::parse::dotted(&function.name).to_ascii_lowercase();
+        let span = self.span(function.name.span());
+        let reject = |what: &str| Err(unsupported(what, span));
+        if function.over.is_some() {
+            return reject("window functions (OVER)");
+        }
+        if function.null_treatment.is_some() {
+            return reject("IGNORE NULLS and RESPECT NULLS");
+        }
+        if !function.within_group.is_empty() {
+            return reject("WITHIN GROUP");
+        }
+        if !matches!(function.parameters, FunctionArguments::None) {
+            return reject("parameters of functions");
+        }
+        self.check_known(&name, span)?;
+        let list = match &function.args {
+            FunctionArguments::None => None,
+            FunctionArguments::List(list) => Some(list),
+            FunctionArguments::Subquery(_) => return reject("a subquery as the only argument"),
+        };
+        if self.shared.registry.is_aggregate(&name) {
+            let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
+            return Ok(bound);
+        }
+        if function.filter.is_some() {
+            let message = format!("FILTER after {name}, which is not an aggregate function");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        if let Some(list) = list
+            && (list.duplicate_treatment.is_some() || !list.clauses.is_empty())
+        {
+            let message = format!("DISTINCT or ORDER BY in {name}, which is no aggregate function");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        self.scalar(&name, list, span)
+    }
+
+    /// An unknown function is reported before anything is said about its arguments.
+    fn check_known(&self, name: &str, span: Option<Span>) -> Result<()> {
+        let registry = self.shared.registry;
+        if registry.is_aggregate(name)
+            || registry.scalars().contains_key(name)
+            || SPECIAL_FUNCTIONS.contains(&name)
+        {
+            return Ok(());
+        }
+        registry.resolve_scalar(name, &[]).map(|_| ()).map_err(|it| it.span(span))
+    }
+
+    fn scalar(
+        &mut self,
+        name: &str,
+        list: Option<&'a FunctionArgumentList>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let written = list.map_or(&[][..], |it| &it.args);
+        if name == "struct_pack" {
+            return self.struct_pack(written, span);
+        }
+        let mut args = Vec::with_capacity(written.len());
+        for arg in written {
+            args.push(self.expr(self.plain_arg(arg, span)?)?);
+        }
+        let whole = args.iter().filter_map(|it| it.span).chain(span).reduce(Span::to);
+        match (name, args.len()) {
+            ("coalesce" | "ifnull" | "nvl", 1..) => {
+                let args = self.unify(args, "coalesce")?;
+                let data_type = args.first().map_or(Type::Unknown, |it| it.data_type.clone());
+                Ok(Expr::special(SpecialForm::Coalesce, args, data_type).at(whole))
+            }
+            ("nullif", 2) => self.nullif(written, args, whole),
+            ("if" | "iff", 2 | 3) => self.conditional(args, whole),
+            ("try", 1) => {
+                let data_type = args.first().map_or(Type::Unknown, |it| it.data_type.clone());
+                Ok(Expr::special(SpecialForm::Try, args, data_type).at(whole))
+            }
+            ("greatest" | "least", 1..) => {
+                let args = self.unify(args, name)?;
+                self.call(name, args, whole)
+            }
+            ("row", 1..) => Ok(row_of(args, Vec::new(), whole)),
+            ("list_value" | "list_pack", 1..) => {
+                let args = self.unify(args, "list")?;
+                self.call("list_value", args, whole)
+            }
+            ("struct_extract", 2) => self.struct_extract(args, whole),
+            _ => self.call_named(name, args, whole, span),
+        }
+    }
+
+    /// The expression of an argument that is neither named nor `*`.
+    pub(super) fn plain_arg(
+        &self,
+        arg: &'a FunctionArg,
+        span: Option<Span>,
+    ) -> Result<&'a ast::Expr> {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+            FunctionArg::Unnamed(_) => Err(unsupported("* as an argument", span)),
+            FunctionArg::Named { .. } | FunctionArg::ExprNamed { .. } => {
+                Err(unsupported("named arguments", span))
+            }
+        }
+    }
+
+    /// The scalar function `name` for `args`, with the implicit casts that it needs.
+    pub(super) fn call(&self, name: &str, args: Vec<Expr>, span: Option<Span>) -> Result<Expr> {
+        let span = span.or_else(|| covering(&args.iter().collect::<Vec<_>>()));
+        self.call_named(name, args, span, span)
+    }
+
+    /// As [`Binder::call`]; errors point at `name_span`.
+    fn call_named(
+        &self,
+        name: &str,
+        args: Vec<Expr>,
+        span: Option<Span>,
+        name_span: Option<Span>,
+    ) -> Result<Expr> {
+        if let Some(field) = fractional_field(name, &args) {
+            return self.call_named(field, args.into_iter().skip(1).collect(), span, name_span);
+        }
+        let bound = self.resolve(name, &args).map_err(|it| it.span(name_span))?;
+        if bound.args.len() != args.len() {
+            return Err(Error::internal(format!("function {name} resolved to other arguments")));
+        }
+        let result = rounded_type(name, &args).unwrap_or(bound.result);
+        let args = args.into_iter().zip(&bound.args);
+        let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
+        Ok(Expr::call(bound.name, args, result).at(span))
+    }
+
+    /// String literals take other types only if there is no function for text.
+    fn resolve(&self, name: &str, args: &[Expr]) -> Result<BoundScalar> {
+        let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
+        let registry = self.shared.registry;
+        let error = match registry.resolve_scalar(name, &types) {
+            Ok(bound) => return Ok(bound),
+            Err(error) => error,
+        };
+        let open = |it: &Expr| match inspect::string_literal(it) {
+            Some(_) => Type::Unknown,
+            None => it.data_type.clone(),
+        };
+        let opened: Vec<Type> = args.iter().map(open).collect();
+        if opened == types {
+            return Err(error);
+        }
+        registry.resolve_scalar(name, &opened).map_err(|_| error)
+    }
+
+    fn nullif(
+        &mut self,
+        written: &'a [FunctionArg],
+        args: Vec<Expr>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let mut kept = args.first().cloned().unwrap_or_else(null);
+        if inspect::has_subquery(&kept)
+            && let Some(first) = written.first()
+        {
+            kept = self.expr(self.plain_arg(first, span)?)?;
+        }
+        let equal = self.compare("eq", args, span)?;
+        let data_type = kept.data_type.clone();
+        let missing = self.coerce(null(), &data_type)?;
+        Ok(Expr::special(SpecialForm::Switch, vec![equal, missing, kept], data_type).at(span))
+    }
+
+    fn conditional(&self, args: Vec<Expr>, span: Option<Span>) -> Result<Expr> {
+        let mut args = args.into_iter();
+        let condition = self.condition(args.next().unwrap_or_else(null), "condition of IF")?;
+        let mut results: Vec<Expr> = args.collect();
+        results.resize_with(2, null);
+        let results = self.unify(results, "IF")?;
+        let data_type = results.first().map_or(Type::Unknown, |it| it.data_type.clone());
+        let args = std::iter::once(condition).chain(results).collect();
+        Ok(Expr::special(SpecialForm::Switch, args, data_type).at(span))
+    }
+
+    fn struct_pack(&mut self, written: &'a [FunctionArg], span: Option<Span>) -> Result<Expr> {
+        let mut fields = Vec::with_capacity(written.len());
+        for arg in written {
+            let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } = arg else {
+                let message = "struct_pack takes name := value";
+                return Err(Error::invalid_query(message).span(span));
+            };
+            fields.push((name.value.as_str(), expr));
+        }
+        self.row_value(fields)
+    }
+
+    /// `{'name': value, ...}` or `(value, ...)`.
+    pub(super) fn row_value(&mut self, fields: Vec<(&'a str, &'a ast::Expr)>) -> Result<Expr> {
+        let names = fields.iter().map(|it| it.0.to_owned()).collect();
+        let args = fields.into_iter().map(|it| self.expr(it.1)).collect::<Result<Vec<_>>>()?;
+        let span = covering(&args.iter().collect::<Vec<_>>());
+        Ok(row_of(args, names, span))
+    }
+
+    /// `[value, ...]`.
+    pub(super) fn list(&mut self, values: &'a [ast::Expr]) -> Result<Expr> {
+        let args = values.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+        let args = self.unify(args, "list")?;
+        self.call("list_value", args, None)
+    }
+
+    /// `MAP {key: value, ...}`.
+    pub(super) fn map_value(&mut self, map: &'a ast::Map) -> Result<Expr> {
+        let mut keys = Vec::with_capacity(map.entries.len());
+        let mut values = Vec::with_capacity(map.entries.len());
+        for entry in &map.entries {
+            keys.push(self.expr(&entry.key)?);
+            values.push(self.expr(&entry.value)?);
+        }
+        let keys = self.unify(keys, "keys of MAP")?;
+        let values = self.unify(values, "values of MAP")?;
+        let keys = self.call("list_value", keys, None)?;
+        let values = self.call("list_value", values, None)?;
+        self.call("map", vec![keys, values], None)
+    }
+}
+
+/// `date_part('epoch', x)` and its like are functions of their own: they are no integers.
+fn fractional_field(name: &str, args: &[Expr]) -> Option<&'static str> {
+    let [field, _] = args else { return None };
+    if !matches!(name, "date_part" | "datepart") {
+        return None;
+    }
+    let field = inspect::string_literal(field)?;
+    ["epoch", "julian"].into_iter().find(|it| it.eq_ignore_ascii_case(field))
+}
+
+/// A decimal rounded to a constant number of digits has no more digits after the point than that.
+fn rounded_type(name: &str, args: &[Expr]) -> Option<Type> {
+    let [Expr { data_type: Type::Decimal { precision, scale }, .. }, digits] = args else {
+        return None;
+    };
+    let ExprKind::Constant(digits) = &digits.kind else { return None };
+    if !matches!(name, "round" | "trunc") {
+        return None;
+    }
+    let digits = digits.as_i128()?.clamp(0, i128::from(*scale)) as u8;
+    // A carry needs a digit more, which the digits that were cut leave room for.
+    (digits < *scale).then_some(Type::Decimal { precision: *precision, scale: digits })
+}
+
+/// A row constructor; the names stand in the type.
+fn row_of(args: Vec<Expr>, names: Vec<String>, span: Option<Span>) -> Expr {
+    let mut names = names.into_iter();
+    let fields: Vec<Field> = args
+        .iter()
+        .map(|it| Field::new(names.next().unwrap_or_default(), it.data_type.clone()))
+        .collect();
+    Expr::call("row", args, Type::row(fields)).at(span)
+}

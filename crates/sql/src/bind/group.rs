@@ -1,0 +1,173 @@
+//! GROUP BY, and what may stand above it.
+
+use super::{
+    Binder, Clause, inspect,
+    scope::Scope,
+    select::{Clauses, Item},
+    unsupported,
+};
+use sqlparser::ast::{self, GroupByExpr, Spanned, Value as Literal};
+use std::{collections::HashSet, sync::Arc};
+use volley_error::{Error, Result};
+use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan};
+
+impl<'a> Binder<'a> {
+    /// The group keys; `None` without GROUP BY.
+    pub(super) fn group_keys(
+        &mut self,
+        group_by: &'a GroupByExpr,
+        items: &[Item<'a>],
+        exprs: &[Expr],
+    ) -> Result<Option<Vec<Expr>>> {
+        self.enter(Clause::GroupBy);
+        let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = group_by;
+        if let Some(modifier) = modifiers.first() {
+            return Err(unsupported(format!("GROUP BY ... {modifier}"), None));
+        }
+        let mut keys: Vec<Expr> = Vec::new();
+        match group_by {
+            GroupByExpr::All(_) => {
+                let aggregates = self.aggregate_ids()?;
+                let plain = exprs.iter().filter(|it| !names_any(it, &aggregates));
+                plain.for_each(|it| push_key(&mut keys, it.clone()));
+                return Ok(Some(keys));
+            }
+            GroupByExpr::Expressions(written, _) if written.is_empty() => return Ok(None),
+            GroupByExpr::Expressions(written, _) => {
+                for expr in written {
+                    if let ast::Expr::Tuple(parts) = expr {
+                        for part in parts {
+                            push_key(&mut keys, self.group_key(part, items, exprs)?);
+                        }
+                        continue;
+                    }
+                    push_key(&mut keys, self.group_key(expr, items, exprs)?);
+                }
+            }
+        }
+        Ok(Some(keys))
+    }
+
+    fn group_key(
+        &mut self,
+        expr: &'a ast::Expr,
+        items: &[Item<'a>],
+        exprs: &[Expr],
+    ) -> Result<Expr> {
+        let what = match expr {
+            ast::Expr::Rollup(_) => "ROLLUP",
+            ast::Expr::Cube(_) => "CUBE",
+            ast::Expr::GroupingSets(_) => "GROUPING SETS",
+            _ => "",
+        };
+        if !what.is_empty() {
+            return Err(unsupported(what, self.span(expr.span())));
+        }
+        let item = match self.position(expr, items.len(), "GROUP BY")? {
+            Some(index) => Some(index),
+            None => self.alias_item(expr, items)?,
+        };
+        let Some(index) = item else { return self.expr(expr) };
+        let key = exprs.get(index).cloned().ok_or_else(|| Error::internal("item is missing"))?;
+        if names_any(&key, &self.aggregate_ids()?) {
+            let message = "aggregate functions are not allowed in GROUP BY";
+            return Err(Error::invalid_query(message).span(self.span(expr.span())));
+        }
+        Ok(key)
+    }
+
+    /// The item of the SELECT list that an integer literal counts to.
+    pub(super) fn position(
+        &self,
+        expr: &ast::Expr,
+        items: usize,
+        clause: &str,
+    ) -> Result<Option<usize>> {
+        let ast::Expr::Value(value) = expr else { return Ok(None) };
+        let Literal::Number(digits, _) = &value.value else { return Ok(None) };
+        if !digits.bytes().all(|it| it.is_ascii_digit()) {
+            return Ok(None);
+        }
+        match digits.parse::<usize>() {
+            Ok(position) if (1..=items).contains(&position) => Ok(Some(position - 1)),
+            _ => {
+                let message = format!("{clause} position must be 1 to {items}: {digits}");
+                Err(Error::invalid_query(message).span(self.span(value.span)))
+            }
+        }
+    }
+
+    /// The item whose alias `expr` is, when it is not a column.
+    fn alias_item(&self, expr: &ast::Expr, items: &[Item<'a>]) -> Result<Option<usize>> {
+        let ast::Expr::Identifier(ident) = expr else { return Ok(None) };
+        let level = self.levels.last();
+        let is_column = level
+            .is_some_and(|it| !matches!(it.scope.find(&ident.value), super::scope::Found::None));
+        if is_column {
+            return Ok(None);
+        }
+        Ok(items.iter().position(|it| it.name.eq_ignore_ascii_case(&ident.value)))
+    }
+
+    fn aggregate_ids(&mut self) -> Result<HashSet<ColumnId>> {
+        Ok(self.level()?.aggregates.iter().map(|it| it.0.id).collect())
+    }
+}
+
+fn push_key(keys: &mut Vec<Expr>, key: Expr) {
+    if !keys.iter().any(|it| inspect::same(it, &key)) {
+        keys.push(key);
+    }
+}
+
+fn names_any(expr: &Expr, ids: &HashSet<ColumnId>) -> bool {
+    let mut columns = HashSet::new();
+    inspect::collect_columns(expr, &mut columns);
+    !columns.is_disjoint(ids)
+}
+
+/// The column in scope that an expression is.
+pub(super) fn scope_column<'s>(scope: &'s Scope, expr: &Expr) -> Option<&'s Column> {
+    let ExprKind::Column(id) = expr.kind else { return None };
+    scope.columns.iter().map(|it| &it.column).find(|it| it.id == id)
+}
+
+/// Makes expressions over the columns of FROM into expressions over group keys and aggregates.
+pub(super) struct Grouping<'g> {
+    pub(super) keys: &'g [(Column, Expr)],
+    pub(super) scope: &'g Scope,
+}
+
+impl Grouping<'_> {
+    /// Rewrites everything above the grouping.
+    pub(super) fn rewrite_all(&self, clauses: &mut Clauses) -> Result<()> {
+        let order = clauses.order.iter_mut().map(|it| &mut it.expr);
+        let on = clauses.distinct_on.iter_mut().flatten();
+        let mut exprs = clauses.items.iter_mut().chain(&mut clauses.having).chain(order).chain(on);
+        exprs.try_for_each(|it| self.rewrite(it))
+    }
+
+    fn rewrite(&self, expr: &mut Expr) -> Result<()> {
+        if let Some((column, _)) = self.keys.iter().find(|it| inspect::same(&it.1, expr)) {
+            expr.kind = ExprKind::Column(column.id);
+            return Ok(());
+        }
+        if let Some(column) = scope_column(self.scope, expr) {
+            let message = format!(
+                "column {} must be in GROUP BY or an argument of an aggregate function",
+                column.name
+            );
+            let error = Error::invalid_query(message).span(expr.span);
+            return Err(error.hint(format!("any_value({}) takes any of its values", column.name)));
+        }
+        if let ExprKind::Subquery(subquery) = &mut expr.kind {
+            self.rewrite_plan(Arc::make_mut(&mut subquery.plan))?;
+        }
+        expr.children_mut().iter_mut().try_for_each(|it| self.rewrite(it))
+    }
+
+    fn rewrite_plan(&self, plan: &mut Plan) -> Result<()> {
+        plan.exprs_mut().into_iter().try_for_each(|it| self.rewrite(it))?;
+        plan.inputs_mut().into_iter().try_for_each(|it| self.rewrite_plan(it))
+    }
+}

@@ -1,0 +1,77 @@
+//! Questions about bound expressions and plans.
+
+use std::collections::HashSet;
+use volley_logical::{ColumnId, Expr, ExprKind, Plan, SubqueryKind};
+use volley_types::Value;
+
+/// Whether two expressions are the same but for their places in the text.
+pub(super) fn same(left: &Expr, right: &Expr) -> bool {
+    if left.data_type != right.data_type {
+        return false;
+    }
+    let children = || {
+        let (left, right) = (left.children(), right.children());
+        left.len() == right.len() && left.iter().zip(right).all(|(a, b)| same(a, b))
+    };
+    match (&left.kind, &right.kind) {
+        (ExprKind::Column(a), ExprKind::Column(b)) => a == b,
+        (ExprKind::Constant(a), ExprKind::Constant(b)) => a == b,
+        (ExprKind::Call { name: a, .. }, ExprKind::Call { name: b, .. }) => a == b && children(),
+        (ExprKind::Cast { null_on_error: a, .. }, ExprKind::Cast { null_on_error: b, .. }) => {
+            a == b && children()
+        }
+        (ExprKind::Special { form: a, .. }, ExprKind::Special { form: b, .. }) => {
+            a == b && children()
+        }
+        (ExprKind::Subquery(a), ExprKind::Subquery(b)) => {
+            std::mem::discriminant(&a.kind) == std::mem::discriminant(&b.kind)
+                && std::sync::Arc::ptr_eq(&a.plan, &b.plan)
+                && children()
+        }
+        _ => false,
+    }
+}
+
+/// Whether the expression contains a subquery.
+pub(super) fn has_subquery(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Subquery(_)) || expr.children().iter().any(has_subquery)
+}
+
+/// Adds the columns that the expression names, also inside of subqueries.
+pub(super) fn collect_columns(expr: &Expr, columns: &mut HashSet<ColumnId>) {
+    match &expr.kind {
+        ExprKind::Column(id) => {
+            columns.insert(*id);
+        }
+        ExprKind::Subquery(subquery) => {
+            collect_plan_columns(&subquery.plan, columns);
+            if let SubqueryKind::In(exprs) = &subquery.kind {
+                exprs.iter().for_each(|it| collect_columns(it, columns));
+            }
+        }
+        _ => expr.children().iter().for_each(|it| collect_columns(it, columns)),
+    }
+}
+
+fn collect_plan_columns(plan: &Plan, columns: &mut HashSet<ColumnId>) {
+    plan.exprs().into_iter().for_each(|it| collect_columns(it, columns));
+    plan.inputs().into_iter().for_each(|it| collect_plan_columns(it, columns));
+}
+
+/// The text of a string literal that no cast was applied to.
+pub(super) fn string_literal(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Constant(Value::Varchar(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether this is NULL without a type of its own.
+pub(super) fn is_null_literal(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Constant(Value::Null))
+}
+
+/// The identities of a plan's columns.
+pub(super) fn output_ids(plan: &Plan) -> HashSet<ColumnId> {
+    plan.columns().iter().map(|it| it.id).collect()
+}

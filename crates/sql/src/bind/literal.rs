@@ -1,0 +1,102 @@
+//! Literals.
+
+use super::{Binder, expr::null, unsupported};
+use sqlparser::ast::{TypedString, Value as Literal, ValueWithSpan};
+use volley_error::{Error, Result, Span};
+use volley_logical::Expr;
+use volley_types::{DECIMAL_PRECISION_MAX, Type, Value};
+
+impl Binder<'_> {
+    pub(super) fn literal(&self, literal: &ValueWithSpan) -> Result<Expr> {
+        let span = self.span(literal.span);
+        let text = |it: &str| Ok(Expr::constant(Value::text(it), Type::Varchar).at(span));
+        match &literal.value {
+            Literal::Number(digits, _) => self.number(digits, false, span),
+            Literal::SingleQuotedString(it)
+            | Literal::EscapedStringLiteral(it)
+            | Literal::UnicodeStringLiteral(it)
+            | Literal::NationalStringLiteral(it) => text(it),
+            Literal::DollarQuotedString(it) => text(&it.value),
+            Literal::HexStringLiteral(digits) => {
+                let bytes = bytes_of_hex(digits).ok_or_else(|| {
+                    Error::invalid_query("hexadecimal literal is malformed").span(span)
+                })?;
+                Ok(Expr::constant(Value::Varbinary(bytes.into()), Type::Varbinary).at(span))
+            }
+            Literal::Boolean(value) => Ok(Expr::boolean(*value).at(span)),
+            Literal::Null => Ok(null().at(span)),
+            Literal::Placeholder(name) => Err(unsupported(format!("the parameter {name}"), span)),
+            other => Err(unsupported(format!("the literal {other}"), span)),
+        }
+    }
+
+    /// `DATE '...'` and its like: a cast of the text.
+    pub(super) fn typed_string(&self, string: &TypedString) -> Result<Expr> {
+        let span = self.span(string.value.span);
+        let text = match &string.value.value {
+            Literal::SingleQuotedString(text) | Literal::EscapedStringLiteral(text) => text,
+            other => return Err(unsupported(format!("the literal {other}"), span)),
+        };
+        let data_type = self.data_type(&string.data_type, span)?;
+        if data_type == Type::Interval {
+            return self.interval_text(text, span);
+        }
+        let text = Expr::constant(Value::text(text), Type::Varchar).at(span);
+        self.cast_to(text, data_type, false)
+    }
+
+    /// A number: INTEGER, BIGINT, HUGEINT by size; with a point an exact DECIMAL; with an
+    /// exponent, or beyond what those hold, a DOUBLE.
+    pub(super) fn number(&self, written: &str, negative: bool, span: Option<Span>) -> Result<Expr> {
+        let malformed = || Error::invalid_query(format!("malformed number: {written}")).span(span);
+        let digits: String = written.chars().filter(|it| *it != '_').collect();
+        let exact = if digits.contains(['e', 'E']) {
+            None
+        } else if digits.contains('.') {
+            decimal(&digits, negative)
+        } else {
+            integer(&digits, negative)
+        };
+        let (value, data_type) = match exact {
+            Some(exact) => exact,
+            None => {
+                let value: f64 = digits.parse().map_err(|_| malformed())?;
+                (Value::Double(if negative { -value } else { value }), Type::Double)
+            }
+        };
+        Ok(Expr::constant(value, data_type).at(span))
+    }
+}
+
+fn integer(digits: &str, negative: bool) -> Option<(Value, Type)> {
+    let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
+    let value: i128 = signed.parse().ok()?;
+    if let Ok(value) = i32::try_from(value) {
+        return Some((Value::Integer(value), Type::Integer));
+    }
+    if let Ok(value) = i64::try_from(value) {
+        return Some((Value::BigInt(value), Type::BigInt));
+    }
+    Some((Value::HugeInt(value), Type::HugeInt))
+}
+
+/// The digits before and after the point, as written, are those of the type.
+fn decimal(written: &str, negative: bool) -> Option<(Value, Type)> {
+    let (whole, fraction) = written.split_once('.')?;
+    let precision = u8::try_from(whole.len() + fraction.len()).ok()?;
+    if !(1..=DECIMAL_PRECISION_MAX).contains(&precision) {
+        return None;
+    }
+    let unscaled: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = u8::try_from(fraction.len()).ok()?;
+    let unscaled = if negative { -unscaled } else { unscaled };
+    Some((Value::Decimal(unscaled), Type::Decimal { precision, scale }))
+}
+
+fn bytes_of_hex(digits: &str) -> Option<Vec<u8>> {
+    if !digits.is_ascii() || digits.len() % 2 == 1 {
+        return None;
+    }
+    let pairs = (0..digits.len()).step_by(2);
+    pairs.map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()).collect()
+}

@@ -1,0 +1,138 @@
+//! ORDER BY.
+
+use super::{
+    Binder, inspect,
+    select::{Item, column_expr},
+    unsupported,
+};
+use sqlparser::ast::{
+    self, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Spanned,
+};
+use volley_error::Result;
+use volley_logical::{Column, Expr, SortKey};
+
+/// A key of ORDER BY.
+pub(super) struct OrderKey {
+    /// The item of the SELECT list that it names.
+    pub(super) item: Option<usize>,
+    pub(super) expr: Expr,
+    pub(super) descending: bool,
+    pub(super) nulls_first: bool,
+}
+
+impl OrderKey {
+    /// Whether the key is `item`, one of `items`.
+    pub(super) fn is_item(&self, item: &Expr, items: &[(Column, Expr)]) -> bool {
+        match self.item {
+            Some(index) => items.get(index).is_some_and(|it| std::ptr::eq(&it.1, item)),
+            None => inspect::same(&self.expr, item),
+        }
+    }
+}
+
+impl<'a> Binder<'a> {
+    /// ORDER BY of a SELECT: positions and names of items, and expressions over FROM.
+    pub(super) fn order_keys(
+        &mut self,
+        order_by: &'a OrderBy,
+        items: &[Item<'a>],
+        exprs: &[Expr],
+    ) -> Result<Vec<OrderKey>> {
+        let key = |item: Option<usize>, expr: Expr, direction: (bool, bool)| OrderKey {
+            item,
+            expr,
+            descending: direction.0,
+            nulls_first: direction.1,
+        };
+        match &order_by.kind {
+            OrderByKind::All(options) => {
+                let direction = self.direction(options)?;
+                let items = exprs.iter().enumerate();
+                Ok(items.map(|(index, it)| key(Some(index), it.clone(), direction)).collect())
+            }
+            OrderByKind::Expressions(written) => {
+                let names: Vec<&str> = items.iter().map(|it| it.name.as_str()).collect();
+                let bind = |it: &'a OrderByExpr| {
+                    self.reject_fill(it)?;
+                    let direction = self.direction(&it.options)?;
+                    let item = self.named_output(&it.expr, &names)?;
+                    let expr = match item.and_then(|index| exprs.get(index)) {
+                        Some(item) => item.clone().at(self.span(it.expr.span())),
+                        None => self.expr(&it.expr)?,
+                    };
+                    Ok(key(item, expr, direction))
+                };
+                written.iter().map(bind).collect()
+            }
+        }
+    }
+
+    /// ORDER BY over the columns put out, which are the innermost scope.
+    pub(super) fn output_keys(
+        &mut self,
+        order_by: &'a OrderBy,
+        columns: &[Column],
+    ) -> Result<Vec<SortKey>> {
+        let key = |expr: Expr, (descending, nulls_first): (bool, bool)| SortKey {
+            expr,
+            descending,
+            nulls_first,
+        };
+        match &order_by.kind {
+            OrderByKind::All(options) => {
+                let direction = self.direction(options)?;
+                Ok(columns.iter().map(|it| key(column_expr(it, None), direction)).collect())
+            }
+            OrderByKind::Expressions(written) => {
+                let names: Vec<&str> = columns.iter().map(|it| it.name.as_str()).collect();
+                let bind = |it: &'a OrderByExpr| {
+                    self.reject_fill(it)?;
+                    let direction = self.direction(&it.options)?;
+                    let output = self.named_output(&it.expr, &names)?;
+                    let expr = match output.and_then(|index| columns.get(index)) {
+                        Some(column) => column_expr(column, self.span(it.expr.span())),
+                        None => self.expr(&it.expr)?,
+                    };
+                    Ok(key(expr, direction))
+                };
+                written.iter().map(bind).collect()
+            }
+        }
+    }
+
+    /// ORDER BY within an aggregate call: plain expressions.
+    pub(super) fn call_order(&mut self, written: &'a [OrderByExpr]) -> Result<Vec<SortKey>> {
+        let bind = |it: &'a OrderByExpr| {
+            self.reject_fill(it)?;
+            let (descending, nulls_first) = self.direction(&it.options)?;
+            Ok(SortKey { expr: self.expr(&it.expr)?, descending, nulls_first })
+        };
+        written.iter().map(bind).collect()
+    }
+
+    /// The output that a position or a bare name means.
+    fn named_output(&self, expr: &ast::Expr, names: &[&str]) -> Result<Option<usize>> {
+        if let Some(index) = self.position(expr, names.len(), "ORDER BY")? {
+            return Ok(Some(index));
+        }
+        let ast::Expr::Identifier(ident) = expr else { return Ok(None) };
+        Ok(names.iter().position(|it| it.eq_ignore_ascii_case(&ident.value)))
+    }
+
+    /// Descending, nulls first.
+    fn direction(&self, options: &OrderByOptions) -> Result<(bool, bool)> {
+        let descending = match &options.sort {
+            None | Some(OrderBySort::Asc) => false,
+            Some(OrderBySort::Desc) => true,
+            Some(OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING", None)),
+        };
+        Ok((descending, options.nulls_first.unwrap_or(false)))
+    }
+
+    fn reject_fill(&self, key: &OrderByExpr) -> Result<()> {
+        if key.with_fill.is_some() {
+            return Err(unsupported("WITH FILL", self.span(key.expr.span())));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Queries: WITH, the body, ORDER BY and LIMIT.
+
+use super::{Binder, Bound, Clause, scope::Scope, unsupported};
+use sqlparser::ast::{self, LimitClause, OrderBy, SetExpr, Spanned, TableAlias};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_logical::{Column, Cte, Expr, ExprKind, Plan};
+use volley_types::Value;
+
+/// A common table expression in sight.
+pub(super) struct CteEntry {
+    pub(super) name: String,
+    pub(super) cte: Arc<Cte>,
+    /// Its columns, with the names of the alias.
+    pub(super) columns: Vec<Column>,
+}
+
+/// LIMIT and OFFSET.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Limits {
+    offset: u64,
+    limit: Option<u64>,
+}
+
+impl<'a> Binder<'a> {
+    /// Binds a query with all its clauses.
+    pub(super) fn query(&mut self, query: &'a ast::Query) -> Result<Bound> {
+        self.deeper(|_| None, |it| it.query_here(query))
+    }
+
+    fn query_here(&mut self, query: &'a ast::Query) -> Result<Bound> {
+        self.reject_query_clauses(query)?;
+        let visible = self.ctes.len();
+        if let Some(with) = &query.with {
+            self.with(with)?;
+        }
+        let limits = self.limits(query)?;
+        let bound = match &*query.body {
+            SetExpr::Select(select) => self.select(select, query.order_by.as_ref(), limits)?,
+            body => {
+                let bound = self.set_expr(body)?;
+                let bound = self.order_outputs(bound, query.order_by.as_ref())?;
+                Bound { plan: limits.apply(bound.plan), ..bound }
+            }
+        };
+        self.ctes.truncate(visible);
+        Ok(bound)
+    }
+
+    fn reject_query_clauses(&self, query: &ast::Query) -> Result<()> {
+        let clause = if !query.locks.is_empty() {
+            "FOR UPDATE and FOR SHARE"
+        } else if query.for_clause.is_some() {
+            "FOR XML, JSON and BROWSE"
+        } else if query.settings.is_some() {
+            "SETTINGS"
+        } else if query.format_clause.is_some() {
+            "FORMAT"
+        } else if !query.pipe_operators.is_empty() {
+            "pipe operators"
+        } else {
+            return Ok(());
+        };
+        Err(unsupported(clause, None))
+    }
+
+    fn with(&mut self, with: &'a ast::With) -> Result<()> {
+        if with.recursive {
+            let span = self.span(with.with_token.0.span);
+            return Err(unsupported("recursive common table expressions", span));
+        }
+        let outside = self.ctes.len();
+        for cte in &with.cte_tables {
+            let name = &cte.alias.name;
+            if self.ctes[outside..].iter().any(|it| it.name.eq_ignore_ascii_case(&name.value)) {
+                let message = format!("common table expression defined twice: {}", name.value);
+                return Err(Error::invalid_query(message).span(self.span(name.span)));
+            }
+            let entry = self.cte(cte)?;
+            self.ctes.push(entry);
+        }
+        Ok(())
+    }
+
+    fn cte(&mut self, cte: &'a ast::Cte) -> Result<CteEntry> {
+        let name = &cte.alias.name;
+        let referenced: Vec<bool> = self.levels.iter().map(|it| it.referenced).collect();
+        self.levels.iter_mut().for_each(|it| it.referenced = false);
+        let bound = self.query(&cte.query)?;
+        if self.levels.iter().any(|it| it.referenced) {
+            let what = "common table expressions that refer to columns of an outer query";
+            return Err(unsupported(what, self.span(name.span)));
+        }
+        for (level, referenced) in self.levels.iter_mut().zip(referenced) {
+            level.referenced = referenced;
+        }
+        let columns = self.rename(bound.columns, &cte.alias)?;
+        let id = self.shared.cte_ids.get();
+        self.shared.cte_ids.set(id + 1);
+        let materialized = self.source.is_materialized(&cte.closing_paren_token.0);
+        let cte = Cte { id, name: name.value.clone(), plan: bound.plan, materialized };
+        Ok(CteEntry { name: name.value.clone(), cte: Arc::new(cte), columns })
+    }
+
+    /// A reference to a common table expression, if `name` is one.
+    pub(super) fn cte_reference(&self, name: &str) -> Option<Bound> {
+        let entry = self.ctes.iter().rev().find(|it| it.name.eq_ignore_ascii_case(name))?;
+        let new = |it: &Column| self.column(it.name.clone(), it.data_type.clone());
+        let columns: Vec<Column> = entry.columns.iter().map(new).collect();
+        let plan = Plan::CteRef { cte: entry.cte.clone(), columns: columns.clone() };
+        Some(Bound { plan, columns })
+    }
+
+    /// Gives the first columns the names of the alias.
+    pub(super) fn rename(
+        &self,
+        mut columns: Vec<Column>,
+        alias: &TableAlias,
+    ) -> Result<Vec<Column>> {
+        if let Some(extra) = alias.columns.get(columns.len()) {
+            let name = &alias.name.value;
+            let message =
+                format!("{name} has {} columns but {} names", columns.len(), alias.columns.len());
+            return Err(Error::invalid_query(message).span(self.span(extra.name.span)));
+        }
+        for (column, name) in columns.iter_mut().zip(&alias.columns) {
+            if name.data_type.is_some() {
+                let span = self.span(name.name.span);
+                return Err(unsupported("types in column aliases", span));
+            }
+            column.name.clone_from(&name.name.value);
+        }
+        Ok(columns)
+    }
+
+    /// ORDER BY of a set operation or VALUES: over the columns put out.
+    fn order_outputs(&mut self, bound: Bound, order_by: Option<&'a OrderBy>) -> Result<Bound> {
+        let Some(order_by) = order_by else { return Ok(bound) };
+        let scope = Scope::of_columns(bound.columns.clone());
+        let (keys, _) =
+            self.with_level(scope, Clause::OrderBy, |it| it.output_keys(order_by, &bound.columns))?;
+        Ok(Bound { plan: Plan::Sort { input: Box::new(bound.plan), keys }, ..bound })
+    }
+
+    fn limits(&mut self, query: &'a ast::Query) -> Result<Limits> {
+        let mut limits = Limits::default();
+        match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {
+                if let Some(by) = limit_by.first() {
+                    return Err(unsupported("LIMIT BY", self.span(by.span())));
+                }
+                limits.limit = self.optional_count(limit.as_ref(), "LIMIT")?;
+                let offset = offset.as_ref().map(|it| &it.value);
+                limits.offset = self.optional_count(offset, "OFFSET")?.unwrap_or(0);
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
+                limits.limit = self.count(limit, "LIMIT")?;
+                limits.offset = self.count(offset, "OFFSET")?.unwrap_or(0);
+            }
+            None => {}
+        }
+        if let Some(fetch) = &query.fetch {
+            if fetch.with_ties || fetch.percent {
+                return Err(unsupported("FETCH with PERCENT or WITH TIES", None));
+            }
+            limits.limit = Some(match &fetch.quantity {
+                Some(quantity) => self.count(quantity, "FETCH")?.unwrap_or(u64::MAX),
+                None => 1,
+            });
+        }
+        Ok(limits)
+    }
+
+    fn optional_count(&mut self, expr: Option<&'a ast::Expr>, what: &str) -> Result<Option<u64>> {
+        expr.map_or(Ok(None), |it| self.count(it, what))
+    }
+
+    /// A number of rows; `None` for NULL.
+    fn count(&mut self, expr: &'a ast::Expr, what: &str) -> Result<Option<u64>> {
+        let levels = std::mem::take(&mut self.levels);
+        let bound = self.with_level(Scope::default(), Clause::Limit, |it| it.expr(expr));
+        self.levels = levels;
+        let (bound, _) = bound.map_err(|it| {
+            let message = format!("{what} must be a constant number of rows: {}", it.message());
+            Error::invalid_query(message).span(it.text_span())
+        })?;
+        let error = |message: String| Error::invalid_query(message).span(bound.span);
+        let value = constant(&bound)
+            .ok_or_else(|| error(format!("{what} must be a constant number of rows")))?;
+        match value {
+            None => Ok(None),
+            Some(count) => u64::try_from(count)
+                .map(Some)
+                .map_err(|_| error(format!("{what} is out of range: {count}"))),
+        }
+    }
+}
+
+/// The value of an integer expression of literals, `Some(None)` for NULL; `None` when it is
+/// something else, or out of range.
+fn constant(expr: &Expr) -> Option<Option<i128>> {
+    let value = |args: &[Expr], f: fn(i128, i128) -> Option<i128>| {
+        let [left, right] = args else { return None };
+        match (constant(left)?, constant(right)?) {
+            (Some(left), Some(right)) => f(left, right).map(Some),
+            _ => Some(None),
+        }
+    };
+    match &expr.kind {
+        ExprKind::Constant(Value::Null) => Some(None),
+        ExprKind::Constant(Value::Varchar(text)) => text.trim().parse().ok().map(Some),
+        ExprKind::Constant(value) if expr.data_type.is_integer() => value.as_i128().map(Some),
+        ExprKind::Cast { input, .. } if expr.data_type.is_integer() => constant(input),
+        ExprKind::Call { name, args } => match name.as_str() {
+            "plus" => value(args, i128::checked_add),
+            "minus" => value(args, i128::checked_sub),
+            "multiply" => value(args, i128::checked_mul),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl Limits {
+    /// The plan with the limits on top.
+    pub(super) fn apply(self, plan: Plan) -> Plan {
+        if self.offset == 0 && self.limit.is_none() {
+            return plan;
+        }
+        Plan::Limit { input: Box::new(plan), offset: self.offset, limit: self.limit }
+    }
+}

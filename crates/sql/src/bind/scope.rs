@@ -1,0 +1,162 @@
+//! The columns that names may mean.
+
+use sqlparser::ast::Ident;
+use std::rc::Rc;
+use volley_error::{Error, Result};
+use volley_logical::Column;
+
+/// The columns of FROM, in the order of `*`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    pub(super) columns: Vec<ScopeColumn>,
+}
+
+/// A column in sight.
+#[derive(Clone, Debug)]
+pub(super) struct ScopeColumn {
+    /// The table or alias it belongs to; none for columns merged by USING.
+    pub(super) relation: Option<Rc<RelationName>>,
+    /// The column, under the name by which it is found.
+    pub(super) column: Column,
+    /// Whether `*` and names without a qualifier find it.
+    pub(super) is_plain: bool,
+}
+
+/// How the columns of a relation are qualified.
+#[derive(Debug)]
+pub(super) struct RelationName {
+    /// The alias, or the last part of the table's name.
+    pub(super) name: String,
+    /// The table's name with all its parts, joined by dots; the alias, if there is one.
+    pub(super) qualified: String,
+}
+
+/// What a name means in one scope.
+pub(super) enum Found {
+    One(Column),
+    /// Several columns: their qualified names.
+    Several(Vec<String>),
+    None,
+}
+
+impl Scope {
+    /// Columns under one relation's name.
+    pub(super) fn of_relation(name: &str, qualified: &str, columns: Vec<Column>) -> Scope {
+        let name = RelationName { name: name.to_owned(), qualified: qualified.to_owned() };
+        let relation = Some(Rc::new(name));
+        Scope::of(relation, columns)
+    }
+
+    /// Columns that belong to no relation.
+    pub(super) fn of_columns(columns: Vec<Column>) -> Scope {
+        Scope::of(None, columns)
+    }
+
+    fn of(relation: Option<Rc<RelationName>>, columns: Vec<Column>) -> Scope {
+        let column = |column| ScopeColumn { relation: relation.clone(), column, is_plain: true };
+        Scope { columns: columns.into_iter().map(column).collect() }
+    }
+
+    /// The column called `name`, without a qualifier.
+    pub(super) fn find(&self, name: &str) -> Found {
+        let named = self.columns.iter().filter(|it| it.is_plain && it.is_called(name));
+        only(named)
+    }
+
+    /// The column `name` of `relation`.
+    pub(super) fn find_in(&self, relation: &str, name: &str) -> Found {
+        let named = self.columns.iter().filter(|it| it.is_of(relation) && it.is_called(name));
+        only(named)
+    }
+
+    /// The columns of `relation`, for `relation.*`.
+    pub(super) fn of_name<'b>(
+        &'b self,
+        relation: &'b str,
+    ) -> impl Iterator<Item = &'b ScopeColumn> {
+        self.columns.iter().filter(move |it| it.is_of(relation))
+    }
+
+    pub(super) fn has_relation(&self, relation: &str) -> bool {
+        self.of_name(relation).next().is_some()
+    }
+
+    /// The columns of `*`.
+    pub(super) fn plain(&self) -> impl Iterator<Item = &ScopeColumn> {
+        self.columns.iter().filter(|it| it.is_plain)
+    }
+
+    /// Adds the columns of what is joined to this.
+    ///
+    /// # Errors
+    ///
+    /// Two relations of one name that have a column in common, which no name could tell apart.
+    pub(super) fn append(&mut self, other: Scope) -> Result<()> {
+        let names = self.relations();
+        let is_taken =
+            |it: &RelationName| names.iter().any(|name| name.eq_ignore_ascii_case(&it.name));
+        for column in &other.columns {
+            let Some(relation) = column.relation.as_deref().filter(|it| is_taken(it)) else {
+                continue;
+            };
+            let qualified = &relation.qualified;
+            let mut before = self.columns.iter().filter(|it| it.is_qualified(qualified));
+            if before.any(|it| it.is_called(&column.column.name)) {
+                let message = format!("two tables in FROM are called {}", relation.name);
+                return Err(Error::invalid_query(message).hint("give one of them an alias"));
+            }
+        }
+        self.columns.extend(other.columns);
+        Ok(())
+    }
+
+    /// The names of relations in sight, in order, without repetitions.
+    pub(super) fn relations(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for relation in self.columns.iter().filter_map(|it| it.relation.as_deref()) {
+            if !names.contains(&relation.name.as_str()) {
+                names.push(&relation.name);
+            }
+        }
+        names
+    }
+}
+
+impl ScopeColumn {
+    fn is_called(&self, name: &str) -> bool {
+        self.column.name.eq_ignore_ascii_case(name)
+    }
+
+    fn is_of(&self, relation: &str) -> bool {
+        self.relation.as_ref().is_some_and(|it| {
+            it.name.eq_ignore_ascii_case(relation) || it.qualified.eq_ignore_ascii_case(relation)
+        })
+    }
+
+    fn is_qualified(&self, qualified: &str) -> bool {
+        let relation = self.relation.as_ref();
+        relation.is_some_and(|it| it.qualified.eq_ignore_ascii_case(qualified))
+    }
+
+    /// The name with its relation's.
+    pub(super) fn qualified(&self) -> String {
+        match &self.relation {
+            Some(relation) => format!("{}.{}", relation.name, self.column.name),
+            None => self.column.name.clone(),
+        }
+    }
+}
+
+/// The only column.
+fn only<'b>(mut columns: impl Iterator<Item = &'b ScopeColumn>) -> Found {
+    let Some(first) = columns.next() else { return Found::None };
+    let Some(second) = columns.next() else { return Found::One(first.column.clone()) };
+    let all = [first, second].into_iter().chain(columns);
+    Found::Several(all.map(ScopeColumn::qualified).collect())
+}
+
+/// Identifiers joined by dots.
+pub(super) fn dotted(parts: &[Ident]) -> String {
+    let parts: Vec<&str> = parts.iter().map(|it| it.value.as_str()).collect();
+    parts.join(".")
+}

@@ -1,0 +1,326 @@
+//! SELECT: from the clauses to one chain of nodes.
+//!
+//! ```text
+//! [final Project] <- [Limit] <- [Sort] <- [distinct] <- Project <- [HAVING] <- [Aggregate] <-
+//! [WHERE] <- FROM
+//! ```
+
+use super::{
+    Binder, Bound, Clause, Level, group, inspect,
+    order::OrderKey,
+    query::Limits,
+    scope::{Scope, ScopeColumn},
+    unsupported,
+};
+use sqlparser::ast::{
+    self, Distinct, ExcludeSelectItem, ObjectName, OrderBy, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
+};
+use std::collections::HashSet;
+use volley_error::{Error, Result, Span};
+use volley_logical::{Column, Expr, Plan};
+
+/// An item of the SELECT list, wildcards expanded.
+pub(super) struct Item<'a> {
+    pub(super) name: String,
+    pub(super) source: ItemSource<'a>,
+}
+
+/// What an item is.
+pub(super) enum ItemSource<'a> {
+    Expr(&'a ast::Expr),
+    Column(Column, Option<Span>),
+}
+
+/// The clauses above FROM and WHERE, bound.
+pub(super) struct Clauses {
+    /// One per item of the SELECT list.
+    pub(super) items: Vec<Expr>,
+    pub(super) having: Vec<Expr>,
+    pub(super) order: Vec<OrderKey>,
+    /// SELECT DISTINCT.
+    pub(super) is_distinct: bool,
+    /// SELECT DISTINCT ON: the first row for each of these.
+    pub(super) distinct_on: Option<Vec<Expr>>,
+}
+
+impl<'a> Binder<'a> {
+    /// Binds one SELECT, with the ORDER BY and LIMIT of the query whose body it is.
+    pub(super) fn select(
+        &mut self,
+        select: &'a Select,
+        order_by: Option<&'a OrderBy>,
+        limits: Limits,
+    ) -> Result<Bound> {
+        self.reject_select_clauses(select)?;
+        let (input, scope) = self.from_clause(&select.from)?;
+        let bind = |it: &mut Self| it.select_clauses(select, order_by, input);
+        let ((plan, items, clauses), _) = self.with_level(scope, Clause::Select, bind)?;
+        self.outputs(plan, &items, clauses, limits)
+    }
+
+    /// Everything that sees the columns of FROM.
+    fn select_clauses(
+        &mut self,
+        select: &'a Select,
+        order_by: Option<&'a OrderBy>,
+        mut plan: Plan,
+    ) -> Result<(Plan, Vec<Item<'a>>, Clauses)> {
+        let aliases = select.projection.iter().filter_map(|it| match it {
+            SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.as_str(), expr)),
+            _ => None,
+        });
+        self.level()?.aliases = aliases.collect();
+        if let Some(condition) = &select.selection {
+            self.enter(Clause::Where);
+            let conjuncts = self.conjuncts(condition, "WHERE")?;
+            plan = Plan::Filter { input: Box::new(plan), conjuncts };
+        }
+        self.enter(Clause::Select);
+        let items = self.items(select)?;
+        if items.is_empty() {
+            let span = self.span(select.select_token.0.span);
+            return Err(Error::invalid_query("SELECT list is empty").span(span));
+        }
+        let exprs = items.iter().map(|it| self.item(it)).collect::<Result<Vec<_>>>()?;
+        let keys = self.group_keys(&select.group_by, &items, &exprs)?;
+        self.enter(Clause::Having);
+        let having = match &select.having {
+            Some(condition) => self.conjuncts(condition, "HAVING")?,
+            None => Vec::new(),
+        };
+        self.enter(Clause::OrderBy);
+        let order = match order_by {
+            Some(order_by) => self.order_keys(order_by, &items, &exprs)?,
+            None => Vec::new(),
+        };
+        self.enter(Clause::Select);
+        let distinct_on = match &select.distinct {
+            Some(Distinct::On(on)) => Some(self.distinct_on(on, &exprs)?),
+            _ => None,
+        };
+        let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+        let mut clauses = Clauses { items: exprs, having, order, is_distinct, distinct_on };
+        let level = self.level()?;
+        if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
+            let aggregates = std::mem::take(&mut level.aggregates);
+            plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
+        }
+        if !clauses.having.is_empty() {
+            let conjuncts = std::mem::take(&mut clauses.having);
+            plan = Plan::Filter { input: Box::new(plan), conjuncts };
+        }
+        Ok((plan, items, clauses))
+    }
+
+    fn aggregate_node(
+        &mut self,
+        plan: Plan,
+        keys: Vec<Expr>,
+        aggregates: Vec<(Column, volley_logical::AggregateCall)>,
+        clauses: &mut Clauses,
+    ) -> Result<Plan> {
+        let inputs = inspect::output_ids(&plan);
+        let mut taken = HashSet::new();
+        let key = |expr: Expr| {
+            let name = self.key_name(&expr);
+            (self.output_column(&name, &expr, &inputs, &mut taken), expr)
+        };
+        let keys: Vec<(Column, Expr)> = keys.into_iter().map(key).collect();
+        let level = self.levels.last().ok_or_else(|| Error::internal("level stack is empty"))?;
+        let grouping = group::Grouping { keys: &keys, scope: &level.scope };
+        grouping.rewrite_all(clauses)?;
+        Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates })
+    }
+
+    /// The name of a group key, for EXPLAIN.
+    fn key_name(&self, expr: &Expr) -> String {
+        let level: Option<&Level<'_>> = self.levels.last();
+        let column = level.and_then(|it| group::scope_column(&it.scope, expr));
+        column.map_or_else(|| "key".to_owned(), |it| it.name.clone())
+    }
+
+    fn distinct_on(&mut self, on: &'a [ast::Expr], items: &[Expr]) -> Result<Vec<Expr>> {
+        let mut exprs = Vec::with_capacity(on.len());
+        for expr in on {
+            let position = self.position(expr, items.len(), "DISTINCT ON")?;
+            exprs.push(match position.and_then(|it| items.get(it)) {
+                Some(item) => item.clone(),
+                None => self.expr(expr)?,
+            });
+        }
+        Ok(exprs)
+    }
+
+    fn item(&mut self, item: &Item<'a>) -> Result<Expr> {
+        match &item.source {
+            ItemSource::Expr(expr) => self.expr(expr),
+            ItemSource::Column(column, span) => Ok(column_expr(column, *span)),
+        }
+    }
+
+    /// The SELECT list with wildcards expanded.
+    fn items(&self, select: &'a Select) -> Result<Vec<Item<'a>>> {
+        let mut items = Vec::new();
+        if select.projection.is_empty() && !select.from.is_empty() {
+            let plain = self.scope()?.plain();
+            items.extend(plain.map(|it| column_item(it, None)));
+        }
+        for item in &select.projection {
+            match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    let name = self.item_name(expr);
+                    items.push(Item { name, source: ItemSource::Expr(expr) });
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    let name = alias.value.clone();
+                    items.push(Item { name, source: ItemSource::Expr(expr) });
+                }
+                SelectItem::Wildcard(options) => self.wildcard(None, options, &mut items)?,
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+                        return Err(unsupported("expression.*", self.span(item.span())));
+                    };
+                    self.wildcard(Some(name), options, &mut items)?;
+                }
+                SelectItem::ExprWithAliases { .. } => {
+                    return Err(unsupported("several aliases", self.span(item.span())));
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    fn scope(&self) -> Result<&Scope> {
+        let level = self.levels.last();
+        level.map(|it| &it.scope).ok_or_else(|| Error::internal("level stack is empty"))
+    }
+
+    /// The name of an item without an alias: the column's, or the expression's text.
+    fn item_name(&self, expr: &'a ast::Expr) -> String {
+        let ident = match expr {
+            ast::Expr::Identifier(ident) => Some(ident),
+            ast::Expr::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        let Some(ident) = ident else { return expr.to_string() };
+        let plain = self.scope().ok();
+        let mut columns = plain.iter().flat_map(|it| &it.columns);
+        let named = columns.find(|it| it.column.name.eq_ignore_ascii_case(&ident.value));
+        named.map_or_else(|| ident.value.clone(), |it| it.column.name.clone())
+    }
+
+    fn wildcard(
+        &self,
+        relation: Option<&ObjectName>,
+        options: &'a WildcardAdditionalOptions,
+        items: &mut Vec<Item<'a>>,
+    ) -> Result<()> {
+        self.reject_wildcard_options(options)?;
+        let span = self.span(options.wildcard_token.0.span);
+        let scope = self.scope()?;
+        let dotted = relation.map_or_else(String::new, crate::parse::dotted);
+        let mut columns: Vec<&ScopeColumn> = match relation {
+            None => scope.plain().collect(),
+            Some(name) => {
+                let columns: Vec<_> = scope.of_name(&dotted).collect();
+                if columns.is_empty() {
+                    return Err(self.no_relation(&dotted, scope, self.span(name.span())));
+                }
+                columns
+            }
+        };
+        if columns.is_empty() {
+            return Err(Error::invalid_query("* without FROM").span(span));
+        }
+        for name in excluded(options) {
+            let before = columns.len();
+            columns.retain(|it| !it.column.name.eq_ignore_ascii_case(&name.0));
+            if columns.len() == before {
+                let message = format!("no such column in EXCLUDE: {}", name.0);
+                return Err(Error::invalid_query(message).span(self.span(name.1).or(span)));
+            }
+        }
+        let first = items.len();
+        items.extend(columns.into_iter().map(|it| column_item(it, span)));
+        for element in options.opt_replace.iter().flat_map(|it| &it.items) {
+            let name = &element.column_name;
+            let replaced = items[first..]
+                .iter_mut()
+                .find(|it| it.name.eq_ignore_ascii_case(&name.value))
+                .ok_or_else(|| {
+                    let message = format!("no such column in REPLACE: {}", name.value);
+                    Error::invalid_query(message).span(self.span(name.span))
+                })?;
+            replaced.source = ItemSource::Expr(&element.expr);
+            replaced.name.clone_from(&name.value);
+        }
+        Ok(())
+    }
+
+    fn reject_wildcard_options(&self, options: &WildcardAdditionalOptions) -> Result<()> {
+        let what = if options.opt_ilike.is_some() {
+            "* ILIKE"
+        } else if options.opt_rename.is_some() {
+            "* RENAME"
+        } else if options.opt_alias.is_some() {
+            "* AS"
+        } else {
+            return Ok(());
+        };
+        Err(unsupported(what, self.span(options.wildcard_token.0.span)))
+    }
+
+    fn reject_select_clauses(&self, select: &Select) -> Result<()> {
+        let what = if select.top.is_some() {
+            "TOP"
+        } else if select.into.is_some() {
+            "SELECT INTO"
+        } else if !select.lateral_views.is_empty() {
+            "LATERAL VIEW"
+        } else if select.prewhere.is_some() {
+            "PREWHERE"
+        } else if !select.connect_by.is_empty() {
+            "CONNECT BY"
+        } else if !(select.cluster_by.is_empty() && select.distribute_by.is_empty()) {
+            "CLUSTER BY and DISTRIBUTE BY"
+        } else if !select.sort_by.is_empty() {
+            "SORT BY"
+        } else if !select.named_window.is_empty() {
+            "WINDOW"
+        } else if select.qualify.is_some() {
+            "QUALIFY"
+        } else if select.value_table_mode.is_some() || select.exclude.is_some() {
+            "this form of SELECT"
+        } else {
+            return Ok(());
+        };
+        Err(unsupported(what, self.span(select.select_token.0.span)))
+    }
+}
+
+/// A reference to a column.
+pub(super) fn column_expr(column: &Column, span: Option<Span>) -> Expr {
+    Expr::column(column.id, column.data_type.clone()).at(span)
+}
+
+fn column_item<'a>(column: &ScopeColumn, span: Option<Span>) -> Item<'a> {
+    let source = ItemSource::Column(column.column.clone(), span);
+    Item { name: column.column.name.clone(), source }
+}
+
+/// The names of EXCLUDE or EXCEPT, with their places.
+fn excluded(options: &WildcardAdditionalOptions) -> Vec<(String, sqlparser::tokenizer::Span)> {
+    let mut names = Vec::new();
+    let named = |it: &ObjectName| (crate::parse::dotted(it), it.span());
+    match &options.opt_exclude {
+        Some(ExcludeSelectItem::Single(name)) => names.push(named(name)),
+        Some(ExcludeSelectItem::Multiple(several)) => names.extend(several.iter().map(named)),
+        None => {}
+    }
+    if let Some(except) = &options.opt_except {
+        let idents = std::iter::once(&except.first_element).chain(&except.additional_elements);
+        names.extend(idents.map(|it| (it.value.clone(), it.span)));
+    }
+    names
+}

@@ -1,0 +1,155 @@
+//! Tests of the binder on tables without rows.
+
+use crate::{BindSettings, Catalog, Relation, Statement, bind, parse};
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
+use volley_error::{Error, Result};
+use volley_logical::ColumnIds;
+use volley_plan::TableHandle;
+use volley_types::{Field, Schema, Type};
+
+mod aggregates;
+mod commands;
+mod corpus;
+mod errors;
+mod expressions;
+mod joins;
+mod names;
+mod queries;
+mod scale;
+mod standard;
+mod stubs;
+mod subqueries;
+
+#[derive(Debug)]
+struct Empty {
+    name: String,
+    schema: Schema,
+}
+
+impl Table for Empty {
+    fn handle(&self) -> TableHandle {
+        TableHandle { connector: "test".to_owned(), table: self.name.clone() }
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Result<Arc<TableStatistics>> {
+        Ok(Arc::default())
+    }
+
+    fn scan(&self, _: ScanRequest) -> Result<Box<dyn Scan>> {
+        Err(Error::unsupported("scan of a test table"))
+    }
+}
+
+/// Tables, views and files.
+#[derive(Default)]
+pub(super) struct Tables(RefCell<BTreeMap<String, Relation>>);
+
+impl Tables {
+    fn small() -> Tables {
+        let tables = Tables::default();
+        tables.add("t", "a INTEGER, b VARCHAR, d DECIMAL(15,2), day DATE");
+        tables.add("u", "a BIGINT, c DOUBLE, Flag BOOLEAN");
+        tables.add(
+            "s",
+            "tiny TINYINT, list INTEGER[], r STRUCT(x INTEGER, Y VARCHAR), m MAP(VARCHAR, INTEGER)",
+        );
+        tables.view("v", "select a, b as \"B b\" from t where a > 1", &[]);
+        tables.view("w", "select * from v", &["first"]);
+        tables.view("loop", "select * from loop", &[]);
+        tables.view("broken", "select nothing from t", &[]);
+        tables
+    }
+
+    fn add(&self, name: &str, columns: &str) {
+        let sql = format!("create table {name} ({columns})");
+        let Statement::CreateTable { columns: schema, .. } = statement(self, &sql).unwrap() else {
+            panic!("not a table");
+        };
+        let table = Arc::new(Empty { name: name.to_owned(), schema });
+        self.0.borrow_mut().insert(name.to_owned(), Relation::Table(table));
+    }
+
+    fn view(&self, name: &str, sql: &str, columns: &[&str]) {
+        let columns = columns.iter().map(|it| (*it).to_owned()).collect();
+        let view = Relation::View { sql: sql.to_owned(), columns };
+        self.0.borrow_mut().insert(name.to_owned(), view);
+    }
+}
+
+impl Catalog for Tables {
+    fn table(&self, name: &str) -> Result<Option<Relation>> {
+        let name = name.to_ascii_lowercase();
+        Ok(self.0.borrow().get(name.strip_prefix("main.").unwrap_or(&name)).cloned())
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
+        if path.contains("missing") {
+            return Err(Error::invalid_query(format!("no such file: {path}")));
+        }
+        let schema = Schema::new(vec![Field::new("x", Type::BigInt)]);
+        Ok(Arc::new(Empty { name: path.to_owned(), schema }))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.borrow().keys().cloned().collect()
+    }
+}
+
+/// The meaning of the only statement of `sql`.
+pub(super) fn statement(tables: &Tables, sql: &str) -> Result<Statement> {
+    let statements = parse(sql)?;
+    let registry = stubs::registry();
+    bind(&statements[0], tables, &registry, &ColumnIds::new(), &BindSettings::default())
+}
+
+/// The plan of a query, after the names and types of its columns.
+fn plan(sql: &str) -> String {
+    let query = match statement(&Tables::small(), sql) {
+        Ok(Statement::Query(query)) => query,
+        Ok(other) => return format!("{other:?}\n"),
+        Err(error) => return describe(sql, &error),
+    };
+    let fields = query.schema().fields;
+    let columns: Vec<String> =
+        fields.iter().map(|it| format!("{} {}", it.name, it.data_type)).collect();
+    format!("{}\n{}\n", columns.join(", "), query.plan.to_string().trim_end())
+}
+
+/// The only expression of `SELECT expr FROM t, s`.
+fn expr(text: &str) -> String {
+    let sql = format!("select {text} from t, s");
+    match statement(&Tables::small(), &sql) {
+        Ok(Statement::Query(query)) => match query.plan {
+            volley_logical::Plan::Project { exprs, .. } => {
+                let expr = &exprs[0].1;
+                format!("{expr} : {}", expr.data_type)
+            }
+            other => format!("{other}"),
+        },
+        Ok(other) => format!("{other:?}"),
+        Err(error) => describe(&sql, &error),
+    }
+}
+
+/// An error as people see it: the text it points at in brackets.
+fn describe(sql: &str, error: &Error) -> String {
+    let hint = error.hint_text().map_or(String::new(), |it| format!(" ({it})"));
+    let place = match error.text_span() {
+        Some(span) => format!("[{}] ", &sql[span.start as usize..span.end as usize]),
+        None => String::new(),
+    };
+    format!("{place}{error}{hint}")
+}
+
+/// The error of a statement.
+fn error(sql: &str) -> String {
+    match statement(&Tables::small(), sql) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => describe(sql, &error),
+    }
+}

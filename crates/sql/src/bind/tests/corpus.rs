@@ -1,0 +1,148 @@
+//! The SQL corpus of the repository binds.
+
+use super::{Tables, describe, statement};
+use crate::{Relation, Statement, parse};
+use std::{fmt::Write, path::Path, sync::Arc};
+use volley_error::Error;
+
+/// A record of a `.slt` file: its statement and whether it fails.
+struct Record {
+    sql: String,
+    fails: bool,
+}
+
+fn records(text: &str) -> Vec<Record> {
+    let mut records = Vec::new();
+    for block in text.split("\n\n") {
+        let mut lines = block.lines().skip_while(|it| it.starts_with('#') || it.is_empty());
+        let Some(head) = lines.next() else { continue };
+        if !(head.starts_with("statement") || head.starts_with("query")) {
+            continue;
+        }
+        let sql: Vec<&str> = lines.take_while(|it| !it.starts_with("----")).collect();
+        let fails = head.starts_with("statement error") || head.starts_with("query error");
+        records.push(Record { sql: sql.join("\n"), fails });
+    }
+    records
+}
+
+/// Binds, and makes and drops tables and views.
+fn run(tables: &Tables, sql: &str) -> Result<(), Error> {
+    let mut map = |bound: Statement| match bound {
+        Statement::CreateTable { name, columns, .. } => {
+            let table = super::Empty { name: name.clone(), schema: columns };
+            let table = Relation::Table(Arc::new(table));
+            tables.0.borrow_mut().insert(name.to_ascii_lowercase(), table);
+        }
+        Statement::CreateView { name, sql, columns, .. } => {
+            let view = Relation::View { sql, columns };
+            tables.0.borrow_mut().insert(name.to_ascii_lowercase(), view);
+        }
+        Statement::Drop { names, .. } => {
+            for name in names {
+                tables.0.borrow_mut().remove(&name.to_ascii_lowercase());
+            }
+        }
+        _ => {}
+    };
+    for part in parse(sql)? {
+        statement(tables, part.text()).map(&mut map)?;
+    }
+    Ok(())
+}
+
+/// Whether the columns of a file, or a function not written yet, are the reason.
+fn needs_files(sql: &str, error: &Error) -> bool {
+    let message = error.message();
+    ["tests/data", "$__TEST_DIR__"].iter().any(|it| sql.contains(it))
+        || ["no such function", "no such table", "no such column", "INSERT has"]
+            .iter()
+            .any(|it| message.starts_with(it))
+}
+
+fn files(folder: &Path, ending: &str, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, ending, found);
+        } else if path.extension().is_some_and(|it| it == ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+#[test]
+fn statements_that_work_bind() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
+    let mut found = Vec::new();
+    files(&folder, "slt", &mut found);
+    let mut failures = String::new();
+    for path in found {
+        let tables = Tables::default();
+        for record in records(&std::fs::read_to_string(&path).unwrap()) {
+            if let Err(error) = run(&tables, &record.sql)
+                && !record.fails
+                && !needs_files(&record.sql, &error)
+            {
+                let name = path.file_name().unwrap().to_string_lossy();
+                writeln!(failures, "{name}: {}\n    {}", describe(&record.sql, &error), record.sql)
+                    .unwrap();
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+/// Errors that the session finds, not the front.
+const OF_THE_SESSION: [&str; 7] = [
+    "a table made twice",
+    "dropping",
+    "a setting",
+    "a unit of time",
+    "too few",
+    "a cast",
+    "too many",
+];
+
+#[test]
+fn statements_that_fail_in_the_front_fail() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/errors");
+    let mut failures = String::new();
+    for file in ["names", "syntax", "types"] {
+        let text = std::fs::read_to_string(folder.join(format!("{file}.err"))).unwrap();
+        for case in text.split("\ncase ").skip(1) {
+            let tables = Tables::default();
+            let mut sql = Vec::new();
+            let mut wanted = String::new();
+            let mut kind = "";
+            for line in case.lines() {
+                match line.split_once(' ').unwrap_or((line, "")) {
+                    ("setup", setup) => run(&tables, setup).unwrap(),
+                    ("sql", line) => sql.push(line),
+                    ("contains", text) => wanted = text.to_ascii_lowercase(),
+                    ("kind", text) => kind = text,
+                    _ => {}
+                }
+            }
+            let sql = sql.join("\n");
+            let name = case.lines().next().unwrap();
+            match run(&tables, &sql) {
+                Ok(()) if OF_THE_SESSION.iter().any(|it| name.starts_with(it)) => {}
+                Ok(()) => writeln!(failures, "{file}: {name}: no error").unwrap(),
+                Err(error) => {
+                    let shown = describe(&sql, &error);
+                    if shown.contains("no such function") {
+                        continue;
+                    }
+                    if !shown.to_ascii_lowercase().contains(&wanted)
+                        || format!("{:?}", error.kind()) != kind
+                    {
+                        writeln!(failures, "{file}: {name}: {:?} {shown}", error.kind()).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}

@@ -1,0 +1,40 @@
+//! Where names in SQL text lead.
+
+use std::sync::Arc;
+use volley_connector::Table;
+use volley_error::Result;
+
+/// The tables, views and files that a statement may name.
+pub trait Catalog {
+    /// The table or view called `name`, ignoring case; parts of a qualified name are joined by
+    /// dots.
+    ///
+    /// # Errors
+    ///
+    /// What finding it out fails with. A missing table is `None`.
+    fn table(&self, name: &str) -> Result<Option<Relation>>;
+
+    /// The table made of the file, glob or folder `path`.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, an unknown format.
+    fn file(&self, path: &str) -> Result<Arc<dyn Table>>;
+
+    /// The names of all tables and views, for hints.
+    fn names(&self) -> Vec<String>;
+}
+
+/// What a name in FROM stands for.
+#[derive(Clone, Debug)]
+pub enum Relation {
+    /// A table.
+    Table(Arc<dyn Table>),
+    /// A query under a name, bound again at every use.
+    View {
+        /// The query's text.
+        sql: String,
+        /// Names that replace the query's own, from the first on; empty to keep them.
+        columns: Vec<String>,
+    },
+}

@@ -1,0 +1,197 @@
+//! Which SQL is understood: DuckDB's, with PostgreSQL's escape strings and operator precedence.
+
+use sqlparser::{
+    ast::{Expr, Value},
+    dialect::{Dialect, DuckDbDialect, Precedence},
+    keywords::{Keyword, RESERVED_FOR_TABLE_FACTOR},
+    parser::{Parser, ParserError},
+    tokenizer::Token,
+};
+use std::any::TypeId;
+
+/// The dialect given to the parser. It answers as [`DuckDbDialect`] where not said otherwise.
+#[derive(Debug)]
+pub(crate) struct VolleyDialect;
+
+/// `^` binds tighter than `*`.
+const PRECEDENCE_POWER: u8 = 45;
+
+/// Words that begin or join clauses: without quotes they are no names.
+const RESERVED: [Keyword; 24] = [
+    Keyword::AND,
+    Keyword::AS,
+    Keyword::ELSE,
+    Keyword::END,
+    Keyword::EXCEPT,
+    Keyword::FETCH,
+    Keyword::FROM,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::IN,
+    Keyword::INTERSECT,
+    Keyword::INTO,
+    Keyword::LIMIT,
+    Keyword::OFFSET,
+    Keyword::ON,
+    Keyword::OR,
+    Keyword::ORDER,
+    Keyword::SELECT,
+    Keyword::THEN,
+    Keyword::UNION,
+    Keyword::USING,
+    Keyword::WHEN,
+    Keyword::WHERE,
+    Keyword::WITH,
+];
+
+fn is_values(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == Keyword::VALUES)
+}
+
+/// `(VALUES ...)` as an expression: a scalar subquery.
+fn values_subquery(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let query = parser.parse_query()?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Subquery(query))
+}
+
+impl Dialect for VolleyDialect {
+    /// The parser tests for concrete dialects here and there; it shall see DuckDB's.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<DuckDbDialect>()
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let token = parser.peek_token_ref();
+        if let Token::Word(word) = &token.token
+            && RESERVED.contains(&word.keyword)
+        {
+            return Some(parser.expected("an expression", token.clone()));
+        }
+        if token.token == Token::LParen && is_values(&parser.peek_nth_token_ref(1).token) {
+            return Some(values_subquery(parser));
+        }
+        let Token::EscapedStringLiteral(text) = &token.token else { return None };
+        let literal = Value::EscapedStringLiteral(text.clone()).with_span(token.span);
+        parser.advance_token();
+        Some(Ok(Expr::Value(literal)))
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        match parser.peek_token_ref().token {
+            Token::StringConcat => Some(Ok(self.prec_value(Precedence::PgOther))),
+            Token::Caret => Some(Ok(PRECEDENCE_POWER)),
+            _ => None,
+        }
+    }
+
+    fn is_select_item_alias(
+        &self,
+        explicit: bool,
+        word: &Keyword,
+        parser: &mut Parser<'_>,
+    ) -> bool {
+        !RESERVED.contains(word) && (explicit || self.is_column_alias(word, parser))
+    }
+
+    fn is_table_factor(&self, word: &Keyword, _parser: &mut Parser<'_>) -> bool {
+        !RESERVED.contains(word) && !RESERVED_FOR_TABLE_FACTOR.contains(word)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        DuckDbDialect.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        DuckDbDialect.is_identifier_part(ch)
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        DuckDbDialect.identifier_quote_style(identifier)
+    }
+
+    fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+
+    fn supports_dictionary_syntax(&self) -> bool {
+        true
+    }
+
+    fn support_map_literal_syntax(&self) -> bool {
+        true
+    }
+
+    fn supports_lambda_functions(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_single_quotes(&self) -> bool {
+        true
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
+    }
+
+    fn supports_from_first_select(&self) -> bool {
+        true
+    }
+
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_notnull_operator(&self) -> bool {
+        true
+    }
+
+    fn supports_comma_separated_trim(&self) -> bool {
+        true
+    }
+
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        true
+    }
+
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
+
+    fn supports_values_as_table_factor(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,22 @@
+//! SQL text to logical plan.
+//!
+//! ```text
+//! text ── parse ──> ParsedStatement ── bind(catalog, registry) ──> Statement (with logical::Plan)
+//! ```
+//!
+//! Read [`parse`], [`bind`] and [`Statement`] first. The text is parsed by `sqlparser`; the binder
+//! resolves names and types, inserts casts, collects aggregates and keeps every expression's place
+//! in the text. This crate does not know execution or optimization.
+
+mod catalog;
+mod statement;
+mod dialect;
+mod position;
+mod stack;
+mod parse;
+mod bind;
+
+pub use bind::{BindSettings, bind};
+pub use catalog::{Catalog, Relation};
+pub use parse::{ParsedStatement, parse};
+pub use statement::{DropKind, Query, Statement};

@@ -1,0 +1,163 @@
+//! SQL text to statements: splitting, the statements that the parser does not know as we need
+//! them, and syntax errors with their place.
+
+use crate::{dialect::VolleyDialect, position::Positions, stack};
+use sqlparser::{
+    ast::{DataType, Ident, ObjectName, Query, Statement},
+    keywords::Keyword,
+    parser::{Parser, ParserError},
+    tokenizer::{Token, TokenWithSpan},
+};
+use std::{collections::HashSet, sync::Arc};
+use tokens::{Tokens, tokenize};
+use volley_error::{Error, ErrorKind, Result, Span};
+
+mod command;
+mod error;
+mod tokens;
+
+pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
+
+/// The most levels of nesting that the parser goes into.
+const NESTING_MAX: usize = 4000;
+
+/// A statement as written.
+#[derive(Debug)]
+pub struct ParsedStatement {
+    /// Its place in the text given to [`parse`], without the semicolon.
+    pub span: Span,
+    pub(crate) command: Command,
+    pub(crate) source: Arc<Source>,
+}
+
+/// The text that statements come from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) text: String,
+    pub(crate) positions: Positions,
+    /// Where the closing parentheses of `AS MATERIALIZED (...)` stand: line and column.
+    materialized: HashSet<(u64, u64)>,
+}
+
+/// Splits `sql` into statements and parses them. Empty statements are left out.
+///
+/// # Errors
+///
+/// Syntax, with the place in the text.
+pub fn parse(sql: &str) -> Result<Vec<ParsedStatement>> {
+    if u32::try_from(sql.len()).is_err() {
+        return Err(Error::new(ErrorKind::Syntax, "SQL text of more than 4 GiB"));
+    }
+    stack::with_room(sql.len(), || parse_all(sql))
+}
+
+/// Parses the text of a view: one query.
+pub(crate) fn parse_query(sql: &str) -> Result<(Box<Query>, Source)> {
+    stack::with_room(sql.len(), || {
+        let (source, tokens) = Source::new(sql)?;
+        let mut parser = parser(tokens.clone());
+        let failed = |it| error::syntax(it, &tokens, &source.positions);
+        let query = parser.parse_query().map_err(failed)?;
+        Ok((query, source))
+    })
+}
+
+/// Parses the name of a type.
+pub(crate) fn parse_type(text: &str) -> Result<DataType> {
+    parser(tokenize(text, &Positions::new(text))?.list)
+        .parse_data_type()
+        .map_err(|_| Error::invalid_query(format!("no such type: {text}")))
+}
+
+fn parse_all(sql: &str) -> Result<Vec<ParsedStatement>> {
+    let (source, tokens) = Source::new(sql)?;
+    let source = Arc::new(source);
+    let mut parser = parser(tokens.clone());
+    let mut statements = Vec::new();
+    loop {
+        while parser.consume_token(&Token::SemiColon) {}
+        if parser.peek_token_ref().token == Token::EOF {
+            return Ok(statements);
+        }
+        let failed = |it| error::syntax(it, &tokens, &source.positions);
+        let first = parser.peek_token_ref().span;
+        let command = command::parse(&mut parser, &source).map_err(failed)?;
+        let last = parser.get_current_token().span;
+        let start = source.positions.offset(first.start).unwrap_or_default();
+        let end = source.positions.offset(last.end).unwrap_or_default();
+
+        let span = Span { start, end };
+        statements.push(ParsedStatement { span, command, source: source.clone() });
+        let next = parser.peek_token_ref();
+        if !matches!(next.token, Token::SemiColon | Token::EOF) {
+            return Err(error::unexpected(next, &source.positions));
+        }
+    }
+}
+
+fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&VolleyDialect).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens)
+}
+
+/// The message as errors of ours begin: in lower case, unless it begins with a name.
+fn lower_first(message: &str) -> String {
+    let mut chars = message.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(message.chars().skip(1)).collect()
+        }
+        _ => message.to_owned(),
+    }
+}
+
+impl ParsedStatement {
+    /// The place of its first word.
+    pub(crate) fn first_word(&self) -> Span {
+        let word = self.text().find(|it: char| !it.is_alphanumeric());
+        let bytes = word.and_then(|it| u32::try_from(it).ok()).filter(|it| *it > 0);
+        Span { end: bytes.map_or(self.span.end, |it| self.span.start + it), ..self.span }
+    }
+
+    /// The statement's text.
+    pub fn text(&self) -> &str {
+        self.source.slice(self.span)
+    }
+}
+
+impl Source {
+    fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
+        let positions = Positions::new(sql);
+        let Tokens { list, materialized } = tokenize(sql, &positions)?;
+        Ok((Source { text: sql.to_owned(), positions, materialized }, list))
+    }
+
+    /// Whether the common table expression that ends with this parenthesis is to be materialized.
+    pub(crate) fn is_materialized(&self, closing: &TokenWithSpan) -> bool {
+        self.materialized.contains(&tokens::place(closing.span.start))
+    }
+
+    /// The first place of a string literal.
+    pub(crate) fn string(&self, text: &str) -> Option<Span> {
+        let literal = format!("'{}'", text.replace('\'', "''"));
+        let start = self.text.find(&literal)?;
+        let end = start + literal.len();
+        Some(Span { start: u32::try_from(start).ok()?, end: u32::try_from(end).ok()? })
+    }
+
+    /// The text of a span.
+    pub(crate) fn slice(&self, span: Span) -> &str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+}
+
+impl Drop for ParsedStatement {
+    /// Drops the tree where there is room for its depth.
+    fn drop(&mut self) {
+        let bytes = self.source.text.len();
+        let command = std::mem::replace(&mut self.command, Command::ShowAll);
+        stack::with_room(bytes, || drop(command));
+    }
+}
+
+#[cfg(test)]
+mod tests;

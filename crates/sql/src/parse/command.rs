@@ -1,0 +1,239 @@
+//! The statements. Queries and DDL are the parser's; commands that it knows differently or not are
+//! parsed here, token by token.
+
+use super::{error::ends_statement, *};
+
+/// A parsed statement.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A query, CREATE TABLE, DROP, INSERT and all that is not supported.
+    Sql(Box<Statement>),
+    /// EXPLAIN [ANALYZE] statement.
+    Explain { analyze: bool, command: Box<Command> },
+    /// DESCRIBE table or query.
+    Describe(Described),
+    /// CREATE VIEW.
+    CreateView(Box<CreateView>),
+    /// COPY ... TO 'file' (options).
+    Copy { source: CopySource, path: String, options: Vec<(Ident, Option<String>)> },
+    /// SET name = value.
+    Set { name: String, value: String },
+    /// RESET name.
+    Reset { name: String },
+    /// SHOW name.
+    ShowSetting { name: String },
+    /// SHOW ALL.
+    ShowAll,
+    /// SHOW TABLES.
+    ShowTables,
+    /// SHOW FUNCTIONS.
+    ShowFunctions,
+}
+
+/// The parts of CREATE VIEW.
+#[derive(Debug)]
+pub(crate) struct CreateView {
+    pub(crate) name: ObjectName,
+    pub(crate) or_replace: bool,
+    pub(crate) if_not_exists: bool,
+    pub(crate) columns: Vec<Ident>,
+    pub(crate) query: Box<Query>,
+    /// The query's text.
+    pub(crate) sql: String,
+}
+
+/// What DESCRIBE describes.
+#[derive(Debug)]
+pub(crate) enum Described {
+    Table(ObjectName),
+    Query(Box<Query>),
+}
+
+/// What COPY writes.
+#[derive(Debug)]
+pub(crate) enum CopySource {
+    Table(ObjectName, Vec<Ident>),
+    Query(Box<Query>),
+}
+
+type Parsed<T> = std::result::Result<T, ParserError>;
+
+/// Parses the statement at the parser's place.
+pub(super) fn parse(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
+    let Token::Word(word) = &parser.peek_token_ref().token else {
+        return sql(parser);
+    };
+    match word.keyword {
+        Keyword::EXPLAIN => explain(parser, source),
+        Keyword::DESCRIBE | Keyword::DESC => describe(parser),
+        Keyword::SHOW => show(parser),
+        Keyword::SET => set(parser),
+        Keyword::RESET => reset(parser),
+        Keyword::COPY => copy(parser),
+        Keyword::CREATE if is_view(parser) => create_view(parser, source),
+        _ => sql(parser),
+    }
+}
+
+fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
+    Ok(Command::Sql(Box::new(parser.parse_statement()?)))
+}
+
+fn explain(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::EXPLAIN)?;
+    let analyze = parser.parse_keyword(Keyword::ANALYZE);
+    let command = Box::new(parse(parser, source)?);
+    Ok(Command::Explain { analyze, command })
+}
+
+fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.advance_token();
+    let _ = parser.parse_keyword(Keyword::TABLE);
+    let described = if starts_query(parser) {
+        Described::Query(parser.parse_query()?)
+    } else {
+        Described::Table(parser.parse_object_name(false)?)
+    };
+    Ok(Command::Describe(described))
+}
+
+fn starts_query(parser: &Parser<'_>) -> bool {
+    match &parser.peek_token_ref().token {
+        Token::LParen => true,
+        Token::Word(word) => matches!(
+            word.keyword,
+            Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::FROM
+        ),
+        _ => false,
+    }
+}
+
+fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::SHOW)?;
+    if ends_statement(&parser.peek_token_ref().token) {
+        return parser.expected("TABLES, ALL or the name of a setting", parser.peek_token());
+    }
+    if parser.parse_keyword(Keyword::TABLES) {
+        return Ok(Command::ShowTables);
+    }
+    if parser.parse_keyword(Keyword::ALL) {
+        return Ok(Command::ShowAll);
+    }
+    if parser.parse_keyword(Keyword::FUNCTIONS) {
+        return Ok(Command::ShowFunctions);
+    }
+    Ok(Command::ShowSetting { name: setting_name(parser)? })
+}
+
+fn set(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::SET)?;
+    let _ = parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL]);
+    let name = setting_name(parser)?;
+    if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
+        return parser.expected("= or TO", parser.peek_token());
+    }
+    Ok(Command::Set { name, value: option_value(parser)? })
+}
+
+fn reset(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::RESET)?;
+    Ok(Command::Reset { name: setting_name(parser)? })
+}
+
+fn setting_name(parser: &mut Parser<'_>) -> Parsed<String> {
+    Ok(dotted(&parser.parse_object_name(false)?).to_ascii_lowercase())
+}
+
+/// A literal or a word, as text.
+fn option_value(parser: &mut Parser<'_>) -> Parsed<String> {
+    let negative = parser.consume_token(&Token::Minus);
+    let token = parser.next_token();
+    let text = match token.token {
+        Token::Word(word) => word.value,
+        Token::Number(text, _) => text,
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text,
+        _ => return parser.expected("a value", token),
+    };
+    Ok(if negative { format!("-{text}") } else { text })
+}
+
+fn copy(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::COPY)?;
+    let source = if parser.consume_token(&Token::LParen) {
+        let query = parser.parse_query()?;
+        parser.expect_token(&Token::RParen)?;
+        CopySource::Query(query)
+    } else {
+        let name = parser.parse_object_name(false)?;
+        CopySource::Table(name, column_names(parser)?)
+    };
+    parser.expect_keyword(Keyword::TO)?;
+    let path = parser.parse_literal_string()?;
+    let _ = parser.parse_keyword(Keyword::WITH);
+    let mut options = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        options = parser.parse_comma_separated(copy_option)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(Command::Copy { source, path, options })
+}
+
+fn copy_option(parser: &mut Parser<'_>) -> Parsed<(Ident, Option<String>)> {
+    let name = parser.parse_identifier()?;
+    let has_equals = parser.consume_token(&Token::Eq);
+    let next = &parser.peek_token_ref().token;
+    if !has_equals && matches!(next, Token::Comma | Token::RParen) {
+        return Ok((name, None));
+    }
+    Ok((name, Some(option_value(parser)?)))
+}
+
+fn column_names(parser: &mut Parser<'_>) -> Parsed<Vec<Ident>> {
+    if !parser.consume_token(&Token::LParen) {
+        return Ok(Vec::new());
+    }
+    let names = parser.parse_comma_separated(|it| it.parse_identifier())?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(names)
+}
+
+/// Whether CREATE [OR REPLACE] [TEMP[ORARY]] is followed by VIEW.
+fn is_view(parser: &Parser<'_>) -> bool {
+    let mut words = (1..5).map_while(|n| match &parser.peek_nth_token_ref(n).token {
+        Token::Word(word) => Some(word.keyword),
+        _ => None,
+    });
+    let modifiers = [Keyword::OR, Keyword::REPLACE, Keyword::TEMP, Keyword::TEMPORARY];
+    words.find(|it| !modifiers.contains(it)) == Some(Keyword::VIEW)
+}
+
+fn create_view(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::CREATE)?;
+    let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    let _ = parser.parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY]);
+    parser.expect_keyword(Keyword::VIEW)?;
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let name = parser.parse_object_name(false)?;
+    let columns = column_names(parser)?;
+    parser.expect_keyword(Keyword::AS)?;
+    let start = source.positions.offset(parser.peek_token_ref().span.start);
+    let query = parser.parse_query()?;
+    let end = source.positions.offset(parser.get_current_token().span.end);
+    let span = Span { start: start.unwrap_or_default(), end: end.unwrap_or_default() };
+    let sql = source.slice(span).to_owned();
+    let view = CreateView { name, or_replace, if_not_exists, columns, query, sql };
+    Ok(Command::CreateView(Box::new(view)))
+}
+
+/// The parts of a name, joined by dots.
+pub(crate) fn dotted(name: &ObjectName) -> String {
+    let parts: Vec<String> = name.0.iter().map(part_text).collect();
+    parts.join(".")
+}
+
+fn part_text(part: &sqlparser::ast::ObjectNamePart) -> String {
+    match part.as_ident() {
+        Some(ident) => ident.value.clone(),
+        None => part.to_string(),
+    }
+}

@@ -1,0 +1,75 @@
+//! Syntax errors of the parser as errors of ours.
+
+use super::{Positions, lower_first};
+use sqlparser::{
+    parser::ParserError,
+    tokenizer::{Location, Token, TokenWithSpan},
+};
+use volley_error::{Error, ErrorKind, Span};
+
+/// The parser's error with the token that it speaks of.
+pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &Positions) -> Error {
+    let text = match error {
+        ParserError::RecursionLimitExceeded => {
+            return Error::new(ErrorKind::Syntax, "statement nested too deeply");
+        }
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+    };
+    let (message, location) = split_location(&text);
+    let (span, before) = match location {
+        Some(location) => token_at(location, tokens, positions),
+        None => (positions.end(), tokens.last()),
+    };
+    let message = plain_message(message, before);
+    Error::new(ErrorKind::Syntax, message).span(Some(span))
+}
+
+/// The error that a statement is followed by something that does not belong to it.
+pub(super) fn unexpected(token: &TokenWithSpan, positions: &Positions) -> Error {
+    let message = format!("expected end of statement, found {}", token.token);
+    Error::new(ErrorKind::Syntax, message).span(positions.span(token.span))
+}
+
+/// Cuts ` at Line: 1, Column: 2` off.
+fn split_location(text: &str) -> (&str, Option<Location>) {
+    let Some((message, place)) = text.rsplit_once(" at Line: ") else { return (text, None) };
+    let Some((line, column)) = place.split_once(", Column: ") else { return (text, None) };
+    match (line.trim().parse(), column.trim().parse()) {
+        (Ok(line), Ok(column)) => (message, Some(Location { line, column })),
+        _ => (text, None),
+    }
+}
+
+/// The span of the token that begins at `location`, and the token before it.
+fn token_at<'t>(
+    location: Location,
+    tokens: &'t [TokenWithSpan],
+    positions: &Positions,
+) -> (Span, Option<&'t TokenWithSpan>) {
+    let key = |it: &TokenWithSpan| (it.span.start.line, it.span.start.column);
+    let index = tokens.partition_point(|it| key(it) < (location.line, location.column));
+    let before = index.checked_sub(1).and_then(|it| tokens.get(it));
+    let found = tokens.get(index).filter(|it| it.span.start == location);
+    let span = found.and_then(|it| positions.span(it.span));
+    let start = || positions.offset(location).map(|start| Span { start, end: start });
+    (span.or_else(start).unwrap_or_else(|| positions.end()), before)
+}
+
+/// `Expected: X, found: Y` as `expected X after Z, found Y`.
+fn plain_message(message: &str, before: Option<&TokenWithSpan>) -> String {
+    let message = message.trim_end();
+    let parts = message.strip_prefix("Expected: ").and_then(|it| it.rsplit_once(", found: "));
+    let Some((expected, found)) = parts else { return lower_first(message) };
+    let found = if found == "EOF" { "end of text" } else { found };
+    match before {
+        Some(before) if !ends_statement(&before.token) => {
+            format!("expected {expected} after {}, found {found}", before.token)
+        }
+        _ => format!("expected {expected}, found {found}"),
+    }
+}
+
+/// Whether the token ends a statement.
+pub(super) fn ends_statement(token: &Token) -> bool {
+    matches!(token, Token::SemiColon | Token::EOF)
+}
