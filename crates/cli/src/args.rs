@@ -1,0 +1,118 @@
+//! The command line.
+
+use crate::format::Format;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// SQL over Parquet, CSV and JSON files, fast.
+#[derive(Debug, Parser)]
+#[command(name = "volley", version, about)]
+pub struct Args {
+    /// Runs these statements and exits
+    #[arg(short = 'c', value_name = "SQL")]
+    pub sql: Vec<String>,
+
+    /// Runs the statements in this file and exits
+    #[arg(short = 'f', value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+
+    /// Makes every Parquet, CSV or JSON file in DIR, and every folder of such files, a table
+    #[arg(long, value_name = "DIR")]
+    pub data: Vec<PathBuf>,
+
+    /// How rows are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// The most rows of a table that are printed on a terminal; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 100)]
+    pub max_rows: usize,
+
+    /// Prints the time of every statement
+    #[arg(long)]
+    pub timer: bool,
+
+    #[command(flatten)]
+    pub session: SessionArgs,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What shapes the session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SessionArgs {
+    /// Threads that run queries [default: all cores]
+    #[arg(long, value_name = "N", global = true)]
+    pub threads: Option<String>,
+
+    /// The most memory that queries hold, such as 4GB [default: 80 % of the machine's]
+    #[arg(long, value_name = "SIZE", global = true)]
+    pub memory_limit: Option<String>,
+
+    /// Changes a setting, such as batch_rows=1024; SHOW ALL lists them
+    #[arg(long, value_name = "NAME=VALUE", global = true)]
+    pub set: Vec<String>,
+}
+
+/// What `volley` does beside SQL.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs the TPC-H queries; makes the data on first use
+    Tpch(TpchArgs),
+}
+
+/// `volley tpch`.
+#[derive(Debug, clap::Args)]
+pub struct TpchArgs {
+    /// The scale factor: 1 is about 1 GB as text, 0.3 GB as Parquet
+    #[arg(long, default_value_t = 1.0)]
+    pub scale: f64,
+
+    #[command(subcommand)]
+    pub command: Option<TpchCommand>,
+}
+
+/// The parts of `volley tpch`.
+#[derive(Debug, Subcommand)]
+pub enum TpchCommand {
+    /// Writes the tables as Parquet files
+    Generate {
+        /// The scale factor
+        #[arg(long)]
+        scale: f64,
+        /// Where the files go
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Runs the queries on tables that are there
+    Run(RunArgs),
+}
+
+/// `volley tpch run`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunArgs {
+    /// Where the files are
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Runs this query only; may be repeated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=22))]
+    pub query: Vec<u8>,
+    /// Runs every query so many times
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Writes the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

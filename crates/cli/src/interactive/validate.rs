@@ -1,0 +1,42 @@
+//! When a statement is complete: at a semicolon outside quotes and comments.
+
+use super::{
+    is_command,
+    scan::{Kind, scan},
+};
+use reedline::{ValidationResult, Validator};
+
+pub(super) struct SqlValidator;
+
+impl Validator for SqlValidator {
+    fn validate(&self, text: &str) -> ValidationResult {
+        if is_complete(text) { ValidationResult::Complete } else { ValidationResult::Incomplete }
+    }
+}
+
+fn is_complete(text: &str) -> bool {
+    if text.trim().is_empty() || is_command(text) {
+        return true;
+    }
+    let pieces = scan(text);
+    let blank = |range: &std::ops::Range<usize>| text[range.clone()].trim().is_empty();
+    let mut last = pieces.iter().rev().filter(|it| !(it.kind == Kind::Comment || blank(&it.range)));
+    last.next().is_some_and(|it| it.kind == Kind::Other && &text[it.range.clone()] == ";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_semicolon_ends_a_statement_unless_it_is_quoted() {
+        assert!(is_complete("SELECT 1;"));
+        assert!(is_complete("SELECT 1; -- done"));
+        assert!(is_complete(".tables"));
+        assert!(is_complete("  "));
+        assert!(!is_complete("SELECT 1"));
+        assert!(!is_complete("SELECT ';"));
+        assert!(!is_complete("SELECT 1 -- ;"));
+        assert!(!is_complete("SELECT 1 /* ; "));
+    }
+}

@@ -1,0 +1,76 @@
+//! `volley tpch`: makes the data and runs the queries.
+
+use crate::{
+    args::{RunArgs, SessionArgs, TpchArgs, TpchCommand},
+    error_text::Failure,
+    interrupt, session,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use volley::Error;
+
+mod checksum;
+mod report;
+mod run;
+
+/// `volley tpch`, with or without a subcommand.
+pub fn main(args: &TpchArgs, session_args: &SessionArgs) -> Result<(), Failure> {
+    match &args.command {
+        None => {
+            let data = PathBuf::from(format!("data/tpch-sf{}", args.scale));
+            if !volley_tpch::is_complete(&data) {
+                println!("making TPC-H data of scale {} in {}", args.scale, data.display());
+                generate(args.scale, &data)?;
+            }
+            let run = RunArgs { data, query: Vec::new(), runs: 1, json: None };
+            run_queries(&run, session_args)
+        }
+        Some(TpchCommand::Generate { scale, out }) => generate(*scale, out),
+        Some(TpchCommand::Run(run)) => run_queries(run, session_args),
+    }
+}
+
+fn generate(scale: f64, out: &Path) -> Result<(), Failure> {
+    let bar = progress_bar(volley_tpch::estimated_rows(scale), "{human_pos} of {human_len} rows");
+    let done = volley_tpch::generate(scale, out, &|rows| bar.inc(rows));
+    bar.finish_and_clear();
+    done.map_err(|e| Failure::of_error(&e))
+}
+
+fn run_queries(args: &RunArgs, session_args: &SessionArgs) -> Result<(), Failure> {
+    if !args.data.is_dir() {
+        let error = Error::io(args.data.display(), std::io::ErrorKind::NotFound.into());
+        return Err(Failure::of_error(&error.hint("make it with volley tpch generate")));
+    }
+    let session = Arc::new(session::open(session_args)?);
+    interrupt::cancel_on_interrupt(&session);
+    session::register_data(&session, &args.data)?;
+    let queries: Vec<u8> =
+        if args.query.is_empty() { (1..=22).collect() } else { args.query.clone() };
+    let bar =
+        progress_bar(u64::from(args.runs) * queries.len() as u64, "{pos} of {len} runs {msg}");
+    let mut figures = Vec::with_capacity(queries.len());
+    for query in queries {
+        bar.set_message(format!("(query {query})"));
+        let measured = run::measure(&session, query, args.runs, &|| bar.inc(1));
+        figures.push(measured.inspect_err(|_| bar.finish_and_clear())?);
+    }
+    bar.finish_and_clear();
+    println!("{}", report::table(&figures));
+    if let Some(path) = &args.json {
+        let written = std::fs::write(path, report::json(&figures));
+        written.map_err(|e| Failure::of_error(&Error::io(path.display(), e)))?;
+    }
+    Ok(())
+}
+
+fn progress_bar(steps: u64, what: &str) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {what} {{elapsed}}")) {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,175 @@
+//! Writing the tables.
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
+use std::{
+    fs::{self, File},
+    path::Path,
+    thread,
+};
+use tpchgen::generators::{
+    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
+    PartSuppGenerator, RegionGenerator, SupplierGenerator,
+};
+use tpchgen_arrow::{
+    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
+    SupplierArrow,
+};
+use volley_error::{Error, Result};
+
+/// The tables: name, and rows at scale 1 (nation and region do not grow).
+pub const TABLES: [(&str, u64); 8] = [
+    ("lineitem", 6_001_215),
+    ("orders", 1_500_000),
+    ("partsupp", 800_000),
+    ("part", 200_000),
+    ("customer", 150_000),
+    ("supplier", 10_000),
+    ("nation", 25),
+    ("region", 5),
+];
+
+/// Rows per row group: lineitem's columns then take about 7 MB compressed.
+const ROW_GROUP_ROWS: usize = 7 << 14;
+
+/// Rows per generated batch.
+const BATCH_ROWS: usize = 8192;
+
+/// Told while tables are written: rows written since the last call.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+
+/// How many rows [`generate`] will report, about.
+pub fn estimated_rows(scale: f64) -> u64 {
+    TABLES
+        .iter()
+        .map(|(_, rows)| if *rows > 25 { (*rows as f64 * scale) as u64 } else { *rows })
+        .sum()
+}
+
+/// Whether `dir` has a file for every table.
+pub fn is_complete(dir: &Path) -> bool {
+    TABLES.iter().all(|(table, _)| dir.join(format!("{table}.parquet")).is_file())
+}
+
+/// Writes `dir/<table>.parquet` for every table that is not there yet (Snappy, dictionaries). A
+/// file appears whole or not at all.
+///
+/// # Errors
+///
+/// Invalid value, for a scale that is not positive; I/O.
+pub fn generate(scale: f64, dir: &Path, progress: Progress<'_>) -> Result<()> {
+    if !scale.is_finite() || scale <= 0.0 {
+        return Err(Error::invalid_value(format!("scale must be a positive number: {scale}")));
+    }
+    fs::create_dir_all(dir).map_err(|e| Error::io(dir.display(), e))?;
+    // lineitem is as much work as all the others together.
+    thread::scope(|scope| {
+        let largest = scope.spawn(|| write_table(TABLES[0].0, scale, dir, progress));
+        let others = TABLES[1..].iter().try_for_each(|it| write_table(it.0, scale, dir, progress));
+        let largest = largest.join().map_err(|_| Error::internal("generator panicked"))?;
+        largest.and(others)
+    })
+}
+
+fn write_table(table: &str, scale: f64, dir: &Path, progress: Progress<'_>) -> Result<()> {
+    let path = dir.join(format!("{table}.parquet"));
+    if path.is_file() {
+        return Ok(());
+    }
+    let unfinished = dir.join(format!(".{table}.parquet.{}", std::process::id()));
+    let written = write_file(batches_of(table, scale)?, &unfinished, progress)
+        .and_then(|()| fs::rename(&unfinished, &path).map_err(|e| Error::io(path.display(), e)));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+fn write_file(batches: Batches, path: &Path, progress: Progress<'_>) -> Result<()> {
+    let failed = |e: &dyn std::error::Error| {
+        Error::new(volley_error::ErrorKind::Io, format!("cannot write Parquet: {e}"))
+            .at("file", path.display())
+    };
+    let file = File::create(path).map_err(|e| Error::io(path.display(), e))?;
+    let mut batches = batches.peekable();
+    let Some(Ok(first)) = batches.peek() else {
+        return Err(Error::internal("table without rows"));
+    };
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .build();
+    let mut writer =
+        ArrowWriter::try_new(file, first.schema(), Some(properties)).map_err(|e| failed(&e))?;
+    for batch in batches {
+        let batch = batch.map_err(|e| failed(&e))?;
+        writer.write(&batch).map_err(|e| failed(&e))?;
+        progress(batch.num_rows() as u64);
+    }
+    writer.close().map_err(|e| failed(&e))?;
+    Ok(())
+}
+
+fn batches_of(table: &str, scale: f64) -> Result<Batches> {
+    // Part 1 of 1: the whole table.
+    let (part, parts) = (1, 1);
+    Ok(match table {
+        "lineitem" => Box::new(
+            LineItemArrow::new(LineItemGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
+        "orders" => Box::new(
+            OrderArrow::new(OrderGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS),
+        ),
+        "partsupp" => Box::new(
+            PartSuppArrow::new(PartSuppGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
+        "part" => Box::new(
+            PartArrow::new(PartGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS),
+        ),
+        "customer" => Box::new(
+            CustomerArrow::new(CustomerGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
+        "supplier" => Box::new(
+            SupplierArrow::new(SupplierGenerator::new(scale, part, parts))
+                .with_batch_size(BATCH_ROWS),
+        ),
+        "nation" => Box::new(NationArrow::new(NationGenerator::new(scale, part, parts))),
+        "region" => Box::new(RegionArrow::new(RegionGenerator::new(scale, part, parts))),
+        other => return Err(Error::invalid_value(format!("no such TPC-H table: {other}"))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn tables_are_written_once_and_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = AtomicU64::new(0);
+        let count = |more: u64| _ = rows.fetch_add(more, Ordering::Relaxed);
+        generate(0.001, dir.path(), &count).unwrap();
+        assert!(is_complete(dir.path()));
+        assert!(rows.load(Ordering::Relaxed) > 8000);
+        let files = fs::read_dir(dir.path()).unwrap().count();
+        assert_eq!(files, TABLES.len(), "nothing unfinished is left");
+        rows.store(0, Ordering::Relaxed);
+        generate(0.001, dir.path(), &count).unwrap();
+        assert_eq!(rows.load(Ordering::Relaxed), 0, "files that are there stay");
+    }
+
+    #[test]
+    fn a_scale_that_is_not_positive_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(generate(scale, dir.path(), &|_| ()).is_err());
+        }
+    }
+}

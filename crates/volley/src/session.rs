@@ -1,0 +1,270 @@
+//! A session: tables, settings and queries.
+
+use crate::{
+    Outcome, ResultStream, Settings,
+    catalog::{Catalog, Entry},
+    planning::{Planned, PlannedTables},
+    statement,
+};
+use arrow_array::RecordBatch;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+use volley_connector::Table;
+use volley_connector_hive::{FileOptions, FileSinkFactory, FileTable};
+use volley_connector_memory::MemoryTable;
+use volley_error::{Error, Result};
+use volley_exec::{Executor, Task, TaskConfig};
+use volley_function::{QueryConstants, Registry};
+use volley_memory::Pool;
+use volley_plan::PlanNode;
+use volley_sql::ParsedStatement;
+use volley_types::Schema;
+use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
+
+/// Tables, settings and running queries of one user. Shared by reference among threads.
+///
+/// ```
+/// use volley::Session;
+///
+/// # fn main() -> volley::Result<()> {
+/// let session = Session::new()?;
+/// session.set("threads", "2")?;
+/// let mut rows = session.sql("SELECT 6 * 7 AS answer")?;
+/// while let Some(batch) = rows.next()? {
+///     assert_eq!(batch.rows(), 1);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Session {
+    pub(crate) catalog: Catalog,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) pool: Pool,
+    settings: Mutex<Settings>,
+    executor: Mutex<Executor>,
+    /// Stops the queries that were started; ended ones are forgotten at the next start.
+    running: Mutex<Vec<Box<dyn Fn() + Send>>>,
+}
+
+/// How many ended queries a session remembers before it forgets them.
+const RUNNING_MAX: usize = 64;
+
+impl Session {
+    /// A session with the default settings and all functions.
+    ///
+    /// # Errors
+    ///
+    /// When the threads cannot be started.
+    pub fn new() -> Result<Session> {
+        Session::with_settings(Settings::default())
+    }
+
+    /// A session with these settings.
+    ///
+    /// # Errors
+    ///
+    /// When the threads cannot be started.
+    pub fn with_settings(settings: Settings) -> Result<Session> {
+        let mut registry = Registry::new();
+        volley_functions::register(&mut registry);
+        Ok(Session {
+            catalog: Catalog::default(),
+            registry: Arc::new(registry),
+            pool: Pool::root("process", settings.memory_limit_bytes),
+            executor: Mutex::new(Executor::new(settings.threads)?),
+            settings: Mutex::new(settings),
+            running: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Runs statements separated by semicolons, one after the other; returns the rows of the last
+    /// one (none, for statements without rows). Rows of earlier ones are read and dropped.
+    ///
+    /// # Errors
+    ///
+    /// The first error; later statements do not run.
+    pub fn sql(&self, sql: &str) -> Result<ResultStream> {
+        let mut last = ResultStream::empty();
+        for parsed in &volley_sql::parse(sql)? {
+            while last.next()?.is_some() {}
+            last = match self.run(parsed)? {
+                Outcome::Rows(rows) => rows,
+                Outcome::Done(_) => ResultStream::empty(),
+            };
+        }
+        Ok(last)
+    }
+
+    /// Runs one statement.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, with its place in the text that was parsed.
+    pub fn run(&self, parsed: &ParsedStatement) -> Result<Outcome> {
+        statement::run(self, parsed)
+    }
+
+    /// Runs a plan; its scans read `tables`, found by their handles.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use volley::{PlanBuilder, Session, Schema, Field, Type, Value};
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let session = Session::new()?;
+    /// let schema = Schema::new(vec![Field::new("n", Type::Integer)]);
+    /// let rows = vec![vec![Value::Integer(1)], vec![Value::Integer(2)]];
+    /// let plan = PlanBuilder::values(schema, rows).limit(0, Some(1)).build();
+    /// let result = session.run_plan(plan, [])?.collect_values()?;
+    /// assert_eq!(result, [[Value::Integer(1)]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A table or function that does not exist; I/O.
+    pub fn run_plan(
+        &self,
+        plan: Arc<PlanNode>,
+        tables: impl IntoIterator<Item = Arc<dyn Table>>,
+    ) -> Result<ResultStream> {
+        let schema = plan.schema().clone();
+        let tables = Arc::new(PlannedTables::from_tables(tables));
+        let constants = self.query_constants();
+        self.start(Planned { plan, tables, constants }, schema)
+    }
+
+    /// Makes a table of files: a path, a glob or a folder of Parquet, CSV or JSON files.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, an unknown format.
+    pub fn register_files(&self, name: &str, path: &str) -> Result<()> {
+        self.register_table(name, Arc::new(FileTable::open(path, &FileOptions::default())?));
+        Ok(())
+    }
+
+    /// Makes a table known, replacing what has its name.
+    pub fn register_table(&self, name: &str, table: Arc<dyn Table>) {
+        self.catalog.put(name, Entry::Table(table));
+    }
+
+    /// Makes a table in memory of Arrow record batches of the same schema.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported types; out of memory; no batch at all.
+    pub fn register_arrow(&self, name: &str, batches: &[RecordBatch]) -> Result<()> {
+        let Some(first) = batches.first() else {
+            return Err(Error::invalid_value("a table needs at least one record batch"));
+        };
+        if batches.iter().any(|it| it.schema() != first.schema()) {
+            return Err(Error::invalid_value("record batches of different schemas"));
+        }
+        let schema = schema_from_arrow(&first.schema())?;
+        let batches = batches.iter().map(batch_from_arrow).collect::<Result<_>>()?;
+        let table = MemoryTable::new(name, schema, batches, &self.pool)?;
+        self.catalog.put(name, Entry::Memory(Arc::new(table)));
+        Ok(())
+    }
+
+    /// Names of all tables and views, and which of the two they are.
+    pub fn tables(&self) -> Vec<(String, &'static str)> {
+        self.catalog.list()
+    }
+
+    /// The columns of a table or view; `None` when there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// A view that can no longer be bound.
+    pub fn columns(&self, name: &str) -> Result<Option<Schema>> {
+        match self.catalog.get(name) {
+            None => Ok(None),
+            Some(Entry::Table(table)) => Ok(Some(table.schema().clone())),
+            Some(Entry::Memory(table)) => Ok(Some(table.schema().clone())),
+            Some(Entry::View { .. }) => statement::schema_of(self, name).map(Some),
+        }
+    }
+
+    /// The functions that SQL and plans can call.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// The pool that everything in this session is charged to.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The settings as they are now.
+    pub fn settings(&self) -> Settings {
+        lock(&self.settings).clone()
+    }
+
+    /// Changes a setting, as SET does.
+    ///
+    /// # Errors
+    ///
+    /// No such setting, or not a value of it.
+    pub fn set(&self, name: &str, value: &str) -> Result<()> {
+        self.change_settings(|it| it.set(name, value))
+    }
+
+    pub(crate) fn change_settings(
+        &self,
+        change: impl FnOnce(&mut Settings) -> Result<()>,
+    ) -> Result<()> {
+        let mut settings = lock(&self.settings);
+        let mut changed = settings.clone();
+        change(&mut changed)?;
+        if changed.threads != settings.threads {
+            *lock(&self.executor) = Executor::new(changed.threads)?;
+        }
+        self.pool.set_limit(changed.memory_limit_bytes);
+        *settings = changed;
+        Ok(())
+    }
+
+    /// Stops all queries of this session; each fails with the cancelled error.
+    pub fn cancel(&self) {
+        lock(&self.running).drain(..).for_each(|cancel| cancel());
+    }
+
+    /// What is the same for every row of a query that starts now.
+    pub(crate) fn query_constants(&self) -> Arc<QueryConstants> {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+        Arc::new(QueryConstants { now_micros, time_zone: String::new() })
+    }
+
+    /// Starts a plan.
+    pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
+        let settings = self.settings();
+        let config = TaskConfig {
+            plan: planned.plan,
+            tables: planned.tables,
+            sinks: Arc::new(FileSinkFactory::default()),
+            registry: Arc::clone(&self.registry),
+            query: planned.constants,
+            pool: self.pool.child("query"),
+            drivers: settings.threads,
+            batch_rows: settings.batch_rows,
+        };
+        let executor = lock(&self.executor).clone();
+        let task = Task::start(config, &executor)?;
+        let mut running = lock(&self.running);
+        if running.len() >= RUNNING_MAX {
+            running.drain(..RUNNING_MAX / 2);
+        }
+        running.push(Box::new(task.canceller()));
+        Ok(ResultStream::of_task(schema, task))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,192 @@
+//! Settings: what SET changes and SHOW shows.
+
+use crate::memory::default_limit_bytes;
+use std::{collections::BTreeSet, num::NonZero, thread};
+use volley_error::{Error, Result};
+use volley_memory::{format_bytes, parse_bytes};
+use volley_types::nearest_name;
+
+/// Rows per batch: measured on TPC-H between 1024 and 16384.
+const BATCH_ROWS_DEFAULT: usize = 8192;
+
+/// More rows than this in a batch do not fit the layouts.
+const BATCH_ROWS_MAX: usize = 1 << 20;
+
+/// More threads than this are a typing error.
+const THREADS_MAX: usize = 4096;
+
+/// The settings of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Threads that run queries; at least one.
+    pub threads: usize,
+    /// Most bytes that all queries and tables in memory may hold; `None` for no limit.
+    pub memory_limit_bytes: Option<usize>,
+    /// Most rows of a batch; at least one.
+    pub batch_rows: usize,
+    /// Optimizer rules that are switched off.
+    pub disabled_rules: BTreeSet<String>,
+}
+
+/// One setting, for people and for SET.
+struct Setting {
+    name: &'static str,
+    description: &'static str,
+    get: fn(&Settings) -> String,
+    set: fn(&mut Settings, &str) -> Result<()>,
+}
+
+const SETTINGS: [Setting; 4] = [
+    Setting {
+        name: "batch_rows",
+        description: "the most rows of a batch",
+        get: |it| it.batch_rows.to_string(),
+        set: |it, text| {
+            let _: () = it.batch_rows = number("batch_rows", text, BATCH_ROWS_MAX)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "disabled_rules",
+        description: "optimizer rules that are switched off, separated by commas",
+        get: |it| it.disabled_rules.iter().cloned().collect::<Vec<_>>().join(","),
+        set: |it, text| {
+            let _: () = it.disabled_rules = rule_names(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "memory_limit",
+        description: "the most memory that queries and tables in memory hold, such as 4GB or none",
+        get: |it| it.memory_limit_bytes.map_or_else(|| "none".into(), format_bytes),
+        set: |it, text| {
+            let _: () = it.memory_limit_bytes = limit(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "threads",
+        description: "threads that run queries",
+        get: |it| it.threads.to_string(),
+        set: |it, text| {
+            let _: () = it.threads = number("threads", text, THREADS_MAX)?;
+            Ok(())
+        },
+    },
+];
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            threads: thread::available_parallelism().map_or(1, NonZero::get),
+            memory_limit_bytes: default_limit_bytes(),
+            batch_rows: BATCH_ROWS_DEFAULT,
+            disabled_rules: BTreeSet::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Changes the setting `name` to the value that `text` says.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such setting. Invalid value: not a value of it.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+        (setting(name)?.set)(self, text.trim())
+    }
+
+    /// Gives the setting `name` its default.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such setting.
+    pub fn reset(&mut self, name: &str) -> Result<()> {
+        let text = (setting(name)?.get)(&Settings::default());
+        self.set(name, &text)
+    }
+
+    /// The value of the setting `name`, as text.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such setting.
+    pub fn get(&self, name: &str) -> Result<String> {
+        Ok((setting(name)?.get)(self))
+    }
+
+    /// All settings: name, value, description.
+    pub fn list(&self) -> Vec<(&'static str, String, &'static str)> {
+        SETTINGS.iter().map(|it| (it.name, (it.get)(self), it.description)).collect()
+    }
+}
+
+fn setting(name: &str) -> Result<&'static Setting> {
+    SETTINGS.iter().find(|it| it.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let error = Error::invalid_query(format!("no such setting: {name}"));
+        match nearest_name(name, SETTINGS.iter().map(|it| it.name)) {
+            Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+            None => error.hint("SHOW ALL lists the settings"),
+        }
+    })
+}
+
+fn number(name: &str, text: &str, max: usize) -> Result<usize> {
+    text.parse().ok().filter(|it| (1..=max).contains(it)).ok_or_else(|| {
+        Error::invalid_value(format!("{name} must be a number from 1 to {max}: '{text}'"))
+    })
+}
+
+fn limit(text: &str) -> Result<Option<usize>> {
+    if text.eq_ignore_ascii_case("none") { Ok(None) } else { parse_bytes(text).map(Some) }
+}
+
+fn rule_names(text: &str) -> Result<BTreeSet<String>> {
+    let rules = volley_optimizer::rules();
+    let names = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    let check = |name: &str| {
+        if rules.iter().any(|it| it.name == name) {
+            return Ok(name.to_owned());
+        }
+        let error = Error::invalid_value(format!("no such optimizer rule: '{name}'"));
+        Err(match nearest_name(name, rules.iter().map(|it| it.name)) {
+            Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+            None => error,
+        })
+    };
+    names.map(check).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked_and_shown_as_they_are_set() {
+        let mut settings = Settings::default();
+        settings.set("THREADS", "3").unwrap();
+        assert_eq!(settings.get("threads").unwrap(), "3");
+        settings.set("memory_limit", "1GiB").unwrap();
+        assert_eq!(settings.memory_limit_bytes, Some(1 << 30));
+        settings.set("memory_limit", "none").unwrap();
+        assert_eq!(settings.get("memory_limit").unwrap(), "none");
+        assert!(settings.set("threads", "0").is_err());
+        assert!(settings.set("batch_rows", "many").is_err());
+    }
+
+    #[test]
+    fn an_unknown_setting_names_the_nearest_one() {
+        let error = Settings::default().get("thread").unwrap_err();
+        assert_eq!(error.hint_text(), Some("did you mean threads?"));
+    }
+
+    #[test]
+    fn reset_restores_every_default() {
+        let mut settings = Settings::default();
+        for (name, _, _) in Settings::default().list() {
+            settings.reset(name).unwrap();
+        }
+        assert_eq!(settings.threads, Settings::default().threads);
+        assert_eq!(settings.batch_rows, Settings::default().batch_rows);
+    }
+}

@@ -1,0 +1,233 @@
+//! Running statements.
+
+use crate::{
+    ResultStream, Session,
+    catalog::Entry,
+    explain,
+    planning::{Planned, plan_query},
+};
+use std::sync::Arc;
+use volley_connector_memory::MemoryTable;
+use volley_error::{Error, Result};
+use volley_logical::ColumnIds;
+use volley_plan::{FileFormat, PlanNode, TableWriteNode};
+use volley_sql::{BindSettings, ParsedStatement, Query, Statement};
+use volley_types::{Field, Schema, Type, nearest_name};
+use volley_vector::Batch;
+
+/// Batches of a new table in memory have about this many rows.
+const TABLE_BATCH_ROWS: usize = 1 << 16;
+
+/// What a statement gave.
+pub enum Outcome {
+    /// Rows.
+    Rows(ResultStream),
+    /// Nothing to show; how many rows were written, for statements that write.
+    Done(
+        /// Rows written.
+        Option<u64>,
+    ),
+}
+
+/// Binds and runs one statement.
+pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome> {
+    let column_ids = ColumnIds::new();
+    let statement = bind(session, parsed, &column_ids)?;
+    execute(session, statement, &column_ids)
+}
+
+fn bind(session: &Session, parsed: &ParsedStatement, column_ids: &ColumnIds) -> Result<Statement> {
+    let settings = BindSettings::default();
+    volley_sql::bind(parsed, &session.catalog, &session.registry, column_ids, &settings)
+}
+
+/// The columns of the view `name`.
+pub(crate) fn schema_of(session: &Session, name: &str) -> Result<Schema> {
+    let quoted = name.replace('"', "\"\"");
+    let parsed = volley_sql::parse(&format!("DESCRIBE SELECT * FROM \"{quoted}\""))?;
+    let parsed = parsed.first().ok_or_else(|| Error::internal("no statement"))?;
+    match bind(session, parsed, &ColumnIds::new())? {
+        Statement::Describe { columns } => {
+            Ok(columns.into_iter().map(|(name, data_type)| Field::new(name, data_type)).collect())
+        }
+        _ => Err(Error::internal("DESCRIBE became another statement")),
+    }
+}
+
+fn execute(session: &Session, statement: Statement, column_ids: &ColumnIds) -> Result<Outcome> {
+    let text = |names: &[&str], rows: &[Vec<String>]| {
+        Ok(Outcome::Rows(ResultStream::of_text(names, rows)))
+    };
+    match statement {
+        Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, column_ids)?)),
+        Statement::Explain { analyze, statement } => {
+            explain::explain(session, *statement, analyze, column_ids).map(Outcome::Rows)
+        }
+        Statement::CreateTable { name, or_replace, if_not_exists, columns, query } => {
+            if if_not_exists && session.catalog.get(&name).is_some() {
+                return Ok(Outcome::Done(None));
+            }
+            let batches = match query {
+                Some(query) => rows_of(session, query, column_ids)?,
+                None => Vec::new(),
+            };
+            let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
+            let rows = table.rows() as u64;
+            session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
+            Ok(Outcome::Done(Some(rows)))
+        }
+        Statement::CreateView { name, or_replace, if_not_exists, columns, sql } => {
+            if !if_not_exists || session.catalog.get(&name).is_none() {
+                session.catalog.create(&name, Entry::View { sql, columns }, or_replace)?;
+            }
+            Ok(Outcome::Done(None))
+        }
+        Statement::Drop { kind, names, if_exists } => {
+            names.iter().try_for_each(|name| session.catalog.drop(kind, name, if_exists))?;
+            Ok(Outcome::Done(None))
+        }
+        Statement::Insert { table, query } => insert(session, &table, query, column_ids),
+        Statement::Copy { query, path, format, options } => {
+            let planned = copy_plan(session, query, &path, &format, &options, column_ids)?;
+            let schema = planned.plan.schema().clone();
+            Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
+        }
+        Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
+        Statement::Reset { name } => {
+            session.change_settings(|it| it.reset(&name)).map(|()| Outcome::Done(None))
+        }
+        Statement::ShowSetting { name } => {
+            let value = session.settings().get(&name)?;
+            text(&[&name], &[vec![value]])
+        }
+        Statement::ShowAll => {
+            let rows = session.settings().list();
+            let rows = rows.into_iter().map(|it| vec![it.0.into(), it.1, it.2.into()]);
+            text(&["name", "value", "description"], &rows.collect::<Vec<_>>())
+        }
+        Statement::ShowTables => {
+            let rows = session.tables().into_iter().map(|it| vec![it.0, it.1.to_owned()]);
+            text(&["name", "kind"], &rows.collect::<Vec<_>>())
+        }
+        Statement::ShowFunctions => {
+            text(&["name", "kind", "signature", "description"], &functions(session))
+        }
+        Statement::Describe { columns } => {
+            let rows = columns.into_iter().map(|it| vec![it.0, it.1.to_string()]);
+            text(&["column_name", "column_type"], &rows.collect::<Vec<_>>())
+        }
+    }
+}
+
+fn start_query(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<ResultStream> {
+    let schema = query.schema();
+    let constants = session.query_constants();
+    let settings = session.settings();
+    let planned = plan_query(query.plan, column_ids, &session.registry, &constants, &settings)?;
+    session.start(planned, schema)
+}
+
+/// All rows of a query, in batches that suit a table.
+fn rows_of(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<Vec<Batch>> {
+    let mut result = start_query(session, query, column_ids)?;
+    let types: Vec<Type> = result.schema().types().cloned().collect();
+    let mut charge = session.pool.child("rows of a new table").reservation();
+    let (mut batches, mut small, mut small_rows) = (Vec::new(), Vec::new(), 0);
+    while let Some(batch) = result.next()? {
+        charge.grow(batch.retained_bytes())?;
+        small_rows += batch.rows();
+        small.push(batch);
+        if small_rows >= TABLE_BATCH_ROWS {
+            batches.push(Batch::concat(&types, &small)?);
+            small.clear();
+            small_rows = 0;
+        }
+    }
+    if small_rows > 0 {
+        batches.push(Batch::concat(&types, &small)?);
+    }
+    Ok(batches)
+}
+
+fn insert(session: &Session, name: &str, query: Query, column_ids: &ColumnIds) -> Result<Outcome> {
+    let batches = rows_of(session, query, column_ids)?;
+    let rows = batches.iter().map(Batch::rows).sum::<usize>() as u64;
+    loop {
+        let Some(Entry::Memory(table)) = session.catalog.get(name) else {
+            return Err(Error::unsupported(format!(
+                "INSERT into a table that is not in memory: {name}"
+            ))
+            .hint("copy it with CREATE TABLE ... AS SELECT"));
+        };
+        let longer = table.append(batches.clone(), &session.pool)?;
+        if session.catalog.swap(name, &table, longer) {
+            return Ok(Outcome::Done(Some(rows)));
+        }
+    }
+}
+
+/// The plan that writes a query's rows; its only row is the number of rows written.
+pub(crate) fn copy_plan(
+    session: &Session,
+    query: Query,
+    path: &str,
+    format: &str,
+    options: &[(String, String)],
+    column_ids: &ColumnIds,
+) -> Result<Planned> {
+    if let Some((option, _)) = options.iter().find(|it| it.0 != "header" && it.0 != "compression") {
+        return Err(Error::unsupported(format!("unsupported COPY option: {option}")));
+    }
+    let schema = query.schema();
+    let constants = session.query_constants();
+    let settings = session.settings();
+    let mut planned = plan_query(query.plan, column_ids, &session.registry, &constants, &settings)?;
+    let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
+    planned.plan = Arc::new(PlanNode::TableWrite(TableWriteNode {
+        input: planned.plan,
+        path: path.to_owned(),
+        format: file_format(format)?,
+        column_names: schema.fields.into_iter().map(|it| it.name).collect(),
+        schema: written,
+    }));
+    Ok(planned)
+}
+
+fn file_format(format: &str) -> Result<FileFormat> {
+    Ok(match format {
+        "parquet" => FileFormat::Parquet,
+        "csv" => FileFormat::Csv,
+        "json" | "ndjson" | "jsonl" => FileFormat::Json,
+        other => {
+            let error = Error::unsupported(format!("unsupported file format: '{other}'"));
+            return Err(match nearest_name(other, ["parquet", "csv", "json"]) {
+                Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+                None => error.hint("write parquet, csv or json"),
+            });
+        }
+    })
+}
+
+/// The single BIGINT of a result.
+fn count_of(mut result: ResultStream) -> Result<u64> {
+    let mut count = 0;
+    while let Some(batch) = result.next()? {
+        for row in 0..batch.rows() {
+            let value = batch.column(0).value(row)?.as_i128().unwrap_or_default();
+            count += u64::try_from(value).unwrap_or_default();
+        }
+    }
+    Ok(count)
+}
+
+fn functions(session: &Session) -> Vec<Vec<String>> {
+    let registry = &session.registry;
+    let scalars = registry.scalars().iter().map(|it| (it.0, "scalar", &it.1.doc));
+    let aggregates = registry.aggregates().iter().map(|it| (it.0, "aggregate", &it.1.doc));
+    scalars
+        .chain(aggregates)
+        .map(|(name, kind, doc)| {
+            vec![name.clone(), kind.into(), doc.signature.clone(), doc.description.clone()]
+        })
+        .collect()
+}

@@ -1,0 +1,123 @@
+//! Runs the SQL corpus `tests/slt` under settings that must not change any answer.
+//!
+//! `SLT=join/outer` runs the files whose path contains that text.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use sqllogictest::{DBOutput, DefaultColumnType, Record, Runner, TestErrorKind};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use volley::{Error, Outcome, Session, Type, Value};
+
+struct Database(Session);
+
+impl sqllogictest::DB for Database {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        let mut output = DBOutput::StatementComplete(0);
+        for statement in &volley::parse(sql)? {
+            output = match self.0.run(statement)? {
+                Outcome::Done(rows) => DBOutput::StatementComplete(rows.unwrap_or(0)),
+                Outcome::Rows(rows) => {
+                    let types: Vec<Type> = rows.schema().types().cloned().collect();
+                    let rows = rows.collect_values()?;
+                    let text = |row: &Vec<Value>| {
+                        row.iter().zip(&types).map(|(value, it)| cell(value, it)).collect()
+                    };
+                    DBOutput::Rows {
+                        types: types.iter().map(letter).collect(),
+                        rows: rows.iter().map(text).collect(),
+                    }
+                }
+            };
+        }
+        Ok(output)
+    }
+}
+
+fn cell(value: &Value, data_type: &Type) -> String {
+    match value.display(data_type).to_string() {
+        text if text.is_empty() => "(empty)".into(),
+        text => text,
+    }
+}
+
+fn letter(data_type: &Type) -> DefaultColumnType {
+    match data_type {
+        it if it.is_integer() => DefaultColumnType::Integer,
+        it if it.is_float() || it.is_decimal() => DefaultColumnType::FloatingPoint,
+        _ => DefaultColumnType::Text,
+    }
+}
+
+/// Runs every file of the corpus; all failures are listed, not only the first.
+fn check(settings: &[(&str, &str)]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::set_current_dir(&root).unwrap();
+    let wanted = std::env::var("SLT").unwrap_or_default();
+    let mut files = Vec::new();
+    collect_files(Path::new("tests/slt"), &mut files);
+    files.retain(|it| it.to_string_lossy().contains(&wanted));
+    files.sort();
+    assert!(!files.is_empty(), "no file matches");
+    let (mut records, mut failures) = (0, Vec::new());
+    for file in &files {
+        run_file(file, settings, &mut records, &mut failures);
+    }
+    eprintln!("{records} records in {} files with {settings:?}", files.len());
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn run_file(
+    file: &Path,
+    settings: &[(&str, &str)],
+    records: &mut usize,
+    failures: &mut Vec<String>,
+) {
+    let session = Session::new().unwrap();
+    settings.iter().for_each(|(name, value)| session.set(name, value).unwrap());
+    let mut session = Some(session);
+    let mut runner = Runner::new(|| {
+        let session = session.take().map(Database);
+        async move { session.ok_or_else(|| Error::internal("a second connection")) }
+    });
+    let parsed: Vec<Record<DefaultColumnType>> = sqllogictest::parse_file(file).unwrap();
+    for record in parsed {
+        *records += usize::from(matches!(record, Record::Statement { .. } | Record::Query { .. }));
+        if let Err(error) = runner.run(record)
+            && !matches!(error.kind(), TestErrorKind::ParseError(_))
+        {
+            failures.push(error.to_string());
+        }
+    }
+}
+
+fn collect_files(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_files(&path, files);
+        } else if path.extension().is_some_and(|it| it == "slt") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_corpus_holds_with_two_threads_and_batches_of_1024_rows() {
+    check(&[("threads", "2"), ("batch_rows", "1024")]);
+}
+
+#[test]
+fn the_corpus_holds_with_one_thread_and_batches_of_one_row() {
+    check(&[("threads", "1"), ("batch_rows", "1")]);
+}
+
+#[test]
+fn the_corpus_holds_with_four_threads_and_batches_of_three_rows() {
+    check(&[("threads", "4"), ("batch_rows", "3")]);
+}
