@@ -1,0 +1,162 @@
+"""Random queries: joins, subqueries, aggregates, set operations, WITH, DISTINCT, ORDER BY, LIMIT."""
+
+from expressions import COMPARABLE, COMPARISONS, TYPES, Expressions, Scope, type_of
+from tree import Listing, Node
+
+JOINS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "SEMI JOIN", "ANTI JOIN"]
+AGGREGATES = [
+    ("big", "count(*)", None), ("big", "count({})", "any"), ("big", "count(DISTINCT {})", "any"),
+    ("sum", "sum({})", "int"), ("sum", "sum({})", "big"), ("sum", "sum({})", "edge"), ("sum", "sum(DISTINCT {})", "int"), ("sum", "sum({})", "decimal"), ("double", "sum({})", "double"),
+    ("double", "avg({})", "int"), ("double", "avg({})", "decimal"), ("double", "var_pop({})", "int"), ("double", "stddev({})", "int"),
+    ("same", "min({})", "any"), ("same", "max({})", "any"), ("bool", "bool_and({})", "bool"), ("bool", "bool_or({})", "bool"),
+    ("text", "string_agg({0}, ',' ORDER BY {0})", "text"), ("text", "string_agg(DISTINCT {0}, ',' ORDER BY {0} DESC)", "text"),
+]
+
+
+class Queries:
+    def __init__(self, rng, tables):
+        self.rng, self.tables, self.names = rng, tables, 0
+        self.expressions = Expressions(rng, self.subquery)
+
+    def name(self, prefix):
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def query(self, types, depth, outer=None):
+        """A query with one column, c0 and on, of each of the types."""
+        roll = self.rng.random()
+        if depth > 1 and roll < 0.15:
+            operator = self.rng.choice(["UNION", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
+            left, right = self.query(types, depth - 1, outer), self.query(types, depth - 1, outer)
+            return Node("query", "(", left, f") {operator} (", right, ")")
+        if depth > 1 and roll < 0.22 and outer is None:
+            name = self.name("w")
+            inner_types = self.rng.choices(TYPES, k=3)
+            inner = self.query(inner_types, depth - 1)
+            columns = ", ".join(f"c{at}" for at in range(3))
+            self.tables.append((name, [(f"c{at}", kind) for at, kind in enumerate(inner_types)]))
+            body = self.select(types, depth - 1, None)
+            self.tables.pop()
+            return Node("query", f"WITH {name}({columns}) AS (", inner, ") ", body)
+        return self.select(types, depth, outer)
+
+    def sources(self, depth, outer):
+        """FROM: returns (node, scope)."""
+        count = self.rng.choice([1, 1, 2, 2, 3]) if depth > 0 else 1
+        node, columns = self.source(depth)
+        parts = [node]
+        for at in range(1, count):
+            right, more = self.source(depth)
+            join = self.rng.choice(JOINS)
+            if at == 1 and count == 2 and join != "CROSS JOIN" and self.rng.random() < 0.2 and self.have_key(columns, more):
+                parts.append(Node("join", f" {join} ", right, " USING (k)", optional=True))
+                columns = self.using(join, columns, more)
+                continue
+            condition = Node("on", "") if join == "CROSS JOIN" else Node("on", " ON ", self.condition(columns, more, depth))
+            parts.append(Node("join", f" {join} ", right, condition, optional=True))
+            columns = columns if join in ("SEMI JOIN", "ANTI JOIN") else columns + more
+        return Node("from", *parts), Scope(columns, outer)
+
+    def have_key(self, left, right):
+        return any(text.endswith(".k") for text, _ in left) and any(text.endswith(".k") for text, _ in right)
+
+    def using(self, join, left, right):
+        if join in ("SEMI JOIN", "ANTI JOIN"):
+            return left
+        return [("k", "int")] + [(text, kind) for text, kind in left + right if not text.endswith(".k")]
+
+    def source(self, depth):
+        """A table or a derived table: returns (node, columns)."""
+        alias = self.name("x")
+        if depth > 1 and self.rng.random() < 0.2:
+            types = self.rng.choices(TYPES, k=self.rng.randint(1, 3))
+            names = ", ".join(f"c{at}" for at in range(len(types)))
+            node = Node("source", "(", self.query(types, depth - 1), f") AS {alias}({names})")
+            return node, [(f"{alias}.c{at}", kind) for at, kind in enumerate(types)]
+        name, columns = self.rng.choice(self.tables)
+        return Node("source", f"{name} AS {alias}"), [(f"{alias}.{column}", type_of(kind)) for column, kind in columns]
+
+    def condition(self, left, right, depth):
+        """What a join asks: mostly an equality of two columns, and sometimes more."""
+        pairs = [(a, b, kind) for a, kind in left for b, other in right if kind == other]
+        both = Scope(left + right)
+        plain = Expressions(self.rng, lambda *_: None)
+        if not pairs or self.rng.random() < 0.1:
+            return plain.make("bool", both, 2)
+        a, b, _ = self.rng.choice(pairs)
+        comparison = "=" if self.rng.random() < 0.8 else self.rng.choice(COMPARISONS)
+        equality = Node("bool", f"({a} {comparison} {b})")
+        if self.rng.random() < 0.7:
+            return equality
+        return Node("bool", "(", equality, self.rng.choice([" AND ", " AND ", " OR "]), plain.make("bool", both, 2), ")")
+
+    def select(self, types, depth, outer):
+        source, scope = self.sources(depth - 1, outer)
+        where = Node("where", "")
+        if self.rng.random() < 0.6:
+            where = Node("where", " WHERE ", self.expressions.make("bool", scope, min(depth, 3)), optional=True)
+        if self.rng.random() < 0.35:
+            return self.grouped(types, depth, source, scope, where)
+        items = [Node("item", self.expressions.make(kind, scope, min(depth, 3)), f" AS c{at}") for at, kind in enumerate(types)]
+        distinct = Node("distinct", "DISTINCT ", optional=True) if self.rng.random() < 0.15 else Node("distinct", "")
+        parts = ["SELECT ", distinct, Listing("items", items), " FROM ", source, where]
+        return Node("query", *parts, self.limit(len(types)))
+
+    def limit(self, columns):
+        """ORDER BY all columns and LIMIT, so that the rows are determined."""
+        if self.rng.random() > 0.12:
+            return Node("limit", "")
+        order = ", ".join(f"{at + 1}{self.rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for at in range(columns))
+        offset = self.rng.choice(["", " OFFSET 1"])
+        return Node("limit", f" ORDER BY {order} LIMIT {self.rng.choice([0, 1, 3, 10])}{offset}", optional=True)
+
+    def grouped(self, types, depth, source, scope, where):
+        plain = Expressions(self.rng, lambda *_: None)
+        inner = Scope(scope.columns)
+        keys = [plain.make(self.rng.choice(TYPES), inner, self.rng.choice([0, 0, 1])) for _ in range(self.rng.choice([0, 1, 1, 2]))]
+        keys = [key for key in keys if "." in str(key) or str(key) == "k"]
+        group = Node("group", " GROUP BY ", ", ".join(map(str, keys))) if keys else Node("group", "")
+        key_scope = Scope([(str(key), key.tag) for key in keys], scope.outer)
+        items = []
+        for at, kind in enumerate(types):
+            if self.rng.random() < 0.4 and key_scope.of_type(kind):
+                item = Node(kind, self.rng.choice(key_scope.of_type(kind)))
+            else:
+                item = self.aggregate(kind, plain, inner)
+            items.append(Node("item", item, f" AS c{at}"))
+        having = Node("having", "")
+        if self.rng.random() < 0.3:
+            having = Node("having", " HAVING ", "(", self.aggregate("big", plain, inner), " > 1)", optional=True)
+        return Node("query", "SELECT ", Listing("items", items), " FROM ", source, where, group, having, self.limit(len(types)))
+
+    def aggregate(self, wanted, plain, scope):
+        """An aggregate of a type that is, or casts without loss to, the wanted one."""
+        fitting = [it for it in AGGREGATES if it[0] == wanted or it[0] == "same" or (it[0] == "sum" and it[2] == wanted)]
+        kind, template, argument = self.rng.choice(fitting)
+        if argument == "any":
+            argument = wanted if kind == "same" else self.rng.choice(COMPARABLE)
+        node = plain.make(argument, scope, self.rng.choice([0, 0, 1])) if argument else ""
+        if argument == "text" and str(node).startswith("'"):
+            # DuckDB rejects ORDER BY of a literal.
+            node = f"concat({node}, '')"
+        text = template.replace("{0}", str(node)).replace("{}", str(node))
+        if self.rng.random() < 0.2:
+            text += f" FILTER (WHERE {plain.make('bool', scope, 1)})"
+        return Node(wanted, text)
+
+    def subquery(self, wanted, scope, depth):
+        """An expression with a subquery that may use the columns around it."""
+        if depth < 1:
+            return None
+        outer = Scope(scope.columns, scope.outer) if self.rng.random() < 0.7 else None
+        if wanted != "bool" or self.rng.random() < 0.2:
+            source, inner = self.sources(depth - 1, outer)
+            where = Node("where", " WHERE ", self.expressions.make("bool", inner, depth - 1), optional=True)
+            plain = Expressions(self.rng, lambda *_: None)
+            item = self.aggregate(wanted, plain, Scope(inner.columns))
+            return Node(wanted, "(SELECT ", item, " FROM ", source, where, ")")
+        negation = self.rng.choice(["", "", "NOT "])
+        if self.rng.random() < 0.5:
+            return Node("bool", f"{negation}EXISTS (", self.query(self.rng.choices(TYPES, k=1), depth - 1, outer), ")")
+        kind = self.rng.choice(TYPES)
+        return Node("bool", "(", self.expressions.make(kind, scope, 1), f" {negation}IN (", self.query([kind], depth - 1, outer), "))")
