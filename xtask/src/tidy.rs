@@ -1,0 +1,62 @@
+//! Layering and the checks of style that clippy and rustfmt do not make.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+mod layers;
+mod modules;
+mod text;
+
+/// A Rust source file of the tree.
+struct Source {
+    /// Its path below the root.
+    path: String,
+    text: String,
+}
+
+/// Everything that is wrong in the tree below `root`, one line each.
+pub fn check_tree(root: &Path) -> Vec<String> {
+    let mut findings = layers::check(&layers::edges(root));
+    let mut files = Vec::new();
+    for dir in ["crates", "xtask"] {
+        collect(&root.join(dir), &mut files);
+    }
+    files.sort();
+    let sources: Vec<Source> = files.iter().filter_map(|it| read(root, it)).collect();
+    for source in &sources {
+        findings.extend(text::check(&source.path, &source.text));
+    }
+    findings.extend(modules::check(&sources));
+    findings
+}
+
+fn read(root: &Path, path: &Path) -> Option<Source> {
+    let relative = path.strip_prefix(root).ok()?.to_str()?.replace('\\', "/");
+    Some(Source { path: relative, text: fs::read_to_string(path).ok()? })
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if path.file_name().is_none_or(|it| it != "target") {
+                collect(&path, files);
+            }
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        let findings = check_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Sizes and banned words of one file.
+
+/// Most lines of a file, tests apart.
+const FILE_LINES_MAX: usize = 700;
+
+/// Most lines of a function.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// Most columns of a line.
+const COLUMNS_MAX: usize = 100;
+
+/// Where `unsafe` may stand: beginnings of paths.
+const UNSAFE_ALLOWED: &[&str] = &[
+    "crates/kernels/",
+    "crates/memory/",
+    "crates/vector/",
+    "crates/exec/src/rows",
+    "crates/exec/src/hash_table",
+    "crates/exec/src/aggregation",
+    "crates/exec/src/hash_join",
+];
+
+/// Where `macro_rules!` may stand: dispatch in `types`, and files whose macros implement a trait
+/// for a list of types. This list may only shrink.
+const MACROS_ALLOWED: &[&str] = &[
+    "crates/types/src/",
+    "crates/function/src/simple/args.rs",
+    "crates/function/src/simple/output.rs",
+    "crates/functions/src/aggregate/sum.rs",
+    "crates/functions/src/arithmetic/integer.rs",
+    "crates/functions/src/cast/number.rs",
+    "crates/functions/src/math/bits.rs",
+    "crates/functions/src/math/round.rs",
+    "crates/functions/src/math/sign.rs",
+    "crates/functions/src/order.rs",
+    "crates/kernels/src/order.rs",
+    "crates/vector/src/scalar.rs",
+];
+
+/// Words that must not stand in code, where they may all the same, and what to do instead.
+const BANNED: &[(&str, &[&str], &str)] = &[
+    ("unsafe {", UNSAFE_ALLOWED, "unsafe code has its crates"),
+    ("unsafe fn", UNSAFE_ALLOWED, "unsafe code has its crates"),
+    ("unsafe impl", UNSAFE_ALLOWED, "unsafe code has its crates"),
+    ("macro_rules!", MACROS_ALLOWED, "use generics"),
+    ("#[allow(", &[], "write #[expect(lint, reason = \"...\")]"),
+    ("#[ignore", &[], "a test runs or goes"),
+    ("FIXME", &[], "write TODO(#issue)"),
+    ("TODO:", &[], "write TODO(#issue)"),
+];
+
+/// What is wrong in the file.
+pub fn check(path: &str, text: &str) -> Vec<String> {
+    if path.contains("/generated/") {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+    let lines: Vec<&str> = text.lines().collect();
+    let code = lines.iter().position(|it| *it == "mod tests {").unwrap_or(lines.len());
+    if !is_test && code > FILE_LINES_MAX {
+        findings.push(format!("{path}: {code} lines, at most {FILE_LINES_MAX}"));
+    }
+    if !text.starts_with("//!") && !is_test {
+        findings.push(format!("{path}: begins without a sentence that says what is inside"));
+    }
+    for (index, line) in lines.iter().enumerate() {
+        let number = index + 1;
+        if line.chars().count() > COLUMNS_MAX && !cannot_break(line) && !is_test {
+            findings.push(format!("{path}:{number}: more than {COLUMNS_MAX} columns"));
+        }
+        if !path.starts_with("xtask/") && !is_test {
+            findings.extend(banned(path, number, line));
+        }
+    }
+    if !is_test {
+        findings.extend(long_functions(path, &lines[..code]));
+    }
+    findings
+}
+
+/// Whether the line cannot be broken: an address, a text literal, a bound that rustfmt keeps on one
+/// line, a row of a table in a comment.
+fn cannot_break(line: &str) -> bool {
+    line.contains("http")
+        || line.contains('"')
+        || line.contains("impl Fn(")
+        || line.trim_start().starts_with("//") && line.contains(" | ")
+}
+
+fn banned(path: &str, number: usize, line: &str) -> Vec<String> {
+    let code = line.split("//").next().unwrap_or_default();
+    let is_banned = |word: &str, allowed: &[&str]| {
+        let place =
+            if word.chars().all(|it| it.is_ascii_uppercase() || it == ':') { line } else { code };
+        place.contains(word) && !allowed.iter().any(|it| path.starts_with(it))
+    };
+    BANNED
+        .iter()
+        .filter(|it| is_banned(it.0, it.1))
+        .map(|it| format!("{path}:{number}: `{}`: {}", it.0, it.2))
+        .collect()
+}
+
+/// Functions over the limit. Relies on rustfmt: a function ends at the first `}` that stands as far
+/// to the right as its `fn` line.
+fn long_functions(path: &str, lines: &[&str]) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let trimmed = line.trim_start();
+        if !is_function(trimmed) {
+            continue;
+        }
+        let indent = line.len() - trimmed.len();
+        let end = lines[start..].iter().position(|it| {
+            it.len() - it.trim_start().len() == indent && (it.trim() == "}" || it.ends_with(';'))
+        });
+        let count = end.map_or(0, |it| it + 1);
+        if count > FUNCTION_LINES_MAX {
+            findings.push(format!(
+                "{path}:{}: function of {count} lines, at most {FUNCTION_LINES_MAX}",
+                start + 1
+            ));
+        }
+    }
+    findings
+}
+
+fn is_function(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let qualifiers = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe", "extern"];
+    words.find(|it| !qualifiers.contains(it)) == Some("fn")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_function_is_reported_and_a_short_one_is_not() {
+        let body = "    x();\n".repeat(70);
+        let long = format!("//! Doc.\n\nfn f() {{\n{body}}}\n");
+        assert_eq!(check("crates/a/src/lib.rs", &long).len(), 1);
+        assert!(check("crates/a/src/lib.rs", "//! Doc.\n\nfn f() {\n    x();\n}\n").is_empty());
+    }
+
+    #[test]
+    fn unsafe_code_is_reported_outside_its_crates() {
+        let text = "//! Doc.\n\nfn f() {\n    unsafe { x() }\n}\n";
+        assert_eq!(check("crates/sql/src/lib.rs", text).len(), 1);
+        assert!(check("crates/kernels/src/lib.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_word_in_a_comment_is_no_code() {
+        let text = "//! Doc.\n\n// About unsafe { blocks }.\nfn f() {}\n";
+        assert!(check("crates/sql/src/lib.rs", text).is_empty());
+    }
+}
