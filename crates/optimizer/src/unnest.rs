@@ -4,19 +4,16 @@
 //!
 //! 1. [`lift`]: a subquery in an expression becomes a lateral join below the node that has the
 //!    expression, and a column in its place. EXISTS and IN become semi, anti and mark joins; a
-//! scalar
-//!    subquery becomes an inner join with a `SingleRow`.
+//!    scalar subquery becomes an inner join with a `SingleRow`.
 //! 2. [`dependent`]: a lateral join `left ⋈ right(left)` becomes a plain one, outermost first. What
 //!    the right side takes from the left one becomes columns of the right side itself: either
-//! columns
-//!    that it equates with them anyway, or columns of a *domain*, the distinct combinations that
-//! occur
-//!    in `left`, joined in where the right side first needs them ([`push`]).
+//!    columns that it equates with them anyway, or columns of a *domain*, the distinct combinations
+//!    that occur in `left`, joined in where the right side first needs them ([`push`]).
 //!
 //! ```text
-//! l ⋈ᴸ γ(σ[r.a = l.a] r)        l ⋈ᴸ[l.a = r.a] γ[r.a](r)                      equality:
-//! substituted l ⋈ᴸ γ(σ[r.a > l.a] r)        l ⋈ᴸ[l.a = d.a] γ[d.a](σ[r.a > d.a](d × r))    d =
-//! δ(π[a] l)
+//! by equality       l ⋈ᴸ γ(σ[r.a = l.a] r)   becomes   l ⋈ᴸ[l.a = r.a] γ[r.a](r)
+//! through a domain  l ⋈ᴸ γ(σ[r.a > l.a] r)   becomes   l ⋈ᴸ[l.a = d.a] γ[d.a](σ[r.a > d.a](d × r))
+//!                                            where     d = δ(π[a] l)
 //! ```
 
 mod lift;

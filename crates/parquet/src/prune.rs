@@ -106,7 +106,7 @@ fn operand_bounds(operand: &Expr, bounds: &dyn Fn(usize) -> Bounds) -> Option<Bo
             };
             let (min, max) = (cast(&inner.min), cast(&inner.max));
             let is_known = widened(&Value::Null, &input.data_type, &operand.data_type).is_some();
-            is_known.then(|| Bounds { min, max, nulls: inner.nulls, distinct: None })
+            is_known.then_some(Bounds { min, max, nulls: inner.nulls, distinct: None })
         }
         _ => None,
     }
