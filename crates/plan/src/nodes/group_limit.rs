@@ -3,9 +3,10 @@
 use crate::PlanNode;
 use std::sync::Arc;
 
-/// Of each run of adjacent rows with equal keys, skips `offset` rows, then passes `limit` (all, when
-/// `None`). Null equals null. The input is sorted by the keys first, then by what orders the rows
-/// within a group; it is one stream.
+/// Of each run of adjacent rows with equal keys, skips `offset` rows, then passes `limit`.
+///
+/// A `limit` of `None` passes all. Null equals null. The input is sorted by the keys first, then by
+/// what orders the rows within a group; it is one stream.
 #[derive(Clone, Debug)]
 pub struct GroupLimitNode {
     /// Where rows come from.
