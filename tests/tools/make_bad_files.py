@@ -99,6 +99,8 @@ def texts():
     (BAD / "ragged.csv").write_text("a,b\n1,2\n3,4,5\n6\n")
     (BAD / "quote.csv").write_text('a,b\n1,"no end\n2,x\n')
     (BAD / "not_utf8.csv").write_bytes(b"a,b\n1,caf\xe9\n")
+    # Types are inferred from the first 20,480 lines.
+    (BAD / "not_a_number.csv").write_text("a\n" + "1\n" * 20480 + "x\n")
     (BAD / "empty.csv").write_text("")
     (BAD / "not_json.json").write_text('{"a": 1}\n{"a": \n')
     (BAD / "no_object.json").write_text("[1, 2, 3]\n4\n")
