@@ -265,10 +265,11 @@ impl<'a> Binder<'a> {
         length: Option<&'a ast::Expr>,
     ) -> Result<Expr> {
         let mut args = vec![self.expr(input)?];
-        args.push(match from {
-            Some(from) => self.expr(from)?,
-            None => Expr::constant(Value::Integer(1), Type::Integer),
-        });
+        match from {
+            Some(from) => args.push(self.expr(from)?),
+            None if length.is_some() => args.push(Expr::constant(Value::Integer(1), Type::Integer)),
+            None => (),
+        }
         if let Some(length) = length {
             args.push(self.expr(length)?);
         }

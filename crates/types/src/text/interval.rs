@@ -78,8 +78,10 @@ enum Unit {
 impl Parts {
     /// Reads one number with its unit, or a time of day; answers what follows.
     fn read<'a>(&mut self, text: &'a str) -> Option<&'a str> {
-        let unsigned = text.strip_prefix('-').unwrap_or(text);
-        let sign = if unsigned.len() < text.len() { -1 } else { 1 };
+        let (sign, unsigned) = match text.strip_prefix('-') {
+            Some(unsigned) => (-1, unsigned),
+            None => (1, text.strip_prefix('+').unwrap_or(text)),
+        };
         let (whole, mut rest) = read_digits(unsigned);
         if rest.starts_with(':') && !whole.is_empty() {
             return self.read_clock(whole.parse().ok()?, sign, rest);

@@ -61,7 +61,7 @@ pub fn push_decimal(out: &mut String, unscaled: i128, precision: u8, scale: u8) 
 
 /// Appends the shortest text that reads back as the same number: `1.0`, `0.1`, `1e+20`, `-inf`.
 pub fn push_f64(out: &mut String, value: f64) {
-    if push_special(out, value.is_nan(), value.is_infinite(), value.is_sign_negative()) {
+    if push_special(out, value) {
         return;
     }
     let mut text = Stack::default();
@@ -71,7 +71,7 @@ pub fn push_f64(out: &mut String, value: f64) {
 
 /// As [`push_f64`], with the digits that a 32-bit float needs.
 pub fn push_f32(out: &mut String, value: f32) {
-    if push_special(out, value.is_nan(), value.is_infinite(), value.is_sign_negative()) {
+    if push_special(out, value.into()) {
         return;
     }
     let mut text = Stack::default();
@@ -79,12 +79,14 @@ pub fn push_f32(out: &mut String, value: f32) {
     push_scientific(out, text.as_str());
 }
 
-fn push_special(out: &mut String, is_nan: bool, is_infinite: bool, is_negative: bool) -> bool {
-    if is_nan || is_infinite {
-        out.push_str(if is_negative { "-" } else { "" });
-        out.push_str(if is_nan { "nan" } else { "inf" });
+/// Appends what has no digits and answers whether it did. The sign of NaN does not show.
+fn push_special(out: &mut String, value: f64) -> bool {
+    if value.is_nan() {
+        out.push_str("nan");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "inf" } else { "-inf" });
     }
-    is_nan || is_infinite
+    !value.is_finite()
 }
 
 /// Lays out `-d.ddde-x` in plain form for exponents from -4 to 15, else with a signed exponent of

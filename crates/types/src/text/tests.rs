@@ -28,7 +28,7 @@ fn floats_print_their_shortest_form() {
     check(1.5e300, "1.5e+300");
     check(5e-324, "5e-324");
     check(f64::NAN, "nan");
-    check(-f64::NAN, "-nan");
+    check(-f64::NAN, "nan");
     check(f64::NEG_INFINITY, "-inf");
     assert_eq!(text(|out| push_f32(out, 0.1)), "0.1");
     assert_eq!(text(|out| push_f32(out, 1e8)), "100000000.0");
