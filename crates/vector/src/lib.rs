@@ -29,9 +29,12 @@ mod copy;
 mod scalar;
 pub mod compare;
 mod hash;
+mod validate;
+mod print;
 #[cfg(test)]
 mod order_tests;
 pub mod arrow;
+pub mod random;
 
 pub use batch::Batch;
 pub use builder::StringBuilder;

@@ -1,0 +1,140 @@
+//! A deep check of everything that the layouts promise, for tests and debug builds.
+
+use crate::{Batch, Encoding, INLINE_BYTES, Nested, StringValues, StringView, Values, Vector};
+use volley_error::{Error, Result};
+use volley_types::Type;
+
+impl Vector {
+    /// Checks all rows, bases and elements: lengths, codes, run ends, views, UTF-8, offsets and
+    /// sizes, and that every part has the type that the whole says. A lazy vector that is not
+    /// loaded is valid.
+    ///
+    /// Takes time in proportion to the bytes kept alive, and must only be needed to find a bug: no
+    /// constructor makes an invalid vector from valid parts.
+    ///
+    /// # Errors
+    ///
+    /// Internal, naming the first broken promise.
+    pub fn validate(&self) -> Result<()> {
+        if let Some(nulls) = self.null_buffer() {
+            check(nulls.len() == self.len(), self, "null bitmap of another length")?;
+        }
+        match self.encoding() {
+            Encoding::Flat(values) => self.validate_values(values),
+            Encoding::Constant(base) => {
+                check(base.len() == 1, self, "constant over more or less than one row")?;
+                self.validate_base(base)
+            }
+            Encoding::Dictionary { codes, base } => {
+                check(codes.len() == self.len(), self, "codes of another length")?;
+                let fits = codes.iter().all(|it| (*it as usize) < base.len());
+                check(fits, self, "code beyond the dictionary")?;
+                self.validate_base(base)
+            }
+            Encoding::RunLength { ends, base } => {
+                check(ends.is_sorted(), self, "run ends out of order")?;
+                check(ends.len() == base.len(), self, "not one end per run")?;
+                let last = ends.last().map_or(0, |it| *it as usize);
+                check(last == self.len(), self, "last run ends elsewhere")?;
+                self.validate_base(base)
+            }
+            Encoding::Lazy(lazy) => match lazy.get() {
+                Some(loaded) => {
+                    check(loaded.len() == self.len(), self, "loaded to another length")?;
+                    loaded.validate()
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn validate_base(&self, base: &Vector) -> Result<()> {
+        check(base.data_type() == self.data_type(), self, "base of another type")?;
+        check(!base.is_lazy(), self, "lazy base")?;
+        base.validate()
+    }
+
+    fn validate_values(&self, values: &Values) -> Result<()> {
+        check(values.len() == self.len(), self, "values of another length")?;
+        let layout = self.data_type().physical();
+        check(values.physical() == layout, self, "values of another layout")?;
+        match values {
+            Values::View(strings) => self.validate_strings(strings),
+            Values::Array(nested) => match self.data_type() {
+                Type::Array(element) => self.validate_nested(nested, element),
+                _ => check(false, self, "list storage of another type"),
+            },
+            Values::Map(nested) => self.validate_nested(nested, &self.data_type().entry_type()),
+            Values::Row { children, len } => match self.data_type() {
+                Type::Row(fields) => {
+                    check(children.len() == fields.len(), self, "not one child per field")?;
+                    for (child, field) in children.iter().zip(fields.iter()) {
+                        check(child.len() == *len, self, "child of another length")?;
+                        let fits = *child.data_type() == field.data_type;
+                        check(fits, self, "child of another type")?;
+                        child.validate()?;
+                    }
+                    Ok(())
+                }
+                _ => check(false, self, "row storage of another type"),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_strings(&self, strings: &StringValues) -> Result<()> {
+        let is_text = *self.data_type() == Type::Varchar;
+        for (row, view) in strings.views.iter().enumerate() {
+            if StringView::len_of(*view) > INLINE_BYTES {
+                let (buffer, offset) = StringView::position(*view);
+                let buffer = strings.buffers.get(buffer as usize);
+                let end = offset as usize + StringView::len_of(*view);
+                let within = buffer.is_some_and(|it| end <= it.len());
+                check(within, self, "view beyond its buffer")?;
+            }
+            let bytes = strings.bytes(row);
+            let (_, offset) = StringView::position(*view);
+            let (buffer, _) = StringView::position(*view);
+            let canonical = StringView::new(bytes, buffer, offset);
+            check(*view == canonical, self, "view with another prefix or padding")?;
+            let fits = !is_text || std::str::from_utf8(bytes).is_ok();
+            check(fits, self, "text that is not UTF-8")?;
+        }
+        Ok(())
+    }
+
+    fn validate_nested(&self, nested: &Nested, element: &Type) -> Result<()> {
+        check(nested.sizes.len() == self.len(), self, "sizes of another length")?;
+        check(nested.elements.data_type() == element, self, "elements of another type")?;
+        for (offset, size) in nested.offsets.iter().zip(nested.sizes.iter()) {
+            let end = offset.checked_add(*size);
+            let within = *offset >= 0
+                && *size >= 0
+                && end.is_some_and(|it| it as usize <= nested.elements.len());
+            check(within, self, "row beyond its elements")?;
+        }
+        nested.elements.validate()
+    }
+}
+
+impl Batch {
+    /// Checks all columns; see [`Vector::validate`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::validate`].
+    pub fn validate(&self) -> Result<()> {
+        for column in self.columns() {
+            check(column.len() == self.rows(), column, "column of another length")?;
+            column.validate()?;
+        }
+        Ok(())
+    }
+}
+
+fn check(holds: bool, vector: &Vector, promise: &str) -> Result<()> {
+    if holds {
+        return Ok(());
+    }
+    Err(Error::internal(format!("invalid vector: {promise}")).at("vector", vector.summary()))
+}
