@@ -25,10 +25,16 @@ fn bind_elements(from: &Type, to: &Type, inner: Type, outer: Type) -> Option<Bou
         let (Some(Values::Array(nested)) | Some(Values::Map(nested))) = flat.flat_values() else {
             return Err(Error::internal("cast of a vector of an unexpected layout"));
         };
-        let elements = cast_elements(&cast, &flat, nested, rows, ctx)?;
-        let elements = Arc::new(elements);
-        let (offsets, sizes) = (nested.offsets.clone(), nested.sizes.clone());
-        let nested = Nested { offsets, sizes, elements };
+        let active = without_nulls(rows, &flat);
+        let nested = match owners(nested, &active) {
+            Some(owners) => cast_elements(&cast, nested, &owners, ctx)?,
+            None => {
+                let nested = unshared(nested, &active)?;
+                let owners = owners(&nested, &active)
+                    .ok_or_else(|| Error::internal("two rows still share an element"))?;
+                cast_elements(&cast, &nested, &owners, ctx)?
+            }
+        };
         let values = match to {
             Type::Map(_) => Values::Map(nested),
             _ => Values::Array(nested),
@@ -38,38 +44,73 @@ fn bind_elements(from: &Type, to: &Type, inner: Type, outer: Type) -> Option<Bou
     settle(from, to, traits, function)
 }
 
-/// Converts the elements of the active rows; an element's error is its row's.
-fn cast_elements(
-    cast: &BoundScalar,
-    flat: &Vector,
-    nested: &Nested,
-    rows: &Rows,
-    ctx: &mut EvalContext,
-) -> Result<Vector> {
-    let len = nested.elements.len();
-    let mut owner = vec![u32::MAX; len];
+/// The row of an element that no row has.
+const NOBODY: u32 = u32::MAX;
+
+fn without_nulls(rows: &Rows, vector: &Vector) -> Rows {
+    let mut rows = rows.clone();
+    if let Some(nulls) = vector.null_buffer() {
+        rows.subtract_nulls(nulls);
+    }
+    rows
+}
+
+/// The row of `rows` that each element belongs to; `None` when two rows share one.
+fn owners(nested: &Nested, rows: &Rows) -> Option<Vec<u32>> {
+    let mut owners = vec![NOBODY; nested.elements.len()];
+    let mut is_shared = false;
     rows.for_each(|row| {
-        if flat.null_buffer().is_none_or(|it| it.is_valid(row)) {
-            nested.range(row).for_each(|element| owner[element] = row as u32);
+        for owner in &mut owners[nested.range(row)] {
+            is_shared |= *owner != NOBODY;
+            *owner = row as u32;
         }
     });
-    let active = (0..len).filter(|element| owner[*element] != u32::MAX);
-    let active = Rows::from_indices(len, active);
-    let arg = nested.elements.as_ref().clone();
-    evaluate(cast, arg, active, ctx, |element| owner[element] as usize)
+    (!is_shared).then_some(owners)
+}
+
+/// The same arrays with elements of their own; rows other than `rows` become empty.
+fn unshared(nested: &Nested, rows: &Rows) -> Result<Nested> {
+    let mut elements: Vec<u32> = Vec::new();
+    let mut offsets = vec![0; nested.offsets.len()];
+    let mut sizes = vec![0; nested.offsets.len()];
+    rows.for_each(|row| {
+        offsets[row] = elements.len();
+        sizes[row] = nested.sizes[row];
+        elements.extend(nested.range(row).map(|it| it as u32));
+    });
+    let offsets = offsets.into_iter().map(i32::try_from).collect::<Result<Vec<_>, _>>();
+    let offsets = offsets.map_err(|_| Error::invalid_value("more than 2^31 array elements"))?;
+    let elements = Arc::new(nested.elements.gather(&elements)?);
+    Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements })
+}
+
+/// Converts the elements that have an owner; an element's error is its owner's.
+fn cast_elements(
+    cast: &BoundScalar,
+    nested: &Nested,
+    owners: &[u32],
+    ctx: &mut EvalContext,
+) -> Result<Nested> {
+    let len = owners.len();
+    let active = Rows::from_indices(len, (0..len).filter(|it| owners[*it] != NOBODY));
+    let elements = nested.elements.as_ref().clone();
+    let elements = evaluate(cast, elements, active, ctx, |element| owners[element] as usize)?;
+    let (offsets, sizes) = (nested.offsets.clone(), nested.sizes.clone());
+    Ok(Nested { offsets, sizes, elements: Arc::new(elements) })
 }
 
 /// Runs a cast over other rows than the batch's; `to_row` says where an error belongs.
 fn evaluate(
     cast: &BoundScalar,
     arg: Vector,
-    mut rows: Rows,
+    rows: Rows,
     ctx: &mut EvalContext,
     to_row: impl Fn(usize) -> usize,
 ) -> Result<Vector> {
     let arg = arg.flatten()?;
-    if let Some(nulls) = arg.null_buffer() {
-        rows.subtract_nulls(nulls);
+    let rows = without_nulls(&rows, &arg);
+    if rows.is_empty() {
+        return Vector::nulls(cast.result.clone(), arg.len()).flatten();
     }
     let nulls = arg.null_buffer().cloned();
     let mut inner = EvalContext {

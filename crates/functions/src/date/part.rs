@@ -241,7 +241,8 @@ fn register_seconds(registry: &mut Registry) {
         let bind = simple::unary::<Timestamp, BigInt, _>(move |it: i64| it.div_euclid(divisor));
         registry.add_scalar(name, doc.clone(), bind);
         let bind = simple::unary::<Date, BigInt, _>(move |it: i32| {
-            i64::from(it) * (MICROS_PER_DAY / divisor)
+            let units = i64::from(it).checked_mul(MICROS_PER_DAY / divisor);
+            units.ok_or_else(|| Error::invalid_value("date out of range of the result"))
         });
         registry.add_scalar(name, doc, bind);
     }

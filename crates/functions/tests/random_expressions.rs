@@ -1,0 +1,227 @@
+//! Every deterministic scalar function and cast, called with random vectors in random encodings,
+//! alone and in each other's arguments, answers as the plain evaluator.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+use volley_error::Result;
+use volley_expression::{Expr, ExprSet, SpecialForm, plain::Plain};
+use volley_function::{BoundScalar, QueryConstants, Registry};
+use volley_types::{Field, Type, Value};
+use volley_vector::{Batch, Rows, Vector, random::Generator};
+
+/// Overloads tried of each function.
+const OVERLOADS_MAX: usize = 12;
+
+/// Rows of the random batches that each expression sees.
+const BATCHES: [usize; 4] = [1, 3, 0, 40];
+
+/// The types that arguments are tried with.
+fn candidates() -> Vec<Type> {
+    vec![
+        Type::Boolean,
+        Type::TinyInt,
+        Type::Integer,
+        Type::BigInt,
+        Type::HugeInt,
+        Type::Real,
+        Type::Double,
+        Type::decimal(12, 2),
+        Type::decimal(38, 10),
+        Type::Varchar,
+        Type::Varbinary,
+        Type::Date,
+        Type::Time,
+        Type::Timestamp,
+        Type::Interval,
+        Type::array(Type::Integer),
+        Type::array(Type::Varchar),
+        Type::map(Type::Varchar, Type::Double),
+        Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]),
+    ]
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    volley_functions::register(&mut registry);
+    registry
+}
+
+/// Some overloads of every deterministic function, by name.
+fn overloads(registry: &Registry, random: &mut Generator) -> BTreeMap<String, Vec<BoundScalar>> {
+    let types = candidates();
+    let mut overloads = BTreeMap::new();
+    for name in registry.scalars().keys() {
+        let mut found: Vec<BoundScalar> = Vec::new();
+        let mut try_types = |args: &[Type]| {
+            let Ok(bound) = registry.resolve_scalar(name, args) else { return };
+            let is_new = found.iter().all(|it| it.args != bound.args);
+            // The binder gives it a constant name and the type of that field.
+            let is_field = name == "struct_extract";
+            if is_new && !is_field && bound.traits.deterministic && bound.result != Type::Unknown {
+                found.push(bound);
+            }
+        };
+        try_types(&[]);
+        types.iter().for_each(|it| try_types(std::slice::from_ref(it)));
+        for left in &types {
+            types.iter().for_each(|right| try_types(&[left.clone(), right.clone()]));
+        }
+        for _ in 0..2000 {
+            let count = 3 + random.below(2);
+            let args: Vec<Type> = (0..count).map(|_| random.choose(&types).clone()).collect();
+            try_types(&args);
+        }
+        while found.len() > OVERLOADS_MAX {
+            found.swap_remove(random.below(found.len()));
+        }
+        overloads.insert(name.clone(), found);
+    }
+    overloads
+}
+
+/// An expression over columns of a batch that it makes up as it goes.
+struct Maker<'a> {
+    random: &'a mut Generator,
+    overloads: &'a [BoundScalar],
+    columns: Vec<Type>,
+}
+
+impl Maker<'_> {
+    fn call(&mut self, bound: &BoundScalar, depth: usize) -> Expr {
+        let args = bound.args.iter().map(|it| self.argument(it, depth)).collect();
+        Expr::call(bound.name.clone(), args, bound.result.clone())
+    }
+
+    fn argument(&mut self, data_type: &Type, depth: usize) -> Expr {
+        match self.random.below(8) {
+            0 | 1 => {
+                let value = self.random.values(data_type, 1).remove(0);
+                Expr::constant(value, data_type.clone())
+            }
+            2..=4 if depth > 0 => {
+                let fitting: Vec<&BoundScalar> =
+                    self.overloads.iter().filter(|it| it.result == *data_type).collect();
+                if fitting.is_empty() {
+                    return self.column(data_type);
+                }
+                let bound = (*self.random.choose(&fitting)).clone();
+                self.call(&bound, depth - 1)
+            }
+            _ => self.column(data_type),
+        }
+    }
+
+    fn column(&mut self, data_type: &Type) -> Expr {
+        let same = self.columns.iter().position(|it| it == data_type);
+        let index = match same {
+            Some(index) if self.random.below(2) == 0 => index,
+            _ => {
+                self.columns.push(data_type.clone());
+                self.columns.len() - 1
+            }
+        };
+        Expr::column(index, data_type.clone())
+    }
+}
+
+/// `TRY(expr)`: rows that fail are null.
+fn tried(expr: Expr) -> Expr {
+    let data_type = expr.data_type.clone();
+    Expr::special(SpecialForm::Try, vec![expr], data_type)
+}
+
+fn check(registry: &Registry, expr: &Expr, columns: &[Type], random: &mut Generator) {
+    let query = Arc::new(QueryConstants::default());
+    let compiled = ExprSet::compile(std::slice::from_ref(expr), registry, Arc::clone(&query));
+    let Ok(mut set) = compiled else { return };
+    for rows in BATCHES {
+        let batch = random.batch(columns, rows);
+        let plain = Plain { registry, query: &query, input: &batch };
+        let expected: Result<Vec<Value>> = (0..rows).map(|row| plain.evaluate(expr, row)).collect();
+        let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            set.begin(&batch).evaluate(0, &Rows::all(rows))
+        }));
+        let Ok(found) = found else { panic!("panic in {expr} of{}", input(&batch)) };
+        compare(expr, &batch, found, expected);
+    }
+}
+
+/// The columns, one in a line.
+fn input(batch: &Batch) -> String {
+    batch.columns().iter().map(|it| format!("\n  {it}")).collect()
+}
+
+fn compare(expr: &Expr, batch: &Batch, found: Result<Vector>, expected: Result<Vec<Value>>) {
+    match (found, expected) {
+        (Ok(vector), Ok(expected)) => {
+            vector.validate().unwrap();
+            assert_eq!(*vector.data_type(), expr.data_type, "{expr}");
+            let found = vector.to_values().unwrap();
+            let (found, expected) = (format!("{found:?}"), format!("{expected:?}"));
+            assert_eq!(found, expected, "{expr} of{}", input(batch));
+        }
+        (Err(_), Err(_)) => (),
+        (Ok(found), Err(error)) => {
+            panic!("{expr}: {found}, not the error {error} of{}", input(batch))
+        }
+        (Err(error), Ok(expected)) => {
+            panic!("{expr}: the error {error}, not {expected:?} of{}", input(batch))
+        }
+    }
+}
+
+/// Runs `run` and says which seed failed.
+fn seeded(seed: u64, run: impl FnOnce(&mut Generator)) {
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        run(&mut Generator::new(seed));
+    }));
+    assert!(outcome.is_ok(), "seed {seed}");
+}
+
+/// The seeds to run; `VOLLEY_FUZZ_SEEDS=1000..2000` sets others.
+fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("VOLLEY_FUZZ_SEEDS") else { return default };
+    let (start, end) = text.split_once("..").unwrap();
+    start.parse().unwrap()..end.parse().unwrap()
+}
+
+#[test]
+fn every_function_answers_as_the_plain_evaluator() {
+    let registry = registry();
+    let overloads = overloads(&registry, &mut Generator::new(0));
+    let all: Vec<BoundScalar> = overloads.values().flatten().cloned().collect();
+    assert!(all.len() > 500, "{} overloads", all.len());
+    for seed in seeds(1..3) {
+        seeded(seed, |random| {
+            for bound in &all {
+                for depth in [0, 2] {
+                    let mut maker = Maker { random, overloads: &all, columns: Vec::new() };
+                    let expr = maker.call(bound, depth);
+                    let columns = maker.columns;
+                    check(&registry, &expr, &columns, random);
+                    check(&registry, &tried(expr), &columns, random);
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn every_cast_answers_as_the_plain_evaluator() {
+    let registry = registry();
+    let types = candidates();
+    for seed in seeds(1..4) {
+        seeded(seed, |random| {
+            for from in &types {
+                for to in &types {
+                    if registry.resolve_cast(from, to).is_ok() {
+                        let cast = Expr::column(0, from.clone()).cast(to.clone());
+                        check(&registry, &cast, std::slice::from_ref(from), random);
+                        check(&registry, &tried(cast), std::slice::from_ref(from), random);
+                    }
+                }
+            }
+        });
+    }
+}
