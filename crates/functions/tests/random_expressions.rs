@@ -1,7 +1,7 @@
 //! Every deterministic scalar function and cast, called with random vectors in random encodings,
 //! alone and in each other's arguments, answers as the plain evaluator.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 use volley_error::Result;
