@@ -11,7 +11,7 @@ use sqlparser::tokenizer::Span as Lines;
 use std::{cell::Cell, collections::HashSet, fmt};
 use volley_error::{Error, Result, Span};
 use volley_function::Registry;
-use volley_logical::{AggregateCall, Column, ColumnId, ColumnIds, Expr};
+use volley_logical::{Column, ColumnId, ColumnIds, Expr};
 
 mod scope;
 mod command;
@@ -115,7 +115,7 @@ struct Level<'a> {
     /// The clause that is being bound.
     clause: Clause,
     /// The aggregate calls found so far; columns that stand for them.
-    aggregates: Vec<(Column, AggregateCall)>,
+    aggregates: aggregate::Aggregates,
     /// Whether arguments of an aggregate are being bound.
     in_aggregate: bool,
     /// Whether a query further in named a column of this one.
@@ -237,7 +237,7 @@ impl Level<'_> {
             aliases: Vec::new(),
             aliases_open: Vec::new(),
             clause,
-            aggregates: Vec::new(),
+            aggregates: aggregate::Aggregates::default(),
             in_aggregate: false,
             referenced: false,
             hidden: false,

@@ -1,7 +1,7 @@
 //! Which SQL is understood: DuckDB's, with PostgreSQL's escape strings and operator precedence.
 
 use sqlparser::{
-    ast::{Expr, Value},
+    ast::{Expr, UnaryOperator, Value},
     dialect::{Dialect, DuckDbDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_TABLE_FACTOR},
     parser::{Parser, ParserError},
@@ -17,7 +17,7 @@ pub(crate) struct VolleyDialect;
 const PRECEDENCE_POWER: u8 = 45;
 
 /// Words that begin or join clauses: without quotes they are no names.
-const RESERVED: [Keyword; 24] = [
+pub(crate) const RESERVED: [Keyword; 24] = [
     Keyword::AND,
     Keyword::AS,
     Keyword::ELSE,
@@ -44,8 +44,54 @@ const RESERVED: [Keyword; 24] = [
     Keyword::WITH,
 ];
 
-fn is_values(token: &Token) -> bool {
-    matches!(token, Token::Word(word) if word.keyword == Keyword::VALUES)
+fn is_word(token: &Token, keyword: Keyword) -> bool {
+    matches!(token, Token::Word(word) if word.keyword == keyword)
+}
+
+/// Whether `((...), ...)`, or `((...) + ...)` and its like, begins at the token: a list that the
+/// parser would take for a query in parentheses when it begins with a subquery.
+fn begins_list(parser: &Parser<'_>, first: usize) -> bool {
+    let is_open = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
+    if !is_open(first) || !is_open(first + 1) {
+        return false;
+    }
+    let (mut at, mut depth) = (first + 1, 0_usize);
+    loop {
+        match parser.peek_nth_token_ref(at).token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::EOF => return false,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    // What may follow a query in parentheses within parentheses.
+    const AFTER_QUERY: [Keyword; 8] = [
+        Keyword::UNION,
+        Keyword::INTERSECT,
+        Keyword::EXCEPT,
+        Keyword::ORDER,
+        Keyword::LIMIT,
+        Keyword::OFFSET,
+        Keyword::FETCH,
+        Keyword::FOR,
+    ];
+    let after = &parser.peek_nth_token_ref(at).token;
+    *after != Token::RParen && !AFTER_QUERY.iter().any(|it| is_word(after, *it))
+}
+
+/// `[NOT] IN (...)`, of so many words, with a list.
+fn in_list(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, ParserError> {
+    for _ in 0..words {
+        parser.advance_token();
+    }
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated: words == 2 })
 }
 
 /// `(VALUES ...)` as an expression: a scalar subquery.
@@ -54,6 +100,23 @@ fn values_subquery(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     let query = parser.parse_query()?;
     parser.expect_token(&Token::RParen)?;
     Ok(Expr::Subquery(query))
+}
+
+/// `NOT EXISTS (...)`; NOT binds weaker than what may follow, such as `= x`.
+fn not_exists(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let expr = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::UnaryNot))?;
+    Ok(match expr {
+        Expr::Exists { subquery, negated: false } => Expr::Exists { subquery, negated: true },
+        other => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(other) },
+    })
+}
+
+/// `-x`, which binds tighter than `^`: `-2 ^ 2` is 4.
+fn negation(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let expr = Box::new(parser.parse_subexpr(PRECEDENCE_POWER)?);
+    Ok(Expr::UnaryOp { op: UnaryOperator::Minus, expr })
 }
 
 impl Dialect for VolleyDialect {
@@ -69,13 +132,35 @@ impl Dialect for VolleyDialect {
         {
             return Some(parser.expected("an expression", token.clone()));
         }
-        if token.token == Token::LParen && is_values(&parser.peek_nth_token_ref(1).token) {
+        if token.token == Token::LParen
+            && is_word(&parser.peek_nth_token_ref(1).token, Keyword::VALUES)
+        {
             return Some(values_subquery(parser));
+        }
+        if is_word(&token.token, Keyword::NOT)
+            && is_word(&parser.peek_nth_token_ref(1).token, Keyword::EXISTS)
+        {
+            return Some(not_exists(parser));
+        }
+        if token.token == Token::Minus {
+            return Some(negation(parser));
         }
         let Token::EscapedStringLiteral(text) = &token.token else { return None };
         let literal = Value::EscapedStringLiteral(text.clone()).with_span(token.span);
         parser.advance_token();
         Some(Ok(Expr::Value(literal)))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let negated = is_word(&parser.peek_token_ref().token, Keyword::NOT);
+        let words = if negated { 2 } else { 1 };
+        let is_in = is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::IN);
+        (is_in && begins_list(parser, words)).then(|| in_list(parser, expr, words))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {

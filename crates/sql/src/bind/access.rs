@@ -241,6 +241,11 @@ fn hinted(error: Error, name: &str, names: &[&str]) -> Error {
 
 /// The error that a name may mean several columns.
 pub(super) fn ambiguous(name: &str, candidates: &[String], span: Option<Span>) -> Error {
-    let error = Error::invalid_query(format!("ambiguous column: {name}"));
-    error.hint(format!("it may be {}", candidates.join(" or "))).span(span)
+    let error = Error::invalid_query(format!("ambiguous column: {name}")).span(span);
+    if let [first, rest @ ..] = candidates
+        && rest.contains(first)
+    {
+        return error.hint(format!("several columns are called {first}: give them other names"));
+    }
+    error.hint(format!("it may be {}", candidates.join(" or ")))
 }

@@ -5,10 +5,59 @@ use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, OrderByExpr,
 };
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+};
 use volley_error::{Error, Result, Span};
-use volley_logical::{AggregateCall, ColumnId, Expr};
+use volley_logical::{AggregateCall, Column, ColumnId, ColumnIds, Expr};
 use volley_types::Type;
+
+/// The aggregate calls of a query, each once, with the columns that stand for them.
+#[derive(Default)]
+pub(super) struct Aggregates {
+    calls: Vec<(Column, AggregateCall)>,
+    /// Where in `calls` those with this fingerprint stand.
+    by_fingerprint: HashMap<u64, Vec<usize>>,
+    ids: HashSet<ColumnId>,
+}
+
+impl Aggregates {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The columns that stand for calls.
+    pub(super) fn ids(&self) -> &HashSet<ColumnId> {
+        &self.ids
+    }
+
+    pub(super) fn into_calls(self) -> Vec<(Column, AggregateCall)> {
+        self.calls
+    }
+
+    /// The column that stands for the call; a new one for a new call.
+    fn column_of(&mut self, call: AggregateCall, ids: &ColumnIds) -> Column {
+        let alike = self.by_fingerprint.entry(fingerprint(&call)).or_default();
+        let calls = alike.iter().filter_map(|index| self.calls.get(*index));
+        if let Some((column, _)) = calls.into_iter().find(|it| same_call(&it.1, &call)) {
+            return column.clone();
+        }
+        let column = ids.column(call.function.clone(), call.data_type.clone());
+        alike.push(self.calls.len());
+        self.ids.insert(column.id);
+        self.calls.push((column.clone(), call));
+        column
+    }
+}
+
+/// Equal for calls that are the same.
+fn fingerprint(call: &AggregateCall) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    call.function.hash(&mut hasher);
+    call.exprs().for_each(|it| inspect::hash(it, &mut hasher));
+    hasher.finish()
+}
 
 /// The parts of a call before they are bound.
 #[derive(Default)]
@@ -47,15 +96,7 @@ impl<'a> Binder<'a> {
             let message = format!("aggregate functions are not allowed in {clause}");
             return Err(Error::invalid_query(message).span(span));
         }
-        let known = level.aggregates.iter().find(|it| same_call(&it.1, &call));
-        let column = match known {
-            Some((column, _)) => column.clone(),
-            None => {
-                let column = self.shared.ids.column(call.function.clone(), call.data_type.clone());
-                level.aggregates.push((column.clone(), call));
-                column
-            }
-        };
+        let column = level.aggregates.column_of(call, self.shared.ids);
         Ok(Expr::column(column.id, column.data_type).at(span))
     }
 
@@ -132,9 +173,8 @@ impl<'a> Binder<'a> {
             let level = self.levels.get(level);
             level.is_some_and(|level| {
                 let mut ids = level.scope.columns.iter().map(|it| it.column.id);
-                let aggregates = level.aggregates.iter().map(|it| it.0.id);
                 ids.any(|it| columns.contains(&it))
-                    || aggregates.into_iter().any(|it| columns.contains(&it))
+                    || columns.iter().any(|it| level.aggregates.ids().contains(it))
             })
         };
         let last = self.levels.len().saturating_sub(1);

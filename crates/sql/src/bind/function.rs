@@ -11,10 +11,10 @@ use sqlparser::ast::{
 use volley_error::{Error, Result, Span};
 use volley_function::BoundScalar;
 use volley_logical::{Expr, ExprKind, SpecialForm};
-use volley_types::{Field, Type};
+use volley_types::{Field, Type, Value};
 
 /// Functions that are special forms, or constructors of rows.
-const SPECIAL_FUNCTIONS: [&str; 10] = [
+const SPECIAL_FUNCTIONS: [&str; 11] = [
     "coalesce",
     "ifnull",
     "nvl",
@@ -25,7 +25,11 @@ const SPECIAL_FUNCTIONS: [&str; 10] = [
     "row",
     "struct_pack",
     "struct_extract",
+    "typeof",
 ];
+
+/// Functions that are known by name and not supported.
+const UNSUPPORTED_FUNCTIONS: [&str; 3] = ["columns", "grouping", "unnest"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate or special form.
@@ -77,6 +81,9 @@ impl<'a> Binder<'a> {
         {
             return Ok(());
         }
+        if UNSUPPORTED_FUNCTIONS.contains(&name) {
+            return Err(unsupported(format!("the function {name}"), span));
+        }
         registry.resolve_scalar(name, &[]).map(|_| ()).map_err(|it| it.span(span))
     }
 
@@ -117,6 +124,10 @@ impl<'a> Binder<'a> {
                 self.call("list_value", args, whole)
             }
             ("struct_extract", 2) => self.struct_extract(args, whole),
+            ("typeof", 1) => {
+                let name = args.first().map_or_else(String::new, |it| it.data_type.to_string());
+                Ok(Expr::constant(Value::text(name), Type::Varchar).at(whole))
+            }
             _ => self.call_named(name, args, whole, span),
         }
     }

@@ -28,7 +28,11 @@ impl<'a> Binder<'a> {
         match group_by {
             GroupByExpr::All(_) => {
                 let aggregates = self.aggregate_ids()?;
-                let plain = exprs.iter().filter(|it| !names_any(it, &aggregates));
+                // Beside an aggregate, constants are no keys: without others there is one group.
+                let is_key = |it: &&Expr| {
+                    !names_any(it, &aggregates) && (aggregates.is_empty() || !is_constant(it))
+                };
+                let plain = exprs.iter().filter(is_key);
                 plain.for_each(|it| push_key(&mut keys, it.clone()));
                 return Ok(Some(keys));
             }
@@ -110,8 +114,15 @@ impl<'a> Binder<'a> {
     }
 
     fn aggregate_ids(&mut self) -> Result<HashSet<ColumnId>> {
-        Ok(self.level()?.aggregates.iter().map(|it| it.0.id).collect())
+        Ok(self.level()?.aggregates.ids().clone())
     }
+}
+
+/// Whether the expression names no column and has no subquery.
+fn is_constant(expr: &Expr) -> bool {
+    let mut columns = HashSet::new();
+    inspect::collect_columns(expr, &mut columns);
+    columns.is_empty() && !inspect::has_subquery(expr)
 }
 
 fn push_key(keys: &mut Vec<Expr>, key: Expr) {

@@ -1,6 +1,9 @@
 //! Questions about bound expressions and plans.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    hash::{Hash, Hasher},
+};
 use volley_logical::{ColumnId, Expr, ExprKind, Plan, SubqueryKind};
 use volley_types::Value;
 
@@ -30,6 +33,20 @@ pub(super) fn same(left: &Expr, right: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// Hashes an expression: alike for expressions that are the [`same`]. Numbers are left out, since
+/// equal ones may be written differently.
+pub(super) fn hash(expr: &Expr, state: &mut impl Hasher) {
+    match &expr.kind {
+        ExprKind::Column(id) => id.hash(state),
+        ExprKind::Constant(Value::Varchar(text)) => text.hash(state),
+        ExprKind::Constant(value) => value.as_i128().hash(state),
+        ExprKind::Call { name, .. } => name.hash(state),
+        ExprKind::Special { form, .. } => form.hash(state),
+        ExprKind::Cast { .. } | ExprKind::Subquery(_) => {}
+    }
+    expr.children().iter().for_each(|it| hash(it, state));
 }
 
 /// Whether the expression contains a subquery.

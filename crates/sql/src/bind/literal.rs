@@ -17,6 +17,12 @@ impl Binder<'_> {
             | Literal::UnicodeStringLiteral(it)
             | Literal::NationalStringLiteral(it) => text(it),
             Literal::DollarQuotedString(it) => text(&it.value),
+            Literal::HexStringLiteral(digits) if self.is_hex_number(literal) => {
+                let value = i128::from_str_radix(digits, 16).map_err(|_| {
+                    Error::invalid_query("hexadecimal number is malformed or too large").span(span)
+                })?;
+                self.number(&value.to_string(), false, span)
+            }
             Literal::HexStringLiteral(digits) => {
                 let bytes = bytes_of_hex(digits).ok_or_else(|| {
                     Error::invalid_query("hexadecimal literal is malformed").span(span)
@@ -28,6 +34,12 @@ impl Binder<'_> {
             Literal::Placeholder(name) => Err(unsupported(format!("the parameter {name}"), span)),
             other => Err(unsupported(format!("the literal {other}"), span)),
         }
+    }
+
+    /// Whether the hexadecimal literal is written `0x1F`, not `X'1F'`.
+    fn is_hex_number(&self, literal: &ValueWithSpan) -> bool {
+        let span = self.source.positions.span(literal.span);
+        span.is_some_and(|it| self.source.slice(it).starts_with("0x"))
     }
 
     /// `DATE '...'` and its like: a cast of the text.

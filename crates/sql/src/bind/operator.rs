@@ -22,6 +22,10 @@ impl<'a> Binder<'a> {
         if let Some(name) = comparison_name(op) {
             return self.comparison(name, left, right);
         }
+        if let Some(name) = unlike_name(op) {
+            let matched = self.called(name, left, right)?;
+            return self.negated(matched, true);
+        }
         let name = match op {
             BinaryOperator::And => return self.logical(left, op, right, SpecialForm::And),
             BinaryOperator::Or => return self.logical(left, op, right, SpecialForm::Or),
@@ -40,6 +44,11 @@ impl<'a> Binder<'a> {
                 return Err(unsupported(format!("the operator {other}"), span));
             }
         };
+        self.called(name, left, right)
+    }
+
+    /// A function of two operands.
+    fn called(&mut self, name: &str, left: &'a ast::Expr, right: &'a ast::Expr) -> Result<Expr> {
         let (left, right) = (self.expr(left)?, self.expr(right)?);
         let span = covering(&[&left, &right]);
         let (left, right) = self.narrow_literals(left, right)?;
@@ -212,4 +221,13 @@ pub(super) fn comparison_name(op: &BinaryOperator) -> Option<&'static str> {
         BinaryOperator::GtEq => "gte",
         _ => return None,
     })
+}
+
+/// The function whose negation an operator is.
+fn unlike_name(op: &BinaryOperator) -> Option<&'static str> {
+    match op {
+        BinaryOperator::PGNotLikeMatch => Some("like"),
+        BinaryOperator::PGNotILikeMatch => Some("ilike"),
+        _ => None,
+    }
 }

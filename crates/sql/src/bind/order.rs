@@ -8,7 +8,7 @@ use super::{
 use sqlparser::ast::{
     self, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Spanned,
 };
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_logical::{Column, Expr, SortKey};
 
 /// A key of ORDER BY.
@@ -115,6 +115,10 @@ impl<'a> Binder<'a> {
         if let Some(index) = self.position(expr, names.len(), "ORDER BY")? {
             return Ok(Some(index));
         }
+        if is_constant(expr) {
+            let message = "ORDER BY a constant: a position must be a whole number, without a sign";
+            return Err(Error::invalid_query(message).span(self.span(expr.span())));
+        }
         let ast::Expr::Identifier(ident) = expr else { return Ok(None) };
         Ok(names.iter().position(|it| it.eq_ignore_ascii_case(&ident.value)))
     }
@@ -134,5 +138,16 @@ impl<'a> Binder<'a> {
             return Err(unsupported("WITH FILL", self.span(key.expr.span())));
         }
         Ok(())
+    }
+}
+
+/// Whether this is a literal other than NULL, or a number with a sign: what cannot order rows.
+fn is_constant(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Value(value) => !matches!(value.value, ast::Value::Null),
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => {
+            matches!(**expr, ast::Expr::Value(_))
+        }
+        _ => false,
     }
 }

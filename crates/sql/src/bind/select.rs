@@ -103,7 +103,7 @@ impl<'a> Binder<'a> {
         let mut clauses = Clauses { items: exprs, having, order, is_distinct, distinct_on };
         let level = self.level()?;
         if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
-            let aggregates = std::mem::take(&mut level.aggregates);
+            let aggregates = std::mem::take(&mut level.aggregates).into_calls();
             plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
         }
         if !clauses.having.is_empty() {

@@ -1,11 +1,25 @@
 //! Syntax errors of the parser as errors of ours.
 
 use super::{Positions, lower_first};
+use crate::dialect::RESERVED;
 use sqlparser::{
+    keywords::Keyword,
     parser::ParserError,
     tokenizer::{Location, Token, TokenWithSpan},
 };
 use volley_error::{Error, ErrorKind, Span};
+
+/// Words before which lists of expressions end.
+const BEGINS_CLAUSE: [Keyword; 8] = [
+    Keyword::FROM,
+    Keyword::WHERE,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::ORDER,
+    Keyword::LIMIT,
+    Keyword::OFFSET,
+    Keyword::UNION,
+];
 
 /// The parser's error with the token that it speaks of.
 pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &Positions) -> Error {
@@ -20,8 +34,45 @@ pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &P
         Some(location) => token_at(location, tokens, positions),
         None => (positions.end(), tokens.last()),
     };
-    let message = plain_message(message, before);
-    Error::new(ErrorKind::Syntax, message).span(Some(span))
+    let found = location.and_then(|it| token_from(it, tokens));
+    if let Some(token) = found.filter(|_| message.starts_with("No infix parser for token")) {
+        let message = format!("not supported: the operator {}", token.token);
+        return Error::new(ErrorKind::Syntax, message).span(Some(span));
+    }
+    let error = Error::new(ErrorKind::Syntax, plain_message(message, before)).span(Some(span));
+    match hint(message, before, found) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// What to do about a comma before a clause, or a reserved word as a name.
+fn hint(
+    message: &str,
+    before: Option<&TokenWithSpan>,
+    found: Option<&TokenWithSpan>,
+) -> Option<String> {
+    let word = match &found?.token {
+        Token::Word(word) if word.quote_style.is_none() => word,
+        _ => return None,
+    };
+    if before.is_some_and(|it| it.token == Token::Comma) && BEGINS_CLAUSE.contains(&word.keyword) {
+        return Some(format!("remove the comma before {}", word.value));
+    }
+    let wants_name = message.contains("an identifier") || message.contains("an expression");
+    // FROM rather means that the list before it is missing.
+    let is_reserved = RESERVED.contains(&word.keyword) && word.keyword != Keyword::FROM;
+    (wants_name && is_reserved).then(|| {
+        let word = &word.value;
+        format!("{word} is a reserved word: as a name it is written \"{word}\"")
+    })
+}
+
+/// The token that begins at `location`.
+fn token_from(location: Location, tokens: &[TokenWithSpan]) -> Option<&TokenWithSpan> {
+    let key = |it: &TokenWithSpan| (it.span.start.line, it.span.start.column);
+    let index = tokens.partition_point(|it| key(it) < (location.line, location.column));
+    tokens.get(index).filter(|it| it.span.start == location)
 }
 
 /// The error that a statement is followed by something that does not belong to it.
@@ -62,6 +113,10 @@ fn plain_message(message: &str, before: Option<&TokenWithSpan>) -> String {
     let Some((expected, found)) = parts else { return lower_first(message) };
     let found = if found == "EOF" { "end of text" } else { found };
     match before {
+        Some(_) if expected.contains(" after ") => format!("expected {expected}, found {found}"),
+        Some(before) if before.token == Token::Comma => {
+            format!("expected {expected} after the comma, found {found}")
+        }
         Some(before) if !ends_statement(&before.token) => {
             format!("expected {expected} after {}, found {found}", before.token)
         }

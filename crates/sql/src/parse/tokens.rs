@@ -1,13 +1,19 @@
 //! The text as tokens, with the words taken out that the parser does not know.
 
 use super::lower_first;
-use crate::{dialect::VolleyDialect, position::Positions};
+use crate::{
+    dialect::{RESERVED, VolleyDialect},
+    position::Positions,
+};
 use sqlparser::{
     keywords::Keyword,
-    tokenizer::{Location, Token, TokenWithSpan, Tokenizer},
+    tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer},
 };
 use std::collections::HashSet;
-use volley_error::{Error, ErrorKind, Result, Span};
+use volley_error::{Error, ErrorKind, Result, Span as TextSpan};
+
+/// What stands between queries.
+const SET_OPERATIONS: [Keyword; 3] = [Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT];
 
 /// The tokens of a text, without white space and comments.
 pub(super) struct Tokens {
@@ -21,11 +27,111 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let tokens = Tokenizer::new(&VolleyDialect, sql).tokenize_with_location();
     let mut tokens = tokens.map_err(|it| {
         let start = positions.offset(it.location);
-        let span = start.map_or(positions.end(), |start| Span { start, end: start });
+        let span = start.map_or(positions.end(), |start| TextSpan { start, end: start });
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
-    Ok(take_out_materialized(tokens))
+    Ok(take_out_materialized(with_select(with_is_null(tokens))))
+}
+
+/// `x ISNULL` as `x IS NULL`.
+fn with_is_null(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let is_called = tokens.peek().is_some_and(|it| it.token == Token::LParen);
+        let is_operator = matches!(&token.token, Token::Word(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("isnull"))
+            && !is_called
+            && list.last().is_some_and(ends_operand);
+        if is_operator {
+            let words = [Keyword::IS, Keyword::NULL].map(|it| keyword(it, token.span));
+            list.extend(words);
+        } else {
+            list.push(token);
+        }
+    }
+    list
+}
+
+/// Whether an operand may end with this token.
+fn ends_operand(token: &TokenWithSpan) -> bool {
+    match &token.token {
+        Token::Word(word) => word.quote_style.is_some() || !RESERVED.contains(&word.keyword),
+        Token::Number(..) | Token::SingleQuotedString(_) => true,
+        Token::RParen | Token::RBracket => true,
+        _ => false,
+    }
+}
+
+/// `FROM t WHERE ...` as `SELECT * FROM t WHERE ...`, where no SELECT follows.
+fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let begins: HashSet<usize> =
+        (0..tokens.len()).filter(|it| lacks_select(&tokens, *it)).collect();
+    if begins.is_empty() {
+        return tokens;
+    }
+    let mut list = Vec::with_capacity(tokens.len() + 2 * begins.len());
+    for (index, token) in tokens.into_iter().enumerate() {
+        if begins.contains(&index) {
+            let all = TokenWithSpan { token: Token::Mul, span: token.span };
+            list.extend([keyword(Keyword::SELECT, token.span), all]);
+        }
+        list.push(token);
+    }
+    list
+}
+
+/// Whether the token is a FROM that begins a query without SELECT.
+fn lacks_select(tokens: &[TokenWithSpan], index: usize) -> bool {
+    const BEFORE: [Keyword; 7] = [
+        Keyword::UNION,
+        Keyword::ALL,
+        Keyword::EXCEPT,
+        Keyword::INTERSECT,
+        Keyword::EXPLAIN,
+        Keyword::ANALYZE,
+        Keyword::AS,
+    ];
+    let is_from = tokens.get(index).is_some_and(|it| is_word(it, Keyword::FROM));
+    let before = index.checked_sub(1).and_then(|it| tokens.get(it));
+    let begins = before.is_none_or(|it| {
+        matches!(it.token, Token::SemiColon | Token::LParen)
+            || BEFORE.iter().any(|keyword| is_word(it, *keyword))
+    });
+    // TRIM(FROM x) begins no query.
+    let is_trim = index.checked_sub(2).and_then(|it| tokens.get(it));
+    let is_trim = is_trim.is_some_and(|it| is_word(it, Keyword::TRIM));
+    is_from && begins && !is_trim && !has_select(tokens.get(index + 1..).unwrap_or_default())
+}
+
+/// Whether SELECT follows in the same query.
+fn has_select(tokens: &[TokenWithSpan]) -> bool {
+    let mut depth = 0_usize;
+    for token in tokens {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => return false,
+            Token::RParen => depth -= 1,
+            Token::SemiColon => return false,
+            _ if depth > 0 => {}
+            _ if is_word(token, Keyword::SELECT) => return true,
+            _ if SET_OPERATIONS.iter().any(|it| is_word(token, *it)) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// An unquoted word.
+fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
+    matches!(&token.token, Token::Word(word)
+        if word.keyword == keyword && word.quote_style.is_none())
+}
+
+/// A keyword that was not written, in the place of what stands for it.
+fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
+    TokenWithSpan { token: Token::make_keyword(&format!("{keyword:?}")), span }
 }
 
 /// Takes out the words between AS and `(` in `AS [NOT] MATERIALIZED (...)`.
