@@ -135,6 +135,12 @@ pub enum Plan {
     },
 }
 
+/// What [`Plan::column_refs`] still has to visit.
+enum Part<'a> {
+    Node(&'a Plan),
+    Column(&'a Column),
+}
+
 /// A common table expression.
 #[derive(Debug)]
 pub struct Cte {
@@ -192,36 +198,52 @@ pub struct SortKey {
 impl Plan {
     /// The columns that the node puts out, in order.
     pub fn columns(&self) -> Vec<Column> {
+        self.column_refs().into_iter().cloned().collect()
+    }
+
+    /// The columns that the node puts out, in order. Linear in the nodes that pass columns on and
+    /// in the columns.
+    pub fn column_refs(&self) -> Vec<&Column> {
+        let mut columns = Vec::new();
+        // The last is the next: inputs and, after the inputs of a join, its mark.
+        let mut rest = vec![Part::Node(self)];
+        while let Some(part) = rest.pop() {
+            match part {
+                Part::Column(column) => columns.push(column),
+                Part::Node(node) => node.add_own(&mut columns, &mut rest),
+            }
+        }
+        columns
+    }
+
+    /// Adds the columns that the node defines itself, or what is to be visited for its columns.
+    fn add_own<'a>(&'a self, columns: &mut Vec<&'a Column>, rest: &mut Vec<Part<'a>>) {
         match self {
-            Plan::Scan { columns, .. } => columns.iter().map(|it| it.0.clone()).collect(),
-            Plan::Values { columns, .. }
-            | Plan::SetOperation { columns, .. }
-            | Plan::CteRef { columns, .. } => columns.clone(),
-            Plan::Project { exprs, .. } => exprs.iter().map(|it| it.0.clone()).collect(),
+            Plan::Scan { columns: own, .. } => columns.extend(own.iter().map(|it| &it.0)),
+            Plan::Values { columns: own, .. }
+            | Plan::SetOperation { columns: own, .. }
+            | Plan::CteRef { columns: own, .. } => columns.extend(own),
+            Plan::Project { exprs, .. } => columns.extend(exprs.iter().map(|it| &it.0)),
             Plan::Filter { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
-            | Plan::SingleRow { input, .. } => input.columns(),
+            | Plan::SingleRow { input, .. } => rest.push(Part::Node(input)),
             Plan::Join { left, right, kind, mark, .. } => {
-                let mut columns = Vec::new();
-                if kind.has_probe_columns() {
-                    columns.extend(left.columns());
-                }
+                rest.extend(mark.as_ref().map(Part::Column));
                 if kind.has_build_columns() {
-                    columns.extend(right.columns());
+                    rest.push(Part::Node(right));
                 }
-                columns.extend(mark.clone());
-                columns
+                if kind.has_probe_columns() {
+                    rest.push(Part::Node(left));
+                }
             }
             Plan::Aggregate { keys, aggregates, .. } => {
-                let keys = keys.iter().map(|it| it.0.clone());
-                keys.chain(aggregates.iter().map(|it| it.0.clone())).collect()
+                columns.extend(keys.iter().map(|it| &it.0));
+                columns.extend(aggregates.iter().map(|it| &it.0));
             }
             Plan::UniqueId { input, column } => {
-                let mut columns = input.columns();
-                columns.push(column.clone());
-                columns
+                rest.extend([Part::Column(column), Part::Node(input)]);
             }
         }
     }

@@ -51,25 +51,7 @@ fn defined((column, expr): &(Column, Expr)) -> Option<ColumnId> {
 
 /// The identities of the columns that a plan puts out.
 pub(crate) fn output_set(plan: &Plan) -> ColumnSet {
-    deep(|| match plan {
-        Plan::Filter { input, .. }
-        | Plan::Sort { input, .. }
-        | Plan::Limit { input, .. }
-        | Plan::GroupLimit { input, .. }
-        | Plan::SingleRow { input, .. } => output_set(input),
-        Plan::Join { left, right, kind, mark, .. } => {
-            let mut columns = ColumnSet::new();
-            if kind.has_probe_columns() {
-                columns.extend(output_set(left));
-            }
-            if kind.has_build_columns() {
-                columns.extend(output_set(right));
-            }
-            columns.extend(mark.iter().map(|it| it.id));
-            columns
-        }
-        _ => plan.columns().iter().map(|it| it.id).collect(),
-    })
+    plan.column_refs().into_iter().map(|it| it.id).collect()
 }
 
 /// Passes a column on.

@@ -46,7 +46,15 @@ impl Estimator {
 
     /// What `plan` makes. Linear in the size of the plan.
     pub(crate) fn estimate(&mut self, plan: &Plan) -> Estimate {
-        deep(|| self.node(plan))
+        deep(|| {
+            let inputs = plan.inputs().into_iter().map(|it| self.estimate(it)).collect();
+            self.estimate_over(plan, inputs)
+        })
+    }
+
+    /// What `plan` makes of inputs that make `inputs`, one per input of the node.
+    pub(crate) fn estimate_over(&mut self, plan: &Plan, inputs: Vec<Estimate>) -> Estimate {
+        self.node(plan, inputs)
     }
 }
 

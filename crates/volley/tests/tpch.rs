@@ -44,14 +44,19 @@ fn session(scale: &'static str, threads: &str, batch_rows: &str) -> Session {
 
 /// Runs all queries and lists every one that differs.
 fn check(scale: &'static str, threads: &str, batch_rows: &str) {
-    let session = session(scale, threads, batch_rows);
+    let failures = failures(&session(scale, threads, batch_rows), scale);
+    assert!(failures.is_empty(), "{} queries differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The queries whose answers differ from the recorded ones, and how.
+fn failures(session: &Session, scale: &str) -> Vec<String> {
     let types = recorded_types();
     let mut failures = Vec::new();
     for (index, sql) in volley_tpch::QUERIES.iter().enumerate() {
         let query = index + 1;
         let path = answers().join(format!("sf{scale}/q{query:02}.csv"));
         let expected = parse_csv(&fs::read_to_string(path).unwrap());
-        match rows_of(&session, sql) {
+        match rows_of(session, sql) {
             Ok(actual) => {
                 let difference = difference(&expected, &actual, &types[&query]);
                 failures.extend(difference.map(|it| format!("Q{query}: {it}")));
@@ -59,7 +64,7 @@ fn check(scale: &'static str, threads: &str, batch_rows: &str) {
             Err(error) => failures.push(format!("Q{query}: {error}")),
         }
     }
-    assert!(failures.is_empty(), "{} queries differ:\n{}", failures.len(), failures.join("\n"));
+    failures
 }
 
 /// Column types by query.
@@ -156,4 +161,16 @@ fn scale_0_1_with_one_thread() {
 #[test]
 fn scale_0_1_with_two_threads() {
     check("0.1", "2", "8192");
+}
+
+#[test]
+fn scale_0_01_without_any_one_of_the_rules() {
+    let session = session("0.01", "2", "1024");
+    let mut all = Vec::new();
+    for rule in volley_optimizer::rules() {
+        session.set("disabled_rules", rule.name).unwrap();
+        let failures = failures(&session, "0.01");
+        all.extend(failures.iter().map(|it| format!("without {}: {it}", rule.name)));
+    }
+    assert!(all.is_empty(), "{} answers differ:\n{}", all.len(), all.join("\n"));
 }

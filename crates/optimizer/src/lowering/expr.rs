@@ -3,7 +3,7 @@
 use super::Lowered;
 use crate::expr::as_column;
 use crate::stack::deep;
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 use volley_error::{Error, Result};
 use volley_expression as physical;
 use volley_logical::{Column, ColumnId, Expr, ExprKind};
@@ -56,12 +56,14 @@ pub(super) struct Computed {
     positions: HashMap<ColumnId, usize>,
     /// What is appended to the input's columns.
     added: Vec<(Field, physical::Expr)>,
+    /// Where in `added` an expression of this text stands.
+    by_text: HashMap<String, usize>,
 }
 
 impl Computed {
     /// Starts with the columns of `input`.
     pub(super) fn new(input: Lowered) -> Computed {
-        Computed { positions: input.positions(), input, added: Vec::new() }
+        Computed { positions: input.positions(), input, added: Vec::new(), by_text: HashMap::new() }
     }
 
     /// The position of the value of `expr`, once [`Computed::finish`] is done.
@@ -72,12 +74,13 @@ impl Computed {
             return Ok(*position);
         }
         let lowered = lower_expr(expr, &self.positions)?;
-        let position = match self.added.iter().position(|it| it.1 == lowered) {
-            Some(index) => index,
-            None => {
-                let field = Field::new(format!("expr{}", self.added.len()), expr.data_type.clone());
+        let position = match self.by_text.entry(format!("{lowered:?}")) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let index = self.added.len();
+                let field = Field::new(format!("expr{index}"), expr.data_type.clone());
                 self.added.push((field, lowered));
-                self.added.len() - 1
+                *new.insert(index)
             }
         };
         Ok(self.input.width() + position)

@@ -17,11 +17,34 @@ pub(crate) struct JoinKey<'a> {
     pub(crate) nulls_equal: bool,
 }
 
+/// The columns of one side of a join.
+pub(crate) trait Columns {
+    /// Whether the column is one of them.
+    fn have(&self, id: &ColumnId) -> bool;
+
+    /// Whether all these are.
+    fn have_all(&self, ids: &ColumnSet) -> bool {
+        ids.iter().all(|it| self.have(it))
+    }
+}
+
+impl Columns for ColumnSet {
+    fn have(&self, id: &ColumnId) -> bool {
+        self.contains(id)
+    }
+}
+
+impl<T> Columns for HashMap<ColumnId, T> {
+    fn have(&self, id: &ColumnId) -> bool {
+        self.contains_key(id)
+    }
+}
+
 /// The conjunct as a key of a join of inputs that put out these columns.
 pub(crate) fn as_key<'a>(
     conjunct: &'a Expr,
-    left_columns: &ColumnSet,
-    right_columns: &ColumnSet,
+    left_columns: &impl Columns,
+    right_columns: &impl Columns,
 ) -> Option<JoinKey<'a>> {
     let equal = binary_call(conjunct, "eq").map(|it| (it, false));
     let ((a, b), nulls_equal) =
@@ -30,10 +53,10 @@ pub(crate) fn as_key<'a>(
     if in_a.is_empty() || in_b.is_empty() || a.data_type != b.data_type {
         return None;
     }
-    if in_a.is_subset(left_columns) && in_b.is_subset(right_columns) {
+    if left_columns.have_all(&in_a) && right_columns.have_all(&in_b) {
         return Some(JoinKey { left: a, right: b, nulls_equal });
     }
-    let swapped = in_b.is_subset(left_columns) && in_a.is_subset(right_columns);
+    let swapped = left_columns.have_all(&in_b) && right_columns.have_all(&in_a);
     swapped.then_some(JoinKey { left: b, right: a, nulls_equal })
 }
 

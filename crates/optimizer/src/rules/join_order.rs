@@ -41,7 +41,7 @@ pub(super) fn order_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan
 
 fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Result<Plan> {
     deep(|| {
-        if !matches!(plan, Plan::Join { kind: JoinKind::Inner, lateral: false, .. }) {
+        if !begins_region(&plan, ctx) {
             map_inputs(&mut plan, |input| visit(input, ctx, estimator))?;
             return Ok(plan);
         }
@@ -60,6 +60,15 @@ fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) 
         let plan = region.restore(ordered, &columns);
         Ok(plan)
     })
+}
+
+/// Whether inner joins begin here, maybe below filters that could not be pushed into them.
+fn begins_region(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
+    match plan {
+        Plan::Join { kind, lateral, .. } => *kind == JoinKind::Inner && !lateral,
+        Plan::Filter { input, .. } => region::reaches_join(input, ctx),
+        _ => false,
+    }
 }
 
 impl Tree {

@@ -1,7 +1,8 @@
 //! Which side of a join is held in memory, for the joins that are not ordered by cost.
 
-use crate::columns::{output_set, rewrite_up};
 use crate::lowering::as_key;
+use crate::stack::deep;
+use crate::statistics::Estimate;
 use crate::{Estimator, OptimizerContext};
 use volley_error::Result;
 use volley_logical::{JoinKind, Plan};
@@ -14,27 +15,48 @@ const SWAP_FACTOR: f64 = 2.0;
 pub(super) fn choose_build_sides(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
     super::cte::with_ctes(plan, &mut |plan| {
         let mut estimator = Estimator::new();
-        rewrite_up(plan, &mut |node| Ok(swapped(node, &mut estimator)))
+        Ok(visit(plan, &mut estimator).0)
     })
 }
 
-fn swapped(plan: Plan, estimator: &mut Estimator) -> Plan {
-    let Plan::Join { left, right, kind, conditions, null_aware: false, .. } = &plan else {
-        return plan;
-    };
-    let Some(other) = mirrored(*kind) else { return plan };
-    let (in_left, in_right) = (output_set(left), output_set(right));
-    if !conditions.iter().any(|it| as_key(it, &in_left, &in_right).is_some()) {
-        return plan;
+/// The plan with its joins swapped, and what it makes; each node is guessed once.
+fn visit(mut plan: Plan, estimator: &mut Estimator) -> (Plan, Estimate) {
+    deep(|| {
+        let mut made = Vec::new();
+        for input in plan.inputs_mut() {
+            let (visited, estimate) = visit(std::mem::take(input), estimator);
+            *input = visited;
+            made.push(estimate);
+        }
+        if let ([left, right], Some(kind)) = (made.as_slice(), swapped_kind(&plan))
+            && left.rows * SWAP_FACTOR < right.rows
+            && has_key(&plan, left, right)
+        {
+            plan = swapped(plan, kind);
+            made.swap(0, 1);
+        }
+        let estimate = estimator.estimate_over(&plan, made);
+        (plan, estimate)
+    })
+}
+
+/// The kind that the join has when its sides are swapped, if they may be.
+fn swapped_kind(plan: &Plan) -> Option<JoinKind> {
+    match plan {
+        Plan::Join { kind, null_aware: false, .. } => mirrored(*kind),
+        _ => None,
     }
-    let (l, r) = (estimator.estimate(left).rows, estimator.estimate(right).rows);
-    if l * SWAP_FACTOR >= r {
-        return plan;
-    }
+}
+
+fn has_key(plan: &Plan, left: &Estimate, right: &Estimate) -> bool {
+    plan.exprs().iter().any(|it| as_key(it, &left.columns, &right.columns).is_some())
+}
+
+fn swapped(plan: Plan, kind: JoinKind) -> Plan {
     let Plan::Join { left, right, conditions, null_aware, mark, lateral, .. } = plan else {
         return plan;
     };
-    Plan::Join { left: right, right: left, kind: other, conditions, null_aware, mark, lateral }
+    Plan::Join { left: right, right: left, kind, conditions, null_aware, mark, lateral }
 }
 
 fn mirrored(kind: JoinKind) -> Option<JoinKind> {

@@ -3,7 +3,6 @@
 use super::selectivity::{conjuncts_share, key_share};
 use super::value::{as_number, steps};
 use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, surviving};
-use crate::columns::output_set;
 use crate::expr::{as_column, as_constant};
 use crate::lowering::as_key;
 use volley_connector::Table;
@@ -26,7 +25,10 @@ const TEXT_DISTINCT_MIN: f64 = 10.0;
 const TEXT_DISTINCT_POWER: f64 = 0.2;
 
 impl Estimator {
-    pub(super) fn node(&mut self, plan: &Plan) -> Estimate {
+    /// What the node makes of inputs of which `inputs` is guessed.
+    pub(super) fn node(&mut self, plan: &Plan, inputs: Vec<Estimate>) -> Estimate {
+        let mut inputs = inputs.into_iter();
+        let mut input = || inputs.next().unwrap_or_default();
         match plan {
             Plan::Scan { table, columns, filters, .. } => {
                 let base = scan(table.as_ref(), columns);
@@ -34,15 +36,15 @@ impl Estimator {
                 narrowed(base, filters).scaled(share)
             }
             Plan::Values { columns, rows } => values(columns, rows),
-            Plan::Project { input, exprs } => project(self.estimate(input), exprs),
-            Plan::Filter { input, conjuncts } => {
-                let input = self.estimate(input);
+            Plan::Project { exprs, .. } => project(input(), exprs),
+            Plan::Filter { conjuncts, .. } => {
+                let input = input();
                 let share = conjuncts_share(conjuncts, &input);
                 narrowed(input, conjuncts).scaled(share)
             }
-            Plan::Join { .. } => self.join(plan),
-            Plan::Aggregate { input, keys, aggregates } => {
-                let input = self.estimate(input);
+            Plan::Join { .. } => join(plan, input(), input()),
+            Plan::Aggregate { keys, aggregates, .. } => {
+                let input = input();
                 let mut estimate = project(input.clone(), keys);
                 estimate.rows = groups(&estimate, keys.iter().map(|it| it.0.id), input.rows);
                 for (column, _) in aggregates {
@@ -55,18 +57,23 @@ impl Estimator {
                 }
                 estimate
             }
-            Plan::Sort { input, .. } | Plan::UniqueId { input, .. } => self.estimate(input),
-            Plan::Limit { input, limit, .. } => self.estimate(input).at_most(*limit),
-            Plan::GroupLimit { input, keys, limit, .. } => {
-                let input = self.estimate(input);
+            Plan::Sort { .. } => input(),
+            Plan::UniqueId { column, .. } => {
+                let mut estimate = input();
+                estimate.add_distinct(column);
+                estimate
+            }
+            Plan::Limit { limit, .. } => input().at_most(*limit),
+            Plan::GroupLimit { keys, limit, .. } => {
+                let input = input();
                 let groups = groups(&input, keys.iter().copied(), input.rows);
                 match limit {
                     Some(limit) => input.capped(groups * as_rows(*limit)),
                     None => input,
                 }
             }
-            Plan::SetOperation { operation, all, inputs, columns } => {
-                self.set_operation(*operation, *all, inputs, columns)
+            Plan::SetOperation { operation, all, inputs: feeds, columns } => {
+                set_operation((*operation, *all), feeds, inputs.collect(), columns)
             }
             Plan::CteRef { cte, columns } => {
                 if !self.ctes.contains_key(&cte.id) {
@@ -76,62 +83,56 @@ impl Estimator {
                 let made = self.ctes.get(&cte.id).cloned().unwrap_or_default();
                 renamed(&made, &cte.plan.columns(), columns)
             }
-            Plan::SingleRow { input, .. } => {
-                let input = self.estimate(input);
-                Estimate { rows: 1.0, ..input }
-            }
+            Plan::SingleRow { .. } => Estimate { rows: 1.0, ..input() },
         }
     }
+}
 
-    fn join(&mut self, plan: &Plan) -> Estimate {
-        let Plan::Join { left, right, kind, conditions, .. } = plan else {
-            return Estimate::default();
-        };
-        let (l, r) = (self.estimate(left), self.estimate(right));
-        let (in_left, in_right) = (output_set(left), output_set(right));
-        let mut keys = Vec::new();
-        let mut others = Vec::new();
-        for condition in conditions {
-            match as_key(condition, &in_left, &in_right) {
-                Some(key) => keys.push((key.left.clone(), key.right.clone())),
-                None => others.push(condition.clone()),
-            }
+fn join(plan: &Plan, left: Estimate, right: Estimate) -> Estimate {
+    let Plan::Join { kind, conditions, mark, .. } = plan else { return Estimate::default() };
+    let mut keys = Vec::new();
+    let mut others = Vec::new();
+    for condition in conditions {
+        match as_key(condition, &left.columns, &right.columns) {
+            Some(key) => keys.push((key.left.clone(), key.right.clone())),
+            None => others.push(condition.clone()),
         }
-        joined(*kind, l, r, &keys, &others)
     }
+    let mut estimate = joined(*kind, left, right, &keys, &others);
+    mark.iter().for_each(|it| estimate.add_distinct(it));
+    estimate
+}
 
-    fn set_operation(
-        &mut self,
-        operation: SetOperation,
-        all: bool,
-        inputs: &[(Plan, Vec<ColumnId>)],
-        columns: &[Column],
-    ) -> Estimate {
-        let made: Vec<Estimate> = inputs.iter().map(|it| self.estimate(&it.0)).collect();
-        let rows = made.iter().map(|it| it.rows);
-        let rows = match operation {
-            SetOperation::Union => rows.sum(),
-            SetOperation::Intersect => rows.fold(f64::INFINITY, f64::min),
-            SetOperation::Except => rows.take(1).sum(),
-        };
-        let mut estimate = Estimate { rows, ..Estimate::default() };
-        for (at, column) in columns.iter().enumerate() {
-            let feeds = made.iter().zip(inputs);
-            let feeds = feeds.filter_map(|(made, (_, feeds))| Some(made.column(*feeds.get(at)?)));
-            let merged = feeds.reduce(|a, b| ColumnEstimate {
-                distinct: a.distinct.max(b.distinct),
-                nulls: a.nulls.max(b.nulls),
-                range: a.range.zip(b.range).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
-            });
-            if let Some(merged) = merged {
-                estimate.columns.insert(column.id, merged);
-            }
+/// `feeds`: for each input, its plan and the columns that feed the output columns.
+fn set_operation(
+    (operation, all): (SetOperation, bool),
+    feeds: &[(Plan, Vec<ColumnId>)],
+    made: Vec<Estimate>,
+    columns: &[Column],
+) -> Estimate {
+    let rows = made.iter().map(|it| it.rows);
+    let rows = match operation {
+        SetOperation::Union => rows.sum(),
+        SetOperation::Intersect => rows.fold(f64::INFINITY, f64::min),
+        SetOperation::Except => rows.take(1).sum(),
+    };
+    let mut estimate = Estimate { rows, ..Estimate::default() };
+    for (at, column) in columns.iter().enumerate() {
+        let feeds = made.iter().zip(feeds);
+        let feeds = feeds.filter_map(|(made, (_, feeds))| Some(made.column(*feeds.get(at)?)));
+        let merged = feeds.reduce(|a, b| ColumnEstimate {
+            distinct: a.distinct.max(b.distinct),
+            nulls: a.nulls.max(b.nulls),
+            range: a.range.zip(b.range).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
+        });
+        if let Some(merged) = merged {
+            estimate.columns.insert(column.id, merged);
         }
-        if operation == SetOperation::Union && !all {
-            estimate.rows = groups(&estimate, columns.iter().map(|it| it.id), rows);
-        }
-        estimate
     }
+    if operation == SetOperation::Union && !all {
+        estimate.rows = groups(&estimate, columns.iter().map(|it| it.id), rows);
+    }
+    estimate
 }
 
 /// What a join of inputs makes; `keys` are equal expressions of the left and the right input.
@@ -219,6 +220,12 @@ fn as_rows(rows: u64) -> f64 {
 }
 
 impl Estimate {
+    /// Adds a column of which nothing is known.
+    fn add_distinct(&mut self, column: &Column) {
+        let unknown = self.column(column.id);
+        self.columns.insert(column.id, unknown);
+    }
+
     fn at_most(self, limit: Option<u64>) -> Estimate {
         match limit {
             Some(limit) => self.capped(as_rows(limit)),

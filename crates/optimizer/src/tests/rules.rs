@@ -162,11 +162,11 @@ fn filters_reach_the_scans() {
         "#]],
         expect![[r#"
             Project a#0, count#4
-              Filter eq(a#0, a#5) and lt(a#0, 10) and gt(count#4, 2)
-                Join inner
+              Join inner on eq(a#5, a#0)
+                Scan u [a#5]
+                Filter lt(a#0, 10) and gt(count#4, 2)
                   Aggregate [a#0] [count#4 = count()]
                     Scan t [a#0]
-                  Scan u [a#5]
         "#]],
     );
 }

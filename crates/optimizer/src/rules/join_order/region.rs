@@ -172,7 +172,7 @@ fn equality(a: &(ColumnId, volley_types::Type), b: &(ColumnId, volley_types::Typ
 }
 
 /// Whether there is a join under filters and projections.
-fn reaches_join(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
+pub(super) fn reaches_join(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
     match plan {
         Plan::Join { kind, lateral, .. } => *kind == JoinKind::Inner && !lateral,
         Plan::Filter { input, .. } => reaches_join(input, ctx),
