@@ -28,7 +28,7 @@ SHAPES = {
         "sign({double})", "length({text})", "year({date})", "month({date})", "extract(day FROM {date})",
         "date_diff('day', {date}, {date})", "({bool})::INTEGER", "greatest({int}, {int})", "least({int}, {int})",
         "nullif({int}, {int})", "coalesce({int}, {int})", "CASE WHEN {bool} THEN {int} ELSE {int} END",
-        "CASE {int} WHEN {int} THEN {int} END", "position({text} IN {text})", "TRY_CAST({text} AS INTEGER)", "mod({int}, 3)",
+        "CASE {int} WHEN {int} THEN {int} END", "position({text} IN {text})", "TRY_CAST({text} AS INTEGER)", "mod({int}, 3)", "date_diff('month', {date}, {date})", "extract(quarter FROM {time})", "extract(doy FROM {date})", "TRY_CAST({double} AS INTEGER)", "round({int}, -1)", "CASE WHEN {bool} THEN {int} WHEN {bool} THEN NULL ELSE {int} END",
     ],
     "big": ["({big} + {int})", "({int} + {big})", "({big} - {big})", "({big} * 3)", "coalesce({big}, {int})", "({int})::BIGINT", "CASE WHEN {bool} THEN {big} END", "({big} // 7)"],
     "double": [
@@ -36,20 +36,20 @@ SHAPES = {
         "abs({double})", "floor({double})", "ceil({double})", "round({double})", "sqrt(abs({int}))", "({int})::DOUBLE", "({decimal})::DOUBLE",
         "coalesce({double}, {double})", "CASE WHEN {bool} THEN {double} ELSE {double} END", "greatest({double}, {double})", "nullif({double}, {double})", "({int} / {int})",
     ],
-    "decimal": ["({decimal} + {decimal})", "({decimal} - {decimal})", "({decimal} * 0.5)", "(- {decimal})", "abs({decimal})", "round({decimal}, 1)", "coalesce({decimal}, {decimal})", "CASE WHEN {bool} THEN {decimal} ELSE {decimal} END", "({decimal} + {int})", "floor({decimal})", "({int})::DECIMAL(12,2)"],
+    "decimal": ["({decimal} + {decimal})", "({decimal} - {decimal})", "({decimal} * 0.5)", "(- {decimal})", "abs({decimal})", "round({decimal}, 1)", "coalesce({decimal}, {decimal})", "CASE WHEN {bool} THEN {decimal} ELSE {decimal} END", "({decimal} + {int})", "floor({decimal})", "({int})::DECIMAL(12,2)", "greatest({decimal}, {decimal})", "nullif({decimal}, {int})", "TRY_CAST({text} AS DECIMAL(12,2))", "({decimal} % 2)", "ceil({decimal})"],
     "text": [
         "upper({text})", "lower({text})", "({text} || {text})", "substring({text}, 1, 2)", "substring({text}, {int}::INTEGER, 2)", "trim({text})",
         "replace({text}, 'a', 'x')", "concat({text}, {text})", "concat({text}, {int})", "lpad({text}, 3, '*')", "rpad({text}, 4, 'ä')", "reverse({text})", "({int})::VARCHAR",
         "coalesce({text}, {text})", "nullif({text}, {text})", "CASE WHEN {bool} THEN {text} ELSE {text} END", "greatest({text}, {text})",
-        "split_part({text}, ' ', 2)", "({date})::VARCHAR", "({decimal})::VARCHAR", "({bool})::VARCHAR", "regexp_replace({text}, 'a+', '-')", "regexp_extract({text}, '[a-z]+')",
+        "split_part({text}, ' ', 2)", "left({text}, 2)", "right({text}, {int}::INTEGER)", "concat_ws('-', {text}, {int}, {text})", "({text} || {int})", "trim({text}, 'aä')", "CASE {int} WHEN {int} THEN {text} WHEN NULL THEN 'n' ELSE {text} END", "({date})::VARCHAR", "({decimal})::VARCHAR", "({bool})::VARCHAR", "regexp_replace({text}, 'a+', '-')", "regexp_extract({text}, '[a-z]+')",
     ],
     "bool": [
         "({bool} AND {bool})", "({bool} OR {bool})", "(NOT {bool})", "({bool} IS NULL)", "({bool} IS NOT TRUE)", "({bool} IS FALSE)",
-        "({text} LIKE 'a%')", "({text} LIKE '%b%')", "({text} ILIKE '_B%')", "({text} NOT LIKE {text})", "starts_with({text}, {text})", "regexp_like({text}, '^a')",
+        "({text} LIKE 'a%')", "({text} LIKE '%!%%' ESCAPE '!')", "({text} LIKE '日_')", "({text} NOT ILIKE '%Ä%')", "({int} IN ({int}, {int}, {int}))", "({int} NOT IN ({int}, NULL, {int}))", "({bool} IS NOT FALSE)", "({date} BETWEEN {date} AND {time})", "({bool} <> {bool})", "({text} LIKE '%b%')", "({text} ILIKE '_B%')", "({text} NOT LIKE {text})", "starts_with({text}, {text})", "regexp_like({text}, '^a')",
         "CASE WHEN {bool} THEN {bool} ELSE {bool} END", "coalesce({bool}, {bool})", "({bool} = {bool})", "({int} = {double})", "({int} < {decimal})", "({decimal} >= {double})", "({big} = {int})", "({date} < {time})",
     ],
     "date": ["({date} + {int}::INTEGER)", "({date} - 30)", "({time})::DATE", "coalesce({date}, {date})", "CASE WHEN {bool} THEN {date} END", "greatest({date}, {date})", "least({date}, {date})"],
-    "time": ["({date} + INTERVAL '1' MONTH)", "({time} - INTERVAL '36' HOUR)", "date_trunc('month', {time})", "date_trunc('hour', {time})", "({date})::TIMESTAMP", "coalesce({time}, {time})", "({date} - INTERVAL '1' YEAR)"],
+    "time": ["({date} + INTERVAL '1' MONTH)", "({time} - INTERVAL '36' HOUR)", "date_trunc('month', {time})", "date_trunc('hour', {time})", "({date})::TIMESTAMP", "coalesce({time}, {time})", "({date} - INTERVAL '1' YEAR)", "({time} + INTERVAL '1 month 3 days')", "({date} + {int} * INTERVAL '1' DAY)", "date_trunc('week', {date})::TIMESTAMP", "greatest({time}, {date}::TIMESTAMP)", "TRY_CAST({text} AS TIMESTAMP)"],
 }
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 

@@ -13,6 +13,11 @@ AGGREGATES = [
 ]
 
 
+def last(text):
+    """The name of a column without its table."""
+    return text.rpartition(".")[2]
+
+
 class Queries:
     def __init__(self, rng, tables):
         self.rng, self.tables, self.names = rng, tables, 0
@@ -48,22 +53,45 @@ class Queries:
         for at in range(1, count):
             right, more = self.source(depth)
             join = self.rng.choice(JOINS)
-            if at == 1 and count == 2 and join != "CROSS JOIN" and self.rng.random() < 0.2 and self.have_key(columns, more):
-                parts.append(Node("join", f" {join} ", right, " USING (k)", optional=True))
-                columns = self.using(join, columns, more)
+            shared, common = self.shared(columns, more), self.common(columns, more)
+            merged = any("." not in text for text, _ in columns)
+            if merged and shared != common:
+                # A merged column beside another one of its name could not be named.
+                break
+            if shared and (merged or self.rng.random() < 0.3):
+                join = join if join != "CROSS JOIN" else "JOIN"
+                names = ", ".join(sorted(shared))
+                natural = self.rng.random() < 0.3 and join not in ("SEMI JOIN", "ANTI JOIN") and shared == common
+                text = (f" NATURAL {join} ", right, "") if natural else (f" {join} ", right, f" USING ({names})")
+                parts.append(Node("join", *text, optional=True))
+                columns = self.using(join, columns, more, shared)
                 continue
             condition = Node("on", "") if join == "CROSS JOIN" else Node("on", " ON ", self.condition(columns, more, depth))
             parts.append(Node("join", f" {join} ", right, condition, optional=True))
             columns = columns if join in ("SEMI JOIN", "ANTI JOIN") else columns + more
         return Node("from", *parts), Scope(columns, outer)
 
-    def have_key(self, left, right):
-        return any(text.endswith(".k") for text, _ in left) and any(text.endswith(".k") for text, _ in right)
+    def common(self, left, right):
+        """Names that both sides have."""
+        return {last(text) for text, _ in left} & {last(text) for text, _ in right}
 
-    def using(self, join, left, right):
+    def shared(self, left, right):
+        """Names for USING: each once on both sides, with one type."""
+        names = set()
+        for name in self.common(left, right):
+            here = [kind for text, kind in left if last(text) == name]
+            there = [kind for text, kind in right if last(text) == name]
+            if len(here) == len(there) == 1 and here == there:
+                names.add(name)
+        return names
+
+    def using(self, join, left, right, shared):
+        """The columns after USING: merged ones have no qualifier, and those of both sides stay in sight."""
         if join in ("SEMI JOIN", "ANTI JOIN"):
             return left
-        return [("k", "int")] + [(text, kind) for text, kind in left + right if not text.endswith(".k")]
+        merged = [(last(text), kind) for text, kind in left if last(text) in shared]
+        rest = [(text, kind) for text, kind in left + right if last(text) not in shared]
+        return merged + rest
 
     def source(self, depth):
         """A table or a derived table: returns (node, columns)."""
@@ -114,7 +142,8 @@ class Queries:
         plain = Expressions(self.rng, lambda *_: None)
         inner = Scope(scope.columns)
         keys = [plain.make(self.rng.choice(TYPES), inner, self.rng.choice([0, 0, 1])) for _ in range(self.rng.choice([0, 1, 1, 2]))]
-        keys = [key for key in keys if "." in str(key) or str(key) == "k"]
+        names = {text for text, _ in scope.columns}
+        keys = [key for key in keys if "." in str(key) or str(key) in names]
         group = Node("group", " GROUP BY ", ", ".join(map(str, keys))) if keys else Node("group", "")
         key_scope = Scope([(str(key), key.tag) for key in keys], scope.outer)
         items = []
@@ -124,6 +153,11 @@ class Queries:
             else:
                 item = self.aggregate(kind, plain, inner)
             items.append(Node("item", item, f" AS c{at}"))
+        if keys and self.rng.random() < 0.2:
+            # All that is not an aggregate is a key then, unless another key is not in the list.
+            texts = {str(item) for item in items}
+            if all(f"{key} AS c{at}" in texts for at, key in enumerate(keys)):
+                group = Node("group", " GROUP BY ALL")
         having = Node("having", "")
         if self.rng.random() < 0.3:
             having = Node("having", " HAVING ", "(", self.aggregate("big", plain, inner), " > 1)", optional=True)
@@ -157,6 +191,16 @@ class Queries:
             return Node(wanted, "(SELECT ", item, " FROM ", source, where, ")")
         negation = self.rng.choice(["", "", "NOT "])
         if self.rng.random() < 0.5:
-            return Node("bool", f"{negation}EXISTS (", self.query(self.rng.choices(TYPES, k=1), depth - 1, outer), ")")
+            query = self.query(self.rng.choices(TYPES, k=1), depth - 1, outer)
+            # EXISTS over aggregates, and with an offset, is where patterns go wrong.
+            offset = self.rng.choice(["", "", "", " OFFSET 1", " LIMIT 1 OFFSET 1", " LIMIT 0"])
+            if offset and " LIMIT " not in str(query)[-60:]:
+                query = Node("query", "SELECT * FROM (", query, f") AS {self.name('x')}(c0){offset}")
+            return Node("bool", f"{negation}EXISTS (", query, ")")
         kind = self.rng.choice(TYPES)
+        if self.rng.random() < 0.2:
+            operator = self.rng.choice(["= ANY", "<> ALL", "<> ANY", "= ALL", "< ANY", ">= ALL"])
+            # In parentheses of its own, a set operation after ANY is not understood yet.
+            query = Node("query", "SELECT * FROM (", self.query([kind], depth - 1, outer), f") AS {self.name('x')}(c0)")
+            return Node("bool", "(", self.expressions.make(kind, scope, 1), f" {operator} (", query, "))")
         return Node("bool", "(", self.expressions.make(kind, scope, 1), f" {negation}IN (", self.query([kind], depth - 1, outer), "))")
