@@ -8,7 +8,7 @@ use std::task::Waker;
 use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, Source, SourceStep, Split};
 use volley_error::{Error, Result};
 use volley_parquet::RowGroupReader;
-use volley_text::TextReader;
+use volley_text::{TextReader, TextStep};
 use volley_vector::Batch;
 
 /// Reads splits of any format.
@@ -113,11 +113,15 @@ impl TextSource {
 
     fn step(&mut self) -> Result<SourceStep> {
         let Some(reader) = &mut self.reader else { return Ok(SourceStep::NeedSplit) };
-        let batch = reader.next()?;
+        let step = reader.step()?;
         self.metrics.bytes_read += reader.take_bytes_read();
-        let Some(batch) = batch else {
-            self.reader = None;
-            return Ok(SourceStep::NeedSplit);
+        let batch = match step {
+            TextStep::Batch(batch) => batch,
+            TextStep::Progress => return Ok(SourceStep::Progress),
+            TextStep::End => {
+                self.reader = None;
+                return Ok(SourceStep::NeedSplit);
+            }
         };
         self.metrics.rows_read += batch.rows() as u64;
         let batch = self.filter(batch)?;

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_plan::{AggregateStep, AggregationNode};
 use volley_types::Type;
+use volley_vector::{Batch, Decoded, StringView, Values};
 
 /// What all drivers of an aggregation know.
 #[derive(Debug)]
@@ -32,6 +33,23 @@ struct AggregationSpec {
     keys: Vec<usize>,
     key_types: Vec<Type>,
     aggregates: Vec<AccumulatorSpec>,
+}
+
+impl AggregationSpec {
+    /// Bytes of the long strings in the arguments of aggregates whose states may copy them.
+    fn owned_string_bytes(&self, batch: &Batch) -> Result<usize> {
+        let mut bytes = 0;
+        let owning = self.aggregates.iter().filter(|it| it.bound.function.state().needs_drop);
+        for argument in owning.flat_map(|it| &it.args) {
+            let decoded = Decoded::new(batch.column(*argument))?;
+            if let Values::View(strings) = decoded.values() {
+                let views =
+                    (0..batch.rows()).filter_map(|row| strings.views.get(decoded.index(row)));
+                bytes += views.map(|it| StringView::len_of(*it)).sum::<usize>();
+            }
+        }
+        Ok(bytes)
+    }
 }
 
 /// Adds the operator. Rows of a group are in one driver already, unless the step is Partial.

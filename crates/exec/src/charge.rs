@@ -30,6 +30,11 @@ impl BatchCharge {
         BatchCharge { reservation: pool.reservation(), held: HashMap::default() }
     }
 
+    /// The pool that counts the bytes.
+    pub fn pool(&self) -> &Pool {
+        self.reservation.pool()
+    }
+
     /// The bytes charged.
     pub fn bytes(&self) -> usize {
         self.reservation.bytes()

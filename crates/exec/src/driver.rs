@@ -19,6 +19,7 @@ use crate::{
 };
 use std::{
     any::Any,
+    cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
@@ -28,6 +29,22 @@ use std::{
     time::Duration,
 };
 use volley_error::{Error, Result};
+
+thread_local! {
+    /// The task whose driver runs on this thread.
+    static CURRENT: RefCell<Option<Arc<TaskShared>>> = const { RefCell::new(None) };
+}
+
+/// Fails when nobody wants the result of the running driver any more. For loops within a step that
+/// cannot be cut into steps, such as the growth of a hash table; costs some nanoseconds.
+///
+/// # Errors
+///
+/// Cancelled.
+pub(crate) fn check_stopped() -> Result<()> {
+    let is_stopped = CURRENT.with_borrow(|it| it.as_ref().is_some_and(|task| task.is_stopped()));
+    if is_stopped { Err(Error::cancelled()) } else { Ok(()) }
+}
 
 /// How long a driver keeps its thread while others wait for it.
 const QUANTUM: Duration = Duration::from_millis(5);
@@ -102,7 +119,9 @@ impl Driver {
             return Ok(Progress::Finished);
         }
         let stopped = || self.task.is_stopped();
+        CURRENT.set(Some(Arc::clone(&self.task)));
         let result = catch_unwind(AssertUnwindSafe(|| chain.run(&waker, QUANTUM, &stopped)));
+        CURRENT.set(None);
         result.unwrap_or_else(|panic| Err(panic_error(chain.current(), &*panic)))
     }
 

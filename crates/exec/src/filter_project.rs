@@ -8,6 +8,9 @@
 //! join      small results are copied and joined, so that later operators see decent batches
 //! ```
 //!
+//! Batches that take long (long strings, costly functions) are worked on in slices: a step stays
+//! short, and what is computed on the way stays small.
+//!
 //! A lazy column that survives the filter unread is wrapped and stays lazy: whoever loads it
 //! decodes surviving rows only.
 
@@ -15,9 +18,13 @@
 mod tests;
 
 use crate::{Operator, OperatorContext, Step, StepContext, coalesce::Coalescer};
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use volley_error::Result;
 use volley_expression::{Expr, ExprKind, ExprSet};
+use volley_types::PhysicalType;
 use volley_vector::{Batch, Encoding, Rows};
 
 /// Results with fewer rows than one in this many of a full batch are joined to larger ones.
@@ -25,6 +32,15 @@ const SMALL_ONE_IN: usize = 8;
 
 /// Columns are copied before computing when fewer rows than one in this many survive.
 const DENSE_BELOW_ONE_IN: usize = 2;
+
+/// A slice should take about this long.
+const SLICE_TIME: Duration = Duration::from_millis(10);
+
+/// After a slice that took longer, the next one is smaller.
+const SLICE_TIME_MAX: Duration = Duration::from_millis(20);
+
+/// The rows of the first slice, where strings are computed: nobody knows how long they get.
+const FIRST_SLICE_ROWS: usize = 256;
 
 /// Filter, projection, or both.
 pub struct FilterProject {
@@ -40,6 +56,8 @@ pub struct FilterProject {
     /// Made with the first batch, which tells the columns' types when there is no projection.
     coalescer: Option<Coalescer>,
     cx: OperatorContext,
+    /// How many rows are worked on at once; learnt from the last slice.
+    slice_rows: usize,
     pending: Option<Batch>,
     input_done: bool,
 }
@@ -63,6 +81,7 @@ impl FilterProject {
         }
         exprs.extend(projections.unwrap_or(&[]).iter().cloned());
         let computed_with = computed_with(projections.unwrap_or(&[]));
+        let computes_strings = exprs.iter().any(computes_strings);
         let exprs = ExprSet::compile(&exprs, &cx.task.registry, Arc::clone(&cx.task.query))?;
         Ok(FilterProject {
             name,
@@ -73,9 +92,36 @@ impl FilterProject {
             batch_rows: cx.task.batch_rows,
             coalescer: None,
             cx: cx.clone(),
+            slice_rows: if computes_strings { FIRST_SLICE_ROWS } else { usize::MAX },
             pending: None,
             input_done: false,
         })
+    }
+
+    /// Works on the next slice of `batch`, which is all of it unless that would take long. What is
+    /// left of it is pending.
+    fn process_slice(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let (rows, begin) = (batch.rows(), Instant::now());
+        let count = rows.min(self.slice_rows);
+        let output = if count == rows {
+            self.process(batch)?
+        } else {
+            let batch = batch.loaded()?;
+            self.pending = Some(batch.slice(count, rows - count));
+            self.process(batch.slice(0, count))?
+        };
+        self.learn(count, begin.elapsed());
+        Ok(output)
+    }
+
+    /// Chooses the next slice's size, after one of `rows` rows took `time`.
+    fn learn(&mut self, rows: usize, time: Duration) {
+        if time > SLICE_TIME_MAX {
+            let share = SLICE_TIME.as_secs_f64() / time.as_secs_f64();
+            self.slice_rows = ((rows as f64 * share) as usize).max(1);
+        } else if time < SLICE_TIME / 4 && rows >= self.slice_rows {
+            self.slice_rows = self.slice_rows.saturating_mul(2);
+        }
     }
 
     /// The surviving rows of a batch with the wanted columns; `None` when no row survives.
@@ -125,7 +171,8 @@ impl FilterProject {
     /// Copies a small batch and joins it to others.
     fn coalesce(&mut self, batch: Batch) -> Result<Option<Batch>> {
         let held = self.coalescer.as_ref().is_some_and(|it| it.rows() > 0);
-        let is_small = batch.rows() * SMALL_ONE_IN < self.batch_rows;
+        let enough = self.batch_rows.min(self.slice_rows);
+        let is_small = batch.rows() * SMALL_ONE_IN < enough;
         if !is_small && !held {
             return Ok(Some(batch));
         }
@@ -140,6 +187,19 @@ impl FilterProject {
         });
         coalescer.push(batch)
     }
+}
+
+/// Whether a string is computed anywhere in `expr`.
+fn computes_strings(expr: &Expr) -> bool {
+    let mut rest = vec![expr];
+    while let Some(expr) = rest.pop() {
+        let is_computed = !matches!(expr.kind, ExprKind::Column(_) | ExprKind::Constant(_));
+        if is_computed && expr.data_type.physical() == PhysicalType::View {
+            return true;
+        }
+        rest.extend(expr.children());
+    }
+    false
 }
 
 /// The columns of all expressions that are more than a column.
@@ -169,9 +229,12 @@ impl Operator for FilterProject {
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         if let Some(batch) = self.pending.take() {
-            let Some(batch) = self.process(batch)? else { return Ok(Step::NeedInput) };
-            let output = self.coalesce(batch)?;
-            return Ok(output.map_or(Step::NeedInput, Step::Output));
+            let output = match self.process_slice(batch)? {
+                Some(batch) => self.coalesce(batch)?,
+                None => None,
+            };
+            let rest = if self.pending.is_some() { Step::Yield } else { Step::NeedInput };
+            return Ok(output.map_or(rest, Step::Output));
         }
         if !self.input_done {
             return Ok(Step::NeedInput);

@@ -31,6 +31,7 @@ mod testing;
 
 mod charge;
 mod coalesce;
+mod column_concat;
 mod sort;
 
 mod table_scan;

@@ -10,12 +10,15 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{BatchCharge, Operator, OperatorContext, Step, StepContext, sort::RowSorter};
+use crate::{
+    BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat,
+    sort::RowSorter,
+};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_plan::SortKey;
 use volley_types::Type;
-use volley_vector::{Batch, Vector};
+use volley_vector::Batch;
 
 /// Sorts all rows of its stream; rows with equal keys keep their order.
 pub struct OrderBy {
@@ -30,20 +33,9 @@ pub struct OrderBy {
 
 enum Phase {
     Collect(Vec<Batch>),
-    /// The parts of every column that is not yet joined (last column first), and those that are.
-    Concat {
-        parts: Vec<Vec<Vector>>,
-        columns: Vec<Vector>,
-    },
-    Sort {
-        rows: Batch,
-        sorter: RowSorter,
-    },
-    PutOut {
-        rows: Batch,
-        sorter: RowSorter,
-        position: usize,
-    },
+    Concat(ColumnConcat),
+    Sort { rows: Batch, sorter: RowSorter },
+    PutOut { rows: Batch, sorter: RowSorter, position: usize },
     Done,
 }
 
@@ -61,28 +53,18 @@ impl OrderBy {
         }
     }
 
-    /// Joins the parts of the next column, and gives back what they alone held.
-    fn concat(&mut self, mut parts: Vec<Vec<Vector>>, mut columns: Vec<Vector>) -> Result<Phase> {
-        let Some(column) = parts.pop() else {
-            let rows = Batch::new(columns, self.rows);
-            let keys = self.keys.iter().map(|it| rows.column(it.column).clone()).collect();
-            let sorter = RowSorter::new(keys, self.rows, &self.keys, &self.pool)?;
-            return Ok(Phase::Sort { rows, sorter });
-        };
-        let joined = Vector::concat(&self.types[columns.len()], &column)?;
-        self.charge.add(&Batch::new(vec![joined.clone()], self.rows))?;
-        for part in column {
-            let rows = part.len();
-            self.charge.remove(&Batch::new(vec![part], rows));
-        }
-        columns.push(joined);
-        Ok(Phase::Concat { parts, columns })
+    /// Joins the next column, or begins to sort.
+    fn concat(&mut self, mut concat: ColumnConcat) -> Result<Phase> {
+        let Some(rows) = concat.step(&mut self.charge)? else { return Ok(Phase::Concat(concat)) };
+        let keys = self.keys.iter().map(|it| rows.column(it.column).clone()).collect();
+        let sorter = RowSorter::new(keys, self.rows, &self.keys, &self.pool)?;
+        Ok(Phase::Sort { rows, sorter })
     }
 
     fn advance(&mut self, phase: Phase) -> Result<(Phase, Step)> {
         Ok(match phase {
             Phase::Collect(batches) => (Phase::Collect(batches), Step::NeedInput),
-            Phase::Concat { parts, columns } => (self.concat(parts, columns)?, Step::Yield),
+            Phase::Concat(concat) => (self.concat(concat)?, Step::Yield),
             Phase::Sort { rows, mut sorter } => match sorter.step() {
                 true => (Phase::PutOut { rows, sorter, position: 0 }, Step::Yield),
                 false => (Phase::Sort { rows, sorter }, Step::Yield),
@@ -124,14 +106,7 @@ impl Operator for OrderBy {
         if self.rows == 0 {
             return Ok(());
         }
-        let width = self.types.len();
-        let mut parts: Vec<Vec<Vector>> = vec![Vec::with_capacity(batches.len()); width];
-        for batch in batches {
-            for (column, parts) in batch.into_columns().into_iter().zip(parts.iter_mut().rev()) {
-                parts.push(column);
-            }
-        }
-        self.phase = Phase::Concat { parts, columns: Vec::with_capacity(width) };
+        self.phase = Phase::Concat(ColumnConcat::new(&self.types, batches));
         Ok(())
     }
 

@@ -29,7 +29,7 @@ use volley_vector::{Comparator, Vector, comparator};
 /// Entries sorted in one step: 512 KiB, which fits a second-level cache.
 const RUN_ROWS: usize = 32 << 10;
 
-/// Entries merged in one step, about a millisecond's work.
+/// Rows encoded or merged in one step, about a millisecond's work.
 const MERGE_ROWS: usize = 128 << 10;
 
 /// Key bytes in an entry, before the row number's four.
@@ -58,8 +58,13 @@ pub(crate) struct Tie {
 }
 
 enum Phase {
-    /// Encoding the key with this number.
-    Encode(usize),
+    /// Encoding the key `slot` of the rows from `row` on.
+    Encode {
+        slot: usize,
+        row: usize,
+    },
+    /// Making entries of the rows that have none.
+    Fill,
     /// Sorting the run that starts here.
     Runs(usize),
     /// Merging runs.
@@ -107,7 +112,7 @@ impl RowSorter {
             columns,
             rows,
             layout,
-            phase: Phase::Encode(0),
+            phase: Phase::Encode { slot: 0, row: 0 },
             _reservation: reservation,
         })
     }
@@ -115,14 +120,18 @@ impl RowSorter {
     /// Does a few milliseconds of work; true when the rows are sorted.
     pub(crate) fn step(&mut self) -> bool {
         match self.phase {
-            Phase::Encode(slot) if slot < self.layout.slots() => {
-                self.layout.encode(slot, &self.columns, &mut self.bytes);
-                self.phase = Phase::Encode(slot + 1);
+            Phase::Encode { slot, row } if slot < self.layout.slots() => {
+                let end = (row + MERGE_ROWS).min(self.rows);
+                let width = self.layout.width();
+                let bytes = &mut self.bytes[row * width..end * width];
+                self.layout.encode(slot, &self.columns, row..end, bytes);
+                let is_last = end == self.rows;
+                let (slot, row) = if is_last { (slot + 1, 0) } else { (slot, end) };
+                self.phase = Phase::Encode { slot, row };
             }
-            Phase::Encode(_) => {
-                self.fill_entries();
-                self.phase = Phase::Runs(0);
-            }
+            Phase::Encode { .. } => self.phase = Phase::Fill,
+            Phase::Fill if self.entries.len() < self.rows => self.fill_entries(),
+            Phase::Fill => self.phase = Phase::Runs(0),
             Phase::Runs(start) if start < self.entries.len() => {
                 let end = (start + RUN_ROWS).min(self.entries.len());
                 self.sort_run(start, end);
@@ -140,7 +149,10 @@ impl RowSorter {
         self.entries[start..end].iter().map(|it| *it as u32).collect()
     }
 
+    /// Makes the entries of the next rows.
     fn fill_entries(&mut self) {
+        let start = self.entries.len();
+        let end = (start + MERGE_ROWS).min(self.rows);
         let width = self.layout.width();
         let taken = width.min(ENTRY_KEY_BYTES);
         let entry = |row: u32| {
@@ -150,7 +162,7 @@ impl RowSorter {
             entry[ENTRY_KEY_BYTES..].copy_from_slice(&row.to_be_bytes());
             u128::from_be_bytes(entry)
         };
-        self.entries.extend((0..self.rows as u32).map(entry));
+        self.entries.extend((start as u32..end as u32).map(entry));
     }
 
     /// Whether entries alone tell the order.

@@ -15,7 +15,9 @@
 mod tests;
 
 use crate::sort::{RowSorter, Tie, key_prefixes};
-use crate::{BatchCharge, Operator, OperatorContext, Step, StepContext, sort};
+use crate::{
+    BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat, sort,
+};
 use std::cmp::Ordering;
 use volley_error::{Error, Result};
 use volley_memory::Pool;
@@ -39,10 +41,26 @@ pub struct TopN {
     held: Vec<Batch>,
     held_rows: usize,
     threshold: Option<Threshold>,
+    /// While a cut is under way; nothing is held elsewhere then.
+    cut: Option<Cut>,
     pending: Option<Batch>,
     input_done: bool,
+    /// Whether what is held is in order, or will be after the current cut.
+    last_cut: bool,
     /// The sorted result and how much of it is put out.
     result: Option<(Batch, usize)>,
+}
+
+/// What is held on its way to be cut.
+enum Cut {
+    Concat(ColumnConcat),
+    Sort(Batch, RowSorter),
+    /// The columns of the first rows so far.
+    Gather {
+        rows: Batch,
+        order: Vec<u32>,
+        columns: Vec<Vector>,
+    },
 }
 
 /// The last row that is among the first n so far.
@@ -74,8 +92,10 @@ impl TopN {
             held: Vec::new(),
             held_rows: 0,
             threshold: None,
+            cut: None,
             pending: None,
             input_done: false,
+            last_cut: false,
             result: None,
         }
     }
@@ -115,24 +135,53 @@ impl TopN {
         self.held_rows += batch.rows();
         self.held.push(batch);
         if self.held_rows >= self.end.saturating_mul(2).max(HELD_ROWS_MIN) {
-            self.cut()?;
+            self.start_cut();
         }
         Ok(())
     }
 
-    /// Sorts what is held and keeps the first n rows of it.
-    fn cut(&mut self) -> Result<()> {
-        if self.held.is_empty() {
-            return Ok(());
-        }
-        let rows = Batch::concat(&self.types, &std::mem::take(&mut self.held))?;
-        let mut sorter =
-            RowSorter::new(self.key_columns(&rows), rows.rows(), &self.keys, &self.pool)?;
-        while !sorter.step() {}
-        let first = rows.gather(&sorter.rows(0, rows.rows().min(self.end)))?;
-        let first = sort::compact_strings(first)?;
-        self.charge.clear();
-        self.charge.add(&first)?;
+    /// Begins to sort what is held and to keep the first n rows of it.
+    fn start_cut(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.cut = Some(Cut::Concat(ColumnConcat::new(&self.types, held)));
+    }
+
+    /// Advances a cut by a few milliseconds of work.
+    fn advance_cut(&mut self, cut: Cut) -> Result<()> {
+        self.cut = Some(match cut {
+            Cut::Concat(mut concat) => match concat.step(&mut self.charge)? {
+                None => Cut::Concat(concat),
+                Some(rows) => {
+                    let keys = self.key_columns(&rows);
+                    let sorter = RowSorter::new(keys, rows.rows(), &self.keys, &self.pool)?;
+                    Cut::Sort(rows, sorter)
+                }
+            },
+            Cut::Sort(rows, mut sorter) => match sorter.step() {
+                false => Cut::Sort(rows, sorter),
+                true => {
+                    let order = sorter.rows(0, rows.rows().min(self.end));
+                    Cut::Gather { rows, order, columns: Vec::new() }
+                }
+            },
+            Cut::Gather { rows, order, mut columns } if columns.len() < self.types.len() => {
+                let column =
+                    Batch::new(vec![rows.column(columns.len()).gather(&order)?], order.len());
+                let column = sort::compact_strings(column)?;
+                self.charge.add(&column)?;
+                columns.extend(column.into_columns());
+                Cut::Gather { rows, order, columns }
+            }
+            Cut::Gather { rows, order, columns } => {
+                self.charge.remove(&rows);
+                return self.finish_cut(Batch::new(columns, order.len()));
+            }
+        });
+        Ok(())
+    }
+
+    /// Keeps the first rows; the last of them is the threshold when there are enough.
+    fn finish_cut(&mut self, first: Batch) -> Result<()> {
         self.held_rows = first.rows();
         if first.rows() == self.end {
             let last = first.slice(self.end - 1, 1);
@@ -148,10 +197,13 @@ impl TopN {
         Ok(())
     }
 
-    /// The next batch of the result.
+    /// The next batch of the result, once the last cut is done.
     fn put_out(&mut self) -> Result<Step> {
+        if !std::mem::replace(&mut self.last_cut, true) && !self.held.is_empty() {
+            self.start_cut();
+            return Ok(Step::Yield);
+        }
         if self.result.is_none() {
-            self.cut()?;
             let rows = self.held.pop().unwrap_or_default();
             let start = self.offset.min(rows.rows());
             self.result = Some((rows, start));
@@ -197,8 +249,15 @@ impl Operator for TopN {
         if self.end == self.offset {
             return Ok(Step::Finished);
         }
+        if let Some(cut) = self.cut.take() {
+            self.advance_cut(cut)?;
+            return Ok(Step::Yield);
+        }
         if let Some(batch) = self.pending.take() {
             self.hold(batch)?;
+            if self.cut.is_some() {
+                return Ok(Step::Yield);
+            }
         }
         if !self.input_done {
             return Ok(Step::NeedInput);

@@ -4,7 +4,11 @@ use crate::RandomAccessFile;
 use bytes::Bytes;
 use std::{
     ops::Range,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Waker,
 };
 use tokio::runtime::Runtime;
@@ -17,10 +21,19 @@ const GAP_BYTES: u64 = 20 << 10;
 /// Coalescing stops at this size, so that parts of a large request can arrive and be freed apart.
 const READ_BYTES_MAX: u64 = 32 << 20;
 
-/// Reads under way.
+/// A read looks up after this many bytes, whether anybody still wants them.
+const PIECE_BYTES: usize = 8 << 20;
+
+/// Reads under way. Dropping it ends them soon.
 #[derive(Debug)]
 pub struct RangeReads {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    is_unwanted: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -37,15 +50,23 @@ impl RangeReads {
     ///
     /// I/O, when no thread can be started.
     pub fn start(file: Arc<dyn RandomAccessFile>, ranges: Vec<Range<u64>>) -> Result<RangeReads> {
-        if file.reads_at_once() {
-            let done = State::Done(read_all(&*file, &ranges));
-            return Ok(RangeReads { shared: Arc::new(Mutex::new(done)) });
-        }
-        let shared = Arc::new(Mutex::new(State::Waiting(None)));
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::Waiting(None)),
+            is_unwanted: AtomicBool::new(false),
+        });
         let result = RangeReads { shared: Arc::clone(&shared) };
+        let bytes =
+            ranges.iter().fold(0u64, |sum, it| sum.saturating_add(it.end.saturating_sub(it.start)));
+        if file.reads_at_once(bytes) {
+            *shared.lock() = State::Done(read_all(&*file, &ranges, &shared.is_unwanted));
+            return Ok(result);
+        }
         runtime()?.spawn_blocking(move || {
-            let bytes = read_all(&*file, &ranges);
-            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = || read_all(&*file, &ranges, &shared.is_unwanted);
+            // Whoever waits must hear of it in any case.
+            let bytes = catch_unwind(AssertUnwindSafe(read))
+                .unwrap_or_else(|_| Err(Error::internal("panic in a read")));
+            let mut state = shared.lock();
             if let State::Waiting(Some(waker)) = std::mem::replace(&mut *state, State::Done(bytes))
             {
                 drop(state);
@@ -62,7 +83,7 @@ impl RangeReads {
     ///
     /// I/O; internal, when the bytes were taken already.
     pub fn poll(&mut self, waker: &Waker) -> Result<Option<Vec<Bytes>>> {
-        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.shared.lock();
         match std::mem::replace(&mut *state, State::Taken) {
             State::Waiting(_) => {
                 *state = State::Waiting(Some(waker.clone()));
@@ -71,6 +92,18 @@ impl RangeReads {
             State::Done(result) => result.map(Some),
             State::Taken => Err(Error::internal("ranged reads polled after their end")),
         }
+    }
+}
+
+impl Drop for RangeReads {
+    fn drop(&mut self) {
+        self.shared.is_unwanted.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,9 +123,14 @@ fn runtime() -> Result<&'static Runtime> {
         .ok_or_else(|| Error::io("threads for reading", std::io::ErrorKind::WouldBlock.into()))
 }
 
-fn read_all(file: &dyn RandomAccessFile, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+fn read_all(
+    file: &dyn RandomAccessFile,
+    ranges: &[Range<u64>],
+    is_unwanted: &AtomicBool,
+) -> Result<Vec<Bytes>> {
     let reads = coalesce(ranges);
-    let buffers = reads.iter().map(|it| file.read(it.clone())).collect::<Result<Vec<_>>>()?;
+    let read = |it: &Range<u64>| read_in_pieces(file, it.clone(), is_unwanted);
+    let buffers = reads.iter().map(read).collect::<Result<Vec<_>>>()?;
     let part = |range: &Range<u64>| {
         let index = reads.partition_point(|read| read.start <= range.start).checked_sub(1);
         let found = index.and_then(|it| Some((reads.get(it)?, buffers.get(it)?)));
@@ -105,6 +143,28 @@ fn read_all(file: &dyn RandomAccessFile, ranges: &[Range<u64>]) -> Result<Vec<By
         }
     };
     ranges.iter().map(part).collect()
+}
+
+/// Reads a range, unless it becomes unwanted.
+fn read_in_pieces(
+    file: &dyn RandomAccessFile,
+    range: Range<u64>,
+    is_unwanted: &AtomicBool,
+) -> Result<Bytes> {
+    let len = range.end.saturating_sub(range.start);
+    if len <= PIECE_BYTES as u64 || range.end > file.size_bytes() {
+        return file.read(range);
+    }
+    let len = usize::try_from(len).map_err(|_| Error::corruption("range beyond all memory"))?;
+    let (mut buffer, mut start) = (vec![0; len], range.start);
+    for piece in buffer.chunks_mut(PIECE_BYTES) {
+        if is_unwanted.load(Ordering::Relaxed) {
+            return Err(Error::cancelled());
+        }
+        file.read_into(start, piece)?;
+        start += piece.len() as u64;
+    }
+    Ok(buffer.into())
 }
 
 /// The reads that cover `ranges`, ascending.
@@ -148,12 +208,24 @@ mod tests {
         }
 
         fn size_bytes(&self) -> u64 {
-            1 << 20
+            1 << 30
         }
 
-        fn read(&self, range: Range<u64>) -> Result<Bytes> {
-            Ok(range.map(|it| it as u8).collect::<Vec<_>>().into())
+        fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+            out.iter_mut().zip(start..).for_each(|(byte, at)| *byte = at as u8);
+            Ok(())
         }
+    }
+
+    #[test]
+    fn long_ranges_are_read_in_pieces_until_nobody_wants_them() {
+        let (wanted, unwanted) = (AtomicBool::new(false), AtomicBool::new(true));
+        let range = 3..3 + 2 * PIECE_BYTES as u64 + 5;
+        let bytes = read_in_pieces(&Slow, range.clone(), &wanted).unwrap();
+        assert!(bytes.iter().zip(range.clone()).all(|(byte, at)| *byte == at as u8));
+        assert_eq!(bytes.len() as u64, range.end - range.start);
+        let error = read_in_pieces(&Slow, range, &unwanted).unwrap_err();
+        assert_eq!(error.kind(), volley_error::ErrorKind::Cancelled);
     }
 
     #[test]

@@ -57,6 +57,22 @@ impl ColumnReader {
         }
     }
 
+    /// Whether rows are passed over by decoding them.
+    pub fn is_nested(&self) -> bool {
+        matches!(self.kind, Kind::Nested(_))
+    }
+
+    /// Passes over the rows before `row`.
+    pub fn pass_to(&mut self, row: usize) -> Result<()> {
+        let rows = row.saturating_sub(self.row);
+        self.row += rows;
+        match &mut self.kind {
+            Kind::Flat(reader) => reader.skip(rows),
+            Kind::Nested(reader) => reader.skip(rows)?,
+        }
+        Ok(())
+    }
+
     /// Pages decompressed and pages passed over so far.
     pub fn page_counts(&self) -> (u64, u64) {
         let counts = |pages: &Pages| (pages.pages_read, pages.pages_skipped);

@@ -63,8 +63,14 @@ pub(crate) fn decode_length_strings(
     Ok(Vector::strings(leaf.data_type.clone(), values, None))
 }
 
-/// Decodes strings that begin as the one before them.
-pub(crate) fn decode_delta_strings(leaf: &Leaf, bytes: Bytes, values_max: usize) -> Result<Vector> {
+/// Decodes strings that begin as the one before them. `charge` is asked for the bytes of the whole
+/// strings before these are put together.
+pub(crate) fn decode_delta_strings(
+    leaf: &Leaf,
+    bytes: Bytes,
+    values_max: usize,
+    charge: &mut dyn FnMut(usize) -> Result<()>,
+) -> Result<Vector> {
     let (shared, at) = decode_integers(&bytes, values_max)?;
     let rests = bytes.slice(at.min(bytes.len())..);
     let (lengths, at) = decode_integers(&rests, values_max)?;
@@ -73,16 +79,14 @@ pub(crate) fn decode_delta_strings(leaf: &Leaf, bytes: Bytes, values_max: usize)
     if spans.len() != shared.len() {
         return Err(corrupt("strings without beginnings"));
     }
-    let mut all: Vec<u8> = Vec::new();
+    let total = expanded_bytes(&shared, &spans)?;
+    // Put together here, and copied once more into a vector.
+    charge(2 * total)?;
+    let mut all: Vec<u8> = Vec::with_capacity(total);
     let mut ends = Vec::with_capacity(spans.len());
     let mut last = 0..0;
     for (shared, (start, len)) in shared.iter().zip(&spans) {
-        let shared = usize::try_from(*shared).ok().filter(|it| *it <= last.len());
-        let shared = shared.ok_or_else(|| corrupt("string shares more than there is"))?;
-        let begin = all.len();
-        if begin + shared + len > EXPANDED_BYTES_MAX {
-            return Err(corrupt("strings of a page grow too large"));
-        }
+        let (shared, begin) = (*shared as usize, all.len());
         all.extend_from_within(last.start..last.start + shared);
         all.extend_from_slice(data.get(*start..start + len).unwrap_or_default());
         last = begin..all.len();
@@ -97,6 +101,20 @@ pub(crate) fn decode_delta_strings(leaf: &Leaf, bytes: Bytes, values_max: usize)
         }
     };
     collect_strings(leaf, ends.iter().cloned().map(string))
+}
+
+/// The bytes of all strings, each with what it shares with the one before it.
+fn expanded_bytes(shared: &[i64], spans: &[(usize, usize)]) -> Result<usize> {
+    let (mut total, mut last) = (0, 0);
+    for (shared, (_, len)) in shared.iter().zip(spans) {
+        let shared = usize::try_from(*shared).ok().filter(|it| *it <= last);
+        last = shared.ok_or_else(|| corrupt("string shares more than there is"))? + len;
+        total += last;
+        if total > EXPANDED_BYTES_MAX {
+            return Err(corrupt("strings of a page grow too large"));
+        }
+    }
+    Ok(total)
 }
 
 /// Start and length of each string in data of `data_len` bytes.

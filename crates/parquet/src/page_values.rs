@@ -58,17 +58,25 @@ impl PageValues {
             }
             Encoding::DELTA_BINARY_PACKED if matches!(leaf.fixed_bytes(), Some(4 | 8)) => {
                 let width = leaf.fixed_bytes().unwrap_or_default();
+                // As 64-bit integers first.
+                pages.charge_decoded(values.saturating_mul(8 + width))?;
                 let bytes = decode_delta_values(&bytes, width, values)?;
                 Ok(PageValues::Fixed { bytes, width })
             }
             Encoding::DELTA_LENGTH_BYTE_ARRAY if leaf.stored() == Stored::BYTE_ARRAY => {
+                // Lengths, spans, and views.
+                pages.charge_decoded(values.saturating_mul(8 + 16 + 16))?;
                 Ok(PageValues::decoded(decode_length_strings(leaf, bytes, values)?))
             }
             Encoding::DELTA_BYTE_ARRAY if leaf.is_stored_as_strings() => {
-                Ok(PageValues::decoded(decode_delta_strings(leaf, bytes, values)?))
+                // Two lengths, two spans, and views.
+                pages.charge_decoded(values.saturating_mul(2 * 8 + 2 * 16 + 16))?;
+                let mut charge = |bytes| pages.charge_decoded(bytes);
+                Ok(PageValues::decoded(decode_delta_strings(leaf, bytes, values, &mut charge)?))
             }
             Encoding::BYTE_STREAM_SPLIT if leaf.fixed_bytes().is_some() => {
                 let width = leaf.fixed_bytes().unwrap_or_default();
+                pages.charge_decoded(bytes.len())?;
                 PageValues::plain(leaf, join_byte_streams(&bytes, width)?)
             }
             other => Err(Error::unsupported(format!(

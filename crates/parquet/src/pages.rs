@@ -58,14 +58,14 @@ pub(crate) struct DataPage {
 
 impl Pages {
     /// The pages in `chunk`, which are the bytes that `metadata` names; its ranges were checked.
+    /// Whoever read them has charged them; `reservation` is for what is made of them.
     pub fn new(
         leaf: Leaf,
         metadata: &ColumnChunkMetaData,
         chunk: Bytes,
         rows: usize,
-        mut reservation: Reservation,
+        reservation: Reservation,
     ) -> Result<Pages> {
-        reservation.resize(chunk.len())?;
         let start = chunk_range(metadata).start;
         let chunk = ChunkBytes { start, bytes: chunk };
         let input = Arc::new(chunk.clone());
@@ -148,11 +148,15 @@ impl Pages {
         let dictionary = self.dictionary.as_ref().map_or(0, |it| it.retained_bytes());
         // Levels of nested columns are decoded, into two words each.
         let levels = if self.leaf.rep_max > 0 { header.values * 8 } else { 0 };
-        let held = self.chunk.bytes.len().saturating_add(dictionary);
-        self.reservation.resize(held.saturating_add(header.uncompressed_bytes + levels))?;
+        self.reservation.resize(dictionary + header.uncompressed_bytes + levels)?;
         let page = self.reader.get_next_page().map_err(from_parquet)?;
         let page = page.ok_or_else(|| corrupt("column ends early"))?;
         self.split(page)
+    }
+
+    /// Charges what the values of the current page take when decoded, before they are.
+    pub fn charge_decoded(&mut self, bytes: usize) -> Result<()> {
+        self.reservation.grow(bytes)
     }
 
     /// The dictionary of the chunk.
@@ -164,8 +168,11 @@ impl Pages {
         let Some(Page::DictionaryPage { buf, num_values, .. }) = page else {
             return Err(corrupt("dictionary codes without a dictionary"));
         };
-        let dictionary = read_dictionary(&self.leaf, buf, num_values as usize)?;
-        let dictionary = Arc::new(dictionary);
+        // The page, and at most 16 bytes per value: a view, or a wide integer.
+        let bytes = buf.len() + (num_values as usize).saturating_mul(16);
+        self.reservation.grow(bytes)?;
+        let dictionary = Arc::new(read_dictionary(&self.leaf, buf, num_values as usize)?);
+        self.reservation.shrink(bytes);
         self.reservation.grow(dictionary.retained_bytes())?;
         self.dictionary = Some(Arc::clone(&dictionary));
         Ok(dictionary)

@@ -23,16 +23,20 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::Waker,
+    time::{Duration, Instant},
 };
 use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
 use volley_io::RangeReads;
-use volley_memory::Pool;
+use volley_memory::{Pool, Reservation};
 use volley_types::Type;
 use volley_vector::{Batch, Encoding, Loader, Rows, Vector};
 
 /// A step returns after this many rows without output.
 const ROWS_PER_STEP: usize = 1 << 16;
+
+/// A step without output returns soon after this time, however costly the filters are.
+const STEP_TIME: Duration = Duration::from_millis(5);
 
 /// No batch is current.
 const NO_BATCH: usize = usize::MAX;
@@ -69,6 +73,8 @@ struct Group {
     columns: Vec<Arc<SharedColumn>>,
     /// The first row of the current batch.
     current: Arc<AtomicUsize>,
+    /// The bytes of the column chunks.
+    _reservation: Reservation,
 }
 
 /// A column's reader, shared by the lazy vectors of its batches.
@@ -123,11 +129,24 @@ impl RowGroupReader {
             }
         }
         self.metrics.groups_read += 1;
-        self.metrics.bytes_read += ranges.iter().map(|it| it.end - it.start).sum::<u64>();
+        let bytes = ranges.iter().map(|it| it.end - it.start).sum::<u64>();
+        self.metrics.bytes_read += bytes;
+        let mut reservation = self.pool.reservation();
+        reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         let reads = RangeReads::start(Arc::clone(file.file()), ranges)?;
         let current = Arc::new(AtomicUsize::new(NO_BATCH));
         let rows = file.rows(group);
-        let group = Group { file, group, rows, row: 0, places, columns: Vec::new(), current };
+        let columns = Vec::new();
+        let group = Group {
+            file,
+            group,
+            rows,
+            row: 0,
+            places,
+            columns,
+            current,
+            _reservation: reservation,
+        };
         self.state = State::Reading(group, reads);
         Ok(())
     }
@@ -145,7 +164,7 @@ impl RowGroupReader {
                 self.state = State::Open(group);
             }
         }
-        let mut passed = 0;
+        let (mut passed, begin) = (0, Instant::now());
         loop {
             let State::Open(group) = &mut self.state else { return Ok(SourceStep::NeedSplit) };
             let rows = self.batch_rows.min(group.rows - group.row);
@@ -163,7 +182,10 @@ impl RowGroupReader {
                 return Ok(SourceStep::Batch(batch));
             }
             passed += rows;
-            if passed >= ROWS_PER_STEP {
+            if passed >= ROWS_PER_STEP || begin.elapsed() >= STEP_TIME {
+                if let State::Open(group) = &self.state {
+                    group.pass_over()?;
+                }
                 return Ok(SourceStep::Progress);
             }
         }
@@ -210,6 +232,18 @@ impl Group {
                 data_type: node.data_type.clone(),
                 place,
             }));
+        }
+        Ok(())
+    }
+
+    /// Passes over the rows before the next one in the columns where that takes decoding, so that
+    /// it does not pile up until somebody loads them.
+    fn pass_over(&self) -> Result<()> {
+        for column in &self.columns {
+            let mut reader = column.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            if reader.is_nested() {
+                reader.pass_to(self.row).map_err(|it| in_place(it, &column.place))?;
+            }
         }
         Ok(())
     }

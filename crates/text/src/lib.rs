@@ -25,5 +25,5 @@ pub use csv::CsvFile;
 pub use csv_writer::CsvWriter;
 pub use json::JsonFile;
 pub use json_writer::JsonWriter;
-pub use reader::TextReader;
+pub use reader::{TextReader, TextStep};
 pub use text_type::TextType;

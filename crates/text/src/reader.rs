@@ -3,10 +3,27 @@
 use crate::{columns::parse_column, input::FileStream, text_type::TextType};
 use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
-use volley_error::{Error, Result};
+use volley_error::{Error, ErrorKind, Result};
 use volley_memory::{Pool, Reservation};
 use volley_types::Field;
 use volley_vector::{Batch, Vector, arrow::from_arrow};
+
+/// How much memory the decoders take for each byte of text that they hold.
+const DECODER_BYTES_PER_BYTE: usize = 2;
+
+/// Text that a batch holds at most: offsets of the decoders' columns have 31 bits.
+const BATCH_BYTES_MAX: usize = 1 << 30;
+
+/// What a text reader did.
+#[derive(Debug)]
+pub enum TextStep {
+    /// At least one row.
+    Batch(Batch),
+    /// Read some text; a batch takes more.
+    Progress,
+    /// There is no further row.
+    End,
+}
 
 /// Reads the rows of a text file, forward.
 pub struct TextReader {
@@ -16,6 +33,8 @@ pub struct TextReader {
     fields: Vec<Field>,
     path: String,
     reservation: Reservation,
+    /// Bytes of text of rows that were not put out.
+    held_bytes: usize,
     bytes_read: u64,
 }
 
@@ -57,16 +76,17 @@ impl TextReader {
         pool: &Pool,
     ) -> TextReader {
         let reservation = pool.reservation();
-        TextReader { stream, kind, fields, path: path.to_owned(), reservation, bytes_read: 0 }
+        let (path, held_bytes, bytes_read) = (path.to_owned(), 0, 0);
+        TextReader { stream, kind, fields, path, reservation, held_bytes, bytes_read }
     }
 
-    /// The next rows; `None` at the end.
+    /// Reads on, about a megabyte of text at most.
     ///
     /// # Errors
     ///
     /// I/O; corruption: text that is not of its column's type, lines of a wrong number of fields;
     /// out of memory.
-    pub fn next(&mut self) -> Result<Option<Batch>> {
+    pub fn step(&mut self) -> Result<TextStep> {
         self.read().map_err(|it| it.at("file", &self.path))
     }
 
@@ -77,20 +97,26 @@ impl TextReader {
         self.bytes_read - before
     }
 
-    fn read(&mut self) -> Result<Option<Batch>> {
-        loop {
-            let bytes = self.stream.fill()?;
-            let offered = bytes.len();
-            // At the end the decoder is told by an empty slice.
-            let decoded = self.kind.decode(bytes).map_err(from_arrow_error)?;
-            let is_full = self.kind.is_full(decoded, offered);
-            self.stream.consume(decoded);
-            if offered == 0 || is_full {
-                break;
-            }
+    fn read(&mut self) -> Result<TextStep> {
+        let bytes = self.stream.fill()?;
+        let offered = bytes.len();
+        if self.held_bytes > BATCH_BYTES_MAX {
+            return Err(Error::new(ErrorKind::OutOfMemory, "lines of a batch are too long")
+                .hint("read fewer lines at once, such as with SET batch_rows = 64"));
         }
+        let most = self.held_bytes.saturating_add(offered).saturating_mul(DECODER_BYTES_PER_BYTE);
+        self.reservation.resize(most)?;
+        // At the end the decoder is told by an empty slice.
+        let decoded = self.kind.decode(bytes).map_err(from_arrow_error)?;
+        let is_full = self.kind.is_full(decoded, offered);
+        self.stream.consume(decoded);
+        self.held_bytes += decoded;
+        if offered > 0 && !is_full {
+            return Ok(TextStep::Progress);
+        }
+        self.held_bytes = 0;
         let Some(records) = self.kind.flush().map_err(from_arrow_error)? else {
-            return Ok(None);
+            return Ok(TextStep::End);
         };
         self.reservation.resize(records.get_array_memory_size())?;
         let rows = records.num_rows();
@@ -98,7 +124,7 @@ impl TextReader {
         let columns = columns.map(|(array, field)| {
             self.column(array, field).map_err(|it| it.at("column", &field.name))
         });
-        Ok(Some(Batch::new(columns.collect::<Result<Vec<_>>>()?, rows)))
+        Ok(TextStep::Batch(Batch::new(columns.collect::<Result<Vec<_>>>()?, rows)))
     }
 
     fn column(&self, array: &dyn Array, field: &Field) -> Result<Vector> {
@@ -123,5 +149,36 @@ pub(crate) fn from_arrow_error(error: ArrowError) -> Error {
             Error::corruption(format!("invalid text: {message}"))
         }
         other => Error::corruption("invalid text").caused_by(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CsvFile;
+
+    #[test]
+    fn text_is_charged_before_its_rows_are_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.csv");
+        // The quote on the second line is never closed.
+        let text = format!("a,b\n1,\"{}", "x".repeat(8 << 20));
+        std::fs::write(&path, text).unwrap();
+        let file = CsvFile::open(path.to_str().unwrap(), None).unwrap();
+        let columns: Vec<usize> = (0..file.schema().len()).collect();
+        let pool = Pool::root("query", Some(4 << 20));
+        let mut reader = file.read(&columns, 1024, &pool).unwrap();
+        let mut steps = 0;
+        let error = loop {
+            match reader.step() {
+                Ok(TextStep::Progress) => steps += 1,
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        assert!(steps > 0);
+        drop(reader);
+        assert_eq!(pool.stats().bytes, 0);
     }
 }

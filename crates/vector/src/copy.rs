@@ -5,7 +5,7 @@ use crate::{
     StringValues, StringView, Values, Vector,
 };
 use arrow_buffer::{ArrowNativeType, Buffer};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
 use volley_types::{Type, match_width};
 
@@ -247,16 +247,20 @@ fn concat_bits(parts: &[&Values], len: usize) -> BooleanBuffer {
 fn concat_strings(parts: &[&Values], len: usize) -> Result<StringValues> {
     let mut views: Vec<u128> = Vec::with_capacity(len);
     let mut buffers: Vec<Buffer> = Vec::new();
+    // The same dictionary page often stands behind several parts: where the buffers of a part that
+    // begin with this one stand.
+    let mut known: HashMap<*const u8, usize> = HashMap::new();
     for part in parts {
         let Values::View(strings) = part else { continue };
-        // The same dictionary page often stands behind several parts.
-        let known = buffers.windows(strings.buffers.len().max(1)).position(|window| {
-            window.len() == strings.buffers.len()
-                && window.iter().zip(&*strings.buffers).all(|(a, b)| a.ptr_eq(b))
+        let first = strings.buffers.first().map(|it| it.as_ptr());
+        let found = first.and_then(|it| known.get(&it).copied()).filter(|base| {
+            let same = buffers.iter().skip(*base).zip(&*strings.buffers);
+            same.filter(|(a, b)| a.ptr_eq(b)).count() == strings.buffers.len()
         });
-        let base = known.unwrap_or(buffers.len());
-        if known.is_none() {
+        let base = found.unwrap_or(buffers.len());
+        if found.is_none() {
             buffers.extend(strings.buffers.iter().cloned());
+            known.extend(first.map(|it| (it, base)));
         }
         let base = u32::try_from(base).map_err(|_| too_large("string buffers"))?;
         views.extend(strings.views.iter().map(|it| StringView::with_buffers_moved(*it, base)));

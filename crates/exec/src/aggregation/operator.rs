@@ -18,6 +18,12 @@ use volley_vector::{Batch, Vector};
 /// The first number of rows after which the memory behind the states is counted.
 const OUTSIDE_CHECK_ROWS: usize = 1 << 13;
 
+/// It is counted after this many bytes of long strings, too, or after
+const OUTSIDE_CHECK_BYTES: usize = 8 << 20;
+
+/// this many per group: then a pass over the groups costs little against the copies of the strings.
+const OUTSIDE_CHECK_BYTES_PER_GROUP: usize = 64;
+
 /// Groups rows and aggregates them. See the module's drawing.
 pub(super) struct HashAggregation {
     name: &'static str,
@@ -32,6 +38,10 @@ pub(super) struct HashAggregation {
     outside: Reservation,
     /// Rows until that is counted again.
     outside_due: usize,
+    /// Bytes of strings that states may have copied since then.
+    outside_strings: usize,
+    /// The groups being put out, where results are copies of what states hold outside their rows.
+    results: Reservation,
     batch_rows: usize,
 }
 
@@ -63,6 +73,8 @@ impl HashAggregation {
             input_done: false,
             outside: pool.reservation(),
             outside_due: OUTSIDE_CHECK_ROWS,
+            outside_strings: 0,
+            results: pool.reservation(),
             spec,
             batch_rows,
         }
@@ -81,7 +93,7 @@ impl HashAggregation {
             self.table.find_or_insert(&keys, batch.rows())?;
         }
         self.accumulate(batch, self.spec.keys.is_empty())?;
-        self.charge_outside(batch.rows())
+        self.charge_outside(batch)
     }
 
     fn make_global_group(&mut self) -> Result<()> {
@@ -99,11 +111,14 @@ impl HashAggregation {
     }
 
     /// Counts the memory behind the states now and then, so that it costs no more than the rows.
-    fn charge_outside(&mut self, rows: usize) -> Result<()> {
-        self.outside_due = self.outside_due.saturating_sub(rows);
-        if self.outside_due > 0 {
+    fn charge_outside(&mut self, batch: &Batch) -> Result<()> {
+        self.outside_due = self.outside_due.saturating_sub(batch.rows());
+        self.outside_strings += self.spec.owned_string_bytes(batch)?;
+        let strings_max = OUTSIDE_CHECK_BYTES.max(self.table.len() * OUTSIDE_CHECK_BYTES_PER_GROUP);
+        if self.outside_due > 0 && self.outside_strings < strings_max {
             return Ok(());
         }
+        self.outside_strings = 0;
         self.outside_due = OUTSIDE_CHECK_ROWS.max(self.table.len());
         let bytes = self.table.outside_bytes();
         self.outside.resize(bytes)
@@ -135,6 +150,14 @@ impl HashAggregation {
         if groups.is_empty() {
             return Ok(None);
         }
+        let mut bytes = 0;
+        for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
+            let function = &aggregate.bound.function;
+            if function.state().needs_drop {
+                bytes += function.outside_bytes(&mut self.table.slots_of(index, &groups));
+            }
+        }
+        self.results.resize(bytes)?;
         let mut columns = self.table.keys_of(&groups)?;
         for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
             let function = &aggregate.bound.function;
@@ -167,6 +190,7 @@ impl HashAggregation {
     fn end_emitting(&mut self) {
         self.table.clear();
         self.outside.clear();
+        self.results.clear();
         if let Some(partial) = &mut self.partial {
             partial.flushed();
         }

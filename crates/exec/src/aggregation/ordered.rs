@@ -1,7 +1,10 @@
 //! Rows that an aggregate takes in an order of its own.
 
 use super::accumulator::AccumulatorSpec;
-use crate::{BatchCharge, hash_table::GroupTable, rows::RowList, sort::RowSorter};
+use crate::{
+    BatchCharge, column_concat::ColumnConcat, hash_table::GroupTable, rows::RowList,
+    sort::RowSorter,
+};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
 use volley_types::Type;
@@ -18,6 +21,7 @@ pub(super) struct OrderedRows {
     groups: Option<RowList>,
     groups_charge: Reservation,
     /// Once the input has ended.
+    concat: Option<ColumnConcat>,
     sorted: Option<Sorted>,
 }
 
@@ -38,6 +42,7 @@ impl OrderedRows {
             charge: BatchCharge::new(pool),
             groups: None,
             groups_charge: pool.reservation(),
+            concat: None,
             sorted: None,
         }
     }
@@ -78,7 +83,7 @@ impl OrderedRows {
     ) -> Result<bool> {
         let Some(groups) = &self.groups else { return Ok(true) };
         let Some(sorted) = &mut self.sorted else {
-            self.sorted = Some(self.start_sorting(spec)?);
+            self.advance_sorting(spec)?;
             return Ok(false);
         };
         if !sorted.is_done {
@@ -96,15 +101,17 @@ impl OrderedRows {
         Ok(end == sorted.rows.rows())
     }
 
-    fn start_sorting(&mut self, spec: &AccumulatorSpec) -> Result<Sorted> {
-        let rows = Batch::concat(&self.types, &self.parts)?;
-        self.charge.add(&rows)?;
-        for part in std::mem::take(&mut self.parts) {
-            self.charge.remove(&part);
-        }
+    /// Joins the rows, some at a time; then begins to sort them.
+    fn advance_sorting(&mut self, spec: &AccumulatorSpec) -> Result<()> {
+        let parts = &mut self.parts;
+        let concat = self
+            .concat
+            .get_or_insert_with(|| ColumnConcat::new(&self.types, std::mem::take(parts)));
+        let Some(rows) = concat.step(&mut self.charge)? else { return Ok(()) };
         let keys = rows.columns()[..spec.order_by.len()].to_vec();
         let pool = self.groups_charge.pool();
         let sorter = RowSorter::new(keys, rows.rows(), &spec.order_by, pool)?;
-        Ok(Sorted { rows, sorter, is_done: false, position: 0 })
+        self.sorted = Some(Sorted { rows, sorter, is_done: false, position: 0 });
+        Ok(())
     }
 }

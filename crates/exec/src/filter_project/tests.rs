@@ -1,4 +1,4 @@
-use super::FilterProject;
+use super::{FilterProject, SLICE_TIME, SLICE_TIME_MAX};
 use crate::test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, run, sorted};
 use volley_expression::Expr;
 use volley_plan::Columns;
@@ -140,4 +140,43 @@ fn small_results_come_as_decent_batches() {
     assert_eq!(rows, 1000);
     assert!(sizes.iter().all(|it| *it >= 250), "{sizes:?}");
     assert_eq!(cx.pool.stats().bytes, 0);
+}
+
+#[test]
+fn slices_give_the_rows_of_the_whole_batch() {
+    let column = || Expr::column(0, Type::BigInt);
+    let number = |it: i64| Expr::constant(Value::BigInt(it), Type::BigInt);
+    let filter = Expr::call("gt", vec![column(), number(100)], Type::Boolean);
+    let sum = Expr::call("plus", vec![column(), number(1)], Type::BigInt);
+    let feed = |slice_rows: usize| {
+        let (cx, sum) = (Harness::context(1000), [sum.clone()]);
+        let mut operator =
+            FilterProject::new("project", &[filter.clone()], Some(&sum), &cx).unwrap();
+        operator.slice_rows = slice_rows;
+        let mut harness = Harness::new(operator);
+        let batches = || vec![integers(0..1000), integers(1000..1300)];
+        (harness.feed(batches()).unwrap(), cx.pool.stats().bytes)
+    };
+    let whole = feed(usize::MAX);
+    assert_eq!(whole.0.len(), 1199);
+    for slice_rows in [1, 7, 64, 999] {
+        assert_eq!(feed(slice_rows), whole, "{slice_rows}");
+    }
+}
+
+#[test]
+fn slow_slices_make_the_next_ones_smaller_and_quick_ones_larger() {
+    let cx = Harness::context(1000);
+    let mut operator = FilterProject::new("filter", &[], None, &cx).unwrap();
+    operator.learn(1000, SLICE_TIME * 100);
+    assert_eq!(operator.slice_rows, 10);
+    operator.learn(10, SLICE_TIME_MAX);
+    assert_eq!(operator.slice_rows, 10);
+    operator.learn(10, SLICE_TIME / 10);
+    assert_eq!(operator.slice_rows, 20);
+    // A last slice of a batch says nothing of larger ones.
+    operator.learn(3, SLICE_TIME / 10);
+    assert_eq!(operator.slice_rows, 20);
+    operator.learn(1, SLICE_TIME * 1000);
+    assert_eq!(operator.slice_rows, 1);
 }

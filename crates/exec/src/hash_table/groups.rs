@@ -16,7 +16,10 @@ use super::{
     group_keys::{GroupKeys, WordsChange},
     key_type,
 };
-use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
+use crate::{
+    driver::check_stopped,
+    rows::{Probe, RowContainer, RowLayout, RowLinks, RowList},
+};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::AggregateFunction;
@@ -258,6 +261,7 @@ impl GroupTable {
         let mut cursor = GroupCursor::default();
         let mut words = Vec::new();
         loop {
+            check_stopped()?;
             let groups = self.next_groups(&mut cursor, REBUILD_ROWS);
             if groups.is_empty() {
                 return Ok(());

@@ -8,7 +8,7 @@
 //! A hash's highest bits say where to look first; the next entries follow, around the end. At
 //! most two thirds of the entries are used. There is no deletion.
 
-use crate::rows::RowContainer;
+use crate::{driver::check_stopped, rows::RowContainer};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr};
 
@@ -17,6 +17,12 @@ const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
 
 /// Entries of an index that is used for the first time: 8 KiB.
 const ENTRIES_MIN: usize = 1 << 10;
+
+/// Entries moved at a time when the index grows: as many cache misses are in flight.
+const MOVE_ENTRIES: usize = 64;
+
+/// After so many the query may be found cancelled: some milliseconds' work.
+const CHECK_ENTRIES: usize = 64 << 10;
 
 /// Open addressing over tagged addresses.
 #[derive(Debug)]
@@ -99,26 +105,35 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// Out of memory; nothing has changed then.
+    /// Out of memory; nothing has changed then. Cancelled; the index is of no use then.
     #[cold]
     pub(super) fn grow(&mut self) -> Result<()> {
         let len = (self.entries.len() * 2).max(ENTRIES_MIN);
         self.reservation.resize((self.entries.len() + len) * 8)?;
         let old = std::mem::replace(&mut self.entries, vec![0; len]);
         self.shift = 64 - len.trailing_zeros();
-        for entry in old {
-            if entry != 0 {
-                let row = RowPtr::from_exposed(entry & ADDRESS_MASK);
-                // SAFETY: entries hold rows of the container that the index belongs to.
-                let hash = mix_word(unsafe { RowContainer::word(row) });
-                let mut position = (hash >> self.shift) as usize;
-                while self.entries[position] != 0 {
-                    position = (position + 1) & (len - 1);
-                }
-                self.entries[position] = entry;
+        for (chunk, entries) in old.chunks(MOVE_ENTRIES).enumerate() {
+            if (chunk * MOVE_ENTRIES).is_multiple_of(CHECK_ENTRIES) {
+                check_stopped()?;
             }
+            let rows = entries.iter().filter(|it| **it != 0).map(|it| it & ADDRESS_MASK);
+            rows.for_each(|it| prefetch(RowPtr::from_exposed(it)));
+            entries.iter().filter(|it| **it != 0).for_each(|it| self.move_in(*it));
         }
+        drop(old);
         self.reservation.resize(len * 8)
+    }
+
+    /// Finds a place for an entry from before.
+    fn move_in(&mut self, entry: u64) {
+        let row = RowPtr::from_exposed(entry & ADDRESS_MASK);
+        // SAFETY: entries hold rows of the container that the index belongs to.
+        let hash = mix_word(unsafe { RowContainer::word(row) });
+        let mut position = (hash >> self.shift) as usize;
+        while self.entries[position] != 0 {
+            position = (position + 1) & (self.entries.len() - 1);
+        }
+        self.entries[position] = entry;
     }
 
     /// Forgets all rows; keeps the memory.

@@ -77,6 +77,16 @@ pub(crate) struct JoinTable {
     _reservation: Reservation,
 }
 
+/// Empty entries. Their memory comes zeroed from the system, so that a large table is not written
+/// in one go by the driver that makes it, but page by page by those that insert.
+fn zeroed_entries(len: usize) -> Vec<AtomicU64> {
+    const _: () = assert!(align_of::<AtomicU64>() == align_of::<u64>());
+    let mut words = std::mem::ManuallyDrop::new(vec![0u64; len]);
+    // SAFETY: the parts are those of a vector that is not dropped; an AtomicU64 has the size, the
+    // alignment (checked above) and the values of a u64.
+    unsafe { Vec::from_raw_parts(words.as_mut_ptr().cast(), len, words.capacity()) }
+}
+
 impl JoinRows {
     /// No rows yet; they are charged to `pool`.
     pub(crate) fn new(spec: &JoinTableSpec, pool: &Pool) -> JoinRows {
@@ -137,7 +147,7 @@ impl JoinTable {
         let (len, shift) = index_shape(&keys, rows);
         let mut reservation = pool.reservation();
         reservation.resize(len * 8)?;
-        let entries = std::iter::repeat_with(|| AtomicU64::new(0)).take(len).collect();
+        let entries = zeroed_entries(len);
         Ok(JoinTable {
             container,
             spec,

@@ -1,17 +1,19 @@
 //! The build side's sink.
 
 use super::Shared;
-use crate::{Operator, Step, StepContext, Ticket};
+use crate::{Operator, Step, StepContext, Ticket, column_concat::ColumnConcat};
 use std::sync::{Arc, PoisonError};
 use volley_error::Result;
 use volley_types::Type;
-use volley_vector::{Batch, Vector};
+use volley_vector::Batch;
 
 /// Collects the build side; the driver that ends last joins everything to one batch.
 pub(super) struct NestedLoopBuild {
     shared: Arc<Shared>,
     types: Vec<Type>,
     ticket: Option<Ticket>,
+    /// In the driver that ends last.
+    concat: Option<ColumnConcat>,
     input_done: bool,
 }
 
@@ -21,26 +23,22 @@ impl NestedLoopBuild {
         types: Vec<Type>,
         ticket: Option<Ticket>,
     ) -> NestedLoopBuild {
-        NestedLoopBuild { shared: Arc::clone(shared), types, ticket, input_done: false }
+        NestedLoopBuild {
+            shared: Arc::clone(shared),
+            types,
+            ticket,
+            concat: None,
+            input_done: false,
+        }
     }
 
-    /// Joins all batches, column by column, and shows the result to the probes.
-    fn complete(&self) -> Result<()> {
+    /// Joins the next column of all batches; shows the result to the probes when there is none.
+    fn advance(&self, mut concat: ColumnConcat) -> Result<Option<ColumnConcat>> {
         let mut collected = self.shared.collected.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts = std::mem::take(&mut collected.batches);
-        let rows = parts.iter().map(Batch::rows).sum();
-        let mut columns = Vec::with_capacity(self.types.len());
-        for (index, data_type) in self.types.iter().enumerate() {
-            let column: Vec<Vector> = parts.iter().map(|it| it.column(index).clone()).collect();
-            let joined = Vector::concat(data_type, &column)?;
-            collected.charge.add(&Batch::new(vec![joined.clone()], rows))?;
-            columns.push(joined);
-        }
-        parts.iter().for_each(|it| collected.charge.remove(it));
-        drop(collected);
+        let Some(rows) = concat.step(&mut collected.charge)? else { return Ok(Some(concat)) };
         // There is one last driver, so the value cannot be there already.
-        let _ = self.shared.build.set(Arc::new(Batch::new(columns, rows)));
-        Ok(())
+        let _ = self.shared.build.set(Arc::new(rows));
+        Ok(None)
     }
 }
 
@@ -59,10 +57,20 @@ impl Operator for NestedLoopBuild {
 
     fn finish_input(&mut self) -> Result<()> {
         self.input_done = true;
-        if self.ticket.as_mut().is_some_and(Ticket::arrive) { self.complete() } else { Ok(()) }
+        if self.ticket.as_mut().is_some_and(Ticket::arrive) {
+            let mut collected =
+                self.shared.collected.lock().unwrap_or_else(PoisonError::into_inner);
+            let batches = std::mem::take(&mut collected.batches);
+            self.concat = Some(ColumnConcat::new(&self.types, batches));
+        }
+        Ok(())
     }
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        if let Some(concat) = self.concat.take() {
+            self.concat = self.advance(concat)?;
+            return Ok(Step::Yield);
+        }
         Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
     }
 }

@@ -2,14 +2,20 @@
 
 use super::{Condition, ProbeConfig, Shared, condition::Tile};
 use crate::{BlockedOn, Operator, Step, StepContext, Ticket};
-use std::sync::{Arc, PoisonError};
+use std::{
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
 use volley_error::Result;
 use volley_plan::JoinKind;
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Rows, ScalarBuffer, Vector};
 
-/// Tiles evaluated in one step: with full tiles some milliseconds of a costly condition.
+/// Tiles evaluated in one step.
 const TILES_PER_STEP: usize = 32;
+
+/// A step returns soon after this time, however costly the condition is.
+const STEP_TIME: Duration = Duration::from_millis(5);
 
 /// Probes every input batch against the whole build side.
 pub(super) struct NestedLoopProbe {
@@ -72,6 +78,7 @@ impl NestedLoopProbe {
 
     /// Works on the current batch until there is something to put out.
     fn probe(&mut self, build: &Batch, current: &mut Current) -> Result<Option<Step>> {
+        let begin = Instant::now();
         for _ in 0..TILES_PER_STEP {
             if current.probe_rows.len() >= self.config.batch_rows {
                 return Ok(Some(Step::Output(self.take_pairs(build, current))));
@@ -80,6 +87,9 @@ impl NestedLoopProbe {
                 return Ok(self.put_out_rest(build, current)?.map(Step::Output));
             };
             self.match_tile(tile, build, current)?;
+            if begin.elapsed() >= STEP_TIME {
+                break;
+            }
         }
         Ok(Some(Step::Yield))
     }

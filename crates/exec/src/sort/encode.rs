@@ -79,9 +79,15 @@ impl KeyLayout {
         self.ties.clone()
     }
 
-    /// Writes key `slot` of all rows.
-    pub(super) fn encode(&self, slot: usize, columns: &[Vector], bytes: &mut [u8]) {
-        let (slot, column) = (&self.slots[slot], &columns[slot]);
+    /// Writes key `slot` of `rows`, whose bytes are `bytes`.
+    pub(super) fn encode(
+        &self,
+        slot: usize,
+        columns: &[Vector],
+        rows: Range<usize>,
+        bytes: &mut [u8],
+    ) {
+        let (slot, column) = (&self.slots[slot], columns[slot].slice(rows.start, rows.len()));
         if self.width == 0 {
             return;
         }
@@ -95,7 +101,7 @@ impl KeyLayout {
             encode_values(values, slot.key.descending, target);
         }
         if slot.has_nulls {
-            mark_nulls(column, slot, self.width, bytes);
+            mark_nulls(&column, slot, self.width, bytes);
         }
     }
 }
@@ -103,10 +109,10 @@ impl KeyLayout {
 /// Writes the null bytes, and zeros as the values of null rows.
 fn mark_nulls(column: &Vector, slot: &Slot, width: usize, bytes: &mut [u8]) {
     let null = if slot.key.nulls_first { 0 } else { 2 };
-    let Some(nulls) = column.null_buffer() else { return };
+    let nulls = column.null_buffer();
     for (row, key) in bytes.chunks_exact_mut(width).enumerate() {
         let key = &mut key[slot.offset..slot.offset + 1 + slot.bytes];
-        if nulls.is_null(row) {
+        if nulls.is_some_and(|it| it.is_null(row)) {
             key.fill(0);
             key[0] = null;
         } else {

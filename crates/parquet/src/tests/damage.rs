@@ -28,7 +28,13 @@ impl RandomAccessFile for Memory {
         Ok(self.0.slice(start..end))
     }
 
-    fn reads_at_once(&self) -> bool {
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let bytes = self.read(start..start.saturating_add(out.len() as u64))?;
+        out.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn reads_at_once(&self, _bytes: u64) -> bool {
         true
     }
 }

@@ -1,13 +1,14 @@
 //! Filters while scanning keep the rows that a filter after a plain scan keeps.
 
 use super::{columns_of, data, request};
-use crate::{ParquetFile, RowGroupReader};
+use crate::{ParquetFile, RowGroupReader, column::ColumnReader, file::chunk_range, pages::Pages};
 use std::{sync::Arc, task::Waker};
 use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::ErrorKind;
 use volley_expression::{Expr, ExprSet};
 use volley_function::{QueryConstants, Registry};
 use volley_io::open_file;
+use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows};
 
@@ -153,4 +154,36 @@ fn a_column_loaded_too_late_is_an_error() {
     let SourceStep::Batch(first) = reader.step(Waker::noop()).unwrap() else { panic!("no batch") };
     let SourceStep::Batch(_) = reader.step(Waker::noop()).unwrap() else { panic!("no batch") };
     assert_eq!(first.loaded().unwrap_err().kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn rows_that_are_passed_over_do_not_change_what_follows() {
+    for name in ["nested_many.parquet", "nested.parquet", "types.parquet"] {
+        let file = ParquetFile::open(open_file(&data(name)).unwrap()).unwrap();
+        let rows = file.rows(0);
+        for column in 0..file.schema().len() {
+            let all = column_reader(&file, column).read(0, rows, None).unwrap();
+            let all = all.to_values().unwrap();
+            for start in [1, rows / 3, rows / 2, rows - 1] {
+                let mut reader = column_reader(&file, column);
+                reader.pass_to(start / 2).unwrap();
+                reader.pass_to(start).unwrap();
+                let rest = reader.read(start, rows - start, None).unwrap();
+                let rest = format!("{:?}", rest.to_values().unwrap());
+                assert_eq!(rest, format!("{:?}", &all[start..]), "{name} {column} {start}");
+            }
+        }
+    }
+}
+
+/// A reader of a column of the first row group.
+fn column_reader(file: &ParquetFile, column: usize) -> ColumnReader {
+    let (node, rows) = (file.node(column).unwrap(), file.rows(0));
+    let pages = node.leaves().into_iter().map(|leaf| {
+        let chunk = file.chunk(0, leaf).unwrap();
+        let bytes = file.file().read(chunk_range(chunk)).unwrap();
+        let reservation = Pool::root("test", None).reservation();
+        Pages::new(leaf.clone(), chunk, bytes, rows, reservation).unwrap()
+    });
+    ColumnReader::new(node, pages.collect(), rows).unwrap()
 }
