@@ -109,14 +109,15 @@ impl Session {
     /// Runs a plan; its scans read `tables`, found by their handles.
     ///
     /// ```
-    /// use std::sync::Arc;
-    /// use volley::{PlanBuilder, Session, Schema, Field, Type, Value};
+    /// use volley::{PlanBuilder, Session, Type, Value};
     ///
     /// # fn main() -> volley::Result<()> {
     /// let session = Session::new()?;
-    /// let schema = Schema::new(vec![Field::new("n", Type::Integer)]);
     /// let rows = vec![vec![Value::Integer(1)], vec![Value::Integer(2)]];
-    /// let plan = PlanBuilder::values(schema, rows).limit(0, Some(1)).build();
+    /// let plan = PlanBuilder::new(session.registry())
+    ///     .values(&[("n", Type::Integer)], rows)
+    ///     .limit(0, 1)
+    ///     .build()?;
     /// let result = session.run_plan(plan, [])?.collect_values()?;
     /// assert_eq!(result, [[Value::Integer(1)]]);
     /// # Ok(())
