@@ -5,23 +5,14 @@ use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
 use volley_io::OutputFile;
 use volley_parquet::{Compression, ParquetWriter};
-use volley_plan::{FileFormat, TableWriteNode};
+use volley_plan::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
 use volley_text::{CsvWriter, JsonWriter};
 use volley_types::{Field, Schema, Type};
 use volley_vector::Batch;
 
 /// Writes Parquet, CSV and JSON lines to files that appear whole or not at all.
 #[derive(Clone, Copy, Debug)]
-pub struct FileSinkFactory {
-    /// How Parquet files are compressed.
-    pub compression: Compression,
-}
-
-impl Default for FileSinkFactory {
-    fn default() -> FileSinkFactory {
-        FileSinkFactory { compression: Compression::Snappy }
-    }
-}
+pub struct FileSinkFactory;
 
 impl SinkFactory for FileSinkFactory {
     fn open(&self, node: &TableWriteNode, types: &[Type]) -> Result<Box<dyn RowSink>> {
@@ -34,12 +25,35 @@ impl SinkFactory for FileSinkFactory {
         let output = OutputFile::create(&node.path)?;
         let writer = match node.format {
             FileFormat::Parquet => {
-                Writer::Parquet(ParquetWriter::new(output, &schema, self.compression)?)
+                let compression = compression_of(node.options.compression);
+                Writer::Parquet(ParquetWriter::new(output, &schema, compression)?)
             }
-            FileFormat::Csv => Writer::Csv(CsvWriter::new(output, &schema)?),
+            FileFormat::Csv => Writer::Csv(csv_writer(output, &schema, node.options)?),
             FileFormat::Json => Writer::Json(JsonWriter::new(output, &schema)?),
         };
         Ok(Box::new(FileSink { path: node.path.clone(), writer: Some(writer) }))
+    }
+}
+
+fn csv_writer(
+    output: OutputFile,
+    schema: &Schema,
+    options: WriteOptions,
+) -> Result<CsvWriter<OutputFile>> {
+    let mut writer = CsvWriter::new(output, schema, options.delimiter);
+    if options.has_header {
+        writer.write_header()?;
+    }
+    Ok(writer)
+}
+
+fn compression_of(compression: FileCompression) -> Compression {
+    match compression {
+        FileCompression::None => Compression::None,
+        FileCompression::Snappy => Compression::Snappy,
+        FileCompression::Zstd => Compression::Zstd,
+        FileCompression::Gzip => Compression::Gzip,
+        FileCompression::Lz4 => Compression::Lz4,
     }
 }
 

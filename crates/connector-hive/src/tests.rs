@@ -7,7 +7,7 @@ use volley_error::{ErrorKind, Result};
 use volley_expression::Expr;
 use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
-use volley_plan::{FileFormat, PlanNode, TableWriteNode, ValuesNode};
+use volley_plan::{FileFormat, PlanNode, TableWriteNode, ValuesNode, WriteOptions};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -185,10 +185,11 @@ fn write(path: &str, format: FileFormat, finish: bool) {
         input,
         path: path.to_owned(),
         format,
+        options: WriteOptions::default(),
         column_names: schema.fields.iter().map(|it| it.name.clone()).collect(),
         schema: Schema::new(vec![Field::new("rows", Type::BigInt)]),
     };
-    let mut sink = FileSinkFactory::default().open(&node, &types).unwrap();
+    let mut sink = FileSinkFactory.open(&node, &types).unwrap();
     sink.write(&batch).unwrap();
     sink.write(&batch).unwrap();
     if finish {

@@ -1,15 +1,16 @@
 //! Writes Parquet files.
 
 use crate::error::from_parquet;
-use arrow_schema::SchemaRef;
+use arrow_array::{Array, ArrayRef, cast::AsArray, types::Decimal128Type};
+use arrow_schema::{DataType, SchemaRef};
 use parquet::{
-    arrow::ArrowWriter,
-    basic::{Compression as Codec, ZstdLevel},
+    arrow::{ArrowWriter, arrow_writer::ArrowWriterOptions},
+    basic::{Compression as Codec, GzipLevel, ZstdLevel},
     file::properties::WriterProperties,
 };
 use std::{io::Write, sync::Arc};
-use volley_error::Result;
-use volley_types::Schema;
+use volley_error::{Error, Result};
+use volley_types::{Schema, Type};
 use volley_vector::{
     Batch,
     arrow::{ArrowLayout, batch_to_arrow, schema_to_arrow},
@@ -18,16 +19,23 @@ use volley_vector::{
 /// How pages are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
+    /// Not at all.
+    None,
     /// Quick.
     Snappy,
     /// Small.
     Zstd,
+    /// What most systems read, slow.
+    Gzip,
+    /// LZ4_RAW.
+    Lz4,
 }
 
 /// Writes batches to one file.
 pub struct ParquetWriter<W: Write + Send> {
     schema: SchemaRef,
     writer: ArrowWriter<W>,
+    has_hugeint: bool,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -37,23 +45,40 @@ impl<W: Write + Send> ParquetWriter<W> {
     ///
     /// Types that Parquet does not have.
     pub fn new(output: W, schema: &Schema, compression: Compression) -> Result<ParquetWriter<W>> {
+        let is_interval = |it: &Type| *it == Type::Interval;
+        if let Some(field) = schema.fields.iter().find(|it| has(&it.data_type, &is_interval)) {
+            let message = format!("Parquet files do not hold INTERVAL: column {}", field.name);
+            return Err(Error::unsupported(message).hint("cast it to VARCHAR"));
+        }
+        let has_hugeint = schema.types().any(|it| has(it, &|it| *it == Type::HugeInt));
         let schema = Arc::new(schema_to_arrow(schema, ArrowLayout::Portable));
         let codec = match compression {
+            Compression::None => Codec::UNCOMPRESSED,
             Compression::Snappy => Codec::SNAPPY,
             Compression::Zstd => Codec::ZSTD(ZstdLevel::default()),
+            Compression::Gzip => Codec::GZIP(GzipLevel::default()),
+            Compression::Lz4 => Codec::LZ4_RAW,
         };
-        let properties = WriterProperties::builder().set_compression(codec).build();
-        let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties));
-        Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)? })
+        // Names of list and map parts as the format's specification wants them, and no schema of
+        // Arrow beside: other readers, and old ones, see plain Parquet.
+        let properties =
+            WriterProperties::builder().set_compression(codec).set_coerce_types(true).build();
+        let options =
+            ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(output, Arc::clone(&schema), options);
+        Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeint })
     }
 
     /// Appends the rows of a batch.
     ///
     /// # Errors
     ///
-    /// I/O; what a lazy column's loader reports.
+    /// I/O; what a lazy column's loader reports; a HUGEINT of 39 digits.
     pub fn write(&mut self, batch: &Batch) -> Result<()> {
         let batch = batch_to_arrow(batch, &self.schema, ArrowLayout::Portable)?;
+        if self.has_hugeint {
+            batch.columns().iter().try_for_each(check_38_digits)?;
+        }
         self.writer.write(&batch).map_err(from_parquet)
     }
 
@@ -64,5 +89,69 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// I/O.
     pub fn finish(self) -> Result<W> {
         self.writer.into_inner().map_err(from_parquet)
+    }
+}
+
+/// Whether a type is, or has inside, what `wanted` tells.
+fn has(data_type: &Type, wanted: &dyn Fn(&Type) -> bool) -> bool {
+    wanted(data_type)
+        || match data_type {
+            Type::Array(element) => has(element, wanted),
+            Type::Map(entry) => has(&entry.0, wanted) || has(&entry.1, wanted),
+            Type::Row(fields) => fields.iter().any(|it| has(&it.data_type, wanted)),
+            _ => false,
+        }
+}
+
+/// HUGEINT is written as a decimal of 38 digits, but has values of one digit more.
+fn check_38_digits(array: &ArrayRef) -> Result<()> {
+    const LIMIT: u128 = 10_u128.pow(38);
+    match array.data_type() {
+        DataType::Decimal128(..) => {
+            let mut values = array.as_primitive::<Decimal128Type>().iter().flatten();
+            match values.find(|it| it.unsigned_abs() >= LIMIT) {
+                None => Ok(()),
+                Some(value) => {
+                    let message = format!("HUGEINT value has more than 38 digits: {value}");
+                    Err(Error::invalid_value(message).hint("cast it to VARCHAR or DOUBLE"))
+                }
+            }
+        }
+        DataType::List(_) => check_38_digits(array.as_list::<i32>().values()),
+        DataType::Struct(_) => array.as_struct().columns().iter().try_for_each(check_38_digits),
+        DataType::Map(..) => {
+            array.as_map().entries().columns().iter().try_for_each(check_38_digits)
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_types::{Field, Value};
+    use volley_vector::Vector;
+
+    #[track_caller]
+    fn check(data_type: Type, value: Value, message: Option<&str>) {
+        let schema = Schema::new(vec![Field::new("c", data_type.clone())]);
+        let batch = Batch::new(vec![Vector::from_values(data_type, &[Value::Null, value])], 2);
+        let written = ParquetWriter::new(Vec::new(), &schema, Compression::None)
+            .and_then(|mut writer| writer.write(&batch).and_then(|()| writer.finish()));
+        let came = written.err().map(|it| it.to_string());
+        assert_eq!(came.as_deref(), message);
+    }
+
+    #[test]
+    fn what_parquet_cannot_hold_is_an_error() {
+        let most = 10_i128.pow(38) - 1;
+        check(Type::HugeInt, Value::HugeInt(-most), None);
+        let message = format!("HUGEINT value has more than 38 digits: {}", most + 1);
+        check(Type::HugeInt, Value::HugeInt(most + 1), Some(&message));
+        let list = |value| Value::Array([Value::HugeInt(value)].into());
+        check(Type::Array(Arc::new(Type::HugeInt)), list(most), None);
+        check(Type::Array(Arc::new(Type::HugeInt)), list(most + 1), Some(&message));
+        let intervals = Type::Array(Arc::new(Type::Interval));
+        check(intervals, Value::Null, Some("Parquet files do not hold INTERVAL: column c"));
     }
 }

@@ -19,9 +19,9 @@ mod builder;
 pub use builder::{Columns, PlanBuilder};
 pub use node::PlanNode;
 pub use nodes::{
-    Aggregate, AggregateStep, AggregationNode, EnforceSingleRowNode, ExchangeKind, FileFormat,
-    FilterNode, GroupLimitNode, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode,
+    Aggregate, AggregateStep, AggregationNode, EnforceSingleRowNode, ExchangeKind, FileCompression,
+    FileFormat, FilterNode, GroupLimitNode, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode,
     NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode, SharedNode, SortKey, TableHandle,
-    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
+    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode, WriteOptions,
 };
 pub use walk::Visit;

@@ -1,4 +1,4 @@
-//! Writes CSV: a header, values as people read them, quotes where needed.
+//! Writes CSV: values as people read them, quotes where needed.
 
 use std::io::Write;
 use volley_error::{Error, Result};
@@ -9,26 +9,30 @@ use volley_vector::Batch;
 pub struct CsvWriter<W: Write + Send> {
     output: W,
     schema: Schema,
+    delimiter: char,
     line: String,
 }
 
 impl<W: Write + Send> CsvWriter<W> {
-    /// A writer of columns of `schema`; writes the header.
+    /// A writer of columns of `schema`, with `delimiter` between fields.
+    pub fn new(output: W, schema: &Schema, delimiter: char) -> CsvWriter<W> {
+        CsvWriter { output, schema: schema.clone(), delimiter, line: String::new() }
+    }
+
+    /// Writes the line of column names.
     ///
     /// # Errors
     ///
     /// I/O.
-    pub fn new(output: W, schema: &Schema) -> Result<CsvWriter<W>> {
-        let mut writer = CsvWriter { output, schema: schema.clone(), line: String::new() };
-        for (index, field) in schema.fields.iter().enumerate() {
+    pub fn write_header(&mut self) -> Result<()> {
+        for (index, field) in self.schema.fields.iter().enumerate() {
             if index > 0 {
-                writer.line.push(',');
+                self.line.push(self.delimiter);
             }
-            push_field(&mut writer.line, &field.name, field.name.is_empty());
+            push_field(&mut self.line, &field.name, self.delimiter, field.name.is_empty());
         }
-        writer.line.push('\n');
-        writer.flush_line()?;
-        Ok(writer)
+        self.line.push('\n');
+        self.flush_line()
     }
 
     /// Appends the rows of a batch.
@@ -42,15 +46,17 @@ impl<W: Write + Send> CsvWriter<W> {
         for row in 0..batch.rows() {
             for (index, (column, field)) in columns.iter().zip(&self.schema.fields).enumerate() {
                 if index > 0 {
-                    self.line.push(',');
+                    self.line.push(self.delimiter);
                 }
                 match column.get(row) {
                     None | Some(Value::Null) => {}
                     // Empty text is quoted, to differ from null.
-                    Some(Value::Varchar(text)) => push_field(&mut self.line, text, text.is_empty()),
+                    Some(Value::Varchar(text)) => {
+                        push_field(&mut self.line, text, self.delimiter, text.is_empty());
+                    }
                     Some(value) => {
                         let text = value.display(&field.data_type).to_string();
-                        push_field(&mut self.line, &text, false);
+                        push_field(&mut self.line, &text, self.delimiter, false);
                     }
                 }
             }
@@ -78,9 +84,9 @@ impl<W: Write + Send> CsvWriter<W> {
 }
 
 /// Appends a field, quoted if it must be or `force`.
-fn push_field(line: &mut String, text: &str, force: bool) {
+fn push_field(line: &mut String, text: &str, delimiter: char, force: bool) {
     let padded = text.starts_with(' ') || text.ends_with(' ');
-    if !force && !padded && !text.contains([',', '"', '\n', '\r', '\'']) {
+    if !force && !padded && !text.contains([delimiter, '"', '\n', '\r', '\'']) {
         line.push_str(text);
         return;
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, io::Write};
 use volley_error::{Error, Result};
-use volley_types::{Schema, Type, Value};
+use volley_types::{Schema, Type, Value, row_field_name};
 use volley_vector::Batch;
 
 /// Writes batches as JSON lines.
@@ -71,8 +71,9 @@ fn push_value(line: &mut String, value: &Value, data_type: &Type) {
             push_list(line, ['[', ']'], elements.iter(), |line, it| push_value(line, it, element));
         }
         (Value::Row(values), Type::Row(fields)) => {
-            push_list(line, ['{', '}'], values.iter().zip(fields.iter()), |line, (it, field)| {
-                push_text(line, &field.name);
+            let named = fields.iter().enumerate().zip(values.iter());
+            push_list(line, ['{', '}'], named, |line, ((index, field), it)| {
+                push_text(line, &row_field_name(field, index));
                 line.push(':');
                 push_value(line, it, &field.data_type);
             });

@@ -1,7 +1,7 @@
 //! The logical types: what a value means.
 
 use crate::PhysicalType;
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 /// The most digits a DECIMAL holds.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
@@ -64,6 +64,16 @@ pub struct Field {
     pub name: String,
     /// The type.
     pub data_type: Type,
+}
+
+/// The name of field `index` of a ROW where every field needs one, such as in JSON: `field0` and so
+/// on for a field without a name.
+pub fn row_field_name(field: &Field, index: usize) -> Cow<'_, str> {
+    if field.name.is_empty() {
+        Cow::Owned(format!("field{index}"))
+    } else {
+        Cow::Borrowed(&field.name)
+    }
 }
 
 /// The columns of a batch or table, in order. Names may repeat.

@@ -1,15 +1,24 @@
 //! The nearest name, for hints.
 
-/// The name with the fewest edits from `name`, ignoring case, if it is near enough to be meant.
+use std::cmp::Reverse;
+
+/// The name with the fewest edits from `name`, ignoring case, if it is near enough to be meant. Of
+/// equals, the one with the longest common beginning.
 pub fn nearest_name<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_ascii_lowercase();
     let edits_max = (wanted.chars().count() / 3).max(1);
     names
         .into_iter()
-        .map(|it| (edits(&wanted, &it.to_ascii_lowercase()), it))
-        .filter(|(edits, _)| *edits <= edits_max)
-        .min_by_key(|(edits, _)| *edits)
+        .map(|it| (it.to_ascii_lowercase(), it))
+        .map(|(lower, it)| ((edits(&wanted, &lower), Reverse(common(&wanted, &lower))), it))
+        .filter(|((edits, _), _)| *edits <= edits_max)
+        .min_by_key(|(order, _)| *order)
         .map(|(_, it)| it)
+}
+
+/// Characters that both begin with.
+fn common(left: &str, right: &str) -> usize {
+    left.chars().zip(right.chars()).take_while(|(left, right)| left == right).count()
 }
 
 /// Levenshtein's distance in characters, a swap of neighbours counting one.
@@ -41,6 +50,7 @@ mod tests {
     fn typing_errors_find_the_name_and_strangers_do_not() {
         let names = ["lineitem", "orders", "part", "partsupp"];
         assert_eq!(nearest_name("lineitm", names), Some("lineitem"));
+        assert_eq!(nearest_name("cout", ["cot", "count"]), Some("count"));
         assert_eq!(nearest_name("ORDRES", names), Some("orders"));
         assert_eq!(nearest_name("zebra", names), None);
         assert_eq!(nearest_name("größe", ["größen"]), Some("größen"));

@@ -47,6 +47,11 @@ impl Catalog {
         self.write().insert(name.to_lowercase(), (name.to_owned(), entry));
     }
 
+    /// Takes the name away; false when it was free.
+    pub(crate) fn remove(&self, name: &str) -> bool {
+        self.write().remove(&name.to_lowercase()).is_some()
+    }
+
     /// Adds; an error when the name is taken by something that `entry` may not replace.
     pub(crate) fn create(&self, name: &str, entry: Entry, or_replace: bool) -> Result<()> {
         let mut entries = self.write();

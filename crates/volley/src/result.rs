@@ -1,6 +1,10 @@
 //! The rows of a query.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Weak},
+};
 use volley_error::Result;
 use volley_exec::{Task, TaskStatistics};
 use volley_types::{Field, Schema, Type, Value};
@@ -14,6 +18,25 @@ pub struct ResultStream {
     schema: Schema,
     rows: Rows,
     is_plain_text: bool,
+    /// Lives as long as the result, for the session's list of running queries.
+    alive: Arc<()>,
+}
+
+/// Stops one query, from any thread. Cheap to clone; does nothing when the query has ended.
+#[derive(Clone)]
+pub struct Canceller(Arc<dyn Fn() + Send + Sync>);
+
+impl Canceller {
+    /// Stops the query: its result answers the cancelled error from now on.
+    pub fn cancel(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Canceller")
+    }
 }
 
 enum Rows {
@@ -25,7 +48,7 @@ enum Rows {
 
 impl ResultStream {
     pub(crate) fn of_task(schema: Schema, task: Task) -> ResultStream {
-        ResultStream { schema, rows: Rows::Task(Box::new(task)), is_plain_text: false }
+        ResultStream::new(schema, Rows::Task(Box::new(task)))
     }
 
     /// Rows of text columns.
@@ -35,11 +58,9 @@ impl ResultStream {
             Vector::from_values(Type::Varchar, &values)
         };
         let batch = Batch::new((0..names.len()).map(column).collect(), rows.len());
-        ResultStream {
-            schema: names.iter().map(|it| Field::new(*it, Type::Varchar)).collect(),
-            rows: Rows::Ready(if rows.is_empty() { VecDeque::new() } else { [batch].into() }),
-            is_plain_text: false,
-        }
+        let batches = if rows.is_empty() { VecDeque::new() } else { [batch].into() };
+        let schema = names.iter().map(|it| Field::new(*it, Type::Varchar)).collect();
+        ResultStream::new(schema, Rows::Ready(batches))
     }
 
     /// Lines of text in a column `name`.
@@ -50,11 +71,16 @@ impl ResultStream {
 
     /// No rows and no columns.
     pub(crate) fn empty() -> ResultStream {
-        ResultStream {
-            schema: Schema::default(),
-            rows: Rows::Ready(VecDeque::new()),
-            is_plain_text: false,
-        }
+        ResultStream::new(Schema::default(), Rows::Ready(VecDeque::new()))
+    }
+
+    fn new(schema: Schema, rows: Rows) -> ResultStream {
+        ResultStream { schema, rows, is_plain_text: false, alive: Arc::new(()) }
+    }
+
+    /// Tells whether the result is still held.
+    pub(crate) fn alive(&self) -> Weak<()> {
+        Arc::downgrade(&self.alive)
     }
 
     /// Names and types of the columns.
@@ -108,8 +134,30 @@ impl ResultStream {
     ///
     /// As [`ResultStream::next`].
     pub fn collect_arrow(self) -> Result<Vec<arrow_array::RecordBatch>> {
+        self.arrow_batches().collect()
+    }
+
+    /// The rows as Arrow record batches, one at a time while the query runs; ends after the first
+    /// error.
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// let result = session.sql("SELECT * FROM (VALUES (1), (2)) v(n)")?;
+    /// let schema = result.arrow_schema();
+    /// let mut rows = 0;
+    /// for batch in result.arrow_batches() {
+    ///     let batch = batch?;
+    ///     assert_eq!(batch.schema(), schema);
+    ///     rows += batch.num_rows();
+    /// }
+    /// assert_eq!(rows, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn arrow_batches(self) -> impl Iterator<Item = Result<arrow_array::RecordBatch>> {
         let schema = self.arrow_schema();
-        self.batches().map(|it| batch_to_arrow(&it?, &schema, ArrowLayout::Portable)).collect()
+        self.batches().map(move |it| batch_to_arrow(&it?, &schema, ArrowLayout::Portable))
     }
 
     /// The schema of [`ResultStream::collect_arrow`]'s batches.
@@ -140,6 +188,29 @@ impl ResultStream {
         match &self.rows {
             Rows::Task(task) => Some(task.statistics()),
             Rows::Ready(_) => None,
+        }
+    }
+
+    /// What stops this query while another thread waits in [`ResultStream::next`].
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// session.sql("CREATE TABLE t AS SELECT * FROM (VALUES (1), (2), (3), (4)) v(n)")?;
+    /// let long = "SELECT count(*) FROM t a, t b, t c, t d, t e, t f, t g, t h, t i, t j, t k, t l, \
+    ///             t m, t o WHERE a.n + b.n + c.n > o.n * 9";
+    /// let mut result = session.sql(long)?;
+    /// let canceller = result.canceller();
+    /// std::thread::spawn(move || canceller.cancel());
+    /// let Err(error) = result.next() else { unreachable!() };
+    /// assert_eq!(error.kind(), volley::ErrorKind::Cancelled);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn canceller(&self) -> Canceller {
+        match &self.rows {
+            Rows::Task(task) => Canceller(Arc::new(task.canceller())),
+            Rows::Ready(_) => Canceller(Arc::new(|| ())),
         }
     }
 

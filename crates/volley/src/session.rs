@@ -1,14 +1,14 @@
 //! A session: tables, settings and queries.
 
 use crate::{
-    Outcome, ResultStream, Settings,
+    Canceller, Outcome, ResultStream, Settings,
     catalog::{Catalog, Entry},
     planning::{Planned, PlannedTables},
     statement,
 };
 use arrow_array::RecordBatch;
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{SystemTime, UNIX_EPOCH},
 };
 use volley_connector::Table;
@@ -25,6 +25,9 @@ use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 
 /// Tables, settings and running queries of one user. Shared by reference among threads.
 ///
+/// Rows come as a [`ResultStream`]: batch by batch, or as Arrow record batches. Settings are those
+/// of SET; `SHOW ALL` lists them.
+///
 /// ```
 /// use volley::Session;
 ///
@@ -38,18 +41,38 @@ use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// An error knows its kind, its place in the SQL text, and often what to do:
+///
+/// ```
+/// use volley::{ErrorKind, Session};
+///
+/// # fn main() -> volley::Result<()> {
+/// let session = Session::new()?;
+/// session.sql("CREATE TABLE items AS SELECT 1 AS price")?;
+/// let Err(error) = session.sql("SELECT prise FROM items") else { unreachable!() };
+/// assert_eq!(error.kind(), ErrorKind::InvalidQuery);
+/// assert_eq!(error.text_span().map(|it| it.start..it.end), Some(7..12));
+/// assert_eq!(error.hint_text(), Some("did you mean price?"));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) registry: Arc<Registry>,
     pub(crate) pool: Pool,
     settings: Mutex<Settings>,
     executor: Mutex<Executor>,
-    /// Stops the queries that were started; ended ones are forgotten at the next start.
-    running: Mutex<Vec<Box<dyn Fn() + Send>>>,
+    /// The queries that were started; ended ones are forgotten at the next start.
+    running: Mutex<Vec<Running>>,
 }
 
-/// How many ended queries a session remembers before it forgets them.
-const RUNNING_MAX: usize = 64;
+/// A query that was started.
+struct Running {
+    /// Dead when nobody holds the result any more.
+    result: Weak<()>,
+    cancel: Canceller,
+}
 
 impl Session {
     /// A session with the default settings and all functions.
@@ -140,6 +163,20 @@ impl Session {
 
     /// Makes a table of files: a path, a glob or a folder of Parquet, CSV or JSON files.
     ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("day1.csv");
+    /// # let glob = dir.path().join("*.csv");
+    /// std::fs::write(&path, "level,text\ninfo,started\nerror,stopped\n")?;
+    /// let session = volley::Session::new()?;
+    /// session.register_files("logs", &glob.to_string_lossy())?;
+    /// let errors = session.sql("SELECT text FROM logs WHERE level = 'error'")?;
+    /// assert_eq!(errors.collect_values()?, [[volley::Value::text("stopped")]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// I/O, corruption, an unknown format.
@@ -153,14 +190,34 @@ impl Session {
         self.catalog.put(name, Entry::Table(table));
     }
 
-    /// Makes a table in memory of Arrow record batches of the same schema.
+    /// Makes a table in memory of Arrow record batches of the same schema, replacing what has its
+    /// name. Values are not copied where the layouts agree.
+    ///
+    /// ```
+    /// use arrow_array::{Int32Array, RecordBatch, StringArray};
+    /// use std::sync::Arc;
+    /// use volley::Session;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let batch = RecordBatch::try_from_iter([
+    ///     ("n", Arc::new(Int32Array::from(vec![1, 2])) as _),
+    ///     ("word", Arc::new(StringArray::from(vec!["one", "two"])) as _),
+    /// ])?;
+    /// let session = Session::new()?;
+    /// session.register_arrow("words", &[batch])?;
+    /// let result = session.sql("SELECT word FROM words WHERE n = 2")?.collect_arrow()?;
+    /// assert_eq!(result[0].num_rows(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
     /// Unsupported types; out of memory; no batch at all.
     pub fn register_arrow(&self, name: &str, batches: &[RecordBatch]) -> Result<()> {
         let Some(first) = batches.first() else {
-            return Err(Error::invalid_value("a table needs at least one record batch"));
+            let error = Error::invalid_value("a table needs at least one record batch");
+            return Err(error.hint("RecordBatch::new_empty(schema) makes one without rows"));
         };
         if batches.iter().any(|it| it.schema() != first.schema()) {
             return Err(Error::invalid_value("record batches of different schemas"));
@@ -170,6 +227,12 @@ impl Session {
         let table = MemoryTable::new(name, schema, batches, &self.pool)?;
         self.catalog.put(name, Entry::Memory(Arc::new(table)));
         Ok(())
+    }
+
+    /// Forgets a table or view, whatever it is; false when there was none of that name. Queries
+    /// that run already go on.
+    pub fn deregister(&self, name: &str) -> bool {
+        self.catalog.remove(name)
     }
 
     /// Names of all tables and views, and which of the two they are.
@@ -230,9 +293,10 @@ impl Session {
         Ok(())
     }
 
-    /// Stops all queries of this session; each fails with the cancelled error.
+    /// Stops all queries of this session; each fails with the cancelled error. To stop a single
+    /// query, see [`ResultStream::canceller`].
     pub fn cancel(&self) {
-        lock(&self.running).drain(..).for_each(|cancel| cancel());
+        lock(&self.running).drain(..).for_each(|it| it.cancel.cancel());
     }
 
     /// What is the same for every row of a query that starts now.
@@ -248,7 +312,7 @@ impl Session {
         let config = TaskConfig {
             plan: planned.plan,
             tables: planned.tables,
-            sinks: Arc::new(FileSinkFactory::default()),
+            sinks: Arc::new(FileSinkFactory),
             registry: Arc::clone(&self.registry),
             query: planned.constants,
             pool: self.pool.child("query"),
@@ -257,12 +321,12 @@ impl Session {
         };
         let executor = lock(&self.executor).clone();
         let task = Task::start(config, &executor)?;
+        let result = ResultStream::of_task(schema, task);
         let mut running = lock(&self.running);
-        if running.len() >= RUNNING_MAX {
-            running.drain(..RUNNING_MAX / 2);
-        }
-        running.push(Box::new(task.canceller()));
-        Ok(ResultStream::of_task(schema, task))
+        running.retain(|it| it.result.strong_count() > 0);
+        running.push(Running { result: result.alive(), cancel: result.canceller() });
+        drop(running);
+        Ok(result)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Running statements.
 
 use crate::{
-    ResultStream, Session,
+    ResultStream, Session, Settings,
     catalog::Entry,
-    explain,
+    copy, explain,
     planning::{Planned, plan_query},
 };
 use std::sync::Arc;
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
-use volley_plan::{FileFormat, PlanNode, TableWriteNode};
+use volley_plan::{PlanNode, TableWriteNode};
 use volley_sql::{BindSettings, ParsedStatement, Query, Statement};
-use volley_types::{Field, Schema, Type, nearest_name};
+use volley_types::{Field, Schema, Type};
 use volley_vector::Batch;
 
 /// Batches of a new table in memory have about this many rows.
@@ -93,9 +93,7 @@ fn execute(session: &Session, statement: Statement, column_ids: &ColumnIds) -> R
             Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
         }
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
-        Statement::Reset { name } => {
-            session.change_settings(|it| it.reset(&name)).map(|()| Outcome::Done(None))
-        }
+        Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
         Statement::ShowSetting { name } => {
             let value = session.settings().get(&name)?;
             text(&[&name], &[vec![value]])
@@ -117,6 +115,17 @@ fn execute(session: &Session, statement: Statement, column_ids: &ColumnIds) -> R
             text(&["column_name", "column_type"], &rows.collect::<Vec<_>>())
         }
     }
+}
+
+/// Gives a setting, or ALL of them, its default.
+fn reset(session: &Session, name: &str) -> Result<()> {
+    if !name.eq_ignore_ascii_case("all") {
+        return session.change_settings(|it| it.reset(name));
+    }
+    session.change_settings(|it| {
+        *it = Settings::default();
+        Ok(())
+    })
 }
 
 fn start_query(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<ResultStream> {
@@ -175,9 +184,8 @@ pub(crate) fn copy_plan(
     options: &[(String, String)],
     column_ids: &ColumnIds,
 ) -> Result<Planned> {
-    if let Some((option, _)) = options.iter().find(|it| it.0 != "header" && it.0 != "compression") {
-        return Err(Error::unsupported(format!("unsupported COPY option: {option}")));
-    }
+    let format = copy::file_format(format)?;
+    let options = copy::write_options(format, options)?;
     let schema = query.schema();
     let constants = session.query_constants();
     let settings = session.settings();
@@ -186,26 +194,12 @@ pub(crate) fn copy_plan(
     planned.plan = Arc::new(PlanNode::TableWrite(TableWriteNode {
         input: planned.plan,
         path: path.to_owned(),
-        format: file_format(format)?,
-        column_names: schema.fields.into_iter().map(|it| it.name).collect(),
+        format,
+        options,
+        column_names: copy::distinct_names(&schema),
         schema: written,
     }));
     Ok(planned)
-}
-
-fn file_format(format: &str) -> Result<FileFormat> {
-    Ok(match format {
-        "parquet" => FileFormat::Parquet,
-        "csv" => FileFormat::Csv,
-        "json" | "ndjson" | "jsonl" => FileFormat::Json,
-        other => {
-            let error = Error::unsupported(format!("unsupported file format: '{other}'"));
-            return Err(match nearest_name(other, ["parquet", "csv", "json"]) {
-                Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                None => error.hint("write parquet, csv or json"),
-            });
-        }
-    })
 }
 
 /// The single BIGINT of a result.

@@ -32,7 +32,7 @@ pub use project::ProjectNode;
 pub use repeat::RepeatNode;
 pub use shared::SharedNode;
 pub use table_scan::{TableHandle, TableScanNode};
-pub use table_write::{FileFormat, TableWriteNode};
+pub use table_write::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
 pub use top_n::TopNNode;
 pub use union::UnionNode;
 pub use unique_id::UniqueIdNode;

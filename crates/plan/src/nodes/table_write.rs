@@ -15,6 +15,38 @@ pub enum FileFormat {
     Json,
 }
 
+/// How a file is written, beyond its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// How Parquet pages are compressed.
+    pub compression: FileCompression,
+    /// Whether CSV begins with a line of column names.
+    pub has_header: bool,
+    /// What stands between the fields of CSV.
+    pub delimiter: char,
+}
+
+/// How Parquet pages are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileCompression {
+    /// Not at all.
+    None,
+    /// Quick; the default.
+    Snappy,
+    /// Small.
+    Zstd,
+    /// What most systems read, slow.
+    Gzip,
+    /// LZ4_RAW: quicker than Snappy to read.
+    Lz4,
+}
+
+impl Default for WriteOptions {
+    fn default() -> WriteOptions {
+        WriteOptions { compression: FileCompression::Snappy, has_header: true, delimiter: ',' }
+    }
+}
+
 /// Writes all rows to one file; puts out one BIGINT: the number of rows.
 #[derive(Clone, Debug)]
 pub struct TableWriteNode {
@@ -24,6 +56,8 @@ pub struct TableWriteNode {
     pub path: String,
     /// Its format.
     pub format: FileFormat,
+    /// How it is written.
+    pub options: WriteOptions,
     /// Names of the input's columns in the file.
     pub column_names: Vec<String>,
     /// The one column `rows`.

@@ -5,7 +5,7 @@ use arrow_schema::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Field, Schema, Type};
+use volley_types::{Field, Schema, Type, row_field_name};
 
 /// Which of several Arrow layouts a vector takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,19 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
             let entries = DataType::Struct(Fields::from(vec![key, value]));
             DataType::Map(Arc::new(ArrowField::new("entries", entries, false)), false)
         }
-        Type::Row(fields) => {
-            DataType::Struct(fields.iter().map(|it| field_to_arrow(it, layout)).collect())
-        }
+        Type::Row(fields) => DataType::Struct(row_to_arrow(fields, layout)),
     }
+}
+
+/// The Arrow fields of a ROW. Where others read them, every field has a name.
+pub(super) fn row_to_arrow(fields: &[Field], layout: ArrowLayout) -> Fields {
+    let named = |(index, field): (usize, &Field)| match layout {
+        ArrowLayout::Native => field_to_arrow(field, layout),
+        ArrowLayout::Portable => {
+            field_to_arrow(field, layout).with_name(row_field_name(field, index))
+        }
+    };
+    fields.iter().enumerate().map(named).collect()
 }
 
 /// The Arrow field of a field; always nullable.

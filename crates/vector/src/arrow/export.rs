@@ -1,6 +1,9 @@
 //! Vectors as Arrow arrays.
 
-use super::{ArrowLayout, data_type::type_to_arrow, field_to_arrow};
+use super::{
+    ArrowLayout,
+    data_type::{row_to_arrow, type_to_arrow},
+};
 use crate::{Batch, Nested, Values, Vector};
 use arrow_array::{
     ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, ListArray, ListViewArray, MapArray,
@@ -58,7 +61,7 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         (Values::Array(nested), _) => list(nested, nulls, data_type, layout)?,
         (Values::Map(nested), _) => map(nested, nulls, data_type, layout)?,
         (Values::Row { children, len }, Type::Row(fields)) => {
-            let fields = fields.iter().map(|it| field_to_arrow(it, layout)).collect();
+            let fields = row_to_arrow(fields, layout);
             let arrays = children.iter().map(|it| to_arrow(it, layout)).collect::<Result<_>>()?;
             let array = StructArray::try_new_with_length(fields, arrays, nulls, *len);
             Arc::new(array.map_err(internal)?)

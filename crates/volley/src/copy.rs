@@ -1,0 +1,188 @@
+//! The options of COPY.
+
+use std::collections::HashSet;
+use volley_error::{Error, Result};
+use volley_plan::{FileCompression, FileFormat, WriteOptions};
+use volley_types::{Schema, nearest_name};
+
+/// What COPY understands beside FORMAT.
+const OPTIONS: [&str; 3] = ["header", "delimiter", "compression"];
+
+const COMPRESSIONS: [(&str, FileCompression); 6] = [
+    ("none", FileCompression::None),
+    ("uncompressed", FileCompression::None),
+    ("snappy", FileCompression::Snappy),
+    ("zstd", FileCompression::Zstd),
+    ("gzip", FileCompression::Gzip),
+    ("lz4", FileCompression::Lz4),
+];
+
+/// The format that a name stands for.
+pub(crate) fn file_format(name: &str) -> Result<FileFormat> {
+    Ok(match name {
+        "parquet" => FileFormat::Parquet,
+        "csv" => FileFormat::Csv,
+        "json" | "ndjson" | "jsonl" => FileFormat::Json,
+        other => {
+            let error = Error::unsupported(format!("unsupported file format: '{other}'"));
+            return Err(match nearest_name(other, ["parquet", "csv", "json"]) {
+                Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+                None => error.hint("write parquet, csv or json"),
+            });
+        }
+    })
+}
+
+/// The options, checked against the format.
+pub(crate) fn write_options(
+    format: FileFormat,
+    written: &[(String, String)],
+) -> Result<WriteOptions> {
+    let mut options = WriteOptions::default();
+    for (name, value) in written {
+        let belongs_to = match name.as_str() {
+            "header" => {
+                options.has_header = boolean(name, value)?;
+                FileFormat::Csv
+            }
+            "delimiter" | "delim" | "sep" => {
+                options.delimiter = delimiter(value)?;
+                FileFormat::Csv
+            }
+            "compression" => {
+                options.compression = compression(value)?;
+                FileFormat::Parquet
+            }
+            _ => return Err(unknown_option(name)),
+        };
+        if belongs_to != format {
+            let message = format!("COPY option {name} does not go with {}", name_of(format));
+            let hint = format!("it is for {}", name_of(belongs_to));
+            return Err(Error::invalid_query(message).hint(hint));
+        }
+    }
+    Ok(options)
+}
+
+/// The names of the columns in the file; a repeated one gets a number, as readers ask by name.
+pub(crate) fn distinct_names(schema: &Schema) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let mut distinct = |name: &str| {
+        let numbered = (1..).map(|number| format!("{name}_{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        names.find(|it| seen.insert(it.to_lowercase())).unwrap_or_default()
+    };
+    schema.fields.iter().map(|it| distinct(&it.name)).collect()
+}
+
+fn unknown_option(name: &str) -> Error {
+    let error = Error::unsupported(format!("unsupported COPY option: {name}"));
+    match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
+        Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+        None => error.hint("COPY takes format, header, delimiter and compression"),
+    }
+}
+
+fn name_of(format: FileFormat) -> &'static str {
+    match format {
+        FileFormat::Parquet => "Parquet",
+        FileFormat::Csv => "CSV",
+        FileFormat::Json => "JSON",
+    }
+}
+
+fn boolean(name: &str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Error::invalid_value(format!("COPY option {name} is true or false: '{value}'"))),
+    }
+}
+
+/// A single ASCII character that quoting does not use.
+fn delimiter(value: &str) -> Result<char> {
+    let value = if value == "\\t" { "\t" } else { value };
+    let mut chars = value.chars();
+    let single = chars.next().filter(|_| chars.next().is_none());
+    let usable = |it: &char| it.is_ascii() && !matches!(it, '"' | '\n' | '\r' | '\0');
+    single.filter(usable).ok_or_else(|| {
+        Error::invalid_value(format!("COPY option delimiter is one ASCII character: '{value}'"))
+            .hint("such as ',', ';', '|' or '\\t'")
+    })
+}
+
+fn compression(value: &str) -> Result<FileCompression> {
+    let found = COMPRESSIONS.iter().find(|it| it.0.eq_ignore_ascii_case(value));
+    found.map(|it| it.1).ok_or_else(|| {
+        let error = Error::unsupported(format!("unsupported compression: '{value}'"));
+        match nearest_name(value, COMPRESSIONS.iter().map(|it| it.0)) {
+            Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+            None => error.hint("write none, snappy, zstd, gzip or lz4"),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_types::{Field, Type};
+
+    #[test]
+    fn repeated_names_get_numbers() {
+        let field = |name| Field::new(name, Type::Integer);
+        let schema = Schema::new(vec![field("a"), field("A"), field("b"), field("a")]);
+        assert_eq!(distinct_names(&schema), ["a", "A_1", "b", "a_2"]);
+    }
+
+    fn options(format: FileFormat, name: &str, value: &str) -> Result<WriteOptions> {
+        write_options(format, &[(name.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn options_are_read() {
+        assert!(!options(FileFormat::Csv, "header", "FALSE").unwrap().has_header);
+        assert_eq!(options(FileFormat::Csv, "delimiter", "\\t").unwrap().delimiter, '\t');
+        let zstd = options(FileFormat::Parquet, "compression", "ZSTD").unwrap();
+        assert_eq!(zstd.compression, FileCompression::Zstd);
+    }
+
+    #[track_caller]
+    fn check(format: FileFormat, name: &str, value: &str, message: &str, hint: Option<&str>) {
+        let error = options(format, name, value).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.hint_text()), (message, hint));
+    }
+
+    #[test]
+    fn wrong_options_are_refused_with_the_nearest_one() {
+        check(
+            FileFormat::Parquet,
+            "compresion",
+            "zstd",
+            "unsupported COPY option: compresion",
+            Some("did you mean compression?"),
+        );
+        check(
+            FileFormat::Parquet,
+            "compression",
+            "zst",
+            "unsupported compression: 'zst'",
+            Some("did you mean zstd?"),
+        );
+        check(
+            FileFormat::Parquet,
+            "header",
+            "true",
+            "COPY option header does not go with Parquet",
+            Some("it is for CSV"),
+        );
+        check(
+            FileFormat::Csv,
+            "header",
+            "maybe",
+            "COPY option header is true or false: 'maybe'",
+            None,
+        );
+        assert!(options(FileFormat::Csv, "delimiter", "||").is_err());
+        assert!(options(FileFormat::Csv, "delimiter", "\"").is_err());
+    }
+}
