@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// SQL over Parquet, CSV and JSON files, fast.
 #[derive(Debug, Parser)]
-#[command(name = "volley", version, about)]
+#[command(name = "volley", bin_name = "volley", version, about)]
 pub struct Args {
     /// Runs these statements and exits
     #[arg(short = 'c', value_name = "SQL")]
@@ -66,7 +66,7 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 pub struct TpchArgs {
     /// The scale factor: 1 is about 1 GB as text, 0.3 GB as Parquet
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value = "1", value_parser = scale, allow_negative_numbers = true)]
     pub scale: f64,
 
     #[command(subcommand)]
@@ -79,7 +79,7 @@ pub enum TpchCommand {
     /// Writes the tables as Parquet files
     Generate {
         /// The scale factor
-        #[arg(long)]
+        #[arg(long, value_parser = scale, allow_negative_numbers = true)]
         scale: f64,
         /// Where the files go
         #[arg(long, value_name = "DIR")]
@@ -106,6 +106,13 @@ pub struct RunArgs {
     pub json: Option<PathBuf>,
 }
 
+/// A scale factor that data can be made for.
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
+    volley_tpch::check_scale(scale).map_err(|e| e.to_string())?;
+    Ok(scale)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +121,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn scales_that_no_data_can_have_are_refused() {
+        assert_eq!(scale("0.01"), Ok(0.01));
+        for text in ["0", "-1", "nan", "inf", "1e30", "one", ""] {
+            assert!(scale(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,7 +1,14 @@
 //! Errors for people: the message, the place in the text, what to do.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write as _,
+    io::{self, Write as _},
+};
+use unicode_width::UnicodeWidthChar;
 use volley::{Blame, Error};
+
+/// Stands for what is left out of a long line.
+const CUT: &str = "...";
 
 /// Why the command ends with a status other than 0.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub enum Failure {
         /// What is printed.
         String,
     ),
+    /// Whoever read the output has enough (`volley ... | head`): status 0, nothing printed.
+    OutputClosed,
 }
 
 impl Failure {
@@ -34,10 +43,25 @@ impl Failure {
         Failure::Usage(render(error, ""))
     }
 
-    /// Prints it to standard error.
+    /// The output did not take what was written.
+    pub fn of_output(error: io::Error) -> Failure {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::OutputClosed;
+        }
+        Failure::Statement(format!("error: cannot write to standard output: {error}\n"))
+    }
+
+    /// What is printed.
+    pub fn text(&self) -> &str {
+        match self {
+            Failure::Statement(text) | Failure::Usage(text) => text,
+            Failure::OutputClosed => "",
+        }
+    }
+
+    /// Prints it to standard error, if that still takes it.
     pub fn print(&self) {
-        let (Failure::Statement(text) | Failure::Usage(text)) = self;
-        eprint!("{text}");
+        let _ = io::stderr().write_all(self.text().as_bytes());
     }
 
     /// The exit status.
@@ -45,6 +69,7 @@ impl Failure {
         match self {
             Failure::Statement(_) => 1,
             Failure::Usage(_) => 2,
+            Failure::OutputClosed => 0,
         }
     }
 }
@@ -55,16 +80,20 @@ pub fn render(error: &Error, sql: &str) -> String {
     let mut line = |it: std::fmt::Arguments<'_>| _ = writeln!(text, "{it}");
     line(format_args!("error: {error}"));
     if let Some(place) = Place::find(error, sql) {
-        let Place { number, column, line: sql_line, width } = place;
+        let column = place.column + 1;
+        let Place { number, .. } = place;
+        let (sql_line, caret) = place.excerpt();
         let margin = " ".repeat(number.to_string().len());
-        line(format_args!("{margin}--> line {number}, column {}", column + 1));
+        line(format_args!("{margin}--> line {number}, column {column}"));
         line(format_args!("{margin} |"));
         line(format_args!("{number} | {sql_line}"));
-        line(format_args!("{margin} | {}{}", " ".repeat(column), "^".repeat(width)));
+        line(format_args!("{margin} | {caret}"));
     }
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
-        line(format_args!("caused by: {cause}"));
+        if !says_nothing_new(cause) {
+            line(format_args!("caused by: {cause}"));
+        }
         source = cause.source();
     }
     if let Some(hint) = error.hint_text() {
@@ -75,6 +104,16 @@ pub fn render(error: &Error, sql: &str) -> String {
     }
     text
 }
+
+/// Whether the message already says in words what an operating system's error is.
+fn says_nothing_new(cause: &(dyn std::error::Error + 'static)) -> bool {
+    use io::ErrorKind::{IsADirectory, NotFound, PermissionDenied};
+    let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(kind, Some(IsADirectory | NotFound | PermissionDenied))
+}
+
+/// Characters of a line of SQL that are shown around a place.
+const EXCERPT_CHARS: usize = 100;
 
 /// A place in SQL text, for a caret below the line.
 struct Place<'a> {
@@ -103,6 +142,40 @@ impl<'a> Place<'a> {
             width: marked.chars().count().max(1),
         })
     }
+
+    /// The part of the line that is shown, and the carets below it.
+    fn excerpt(&self) -> (String, String) {
+        let chars: Vec<char> = self.line.chars().collect();
+        // The place may be the line's end, which is not shown.
+        let column = self.column.min(chars.len());
+        if chars.len() <= EXCERPT_CHARS {
+            return (self.line.to_owned(), carets(&chars[..column], self.width));
+        }
+        let from = column.saturating_sub(EXCERPT_CHARS / 2).min(chars.len() - EXCERPT_CHARS);
+        let to = from + EXCERPT_CHARS;
+        let mut shown: String = chars[from..to].iter().collect();
+        let mut before = String::new();
+        if from > 0 {
+            shown.insert_str(0, CUT);
+            before.push_str(CUT);
+        }
+        if to < chars.len() {
+            shown.push_str(CUT);
+        }
+        before.extend(&chars[from..column]);
+        let before: Vec<char> = before.chars().collect();
+        (shown, carets(&before, self.width.min(to - column)))
+    }
+}
+
+/// Carets below the place; tabs stay tabs, wide characters are two blanks.
+fn carets(before: &[char], width: usize) -> String {
+    let blank = |it: &char| match it {
+        '\t' => "\t",
+        it => &"  "[..it.width().unwrap_or(0).min(2)],
+    };
+    let blanks: String = before.iter().map(blank).collect();
+    blanks + &"^".repeat(width.max(1))
 }
 
 #[cfg(test)]
@@ -126,6 +199,33 @@ mod tests {
              |             ^^^^^\n\
              hint: did you mean column?\n"
         );
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_place_is_shown() {
+        let sql = format!("SELECT {}, colum, {} FROM t", "a1, ".repeat(100), "b".repeat(200));
+        let start = sql.find("colum").unwrap() as u32;
+        let error = Error::invalid_query("x").span(Some(Span { start, end: start + 5 }));
+        let text = render(&error, &sql);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[3].len(), "1 | ".len() + CUT.len() * 2 + EXCERPT_CHARS);
+        assert_eq!(lines[4].find('^'), lines[3].find("colum"));
+        assert_eq!(lines[4].matches('^').count(), 5);
+    }
+
+    #[test]
+    fn the_caret_is_right_below_tabs_and_wide_characters() {
+        let sql = "\t'日本', colum";
+        let start = sql.find("colum").unwrap() as u32;
+        let error = Error::invalid_query("x").span(Some(Span { start, end: start + 5 }));
+        assert!(render(&error, sql).ends_with(" | \t        ^^^^^\n"));
+    }
+
+    #[test]
+    fn a_place_at_the_end_of_a_line_is_marked() {
+        let sql = "SELECT 1\r\n+";
+        let error = Error::invalid_query("x").span(Some(Span { start: 9, end: 10 }));
+        assert!(render(&error, sql).ends_with("1 | SELECT 1\n  |         ^\n"));
     }
 
     #[test]

@@ -10,6 +10,8 @@ mod markdown;
 mod plain;
 mod table;
 
+pub use table::write_table;
+
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -50,6 +52,14 @@ trait Printer {
     fn begin(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
     fn batch(&mut self, schema: &Schema, batch: &Cells, out: &mut dyn Write) -> io::Result<()>;
     fn end(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
+
+    /// How many more rows it prints; the others are only counted.
+    fn rows_wanted(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Counts rows that are not printed.
+    fn skip(&mut self, _rows: usize) {}
 }
 
 /// The values of a batch, by column.
@@ -81,17 +91,27 @@ pub fn print(
     let mut next = result.next().map_err(PrintError::Query)?;
     printer.begin(&schema, out).map_err(PrintError::Output)?;
     while let Some(batch) = next {
-        let cells = Cells::of(&batch).map_err(PrintError::Query)?;
-        printer.batch(&schema, &cells, out).map_err(PrintError::Output)?;
+        let wanted = printer.rows_wanted().min(batch.rows());
+        if wanted > 0 {
+            let cells = Cells::of(&batch, wanted).map_err(PrintError::Query)?;
+            printer.batch(&schema, &cells, out).map_err(PrintError::Output)?;
+        }
+        printer.skip(batch.rows() - wanted);
         next = result.next().map_err(PrintError::Query)?;
     }
     printer.end(&schema, out).map_err(PrintError::Output)
 }
 
 impl Cells {
-    fn of(batch: &Batch) -> Result<Cells, Error> {
-        let columns = batch.columns().iter().map(|it| it.to_values());
-        Ok(Cells { columns: columns.collect::<Result<_, _>>()?, rows: batch.rows() })
+    /// The first `rows` rows.
+    fn of(batch: &Batch, rows: usize) -> Result<Cells, Error> {
+        let columns = batch.columns().iter().map(|it| {
+            if rows == batch.rows() {
+                return it.to_values();
+            }
+            (0..rows).map(|row| it.value(row)).collect()
+        });
+        Ok(Cells { columns: columns.collect::<Result<_, _>>()?, rows })
     }
 
     /// The text of a cell; `None` for NULL.
@@ -101,9 +121,9 @@ impl Cells {
     }
 }
 
-/// The terminal's width in characters.
+/// The terminal's width in characters; `None` when it is not known.
 pub fn terminal_width() -> Option<u16> {
-    comfy_table::Table::new().width()
+    crossterm::terminal::size().ok().map(|it| it.0).filter(|it| *it > 0)
 }
 
 #[cfg(test)]

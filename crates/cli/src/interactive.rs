@@ -21,10 +21,10 @@ const MENU: &str = "completion";
 
 const HELP: &str = "\
 Write a SQL statement and end it with a semicolon. Some beginnings:
-  FROM 'file.parquet' or SELECT * FROM 'logs/*.csv' LIMIT 10;
+  FROM 'file.parquet';  SELECT * FROM 'logs/*.csv' LIMIT 10;
   SHOW TABLES;  DESCRIBE t;  SHOW FUNCTIONS;  SHOW ALL;  EXPLAIN ANALYZE SELECT ...;
 Keys: Tab completes, Ctrl-R searches the history, Ctrl-C stops a query, Ctrl-D leaves.
-Commands: .help  .tables  .timer on|off  .quit";
+Commands: .help  .tables  .timer on|off  .clear  .quit";
 
 /// Reads statements from the terminal and runs them, until the end of input.
 pub fn run(mut runner: Runner) -> Result<(), Failure> {
@@ -38,13 +38,13 @@ pub fn run(mut runner: Runner) -> Result<(), Failure> {
                 }
             }
             Ok(Signal::Success(text)) => {
-                interrupt::take_interrupted();
+                interrupt::forget_interrupts();
                 if let Err(failure) = runner.run(&text) {
                     failure.print();
                 }
             }
-            Ok(Signal::CtrlC) => {}
             Ok(Signal::CtrlD) => return Ok(()),
+            // Ctrl-C: the line is dropped.
             Ok(_) => {}
             Err(error) => return Err(Failure::of_error(&Error::io("terminal", error))),
         }
@@ -81,14 +81,16 @@ fn history_file() -> Option<PathBuf> {
 
 /// Whether `text` is a command of the prompt and not SQL.
 fn is_command(text: &str) -> bool {
-    let text = text.trim();
+    let text = text.trim().trim_end_matches(';').trim_end();
     text.starts_with('.') || ["quit", "exit", "help"].contains(&text.to_lowercase().as_str())
 }
 
 /// Runs a command of the prompt; false to leave.
 fn command(runner: &mut Runner, text: &str) -> bool {
-    match text.trim_start_matches('.').to_lowercase().as_str() {
+    let words = text.trim_start_matches('.').trim_end_matches(';').to_lowercase();
+    match words.trim() {
         "quit" | "exit" | "q" => return false,
+        "clear" => print!("\x1b[2J\x1b[H"),
         "tables" => {
             if let Err(failure) = runner.run("SHOW TABLES") {
                 failure.print();

@@ -16,12 +16,22 @@ static STARTED: OnceLock<()> = OnceLock::new();
 /// From now on, Ctrl-C cancels the queries of `session`.
 pub fn cancel_on_interrupt(session: &Arc<Session>) {
     *TARGET.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(session));
+    note_interrupts();
+}
+
+/// From now on, Ctrl-C does not end the process but is told by [`is_interrupted`].
+pub fn note_interrupts() {
     STARTED.get_or_init(|| _ = thread::Builder::new().name("signals".into()).spawn(listen));
 }
 
-/// Whether Ctrl-C was pressed since the last call.
-pub fn take_interrupted() -> bool {
-    INTERRUPTED.swap(false, Ordering::Relaxed)
+/// Forgets that Ctrl-C was pressed: something new begins.
+pub fn forget_interrupts() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
+}
+
+/// Whether Ctrl-C was pressed since [`forget_interrupts`].
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 fn listen() {

@@ -24,7 +24,10 @@ mod tpch;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
     let done = match &args.command {
         Some(Command::Tpch(tpch)) => tpch::main(tpch, &args.session),
         None => script::main(&args),
@@ -32,6 +35,18 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+/// Prints what clap has to say: help or the version on standard output, or what is wrong.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Ok(()) => ExitCode::from(if error.use_stderr() { 2 } else { 0 }),
+        Err(output) => {
+            let failure = error_text::Failure::of_output(output);
             failure.print();
             ExitCode::from(failure.status())
         }

@@ -3,23 +3,25 @@
 use crate::{
     args::Args,
     error_text::Failure,
-    format::{self, Printing},
+    format::{self, PrintError, Printing},
     interactive, interrupt, session,
 };
 use std::{
     fs,
-    io::{self, IsTerminal, Read, Write},
+    io::{self, BufWriter, IsTerminal, Read, Write},
     sync::Arc,
     time::Instant,
 };
-use volley::{Error, Outcome, Session};
+use volley::{Error, Outcome, ResultStream, Session};
 
 /// `volley` without a subcommand.
 pub fn main(args: &Args) -> Result<(), Failure> {
     let session = Arc::new(session::open(&args.session)?);
     interrupt::cancel_on_interrupt(&session);
     for dir in &args.data {
-        session::register_data(&session, dir)?;
+        for problem in session::register_data(&session, dir)? {
+            eprint!("warning: {}", problem.text().trim_start_matches("error: "));
+        }
     }
     let on_terminal = io::stdout().is_terminal();
     let printing = Printing {
@@ -27,10 +29,10 @@ pub fn main(args: &Args) -> Result<(), Failure> {
         rows_max: if on_terminal && args.max_rows > 0 { args.max_rows } else { usize::MAX },
         width: if on_terminal { format::terminal_width() } else { None },
     };
-    let runner = Runner { session, printing, timer: args.timer };
+    let runner = Runner { session, printing, timer: args.timer, confirms: false };
     if args.sql.is_empty() && args.file.is_empty() {
         if io::stdin().is_terminal() {
-            return interactive::run(runner);
+            return interactive::run(Runner { confirms: true, ..runner });
         }
         return runner.run(&read_stdin()?);
     }
@@ -61,6 +63,8 @@ pub struct Runner {
     pub printing: Printing,
     /// Whether to print the time of every statement.
     pub timer: bool,
+    /// Whether statements without rows say that they are done.
+    pub confirms: bool,
 }
 
 impl Runner {
@@ -69,25 +73,44 @@ impl Runner {
         let failed = |e: Error| Failure::of_statement(&e, sql);
         for statement in &volley::parse(sql).map_err(failed)? {
             let start = Instant::now();
-            if let Outcome::Rows(rows) = self.session.run(statement).map_err(failed)? {
-                let mut out = io::stdout().lock();
-                match format::print(rows, self.printing, &mut out) {
-                    Ok(()) => {}
-                    Err(format::PrintError::Query(error)) => return Err(failed(error)),
-                    // Whoever read our output has enough (`volley ... | head`).
-                    Err(format::PrintError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => {
-                        return Ok(());
-                    }
-                    Err(format::PrintError::Output(e)) => {
-                        return Err(failed(Error::io("standard output", e)));
-                    }
-                }
-                let _ = out.flush();
+            let outcome = self.session.run(statement).map_err(failed)?;
+            if interrupt::is_interrupted() {
+                // Ctrl-C came while the statement was planned: nothing ran that it could stop.
+                self.session.cancel();
+            }
+            match outcome {
+                Outcome::Rows(rows) => self.print(rows, sql)?,
+                Outcome::Done(rows) if self.confirms => confirm(rows),
+                Outcome::Done(_) => {}
             }
             if self.timer {
                 eprintln!("time: {:.3} s", start.elapsed().as_secs_f64());
             }
         }
         Ok(())
+    }
+
+    fn print(&self, rows: ResultStream, sql: &str) -> Result<(), Failure> {
+        // The window may have changed its size.
+        let width = self.printing.width.and_then(|_| format::terminal_width());
+        let printing = Printing { width, ..self.printing };
+        let mut out = BufWriter::new(io::stdout().lock());
+        let printed = format::print(rows, printing, &mut out);
+        // What came before an error of the query is shown.
+        let flushed = out.flush().map_err(PrintError::Output);
+        match printed.and(flushed) {
+            Ok(()) => Ok(()),
+            Err(PrintError::Query(error)) => Err(Failure::of_statement(&error, sql)),
+            Err(PrintError::Output(error)) => Err(Failure::of_output(error)),
+        }
+    }
+}
+
+/// Tells at the prompt that a statement without rows is done.
+fn confirm(rows: Option<u64>) {
+    match rows {
+        None => println!("done"),
+        Some(1) => println!("done, 1 row"),
+        Some(rows) => println!("done, {rows} rows"),
     }
 }

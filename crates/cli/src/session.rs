@@ -1,11 +1,11 @@
 //! The session that the command line asks for.
 
 use crate::{args::SessionArgs, error_text::Failure};
-use std::{fs, path::Path};
+use std::{collections::HashSet, fs, path::Path};
 use volley::{Error, Session};
 
 /// File endings that become tables.
-const ENDINGS: [&str; 6] = ["parquet", "csv", "tsv", "json", "ndjson", "jsonl"];
+const ENDINGS: [&str; 5] = ["parquet", "csv", "json", "ndjson", "jsonl"];
 
 /// A session with the settings of the command line.
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
@@ -28,24 +28,39 @@ pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
 }
 
 /// Makes every data file in `dir`, and every folder of data files, a table named by its stem.
-pub fn register_data(session: &Session, dir: &Path) -> Result<(), Failure> {
+/// Answers what is wrong with those that cannot be one: the others can still be asked.
+pub fn register_data(session: &Session, dir: &Path) -> Result<Vec<Failure>, Failure> {
+    if dir.is_file() {
+        let error = Error::invalid_value(format!("not a folder: {}", dir.display()));
+        return Err(Failure::of_error(&error.hint("name the folder that the file is in")));
+    }
     let failed = |e| Failure::of_error(&Error::io(dir.display(), e));
     let mut paths = Vec::new();
     for entry in fs::read_dir(dir).map_err(failed)? {
         paths.push(entry.map_err(failed)?.path());
     }
     paths.sort();
+    let mut problems = Vec::new();
+    let mut names = HashSet::new();
     for path in paths.iter().filter(|it| is_data(it)) {
         let (Some(stem), Some(text)) = (path.file_stem().and_then(|it| it.to_str()), path.to_str())
         else {
             continue;
         };
-        session.register_files(stem, text).map_err(|e| Failure::of_error(&e))?;
+        if !names.insert(stem.to_lowercase()) {
+            let error = Error::invalid_value(format!("a second table called {stem}: {text}"));
+            problems.push(Failure::of_error(&error.hint("ask it by its quoted path")));
+            continue;
+        }
+        if let Err(error) = session.register_files(stem, text) {
+            problems.push(Failure::of_error(&error));
+        }
     }
-    Ok(())
+    Ok(problems)
 }
 
-fn is_data(path: &Path) -> bool {
+/// Whether `path` is a data file by its name, or a folder with data files.
+pub fn is_data(path: &Path) -> bool {
     if path.file_name().and_then(|it| it.to_str()).is_none_or(|it| it.starts_with('.')) {
         return false;
     }

@@ -7,10 +7,11 @@ use crate::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
-use volley::Error;
+use volley::{Error, ErrorKind};
 
 mod checksum;
 mod report;
@@ -22,7 +23,7 @@ pub fn main(args: &TpchArgs, session_args: &SessionArgs) -> Result<(), Failure> 
         None => {
             let data = PathBuf::from(format!("data/tpch-sf{}", args.scale));
             if !volley_tpch::is_complete(&data) {
-                println!("making TPC-H data of scale {} in {}", args.scale, data.display());
+                eprintln!("making TPC-H data of scale {} in {}", args.scale, data.display());
                 generate(args.scale, &data)?;
             }
             let run = RunArgs { data, query: Vec::new(), runs: 1, json: None };
@@ -35,19 +36,29 @@ pub fn main(args: &TpchArgs, session_args: &SessionArgs) -> Result<(), Failure> 
 
 fn generate(scale: f64, out: &Path) -> Result<(), Failure> {
     let bar = progress_bar(volley_tpch::estimated_rows(scale), "{human_pos} of {human_len} rows");
-    let done = volley_tpch::generate(scale, out, &|rows| bar.inc(rows));
+    interrupt::note_interrupts();
+    let done = volley_tpch::generate(scale, out, &|rows| {
+        bar.inc(rows);
+        if !interrupt::is_interrupted() {
+            return Ok(());
+        }
+        let message = "interrupted; tables that are not finished are removed";
+        Err(Error::new(ErrorKind::Cancelled, message).hint("the next run writes what is missing"))
+    });
     bar.finish_and_clear();
     done.map_err(|e| Failure::of_error(&e))
 }
 
 fn run_queries(args: &RunArgs, session_args: &SessionArgs) -> Result<(), Failure> {
     if !args.data.is_dir() {
-        let error = Error::io(args.data.display(), std::io::ErrorKind::NotFound.into());
+        let error = Error::io(args.data.display(), io::ErrorKind::NotFound.into());
         return Err(Failure::of_error(&error.hint("make it with volley tpch generate")));
     }
     let session = Arc::new(session::open(session_args)?);
     interrupt::cancel_on_interrupt(&session);
-    session::register_data(&session, &args.data)?;
+    if let Some(problem) = session::register_data(&session, &args.data)?.into_iter().next() {
+        return Err(problem);
+    }
     let queries: Vec<u8> =
         if args.query.is_empty() { (1..=22).collect() } else { args.query.clone() };
     let bar =
@@ -59,7 +70,7 @@ fn run_queries(args: &RunArgs, session_args: &SessionArgs) -> Result<(), Failure
         figures.push(measured.inspect_err(|_| bar.finish_and_clear())?);
     }
     bar.finish_and_clear();
-    println!("{}", report::table(&figures));
+    report::write_table(&figures, &mut io::stdout()).map_err(Failure::of_output)?;
     if let Some(path) = &args.json {
         let written = std::fs::write(path, report::json(&figures));
         written.map_err(|e| Failure::of_error(&Error::io(path.display(), e)))?;

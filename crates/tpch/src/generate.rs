@@ -2,10 +2,17 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
+use parquet::{
+    arrow::ArrowWriter,
+    basic::Compression,
+    file::{
+        properties::WriterProperties,
+        reader::{FileReader, SerializedFileReader},
+    },
+};
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
     thread,
 };
 use tpchgen::generators::{
@@ -16,7 +23,7 @@ use tpchgen_arrow::{
     CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
     SupplierArrow,
 };
-use volley_error::{Error, Result};
+use volley_error::{Error, ErrorKind, Result};
 
 /// The tables: name, and rows at scale 1 (nation and region do not grow).
 pub const TABLES: [(&str, u64); 8] = [
@@ -36,8 +43,11 @@ const ROW_GROUP_ROWS: usize = 7 << 14;
 /// Rows per generated batch.
 const BATCH_ROWS: usize = 8192;
 
-/// Told while tables are written: rows written since the last call.
-pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+/// The largest scale: lineitem's keys then still fit, and no disk holds more.
+const SCALE_MAX: f64 = 100_000.0;
+
+/// Told while tables are written: rows written since the last call. An error stops the writing.
+pub type Progress<'a> = &'a (dyn Fn(u64) -> Result<()> + Sync);
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
@@ -51,20 +61,34 @@ pub fn estimated_rows(scale: f64) -> u64 {
 
 /// Whether `dir` has a file for every table.
 pub fn is_complete(dir: &Path) -> bool {
-    TABLES.iter().all(|(table, _)| dir.join(format!("{table}.parquet")).is_file())
+    TABLES.iter().all(|(table, _)| path_of(dir, table).is_file())
 }
 
-/// Writes `dir/<table>.parquet` for every table that is not there yet (Snappy, dictionaries). A
-/// file appears whole or not at all.
+/// Whether data can be made for `scale`.
 ///
 /// # Errors
 ///
-/// Invalid value, for a scale that is not positive; I/O.
-pub fn generate(scale: f64, dir: &Path, progress: Progress<'_>) -> Result<()> {
-    if !scale.is_finite() || scale <= 0.0 {
-        return Err(Error::invalid_value(format!("scale must be a positive number: {scale}")));
+/// Invalid value: not positive, or too large.
+pub fn check_scale(scale: f64) -> Result<()> {
+    if scale > 0.0 && scale <= SCALE_MAX {
+        return Ok(());
     }
+    Err(Error::invalid_value(format!("scale must be above 0 and at most {SCALE_MAX}: {scale}")))
+}
+
+/// Writes `dir/<table>.parquet` for every table that is not there yet (Snappy, dictionaries). A
+/// file appears whole or not at all; after an interruption, the next call writes what is missing.
+///
+/// # Errors
+///
+/// Invalid value, for a scale that [`check_scale`] refuses, and when `dir` has tables of another
+/// scale; I/O; what `progress` answers.
+pub fn generate(scale: f64, dir: &Path, progress: Progress<'_>) -> Result<()> {
+    check_scale(scale)?;
     fs::create_dir_all(dir).map_err(|e| Error::io(dir.display(), e))?;
+    for (table, rows) in TABLES {
+        check_same_scale(scale, rows, &path_of(dir, table))?;
+    }
     // lineitem is as much work as all the others together.
     thread::scope(|scope| {
         let largest = scope.spawn(|| write_table(TABLES[0].0, scale, dir, progress));
@@ -74,8 +98,32 @@ pub fn generate(scale: f64, dir: &Path, progress: Progress<'_>) -> Result<()> {
     })
 }
 
+fn path_of(dir: &Path, table: &str) -> PathBuf {
+    dir.join(format!("{table}.parquet"))
+}
+
+/// An error when `path` is there with other rows than `scale` makes. lineitem's rows are random,
+/// but near four per order.
+fn check_same_scale(scale: f64, rows_at_one: u64, path: &Path) -> Result<()> {
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    let at_file = |e: Error| e.at("file", path.display());
+    let reader = SerializedFileReader::new(file).map_err(|e| at_file(parquet_error(&e)))?;
+    let rows = reader.metadata().file_metadata().num_rows() as f64;
+    let expected = if rows_at_one > 25 { rows_at_one as f64 * scale } else { rows_at_one as f64 };
+    // Rows are whole, and a small lineitem strays by a few percent.
+    if (rows - expected).abs() <= expected * 0.1 + 50.0 {
+        return Ok(());
+    }
+    let message = format!("there is TPC-H data of another scale than {scale}");
+    Err(at_file(Error::invalid_value(message).hint("choose another folder, or remove these files")))
+}
+
+fn parquet_error(error: &dyn std::error::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("cannot read or write Parquet: {error}"))
+}
+
 fn write_table(table: &str, scale: f64, dir: &Path, progress: Progress<'_>) -> Result<()> {
-    let path = dir.join(format!("{table}.parquet"));
+    let path = path_of(dir, table);
     if path.is_file() {
         return Ok(());
     }
@@ -89,10 +137,7 @@ fn write_table(table: &str, scale: f64, dir: &Path, progress: Progress<'_>) -> R
 }
 
 fn write_file(batches: Batches, path: &Path, progress: Progress<'_>) -> Result<()> {
-    let failed = |e: &dyn std::error::Error| {
-        Error::new(volley_error::ErrorKind::Io, format!("cannot write Parquet: {e}"))
-            .at("file", path.display())
-    };
+    let failed = |e: &dyn std::error::Error| parquet_error(e).at("file", path.display());
     let file = File::create(path).map_err(|e| Error::io(path.display(), e))?;
     let mut batches = batches.peekable();
     let Some(Ok(first)) = batches.peek() else {
@@ -107,7 +152,7 @@ fn write_file(batches: Batches, path: &Path, progress: Progress<'_>) -> Result<(
     for batch in batches {
         let batch = batch.map_err(|e| failed(&e))?;
         writer.write(&batch).map_err(|e| failed(&e))?;
-        progress(batch.num_rows() as u64);
+        progress(batch.num_rows() as u64)?;
     }
     writer.close().map_err(|e| failed(&e))?;
     Ok(())
@@ -154,7 +199,10 @@ mod tests {
     fn tables_are_written_once_and_whole() {
         let dir = tempfile::tempdir().unwrap();
         let rows = AtomicU64::new(0);
-        let count = |more: u64| _ = rows.fetch_add(more, Ordering::Relaxed);
+        let count = |more: u64| {
+            rows.fetch_add(more, Ordering::Relaxed);
+            Ok(())
+        };
         generate(0.001, dir.path(), &count).unwrap();
         assert!(is_complete(dir.path()));
         assert!(rows.load(Ordering::Relaxed) > 8000);
@@ -168,8 +216,34 @@ mod tests {
     #[test]
     fn a_scale_that_is_not_positive_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(generate(scale, dir.path(), &|_| ()).is_err());
+        for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e30] {
+            assert!(generate(scale, dir.path(), &|_| Ok(())).is_err());
         }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_interrupted_set_is_not_complete_and_is_continued() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = AtomicU64::new(0);
+        let stop = |more: u64| match rows.fetch_add(more, Ordering::Relaxed) {
+            0..1000 => Ok(()),
+            _ => Err(Error::cancelled()),
+        };
+        generate(0.001, dir.path(), &stop).unwrap_err();
+        assert!(!is_complete(dir.path()));
+        let names = fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name());
+        let names: Vec<_> = names.collect();
+        assert!(names.iter().all(|it| it.to_string_lossy().ends_with(".parquet")), "{names:?}");
+        generate(0.001, dir.path(), &|_| Ok(())).unwrap();
+        assert!(is_complete(dir.path()));
+    }
+
+    #[test]
+    fn scales_are_not_mixed_in_one_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        generate(0.001, dir.path(), &|_| Ok(())).unwrap();
+        let error = generate(0.002, dir.path(), &|_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("another scale than 0.002"), "{error}");
     }
 }

@@ -8,5 +8,5 @@
 mod generate;
 mod queries;
 
-pub use generate::{Progress, TABLES, estimated_rows, generate, is_complete};
+pub use generate::{Progress, TABLES, check_scale, estimated_rows, generate, is_complete};
 pub use queries::QUERIES;

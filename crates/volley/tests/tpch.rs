@@ -24,7 +24,7 @@ fn data(scale: &'static str) -> &'static Path {
     let dirs = DATA.get_or_init(|| {
         ["0.01", "0.1"].map(|scale| {
             let dir = tempfile::tempdir().unwrap();
-            volley_tpch::generate(scale.parse().unwrap(), dir.path(), &|_| ()).unwrap();
+            volley_tpch::generate(scale.parse().unwrap(), dir.path(), &|_| Ok(())).unwrap();
             dir
         })
     });

@@ -8,7 +8,7 @@ use std::{
     collections::HashSet,
     io::{self, Write},
 };
-use volley::{Schema, Type, Value};
+use volley::{Schema, Type, Value, row_field_name};
 
 pub(super) struct JsonPrinter {
     array: bool,
@@ -98,8 +98,9 @@ fn push_json(out: &mut String, value: &Value, data_type: &Type) {
             push_all(out, ['[', ']'], elements.iter(), push);
         }
         (Value::Row(values), Type::Row(fields)) => {
-            push_all(out, ['{', '}'], values.iter().zip(fields.iter()), |out, (value, field)| {
-                out.push_str(&quoted(&field.name));
+            let named = fields.iter().enumerate().zip(values.iter());
+            push_all(out, ['{', '}'], named, |out, ((index, field), value)| {
+                out.push_str(&quoted(&row_field_name(field, index)));
                 out.push(':');
                 push_json(out, value, &field.data_type);
             });

@@ -66,6 +66,7 @@ pub const KEYWORDS: &[&str] = &[
     "FUNCTIONS",
     "GROUP",
     "HAVING",
+    "IF",
     "ILIKE",
     "IN",
     "INNER",

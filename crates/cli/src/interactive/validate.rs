@@ -33,6 +33,7 @@ mod tests {
         assert!(is_complete("SELECT 1;"));
         assert!(is_complete("SELECT 1; -- done"));
         assert!(is_complete(".tables"));
+        assert!(is_complete("exit;"));
         assert!(is_complete("  "));
         assert!(!is_complete("SELECT 1"));
         assert!(!is_complete("SELECT ';"));

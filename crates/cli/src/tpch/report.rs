@@ -1,31 +1,31 @@
 //! The figures as a table and as JSON.
 
 use super::run::Figures;
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
+use crate::format;
 use serde_json::json;
-use volley::format_bytes;
+use std::io::{self, Write};
+use volley::{Field, Schema, Type, format_bytes};
 
 /// Query, rows, seconds, bytes scanned; totals below.
-pub fn table(figures: &[Figures]) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["query", "rows", "seconds", "bytes scanned"]);
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let mut add = |name: String, rows: u64, seconds: f64, bytes: u64| {
+pub fn write_table(figures: &[Figures], out: &mut dyn Write) -> io::Result<()> {
+    // Numbers stand right, and so do these texts of numbers.
+    let names = ["query", "rows", "seconds", "bytes scanned"];
+    let schema: Schema = names.iter().map(|it| Field::new(*it, Type::BigInt)).collect();
+    let row = |name: String, rows: u64, seconds: f64, bytes: u64| {
         let bytes = format_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
-        let cells = [name, rows.to_string(), format!("{seconds:.3}"), bytes];
-        table.add_row(cells.map(right));
+        vec![name, rows.to_string(), format!("{seconds:.3}"), bytes]
     };
-    for it in figures {
-        add(format!("Q{}", it.query), it.rows, it.best_seconds(), it.bytes);
-    }
-    add(
+    let mut rows: Vec<Vec<String>> = figures
+        .iter()
+        .map(|it| row(format!("Q{}", it.query), it.rows, it.best_seconds(), it.bytes))
+        .collect();
+    rows.push(row(
         "all".into(),
         figures.iter().map(|it| it.rows).sum(),
         figures.iter().map(Figures::best_seconds).sum(),
         figures.iter().map(|it| it.bytes).sum(),
-    );
-    table.to_string()
+    ));
+    format::write_table(&schema, &rows, out)
 }
 
 /// `{"queries": [{"query": 1, "best_seconds": .., ...}]}`.

@@ -1,0 +1,76 @@
+use crate::format::{Format, Printing, print};
+use unicode_width::UnicodeWidthStr;
+use volley::Session;
+
+fn table(sql: &str, rows_max: usize, width: Option<u16>) -> String {
+    let session = Session::new().unwrap();
+    let printing = Printing { format: Format::Table, rows_max, width };
+    let mut out = Vec::new();
+    print(session.sql(sql).unwrap(), printing, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn numbers_stand_right_and_text_left() {
+    assert_eq!(
+        table("SELECT * FROM (VALUES (1, 'a'), (20, NULL)) v(number, s) ORDER BY 1", 10, None),
+        "┌────────┬──────┐\n\
+         │ number ┆ s    │\n\
+         ╞════════╪══════╡\n\
+         │      1 ┆ a    │\n\
+         │     20 ┆ NULL │\n\
+         └────────┴──────┘\n\
+         2 rows\n"
+    );
+}
+
+#[test]
+fn long_text_is_cut_and_numbers_are_not() {
+    assert_eq!(
+        table("SELECT 123456789012345 AS n, 'a text that is too long' AS s", 10, Some(32)),
+        "┌─────────────────┬────────────┐\n\
+         │               n ┆ s          │\n\
+         ╞═════════════════╪════════════╡\n\
+         │ 123456789012345 ┆ a text th… │\n\
+         └─────────────────┴────────────┘\n\
+         1 row\n"
+    );
+}
+
+#[test]
+fn columns_in_the_middle_are_left_out() {
+    let text = table("SELECT 1 AS first, 2 AS b, 3 AS c, 4 AS d, 5 AS last", 10, Some(24));
+    assert!(text.contains("│ first ┆ b ┆ … ┆ last │"), "{text}");
+    assert!(text.contains("│     1 ┆ 2 ┆ … ┆    5 │"), "{text}");
+    assert!(text.ends_with("1 row, 5 columns (3 shown)\n"), "{text}");
+}
+
+#[test]
+fn every_line_fits_whatever_the_width_and_the_characters() {
+    let sql =
+        "SELECT 'wide: 日本語日本語日本語' AS \"ä name that is long\", 1 AS n, 'é' AS s, 2 AS m";
+    for width in 9..80 {
+        let text = table(sql, 10, Some(width));
+        let lines = text.lines().take_while(|it| !it.ends_with("shown)") && *it != "1 row");
+        for line in lines {
+            assert!(line.width() <= usize::from(width), "{width}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn control_characters_are_shown_as_escapes() {
+    let text = table("SELECT 'a' || chr(27) || '[31m' || chr(10) AS s", 10, None);
+    assert!(text.contains("a\\u{1b}[31m\\n"), "{text}");
+}
+
+#[test]
+fn rows_after_the_sample_are_printed_too() {
+    let sql = "SELECT a.x * 1000 + b.x * 10 + c.x AS n FROM (VALUES (0),(1),(2),(3),(4)) a(x), \
+               (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9),(10),(11),(12),(13),(14)) b(x), \
+               (VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9),(10),(11),(12),(13),(14),(15)) c(x)";
+    let text = table(sql, usize::MAX, None);
+    assert_eq!(text.lines().count(), 5 * 15 * 16 + 5, "1200 rows, 4 lines of frame, the count");
+    assert!(text.ends_with("1200 rows\n"), "{}", &text[text.len() - 40..]);
+    assert!(table(sql, 7, None).ends_with("1200 rows (7 shown)\n"));
+}
