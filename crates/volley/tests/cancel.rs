@@ -89,7 +89,7 @@ fn driver_threads() -> usize {
 #[test]
 fn what_is_cancelled_or_dropped_leaves_nothing_behind() {
     let data = tempfile::tempdir().unwrap();
-    volley_tpch::generate(0.01, data.path(), &|_| ()).unwrap();
+    volley_tpch::generate(0.01, data.path(), &|_| Ok(())).unwrap();
     let out = tempfile::tempdir().unwrap();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut cut_off = 0;
