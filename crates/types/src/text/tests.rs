@@ -197,6 +197,7 @@ fn intervals_are_read_and_printed() {
     check("1 d 2 h 3 m 4 s 5 ms 6 us", "1 day 02:03:04.005006");
     check("1 century 2 decades 3 millennia", "3120 years");
     check("@ 1 DAYS", "1 day");
+    check("+1 day -2 hours", "1 day -02:00:00");
     check("100 hours", "100:00:00");
     check("0 days", "00:00:00");
     for malformed in [
@@ -204,7 +205,6 @@ fn intervals_are_read_and_printed() {
         "day",
         "x",
         "1 q",
-        "+1 day",
         "1 day, 2 hours",
         "1e3 days",
         "ago",
