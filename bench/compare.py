@@ -33,6 +33,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+BINARY = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "volley"
 VENV = ROOT / "bench" / ".venv"
 QUERIES = ROOT / "crates" / "tpch" / "queries"
 TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
@@ -136,7 +137,7 @@ class Volley:
 
     def __init__(self, data, threads):
         self.data, self.threads = data, threads
-        self.binary = ROOT / "target" / "release" / "volley"
+        self.binary = BINARY
 
     def run(self, query, repeat):
         with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +180,7 @@ def build_volley():
 def generate(data, scale):
     if all((data / f"{table}.parquet").exists() for table in TABLES):
         return
-    command = [ROOT / "target" / "release" / "volley", "tpch", "generate", "--scale", scale, "--out", data]
+    command = [BINARY, "tpch", "generate", "--scale", scale, "--out", data]
     if not pathlib.Path(command[0]).exists():
         build_volley()
     subprocess.run(list(map(str, command)), check=True)
@@ -300,7 +301,7 @@ def parse_arguments():
     parser.add_argument("--queries", type=query_numbers, default=query_numbers("1-22"), help="such as 1,3-5")
     parser.add_argument("--engines", default=",".join(ENGINES), help="some of " + ",".join(ENGINES))
     parser.add_argument("--json", type=pathlib.Path, help="write all times to this file")
-    parser.add_argument("--no-build", action="store_true", help="take target/release/volley as it is")
+    parser.add_argument("--no-build", action="store_true", help="take the release binary as it is")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
 

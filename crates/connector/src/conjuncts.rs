@@ -57,7 +57,7 @@ impl Conjuncts {
             filter.map_columns(&|column| columns.binary_search(&column).unwrap_or_default());
         }
         let query = Arc::clone(&request.query);
-        let exprs = ExprSet::compile(&filters, &request.registry, query)?;
+        let exprs = ExprSet::compile(&filters, &request.registry, query)?.charged_to(&request.pool);
         let cost = |index| Cost { index, nanos: 0, rows_in: 0, rows_out: 0 };
         let costs = (0..filters.len()).map(cost).collect();
         Ok(Some(Conjuncts { columns, exprs, costs, batches: 0 }))

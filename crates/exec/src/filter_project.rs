@@ -82,7 +82,8 @@ impl FilterProject {
         exprs.extend(projections.unwrap_or(&[]).iter().cloned());
         let computed_with = computed_with(projections.unwrap_or(&[]));
         let computes_strings = exprs.iter().any(computes_strings);
-        let exprs = ExprSet::compile(&exprs, &cx.task.registry, Arc::clone(&cx.task.query))?;
+        let exprs = ExprSet::compile(&exprs, &cx.task.registry, Arc::clone(&cx.task.query))?
+            .charged_to(&cx.pool);
         Ok(FilterProject {
             name,
             exprs,

@@ -91,7 +91,7 @@ pub(crate) fn lower(
     cx.add(&mut probe, "nested loop join probe", move |cx| {
         let width = config.probe_types.len();
         let condition =
-            condition.as_ref().map(|it| Condition::compile(it, width, &cx.task)).transpose()?;
+            condition.as_ref().map(|it| Condition::compile(it, width, cx)).transpose()?;
         Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, tickets.pop())))
     });
     Ok(probe)

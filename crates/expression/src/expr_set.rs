@@ -9,6 +9,7 @@ use crate::{
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{EvalContext, QueryConstants, Registry};
+use volley_memory::Pool;
 use volley_types::Value;
 use volley_vector::{Batch, Rows, Vector};
 
@@ -20,6 +21,8 @@ pub struct ExprSet {
     /// One per expression.
     roots: Vec<NodeId>,
     query: Arc<QueryConstants>,
+    /// Charged for large results while a batch is evaluated.
+    pool: Option<Pool>,
 }
 
 /// One batch being evaluated; keeps the results of common subexpressions.
@@ -48,7 +51,12 @@ impl ExprSet {
         let nodes = compiler.nodes;
         let mut states = Vec::new();
         states.resize_with(nodes.len(), NodeState::default);
-        Ok(ExprSet { nodes, states, roots, query })
+        Ok(ExprSet { nodes, states, roots, query, pool: None })
+    }
+
+    /// The same set, which charges `pool` for large results while a batch is evaluated.
+    pub fn charged_to(self, pool: &Pool) -> ExprSet {
+        ExprSet { pool: Some(pool.clone()), ..self }
     }
 
     /// The value of an expression without columns; `None` when it is not deterministic or fails
@@ -76,7 +84,10 @@ impl ExprSet {
             nodes: &self.nodes,
             states: &mut self.states,
             roots: &self.roots,
-            ctx: EvalContext::new(Arc::clone(&self.query)),
+            ctx: EvalContext {
+                memory: self.pool.as_ref().map(Pool::reservation),
+                ..EvalContext::new(Arc::clone(&self.query))
+            },
             frame: Frame::of_batch(input),
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::RowErrors;
 use std::sync::Arc;
-use volley_error::Error;
+use volley_error::{Error, Result};
+use volley_memory::Reservation;
 
 /// The state of one evaluation of a set of expressions over a batch.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub struct EvalContext {
     pub errors_discarded: bool,
     /// Constants of the query.
     pub query: Arc<QueryConstants>,
+    /// Where large results are charged while they are made and passed on; `None`: nowhere.
+    pub memory: Option<Reservation>,
 }
 
 /// What is the same for every row of a query.
@@ -28,6 +31,20 @@ impl EvalContext {
     /// A context for one evaluation.
     pub fn new(query: Arc<QueryConstants>) -> EvalContext {
         EvalContext { query, ..EvalContext::default() }
+    }
+
+    /// Charges `bytes` of a result that is being made. They are given back with the context.
+    ///
+    /// # Errors
+    ///
+    /// The memory limit.
+    pub fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.memory.as_mut().map_or(Ok(()), |it| it.grow(bytes))
+    }
+
+    /// Bytes charged so far.
+    pub fn charged(&self) -> usize {
+        self.memory.as_ref().map_or(0, Reservation::bytes)
     }
 
     /// Records that `row` failed; `error` runs only if somebody will read its message.

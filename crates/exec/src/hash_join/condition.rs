@@ -29,6 +29,7 @@ impl Condition {
         let compile = |filter: &Filter| {
             let exprs = std::slice::from_ref(&filter.expr);
             ExprSet::compile(exprs, &cx.task.registry, Arc::clone(&cx.task.query))
+                .map(|it| it.charged_to(&cx.pool))
         };
         Ok(Condition { filter: spec.filter.as_ref().map(compile).transpose()? })
     }

@@ -1,6 +1,6 @@
 //! A condition on pairs, evaluated over tiles.
 
-use crate::TaskContext;
+use crate::OperatorContext;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
@@ -48,7 +48,7 @@ impl Condition {
     pub(super) fn compile(
         condition: &Expr,
         probe_width: usize,
-        task: &TaskContext,
+        cx: &OperatorContext,
     ) -> Result<Condition> {
         let mut used = Vec::new();
         condition.for_each_column(&mut |column| used.push(column));
@@ -56,7 +56,8 @@ impl Condition {
         used.dedup();
         let mut condition = condition.clone();
         condition.map_columns(&|column| used.partition_point(|it| *it < column));
-        let exprs = ExprSet::compile(&[condition], &task.registry, Arc::clone(&task.query))?;
+        let exprs = ExprSet::compile(&[condition], &cx.task.registry, Arc::clone(&cx.task.query))?
+            .charged_to(&cx.pool);
         let (probe, build): (Vec<_>, Vec<_>) = used.into_iter().partition(|it| *it < probe_width);
         Ok(Condition {
             exprs,

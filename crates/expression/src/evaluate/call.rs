@@ -8,7 +8,10 @@ use crate::{
 };
 use std::borrow::Cow;
 use volley_error::{Error, Result};
-use volley_vector::{Encoding, Rows, Vector};
+use volley_vector::{Buffer, Decoded, Encoding, Rows, Values, Vector};
+
+/// Results with less text are not charged.
+const CHARGED_BYTES: usize = 1 << 20;
 
 impl Evaluator<'_> {
     /// Calls a function; `first` is its first argument, evaluated already.
@@ -67,14 +70,29 @@ impl Evaluator<'_> {
             hit(Mark::FlatWithoutNulls);
         }
         if !call.null_on_error {
-            return call.function.evaluate(rows, args, &node.data_type, self.ctx);
+            return self.charged(node, call, args, rows);
         }
         let before = self.ctx.errors.take();
         let discarded = std::mem::replace(&mut self.ctx.errors_discarded, true);
-        let result = call.function.evaluate(rows, args, &node.data_type, self.ctx);
+        let result = self.charged(node, call, args, rows);
         self.ctx.errors_discarded = discarded;
         let errors = std::mem::replace(&mut self.ctx.errors, before);
         with_null_rows(&result?, &Rows::from_indices(rows.len(), errors.rows()))
+    }
+
+    /// Calls the function and charges the text of its result, unless the function did.
+    fn charged(
+        &mut self,
+        node: &Node,
+        call: &Call,
+        args: &[Vector],
+        rows: &Rows,
+    ) -> Result<Vector> {
+        let before = self.ctx.charged();
+        let result = call.function.evaluate(rows, args, &node.data_type, self.ctx)?;
+        let by_function = self.ctx.charged() - before;
+        self.ctx.charge(new_text_bytes(&result, args).saturating_sub(by_function))?;
+        Ok(result)
     }
 
     /// All arguments are constant: one row is enough.
@@ -93,6 +111,23 @@ impl Evaluator<'_> {
         }
         Ok(Vector::repeat(result?, rows.len()))
     }
+}
+
+/// Bytes of long strings in `result` that no argument holds already.
+fn new_text_bytes(result: &Vector, args: &[Vector]) -> usize {
+    let Some(Values::View(strings)) = result.flat_values() else { return 0 };
+    let bytes: usize = strings.buffers.iter().map(Buffer::len).sum();
+    if bytes < CHARGED_BYTES {
+        return 0;
+    }
+    let args: Vec<Decoded<'_>> = args.iter().flat_map(Decoded::new).collect();
+    let is_shared = |buffer: &Buffer| {
+        args.iter().any(|arg| match arg.values() {
+            Values::View(strings) => strings.buffers.iter().any(|it| it.ptr_eq(buffer)),
+            _ => false,
+        })
+    };
+    strings.buffers.iter().filter(|it| !is_shared(it)).map(Buffer::len).sum()
 }
 
 fn note_null_rows(null_rows: &mut Option<Rows>, mut before: Rows, active: &Rows) {

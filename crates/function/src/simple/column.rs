@@ -1,6 +1,7 @@
 //! Where a simple function's results go.
 
 use super::args::{Boolean, Physical, Sql, Varbinary, Varchar};
+use crate::EvalContext;
 use volley_error::Result;
 use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Buffer, NullBuffer, StringBuilder, Values, Vector};
@@ -116,10 +117,15 @@ impl Column for BooleanColumn {
     }
 }
 
+/// Text is charged in portions of this many bytes; a batch of short texts costs nothing.
+const CHARGED_BYTES: usize = 1 << 20;
+
 /// VARCHAR or VARBINARY results.
 pub struct StringColumn {
     views: Vec<u128>,
     builder: StringBuilder,
+    /// Bytes stored since the last charge.
+    uncharged: usize,
 }
 
 impl StringColumn {
@@ -127,6 +133,20 @@ impl StringColumn {
     #[inline]
     pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) {
         self.views[row] = self.builder.store(bytes);
+        self.uncharged += bytes.len();
+    }
+
+    /// Charges what was stored when it has become much.
+    ///
+    /// # Errors
+    ///
+    /// The memory limit.
+    #[inline]
+    pub(super) fn charge(&mut self, ctx: &mut EvalContext) -> Result<()> {
+        if self.uncharged < CHARGED_BYTES {
+            return Ok(());
+        }
+        ctx.charge(std::mem::take(&mut self.uncharged))
     }
 }
 
@@ -134,7 +154,7 @@ impl Column for StringColumn {
     type Item = Vec<u8>;
 
     fn with_len(len: usize) -> Self {
-        StringColumn { views: vec![0; len], builder: StringBuilder::with_capacity(0) }
+        StringColumn { views: vec![0; len], builder: StringBuilder::with_capacity(0), uncharged: 0 }
     }
 
     fn set(&mut self, row: usize, item: Vec<u8>) {

@@ -125,14 +125,22 @@ fn map_text<T: Args, W: Written>(
     let readers = T::open(&inputs.sources)?;
     let mut writer = StringWriter::default();
     let mut nulls = NullRows::default();
+    let mut charged = Ok(());
     inputs.rows.for_each(|row| {
+        if charged.is_err() {
+            return;
+        }
         writer.bytes.clear();
         match f(T::get(&readers, row), &mut writer).outcome() {
-            Ok(true) => column.set_bytes(row, &writer.bytes),
+            Ok(true) => {
+                column.set_bytes(row, &writer.bytes);
+                charged = column.charge(ctx);
+            }
             Ok(false) => nulls.add(row, rows.len()),
             Err(error) => ctx.fail(row, || error),
         }
     });
+    charged?;
     let added = nulls.finish(rows.len());
     column.finish(result_type, inputs.result_nulls(added))
 }
