@@ -155,7 +155,10 @@ fn write_text(micros: i64, specifier: char, out: &mut StringWriter) -> Option<()
         'a' => text.push_str(&day_name(days)[..3]),
         'A' => text.push_str(day_name(days)),
         'p' => text.push_str(if of_day < 12 * MICROS_PER_HOUR { "AM" } else { "PM" }),
-        'c' => text::push_timestamp(&mut text, micros - micros.rem_euclid(MICROS_PER_SECOND)),
+        'c' => {
+            let of_second = micros.rem_euclid(MICROS_PER_SECOND);
+            text::push_timestamp(&mut text, micros.saturating_sub(of_second));
+        }
         'x' => text::push_date(&mut text, days),
         'X' => text::push_time(&mut text, of_day - of_day % MICROS_PER_SECOND),
         'Z' => {}
