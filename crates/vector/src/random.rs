@@ -219,7 +219,9 @@ impl Generator {
             let start = keys.len();
             for _ in 0..self.below(ELEMENTS_MAX + 1) {
                 let candidate = self.value(key);
-                if !keys[start..].contains(&candidate) && candidate == candidate.clone() {
+                // NaN differs from itself here, and would be a key twice.
+                let is_nan = candidate != candidate.clone();
+                if !is_nan && !keys[start..].contains(&candidate) {
                     keys.push(candidate);
                 }
             }

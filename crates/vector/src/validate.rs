@@ -85,17 +85,15 @@ impl Vector {
     fn validate_strings(&self, strings: &StringValues) -> Result<()> {
         let is_text = *self.data_type() == Type::Varchar;
         for (row, view) in strings.views.iter().enumerate() {
+            let (index, offset) = StringView::position(*view);
             if StringView::len_of(*view) > INLINE_BYTES {
-                let (buffer, offset) = StringView::position(*view);
-                let buffer = strings.buffers.get(buffer as usize);
+                let buffer = strings.buffers.get(index as usize);
                 let end = offset as usize + StringView::len_of(*view);
                 let within = buffer.is_some_and(|it| end <= it.len());
                 check(within, self, "view beyond its buffer")?;
             }
             let bytes = strings.bytes(row);
-            let (_, offset) = StringView::position(*view);
-            let (buffer, _) = StringView::position(*view);
-            let canonical = StringView::new(bytes, buffer, offset);
+            let canonical = StringView::new(bytes, index, offset);
             check(*view == canonical, self, "view with another prefix or padding")?;
             let fits = !is_text || std::str::from_utf8(bytes).is_ok();
             check(fits, self, "text that is not UTF-8")?;

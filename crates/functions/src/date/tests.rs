@@ -145,6 +145,15 @@ fn differences_count_borders_or_whole_units() {
 }
 
 #[test]
+fn the_ends_of_the_range_do_not_wrap_around() {
+    let last_day = (Type::Date, Value::Date(i32::MAX));
+    assert_eq!(fails("epoch_us", &[last_day]), "date out of range of the result");
+    let first_moment = (Type::Timestamp, Value::Timestamp(i64::MIN));
+    let format = (Type::Varchar, Value::text("%c"));
+    assert!(!text("strftime", &[first_moment, format]).is_empty());
+}
+
+#[test]
 fn points_in_time_are_made_of_numbers() {
     assert_eq!(call("make_date", &[number(2020), number(2), number(29)]), date("2020-02-29").1);
     let failed = fails("make_date", &[number(2021), number(2), number(29)]);
