@@ -10,10 +10,11 @@
 
 mod build;
 mod fold;
+mod lambda;
 
 use crate::{
     Expr, ExprKind, SpecialForm,
-    node::{Kind, Node, NodeId},
+    node::{CompiledLambda, Kind, Node, NodeId},
 };
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
@@ -21,6 +22,9 @@ use volley_function::{QueryConstants, Registry};
 
 /// How deep evaluation may recurse: about 2 KB of stack for each level.
 const DEPTH_MAX: usize = 400;
+
+/// How much deeper a lambda makes evaluation recurse, besides its body.
+const LEVELS_OF_LAMBDA: usize = 3;
 
 /// Nodes being made.
 pub(crate) struct Compiler<'r> {
@@ -116,7 +120,12 @@ impl<'r> Compiler<'r> {
             Kind::Call(call) => {
                 deterministic &= call.traits.deterministic;
                 infallible &= call.traits.infallible || call.null_on_error;
-                strict &= call.traits.propagates_nulls;
+                strict &= call.traits.propagates_nulls && call.args.len() == call.values;
+                for lambda in call.function.lambdas().iter().map(CompiledLambda::body) {
+                    deterministic &= lambda.deterministic;
+                    infallible &= lambda.infallible;
+                    depth = depth.max(lambda.depth + LEVELS_OF_LAMBDA);
+                }
             }
             Kind::Conjunction(_) | Kind::Switch(_) | Kind::Coalesce(_) => {
                 (strict, conditional) = (false, true);
@@ -148,6 +157,7 @@ fn parts_of(expr: &Expr) -> Vec<&Expr> {
         }
         ExprKind::Special { form: form @ SpecialForm::Coalesce, .. } => flatten(expr, *form),
         ExprKind::Special { form: SpecialForm::Switch, .. } => flatten_switch(expr),
+        ExprKind::Call { args, .. } => lambda::parts_of_call(args),
         _ => expr.children().iter().collect(),
     }
 }

@@ -21,6 +21,7 @@
 mod call;
 mod conditional;
 mod conjunction;
+mod lambda;
 mod peel;
 
 pub(crate) use conjunction::ConjunctionState;
@@ -41,6 +42,8 @@ use volley_vector::{Batch, BooleanBuffer, Buffer, Rows, Vector};
 pub(crate) struct NodeState {
     pub(crate) conjunction: ConjunctionState,
     pub(crate) memo: Memo,
+    /// Of the nodes of a call's lambdas.
+    pub(crate) lambdas: Vec<Vec<NodeState>>,
 }
 
 /// The compiled set and the state of one evaluation.
@@ -130,7 +133,7 @@ impl Evaluator<'_> {
         };
         while let Some((node, call)) = pending.pop() {
             let first = First { value, errors_before };
-            value = self.call(frame, &nodes[node], call, Some(first), rows)?;
+            value = self.call(frame, node, call, Some(first), rows)?;
         }
         Ok(value)
     }
@@ -223,7 +226,7 @@ impl Evaluator<'_> {
                     }
                     None => None,
                 };
-                self.call(frame, &nodes[node], call, first, rows)
+                self.call(frame, node, call, first, rows)
             }
             Kind::Conjunction(conjunction) => self.conjunction(frame, node, conjunction, rows),
             Kind::Switch(args) => self.switch(frame, &nodes[node], args, rows),

@@ -1,6 +1,7 @@
 //! The expression tree: plain data, typed, with columns by position.
 
 use std::fmt;
+use volley_function::ArgumentType;
 use volley_types::{Type, Value};
 
 /// A typed expression over the columns of an operator's input.
@@ -19,12 +20,24 @@ pub enum ExprKind {
     Column(usize),
     /// A literal.
     Constant(Value),
+    /// A parameter of a lambda around this.
+    Parameter(Parameter),
     /// A scalar function; argument types are exactly those that the registry resolved.
     Call {
         /// The registered name.
         name: String,
         /// The arguments.
         args: Vec<Expr>,
+    },
+    /// An argument of a call that is no value but what to compute for each element. Its type is
+    /// that of its body.
+    Lambda {
+        /// How many lambdas stand around it; [`Parameter::level`] of its own parameters.
+        level: usize,
+        /// The types of its parameters.
+        parameters: Vec<Type>,
+        /// What it computes, of its parameters, of those of lambdas around it, and of columns.
+        body: Box<Expr>,
     },
     /// A conversion to the expression's type. With `null_on_error` (TRY_CAST), a value that cannot
     /// be converted becomes NULL.
@@ -41,6 +54,15 @@ pub enum ExprKind {
         /// Its arguments; see [`SpecialForm`].
         args: Vec<Expr>,
     },
+}
+
+/// Which parameter of which lambda.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parameter {
+    /// How many lambdas stand around the lambda that it belongs to.
+    pub level: usize,
+    /// Its place among that lambda's parameters.
+    pub index: usize,
 }
 
 /// Forms that control how their arguments are evaluated.
@@ -104,18 +126,30 @@ impl Expr {
     /// The direct parts of the expression.
     pub fn children(&self) -> &[Expr] {
         match &self.kind {
-            ExprKind::Column(_) | ExprKind::Constant(_) => &[],
+            ExprKind::Column(_) | ExprKind::Constant(_) | ExprKind::Parameter(_) => &[],
             ExprKind::Call { args, .. } | ExprKind::Special { args, .. } => args,
             ExprKind::Cast { input, .. } => std::slice::from_ref(input),
+            ExprKind::Lambda { body, .. } => std::slice::from_ref(body),
         }
     }
 
     /// The direct parts of the expression, to change.
     pub fn children_mut(&mut self) -> &mut [Expr] {
         match &mut self.kind {
-            ExprKind::Column(_) | ExprKind::Constant(_) => &mut [],
+            ExprKind::Column(_) | ExprKind::Constant(_) | ExprKind::Parameter(_) => &mut [],
             ExprKind::Call { args, .. } | ExprKind::Special { args, .. } => args,
             ExprKind::Cast { input, .. } => std::slice::from_mut(input),
+            ExprKind::Lambda { body, .. } => std::slice::from_mut(body),
+        }
+    }
+
+    /// What this is as an argument of a call.
+    pub fn argument_type(&self) -> ArgumentType {
+        match &self.kind {
+            ExprKind::Lambda { parameters, .. } => {
+                ArgumentType::of_lambda(parameters.clone(), Some(self.data_type.clone()))
+            }
+            _ => ArgumentType::Value(self.data_type.clone()),
         }
     }
 
@@ -148,6 +182,8 @@ impl fmt::Display for Expr {
         match &self.kind {
             ExprKind::Column(index) => write!(f, "#{index}"),
             ExprKind::Constant(value) => write!(f, "{}", value.display(&self.data_type)),
+            ExprKind::Parameter(parameter) => write!(f, "{parameter}"),
+            ExprKind::Lambda { body, .. } => write!(f, "lambda {body}"),
             ExprKind::Call { name, args } => write_call(f, name, args),
             ExprKind::Cast { input, null_on_error } => {
                 let name = if *null_on_error { "try_cast" } else { "cast" };
@@ -155,6 +191,13 @@ impl fmt::Display for Expr {
             }
             ExprKind::Special { form, args } => write_call(f, form.name(), args),
         }
+    }
+}
+
+impl fmt::Display for Parameter {
+    /// `$0.1` is the second parameter of an outermost lambda.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${}.{}", self.level, self.index)
     }
 }
 

@@ -12,5 +12,5 @@ mod merge;
 pub mod marks;
 pub mod plain;
 
-pub use expr::{Expr, ExprKind, SpecialForm};
+pub use expr::{Expr, ExprKind, Parameter, SpecialForm};
 pub use expr_set::{Evaluation, ExprSet};

@@ -1,9 +1,9 @@
 //! Compiled expressions: nodes of a graph in which equal parts are one node.
 
 use crate::in_set::InSet;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use volley_error::Error;
-use volley_function::{ScalarFunction, ScalarTraits};
+use volley_function::{HigherOrderFunction, ScalarFunction, ScalarTraits};
 use volley_types::{Type, Value};
 use volley_vector::Vector;
 
@@ -53,11 +53,28 @@ pub(crate) enum Kind {
 
 /// A function with its arguments.
 pub(crate) struct Call {
-    pub(crate) function: Arc<dyn ScalarFunction>,
+    pub(crate) function: Callee,
+    /// The arguments that are values, and then what lambdas capture.
     pub(crate) args: Vec<NodeId>,
+    /// How many of `args` are values.
+    pub(crate) values: usize,
     pub(crate) traits: ScalarTraits,
     /// TRY_CAST: rows that the function fails become null.
     pub(crate) null_on_error: bool,
+}
+
+/// The function of a call.
+pub(crate) enum Callee {
+    Scalar(Arc<dyn ScalarFunction>),
+    HigherOrder(Arc<dyn HigherOrderFunction>, Vec<CompiledLambda>),
+}
+
+/// A lambda: nodes over columns of its own, which are what it captures and then its parameters.
+pub(crate) struct CompiledLambda {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) root: NodeId,
+    /// Its captures among the arguments of the call.
+    pub(crate) captures: Range<usize>,
 }
 
 /// AND: the deciding value is false; OR: it is true.
@@ -78,6 +95,23 @@ impl Node {
     /// Whether the node needs no evaluation.
     pub(crate) fn is_leaf(&self) -> bool {
         matches!(self.kind, Kind::Column(_) | Kind::Constant(_) | Kind::Failing(_))
+    }
+}
+
+impl Callee {
+    /// The lambdas among its arguments.
+    pub(crate) fn lambdas(&self) -> &[CompiledLambda] {
+        match self {
+            Callee::Scalar(_) => &[],
+            Callee::HigherOrder(_, lambdas) => lambdas,
+        }
+    }
+}
+
+impl CompiledLambda {
+    /// The node of the body.
+    pub(crate) fn body(&self) -> &Node {
+        &self.nodes[self.root]
     }
 }
 

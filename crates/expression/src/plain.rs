@@ -3,10 +3,13 @@
 //! It says what an expression means. Compiled evaluation must give the same answers; tests compare
 //! both. It is slow, and recurses as deep as the expression.
 
-use crate::{Expr, ExprKind, SpecialForm};
+use crate::{Expr, ExprKind, Parameter, SpecialForm};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, QueryConstants, Registry};
+use volley_function::{
+    Applied, ArgumentType, BoundHigherOrder, BoundScalar, EvalContext, Lambda, QueryConstants,
+    Registry,
+};
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows, Vector, comparator};
 
@@ -19,6 +22,8 @@ pub struct Plain<'a> {
     pub query: &'a Arc<QueryConstants>,
     /// The input.
     pub input: &'a Batch,
+    /// The parameters of the lambdas around the expression, innermost last.
+    pub parameters: &'a [(Parameter, Value)],
 }
 
 impl Plain<'_> {
@@ -35,6 +40,17 @@ impl Plain<'_> {
         match &expr.kind {
             ExprKind::Column(index) => self.input.column(*index).value(row),
             ExprKind::Constant(value) => Ok(value.clone()),
+            ExprKind::Parameter(parameter) => {
+                let bound = self.parameters.iter().rev().find(|it| it.0 == *parameter);
+                let unbound = || Error::internal("parameter outside of its lambda");
+                bound.map(|it| it.1.clone()).ok_or_else(unbound)
+            }
+            ExprKind::Lambda { .. } => Err(Error::internal("lambda that is no argument")),
+            ExprKind::Call { name, args } if args.iter().any(is_lambda) => {
+                let types: Vec<ArgumentType> = args.iter().map(Expr::argument_type).collect();
+                let bound = self.registry.resolve_higher_order(name, &types)?;
+                self.higher_order(&bound, args, &expr.data_type, row)
+            }
             ExprKind::Call { name, args } => {
                 let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
                 let bound = self.registry.resolve_scalar(name, &types)?;
@@ -83,6 +99,35 @@ impl Plain<'_> {
             vectors.push(Vector::from_values(arg.data_type.clone(), &[value]));
         }
         self.invoke(bound, &vectors, to)
+    }
+
+    fn higher_order(
+        &self,
+        bound: &BoundHigherOrder,
+        args: &[Expr],
+        to: &Type,
+        row: usize,
+    ) -> Result<Value> {
+        let mut vectors = Vec::new();
+        for arg in args.iter().filter(|it| !is_lambda(it)) {
+            let value = self.evaluate(arg, row)?;
+            if value.is_null() && bound.traits.propagates_nulls {
+                return Ok(Value::Null);
+            }
+            vectors.push(Vector::from_values(arg.data_type.clone(), &[value]));
+        }
+        let lambdas = args.iter().filter(|it| is_lambda(it));
+        let mut lambdas: Vec<_> =
+            lambdas.map(|lambda| PlainLambda { plain: *self, lambda, row }).collect();
+        let mut objects: Vec<&mut dyn Lambda> = Vec::new();
+        objects.extend(lambdas.iter_mut().map(|it| it as &mut dyn Lambda));
+        let mut ctx = EvalContext::new(Arc::clone(self.query));
+        let result =
+            bound.function.evaluate(&Rows::all(1), &vectors, &mut objects, to, &mut ctx)?;
+        match ctx.errors.first() {
+            Some(error) => Err(error),
+            None => result.value(0),
+        }
     }
 
     fn invoke(&self, bound: &BoundScalar, args: &[Vector], to: &Type) -> Result<Value> {
@@ -156,6 +201,39 @@ impl Plain<'_> {
             Ok(Value::Boolean(comparator(&left, &right)?.is_equal(0, 0)))
         };
         combine(list.iter().map(is_equal).collect(), true)
+    }
+}
+
+fn is_lambda(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Lambda { .. })
+}
+
+/// A lambda of a call, for one row of the call.
+struct PlainLambda<'a> {
+    plain: Plain<'a>,
+    lambda: &'a Expr,
+    row: usize,
+}
+
+impl Lambda for PlainLambda<'_> {
+    fn evaluate(&mut self, applied: &Applied<'_>, ctx: &mut EvalContext) -> Result<Vector> {
+        let ExprKind::Lambda { level, body, .. } = &self.lambda.kind else {
+            return Err(Error::internal("argument is no lambda"));
+        };
+        let mut values = vec![Value::Null; applied.rows.len()];
+        applied.rows.try_for_each(|row| -> Result<()> {
+            let mut parameters = self.plain.parameters.to_vec();
+            for (index, vector) in applied.parameters.iter().enumerate() {
+                parameters.push((Parameter { level: *level, index }, vector.value(row)?));
+            }
+            let plain = Plain { parameters: &parameters, ..self.plain };
+            match plain.evaluate(body, self.row) {
+                Ok(value) => values[row] = value,
+                Err(error) => ctx.fail(applied.owners[row] as usize, || error),
+            }
+            Ok(())
+        })?;
+        Ok(Vector::from_values(self.lambda.data_type.clone(), &values))
     }
 }
 

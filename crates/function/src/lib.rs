@@ -1,9 +1,10 @@
 //! The API that functions are written against.
 //!
 //! ```text
-//! Registry ── resolve(name, argument types) ──> BoundScalar / BoundAggregate
-//!   ScalarFunction    vectors and active rows in, vector out
-//!   AggregateFunction states in the rows of a hash table: add, merge, extract
+//! Registry ── resolve(name, argument types) ──> BoundScalar / BoundHigherOrder / BoundAggregate
+//!   ScalarFunction      vectors and active rows in, vector out
+//!   HigherOrderFunction the same, with lambdas
+//!   AggregateFunction   states in the rows of a hash table: add, merge, extract
 //! ```
 //!
 //! Read [`Registry`], [`ScalarFunction`] and [`AggregateFunction`] first. This crate does not know
@@ -11,6 +12,7 @@
 
 mod aggregate;
 mod context;
+mod higher_order;
 mod registry;
 mod row_errors;
 mod scalar;
@@ -18,8 +20,12 @@ pub mod simple;
 
 pub use aggregate::{AggregateFunction, BoundAggregate, StateLayout};
 pub use context::{EvalContext, QueryConstants};
+pub use higher_order::{
+    Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, HigherOrderFunction, Lambda,
+    LambdaType,
+};
 pub use registry::{
-    AggregateEntry, BindAggregate, BindCast, BindScalar, FunctionDoc, Registry, ScalarEntry,
+    BindAggregate, BindCast, BindScalar, Entry, FunctionDoc, FunctionKind, Registry,
 };
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};

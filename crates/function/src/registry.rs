@@ -1,6 +1,6 @@
 //! The registry: from a name and argument types to a function.
 
-use crate::{BoundAggregate, BoundScalar};
+use crate::{ArgumentType, BindHigherOrder, BoundAggregate, BoundHigherOrder, BoundScalar};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_types::Type;
@@ -30,29 +30,32 @@ pub struct FunctionDoc {
     pub examples: Vec<(String, String)>,
 }
 
-/// A scalar function's overloads under one name.
+/// The overloads of a function under one name.
 #[derive(Clone)]
-pub struct ScalarEntry {
+pub struct Entry<B> {
     /// Tried in order of registration; the cheapest in implicit casts wins.
-    pub overloads: Vec<BindScalar>,
-    /// For people.
-    pub doc: FunctionDoc,
+    pub overloads: Vec<B>,
+    /// For people: one for each signature that has any.
+    pub docs: Vec<FunctionDoc>,
 }
 
-/// An aggregate function's overloads under one name.
-#[derive(Clone)]
-pub struct AggregateEntry {
-    /// As in [`ScalarEntry`].
-    pub overloads: Vec<BindAggregate>,
-    /// For people.
-    pub doc: FunctionDoc,
+/// What a function makes values of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FunctionKind {
+    /// One row.
+    Scalar,
+    /// The rows of a group.
+    Aggregate,
 }
 
 /// All functions a session knows. Names are lower case.
 #[derive(Clone, Default)]
 pub struct Registry {
-    scalars: BTreeMap<String, ScalarEntry>,
-    aggregates: BTreeMap<String, AggregateEntry>,
+    scalars: BTreeMap<String, Entry<BindScalar>>,
+    higher_order: BTreeMap<String, Entry<BindHigherOrder>>,
+    aggregates: BTreeMap<String, Entry<BindAggregate>>,
+    /// Special forms that look like functions: only described here.
+    forms: BTreeMap<String, FunctionDoc>,
     casts: Vec<BindCast>,
 }
 
@@ -62,28 +65,25 @@ impl Registry {
         Registry::default()
     }
 
-    /// Adds an overload of the scalar function `name`; documentation is taken from the first one
-    /// that has any.
+    /// Adds an overload of the scalar function `name`. Documentation without a signature is left
+    /// out: the overload is described by another one's.
     pub fn add_scalar(&mut self, name: &str, doc: FunctionDoc, bind: BindScalar) {
-        let entry = self
-            .scalars
-            .entry(name.to_ascii_lowercase())
-            .or_insert_with(|| ScalarEntry { overloads: Vec::new(), doc: FunctionDoc::default() });
-        if entry.doc.signature.is_empty() {
-            entry.doc = doc;
-        }
-        entry.overloads.push(bind);
+        add(&mut self.scalars, name, doc, bind);
+    }
+
+    /// Adds an overload with lambdas of the scalar function `name`.
+    pub fn add_higher_order(&mut self, name: &str, doc: FunctionDoc, bind: BindHigherOrder) {
+        add(&mut self.higher_order, name, doc, bind);
     }
 
     /// Adds an overload of the aggregate function `name`.
     pub fn add_aggregate(&mut self, name: &str, doc: FunctionDoc, bind: BindAggregate) {
-        let entry = self.aggregates.entry(name.to_ascii_lowercase()).or_insert_with(|| {
-            AggregateEntry { overloads: Vec::new(), doc: FunctionDoc::default() }
-        });
-        if entry.doc.signature.is_empty() {
-            entry.doc = doc;
-        }
-        entry.overloads.push(bind);
+        add(&mut self.aggregates, name, doc, bind);
+    }
+
+    /// Describes a special form that is written like a function.
+    pub fn add_form(&mut self, name: &str, doc: FunctionDoc) {
+        self.forms.insert(name.to_ascii_lowercase(), doc);
     }
 
     /// Adds conversions; those added later are asked first.
@@ -106,13 +106,50 @@ impl Registry {
     }
 
     /// All scalar functions, by name.
-    pub fn scalars(&self) -> &BTreeMap<String, ScalarEntry> {
+    pub fn scalars(&self) -> &BTreeMap<String, Entry<BindScalar>> {
         &self.scalars
     }
 
+    /// All functions that take lambdas, by name.
+    pub fn higher_order(&self) -> &BTreeMap<String, Entry<BindHigherOrder>> {
+        &self.higher_order
+    }
+
     /// All aggregate functions, by name.
-    pub fn aggregates(&self) -> &BTreeMap<String, AggregateEntry> {
+    pub fn aggregates(&self) -> &BTreeMap<String, Entry<BindAggregate>> {
         &self.aggregates
+    }
+
+    /// What people read about all functions, by name; several times for those with several
+    /// signatures.
+    pub fn docs(&self) -> Vec<(&str, FunctionKind, &FunctionDoc)> {
+        let scalars = self.scalars.iter().map(|(name, it)| (name, FunctionKind::Scalar, &it.docs));
+        let higher_order =
+            self.higher_order.iter().map(|(name, it)| (name, FunctionKind::Scalar, &it.docs));
+        let aggregates =
+            self.aggregates.iter().map(|(name, it)| (name, FunctionKind::Aggregate, &it.docs));
+        let all = scalars.chain(higher_order).chain(aggregates);
+        let mut docs: Vec<_> = all
+            .flat_map(|(name, kind, docs)| docs.iter().map(move |it| (name.as_str(), kind, it)))
+            .collect();
+        let forms = self.forms.iter();
+        docs.extend(forms.map(|(name, doc)| (name.as_str(), FunctionKind::Scalar, doc)));
+        docs.sort_by_key(|it| (it.0, it.1));
+        docs
+    }
+
+    /// Whether there is a function `name`, ignoring case.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query, with the nearest name as a hint, when there is none.
+    pub fn check_name(&self, name: &str) -> Result<()> {
+        let lower = name.to_ascii_lowercase();
+        let known = self.scalars.contains_key(&lower)
+            || self.higher_order.contains_key(&lower)
+            || self.aggregates.contains_key(&lower)
+            || self.forms.contains_key(&lower);
+        if known { Ok(()) } else { Err(self.unknown(name)) }
     }
 
     /// Whether `name` is an aggregate function, ignoring case.
@@ -128,12 +165,43 @@ impl Registry {
     /// (with the signature as a hint).
     pub fn resolve_scalar(&self, name: &str, args: &[Type]) -> Result<BoundScalar> {
         let lower = name.to_ascii_lowercase();
-        let entry = self.scalars.get(&lower).ok_or_else(|| self.unknown(name))?;
+        let Some(entry) = self.scalars.get(&lower) else {
+            return Err(match self.higher_order.get(&lower) {
+                Some(entry) => no_overload(name, args, &entry.docs),
+                None => self.unknown(name),
+            });
+        };
         let bound = entry.overloads.iter().filter_map(|bind| bind(args));
         bound
             .min_by_key(|bound| cost(args, &bound.args))
             .map(|bound| BoundScalar { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.doc))
+            .ok_or_else(|| no_overload(name, args, &entry.docs))
+    }
+
+    /// The function `name` for arguments of these types, some of which are lambdas; see
+    /// [`BindHigherOrder`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::resolve_scalar`].
+    pub fn resolve_higher_order(
+        &self,
+        name: &str,
+        args: &[ArgumentType],
+    ) -> Result<BoundHigherOrder> {
+        let lower = name.to_ascii_lowercase();
+        let Some(entry) = self.higher_order.get(&lower) else {
+            return Err(match self.scalars.get(&lower) {
+                Some(entry) => no_overload(name, args, &entry.docs),
+                None => self.unknown(name),
+            });
+        };
+        entry
+            .overloads
+            .iter()
+            .find_map(|bind| bind(args))
+            .map(|bound| BoundHigherOrder { name: lower, ..bound })
+            .ok_or_else(|| no_overload(name, args, &entry.docs))
     }
 
     /// The aggregate function `name` for arguments of these types.
@@ -148,12 +216,13 @@ impl Registry {
         bound
             .min_by_key(|bound| cost(args, &bound.args))
             .map(|bound| BoundAggregate { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.doc))
+            .ok_or_else(|| no_overload(name, args, &entry.docs))
     }
 
     fn unknown(&self, name: &str) -> Error {
         let error = Error::invalid_query(format!("no such function: {name}"));
-        let names = self.scalars.keys().chain(self.aggregates.keys()).map(String::as_str);
+        let names = self.scalars.keys().chain(self.higher_order.keys());
+        let names = names.chain(self.aggregates.keys()).map(String::as_str);
         match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,
@@ -168,9 +237,34 @@ fn cost(from: &[Type], to: &[Type]) -> u32 {
     pairs.map(|(from, to)| volley_types::implicit_cast_cost(from, to).unwrap_or(EXPLICIT)).sum()
 }
 
-fn no_overload(name: &str, args: &[Type], doc: &FunctionDoc) -> Error {
-    let args: Vec<String> = args.iter().map(Type::to_string).collect();
+fn add<B>(entries: &mut BTreeMap<String, Entry<B>>, name: &str, doc: FunctionDoc, bind: B) {
+    let name = name.to_ascii_lowercase();
+    let new = || Entry { overloads: Vec::new(), docs: Vec::new() };
+    let entry = entries.entry(name).or_insert_with(new);
+    let is_known = entry.docs.iter().any(|it| it.signature == doc.signature);
+    if !is_known && !doc.signature.is_empty() {
+        entry.docs.push(doc);
+    }
+    entry.overloads.push(bind);
+}
+
+fn no_overload(name: &str, args: &[impl ToString], docs: &[FunctionDoc]) -> Error {
+    let args: Vec<String> = args.iter().map(ToString::to_string).collect();
     let error =
         Error::invalid_query(format!("function {name} does not take ({})", args.join(", ")));
-    if doc.signature.is_empty() { error } else { error.hint(format!("it is {}", doc.signature)) }
+    let signatures: Vec<&str> = docs.iter().map(|it| it.signature.as_str()).collect();
+    if signatures.is_empty() {
+        error
+    } else {
+        error.hint(format!("it is {}", signatures.join(" or ")))
+    }
+}
+
+impl std::fmt::Display for FunctionKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FunctionKind::Scalar => "scalar",
+            FunctionKind::Aggregate => "aggregate",
+        })
+    }
 }

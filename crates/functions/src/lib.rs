@@ -18,6 +18,8 @@ mod string;
 mod pattern;
 mod date;
 mod nested;
+mod lambda;
+mod form;
 mod failure;
 mod aggregate;
 #[cfg(test)]
@@ -36,6 +38,8 @@ pub fn register(registry: &mut Registry) {
     pattern::register(registry);
     date::register(registry);
     nested::register(registry);
+    lambda::register(registry);
+    form::register(registry);
     failure::register(registry);
     aggregate::register(registry);
 }

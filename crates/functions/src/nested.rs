@@ -4,10 +4,13 @@
 //! without touching the others.
 
 mod construct;
+mod keys;
 mod access;
 mod list;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use keys::{Keys, reject_bad_keys};
 
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -33,13 +36,19 @@ pub(crate) fn texts_column(data_type: &Type, rows: &[Option<Vec<String>>]) -> Ve
 }
 
 /// Elements one row after the other.
-fn nested_of(sizes: Vec<i32>, elements: Vector) -> Nested {
+pub(crate) fn nested_of(sizes: Vec<i32>, elements: Vector) -> Nested {
     let offsets = sizes.iter().scan(0, |end, size| {
         let start = *end;
         *end += size;
         Some(start)
     });
     Nested { offsets: offsets.collect(), sizes: sizes.into(), elements: elements.into() }
+}
+
+/// The ROW(key, value) behind a MAP.
+pub(crate) fn entries_of(data_type: &Type, children: [Vector; 2]) -> Vector {
+    let len = children[0].len();
+    Vector::flat(data_type.clone(), Values::Row { children: children.into(), len }, None)
 }
 
 /// A function whose arguments stay what they are.
@@ -68,7 +77,7 @@ fn nested_values(flat: &Vector) -> Result<&Nested> {
 }
 
 /// A field of the ROW(key, value) behind a MAP.
-fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
+pub(crate) fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
     let entries = nested.elements.flatten()?;
     match entries.flat_values() {
         Some(Values::Row { children, .. }) if index < children.len() => Ok(children[index].clone()),
@@ -77,7 +86,7 @@ fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
 }
 
 /// Rows `indices` of `elements`; `None` is null.
-fn gather_or_null(elements: &Vector, indices: &[Option<u32>]) -> Result<Vector> {
+pub(crate) fn gather_or_null(elements: &Vector, indices: &[Option<u32>]) -> Result<Vector> {
     if elements.is_empty() {
         return Ok(Vector::nulls(elements.data_type().clone(), indices.len()));
     }

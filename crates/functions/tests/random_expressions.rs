@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 use volley_error::Result;
-use volley_expression::{Expr, ExprSet, SpecialForm, plain::Plain};
-use volley_function::{BoundScalar, QueryConstants, Registry};
+use volley_expression::{Expr, ExprKind, ExprSet, Parameter, SpecialForm, plain::Plain};
+use volley_function::{ArgumentType, BoundScalar, LambdaType, QueryConstants, Registry};
 use volley_types::{Field, Type, Value};
 use volley_vector::{Batch, Rows, Vector, random::Generator};
 
@@ -85,6 +85,8 @@ struct Maker<'a> {
     random: &'a mut Generator,
     overloads: &'a [BoundScalar],
     columns: Vec<Type>,
+    /// Those of the lambdas around, outermost first.
+    parameters: Vec<Vec<Type>>,
 }
 
 impl Maker<'_> {
@@ -112,7 +114,52 @@ impl Maker<'_> {
         }
     }
 
+    /// A call with lambdas, whose types are as first answered to `args`.
+    fn call_with_lambdas(
+        &mut self,
+        registry: &Registry,
+        name: &str,
+        args: &[ArgumentType],
+        depth: usize,
+    ) -> Option<Expr> {
+        let wanted = registry.resolve_higher_order(name, args).ok()?;
+        let mut made = Vec::new();
+        for arg in &wanted.args {
+            made.push(match arg {
+                ArgumentType::Value(data_type) => self.argument(data_type, depth),
+                ArgumentType::Lambda(lambda) => self.lambda(lambda, depth),
+            });
+        }
+        let types: Vec<ArgumentType> = made.iter().map(Expr::argument_type).collect();
+        let bound = registry.resolve_higher_order(name, &types).ok()?;
+        (bound.args == types).then(|| Expr::call(name, made, bound.result))
+    }
+
+    fn lambda(&mut self, wanted: &LambdaType, depth: usize) -> Expr {
+        let result = match &wanted.result {
+            Some(result) => result.clone(),
+            None => self.random.choose(&candidates()).clone(),
+        };
+        let level = self.parameters.len();
+        self.parameters.push(wanted.parameters.clone());
+        let body = self.argument(&result, depth + 1);
+        self.parameters.pop();
+        let parameters = wanted.parameters.clone();
+        let data_type = body.data_type.clone();
+        Expr { kind: ExprKind::Lambda { level, parameters, body: Box::new(body) }, data_type }
+    }
+
+    /// A parameter of a lambda around, or a column.
     fn column(&mut self, data_type: &Type) -> Expr {
+        let levels = self.parameters.iter().enumerate();
+        let all = levels.flat_map(|(level, types)| {
+            types.iter().enumerate().map(move |(index, it)| (Parameter { level, index }, it))
+        });
+        let fitting: Vec<Parameter> = all.filter(|it| it.1 == data_type).map(|it| it.0).collect();
+        if !fitting.is_empty() && self.random.below(4) > 0 {
+            let parameter = *self.random.choose(&fitting);
+            return Expr { kind: ExprKind::Parameter(parameter), data_type: data_type.clone() };
+        }
         let same = self.columns.iter().position(|it| it == data_type);
         let index = match same {
             Some(index) if self.random.below(2) == 0 => index,
@@ -131,13 +178,14 @@ fn tried(expr: Expr) -> Expr {
     Expr::special(SpecialForm::Try, vec![expr], data_type)
 }
 
-fn check(registry: &Registry, expr: &Expr, columns: &[Type], random: &mut Generator) {
+/// Compares both evaluators on random batches; false when the expression does not compile.
+fn check(registry: &Registry, expr: &Expr, columns: &[Type], random: &mut Generator) -> bool {
     let query = Arc::new(QueryConstants::default());
     let compiled = ExprSet::compile(std::slice::from_ref(expr), registry, Arc::clone(&query));
-    let Ok(mut set) = compiled else { return };
+    let Ok(mut set) = compiled else { return false };
     for rows in BATCHES {
         let batch = random.batch(columns, rows);
-        let plain = Plain { registry, query: &query, input: &batch };
+        let plain = Plain { registry, query: &query, input: &batch, parameters: &[] };
         let expected: Result<Vec<Value>> = (0..rows).map(|row| plain.evaluate(expr, row)).collect();
         let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
             set.begin(&batch).evaluate(0, &Rows::all(rows))
@@ -145,6 +193,7 @@ fn check(registry: &Registry, expr: &Expr, columns: &[Type], random: &mut Genera
         let Ok(found) = found else { panic!("panic in {expr} of{}", input(&batch)) };
         compare(expr, &batch, found, expected);
     }
+    true
 }
 
 /// The columns, one in a line.
@@ -196,7 +245,12 @@ fn every_function_answers_as_the_plain_evaluator() {
         seeded(seed, |random| {
             for bound in &all {
                 for depth in [0, 2] {
-                    let mut maker = Maker { random, overloads: &all, columns: Vec::new() };
+                    let mut maker = Maker {
+                        random,
+                        overloads: &all,
+                        columns: Vec::new(),
+                        parameters: Vec::new(),
+                    };
                     let expr = maker.call(bound, depth);
                     let columns = maker.columns;
                     check(&registry, &expr, &columns, random);
@@ -224,4 +278,69 @@ fn every_cast_answers_as_the_plain_evaluator() {
             }
         });
     }
+}
+
+/// Argument types that functions with lambdas take, as they are before bodies are known.
+fn calls_with_lambdas(registry: &Registry) -> Vec<(String, Vec<ArgumentType>)> {
+    let value = |data_type: &Type| ArgumentType::Value(data_type.clone());
+    let lambda = |arity: usize| ArgumentType::of_lambda(vec![Type::Unknown; arity], None);
+    let collections = [
+        Type::array(Type::Integer),
+        Type::array(Type::Varchar),
+        Type::array(Type::Boolean),
+        Type::array(Type::array(Type::Double)),
+        Type::map(Type::Varchar, Type::Integer),
+        Type::map(Type::Integer, Type::Varchar),
+    ];
+    let mut shapes = Vec::new();
+    for first in &collections {
+        for arity in 1..4 {
+            shapes.push(vec![value(first), lambda(arity)]);
+            for second in candidates().iter().chain(&collections) {
+                shapes.push(vec![value(first), lambda(arity), value(second)]);
+                shapes.push(vec![value(first), value(second), lambda(arity)]);
+                shapes.push(vec![value(first), value(second), lambda(arity), lambda(1)]);
+            }
+        }
+    }
+    let mut calls = Vec::new();
+    for name in registry.higher_order().keys() {
+        let fitting = shapes.iter().filter(|it| registry.resolve_higher_order(name, it).is_ok());
+        calls.extend(fitting.map(|it| (name.clone(), it.clone())));
+    }
+    calls
+}
+
+#[test]
+fn every_function_with_lambdas_answers_as_the_plain_evaluator() {
+    let registry = registry();
+    let overloads = overloads(&registry, &mut Generator::new(0));
+    let all: Vec<BoundScalar> = overloads.values().flatten().cloned().collect();
+    let calls = calls_with_lambdas(&registry);
+    let names: std::collections::BTreeSet<&str> = calls.iter().map(|it| it.0.as_str()).collect();
+    assert_eq!(names.len(), registry.higher_order().len());
+    let (mut made, mut with_parameter) = (0, 0);
+    for seed in seeds(1..3) {
+        seeded(seed, |random| {
+            for (name, args) in &calls {
+                for depth in [0, 2] {
+                    let mut maker = Maker {
+                        random,
+                        overloads: &all,
+                        columns: Vec::new(),
+                        parameters: Vec::new(),
+                    };
+                    let Some(expr) = maker.call_with_lambdas(&registry, name, args, depth) else {
+                        continue;
+                    };
+                    let columns = maker.columns;
+                    assert!(check(&registry, &expr, &columns, random), "{expr} compiles");
+                    made += 1;
+                    with_parameter += usize::from(expr.to_string().contains('$'));
+                    check(&registry, &tried(expr), &columns, random);
+                }
+            }
+        });
+    }
+    assert!(with_parameter * 3 > made, "{with_parameter} of {made} use a parameter");
 }

@@ -3,9 +3,10 @@
 use crate::{ColumnId, Plan};
 use std::sync::Arc;
 use volley_error::Span;
+use volley_function::ArgumentType;
 use volley_types::{Type, Value};
 
-pub use volley_expression::SpecialForm;
+pub use volley_expression::{Parameter, SpecialForm};
 
 /// A typed expression.
 #[derive(Clone, Debug)]
@@ -25,12 +26,24 @@ pub enum ExprKind {
     Column(ColumnId),
     /// A literal.
     Constant(Value),
+    /// A parameter of a lambda around this.
+    Parameter(Parameter),
     /// A scalar function, with arguments cast to the types that the registry resolved.
     Call {
         /// The registered name.
         name: String,
         /// The arguments.
         args: Vec<Expr>,
+    },
+    /// An argument of a call that is no value but what to compute for each element. Its type is
+    /// that of its body. Subqueries and aggregates of parameters do not occur in bodies.
+    Lambda {
+        /// How many lambdas stand around it.
+        level: usize,
+        /// The types of its parameters.
+        parameters: Vec<Type>,
+        /// What it computes.
+        body: Box<Expr>,
     },
     /// A conversion to the expression's type.
     Cast {
@@ -118,12 +131,23 @@ impl Expr {
         self
     }
 
+    /// What this is as an argument of a call.
+    pub fn argument_type(&self) -> ArgumentType {
+        match &self.kind {
+            ExprKind::Lambda { parameters, .. } => {
+                ArgumentType::of_lambda(parameters.clone(), Some(self.data_type.clone()))
+            }
+            _ => ArgumentType::Value(self.data_type.clone()),
+        }
+    }
+
     /// The direct parts (a subquery's left-hand expressions, but not its plan).
     pub fn children(&self) -> &[Expr] {
         match &self.kind {
-            ExprKind::Column(_) | ExprKind::Constant(_) => &[],
+            ExprKind::Column(_) | ExprKind::Constant(_) | ExprKind::Parameter(_) => &[],
             ExprKind::Call { args, .. } | ExprKind::Special { args, .. } => args,
             ExprKind::Cast { input, .. } => std::slice::from_ref(input),
+            ExprKind::Lambda { body, .. } => std::slice::from_ref(body),
             ExprKind::Subquery(subquery) => match &subquery.kind {
                 SubqueryKind::In(exprs) => exprs,
                 SubqueryKind::Scalar | SubqueryKind::Exists => &[],
@@ -134,9 +158,10 @@ impl Expr {
     /// As [`Expr::children`], to change.
     pub fn children_mut(&mut self) -> &mut [Expr] {
         match &mut self.kind {
-            ExprKind::Column(_) | ExprKind::Constant(_) => &mut [],
+            ExprKind::Column(_) | ExprKind::Constant(_) | ExprKind::Parameter(_) => &mut [],
             ExprKind::Call { args, .. } | ExprKind::Special { args, .. } => args,
             ExprKind::Cast { input, .. } => std::slice::from_mut(input),
+            ExprKind::Lambda { body, .. } => std::slice::from_mut(body),
             ExprKind::Subquery(subquery) => match &mut subquery.kind {
                 SubqueryKind::In(exprs) => exprs,
                 SubqueryKind::Scalar | SubqueryKind::Exists => &mut [],

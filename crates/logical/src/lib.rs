@@ -15,5 +15,5 @@ mod plan;
 mod print;
 
 pub use column::{Column, ColumnId, ColumnIds};
-pub use expr::{Expr, ExprKind, SpecialForm, Subquery, SubqueryKind};
+pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
 pub use plan::{AggregateCall, Cte, JoinKind, Plan, SetOperation, SortKey};

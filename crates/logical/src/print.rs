@@ -274,6 +274,11 @@ impl Printer<'_, '_, '_> {
         match &expr.kind {
             ExprKind::Column(id) => self.column(*id),
             ExprKind::Constant(value) => write!(self.f, "{}", value.display(&expr.data_type)),
+            ExprKind::Parameter(parameter) => write!(self.f, "{parameter}"),
+            ExprKind::Lambda { body, .. } => {
+                self.f.write_str("lambda ")?;
+                self.expr(body)
+            }
             ExprKind::Call { name, args } => self.named(name, args),
             ExprKind::Special { form, args } => self.named(form.name(), args),
             ExprKind::Cast { input, null_on_error } => {

@@ -3,7 +3,7 @@
 use crate::stack::deep;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
-use volley_function::Registry;
+use volley_function::{Registry, ScalarTraits};
 use volley_logical::{ColumnId, Expr, ExprKind, Plan, SpecialForm, SubqueryKind};
 use volley_types::{Type, Value};
 
@@ -206,6 +206,11 @@ pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
         let same_kind = match (&left.kind, &right.kind) {
             (ExprKind::Column(left), ExprKind::Column(right)) => left == right,
             (ExprKind::Constant(left), ExprKind::Constant(right)) => left == right,
+            (ExprKind::Parameter(left), ExprKind::Parameter(right)) => left == right,
+            (
+                ExprKind::Lambda { parameters: left, .. },
+                ExprKind::Lambda { parameters: right, .. },
+            ) => left == right,
             (ExprKind::Call { name: left, .. }, ExprKind::Call { name: right, .. }) => {
                 left == right
             }
@@ -246,7 +251,8 @@ pub(crate) fn fingerprint(expr: &Expr) -> u64 {
             ExprKind::Call { name, .. } => name.hash(&mut hasher),
             ExprKind::Special { form, .. } => form.hash(&mut hasher),
             ExprKind::Cast { .. } => expr.data_type.hash(&mut hasher),
-            ExprKind::Subquery(_) => {}
+            ExprKind::Parameter(parameter) => parameter.hash(&mut hasher),
+            ExprKind::Lambda { .. } | ExprKind::Subquery(_) => {}
         }
         rest.extend(expr.children());
     }
@@ -275,6 +281,17 @@ pub(crate) fn without_duplicates(exprs: Vec<Expr>) -> Vec<Expr> {
     kept
 }
 
+/// How a function behaves, besides the lambdas that it is given; `None` when there is no such
+/// function.
+pub(crate) fn call_traits(name: &str, args: &[Expr], registry: &Registry) -> Option<ScalarTraits> {
+    if args.iter().any(|it| matches!(it.kind, ExprKind::Lambda { .. })) {
+        let types: Vec<_> = args.iter().map(Expr::argument_type).collect();
+        return registry.resolve_higher_order(name, &types).ok().map(|it| it.traits);
+    }
+    let types: Vec<_> = args.iter().map(|it| it.data_type.clone()).collect();
+    registry.resolve_scalar(name, &types).ok().map(|it| it.traits)
+}
+
 /// What the registry knows of the functions in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Behavior {
@@ -289,17 +306,14 @@ pub(crate) fn behavior(expr: &Expr, registry: &Registry) -> Behavior {
     let mut all = Behavior { deterministic: true, infallible: true };
     let mut rest = vec![expr];
     while let Some(expr) = rest.pop() {
-        let types = || expr.children().iter().map(|it| it.data_type.clone()).collect::<Vec<_>>();
         let traits = match &expr.kind {
-            ExprKind::Call { name, .. } => {
-                registry.resolve_scalar(name, &types()).ok().map(|it| it.traits)
-            }
+            ExprKind::Call { name, args } => call_traits(name, args, registry),
             ExprKind::Cast { null_on_error: false, input } => {
                 registry.resolve_cast(&input.data_type, &expr.data_type).ok().map(|it| it.traits)
             }
-            _ => Some(volley_function::ScalarTraits::INFALLIBLE),
+            _ => Some(ScalarTraits::INFALLIBLE),
         };
-        let traits = traits.unwrap_or(volley_function::ScalarTraits {
+        let traits = traits.unwrap_or(ScalarTraits {
             deterministic: false,
             propagates_nulls: false,
             infallible: false,

@@ -27,6 +27,7 @@ mod join;
 mod expr;
 mod operator;
 mod function;
+mod lambda;
 mod aggregate;
 mod subquery;
 mod access;
@@ -102,6 +103,10 @@ struct Binder<'a> {
     depth: usize,
     /// How many aliases were replaced by what they stand for.
     alias_uses: usize,
+    /// The lambdas around what is being bound, outermost first.
+    lambdas: Vec<lambda::Scope<'a>>,
+    /// How many bodies of lambdas were bound.
+    bodies: usize,
 }
 
 /// A query under way.
@@ -157,6 +162,8 @@ impl<'a> Binder<'a> {
             from_level: 0,
             depth: 0,
             alias_uses: 0,
+            lambdas: Vec::new(),
+            bodies: 0,
         }
     }
 

@@ -91,6 +91,11 @@ pub enum Statement {
     ShowTables,
     /// Shows functions.
     ShowFunctions,
+    /// Shows what there is to know about a function.
+    DescribeFunction {
+        /// Its name in lower case.
+        name: String,
+    },
     /// Shows the columns of a table or query.
     Describe {
         /// Names and types.

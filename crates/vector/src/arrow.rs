@@ -8,12 +8,13 @@
 //! | ARRAY | `ListView`; `List` in the portable layout | `List` is rearranged |
 //! | MAP, ROW | `Map`, `Struct` | MAP is rearranged |
 //!
-//! Dictionaries, constants and runs are flattened on the way out, because a stream of record
-//! batches has one type per column. On the way in they stay dictionaries and runs. Unsigned
-//! integers become the next larger signed type, timestamps become microseconds, time zones are
-//! dropped (values are UTC).
+//! A stream of record batches has one type per column, so [`to_arrow`] flattens dictionaries,
+//! constants and runs. [`to_arrow_encoded`] keeps them, as dictionaries and runs; so does the way
+//! in. Unsigned integers become the next larger signed type, timestamps become microseconds, time
+//! zones are dropped (values are UTC).
 
 mod data_type;
+mod encoded;
 mod export;
 mod import;
 #[cfg(test)]
@@ -22,5 +23,6 @@ mod tests;
 pub use data_type::{
     ArrowLayout, field_to_arrow, schema_from_arrow, schema_to_arrow, type_from_arrow, type_to_arrow,
 };
+pub use encoded::to_arrow_encoded;
 pub use export::{batch_to_arrow, to_arrow};
 pub use import::{batch_from_arrow, from_arrow};

@@ -6,7 +6,7 @@ use arrow_array::Array;
 use volley_types::{Type, Value};
 use volley_vector::{
     ScalarBuffer, Vector,
-    arrow::{ArrowLayout, from_arrow, to_arrow, type_to_arrow},
+    arrow::{ArrowLayout, from_arrow, to_arrow, to_arrow_encoded, type_to_arrow},
     comparator,
     random::{Generator, Shape},
 };
@@ -93,10 +93,20 @@ fn vectors_in_different_encodings_are_concatenated() {
 #[test]
 fn every_type_survives_the_trip_through_arrow() {
     for_random_vectors(|_, vector, values| {
-        for layout in [ArrowLayout::Native, ArrowLayout::Portable] {
-            let array = to_arrow(vector, layout).unwrap();
+        for (layout, encoded) in [
+            (ArrowLayout::Native, false),
+            (ArrowLayout::Portable, false),
+            (ArrowLayout::Native, true),
+            (ArrowLayout::Portable, true),
+        ] {
+            let array = if encoded {
+                to_arrow_encoded(vector, layout).unwrap()
+            } else {
+                let array = to_arrow(vector, layout).unwrap();
+                assert_eq!(*array.data_type(), type_to_arrow(vector.data_type(), layout));
+                array
+            };
             array.to_data().validate_full().unwrap();
-            assert_eq!(*array.data_type(), type_to_arrow(vector.data_type(), layout));
             let back = from_arrow(array.as_ref()).unwrap();
             back.validate().unwrap();
             // Arrow has no HUGEINT: it comes back as DECIMAL(38, 0).

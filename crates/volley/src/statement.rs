@@ -110,6 +110,9 @@ fn execute(session: &Session, statement: Statement, column_ids: &ColumnIds) -> R
         Statement::ShowFunctions => {
             text(&["name", "kind", "signature", "description"], &functions(session))
         }
+        Statement::DescribeFunction { name } => {
+            text(&["property", "value"], &function(session, &name))
+        }
         Statement::Describe { columns } => {
             let rows = columns.into_iter().map(|it| vec![it.0, it.1.to_string()]);
             text(&["column_name", "column_type"], &rows.collect::<Vec<_>>())
@@ -215,13 +218,26 @@ fn count_of(mut result: ResultStream) -> Result<u64> {
 }
 
 fn functions(session: &Session) -> Vec<Vec<String>> {
-    let registry = &session.registry;
-    let scalars = registry.scalars().iter().map(|it| (it.0, "scalar", &it.1.doc));
-    let aggregates = registry.aggregates().iter().map(|it| (it.0, "aggregate", &it.1.doc));
-    scalars
-        .chain(aggregates)
-        .map(|(name, kind, doc)| {
-            vec![name.clone(), kind.into(), doc.signature.clone(), doc.description.clone()]
-        })
-        .collect()
+    let docs = session.registry.docs().into_iter();
+    docs.map(|(name, kind, doc)| {
+        vec![name.to_owned(), kind.to_string(), doc.signature.clone(), doc.description.clone()]
+    })
+    .collect()
+}
+
+/// The documentation of one function, a line for each thing to say.
+fn function(session: &Session, wanted: &str) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut add = |property: &str, value: &str| rows.push(vec![property.into(), value.into()]);
+    let docs = session.registry.docs().into_iter().filter(|it| it.0.eq_ignore_ascii_case(wanted));
+    for (_, kind, doc) in docs {
+        add("signature", &doc.signature);
+        add("kind", &kind.to_string());
+        add("category", &doc.category);
+        add("description", &doc.description);
+        for (call, result) in &doc.examples {
+            add("example", &format!("{call} is {result}"));
+        }
+    }
+    rows
 }

@@ -1,10 +1,10 @@
 //! Making one node from its arguments.
 
-use super::Compiler;
+use super::{Compiler, lambda};
 use crate::{
     Expr, ExprKind, SpecialForm,
     in_set::InSet,
-    node::{Call, Conjunction, Kind, NodeId},
+    node::{Call, Callee, Conjunction, Kind, NodeId},
 };
 use std::{fmt::Write, sync::Arc};
 use volley_error::{Error, Result};
@@ -29,10 +29,15 @@ impl Compiler<'_> {
                 let base = Vector::from_values(data_type.clone(), std::slice::from_ref(value));
                 self.finish(key, Kind::Constant(base), data_type)
             }
+            ExprKind::Parameter(_) => Err(Error::internal("parameter outside of its lambda")),
+            ExprKind::Lambda { .. } => Err(Error::internal("lambda that is no argument")),
+            ExprKind::Call { name, args: written } if lambda::has_lambda(written) => {
+                self.higher_order(key, name, written, args, data_type)
+            }
             ExprKind::Call { name, .. } => {
                 let types = self.types(&args);
                 let bound = self.registry.resolve_scalar(name, &types)?;
-                let args = self.cast_arguments(args, &bound)?;
+                let args = self.cast_arguments(&args, &bound.args)?;
                 self.call(key, &bound, args, data_type, false)
             }
             ExprKind::Cast { null_on_error, .. } => self.cast(key, args, data_type, *null_on_error),
@@ -45,9 +50,13 @@ impl Compiler<'_> {
     }
 
     /// Adds the casts that the binding asks for, when the tree does not have them.
-    fn cast_arguments(&mut self, args: Vec<NodeId>, bound: &BoundScalar) -> Result<Vec<NodeId>> {
+    pub(super) fn cast_arguments<'t>(
+        &mut self,
+        args: &[NodeId],
+        wanted: impl IntoIterator<Item = &'t Type>,
+    ) -> Result<Vec<NodeId>> {
         let mut cast = Vec::with_capacity(args.len());
-        for (arg, wanted) in args.into_iter().zip(&bound.args) {
+        for (&arg, wanted) in args.iter().zip(wanted) {
             let given = &self.nodes[arg].data_type;
             cast.push(if given == wanted {
                 arg
@@ -102,7 +111,8 @@ impl Compiler<'_> {
             Ok(None) => Arc::clone(&bound.function),
             Err(error) => Arc::new(FailingFunction(error)),
         };
-        let call = Call { function, args, traits: bound.traits, null_on_error };
+        let (values, traits) = (args.len(), bound.traits);
+        let call = Call { function: Callee::Scalar(function), args, values, traits, null_on_error };
         self.finish(key, Kind::Call(call), data_type)
     }
 
@@ -164,8 +174,9 @@ impl Compiler<'_> {
             return Ok(*known);
         }
         let call = Call {
-            function: Arc::new(EqualValues),
+            function: Callee::Scalar(Arc::new(EqualValues)),
             args: vec![left, right],
+            values: 2,
             traits: ScalarTraits::INFALLIBLE,
             null_on_error: false,
         };
@@ -193,7 +204,15 @@ fn key_of(expr: &Expr, args: &[NodeId]) -> String {
     let mut key = match &expr.kind {
         ExprKind::Column(index) => format!("column {index}"),
         ExprKind::Constant(value) => format!("constant {value:?}"),
-        ExprKind::Call { name, .. } => format!("call {}", name.to_ascii_lowercase()),
+        ExprKind::Parameter(parameter) => format!("parameter {parameter}"),
+        ExprKind::Lambda { .. } => format!("{expr:?}"),
+        ExprKind::Call { name, args } => {
+            let mut key = format!("call {}", name.to_ascii_lowercase());
+            for lambda in args.iter().filter(|it| lambda::is_lambda(it)) {
+                let _ = write!(key, " {lambda:?}");
+            }
+            key
+        }
         ExprKind::Cast { null_on_error, .. } => {
             return format!("cast {} {} {null_on_error}", args[0], expr.data_type);
         }

@@ -4,7 +4,7 @@ use super::{Evaluator, First, Frame};
 use crate::{
     marks::{Mark, hit},
     merge::{nulls_of, with_null_rows},
-    node::{Call, Node},
+    node::{Call, Callee, NodeId},
 };
 use std::borrow::Cow;
 use volley_error::{Error, Result};
@@ -18,7 +18,7 @@ impl Evaluator<'_> {
     pub(super) fn call(
         &mut self,
         frame: &mut Frame,
-        node: &Node,
+        node: NodeId,
         call: &Call,
         first: Option<First>,
         rows: &Rows,
@@ -27,7 +27,7 @@ impl Evaluator<'_> {
         let mut active = Cow::Borrowed(rows);
         let mut null_rows = None;
         let mut first = first;
-        for &arg in &call.args {
+        for (position, &arg) in call.args.iter().enumerate() {
             let (vector, failed) = match first.take() {
                 Some(first) => (first.value, self.failed_since(first.errors_before, rows.len())),
                 None => self.evaluate_with_failed(frame, arg, &active)?,
@@ -37,6 +37,7 @@ impl Evaluator<'_> {
                 active.to_mut().subtract(&failed);
             }
             if call.traits.propagates_nulls
+                && position < call.values
                 && let Some(nulls) = nulls_of(&vector)?
             {
                 let before = active.clone().into_owned();
@@ -45,7 +46,7 @@ impl Evaluator<'_> {
             }
             args.push(vector);
             if active.is_empty() && !call.args.is_empty() {
-                return Ok(Vector::nulls(node.data_type.clone(), frame.len));
+                return Ok(Vector::nulls(self.nodes[node].data_type.clone(), frame.len));
             }
         }
         let result = self.invoke(node, call, &args, &active)?;
@@ -58,9 +59,15 @@ impl Evaluator<'_> {
         }
     }
 
-    fn invoke(&mut self, node: &Node, call: &Call, args: &[Vector], rows: &Rows) -> Result<Vector> {
+    fn invoke(
+        &mut self,
+        node: NodeId,
+        call: &Call,
+        args: &[Vector],
+        rows: &Rows,
+    ) -> Result<Vector> {
         if rows.len() > 1
-            && call.traits.deterministic
+            && self.nodes[node].deterministic
             && !args.is_empty()
             && let Some(one_row) = constant_bases(args)
         {
@@ -83,13 +90,23 @@ impl Evaluator<'_> {
     /// Calls the function and charges the text of its result, unless the function did.
     fn charged(
         &mut self,
-        node: &Node,
+        node: NodeId,
         call: &Call,
         args: &[Vector],
         rows: &Rows,
     ) -> Result<Vector> {
         let before = self.ctx.charged();
-        let result = call.function.evaluate(rows, args, &node.data_type, self.ctx)?;
+        let nodes = self.nodes;
+        let data_type = &nodes[node].data_type;
+        let result = match &call.function {
+            Callee::Scalar(function) => function.evaluate(rows, args, data_type, self.ctx)?,
+            Callee::HigherOrder(function, lambdas) => {
+                let (values, captures) = args.split_at(call.values);
+                self.with_lambdas(node, lambdas, captures, call.values, |lambdas, ctx| {
+                    function.evaluate(rows, values, lambdas, data_type, ctx)
+                })?
+            }
+        };
         let by_function = self.ctx.charged() - before;
         self.ctx.charge(new_text_bytes(&result, args).saturating_sub(by_function))?;
         Ok(result)
@@ -98,7 +115,7 @@ impl Evaluator<'_> {
     /// All arguments are constant: one row is enough.
     fn invoke_constant(
         &mut self,
-        node: &Node,
+        node: NodeId,
         call: &Call,
         args: &[Vector],
         rows: &Rows,

@@ -243,7 +243,7 @@ fn check_case(seed: u64, len: usize, outcomes: &mut Outcomes) {
         .collect();
     for _ in 0..4 {
         let batch = random_batch(random, len, &bases);
-        let plain = Plain { registry: &registry, query: &query, input: &batch };
+        let plain = Plain { registry: &registry, query: &query, input: &batch, parameters: &[] };
         let mut rows = random_rows(random, len);
         let mut evaluation = set.begin(&batch);
         let expected: Result<Vec<bool>, _> =

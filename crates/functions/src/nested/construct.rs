@@ -1,12 +1,12 @@
 //! Constructors: `list_value`, `row`, `map`.
 
-use super::{infallible, nested_of, nested_values, settle};
+use super::{Keys, entries_of, infallible, nested_of, nested_values, settle};
 use crate::documentation::doc;
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
 use volley_types::{Field, Type, common_type};
-use volley_vector::{Decoded, Nested, NullBuffer, Values, Vector};
+use volley_vector::{Decoded, NullBuffer, Values, Vector};
 
 /// Registers the constructors.
 pub(super) fn register(registry: &mut Registry) {
@@ -73,7 +73,7 @@ fn bind_map(args: &[Type]) -> Option<BoundScalar> {
     let function = simple::vectorized(|rows, args, to, ctx| {
         let (keys, values) = (args[0].flatten()?, args[1].flatten()?);
         let (key_lists, value_lists) = (nested_values(&keys)?, nested_values(&values)?);
-        let key_texts = key_lists.elements.to_values()?;
+        let known_keys = Keys::new(&key_lists.elements)?;
         let decoded = [Decoded::new(&keys)?, Decoded::new(&values)?];
         let (mut key_indices, mut value_indices) = (Vec::new(), Vec::new());
         let mut sizes = vec![0i32; rows.len()];
@@ -84,16 +84,10 @@ fn bind_map(args: &[Type]) -> Option<BoundScalar> {
                 return;
             }
             let (key_range, value_range) = (key_lists.range(row), value_lists.range(row));
-            let mut seen = HashSet::new();
             let wrong = if key_range.len() != value_range.len() {
                 Some("a map needs as many keys as values")
-            } else if key_texts[key_range.clone()].iter().any(|it| it.is_null()) {
-                Some("a key of a map is null")
-            } else if !key_texts[key_range.clone()].iter().all(|it| seen.insert(format!("{it:?}")))
-            {
-                Some("a map has a key twice")
             } else {
-                None
+                known_keys.fault(key_range.clone())
             };
             if let Some(message) = wrong {
                 return ctx.fail(row, || Error::invalid_value(message));
@@ -106,11 +100,8 @@ fn bind_map(args: &[Type]) -> Option<BoundScalar> {
             key_lists.elements.gather(&key_indices)?,
             value_lists.elements.gather(&value_indices)?,
         ];
-        let len = key_indices.len();
-        let entries = Values::Row { children: children.into(), len };
-        let entries = Vector::flat(to.entry_type(), entries, None);
         // Rows that are not active have no entries, so offsets follow from sizes.
-        let nested: Nested = nested_of(sizes, entries);
+        let nested = nested_of(sizes, entries_of(&to.entry_type(), children));
         Ok(Vector::flat(to.clone(), Values::Map(nested), Some(NullBuffer::from(valid))))
     });
     settle(args.to_vec(), result, ScalarTraits::DEFAULT, function)

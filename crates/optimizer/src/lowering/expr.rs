@@ -21,6 +21,12 @@ pub(super) fn lower_expr(
             physical::ExprKind::Column(*positions.get(id).ok_or_else(unknown)?)
         }
         ExprKind::Constant(value) => physical::ExprKind::Constant(value.clone()),
+        ExprKind::Parameter(parameter) => physical::ExprKind::Parameter(*parameter),
+        ExprKind::Lambda { level, parameters, body } => physical::ExprKind::Lambda {
+            level: *level,
+            parameters: parameters.clone(),
+            body: Box::new(deep(|| lower_expr(body, positions))?),
+        },
         ExprKind::Call { name, args } => {
             physical::ExprKind::Call { name: name.clone(), args: lower_all(args, positions)? }
         }

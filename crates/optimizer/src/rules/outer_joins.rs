@@ -2,7 +2,7 @@
 
 use crate::OptimizerContext;
 use crate::columns::output_set;
-use crate::expr::{ColumnSet, substitute, used_columns};
+use crate::expr::{ColumnSet, call_traits, substitute, used_columns};
 use crate::stack::deep;
 use std::collections::HashMap;
 use volley_error::Result;
@@ -120,7 +120,10 @@ fn known(expr: &Expr, columns: &ColumnSet, registry: &Registry) -> Known {
         },
         ExprKind::Call { name, args } => known_call(name, args, columns, registry),
         ExprKind::Special { form, args } => known_form(*form, args, columns, registry),
-        ExprKind::Column(_) | ExprKind::Subquery(_) => Known::Nothing,
+        ExprKind::Column(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Lambda { .. }
+        | ExprKind::Subquery(_) => Known::Nothing,
     })
 }
 
@@ -137,9 +140,8 @@ fn known_call(name: &str, args: &[Expr], columns: &ColumnSet, registry: &Registr
     if !parts.contains(&Known::Null) {
         return Known::Nothing;
     }
-    let types: Vec<_> = args.iter().map(|it| it.data_type.clone()).collect();
-    match registry.resolve_scalar(name, &types) {
-        Ok(bound) if bound.traits.propagates_nulls => Known::Null,
+    match call_traits(name, args, registry) {
+        Some(traits) if traits.propagates_nulls => Known::Null,
         _ => Known::Nothing,
     }
 }

@@ -21,6 +21,9 @@ impl<'a> Binder<'a> {
     pub(super) fn identifier(&mut self, parts: &'a [Ident]) -> Result<Expr> {
         let spans = parts.iter().filter_map(|it| self.span(it.span));
         let span = spans.reduce(Span::to);
+        if let Some(parameter) = self.parameter(parts, span) {
+            return self.fields(parameter, &parts[1..]);
+        }
         let Some(innermost) = self.levels.len().checked_sub(1) else {
             return Err(self.no_column(parts, span));
         };
@@ -85,7 +88,10 @@ impl<'a> Binder<'a> {
         }
         level.aliases_open.push(index);
         self.alias_uses = uses + 1;
+        // What an alias stands for does not see the parameters around its use.
+        let lambdas = std::mem::take(&mut self.lambdas);
         let bound = self.expr(expr);
+        self.lambdas = lambdas;
         self.level()?.aliases_open.pop();
         bound.map(Some)
     }

@@ -79,7 +79,10 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let written = self.aggregate_parts(name, list, filter, span)?;
         let outer = std::mem::replace(&mut self.level()?.in_aggregate, true);
+        // An aggregate is of the rows, not of the elements that a lambda around it is applied to.
+        let lambdas = std::mem::take(&mut self.lambdas);
         let call = self.aggregate_call(name, written, span);
+        self.lambdas = lambdas;
         self.level()?.in_aggregate = outer;
         let call = call?;
         let owner = self.owner(&call);

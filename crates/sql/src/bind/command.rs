@@ -217,6 +217,11 @@ impl<'a> Binder<'a> {
         let bound = match described {
             Described::Query(query) => self.query(query)?,
             Described::Table(name) => self.whole_table(name)?,
+            Described::Function(name) => {
+                let known = self.shared.registry.check_name(&name.value);
+                known.map_err(|it| it.span(self.span(name.span)))?;
+                return Ok(Statement::DescribeFunction { name: name.value.to_ascii_lowercase() });
+            }
         };
         let columns = bound.columns.into_iter().map(|it| (it.name, it.data_type)).collect();
         Ok(Statement::Describe { columns })

@@ -328,6 +328,7 @@ impl<'a> Binder<'a> {
                 let bound = self.condition(bound, "operand of NOT")?;
                 self.call("not", vec![bound], span)
             }
+            UnaryOperator::BitwiseNot => self.call("bit_not_op", vec![bound], span),
             other => Err(unsupported(format!("the operator {other}"), span)),
         }
     }
@@ -392,7 +393,7 @@ pub(super) fn first_span(expr: &ast::Expr) -> sqlparser::tokenizer::Span {
 fn construct(expr: &ast::Expr) -> &'static str {
     use ast::Expr as E;
     match expr {
-        E::Lambda(_) => "lambda functions",
+        E::Lambda(_) => "a lambda that is no argument of a function",
         E::SimilarTo { .. } => "SIMILAR TO",
         E::RLike { .. } => "RLIKE and REGEXP",
         E::Like { .. } | E::ILike { .. } => "LIKE ANY",

@@ -3,7 +3,9 @@
 use super::{
     Binder,
     expr::{covering, null},
-    inspect, unsupported,
+    inspect,
+    lambda::is_lambda,
+    unsupported,
 };
 use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
@@ -75,16 +77,13 @@ impl<'a> Binder<'a> {
     /// An unknown function is reported before anything is said about its arguments.
     fn check_known(&self, name: &str, span: Option<Span>) -> Result<()> {
         let registry = self.shared.registry;
-        if registry.is_aggregate(name)
-            || registry.scalars().contains_key(name)
-            || SPECIAL_FUNCTIONS.contains(&name)
-        {
+        if SPECIAL_FUNCTIONS.contains(&name) {
             return Ok(());
         }
         if UNSUPPORTED_FUNCTIONS.contains(&name) {
             return Err(unsupported(format!("the function {name}"), span));
         }
-        registry.resolve_scalar(name, &[]).map(|_| ()).map_err(|it| it.span(span))
+        registry.check_name(name).map_err(|it| it.span(span))
     }
 
     fn scalar(
@@ -96,6 +95,9 @@ impl<'a> Binder<'a> {
         let written = list.map_or(&[][..], |it| &it.args);
         if name == "struct_pack" {
             return self.struct_pack(written, span);
+        }
+        if written.iter().any(is_lambda) {
+            return self.higher_order(name, written, span);
         }
         let mut args = Vec::with_capacity(written.len());
         for arg in written {

@@ -19,6 +19,10 @@ pub(super) fn same(left: &Expr, right: &Expr) -> bool {
     match (&left.kind, &right.kind) {
         (ExprKind::Column(a), ExprKind::Column(b)) => a == b,
         (ExprKind::Constant(a), ExprKind::Constant(b)) => a == b,
+        (ExprKind::Parameter(a), ExprKind::Parameter(b)) => a == b,
+        (ExprKind::Lambda { parameters: a, .. }, ExprKind::Lambda { parameters: b, .. }) => {
+            a == b && children()
+        }
         (ExprKind::Call { name: a, .. }, ExprKind::Call { name: b, .. }) => a == b && children(),
         (ExprKind::Cast { null_on_error: a, .. }, ExprKind::Cast { null_on_error: b, .. }) => {
             a == b && children()
@@ -44,7 +48,8 @@ pub(super) fn hash(expr: &Expr, state: &mut impl Hasher) {
         ExprKind::Constant(value) => value.as_i128().hash(state),
         ExprKind::Call { name, .. } => name.hash(state),
         ExprKind::Special { form, .. } => form.hash(state),
-        ExprKind::Cast { .. } | ExprKind::Subquery(_) => {}
+        ExprKind::Parameter(parameter) => parameter.hash(state),
+        ExprKind::Lambda { .. } | ExprKind::Cast { .. } | ExprKind::Subquery(_) => {}
     }
     expr.children().iter().for_each(|it| hash(it, state));
 }

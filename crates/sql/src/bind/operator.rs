@@ -37,6 +37,10 @@ impl<'a> Binder<'a> {
             BinaryOperator::DuckIntegerDivide => "integer_divide",
             BinaryOperator::Modulo => "mod",
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => "power",
+            BinaryOperator::BitwiseAnd => "bit_and_op",
+            BinaryOperator::BitwiseOr => "bit_or_op",
+            BinaryOperator::PGBitwiseShiftLeft => "bit_shift_left",
+            BinaryOperator::PGBitwiseShiftRight => "bit_shift_right",
             BinaryOperator::PGLikeMatch => "like",
             BinaryOperator::PGILikeMatch => "ilike",
             other => {

@@ -29,6 +29,7 @@ impl<'a> Binder<'a> {
     }
 
     fn query_here(&mut self, query: &'a ast::Query) -> Result<Bound> {
+        self.not_in_lambda("a subquery", self.span(query.span()))?;
         self.reject_query_clauses(query)?;
         let visible = self.ctes.len();
         if let Some(with) = &query.with {

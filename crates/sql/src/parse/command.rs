@@ -47,6 +47,7 @@ pub(crate) struct CreateView {
 pub(crate) enum Described {
     Table(ObjectName),
     Query(Box<Query>),
+    Function(Ident),
 }
 
 /// What COPY writes.
@@ -91,6 +92,10 @@ fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {
     let _ = parser.parse_keyword(Keyword::TABLE);
     let described = if starts_query(parser) {
         Described::Query(parser.parse_query()?)
+    } else if !ends_statement(&parser.peek_nth_token_ref(1).token)
+        && parser.parse_keyword(Keyword::FUNCTION)
+    {
+        Described::Function(parser.parse_identifier()?)
     } else {
         Described::Table(parser.parse_object_name(false)?)
     };

@@ -1,8 +1,10 @@
 use super::*;
 use crate::{Encoding, Vector};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RunArray, StringArray, types::Int32Type,
+    Array, ArrayRef, DictionaryArray, Int32Array, RunArray, StringArray, cast::AsArray,
+    types::Int32Type,
 };
+use arrow_buffer::ScalarBuffer;
 use std::sync::Arc;
 use volley_types::{Field, Type, Value};
 
@@ -72,4 +74,34 @@ fn dictionaries_and_runs_keep_their_encoding_on_the_way_in() {
     let vector = from_arrow(&runs.slice(1, 3)).unwrap();
     assert!(matches!(vector.encoding(), Encoding::RunLength { .. }));
     assert_eq!(vector.to_values().unwrap(), [Value::text("a"), Value::text("b"), Value::text("b")]);
+}
+
+#[test]
+fn encoded_arrays_share_codes_and_run_ends() {
+    let base = Arc::new(Vector::from_values(
+        Type::Varchar,
+        &[Value::text("a"), Value::Null, Value::text("a text of more than twelve bytes")],
+    ));
+    let codes = ScalarBuffer::from(vec![2u32, 0, 1, 2]);
+    let vector = Vector::dictionary(codes.clone(), Arc::clone(&base), None);
+    let array = to_arrow_encoded(&vector, ArrowLayout::Native).unwrap();
+    let dictionary = array.as_any_dictionary();
+    assert_eq!(dictionary.keys().to_data().buffers()[0].as_ptr(), codes.inner().as_ptr());
+    assert_eq!(from_arrow(&array).unwrap().to_values().unwrap(), vector.to_values().unwrap());
+
+    let nested = Vector::dictionary(vec![3u32, 1].into(), Arc::new(vector), None);
+    let array = to_arrow_encoded(&nested, ArrowLayout::Native).unwrap();
+    assert_eq!(from_arrow(&array).unwrap().to_values().unwrap(), nested.to_values().unwrap());
+
+    let ends = ScalarBuffer::from(vec![2u32, 3, 6]);
+    let runs = Vector::run_length(ends.clone(), base);
+    let array = to_arrow_encoded(&runs, ArrowLayout::Native).unwrap();
+    let run_array = array.as_any().downcast_ref::<RunArray<Int32Type>>().unwrap();
+    assert_eq!(run_array.run_ends().inner().inner().as_ptr(), ends.inner().as_ptr());
+    assert_eq!(from_arrow(&array).unwrap().to_values().unwrap(), runs.to_values().unwrap());
+
+    let constant = Vector::constant(Type::BigInt, &Value::BigInt(7), 5);
+    let array = to_arrow_encoded(&constant, ArrowLayout::Native).unwrap();
+    assert!(matches!(array.data_type(), arrow_schema::DataType::RunEndEncoded(..)));
+    assert_eq!(from_arrow(&array).unwrap().to_values().unwrap(), constant.to_values().unwrap());
 }

@@ -1,0 +1,99 @@
+//! Functions that take lambdas, over arrays and maps.
+//!
+//! A lambda runs once per element of all active rows, in pieces of [`CHUNK_ELEMENTS`], so that what
+//! it makes on the way stays small however long the arrays are. `reduce` runs it once per position,
+//! for all rows that have an element there.
+
+mod elements;
+mod transform;
+mod filter;
+mod quantified;
+mod zip;
+mod reduce;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{
+    ArgumentType, BoundHigherOrder, EvalContext, HigherOrderFunction, Lambda, LambdaType, Registry,
+    ScalarTraits,
+};
+use volley_types::Type;
+use volley_vector::{Rows, Vector};
+
+/// How many elements a lambda gets at a time.
+const CHUNK_ELEMENTS: usize = 1 << 14;
+
+/// Registers the functions that take lambdas.
+pub(crate) fn register(registry: &mut Registry) {
+    transform::register(registry);
+    filter::register(registry);
+    quantified::register(registry);
+    zip::register(registry);
+    reduce::register(registry);
+}
+
+/// A function made of a closure.
+struct FromClosure<F>(F);
+
+impl<F> HigherOrderFunction for FromClosure<F>
+where
+    F: Fn(&Rows, &[Vector], &mut [&mut dyn Lambda], &Type, &mut EvalContext) -> Result<Vector>
+        + Send
+        + Sync,
+{
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        lambdas: &mut [&mut dyn Lambda],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        self.0(rows, args, lambdas, result_type, ctx)
+    }
+}
+
+/// A bound function made of a closure.
+fn settle(
+    args: Vec<ArgumentType>,
+    result: Type,
+    traits: ScalarTraits,
+    function: impl Fn(
+        &Rows,
+        &[Vector],
+        &mut [&mut dyn Lambda],
+        &Type,
+        &mut EvalContext,
+    ) -> Result<Vector>
+    + Send
+    + Sync
+    + 'static,
+) -> Option<BoundHigherOrder> {
+    let function = Arc::new(FromClosure(function));
+    Some(BoundHigherOrder { name: String::new(), args, result, traits, function })
+}
+
+/// The type of an array's elements; NULL is an array, too.
+fn element_type(arg: &ArgumentType) -> Option<Type> {
+    match arg.value()? {
+        Type::Array(element) => Some(element.as_ref().clone()),
+        Type::Unknown => Some(Type::Unknown),
+        _ => None,
+    }
+}
+
+/// The types of a map's keys and values; NULL is a map, too.
+fn entry_types(arg: &ArgumentType) -> Option<(Type, Type)> {
+    match arg.value()? {
+        Type::Map(entry) => Some((**entry).clone()),
+        Type::Unknown => Some((Type::Unknown, Type::Unknown)),
+        _ => None,
+    }
+}
+
+/// The type of a body, while it is not known a stand-in.
+fn body_type(lambda: &LambdaType) -> Type {
+    lambda.result.clone().unwrap_or(Type::Unknown)
+}

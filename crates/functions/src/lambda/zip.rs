@@ -1,0 +1,159 @@
+//! Two collections at once: zip_with, map_zip_with.
+
+use super::{body_type, element_type, elements::Collections, entry_types, settle};
+use crate::{
+    documentation::doc,
+    nested::{entries_of, gather_or_null, nested_of},
+};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{
+    Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
+};
+use volley_types::Type;
+use volley_vector::{Comparator, Rows, ScalarBuffer, Values, Vector, comparator};
+
+/// Registers the functions.
+pub(super) fn register(registry: &mut Registry) {
+    let zip = doc(
+        "zip_with(array, array, (x, y) -> z) -> array",
+        "The lambda's value for each pair of elements; the shorter array is filled up with nulls.",
+        "lambda",
+        &[("zip_with([1, 2], [10, 20], (x, y) -> x + y)", "[11, 22]")],
+    );
+    registry.add_higher_order("zip_with", zip, Arc::new(bind_zip));
+    let map_zip = doc(
+        "map_zip_with(map, map, (key, x, y) -> z) -> map",
+        "For each key of either map, the lambda's value for the key and its values in both, null \
+         where a map does not have it.",
+        "lambda",
+        &[("map_zip_with(map(['a'], [1]), map(['a'], [10]), (k, x, y) -> x + y)", "{a=11}")],
+    );
+    registry.add_higher_order("map_zip_with", map_zip, Arc::new(bind_map_zip));
+}
+
+/// Pairs of elements, one of which may be missing, row after row.
+#[derive(Default)]
+struct Pairs {
+    left: Vec<Option<u32>>,
+    right: Vec<Option<u32>>,
+    owners: Vec<u32>,
+    /// Pairs of each row.
+    sizes: Vec<i32>,
+}
+
+impl Pairs {
+    fn push(&mut self, left: Option<usize>, right: Option<usize>, row: usize) {
+        self.left.push(left.map(|it| it as u32));
+        self.right.push(right.map(|it| it as u32));
+        self.owners.push(row as u32);
+        self.sizes[row] += 1;
+    }
+
+    fn apply(
+        self,
+        lambda: &mut dyn Lambda,
+        parameters: &[Vector],
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let owners: ScalarBuffer<u32> = self.owners.into();
+        let rows = Rows::all(owners.len());
+        lambda.evaluate(&Applied { rows: &rows, parameters, owners: &owners }, ctx)
+    }
+}
+
+fn bind_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
+    let [left, right, ArgumentType::Lambda(lambda)] = args else { return None };
+    let (left, right) = (element_type(left)?, element_type(right)?);
+    if lambda.parameters.len() != 2 {
+        return None;
+    }
+    let args = vec![
+        ArgumentType::Value(Type::array(left.clone())),
+        ArgumentType::Value(Type::array(right.clone())),
+        ArgumentType::of_lambda([left, right], lambda.result.clone()),
+    ];
+    let (result, traits) = (Type::array(body_type(lambda)), ScalarTraits::INFALLIBLE);
+    settle(args, result, traits, |rows, args, lambdas, to, ctx| {
+        let (left, right) = (Collections::new(&args[0])?, Collections::new(&args[1])?);
+        let mut pairs = Pairs { sizes: vec![0; rows.len()], ..Pairs::default() };
+        rows.try_for_each(|row| -> Result<()> {
+            let (mut from_left, mut from_right) = (left.range(row)?, right.range(row)?);
+            for _ in 0..from_left.len().max(from_right.len()) {
+                pairs.push(from_left.next(), from_right.next(), row);
+            }
+            Ok(())
+        })?;
+        let parameters = [
+            gather_or_null(&left.columns()?[0], &pairs.left)?,
+            gather_or_null(&right.columns()?[0], &pairs.right)?,
+        ];
+        let sizes = std::mem::take(&mut pairs.sizes);
+        let elements = pairs.apply(lambdas[0], &parameters, ctx)?;
+        Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)), None))
+    })
+}
+
+fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
+    let [left, right, ArgumentType::Lambda(lambda)] = args else { return None };
+    let ((left_key, left), (right_key, right)) = (entry_types(left)?, entry_types(right)?);
+    let key = volley_types::common_type(&left_key, &right_key)?;
+    if lambda.parameters.len() != 3 {
+        return None;
+    }
+    let args = vec![
+        ArgumentType::Value(Type::map(key.clone(), left.clone())),
+        ArgumentType::Value(Type::map(key.clone(), right.clone())),
+        ArgumentType::of_lambda([key.clone(), left, right], lambda.result.clone()),
+    ];
+    let (result, traits) = (Type::map(key, body_type(lambda)), ScalarTraits::INFALLIBLE);
+    settle(args, result, traits, |rows, args, lambdas, to, ctx| {
+        let (left, right) = (Collections::new(&args[0])?, Collections::new(&args[1])?);
+        let (from_left, from_right) = (left.columns()?, right.columns()?);
+        let mut pairs =
+            match_keys(&left, &right, &comparator(&from_left[0], &from_right[0])?, rows)?;
+        // The keys of both, one after the other; a pair's key stands in one of them.
+        let keys = Vector::concat(
+            from_left[0].data_type(),
+            &[from_left[0].clone(), from_right[0].clone()],
+        )?;
+        let beyond = from_left[0].len() as u32;
+        let sides = pairs.left.iter().zip(&pairs.right);
+        let positions: Vec<Option<u32>> =
+            sides.map(|(left, right)| left.or(right.map(|it| it + beyond))).collect();
+        let keys = gather_or_null(&keys, &positions)?;
+        let parameters = [
+            keys.clone(),
+            gather_or_null(&from_left[1], &pairs.left)?,
+            gather_or_null(&from_right[1], &pairs.right)?,
+        ];
+        let sizes = std::mem::take(&mut pairs.sizes);
+        let values = pairs.apply(lambdas[0], &parameters, ctx)?;
+        let entries = entries_of(&to.entry_type(), [keys, values]);
+        Ok(Vector::flat(to.clone(), Values::Map(nested_of(sizes, entries)), None))
+    })
+}
+
+/// The entries of two maps with the same key as pairs: those of the left map in order, then those
+/// that only the right one has.
+fn match_keys(
+    left: &Collections<'_>,
+    right: &Collections<'_>,
+    order: &Comparator,
+    rows: &Rows,
+) -> Result<Pairs> {
+    let mut pairs = Pairs { sizes: vec![0; rows.len()], ..Pairs::default() };
+    rows.try_for_each(|row| -> Result<()> {
+        let (left, right) = (left.range(row)?, right.range(row)?);
+        for at in left.clone() {
+            pairs.push(Some(at), right.clone().find(|it| order.is_equal(at, *it)), row);
+        }
+        for at in right {
+            if !left.clone().any(|it| order.is_equal(it, at)) {
+                pairs.push(None, Some(at), row);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(pairs)
+}
