@@ -39,6 +39,7 @@ INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "
 RENAMES = [
     (r"\bregexp_like\s*\(", "regexp_matches("),
     (r"\bapprox_distinct\s*\(", "approx_count_distinct("),
+    (r"\btransform\s*\(", "list_transform("),
 ]
 
 
@@ -103,6 +104,7 @@ class Duck:
         self.folder = folder
         self.connection = duckdb.connect(":memory:", config={"threads": 1 if optimize else 2})
         self.connection.execute("set timezone = 'UTC'")
+        self.connection.execute("set lambda_syntax = 'ENABLE_SINGLE_ARROW'")
         if not optimize:
             self.connection.execute("pragma disable_optimizer")
 
