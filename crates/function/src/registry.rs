@@ -3,7 +3,7 @@
 use crate::{ArgumentType, BindHigherOrder, BoundAggregate, BoundHigherOrder, BoundScalar};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_types::Type;
+use volley_types::{Type, TypeRegistry};
 
 /// Settles a scalar function's types: `None` when it does not take these arguments.
 ///
@@ -57,6 +57,7 @@ pub struct Registry {
     /// Special forms that look like functions: only described here.
     forms: BTreeMap<String, FunctionDoc>,
     casts: Vec<BindCast>,
+    types: TypeRegistry,
 }
 
 impl Registry {
@@ -89,6 +90,16 @@ impl Registry {
     /// Adds conversions; those added later are asked first.
     pub fn add_casts(&mut self, bind: BindCast) {
         self.casts.push(bind);
+    }
+
+    /// The types besides the built-in ones.
+    pub fn types(&self) -> &TypeRegistry {
+        &self.types
+    }
+
+    /// The types besides the built-in ones, to add to.
+    pub fn types_mut(&mut self) -> &mut TypeRegistry {
+        &mut self.types
     }
 
     /// The conversion `from` one type `to` another: a function of one argument that fails the rows

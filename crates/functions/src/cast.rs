@@ -6,6 +6,7 @@
 //! VARCHAR ─> anything the row fails when the text is no such value   cast/from_text
 //! points in time                                               cast/temporal
 //! ARRAY, MAP, ROW     by element                               cast/nested
+//! custom types        as they say                              cast/custom
 //! ```
 
 mod number;
@@ -13,6 +14,7 @@ mod decimal;
 mod to_text;
 mod from_text;
 mod temporal;
+mod custom;
 mod nested;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,7 @@ fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
                 simple::vectorized(|rows, _, to, _| Ok(Vector::nulls(to.clone(), rows.len())));
             infallible(from, to, nulls)
         }
+        (Type::Custom(_), _) | (_, Type::Custom(_)) => custom::bind(from, to),
         (_, Type::Varchar) => to_text::bind(from),
         (Type::Varchar, _) => from_text::bind(to),
         _ if number::is_numeric_or_boolean(from) && number::is_numeric_or_boolean(to) => {

@@ -12,7 +12,7 @@ use compare::{Compare, Distinct};
 use std::sync::Arc;
 use volley_function::{BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits};
 use volley_kernels::compare::Comparison;
-use volley_types::{Type, common_type};
+use volley_types::{CustomOrder, Type, common_type};
 
 /// Registers the comparisons.
 pub(crate) fn register(registry: &mut Registry) {
@@ -34,7 +34,8 @@ pub(crate) fn register(registry: &mut Registry) {
         let signature = format!("a {operator} b -> boolean");
         let doc =
             doc(&signature, description, "comparison", &[(&format!("1 {operator} 2"), example)]);
-        registry.add_scalar(name, doc, bind(true, Arc::new(Compare(comparison))));
+        let needs_order = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+        registry.add_scalar(name, doc, bind(true, needs_order, Arc::new(Compare(comparison))));
     }
     let distinct = doc(
         "a IS DISTINCT FROM b -> boolean",
@@ -42,7 +43,7 @@ pub(crate) fn register(registry: &mut Registry) {
         "comparison",
         &[("1 IS DISTINCT FROM NULL", "true")],
     );
-    let bind_distinct = bind(false, Arc::new(Distinct { negated: false }));
+    let bind_distinct = bind(false, false, Arc::new(Distinct { negated: false }));
     registry.add_scalar("is_distinct_from", distinct, bind_distinct);
     let same = doc(
         "a IS NOT DISTINCT FROM b -> boolean",
@@ -50,15 +51,24 @@ pub(crate) fn register(registry: &mut Registry) {
         "comparison",
         &[("1 IS NOT DISTINCT FROM NULL", "false")],
     );
-    let bind_same = bind(false, Arc::new(Distinct { negated: true }));
+    let bind_same = bind(false, false, Arc::new(Distinct { negated: true }));
     registry.add_scalar("is_not_distinct_from", same, bind_same);
 }
 
-/// Takes two arguments of types that meet in one.
-fn bind(propagates_nulls: bool, function: Arc<dyn ScalarFunction>) -> BindScalar {
+/// Takes two arguments of types that meet in one which has the comparison.
+fn bind(
+    propagates_nulls: bool,
+    needs_order: bool,
+    function: Arc<dyn ScalarFunction>,
+) -> BindScalar {
     Arc::new(move |given: &[Type]| {
         let [left, right] = given else { return None };
         let common = common_type(left, right)?;
+        match common.order() {
+            CustomOrder::None => return None,
+            CustomOrder::Equality if needs_order => return None,
+            _ => (),
+        }
         Some(BoundScalar {
             name: String::new(),
             args: vec![common.clone(), common],

@@ -20,6 +20,7 @@ mod date;
 mod nested;
 mod lambda;
 mod form;
+mod custom;
 mod failure;
 mod aggregate;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub fn register(registry: &mut Registry) {
     nested::register(registry);
     lambda::register(registry);
     form::register(registry);
+    custom::register(registry);
     failure::register(registry);
     aggregate::register(registry);
 }

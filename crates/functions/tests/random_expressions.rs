@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 use volley_error::Result;
 use volley_expression::{Expr, ExprKind, ExprSet, Parameter, SpecialForm, plain::Plain};
 use volley_function::{ArgumentType, BoundScalar, LambdaType, QueryConstants, Registry};
-use volley_types::{Field, Type, Value};
+use volley_types::{
+    Field, Type, Value,
+    custom::{IpAddress, Uuid},
+};
 use volley_vector::{Batch, Rows, Vector, random::Generator};
 
 /// Overloads tried of each function.
@@ -38,6 +41,8 @@ fn candidates() -> Vec<Type> {
         Type::array(Type::Varchar),
         Type::map(Type::Varchar, Type::Double),
         Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]),
+        Uuid::data_type(),
+        IpAddress::data_type(),
     ]
 }
 

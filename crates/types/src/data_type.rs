@@ -1,6 +1,6 @@
 //! The logical types: what a value means.
 
-use crate::PhysicalType;
+use crate::{Custom, CustomOrder, PhysicalType};
 use std::{borrow::Cow, fmt, sync::Arc};
 
 /// The most digits a DECIMAL holds.
@@ -55,6 +55,8 @@ pub enum Type {
     Map(Arc<(Type, Type)>),
     /// Named fields.
     Row(Arc<[Field]>),
+    /// A type registered at run time.
+    Custom(Custom),
 }
 
 /// A named, typed column or row field. Every field may be null.
@@ -137,6 +139,33 @@ impl Type {
             Type::Array(_) => PhysicalType::Array,
             Type::Map(_) => PhysicalType::Map,
             Type::Row(_) => PhysicalType::Row,
+            Type::Custom(custom) => custom.storage().physical(),
+        }
+    }
+
+    /// The type that values are stored as: of a custom type its storage type, of others the type.
+    pub fn storage(&self) -> &Type {
+        match self {
+            Type::Custom(custom) => custom.storage(),
+            other => other,
+        }
+    }
+
+    /// Which comparisons there are between values of the type: those of its parts.
+    pub fn order(&self) -> CustomOrder {
+        let least = |a: CustomOrder, b: CustomOrder| match (a, b) {
+            (CustomOrder::None, _) | (_, CustomOrder::None) => CustomOrder::None,
+            (CustomOrder::Ordered, CustomOrder::Ordered) => CustomOrder::Ordered,
+            _ => CustomOrder::Equality,
+        };
+        match self {
+            Type::Custom(custom) => custom.order(),
+            Type::Array(element) => element.order(),
+            Type::Map(entry) => least(entry.0.order(), entry.1.order()),
+            Type::Row(fields) => {
+                fields.iter().map(|it| it.data_type.order()).fold(CustomOrder::Ordered, least)
+            }
+            _ => CustomOrder::Ordered,
         }
     }
 
@@ -225,6 +254,7 @@ impl fmt::Display for Type {
                 }
                 f.write_str(")")
             }
+            Type::Custom(custom) => f.write_str(custom.name()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod data_type;
 mod physical;
 mod value;
 mod coercion;
+pub mod custom;
 mod nearest;
 pub mod civil;
 pub mod text;
@@ -18,6 +19,7 @@ pub mod dispatch;
 
 pub use arrow_buffer::IntervalMonthDayNano as Interval;
 pub use coercion::{common_type, implicit_cast_cost};
+pub use custom::{Custom, CustomOrder, CustomType, Exchange, TypeRegistry};
 pub use data_type::{DECIMAL_PRECISION_MAX, Field, Schema, Type, row_field_name};
 pub use nearest::nearest_name;
 pub use physical::{Native, PhysicalType};

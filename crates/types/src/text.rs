@@ -42,6 +42,9 @@ impl fmt::Display for ValueText<'_> {
 
 /// Appends a value as CAST to VARCHAR writes it; NULL as `NULL`.
 pub fn push_value(out: &mut String, value: &Value, data_type: &Type) {
+    if let (Type::Custom(custom), false) = (data_type, value.is_null()) {
+        return custom.push(out, value);
+    }
     match value {
         Value::Null => out.push_str("NULL"),
         Value::Boolean(value) => push_boolean(out, *value),

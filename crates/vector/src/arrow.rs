@@ -7,6 +7,7 @@
 //! | HUGEINT, DECIMAL | `Decimal128` | DECIMAL of up to 18 digits is widened |
 //! | ARRAY | `ListView`; `List` in the portable layout | `List` is rearranged |
 //! | MAP, ROW | `Map`, `Struct` | MAP is rearranged |
+//! | custom types | as they say: their storage type, or text | text is written |
 //!
 //! A stream of record batches has one type per column, so [`to_arrow`] flattens dictionaries,
 //! constants and runs. [`to_arrow_encoded`] keeps them, as dictionaries and runs; so does the way

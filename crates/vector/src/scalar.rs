@@ -185,7 +185,7 @@ fn value_of(decoded: &Decoded, row: usize) -> Result<Value> {
         return Ok(Value::Null);
     }
     let index = decoded.index(row);
-    Ok(match (decoded.values(), decoded.data_type()) {
+    Ok(match (decoded.values(), decoded.data_type().storage()) {
         (Values::Null(_), _) => Value::Null,
         (Values::Boolean(values), _) => Value::Boolean(values.value(index)),
         (Values::I8(values), _) => Value::TinyInt(values[index]),

@@ -16,7 +16,7 @@ use volley_vector::{Decoded, Vector};
 /// The conversion of text to `to`.
 pub(super) fn bind(to: &Type) -> Option<BoundScalar> {
     let function = match to {
-        Type::Unknown | Type::Varchar => return None,
+        Type::Unknown | Type::Varchar | Type::Custom(_) => return None,
         Type::Boolean => parsed::<simple::Boolean, bool>(to, text::parse_boolean),
         Type::Real => parsed::<simple::Real, f32>(to, text::parse_f32),
         Type::Double => parsed::<simple::Double, f64>(to, text::parse_f64),
@@ -111,6 +111,7 @@ fn value_of(text: &str, to: &Type) -> Option<Value> {
         Type::BigInt => Value::BigInt(text::parse_integer(text)?.try_into().ok()?),
         Type::HugeInt => Value::HugeInt(text::parse_integer(text)?),
         Type::Decimal { .. } => Value::Decimal(unscaled(text, to).filter(|it| fits(*it, to))?),
+        Type::Custom(custom) => custom.parse(text)?,
         Type::Array(element) => {
             let parts = unnest(text, '[', ']', None)?;
             let values = parts.into_iter().map(|it| part_of(it.value, element));

@@ -75,6 +75,11 @@ fn write(decoded: &Decoded<'_>, rows: &Rows, push: impl Fn(&mut String, usize)) 
 /// Appends the element at `index` of booleans, bytes and nested values.
 fn push_element(out: &mut String, decoded: &Decoded<'_>, index: usize) {
     match decoded.values() {
+        _ if matches!(decoded.data_type(), Type::Custom(_)) => {
+            if let Ok(value) = decoded.base().value(index) {
+                text::push_value(out, &value, decoded.data_type());
+            }
+        }
         Values::Boolean(bits) => text::push_boolean(out, bits.value(index)),
         Values::View(strings) => text::push_binary(out, strings.bytes(index)),
         _ => {

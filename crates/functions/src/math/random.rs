@@ -1,4 +1,4 @@
-//! `random`: another number in every row.
+//! Another value in every row: `random`, `uuid`.
 
 use crate::documentation::doc;
 use std::{
@@ -6,10 +6,13 @@ use std::{
     sync::Arc,
 };
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
-use volley_types::Type;
+use volley_types::{
+    Type,
+    custom::{Uuid, stored_bits},
+};
 use volley_vector::Vector;
 
-/// Registers `random`.
+/// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
     let doc = doc(
         "random() -> double",
@@ -18,6 +21,42 @@ pub(super) fn register(registry: &mut Registry) {
         &[("random() < 1", "true")],
     );
     registry.add_scalar("random", doc, Arc::new(bind));
+    let uuid = crate::documentation::doc(
+        "uuid() -> uuid",
+        "A random UUID (version 4).",
+        "math",
+        &[("length(cast(uuid() AS VARCHAR))", "36")],
+    );
+    for name in ["uuid", "gen_random_uuid"] {
+        registry.add_scalar(name, uuid.clone(), Arc::new(bind_uuid));
+    }
+}
+
+fn bind_uuid(args: &[Type]) -> Option<BoundScalar> {
+    let function = simple::vectorized(|rows, _, to, _: &mut EvalContext| {
+        let mut seeds =
+            [RandomState::new(), RandomState::new()].map(|it| it.build_hasher().finish());
+        let mut next = || {
+            let [high, low] = seeds.each_mut().map(|it| u128::from(split_mix(it)));
+            stored_bits(version_4(high << 64 | low))
+        };
+        let values: Vec<i128> = (0..rows.len()).map(|_| next()).collect();
+        Ok(Vector::native::<i128>(to.clone(), values, None))
+    });
+    args.is_empty().then(|| BoundScalar {
+        name: String::new(),
+        args: Vec::new(),
+        result: Uuid::data_type(),
+        traits: ScalarTraits { deterministic: false, ..ScalarTraits::INFALLIBLE },
+        function,
+    })
+}
+
+/// The bits with the version and variant of a random UUID (RFC 9562, section 5.4).
+fn version_4(bits: u128) -> u128 {
+    const VERSION: u128 = 0xF << 76;
+    const VARIANT: u128 = 0x3 << 62;
+    bits & !(VERSION | VARIANT) | 0x4 << 76 | 0x2 << 62
 }
 
 fn bind(args: &[Type]) -> Option<BoundScalar> {

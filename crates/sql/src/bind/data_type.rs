@@ -45,6 +45,8 @@ impl Binder<'_> {
             DataType::Timestamp(_, zone) if !has_zone(zone) => Type::Timestamp,
             DataType::Datetime(_) => Type::Timestamp,
             DataType::Interval { .. } => Type::Interval,
+            DataType::Uuid => self.registered_type("UUID", &[], span)?,
+            DataType::JSON | DataType::JSONB => self.registered_type("JSON", &[], span)?,
             DataType::Array(element) => self.array_type(element, span)?,
             DataType::Struct(fields, _) => self.row_type(fields, span)?,
             DataType::Map(key, value, ..) => {
@@ -99,9 +101,22 @@ impl Binder<'_> {
             "LOGICAL" => Type::Boolean,
             "BPCHAR" | "STRING" => Type::Varchar,
             "DATETIME" | "TIMESTAMP_US" => Type::Timestamp,
-            _ => return Err(self.unknown_type(name, span)),
+            _ => return self.registered_type(name, arguments, span),
         };
         if arguments.is_empty() { Ok(plain) } else { Err(self.unknown_type(name, span)) }
+    }
+
+    /// A type that was registered at run time.
+    fn registered_type(
+        &self,
+        name: &str,
+        parameters: &[String],
+        span: Option<Span>,
+    ) -> Result<Type> {
+        match self.shared.registry.types().make(name, parameters) {
+            Some(made) => made.map_err(|message| Error::invalid_query(message).span(span)),
+            None => Err(self.unknown_type(name, span)),
+        }
     }
 
     fn unknown_type(&self, name: &str, span: Option<Span>) -> Error {
@@ -125,7 +140,8 @@ impl Binder<'_> {
             "STRUCT",
         ];
         let error = Error::invalid_query(format!("no such type: {name}")).span(span);
-        match volley_types::nearest_name(name, NAMES) {
+        let names = NAMES.into_iter().chain(self.shared.registry.types().names());
+        match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,
         }

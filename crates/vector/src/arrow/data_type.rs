@@ -5,7 +5,7 @@ use arrow_schema::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Field, Schema, Type, row_field_name};
+use volley_types::{Exchange, Field, Schema, Type, row_field_name};
 
 /// Which of several Arrow layouts a vector takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,10 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
             DataType::Map(Arc::new(ArrowField::new("entries", entries, false)), false)
         }
         Type::Row(fields) => DataType::Struct(row_to_arrow(fields, layout)),
+        Type::Custom(custom) => match custom.exchange() {
+            Exchange::Storage => type_to_arrow(custom.storage(), layout),
+            Exchange::Text => DataType::Utf8View,
+        },
     }
 }
 

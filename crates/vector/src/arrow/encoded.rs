@@ -28,7 +28,10 @@ pub fn to_arrow_encoded(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef
             if i32::try_from(vector.len()).is_err() {
                 return Err(too_long());
             }
-            runs(reinterpreted(ends), base, layout)
+            match has_empty_run(ends) {
+                false => runs(reinterpreted(ends), base, layout),
+                true => without_empty_runs(ends, base, layout),
+            }
         }
         Encoding::Dictionary { codes, .. } => dictionary(vector, codes, layout),
     }
@@ -38,6 +41,19 @@ fn runs(ends: ScalarBuffer<i32>, base: &Vector, layout: ArrowLayout) -> Result<A
     let ends = Int32Array::new(ends, None);
     let values = to_arrow(base, layout)?;
     Ok(Arc::new(RunArray::<Int32Type>::try_new(&ends, &values).map_err(internal)?))
+}
+
+/// Arrow has no empty runs.
+fn has_empty_run(ends: &[u32]) -> bool {
+    ends.first() == Some(&0) || ends.windows(2).any(|it| it[0] == it[1])
+}
+
+fn without_empty_runs(ends: &[u32], base: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
+    let start = |run: usize| run.checked_sub(1).map_or(0, |before| ends[before]);
+    let kept: Vec<u32> =
+        (0..ends.len()).filter(|run| start(*run) < ends[*run]).map(|it| it as u32).collect();
+    let ends: Vec<i32> = kept.iter().map(|it| ends[*it as usize] as i32).collect();
+    runs(ends.into(), &base.gather(&kept)?, layout)
 }
 
 fn dictionary(vector: &Vector, codes: &ScalarBuffer<u32>, layout: ArrowLayout) -> Result<ArrayRef> {

@@ -4,7 +4,7 @@ use super::{
     ArrowLayout,
     data_type::{row_to_arrow, type_to_arrow},
 };
-use crate::{Batch, Nested, Values, Vector};
+use crate::{Batch, Decoded, Nested, StringBuilder, Values, Vector};
 use arrow_array::{
     ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, ListArray, ListViewArray, MapArray,
     NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringViewArray, StructArray,
@@ -14,7 +14,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{PhysicalType, Type};
+use volley_types::{Custom, Exchange, PhysicalType, Type};
 
 /// The vector as an Arrow array of [`type_to_arrow`]'s type.
 ///
@@ -22,7 +22,10 @@ use volley_types::{PhysicalType, Type};
 ///
 /// What a lazy vector's loader reports; more list elements than the layout can address.
 pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
-    let flat = vector.flatten()?;
+    let flat = match vector.data_type() {
+        Type::Custom(custom) => exchanged(vector, custom)?,
+        _ => vector.flatten()?,
+    };
     let nulls = flat.null_buffer().cloned();
     let data_type = flat.data_type();
     let Some(values) = flat.flat_values() else {
@@ -68,6 +71,26 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         }
         (Values::Row { .. }, _) => return Err(Error::internal("row storage of another type")),
     })
+}
+
+/// A flat vector of a built-in type for one of a custom type.
+fn exchanged(vector: &Vector, custom: &Custom) -> Result<Vector> {
+    match custom.exchange() {
+        Exchange::Storage => vector.flatten()?.with_type(custom.storage().clone()).flatten(),
+        Exchange::Text => {
+            let mut builder = StringBuilder::with_capacity(vector.len());
+            let decoded = Decoded::new(vector)?;
+            let mut text = String::new();
+            for value in vector.to_values()? {
+                text.clear();
+                if !value.is_null() {
+                    custom.push(&mut text, &value);
+                }
+                builder.push(text.as_bytes());
+            }
+            Ok(Vector::strings(Type::Varchar, builder.finish(), decoded.nulls()))
+        }
+    }
 }
 
 /// The batch as a record batch of `schema`, which must be [`super::schema_to_arrow`]'s with the

@@ -58,6 +58,8 @@ impl Generator {
     pub fn value(&mut self, data_type: &Type) -> Value {
         match data_type {
             Type::Unknown => Value::Null,
+            // As it may be stored, whether the type would read it or not.
+            Type::Custom(custom) => self.value(custom.storage()),
             Type::Boolean => Value::Boolean(self.random.bool()),
             Type::TinyInt => Value::TinyInt(self.integer(i8::MIN.into(), i8::MAX.into()) as i8),
             Type::SmallInt => {

@@ -1,0 +1,41 @@
+//! Custom types: from and to text as they say, and between them and their storage type as it is.
+//!
+//! Functions registered for a custom type may know more conversions; they come before these.
+
+use super::{fallible, infallible, invalid_text, to_text};
+use volley_function::{BoundScalar, simple};
+use volley_types::{Type, Value};
+use volley_vector::{Decoded, Vector};
+
+/// A conversion one side of which is a custom type.
+pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
+    match (from, to) {
+        (Type::Varchar, Type::Custom(_)) => parse(to),
+        (Type::Custom(_), Type::Varchar) => to_text::bind(from),
+        (Type::Custom(custom), _) if custom.storage() == to => retype(from, to),
+        _ => None,
+    }
+}
+
+fn parse(to: &Type) -> Option<BoundScalar> {
+    let Type::Custom(custom) = to.clone() else { return None };
+    let function = simple::vectorized(move |rows, args, to, ctx| {
+        let decoded = Decoded::new(&args[0])?;
+        let mut values = vec![Value::Null; rows.len()];
+        rows.for_each(|row| {
+            if decoded.is_null(row) {
+                return;
+            }
+            match custom.parse(decoded.text(row)) {
+                Some(value) => values[row] = value,
+                None => ctx.fail(row, || invalid_text(decoded.text(row), to)),
+            }
+        });
+        Ok(Vector::from_values(to.clone(), &values))
+    });
+    fallible(&Type::Varchar, to, function)
+}
+
+fn retype(from: &Type, to: &Type) -> Option<BoundScalar> {
+    infallible(from, to, simple::vectorized(|_, args, to, _| Ok(args[0].with_type(to.clone()))))
+}
