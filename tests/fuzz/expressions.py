@@ -25,10 +25,10 @@ LITERALS = {
 SHAPES = {
     "int": [
         "({int} + {int})", "({int} - {int})", "({int} * 2)", "({int} // 3)", "({int} % 4)", "(- {int})", "abs({int})",
-        "sign({double})", "length({text})", "year({date})", "month({date})", "extract(day FROM {date})",
+        "sign({double})", "length({text})", "year({date})", "month({date})", "extract(day FROM {date})::BIGINT",
         "date_diff('day', {date}, {date})", "({bool})::INTEGER", "greatest({int}, {int})", "least({int}, {int})",
         "nullif({int}, {int})", "coalesce({int}, {int})", "CASE WHEN {bool} THEN {int} ELSE {int} END",
-        "CASE {int} WHEN {int} THEN {int} END", "position({text} IN {text})", "TRY_CAST({text} AS INTEGER)", "mod({int}, 3)", "date_diff('month', {date}, {date})", "extract(quarter FROM {time})", "extract(doy FROM {date})", "TRY_CAST({double} AS INTEGER)", "round({int}, -1)", "CASE WHEN {bool} THEN {int} WHEN {bool} THEN NULL ELSE {int} END",
+        "CASE {int} WHEN {int} THEN {int} END", "position({text} IN {text})", "TRY_CAST({text} AS INTEGER)", "mod({int}, 3)", "date_diff('month', {date}, {date})", "extract(quarter FROM {time})::BIGINT", "extract(doy FROM {date})::BIGINT", "TRY_CAST({double} AS INTEGER)", "round({int}, -1)", "CASE WHEN {bool} THEN {int} WHEN {bool} THEN NULL ELSE {int} END",
     ],
     "big": ["({big} + {int})", "({int} + {big})", "({big} - {big})", "({big} * 3)", "coalesce({big}, {int})", "({int})::BIGINT", "CASE WHEN {bool} THEN {big} END", "({big} // 7)"],
     "double": [

@@ -13,6 +13,7 @@ use tokens::{Tokens, tokenize};
 use volley_error::{Error, ErrorKind, Result, Span};
 
 mod command;
+mod construct;
 mod error;
 mod tokens;
 
@@ -90,7 +91,7 @@ fn parse_all(sql: &str) -> Result<Vec<ParsedStatement>> {
         statements.push(ParsedStatement { span, command, source: source.clone() });
         let next = parser.peek_token_ref();
         if !matches!(next.token, Token::SemiColon | Token::EOF) {
-            return Err(error::unexpected(next, &source.positions));
+            return Err(error::unexpected(next, &tokens, &source.positions));
         }
     }
 }

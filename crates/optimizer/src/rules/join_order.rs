@@ -11,9 +11,9 @@ mod graph;
 mod dp;
 mod greedy;
 
-use crate::columns::map_inputs;
 use crate::expr::as_column;
 use crate::stack::deep;
+use crate::statistics::Estimate;
 use crate::{Estimator, OptimizerContext};
 use graph::Graph;
 use region::Region;
@@ -22,6 +22,9 @@ use volley_logical::{Column, Expr, JoinKind, Plan};
 
 /// Dynamic programming looks at all splits of all sets of inputs: 3^11 is about 177 thousand.
 const INPUTS_OF_DP_MAX: usize = 11;
+
+/// A plan and what it makes.
+type Guessed = (Plan, Estimate);
 
 /// How inputs are joined.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,33 +36,45 @@ pub(super) enum Tree {
 
 /// Orders all inner joins.
 pub(super) fn order_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    super::cte::with_ctes(plan, &mut |plan| {
-        let mut estimator = Estimator::new();
-        visit(plan, ctx, &mut estimator)
+    // One estimator: it knows what the definitions make, of which each refers to those before.
+    let mut estimator = Estimator::new();
+    super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator).0))
+}
+
+/// The plan with its joins ordered, and what it makes; each node is guessed once.
+fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Guessed {
+    deep(|| {
+        if begins_region(&plan, ctx) {
+            return ordered(plan, ctx, estimator);
+        }
+        let mut made = Vec::new();
+        for input in plan.inputs_mut() {
+            let (visited, estimate) = visit(std::mem::take(input), ctx, estimator);
+            *input = visited;
+            made.push(estimate);
+        }
+        let estimate = estimator.estimate_over(&plan, made);
+        (plan, estimate)
     })
 }
 
-fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Result<Plan> {
-    deep(|| {
-        if !begins_region(&plan, ctx) {
-            map_inputs(&mut plan, |input| visit(input, ctx, estimator))?;
-            return Ok(plan);
-        }
-        let columns = plan.columns();
-        let mut region = Region::of(plan, ctx);
-        for input in &mut region.inputs {
-            *input = visit(std::mem::take(input), ctx, estimator)?;
-        }
-        let estimates = region.inputs.iter().map(|it| estimator.estimate(it)).collect();
-        let graph = Graph::new(&region, estimates);
-        let tree = match region.inputs.len() {
-            0..=INPUTS_OF_DP_MAX => dp::best_tree(&graph),
-            _ => greedy::good_tree(&graph),
-        };
-        let ordered = region.build(&tree, &graph);
-        let plan = region.restore(ordered, &columns);
-        Ok(plan)
-    })
+/// The region that begins with the plan, ordered.
+fn ordered(plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Guessed {
+    let columns = plan.columns();
+    let mut region = Region::of(plan, ctx);
+    let mut estimates = Vec::with_capacity(region.inputs.len());
+    for input in &mut region.inputs {
+        let (visited, estimate) = visit(std::mem::take(input), ctx, estimator);
+        *input = visited;
+        estimates.push(estimate);
+    }
+    let graph = Graph::new(&region, &estimates);
+    let tree = match region.inputs.len() {
+        0..=INPUTS_OF_DP_MAX => dp::best_tree(&graph),
+        _ => greedy::good_tree(&graph),
+    };
+    let joined = region.build(&tree, &graph, estimates, estimator);
+    region.restore(joined, &columns, estimator)
 }
 
 /// Whether inner joins begin here, maybe below filters that could not be pushed into them.

@@ -13,10 +13,9 @@ const SELECTIVE_SHARE: f64 = 0.2;
 
 /// Places all semi and anti joins.
 pub(super) fn place_semi_joins(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    super::cte::with_ctes(plan, &mut |plan| {
-        let mut estimator = Estimator::new();
-        Ok(visit(plan, &mut estimator))
-    })
+    // One estimator: it knows what the definitions make, of which each refers to those before.
+    let mut estimator = Estimator::new();
+    super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, &mut estimator)))
 }
 
 fn visit(mut plan: Plan, estimator: &mut Estimator) -> Plan {

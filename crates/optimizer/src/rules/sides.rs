@@ -13,10 +13,9 @@ const SWAP_FACTOR: f64 = 2.0;
 
 /// Swaps the sides of outer, semi and anti joins whose left side is smaller.
 pub(super) fn choose_build_sides(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    super::cte::with_ctes(plan, &mut |plan| {
-        let mut estimator = Estimator::new();
-        Ok(visit(plan, &mut estimator).0)
-    })
+    // One estimator: it knows what the definitions make, of which each refers to those before.
+    let mut estimator = Estimator::new();
+    super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, &mut estimator).0))
 }
 
 /// The plan with its joins swapped, and what it makes; each node is guessed once.

@@ -48,19 +48,19 @@ impl Unnesting<'_> {
             join.right = self.resolve(join.right)?;
             return Ok(join.into_plan());
         }
-        let (pushed, left) = self.push_into_right(&join)?;
-        join.left = left;
+        let pushed = self.push_into_right(&mut join)?;
         join.attach(pushed, self)
     }
 
-    /// The right side for all rows of the left side at once, and the left side to join it with.
-    pub(super) fn push_into_right(&mut self, join: &Lateral) -> Result<(Pushed, Plan)> {
+    /// The right side, which is taken out of the join, for all rows of the left side at once.
+    pub(super) fn push_into_right(&mut self, join: &mut Lateral) -> Result<Pushed> {
         let mut taken = free_columns(&join.right);
-        taken.retain(|it| output_set(&join.left).contains(it));
-        let mut domain = Domain::new(&join.left, &taken);
-        let pushed = self.push(join.right.clone(), &taken, &mut domain)?;
-        let left = domain.shared_left().unwrap_or_else(|| join.left.clone());
-        Ok((pushed, left))
+        let left_columns = output_set(&join.left);
+        taken.retain(|it| left_columns.contains(it));
+        let mut domain = Domain::new(std::mem::take(&mut join.left), &taken);
+        let pushed = self.push(std::mem::take(&mut join.right), &taken, &mut domain)?;
+        join.left = domain.into_left();
+        Ok(pushed)
     }
 }
 

@@ -11,9 +11,9 @@ use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
 
 /// The distinct combinations of the columns that the right side of one lateral join takes from the
 /// left side. It is a plan only once somebody asks for it.
-pub(super) struct Domain<'a> {
+pub(super) struct Domain {
     /// The left side.
-    left: &'a Plan,
+    left: Plan,
     /// The columns taken.
     columns: Vec<Column>,
     /// The left side as a common table expression, once the domain is a plan.
@@ -38,9 +38,9 @@ pub(super) struct Pushed {
     pub(super) map: Mapping,
 }
 
-impl<'a> Domain<'a> {
+impl Domain {
     /// The domain of `columns` of `left`.
-    pub(super) fn new(left: &'a Plan, columns: &ColumnSet) -> Domain<'a> {
+    pub(super) fn new(left: Plan, columns: &ColumnSet) -> Domain {
         let columns = left.columns().into_iter().filter(|it| columns.contains(&it.id));
         let mut taken: Vec<Column> = Vec::new();
         for column in columns {
@@ -56,17 +56,19 @@ impl<'a> Domain<'a> {
         self.columns.iter().map(|it| it.id).collect()
     }
 
-    /// A reference to the left side to put in its place, if it is used a second time.
-    pub(super) fn shared_left(&self) -> Option<Plan> {
-        let cte = self.shared.clone()?;
-        Some(Plan::CteRef { cte, columns: self.left.columns() })
+    /// The left side, or a reference to put in its place if it is used a second time.
+    pub(super) fn into_left(self) -> Plan {
+        match self.shared {
+            Some(cte) => Plan::CteRef { cte, columns: self.left.columns() },
+            None => self.left,
+        }
     }
 
     /// The domain as a plan with columns of its own.
     pub(super) fn plan(&mut self, unnesting: &mut Unnesting<'_>) -> Pushed {
         let ids = unnesting.ctx.column_ids;
         let cte = self.shared.get_or_insert_with(|| {
-            let (copy, _) = fresh_copy(self.left, ids);
+            let (copy, _) = fresh_copy(&self.left, ids);
             unnesting.new_cte("outer", copy)
         });
         let fresh = |it: &Column| ids.column(it.name.clone(), it.data_type.clone());

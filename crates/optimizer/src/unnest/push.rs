@@ -25,7 +25,7 @@ impl Unnesting<'_> {
         &mut self,
         plan: Plan,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         deep(|| {
             if taken_by(&plan, domain).is_empty() {
@@ -59,7 +59,7 @@ impl Unnesting<'_> {
     }
 
     /// What takes nothing from the left side: beside every row of the domain, if it is needed.
-    fn push_closed(&mut self, plan: Plan, need: &ColumnSet, domain: &mut Domain<'_>) -> Pushed {
+    fn push_closed(&mut self, plan: Plan, need: &ColumnSet, domain: &mut Domain) -> Pushed {
         if need.is_empty() {
             return Pushed { plan, map: Mapping::new() };
         }
@@ -77,7 +77,7 @@ impl Unnesting<'_> {
         input: Plan,
         conjuncts: Vec<Expr>,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let outer = domain.ids();
         let taken = taken_by(&input, domain);
@@ -116,7 +116,7 @@ impl Unnesting<'_> {
         input: Plan,
         exprs: Vec<(Column, Expr)>,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let Pushed { plan, map } = self.push(input, need, domain)?;
         let mut exprs = own_columns(exprs, &map);
@@ -149,7 +149,7 @@ impl Pushed {
 }
 
 /// The columns of the domain that a plan uses.
-pub(super) fn taken_by(plan: &Plan, domain: &Domain<'_>) -> ColumnSet {
+pub(super) fn taken_by(plan: &Plan, domain: &Domain) -> ColumnSet {
     let mut taken = free_columns(plan);
     taken.retain(|it| domain.ids().contains(it));
     taken
@@ -158,7 +158,7 @@ pub(super) fn taken_by(plan: &Plan, domain: &Domain<'_>) -> ColumnSet {
 /// The columns of the domain that expressions use.
 pub(super) fn taken_by_exprs<'a>(
     exprs: impl IntoIterator<Item = &'a Expr>,
-    domain: &Domain<'_>,
+    domain: &Domain,
 ) -> ColumnSet {
     let mut taken = ColumnSet::new();
     exprs.into_iter().for_each(|it| collect_used(it, &mut taken));

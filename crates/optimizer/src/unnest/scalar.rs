@@ -41,14 +41,7 @@ impl Unnesting<'_> {
         let Lateral { left, right, conditions, .. } = join;
         let (projections, core) = take_apart(right);
         let left_columns = left.columns();
-        let mut join = Lateral {
-            left,
-            right: core,
-            kind: JoinKind::Left,
-            conditions: Vec::new(),
-            null_aware: false,
-            mark: None,
-        };
+        let mut join = left_join(left, core, Vec::new());
         let joined = match std::mem::take(&mut join.right) {
             Plan::Aggregate { input, keys, aggregates } if keys.is_empty() => {
                 join.right = *input;
@@ -83,14 +76,14 @@ impl Unnesting<'_> {
         aggregates.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut taken));
         let left_columns = output_set(&join.left);
         taken.retain(|it| left_columns.contains(it));
-        let mut domain = Domain::new(&join.left, &taken);
-        let input = join.right.clone();
+        let Lateral { left, right: input, .. } = join;
+        let mut domain = Domain::new(left, &taken);
         let pushed = self.push_groups(input, Vec::new(), aggregates, &taken, &mut domain)?;
-        let left = domain.shared_left().unwrap_or_else(|| join.left.clone());
+        let left = domain.into_left();
         let columns: Vec<Column> = left.columns();
         let right = self.resolve(pushed.plan)?;
         let conditions = with_outer(&pushed.map);
-        let joined = Lateral { left, right, conditions, ..join }.into_plan();
+        let joined = left_join(left, right, conditions).into_plan();
         let results = results.into_iter().map(|column| match counts.get(&column.id) {
             Some(inner) => (column, zero_if_null(inner)),
             None => pass(&column),
@@ -112,18 +105,16 @@ impl Unnesting<'_> {
 
     /// Joins a right side that may turn out to have several rows, which is an error.
     fn join_checked(&mut self, mut join: Lateral) -> Result<Plan> {
-        if has_one_row_at_most(&join.right) {
-            let (pushed, left) = self.push_into_right(&join)?;
-            join.conditions = with_outer(&pushed.map);
-            let right = self.resolve(pushed.plan)?;
-            return Ok(Lateral { left, right, ..join }.into_plan());
-        }
-        let (pushed, left) = self.push_into_right(&join)?;
-        let columns = join.right.columns();
-        let (groups, count) = self.counted_groups(pushed.plan, &columns, &pushed.map);
+        let (has_one, columns) = (has_one_row_at_most(&join.right), join.right.columns());
+        let pushed = self.push_into_right(&mut join)?;
         join.conditions = with_outer(&pushed.map);
-        let right = self.resolve(groups)?;
-        let joined = Lateral { left, right, ..join }.into_plan();
+        if has_one {
+            join.right = self.resolve(pushed.plan)?;
+            return Ok(join.into_plan());
+        }
+        let (groups, count) = self.counted_groups(pushed.plan, &columns, &pushed.map);
+        join.right = self.resolve(groups)?;
+        let joined = join.into_plan();
         Ok(Plan::Filter { input: Box::new(joined), conjuncts: vec![at_most_one(&count)] })
     }
 
@@ -153,6 +144,10 @@ impl Unnesting<'_> {
         let input = Box::new(Plan::Project { input: Box::new(plan), exprs });
         (Plan::Aggregate { input, keys, aggregates }, count)
     }
+}
+
+fn left_join(left: Plan, right: Plan, conditions: Vec<Expr>) -> Lateral {
+    Lateral { left, right, kind: JoinKind::Left, conditions, null_aware: false, mark: None }
 }
 
 /// A condition that fails when there are two rows; a filter reports it.

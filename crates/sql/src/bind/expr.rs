@@ -380,6 +380,7 @@ pub(super) fn first_span(expr: &ast::Expr) -> sqlparser::tokenizer::Span {
             ast::Expr::BinaryOp { left, .. } => left,
             ast::Expr::Nested(inner) | ast::Expr::Cast { expr: inner, .. } => inner,
             ast::Expr::UnaryOp { expr: inner, .. } => inner,
+            ast::Expr::RLike { expr: inner, .. } => inner,
             ast::Expr::Case { case_token, .. } => return case_token.0.span,
             ast::Expr::Identifier(ident) => return ident.span,
             ast::Expr::Value(value) => return value.span,

@@ -69,12 +69,9 @@ impl<'a> Binder<'a> {
     fn factor_here(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
         let span = self.span(factor.span());
         match factor {
-            TableFactor::Table { name, alias, args, sample, version, with_ordinality, .. } => {
-                if sample.is_some() {
-                    return Err(unsupported("TABLESAMPLE", span));
-                }
-                if version.is_some() || *with_ordinality {
-                    return Err(unsupported("this form of a table in FROM", span));
+            TableFactor::Table { name, alias, args, .. } => {
+                if let Some(what) = unsupported_part(factor) {
+                    return Err(unsupported(what, span));
                 }
                 self.named(name, alias.as_ref(), args.as_ref())
             }
@@ -105,6 +102,9 @@ impl<'a> Binder<'a> {
                 Err(unsupported("UNPIVOT", span))
             }
             TableFactor::MatchRecognize { .. } => Err(unsupported("MATCH_RECOGNIZE", span)),
+            TableFactor::TableFunction { .. } => Err(unsupported("TABLE(...) in FROM", span)),
+            TableFactor::JsonTable { .. } => Err(unsupported("JSON_TABLE", span)),
+            TableFactor::XmlTable { .. } => Err(unsupported("XMLTABLE", span)),
             _ => Err(unsupported("this form of a table in FROM", span)),
         }
     }
@@ -263,6 +263,33 @@ fn is_file_name(name: &str) -> bool {
 fn last_part(name: &ObjectName) -> &str {
     let ident = name.0.last().and_then(|it| it.as_ident());
     ident.map_or("", |it| it.value.as_str())
+}
+
+/// The part of a table in FROM that is not supported, if it has one.
+fn unsupported_part(factor: &TableFactor) -> Option<&'static str> {
+    let TableFactor::Table {
+        with_hints,
+        version,
+        with_ordinality,
+        partitions,
+        json_path,
+        sample,
+        index_hints,
+        ..
+    } = factor
+    else {
+        return None;
+    };
+    let parts = [
+        (sample.is_some(), "TABLESAMPLE"),
+        (version.is_some(), "a version of a table"),
+        (*with_ordinality, "WITH ORDINALITY"),
+        (!with_hints.is_empty(), "hints WITH (...) of a table"),
+        (!index_hints.is_empty(), "index hints"),
+        (!partitions.is_empty(), "PARTITION of a table"),
+        (json_path.is_some(), "JSON access by a colon"),
+    ];
+    parts.into_iter().find(|it| it.0).map(|it| it.1)
 }
 
 fn file_stem(path: &str) -> &str {

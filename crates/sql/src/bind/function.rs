@@ -31,7 +31,23 @@ const SPECIAL_FUNCTIONS: [&str; 11] = [
 ];
 
 /// Functions that are known by name and not supported.
-const UNSUPPORTED_FUNCTIONS: [&str; 3] = ["columns", "grouping", "unnest"];
+const UNSUPPORTED_FUNCTIONS: [&str; 7] =
+    ["all", "array", "columns", "grouping", "grouping_id", "nextval", "unnest"];
+
+/// Functions that are called over a window, which is not supported.
+const WINDOW_FUNCTIONS: [&str; 11] = [
+    "cume_dist",
+    "dense_rank",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate or special form.
@@ -51,11 +67,13 @@ impl<'a> Binder<'a> {
         if !matches!(function.parameters, FunctionArguments::None) {
             return reject("parameters of functions");
         }
+        if matches!(function.args, FunctionArguments::Subquery(_)) {
+            return reject(&format!("{}(SELECT ...)", name.to_ascii_uppercase()));
+        }
         self.check_known(&name, span)?;
         let list = match &function.args {
-            FunctionArguments::None => None,
             FunctionArguments::List(list) => Some(list),
-            FunctionArguments::Subquery(_) => return reject("a subquery as the only argument"),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => None,
         };
         if self.shared.registry.is_aggregate(&name) {
             let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
@@ -79,6 +97,9 @@ impl<'a> Binder<'a> {
         let registry = self.shared.registry;
         if SPECIAL_FUNCTIONS.contains(&name) {
             return Ok(());
+        }
+        if WINDOW_FUNCTIONS.contains(&name) {
+            return Err(unsupported(format!("the window function {name}"), span));
         }
         if UNSUPPORTED_FUNCTIONS.contains(&name) {
             return Err(unsupported(format!("the function {name}"), span));

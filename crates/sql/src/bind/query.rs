@@ -162,7 +162,11 @@ impl<'a> Binder<'a> {
         }
         if let Some(fetch) = &query.fetch {
             if fetch.with_ties || fetch.percent {
-                return Err(unsupported("FETCH with PERCENT or WITH TIES", None));
+                let what =
+                    if fetch.with_ties { "FETCH ... WITH TIES" } else { "FETCH ... PERCENT" };
+                let quantity = fetch.quantity.as_ref();
+                let span = quantity.and_then(|it| self.span(super::expr::first_span(it)));
+                return Err(unsupported(what, span));
             }
             limits.limit = Some(match &fetch.quantity {
                 Some(quantity) => self.count(quantity, "FETCH")?.unwrap_or(u64::MAX),

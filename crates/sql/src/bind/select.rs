@@ -6,7 +6,9 @@
 //! ```
 
 use super::{
-    Binder, Bound, Clause, Level, group, inspect,
+    Binder, Bound, Clause, Level,
+    expr::first_span,
+    group, inspect,
     order::OrderKey,
     query::Limits,
     scope::{Scope, ScopeColumn},
@@ -272,30 +274,38 @@ impl<'a> Binder<'a> {
     }
 
     fn reject_select_clauses(&self, select: &Select) -> Result<()> {
-        let what = if select.top.is_some() {
-            "TOP"
-        } else if select.into.is_some() {
-            "SELECT INTO"
-        } else if !select.lateral_views.is_empty() {
-            "LATERAL VIEW"
-        } else if select.prewhere.is_some() {
-            "PREWHERE"
+        use sqlparser::tokenizer::Span as At;
+        let nowhere = At::empty();
+        let first = |exprs: &[ast::Expr]| exprs.first().map_or(nowhere, first_span);
+        let (what, at) = if select.top.is_some() {
+            ("TOP", nowhere)
+        } else if let Some(into) = &select.into {
+            ("SELECT INTO", first(&into.targets))
+        } else if let Some(view) = select.lateral_views.first() {
+            ("LATERAL VIEW", first_span(&view.lateral_view))
+        } else if let Some(condition) = &select.prewhere {
+            ("PREWHERE", first_span(condition))
         } else if !select.connect_by.is_empty() {
-            "CONNECT BY"
-        } else if !(select.cluster_by.is_empty() && select.distribute_by.is_empty()) {
-            "CLUSTER BY and DISTRIBUTE BY"
-        } else if !select.sort_by.is_empty() {
-            "SORT BY"
-        } else if !select.named_window.is_empty() {
-            "WINDOW"
-        } else if select.qualify.is_some() {
-            "QUALIFY"
-        } else if select.value_table_mode.is_some() || select.exclude.is_some() {
-            "this form of SELECT"
+            ("CONNECT BY", nowhere)
+        } else if !select.cluster_by.is_empty() {
+            ("CLUSTER BY", first(&select.cluster_by))
+        } else if !select.distribute_by.is_empty() {
+            ("DISTRIBUTE BY", first(&select.distribute_by))
+        } else if let Some(key) = select.sort_by.first() {
+            ("SORT BY", first_span(&key.expr))
+        } else if let Some(window) = select.named_window.first() {
+            ("WINDOW", window.0.span)
+        } else if let Some(condition) = &select.qualify {
+            ("QUALIFY", first_span(condition))
+        } else if select.value_table_mode.is_some() {
+            ("SELECT AS STRUCT and AS VALUE", nowhere)
+        } else if select.exclude.is_some() {
+            ("EXCLUDE after the SELECT list", nowhere)
         } else {
             return Ok(());
         };
-        Err(unsupported(what, self.span(select.select_token.0.span)))
+        let at = if at == nowhere { select.select_token.0.span } else { at };
+        Err(unsupported(what, self.span(at)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Syntax errors of the parser as errors of ours.
 
-use super::{Positions, lower_first};
+use super::{Positions, construct, lower_first};
 use crate::dialect::RESERVED;
 use sqlparser::{
     keywords::Keyword,
@@ -35,6 +35,10 @@ pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &P
         None => (positions.end(), tokens.last()),
     };
     let found = location.and_then(|it| token_from(it, tokens));
+    let index = location.map_or(tokens.len(), |it| index_at(it, tokens));
+    if let Some(error) = unsupported(index, tokens, positions) {
+        return error;
+    }
     if let Some(token) = found.filter(|_| message.starts_with("No infix parser for token")) {
         let message = format!("not supported: the operator {}", token.token);
         return Error::new(ErrorKind::Syntax, message).span(Some(span));
@@ -44,6 +48,13 @@ pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &P
         Some(hint) => error.hint(hint),
         None => error,
     }
+}
+
+/// The error that names a construct which the parser does not read, if one stands there.
+fn unsupported(index: usize, tokens: &[TokenWithSpan], positions: &Positions) -> Option<Error> {
+    let (what, ends) = construct::at(tokens, index)?;
+    let spans = ends.into_iter().filter_map(|it| positions.span(tokens.get(it)?.span));
+    Some(Error::unsupported(format!("not supported: {what}")).span(spans.reduce(Span::to)))
 }
 
 /// What to do about a comma before a clause, or a reserved word as a name.
@@ -70,13 +81,25 @@ fn hint(
 
 /// The token that begins at `location`.
 fn token_from(location: Location, tokens: &[TokenWithSpan]) -> Option<&TokenWithSpan> {
+    tokens.get(index_at(location, tokens)).filter(|it| it.span.start == location)
+}
+
+/// The first token that begins at `location` or after it.
+fn index_at(location: Location, tokens: &[TokenWithSpan]) -> usize {
     let key = |it: &TokenWithSpan| (it.span.start.line, it.span.start.column);
-    let index = tokens.partition_point(|it| key(it) < (location.line, location.column));
-    tokens.get(index).filter(|it| it.span.start == location)
+    tokens.partition_point(|it| key(it) < (location.line, location.column))
 }
 
 /// The error that a statement is followed by something that does not belong to it.
-pub(super) fn unexpected(token: &TokenWithSpan, positions: &Positions) -> Error {
+pub(super) fn unexpected(
+    token: &TokenWithSpan,
+    tokens: &[TokenWithSpan],
+    positions: &Positions,
+) -> Error {
+    let index = index_at(token.span.start, tokens);
+    if let Some(error) = unsupported(index, tokens, positions) {
+        return error;
+    }
     let message = format!("expected end of statement, found {}", token.token);
     Error::new(ErrorKind::Syntax, message).span(positions.span(token.span))
 }
@@ -97,8 +120,7 @@ fn token_at<'t>(
     tokens: &'t [TokenWithSpan],
     positions: &Positions,
 ) -> (Span, Option<&'t TokenWithSpan>) {
-    let key = |it: &TokenWithSpan| (it.span.start.line, it.span.start.column);
-    let index = tokens.partition_point(|it| key(it) < (location.line, location.column));
+    let index = index_at(location, tokens);
     let before = index.checked_sub(1).and_then(|it| tokens.get(it));
     let found = tokens.get(index).filter(|it| it.span.start == location);
     let span = found.and_then(|it| positions.span(it.span));

@@ -31,7 +31,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
-    Ok(take_out_materialized(with_select(with_is_null(tokens))))
+    Ok(take_out_materialized(with_select(with_filter_where(with_is_null(tokens)))))
 }
 
 /// `x ISNULL` as `x IS NULL`.
@@ -62,6 +62,59 @@ fn ends_operand(token: &TokenWithSpan) -> bool {
         Token::RParen | Token::RBracket => true,
         _ => false,
     }
+}
+
+/// `count(*) FILTER (x > 1)` as `count(*) FILTER (WHERE x > 1)`.
+fn with_filter_where(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let lacks_where: HashSet<usize> = filters_of_calls(&tokens)
+        .into_iter()
+        .filter(|it| !is_at(&tokens, *it, Keyword::WHERE))
+        .collect();
+    if lacks_where.is_empty() {
+        return tokens;
+    }
+    let mut list = Vec::with_capacity(tokens.len() + lacks_where.len());
+    for (index, token) in tokens.into_iter().enumerate() {
+        if lacks_where.contains(&index) {
+            list.push(keyword(Keyword::WHERE, token.span));
+        }
+        list.push(token);
+    }
+    list
+}
+
+/// Where the conditions of `name(...) FILTER (...)` begin, with or without WHERE.
+fn filters_of_calls(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let mut found = Vec::new();
+    // Of each open parenthesis: whether it follows a name.
+    let mut calls: Vec<bool> = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen => {
+                let name = index.checked_sub(1).and_then(|it| tokens.get(it));
+                calls.push(name.is_some_and(is_name));
+            }
+            Token::RParen
+                if calls.pop() == Some(true) && is_at(tokens, index + 1, Keyword::FILTER) =>
+            {
+                if tokens.get(index + 2).is_some_and(|it| it.token == Token::LParen) {
+                    found.push(index + 3);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_at(tokens: &[TokenWithSpan], index: usize, keyword: Keyword) -> bool {
+    tokens.get(index).is_some_and(|it| is_word(it, keyword))
+}
+
+/// Whether the token may be the name of a function.
+fn is_name(token: &TokenWithSpan) -> bool {
+    matches!(&token.token, Token::Word(word)
+        if word.quote_style.is_some() || !RESERVED.contains(&word.keyword))
 }
 
 /// `FROM t WHERE ...` as `SELECT * FROM t WHERE ...`, where no SELECT follows.

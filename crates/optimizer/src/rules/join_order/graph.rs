@@ -37,7 +37,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new(region: &Region, estimates: Vec<Estimate>) -> Graph {
+    pub(super) fn new(region: &Region, estimates: &[Estimate]) -> Graph {
         let made: Vec<ColumnSet> = region.inputs.iter().map(output_set).collect();
         let mut classes = Vec::new();
         for class in region.equal.classes() {
@@ -54,7 +54,7 @@ impl Graph {
                 classes.push(Class { members });
             }
         }
-        let edge = |conjunct: &Expr| edge_of(conjunct, &made, &estimates);
+        let edge = |conjunct: &Expr| edge_of(conjunct, &made, estimates);
         let edges = region.conjuncts.iter().filter_map(edge).collect();
         let rows = estimates.iter().map(|it| it.rows.max(1.0)).collect();
         Graph { made, rows, classes, edges }

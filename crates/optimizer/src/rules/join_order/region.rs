@@ -1,8 +1,7 @@
 //! Taking inner joins apart and putting them together.
 
 use super::graph::Graph;
-use super::{Tree, passes_all};
-use crate::OptimizerContext;
+use super::{Guessed, Tree, passes_all};
 use crate::columns::output_set;
 use crate::expr::{
     ColumnSet, as_column, behavior, binary_call, eq, same_expr, substitute, used_columns,
@@ -11,6 +10,8 @@ use crate::expr::{
 use crate::rules::filters::filtered_plainly;
 use crate::rules::inner::{EqualColumns, inner_join};
 use crate::stack::deep;
+use crate::statistics::Estimate;
+use crate::{Estimator, OptimizerContext};
 use std::collections::HashMap;
 use volley_logical::{Column, ColumnId, Expr, JoinKind, Plan};
 
@@ -110,33 +111,40 @@ impl Region {
         self.conjuncts = rest;
     }
 
-    /// The plan of a tree.
-    pub(super) fn build(&mut self, tree: &Tree, graph: &Graph) -> Plan {
-        let mut inputs: Vec<Option<Plan>> =
-            std::mem::take(&mut self.inputs).into_iter().map(Some).collect();
-        let mut conjuncts = std::mem::take(&mut self.conjuncts);
-        let (plan, _) = self.build_tree(tree, graph, &mut inputs, &mut conjuncts);
-        filtered_plainly(plan, conjuncts)
+    /// The plan of a tree over inputs that make `estimates`.
+    pub(super) fn build(
+        &mut self,
+        tree: &Tree,
+        graph: &Graph,
+        estimates: Vec<Estimate>,
+        estimator: &mut Estimator,
+    ) -> Guessed {
+        let inputs = std::mem::take(&mut self.inputs).into_iter().zip(estimates);
+        let mut parts = Parts {
+            inputs: inputs.map(Some).collect(),
+            conjuncts: std::mem::take(&mut self.conjuncts),
+            estimator,
+        };
+        let (joined, _) = self.build_tree(tree, graph, &mut parts);
+        filtered_guess(joined, parts.conjuncts, parts.estimator)
     }
 
     fn build_tree(
         &self,
         tree: &Tree,
         graph: &Graph,
-        inputs: &mut [Option<Plan>],
-        conjuncts: &mut Vec<Expr>,
-    ) -> (Plan, ColumnSet) {
+        parts: &mut Parts<'_>,
+    ) -> (Guessed, ColumnSet) {
         deep(|| {
             let (stream, held) = match tree {
                 Tree::Input(index) => {
-                    let plan = inputs[*index].take().unwrap_or_default();
-                    return (plan, graph.made[*index].clone());
+                    let input = parts.inputs[*index].take().unwrap_or_default();
+                    return (input, graph.made[*index].clone());
                 }
                 Tree::Join(stream, held) => (stream, held),
             };
-            let (left, in_left) = self.build_tree(stream, graph, inputs, conjuncts);
-            let (right, in_right) = self.build_tree(held, graph, inputs, conjuncts);
-            let made: ColumnSet = in_left.union(&in_right).copied().collect();
+            let ((left, of_left), in_left) = self.build_tree(stream, graph, parts);
+            let ((right, of_right), in_right) = self.build_tree(held, graph, parts);
             let mut conditions = Vec::new();
             for class in self.equal.classes() {
                 let of = |side: &ColumnSet| class.iter().find(|it| side.contains(&it.0));
@@ -144,27 +152,66 @@ impl Region {
                     conditions.push(equality(a, b));
                 }
             }
-            let (own, rest): (Vec<_>, Vec<_>) = std::mem::take(conjuncts)
+            let made = merged(in_left, in_right);
+            let (own, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut parts.conjuncts)
                 .into_iter()
                 .partition(|it| used_columns(it).is_subset(&made));
-            *conjuncts = rest;
+            parts.conjuncts = rest;
             conditions.extend(own);
-            (inner_join(left, right, conditions), made)
+            let plan = inner_join(left, right, conditions);
+            let estimate = parts.estimator.estimate_over(&plan, vec![of_left, of_right]);
+            ((plan, estimate), made)
         })
     }
 
     /// Puts back what projections computed, and conditions that stay above.
-    pub(super) fn restore(self, plan: Plan, columns: &[Column]) -> Plan {
-        let plan = filtered_plainly(plan, self.above);
+    pub(super) fn restore(
+        self,
+        joined: Guessed,
+        columns: &[Column],
+        estimator: &mut Estimator,
+    ) -> Guessed {
+        let (plan, estimate) = filtered_guess(joined, self.above, estimator);
         if columns.iter().all(|it| !self.computed.contains_key(&it.id)) {
-            return plan;
+            return (plan, estimate);
         }
         let exprs = columns.iter().map(|column| {
             let passed = || Expr::column(column.id, column.data_type.clone());
             (column.clone(), self.computed.get(&column.id).cloned().unwrap_or_else(passed))
         });
-        Plan::Project { exprs: exprs.collect(), input: Box::new(plan) }
+        let plan = Plan::Project { exprs: exprs.collect(), input: Box::new(plan) };
+        let estimate = estimator.estimate_over(&plan, vec![estimate]);
+        (plan, estimate)
     }
+}
+
+/// What trees are built from.
+struct Parts<'a> {
+    inputs: Vec<Option<Guessed>>,
+    /// Those that no join has yet.
+    conjuncts: Vec<Expr>,
+    estimator: &'a mut Estimator,
+}
+
+/// As [`filtered_plainly`], with what it makes.
+fn filtered_guess(
+    (plan, estimate): Guessed,
+    conjuncts: Vec<Expr>,
+    estimator: &mut Estimator,
+) -> Guessed {
+    if conjuncts.is_empty() {
+        return (plan, estimate);
+    }
+    let plan = filtered_plainly(plan, conjuncts);
+    let estimate = estimator.estimate_over(&plan, vec![estimate]);
+    (plan, estimate)
+}
+
+/// The columns of both sides, in time of the smaller one.
+fn merged(a: ColumnSet, b: ColumnSet) -> ColumnSet {
+    let (mut all, more) = if a.len() >= b.len() { (a, b) } else { (b, a) };
+    all.extend(more);
+    all
 }
 
 fn equality(a: &(ColumnId, volley_types::Type), b: &(ColumnId, volley_types::Type)) -> Expr {

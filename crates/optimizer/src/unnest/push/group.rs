@@ -17,7 +17,7 @@ impl Unnesting<'_> {
         keys: Vec<(Column, Expr)>,
         mut aggregates: Vec<(Column, AggregateCall)>,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let Pushed { plan, map } = self.push(input, need, domain)?;
         let by = replacements(&map);
@@ -38,7 +38,7 @@ impl Unnesting<'_> {
         &mut self,
         input: Plan,
         mut aggregates: Vec<(Column, AggregateCall)>,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let counts = self.zeroed(&aggregates);
         let results: Vec<Column> = aggregates.iter().map(|it| it.0.clone()).collect();
@@ -62,7 +62,7 @@ impl Unnesting<'_> {
     }
 
     /// Every row of the domain, with the rows of `pushed` that belong to it, or nulls.
-    fn beside_domain(&mut self, pushed: Pushed, domain: &mut Domain<'_>) -> Pushed {
+    fn beside_domain(&mut self, pushed: Pushed, domain: &mut Domain) -> Pushed {
         let all = domain.plan(self);
         let plan = Plan::Join {
             conditions: equalities(&all.map, &pushed.map),
@@ -81,7 +81,7 @@ impl Unnesting<'_> {
         &mut self,
         plan: Plan,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let PerGroup { input, keys, order, offset, limit, projection } = take_apart(plan)?;
         let mut needed = need.clone();
@@ -111,7 +111,7 @@ impl Unnesting<'_> {
     }
 
     /// One row per row of the domain: its row, or nulls; an error when there are two.
-    pub(super) fn push_single(&mut self, input: Plan, domain: &mut Domain<'_>) -> Result<Pushed> {
+    pub(super) fn push_single(&mut self, input: Plan, domain: &mut Domain) -> Result<Pushed> {
         let need = taken_by(&input, domain);
         let columns = input.columns();
         let is_single = has_one_row_at_most(&input);

@@ -14,7 +14,7 @@ impl Unnesting<'_> {
         &mut self,
         plan: Plan,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let Plan::Join { left, right, kind, conditions, null_aware, mark, lateral } = plan else {
             return Err(Error::internal("not a join"));
@@ -45,7 +45,7 @@ impl Unnesting<'_> {
         right: Plan,
         conditions: Vec<Expr>,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let (outer, own): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|it| !taken_by_exprs([it], domain).is_empty());
@@ -68,7 +68,7 @@ impl Unnesting<'_> {
         &mut self,
         plan: Plan,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let Plan::Join { left, right, kind, mut conditions, null_aware, mark, .. } = plan else {
             return Err(Error::internal("not a join"));
@@ -104,7 +104,7 @@ impl Unnesting<'_> {
         right: Plan,
         mut conditions: Vec<Expr>,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let need: ColumnSet = need.union(&domain.ids()).copied().collect();
         let left = self.push(left, &need, domain)?.without_nulls();
@@ -140,7 +140,7 @@ impl Unnesting<'_> {
         &mut self,
         plan: Plan,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let Plan::Join { left, right, kind, mut conditions, null_aware, mark, lateral } = plan
         else {

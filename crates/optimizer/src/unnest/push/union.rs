@@ -13,7 +13,7 @@ impl Unnesting<'_> {
         &mut self,
         plan: Plan,
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Pushed> {
         let Plan::SetOperation { operation, all, inputs, mut columns } = plan else {
             return Err(Error::internal("not a set operation"));
@@ -42,7 +42,7 @@ impl Unnesting<'_> {
         &mut self,
         inputs: &[(Plan, Vec<ColumnId>)],
         need: &ColumnSet,
-        domain: &mut Domain<'_>,
+        domain: &mut Domain,
     ) -> Result<Vec<Pushed>> {
         let push =
             |(plan, _): &(Plan, _)| Ok(self.push(Plan::clone(plan), need, domain)?.without_nulls());
