@@ -95,11 +95,11 @@ fn filters_of_calls(tokens: &[TokenWithSpan]) -> Vec<usize> {
                 calls.push(name.is_some_and(is_name));
             }
             Token::RParen
-                if calls.pop() == Some(true) && is_at(tokens, index + 1, Keyword::FILTER) =>
+                if calls.pop() == Some(true)
+                    && is_at(tokens, index + 1, Keyword::FILTER)
+                    && tokens.get(index + 2).is_some_and(|it| it.token == Token::LParen) =>
             {
-                if tokens.get(index + 2).is_some_and(|it| it.token == Token::LParen) {
-                    found.push(index + 3);
-                }
+                found.push(index + 3);
             }
             _ => {}
         }
