@@ -58,7 +58,8 @@ impl Expected {
     /// Of `range`, the rows that satisfy all filters.
     pub fn kept(&self, filters: &[Expr], range: Range<usize>) -> Vec<usize> {
         let query = Arc::new(QueryConstants::default());
-        let plain = Plain { registry: &REGISTRY, query: &query, input: &self.rows };
+        let plain =
+            Plain { registry: &REGISTRY, query: &query, input: &self.rows, parameters: &[] };
         let is_kept = |row: &usize| filters.iter().all(|it| plain.select(it, *row).unwrap());
         range.filter(is_kept).collect()
     }
@@ -127,7 +128,7 @@ fn simple_filter(random: &mut Generator, expected: &Expected) -> Expr {
             if random.below(3) == 0 {
                 args.reverse();
             }
-            let name: &str = random.choose(&names);
+            let name = *random.choose(&names[..]);
             call(name, args)
         }
     }
