@@ -7,7 +7,11 @@ use crate::{
     strings::decode_plain_strings,
 };
 use bytes::Bytes;
-use parquet::file::{metadata::ColumnChunkMetaData, statistics::Statistics};
+use parquet::{
+    basic::ColumnOrder,
+    file::{metadata::ColumnChunkMetaData, statistics::Statistics},
+};
+use std::cmp::Ordering;
 use volley_types::{Type, Value};
 
 /// Bounds of a column's values; what is missing is unknown.
@@ -23,8 +27,8 @@ pub struct Bounds {
     pub distinct: Option<u64>,
 }
 
-/// The bounds of a flat column's chunk.
-pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData) -> Bounds {
+/// The bounds of a flat column's chunk, whose values the writer ordered by `order`.
+pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData, order: ColumnOrder) -> Bounds {
     let nulls = if leaf.def_max == 0 { Some(0) } else { None };
     let Some(statistics) = chunk.statistics() else {
         return Bounds { nulls, ..Bounds::default() };
@@ -34,9 +38,16 @@ pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData) -> Bounds {
         distinct: statistics.distinct_count_opt(),
         ..Bounds::default()
     };
-    if are_ordered_as_ours(leaf, statistics) {
+    if are_ordered_as_ours(leaf, statistics, order) {
         bounds.min = statistics.min_bytes_opt().and_then(|it| stored_value(leaf, it));
         bounds.max = statistics.max_bytes_opt().and_then(|it| stored_value(leaf, it));
+    }
+    if let (Some(min), Some(max)) = (&bounds.min, &bounds.max)
+        && compare_values(min, max) != Some(Ordering::Less)
+        && compare_values(min, max) != Some(Ordering::Equal)
+    {
+        // The writer had another order, or none.
+        (bounds.min, bounds.max) = (None, None);
     }
     if leaf.data_type.is_float() {
         drop_float_bounds(&mut bounds, statistics.nan_count_opt() == Some(0));
@@ -44,9 +55,9 @@ pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData) -> Bounds {
     bounds
 }
 
-/// Whether the writer ordered values as we do.
-fn are_ordered_as_ours(leaf: &Leaf, statistics: &Statistics) -> bool {
-    // The older fields hold a signed order of stored values, whatever the type.
+/// Whether the writer ordered values as we do (parquet-format, `Statistics` and `ColumnOrder`).
+fn are_ordered_as_ours(leaf: &Leaf, statistics: &Statistics, order: ColumnOrder) -> bool {
+    // Whatever the order is called, there is one for these alone.
     let is_signed = matches!(
         leaf.conversion,
         Conversion::Int32 { unsigned: false, .. }
@@ -54,9 +65,18 @@ fn are_ordered_as_ours(leaf: &Leaf, statistics: &Statistics) -> bool {
             | Conversion::Float
             | Conversion::Double
     );
+    let is_exact = statistics.min_is_exact() && statistics.max_is_exact();
     match leaf.conversion {
         Conversion::Int96 | Conversion::FixedInterval => false,
-        _ => is_signed || !statistics.is_min_max_deprecated(),
+        // What was cut off may have been the low digits.
+        Conversion::BytesDecimal if !is_exact => false,
+        _ if is_signed => order != ColumnOrder::UNKNOWN,
+        // The older fields hold a signed order of stored values, whatever the type; the newer ones
+        // mean nothing where the footer does not say by what they are ordered.
+        _ => {
+            let is_known = !matches!(order, ColumnOrder::UNDEFINED | ColumnOrder::UNKNOWN);
+            is_known && !statistics.is_min_max_deprecated()
+        }
     }
 }
 
@@ -114,8 +134,8 @@ impl Bounds {
             _ => None,
         };
         Bounds {
-            min: pick(&self.min, &other.min, std::cmp::Ordering::Less),
-            max: pick(&self.max, &other.max, std::cmp::Ordering::Greater),
+            min: pick(&self.min, &other.min, Ordering::Less),
+            max: pick(&self.max, &other.max, Ordering::Greater),
             nulls: self.nulls.zip(other.nulls).map(|(a, b)| a.saturating_add(b)),
             distinct: None,
         }
@@ -123,7 +143,7 @@ impl Bounds {
 }
 
 /// The order of two values of one type as SQL has it; `None` where it is not known here.
-pub(crate) fn compare_values(left: &Value, right: &Value) -> Option<std::cmp::Ordering> {
+pub(crate) fn compare_values(left: &Value, right: &Value) -> Option<Ordering> {
     let float = |left: f64, right: f64| match (left.is_nan(), right.is_nan()) {
         (false, false) => left.partial_cmp(&right),
         (left, right) => Some(left.cmp(&right)),

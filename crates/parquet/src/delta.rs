@@ -138,7 +138,8 @@ fn decode_integers(bytes: &[u8], values_max: usize) -> Result<(Vec<i64>, usize)>
     let mut value = reader.signed()?;
     let size = block.checked_div(miniblocks).unwrap_or_default();
     let fits = miniblocks > 0 && miniblocks <= 512 && size > 0 && size <= 1 << 16;
-    if !fits || size % 32 != 0 || size * miniblocks != block {
+    // The format wants multiples of 32; some writers take 8, which whole bytes need.
+    if !fits || size % 8 != 0 || size * miniblocks != block {
         return Err(corrupt("invalid block size of deltas"));
     }
     let total = usize::try_from(total).ok().filter(|it| *it <= values_max);

@@ -3,13 +3,15 @@
 use crate::{
     bounds::{Bounds, chunk_bounds},
     error::{corrupt, from_parquet},
+    footer::check_schema,
     leaf::Leaf,
     schema::{Node, NodeKind, read_schema},
 };
 use parquet::{
     basic::Encoding,
     file::metadata::{
-        ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+        ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
+        ParquetStatisticsPolicy, RowGroupMetaData,
     },
 };
 use std::{ops::Range, sync::Arc};
@@ -91,7 +93,8 @@ impl ParquetFile {
             _ => return Bounds::default(),
         };
         let chunk = self.group(group).ok().and_then(|it| it.columns().get(leaf.index));
-        chunk.map_or_else(Bounds::default, |it| chunk_bounds(leaf, it))
+        let order = self.0.metadata.file_metadata().column_order(leaf.index);
+        chunk.map_or_else(Bounds::default, |it| chunk_bounds(leaf, it, order))
     }
 
     /// Bytes of a column in a row group: as stored, and decompressed.
@@ -178,7 +181,15 @@ fn read_metadata(file: &dyn RandomAccessFile) -> Result<ParquetMetaData> {
         return Err(corrupt(format!("Parquet footer of {len} bytes in a file of {size}")));
     }
     let footer = file.read(size - TAIL_BYTES - len..size - TAIL_BYTES)?;
-    ParquetMetaDataReader::decode_metadata(&footer).map_err(from_parquet)
+    check_schema(&footer).map_err(|it| it.at("part", "footer"))?;
+    ParquetMetaDataReader::decode_metadata(&footer).or_else(|error| {
+        // Some writers leave statistics that are none, of no bytes for example; rows can be read
+        // without them.
+        let options = ParquetMetaDataOptions::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))
+            .map_err(|_| from_parquet(error))
+    })
 }
 
 fn check_row_group(group: &RowGroupMetaData, leaves: usize, file_bytes: u64) -> Result<()> {

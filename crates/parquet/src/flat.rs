@@ -38,6 +38,7 @@ impl FlatReader {
     /// Reads the next `rows` rows, or those of them at `selection` (ascending).
     pub fn read(&mut self, rows: usize, selection: Option<&[u32]>) -> Result<Vector> {
         self.settle()?;
+        self.pages.release();
         let leaf = self.pages.leaf.clone();
         let mut accumulator = Accumulator::for_chunk(&leaf, self.pages.rows);
         let mut validity = Validity::default();
@@ -89,6 +90,7 @@ impl FlatReader {
             }
             self.rows_to_skip -= taken;
             self.drop_finished();
+            self.pages.release();
         }
         Ok(())
     }
@@ -160,6 +162,11 @@ impl FlatPage {
         };
         let mut all = Validity::default();
         let valid = defs.read_valid(rows, &mut all)?;
+        if valid == rows {
+            validity.append_valid(selected.len());
+            let positions: Vec<u32> = local.collect();
+            return accumulator.append_at(&mut self.values, rows, &positions);
+        }
         let (mut positions, mut rank, mut row) = (Vec::with_capacity(selected.len()), 0, 0);
         for wanted in local {
             while row < wanted {

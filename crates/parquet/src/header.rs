@@ -1,21 +1,21 @@
-//! The header of a page, read before the page is: its kind, sizes and counts.
+//! The header of a page: its kind, sizes and counts.
 //!
-//! A header is a Thrift struct in the compact protocol. Each field begins with a byte: the low four
-//! bits are its type, the high four the distance to the previous field's number (0: the number
-//! follows as a signed varint). The fields read here, by number:
+//! A header is a Thrift struct. The fields read here, by number:
 //!
 //! ```text
 //! 1 type  2 uncompressed size  3 compressed size
-//! 5 data page      { 1 values }
-//! 7 dictionary     { 1 values }
-//! 8 data page v2   { 1 values }
+//! 5 data page      { 1 values  2 encoding  3 of definition levels  4 of repetition levels }
+//! 7 dictionary     { 1 values  2 encoding }
+//! 8 data page v2   { 1 values  4 encoding  5 bytes of definition levels
+//!                    6 bytes of repetition levels  7 whether values are compressed (if absent) }
 //! ```
 
-use crate::error::corrupt;
-use volley_error::Result;
-
-/// How deep unknown structs may be nested in a header.
-const DEPTH_MAX: usize = 16;
+use crate::{
+    error::corrupt,
+    thrift::{I32, Reader, STRUCT, TRUE},
+};
+use parquet::basic::Encoding;
+use volley_error::{Error, Result};
 
 /// The kinds of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,139 +38,124 @@ pub(crate) struct PageHeader {
     pub uncompressed_bytes: usize,
     /// Values, nulls included. For a flat column these are its rows.
     pub values: usize,
+    /// Of the values.
+    pub encoding: Encoding,
+    pub levels: LevelLayout,
+}
+
+/// Where a data page has its levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LevelLayout {
+    /// Version 1: with the values, each kind after its length.
+    Inside { definition: Encoding, repetition: Encoding },
+    /// Version 2: before the values, never compressed; both together are not more than the page.
+    Before { definition_bytes: usize, repetition_bytes: usize, is_compressed: bool },
 }
 
 /// Reads the header at the start of `bytes`.
 pub(crate) fn read_page_header(bytes: &[u8]) -> Result<PageHeader> {
     let mut reader = Reader { bytes, at: 0 };
-    let (mut kind, mut sizes, mut values) = (None, [None; 2], None);
+    let (mut kind, mut sizes, mut own) = (None, [None; 2], [OwnHeader::default(); 3]);
+    let [v1, dictionary, v2] = &mut own;
     let mut number = 0;
     while let Some(field) = reader.field(&mut number)? {
         match (number, field) {
             (1, I32) => kind = Some(reader.signed()?),
             (2 | 3, I32) => sizes[usize::from(number == 3)] = Some(reader.signed()?),
-            (5 | 7 | 8, STRUCT) => values = reader.values()?,
+            (5, STRUCT) => *v1 = read_own_header(&mut reader)?,
+            (7, STRUCT) => *dictionary = read_own_header(&mut reader)?,
+            (8, STRUCT) => *v2 = read_own_header(&mut reader)?,
             _ => reader.skip(field, 0)?,
         }
     }
-    let count = |it: Option<i64>| it.map(|it| usize::try_from(it).ok().filter(|it| *it < 1 << 32));
-    let required = |it| count(it).flatten().ok_or_else(|| corrupt("invalid page header"));
-    let kind = match kind {
-        Some(0 | 3) => PageKind::Data,
-        Some(2) => PageKind::Dictionary,
-        Some(_) => PageKind::Other,
+    let (header_bytes, [uncompressed, compressed]) = (reader.at, sizes);
+    let mut header = PageHeader {
+        kind: PageKind::Other,
+        header_bytes,
+        uncompressed_bytes: count(uncompressed)?,
+        compressed_bytes: count(compressed)?,
+        values: 0,
+        encoding: Encoding::PLAIN,
+        levels: LevelLayout::Inside { definition: Encoding::RLE, repetition: Encoding::RLE },
+    };
+    let (kind, own, encoding) = match kind {
+        Some(0) => (PageKind::Data, &*v1, v1.numbers[2]),
+        Some(2) => (PageKind::Dictionary, &*dictionary, dictionary.numbers[2]),
+        Some(3) => (PageKind::Data, &*v2, v2.numbers[4]),
+        Some(_) => return Ok(header),
         None => return Err(corrupt("page header without a type")),
     };
-    let values = if kind == PageKind::Other { 0 } else { required(values)? };
-    Ok(PageHeader {
-        kind,
-        header_bytes: reader.at,
-        uncompressed_bytes: required(sizes[0])?,
-        compressed_bytes: required(sizes[1])?,
-        values,
+    (header.kind, header.values) = (kind, count(own.numbers[1])?);
+    header.encoding = encoding_of(encoding)?;
+    header.levels = if std::ptr::eq(own, v2) {
+        own.levels_before(header.uncompressed_bytes)?
+    } else if kind == PageKind::Data {
+        let [_, _, _, definition, repetition, ..] = own.numbers;
+        let (definition, repetition) = (encoding_of(definition)?, encoding_of(repetition)?);
+        LevelLayout::Inside { definition, repetition }
+    } else {
+        header.levels
+    };
+    Ok(header)
+}
+
+/// A count or a size: 31 bits, as the format has them.
+fn count(number: Option<i64>) -> Result<usize> {
+    let count = number.and_then(|it| i32::try_from(it).ok()).and_then(|it| it.try_into().ok());
+    count.ok_or_else(|| corrupt("invalid page header"))
+}
+
+fn encoding_of(number: Option<i64>) -> Result<Encoding> {
+    Ok(match number {
+        Some(0) => Encoding::PLAIN,
+        Some(2) => Encoding::PLAIN_DICTIONARY,
+        Some(3) => Encoding::RLE,
+        #[expect(deprecated, reason = "older files have it")]
+        Some(4) => Encoding::BIT_PACKED,
+        Some(5) => Encoding::DELTA_BINARY_PACKED,
+        Some(6) => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        Some(7) => Encoding::DELTA_BYTE_ARRAY,
+        Some(8) => Encoding::RLE_DICTIONARY,
+        Some(9) => Encoding::BYTE_STREAM_SPLIT,
+        Some(other) => {
+            return Err(Error::unsupported(format!("parquet encoding number {other}")));
+        }
+        None => return Err(corrupt("page header without an encoding")),
     })
 }
 
-const I32: u8 = 5;
-const BINARY: u8 = 8;
-const LIST: u8 = 9;
-const STRUCT: u8 = 12;
-
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+/// The fields of a kind's own header.
+#[derive(Clone, Copy, Default)]
+struct OwnHeader {
+    /// By their number.
+    numbers: [Option<i64>; 7],
+    is_uncompressed: bool,
 }
 
-impl Reader<'_> {
-    fn byte(&mut self) -> Result<u8> {
-        let byte = self.bytes.get(self.at).copied();
-        self.at += 1;
-        byte.ok_or_else(|| corrupt("page header ends early"))
+impl OwnHeader {
+    fn levels_before(&self, page_bytes: usize) -> Result<LevelLayout> {
+        let [.., definition, repetition] = self.numbers;
+        let (definition_bytes, repetition_bytes) = (count(definition)?, count(repetition)?);
+        if definition_bytes + repetition_bytes > page_bytes {
+            return Err(corrupt("levels are longer than their page"));
+        }
+        let is_compressed = !self.is_uncompressed;
+        Ok(LevelLayout::Before { definition_bytes, repetition_bytes, is_compressed })
     }
+}
 
-    fn varint(&mut self) -> Result<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
+fn read_own_header(reader: &mut Reader) -> Result<OwnHeader> {
+    let (mut own, mut number) = (OwnHeader::default(), 0);
+    while let Some(field) = reader.field(&mut number)? {
+        let place = usize::try_from(number).ok().and_then(|it| own.numbers.get_mut(it));
+        match (place, field) {
+            (Some(place), I32) => *place = Some(reader.signed()?),
+            _ if number == 7 => {
+                own.is_uncompressed = field != TRUE;
+                reader.skip(field, 0)?;
             }
+            _ => reader.skip(field, 0)?,
         }
-        Err(corrupt("invalid number in a page header"))
     }
-
-    /// A zigzag varint.
-    fn signed(&mut self) -> Result<i64> {
-        let value = self.varint()?;
-        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
-    }
-
-    /// The next field's type, and its number in `number`; `None` at the end of the struct.
-    fn field(&mut self, number: &mut i64) -> Result<Option<u8>> {
-        let byte = self.byte()?;
-        if byte == 0 {
-            return Ok(None);
-        }
-        *number = match byte >> 4 {
-            0 => self.signed()?,
-            distance => number.saturating_add(i64::from(distance)),
-        };
-        Ok(Some(byte & 15))
-    }
-
-    /// Field 1 of a kind's own header.
-    fn values(&mut self) -> Result<Option<i64>> {
-        let (mut values, mut number) = (None, 0);
-        while let Some(field) = self.field(&mut number)? {
-            match (number, field) {
-                (1, I32) => values = Some(self.signed()?),
-                _ => self.skip(field, 0)?,
-            }
-        }
-        Ok(values)
-    }
-
-    fn skip(&mut self, field: u8, depth: usize) -> Result<()> {
-        if depth > DEPTH_MAX {
-            return Err(corrupt("page header nested too deeply"));
-        }
-        match field {
-            1 | 2 => {}
-            3 => self.at += 1,
-            4..=6 => {
-                self.varint()?;
-            }
-            7 => self.at += 8,
-            BINARY => {
-                let len = self.varint()?;
-                self.at = self.at.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
-            }
-            LIST => self.skip_list(depth)?,
-            STRUCT => {
-                let mut number = 0;
-                while let Some(field) = self.field(&mut number)? {
-                    self.skip(field, depth + 1)?;
-                }
-            }
-            _ => return Err(corrupt("unknown field type in a page header")),
-        }
-        if self.at > self.bytes.len() { Err(corrupt("page header ends early")) } else { Ok(()) }
-    }
-
-    fn skip_list(&mut self, depth: usize) -> Result<()> {
-        let byte = self.byte()?;
-        let len = if byte >> 4 == 15 { self.varint()? } else { u64::from(byte >> 4) };
-        if len > self.bytes.len() as u64 {
-            return Err(corrupt("page header ends early"));
-        }
-        for _ in 0..len {
-            match byte & 15 {
-                // Booleans in lists take a byte each.
-                1 | 2 => self.at += 1,
-                field => self.skip(field, depth + 1)?,
-            }
-        }
-        Ok(())
-    }
+    Ok(own)
 }

@@ -43,11 +43,11 @@ impl Levels {
     }
 
     /// The first `len` bytes of `data`, taken off, as levels of a v2 page.
-    pub fn split_off_v2(data: &mut Bytes, len: u32, max: u16) -> Result<Levels> {
-        if len as usize > data.len() {
+    pub fn split_off_v2(data: &mut Bytes, len: usize, max: u16) -> Result<Levels> {
+        if len > data.len() {
             return Err(corrupt("levels are longer than their page"));
         }
-        Ok(Levels::Hybrid(Hybrid::new(data.split_to(len as usize), bit_width(max))?))
+        Ok(Levels::Hybrid(Hybrid::new(data.split_to(len), bit_width(max))?))
     }
 
     /// Appends the next `count` levels.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ParquetFile (footer, schema, bounds) ── RowGroupReader ── batches
-//!   Pages         the `parquet` crate decompresses pages; headers and levels are read here
+//!   Pages         page headers and levels are read, pages decompressed or passed over
 //!   PageValues    the values of one page in any encoding
 //!   Accumulator   values of pages become one vector: codes stay codes, strings become views
 //!   FlatReader, NestedReader   rows of a column chunk
@@ -17,10 +17,13 @@
 mod error;
 mod leaf;
 mod schema;
+mod thrift;
+mod footer;
 mod file;
 mod bounds;
 mod prune;
 mod header;
+mod decompress;
 mod pages;
 mod dictionary;
 mod hybrid;

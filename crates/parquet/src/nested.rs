@@ -104,10 +104,11 @@ impl LeafReader {
     ) -> Result<(Vec<u32>, Vec<u32>)> {
         let def_max = u32::from(self.pages.leaf.def_max);
         let (mut reps, mut defs, mut begun) = (Vec::new(), Vec::new(), 0);
+        self.pages.release();
         loop {
             if self.page.as_ref().is_none_or(|it| it.at == it.reps.len()) {
                 // The last row ends with the column, or where the next page begins a row.
-                if begun == rows && self.at_end() {
+                if begun == rows && self.at_end()? {
                     break;
                 }
                 self.page = Some(load(&mut self.pages)?);
@@ -135,7 +136,10 @@ impl LeafReader {
                     defs.extend_from_slice(taken_defs);
                     accumulator.append(&mut page.values, values)?;
                 }
-                None => page.values.skip(values)?,
+                None => {
+                    page.values.skip(values)?;
+                    self.pages.release();
+                }
             }
             page.at += taken;
             if is_done {
@@ -145,8 +149,8 @@ impl LeafReader {
         Ok((reps, defs))
     }
 
-    fn at_end(&mut self) -> bool {
-        self.pages.is_at_end() || self.pages.leaf.rep_max == 0
+    fn at_end(&mut self) -> Result<bool> {
+        Ok(self.pages.leaf.rep_max == 0 || self.pages.is_at_end()?)
     }
 }
 

@@ -38,13 +38,16 @@ impl PageValues {
     ) -> Result<PageValues> {
         let leaf = pages.leaf.clone();
         let leaf = &leaf;
+        if bytes.is_empty() {
+            // A page of nulls: some writers store nothing then, whatever the encoding needs.
+            return PageValues::plain(leaf, bytes);
+        }
         match encoding {
-            Encoding::PLAIN => PageValues::plain(leaf, bytes),
+            Encoding::PLAIN => {
+                pages.charge_decoded(plain_decoded_bytes(leaf, bytes.len()))?;
+                PageValues::plain(leaf, bytes)
+            }
             Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => {
-                if bytes.is_empty() {
-                    // A page of nulls.
-                    return PageValues::plain(leaf, bytes);
-                }
                 let base = pages.dictionary()?;
                 let width = bytes.first().copied().unwrap_or_default();
                 let codes = Hybrid::new(bytes.slice(1..), usize::from(width))?;
@@ -122,6 +125,21 @@ impl PageValues {
             }
         }
     }
+}
+
+/// What [`PageValues::plain`] makes of a page of `bytes`, at most: nothing of values that it leaves
+/// in the page.
+fn plain_decoded_bytes(leaf: &Leaf, bytes: usize) -> usize {
+    let (value_bytes, per_value) = match leaf.conversion {
+        // At least a length; a wide integer.
+        Conversion::BytesDecimal => (4, 16),
+        // A view, and the string.
+        Conversion::Fixed { len } => (len.max(1), 16 + len),
+        // A view, and the text.
+        Conversion::FixedUuid => (16, 16 + 36),
+        _ => return 0,
+    };
+    (bytes / value_bytes).saturating_mul(per_value)
 }
 
 /// `at + count`, if not beyond `len`.

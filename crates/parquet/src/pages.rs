@@ -1,46 +1,56 @@
 //! The pages of a column chunk: decompressed on demand, or passed over.
 
 use crate::{
+    decompress::Decompressor,
     dictionary::read_dictionary,
-    error::{corrupt, from_parquet},
-    file::chunk_range,
-    header::{PageHeader, PageKind, read_page_header},
-    leaf::Leaf,
+    error::corrupt,
+    header::{LevelLayout, PageHeader, PageKind, read_page_header},
+    leaf::{Conversion, Leaf},
     levels::Levels,
 };
-use bytes::{Buf, Bytes, buf::Reader};
+use bytes::Bytes;
 use parquet::{
     basic::{Compression, Encoding},
-    column::page::{Page, PageReader},
-    errors::{ParquetError, Result as ParquetResult},
-    file::{
-        metadata::ColumnChunkMetaData,
-        reader::{ChunkReader, Length, SerializedPageReader},
-    },
+    file::metadata::ColumnChunkMetaData,
 };
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::Result;
 use volley_memory::Reservation;
 use volley_vector::Vector;
+
+/// What an entry of a nested column takes while rows are put together: levels twice, its place in
+/// lists, its code.
+const ENTRY_BYTES: usize = 4 * (2 + 2) + 8 + 4;
 
 /// The pages of one column chunk, forward only.
 pub(crate) struct Pages {
     pub leaf: Leaf,
-    reader: SerializedPageReader<ChunkBytes>,
-    chunk: ChunkBytes,
+    chunk: Bytes,
     compression: Compression,
-    /// Where the next page's header begins in the chunk.
+    decompressor: Decompressor,
+    /// Where the header after the next page begins in the chunk.
     at: usize,
     /// The next page, a data page, when it was looked at.
-    header: Option<PageHeader>,
+    next: Option<StoredPage>,
+    dictionary_page: Option<StoredPage>,
     dictionary: Option<Arc<Vector>>,
     /// Rows of the row group, to choose between dictionary and flat vectors.
     pub rows: usize,
     /// Values of the chunk, nulls included, as the footer has it.
     values: usize,
+    /// The dictionary, and what pages took since [`Pages::release`].
     reservation: Reservation,
+    /// Of that, what the last page took.
+    page_bytes: usize,
     pub pages_read: u64,
     pub pages_skipped: u64,
+}
+
+/// A page as it is in the file.
+#[derive(Clone)]
+struct StoredPage {
+    header: PageHeader,
+    bytes: Bytes,
 }
 
 /// A decompressed data page.
@@ -57,38 +67,32 @@ pub(crate) struct DataPage {
 }
 
 impl Pages {
-    /// The pages in `chunk`, which are the bytes that `metadata` names; its ranges were checked.
-    /// Whoever read them has charged them; `reservation` is for what is made of them.
+    /// The pages in `chunk`, which are the bytes that `metadata` names. Whoever read them has
+    /// charged them; `reservation` is for what is made of them.
     pub fn new(
         leaf: Leaf,
         metadata: &ColumnChunkMetaData,
         chunk: Bytes,
         rows: usize,
         reservation: Reservation,
-    ) -> Result<Pages> {
-        let start = chunk_range(metadata).start;
-        let chunk = ChunkBytes { start, bytes: chunk };
-        let input = Arc::new(chunk.clone());
-        let reader = if metadata.byte_range().0 == start {
-            SerializedPageReader::new(input, metadata, rows, None)
-        } else {
-            let metadata = metadata.clone().into_builder().set_dictionary_page_offset(None).build();
-            SerializedPageReader::new(input, &metadata.map_err(from_parquet)?, rows, None)
-        };
-        Ok(Pages {
+    ) -> Pages {
+        let compression = metadata.compression();
+        Pages {
             leaf,
-            reader: reader.map_err(from_parquet)?,
             chunk,
-            compression: metadata.compression(),
+            compression,
+            decompressor: Decompressor::new(compression),
             at: 0,
-            header: None,
+            next: None,
+            dictionary_page: None,
             dictionary: None,
             rows,
             values: usize::try_from(metadata.num_values()).unwrap_or_default(),
             reservation,
+            page_bytes: 0,
             pages_read: 0,
             pages_skipped: 0,
-        })
+        }
     }
 
     /// The next data page's header.
@@ -97,66 +101,87 @@ impl Pages {
     ///
     /// Corruption, also when there is no further page.
     pub fn peek(&mut self) -> Result<PageHeader> {
-        if let Some(header) = self.header {
-            return Ok(header);
-        }
-        loop {
-            let rest = self.chunk.bytes.get(self.at..).unwrap_or_default();
-            if rest.is_empty() {
-                return Err(corrupt("column has fewer values than its row group has rows"));
-            }
-            let header = read_page_header(rest)?;
-            let end = header.header_bytes.saturating_add(header.compressed_bytes);
-            if end > rest.len() {
-                return Err(corrupt("page ends after its column"));
-            }
-            self.at += end;
-            if header.kind == PageKind::Data {
-                self.header = Some(header);
-                return Ok(header);
-            }
-            if header.kind == PageKind::Dictionary {
-                self.check_size(&header)?;
-            }
-            // A dictionary is kept by the reader until a page needs it.
-            self.reader.skip_next_page().map_err(from_parquet)?;
+        match self.look()? {
+            Some(header) => Ok(header),
+            None => Err(corrupt("column has fewer values than its row group has rows")),
         }
     }
 
-    /// Whether no further page follows.
-    pub fn is_at_end(&self) -> bool {
-        self.header.is_none() && self.at >= self.chunk.bytes.len()
+    /// Whether no further value follows.
+    pub fn is_at_end(&mut self) -> Result<bool> {
+        while let Some(header) = self.look()? {
+            if header.values > 0 {
+                return Ok(false);
+            }
+            self.next = None;
+        }
+        Ok(true)
+    }
+
+    /// The next data page's header, if there is one. Keeps the dictionary until a page needs it.
+    fn look(&mut self) -> Result<Option<PageHeader>> {
+        loop {
+            if let Some(page) = &self.next {
+                return Ok(Some(page.header));
+            }
+            let rest = self.chunk.get(self.at..).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(None);
+            }
+            let header = read_page_header(rest).map_err(|it| it.at("part", "page header"))?;
+            let begin = self.at + header.header_bytes;
+            let end = begin.saturating_add(header.compressed_bytes);
+            if end > self.chunk.len() {
+                return Err(corrupt("page ends after its column"));
+            }
+            self.at = end;
+            let page = StoredPage { header, bytes: self.chunk.slice(begin..end) };
+            match header.kind {
+                PageKind::Data => self.next = Some(page),
+                PageKind::Dictionary => self.dictionary_page = Some(page),
+                PageKind::Other => {}
+            }
+        }
     }
 
     /// Passes over the next data page.
     pub fn skip(&mut self) -> Result<()> {
         self.peek()?;
-        self.header = None;
+        self.next = None;
         self.pages_skipped += 1;
-        self.reader.skip_next_page().map_err(from_parquet)
+        Ok(())
     }
 
     /// Decompresses the next data page.
     pub fn next(&mut self) -> Result<DataPage> {
         let header = self.peek()?;
         self.check_size(&header)?;
-        self.header = None;
-        self.pages_read += 1;
         if header.values > self.values {
             return Err(corrupt("page with more values than its column"));
         }
-        let dictionary = self.dictionary.as_ref().map_or(0, |it| it.retained_bytes());
-        // Levels of nested columns are decoded, into two words each.
-        let levels = if self.leaf.rep_max > 0 { header.values * 8 } else { 0 };
-        self.reservation.resize(dictionary + header.uncompressed_bytes + levels)?;
-        let page = self.reader.get_next_page().map_err(from_parquet)?;
-        let page = page.ok_or_else(|| corrupt("column ends early"))?;
-        self.split(page)
+        self.pages_read += 1;
+        self.page_bytes = 0;
+        self.charge_decoded(header.uncompressed_bytes)?;
+        if self.leaf.rep_max > 0 || self.leaf.def_max > 1 {
+            self.charge_decoded(header.values.saturating_mul(ENTRY_BYTES))?;
+        }
+        let page = self.next.take().map(|it| it.bytes).unwrap_or_default();
+        self.split(&header, page)
     }
 
     /// Charges what the values of the current page take when decoded, before they are.
     pub fn charge_decoded(&mut self, bytes: usize) -> Result<()> {
-        self.reservation.grow(bytes)
+        self.reservation.grow(bytes)?;
+        self.page_bytes += bytes;
+        Ok(())
+    }
+
+    /// Gives back what pages before the current one took, once nothing that was read from them is
+    /// held here.
+    pub fn release(&mut self) {
+        let dictionary = self.dictionary.as_ref().map_or(0, |it| it.retained_bytes());
+        let held = self.reservation.bytes();
+        self.reservation.shrink(held.saturating_sub(dictionary + self.page_bytes));
     }
 
     /// The dictionary of the chunk.
@@ -164,14 +189,22 @@ impl Pages {
         if let Some(dictionary) = &self.dictionary {
             return Ok(Arc::clone(dictionary));
         }
-        let page = self.reader.take_deferred_dictionary().map_err(from_parquet)?;
-        let Some(Page::DictionaryPage { buf, num_values, .. }) = page else {
-            return Err(corrupt("dictionary codes without a dictionary"));
+        let page = self.dictionary_page.take();
+        let page = page.ok_or_else(|| corrupt("dictionary codes without a dictionary"))?;
+        let header = page.header;
+        self.check_size(&header)?;
+        let per_value = match self.leaf.conversion {
+            // A view, and a text of more than it holds.
+            Conversion::FixedUuid => 16 + 36,
+            // At most: a view, or a wide integer.
+            _ => 16,
         };
-        // The page, and at most 16 bytes per value: a view, or a wide integer.
-        let bytes = buf.len() + (num_values as usize).saturating_mul(16);
+        // The page, and its values.
+        let values = header.values.saturating_mul(per_value);
+        let bytes = values.saturating_add(header.uncompressed_bytes);
         self.reservation.grow(bytes)?;
-        let dictionary = Arc::new(read_dictionary(&self.leaf, buf, num_values as usize)?);
+        let page = self.decompress(page.bytes, header.uncompressed_bytes)?;
+        let dictionary = Arc::new(read_dictionary(&self.leaf, page, header.values)?);
         self.reservation.shrink(bytes);
         self.reservation.grow(dictionary.retained_bytes())?;
         self.dictionary = Some(Arc::clone(&dictionary));
@@ -195,78 +228,41 @@ impl Pages {
         Ok(())
     }
 
-    fn split(&self, page: Page) -> Result<DataPage> {
+    fn decompress(&mut self, bytes: Bytes, len: usize) -> Result<Bytes> {
+        if self.compression == Compression::UNCOMPRESSED {
+            return Ok(bytes);
+        }
+        self.decompressor.decompress(&bytes, len).map(Bytes::from)
+    }
+
+    /// Decompresses a page and takes its parts asunder.
+    fn split(&mut self, header: &PageHeader, mut bytes: Bytes) -> Result<DataPage> {
         let (def_max, rep_max) = (self.leaf.def_max, self.leaf.rep_max);
-        match page {
-            Page::DataPage {
-                mut buf,
-                num_values,
-                encoding,
-                def_level_encoding,
-                rep_level_encoding,
-                ..
-            } => {
-                let values = num_values as usize;
+        let (values, encoding) = (header.values, header.encoding);
+        let (reps, defs) = match header.levels {
+            LevelLayout::Inside { definition, repetition } => {
+                bytes = self.decompress(bytes, header.uncompressed_bytes)?;
                 let mut levels = |max: u16, encoding| {
-                    (max > 0)
-                        .then(|| Levels::split_off(&mut buf, encoding, max, values))
-                        .transpose()
+                    let levels = || Levels::split_off(&mut bytes, encoding, max, values);
+                    (max > 0).then(levels).transpose()
                 };
-                let reps = levels(rep_max, rep_level_encoding)?;
-                let defs = levels(def_max, def_level_encoding)?;
-                Ok(DataPage { values, encoding, reps, defs, bytes: buf })
+                (levels(rep_max, repetition)?, levels(def_max, definition)?)
             }
-            Page::DataPageV2 {
-                mut buf,
-                num_values,
-                encoding,
-                num_nulls,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                ..
-            } => {
+            LevelLayout::Before { definition_bytes, repetition_bytes, is_compressed } => {
                 let mut levels = |max, len| {
-                    let levels = Levels::split_off_v2(&mut buf, len, max);
-                    if max > 0 { levels.map(Some) } else { levels.map(|_| None) }
+                    let levels = Levels::split_off_v2(&mut bytes, len, max);
+                    // Some writers leave levels out that are all the same.
+                    levels.map(|it| if max > 0 && len > 0 { Some(it) } else { None })
                 };
-                let reps = levels(rep_max, rep_levels_byte_len)?;
-                let defs = levels(def_max, def_levels_byte_len)?;
-                // Without nulls and nesting all definition levels are the highest.
-                let defs = defs.filter(|_| num_nulls > 0 || def_max > 1 || rep_max > 0);
-                Ok(DataPage { values: num_values as usize, encoding, reps, defs, bytes: buf })
+                let levels =
+                    (levels(rep_max, repetition_bytes)?, levels(def_max, definition_bytes)?);
+                if is_compressed {
+                    let len = header.uncompressed_bytes - definition_bytes - repetition_bytes;
+                    bytes = self.decompress(bytes, len)?;
+                }
+                levels
             }
-            Page::DictionaryPage { .. } => Err(Error::internal("a data page was announced")),
-        }
-    }
-}
-
-/// A column chunk in memory, addressed as in its file.
-#[derive(Clone, Debug)]
-struct ChunkBytes {
-    start: u64,
-    bytes: Bytes,
-}
-
-impl Length for ChunkBytes {
-    fn len(&self) -> u64 {
-        self.start + self.bytes.len() as u64
-    }
-}
-
-impl ChunkReader for ChunkBytes {
-    type T = Reader<Bytes>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        let len = self.len().saturating_sub(start);
-        Ok(self.get_bytes(start, len as usize)?.reader())
-    }
-
-    fn get_bytes(&self, start: u64, len: usize) -> ParquetResult<Bytes> {
-        let start = start.checked_sub(self.start).map(|it| it as usize);
-        let end = start.and_then(|it| it.checked_add(len)).filter(|it| *it <= self.bytes.len());
-        match (start, end) {
-            (Some(start), Some(end)) => Ok(self.bytes.slice(start..end)),
-            _ => Err(ParquetError::EOF("page beyond its column chunk".to_owned())),
-        }
+        };
+        Ok(DataPage { values, encoding, reps, defs, bytes })
     }
 }

@@ -223,8 +223,7 @@ impl Group {
                 let bytes = chunks.next().ok_or_else(|| Error::internal("column without bytes"))?;
                 let metadata = self.file.chunk(self.group, leaf)?;
                 let reservation = pool.reservation();
-                let new = Pages::new(leaf.clone(), metadata, bytes, self.rows, reservation);
-                pages.push(new.map_err(|it| in_place(it, &place))?);
+                pages.push(Pages::new(leaf.clone(), metadata, bytes, self.rows, reservation));
             }
             self.columns.push(Arc::new(SharedColumn {
                 reader: Mutex::new(ColumnReader::new(node, pages, self.rows)?),
@@ -277,8 +276,7 @@ impl BatchView<'_> {
     fn read(&self, columns: &[usize], conjuncts: &mut Option<Conjuncts>) -> Result<Option<Batch>> {
         self.group.current.store(self.start, Ordering::Release);
         let Some(conjuncts) = conjuncts else {
-            let columns = columns.iter().map(|it| self.lazy(*it, None));
-            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let columns = each_once(columns, |it| self.lazy(it, None))?;
             return Ok(Some(Batch::new(columns, self.rows)));
         };
         let used = conjuncts.columns().to_vec();
@@ -290,11 +288,11 @@ impl BatchView<'_> {
         }
         let filtered = select_loaded(filtered, &rows)?;
         let selection: Option<Arc<[u32]>> = (!rows.is_all()).then(|| rows.to_indices().into());
-        let column = |column: &usize| match used.binary_search(column) {
+        let column = |column: usize| match used.binary_search(&column) {
             Ok(place) => Ok(filtered.column(place).clone()),
-            Err(_) => self.lazy(*column, selection.clone()),
+            Err(_) => self.lazy(column, selection.clone()),
         };
-        let columns = columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let columns = each_once(columns, column)?;
         Ok(Some(Batch::new(columns, rows.count())))
     }
 
@@ -312,6 +310,23 @@ impl BatchView<'_> {
         };
         Ok(Vector::lazy(shared.data_type.clone(), len, Box::new(loader)))
     }
+}
+
+/// The vector of each column, made once: readers go forward only, so a column that is put out twice
+/// is decoded by whichever is loaded first.
+fn each_once(columns: &[usize], make: impl Fn(usize) -> Result<Vector>) -> Result<Vec<Vector>> {
+    let mut made: Vec<Vector> = Vec::with_capacity(columns.len());
+    let has_twins = !columns.is_sorted_by(|a, b| a < b);
+    for (place, column) in columns.iter().enumerate() {
+        let before = columns.get(..place).filter(|_| has_twins).unwrap_or_default();
+        let twin = before.iter().position(|it| it == column).and_then(|it| made.get(it));
+        let vector = match twin {
+            Some(twin) => twin.clone(),
+            None => make(*column)?,
+        };
+        made.push(vector);
+    }
+    Ok(made)
 }
 
 /// The selected rows of filter columns; what the filters did not load stays lazy.

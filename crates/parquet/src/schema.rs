@@ -151,6 +151,7 @@ impl Walk<'_> {
     ) -> Result<Node> {
         let is_element = !repeated.is_group()
             || repeated.get_fields().len() != 1
+            || repeated.get_fields().first().is_some_and(|it| is_repeated(it))
             || repeated.name() == "array"
             || repeated.name() == format!("{list_name}_tuple");
         match repeated.is_group().then(|| repeated.get_fields().first()).flatten() {

@@ -1,20 +1,59 @@
 //! Files are read as the `parquet` crate's own Arrow reader reads them.
 
 use crate::{ParquetFile, RowGroupReader};
+use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use std::{fs::File, path::Path, sync::Arc, task::Waker};
+use std::{fs::File, ops::Range, path::Path, sync::Arc, task::Waker};
 use volley_connector::{ScanRequest, SourceStep};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
-use volley_io::open_file;
+use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
 use volley_types::Value;
 use volley_vector::{Batch, arrow::batch_from_arrow};
 
 mod damage;
+mod foreign;
+mod maker;
+mod memory;
 mod oracle;
 mod pruning;
+mod random_damage;
+mod random_files;
 mod selection;
+mod statistics;
+
+/// A file in memory.
+#[derive(Debug)]
+pub(crate) struct MemoryFile(pub Bytes);
+
+impl RandomAccessFile for MemoryFile {
+    fn path(&self) -> &str {
+        "damaged.parquet"
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let (start, end) = (range.start as usize, range.end as usize);
+        if start > end || end > self.0.len() {
+            return Err(Error::corruption("beyond the file"));
+        }
+        Ok(self.0.slice(start..end))
+    }
+
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        let bytes = self.read(start..start.saturating_add(out.len() as u64))?;
+        out.copy_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn reads_at_once(&self, _bytes: u64) -> bool {
+        true
+    }
+}
 
 /// A request for all of `columns` without filters.
 pub(crate) fn request(columns: Vec<usize>, batch_rows: usize) -> ScanRequest {

@@ -1,47 +1,13 @@
 //! Damaged files are errors, never panics.
 
-use super::{data, read_batches, request};
+use super::{MemoryFile, data, read_batches, request};
 use crate::ParquetFile;
-use bytes::Bytes;
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
-use volley_io::RandomAccessFile;
-
-/// A file in memory.
-#[derive(Debug)]
-struct Memory(Bytes);
-
-impl RandomAccessFile for Memory {
-    fn path(&self) -> &str {
-        "damaged.parquet"
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        let (start, end) = (range.start as usize, range.end as usize);
-        if start > end || end > self.0.len() {
-            return Err(Error::corruption("beyond the file"));
-        }
-        Ok(self.0.slice(start..end))
-    }
-
-    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
-        let bytes = self.read(start..start.saturating_add(out.len() as u64))?;
-        out.copy_from_slice(&bytes);
-        Ok(())
-    }
-
-    fn reads_at_once(&self, _bytes: u64) -> bool {
-        true
-    }
-}
 
 /// Reads everything; the answer or an error that names the file.
 fn read(bytes: Vec<u8>) -> Result<usize> {
-    let file = ParquetFile::open(Arc::new(Memory(bytes.into())))?;
+    let file = ParquetFile::open(Arc::new(MemoryFile(bytes.into())))?;
     let columns: Vec<usize> = (0..file.schema().len()).collect();
     for group in 0..file.row_groups() {
         columns
@@ -59,7 +25,7 @@ fn read(bytes: Vec<u8>) -> Result<usize> {
     Ok(rows)
 }
 
-fn check_error(error: &Error) {
+pub(super) fn check_error(error: &Error) {
     let allowed = [ErrorKind::Corruption, ErrorKind::Unsupported, ErrorKind::OutOfMemory];
     assert!(allowed.contains(&error.kind()), "{error}");
     assert!(error.to_string().contains("damaged.parquet"), "{error}");

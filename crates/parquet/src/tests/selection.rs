@@ -183,7 +183,7 @@ fn column_reader(file: &ParquetFile, column: usize) -> ColumnReader {
         let chunk = file.chunk(0, leaf).unwrap();
         let bytes = file.file().read(chunk_range(chunk)).unwrap();
         let reservation = Pool::root("test", None).reservation();
-        Pages::new(leaf.clone(), chunk, bytes, rows, reservation).unwrap()
+        Pages::new(leaf.clone(), chunk, bytes, rows, reservation)
     });
     ColumnReader::new(node, pages.collect(), rows).unwrap()
 }

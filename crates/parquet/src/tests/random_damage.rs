@@ -1,0 +1,176 @@
+//! Random files, damaged at random, are errors that say where, or other values: never a panic, a
+//! hang, or memory that was not charged.
+
+use super::{
+    MemoryFile, damage::check_error, maker::random_file, random_files::seeded, random_files::seeds,
+    request,
+};
+use crate::{ParquetFile, RowGroupReader, file::chunk_range, header::read_page_header};
+use std::{
+    ops::Range,
+    sync::Arc,
+    task::Waker,
+    time::{Duration, Instant},
+};
+use volley_connector::{ScanRequest, SourceStep};
+use volley_error::{ErrorKind, Result};
+use volley_memory::Pool;
+use volley_vector::random::Generator;
+
+/// Damaged versions of each file.
+const VERSIONS: usize = 12;
+
+/// What a scan may charge.
+const POOL_BYTES: usize = 64 << 20;
+
+/// A scan of a small file takes longer only if it hangs.
+const TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Rows that a damaged header may make up before a scan is given up.
+const ROWS_MAX: usize = 100_000;
+
+/// Numbers as Thrift stores them: the greatest of 32 and of 64 bits, the least, and a million.
+const NUMBERS: [&[u8]; 4] = [
+    &[0xfe, 0xff, 0xff, 0xff, 0x0f],
+    &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+    &[0xff, 0xff, 0xff, 0xff, 0x0f],
+    &[0x80, 0x89, 0x7a],
+];
+
+/// Bytes of the footer, without the length and magic behind it.
+fn footer_bytes(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(8);
+    let len = bytes.get(tail..tail + 4).and_then(|it| it.try_into().ok());
+    (len.map_or(0, u32::from_le_bytes) as usize).min(tail)
+}
+
+/// Where the headers of pages are.
+fn header_places(file: &ParquetFile, bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    for group in 0..file.row_groups() {
+        for column in 0..file.schema().len() {
+            for leaf in file.node(column).unwrap().leaves() {
+                let range = chunk_range(file.chunk(group, leaf).unwrap());
+                let mut at = range.start as usize;
+                while at < range.end as usize {
+                    let header = read_page_header(&bytes[at..]).unwrap();
+                    places.push(at..at + header.header_bytes);
+                    at += header.header_bytes + header.compressed_bytes;
+                }
+            }
+        }
+    }
+    places
+}
+
+/// Damages `bytes` in one of many ways. Half of the damage goes to the footer and to page headers,
+/// where lengths and counts are.
+fn damage(random: &mut Generator, bytes: &mut Vec<u8>, headers: &[Range<usize>]) {
+    let (tail, footer) = (bytes.len().saturating_sub(8), footer_bytes(bytes));
+    let area = match random.below(4) {
+        0 if footer > 0 => tail - footer..tail,
+        1 if !headers.is_empty() => random.choose(headers).clone(),
+        _ => 0..bytes.len(),
+    };
+    let place = (area.start + random.below(area.len())).min(bytes.len() - 1);
+    match random.below(8) {
+        0 | 1 => bytes[place] ^= 1 << random.below(8),
+        2 => bytes[place] = *random.choose(&[0, 1, 0x7f, 0x80, 0xfe, 0xff]),
+        3 => {
+            let end = (place + random.below(200)).min(bytes.len());
+            bytes[place..end].fill(0);
+        }
+        4 => bytes.truncate(place),
+        5 => {
+            let len = random.below(40).min(bytes.len() - place);
+            let other = random.below(bytes.len() - len + 1);
+            let copy = bytes[place..place + len].to_vec();
+            bytes.copy_within(other..other + len, place);
+            bytes[other..other + len].copy_from_slice(&copy);
+        }
+        _ => {
+            let number = *random.choose(&NUMBERS);
+            let old = random.below(3).min(bytes.len() - place);
+            bytes.splice(place..place + old, number.iter().copied());
+            if footer > 0 && place >= tail - footer && place + old <= tail {
+                // The footer is as long as it says, so that it is read.
+                let (len, end) = (footer + number.len() - old, bytes.len());
+                bytes[end - 8..end - 4].copy_from_slice(&(len as u32).to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Opens the file and looks at all that the footer says; the file, and columns to read.
+fn open(bytes: Vec<u8>) -> Result<ParquetFile> {
+    let file = ParquetFile::open(Arc::new(MemoryFile(bytes.into())))?;
+    for group in 0..file.row_groups() {
+        for column in 0..file.schema().len() {
+            file.bounds(group, column);
+            file.distinct_estimate(group, column);
+            file.column_bytes(group, column);
+        }
+    }
+    Ok(file)
+}
+
+fn scan(file: &ParquetFile, request: &ScanRequest) -> Result<()> {
+    let mut reader = RowGroupReader::new(request)?;
+    let mut rows = 0;
+    for group in 0..file.row_groups() {
+        reader.start(file.clone(), group, &|column| column)?;
+        while rows < ROWS_MAX {
+            match reader.step(Waker::noop())? {
+                SourceStep::Batch(batch) => {
+                    rows += batch.rows();
+                    for column in batch.columns() {
+                        let column = column.loaded()?;
+                        column.validate().unwrap();
+                        column.to_values()?;
+                    }
+                }
+                SourceStep::NeedSplit => break,
+                SourceStep::Blocked | SourceStep::Progress => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check(random: &mut Generator) {
+    let bytes = random_file(random, 100).bytes;
+    let headers = header_places(&open(bytes.clone()).unwrap(), &bytes);
+    for _ in 0..VERSIONS {
+        let mut damaged = bytes.clone();
+        for _ in 0..1 + random.below(3) {
+            if !damaged.is_empty() {
+                damage(random, &mut damaged, &headers);
+            }
+        }
+        let begin = Instant::now();
+        check_version(random, damaged);
+        assert!(begin.elapsed() < TIME_MAX, "a scan of {:?}", begin.elapsed());
+    }
+}
+
+fn check_version(random: &mut Generator, bytes: Vec<u8>) {
+    let file = match open(bytes) {
+        Ok(file) => file,
+        Err(error) => return check_error(&error),
+    };
+    let columns = (0..file.schema().len()).filter(|_| random.below(3) > 0).collect();
+    let pool = Pool::root("test", Some(POOL_BYTES));
+    let request = ScanRequest { pool, ..request(columns, *random.choose(&[1, 100, 1024])) };
+    if let Err(error) = scan(&file, &request) {
+        check_error(&error);
+        let text = error.to_string();
+        assert!(error.kind() == ErrorKind::OutOfMemory || text.contains("(column: "), "{text}");
+    }
+}
+
+#[test]
+fn damaged_random_files_are_errors_or_other_values() {
+    for seed in seeds(0..500) {
+        seeded(seed, check);
+    }
+}
