@@ -6,18 +6,22 @@
 //! end   ── groups, some at a time ──> keys, results
 //! ```
 //!
+//! Rows of aggregates that collect (array_agg) and of those with an ORDER BY of their own
+//! are kept as columns; at the end they are sorted by group, or added in their order (see `kept`).
+//!
 //! A partial aggregation hands its groups on early when they take too much memory, and stops
 //! grouping when nearly every row is a group of its own: then rows pass as groups of one row.
 
 mod accumulator;
+mod kept;
+mod grouping;
 mod operator;
-mod ordered;
 mod partial;
 #[cfg(test)]
 mod tests;
 
 use crate::{Lowering, PipelineBuilder};
-use accumulator::AccumulatorSpec;
+use accumulator::{AccumulatorSpec, state_of};
 use operator::HashAggregation;
 use std::sync::Arc;
 use volley_error::Result;
@@ -26,7 +30,6 @@ use volley_types::Type;
 use volley_vector::{Batch, Decoded, StringView, Values};
 
 /// What all drivers of an aggregation know.
-#[derive(Debug)]
 struct AggregationSpec {
     step: AggregateStep,
     /// Key columns of the input.
@@ -39,7 +42,7 @@ impl AggregationSpec {
     /// Bytes of the long strings in the arguments of aggregates whose states may copy them.
     fn owned_string_bytes(&self, batch: &Batch) -> Result<usize> {
         let mut bytes = 0;
-        let owning = self.aggregates.iter().filter(|it| it.bound.function.state().needs_drop);
+        let owning = self.aggregates.iter().filter(|it| it.state.state().needs_drop);
         for argument in owning.flat_map(|it| &it.args) {
             let decoded = Decoded::new(batch.column(*argument))?;
             if let Values::View(strings) = decoded.values() {
@@ -62,6 +65,7 @@ pub(crate) fn lower(
     let aggregates = node.aggregates.iter().map(|it| {
         let bound = cx.task().registry.resolve_aggregate(&it.function, &it.arg_types)?;
         Ok(AccumulatorSpec {
+            state: state_of(&bound),
             bound,
             args: it.args.clone(),
             arg_types: it.args.iter().map(|it| fields[*it].data_type.clone()).collect(),

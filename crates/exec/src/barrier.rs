@@ -60,6 +60,12 @@ impl Waiters {
     }
 }
 
+impl From<Vec<Waker>> for Waiters {
+    fn from(wakers: Vec<Waker>) -> Waiters {
+        Waiters(wakers)
+    }
+}
+
 impl<T> Promise<T> {
     /// A value that is not there yet.
     pub fn new() -> Promise<T> {

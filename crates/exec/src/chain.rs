@@ -55,6 +55,11 @@ impl Chain {
         Chain { stages, cursor, waiting: None }
     }
 
+    /// Takes back what others can see of unfinished work.
+    pub(crate) fn withdraw(&mut self) {
+        self.stages.iter_mut().filter_map(|it| it.operator.as_mut()).for_each(|it| it.withdraw());
+    }
+
     /// The name of the operator that was stepped last.
     pub(crate) fn current(&self) -> &'static str {
         let stage = self.stages.get(self.cursor);

@@ -142,7 +142,14 @@ impl Driver {
         self.state.store(DONE, Ordering::Release);
         let chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner).take();
         // An operator whose drop panics must not take the thread along.
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop(chain)));
+        let dropped = catch_unwind(AssertUnwindSafe(|| match chain {
+            // Whoever cancels does not wait until the memory is given back.
+            Some(mut chain) if self.task.is_cancelled() => {
+                chain.withdraw();
+                self.queue.discard(chain);
+            }
+            chain => drop(chain),
+        }));
         if let Err(panic) = dropped {
             self.task.fail(panic_error("drop of operators", &*panic));
         }

@@ -2,10 +2,14 @@
 //!
 //! A driver runs for a quantum and goes to the end of the queue, so that all runnable drivers of
 //! all tasks advance at the same pace. A blocked driver is not in the queue.
+//!
+//! What cancelled drivers held is given back by the same threads, behind the drivers that can run:
+//! gigabytes take longer to free than a user should wait for the end of a query.
 
-use crate::driver::Driver;
+use crate::{chain::Chain, driver::Driver};
 use std::{
     collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
 };
@@ -21,17 +25,33 @@ struct Threads {
     count: usize,
 }
 
-/// Drivers that are ready to run.
+/// One chain is released for this many runs of drivers, when there are always drivers to run.
+const RUNS_PER_RELEASE: usize = 16;
+
+/// Drivers that are ready to run, and chains that nobody needs any more.
 #[derive(Default)]
 pub(crate) struct RunQueue {
     state: Mutex<QueueState>,
     arrived: Condvar,
+    /// Signalled when the last discarded chain is gone.
+    released: Condvar,
 }
 
 #[derive(Default)]
 struct QueueState {
     ready: VecDeque<Arc<Driver>>,
+    discarded: Vec<Chain>,
+    /// Discarded chains that still hold memory: those waiting and those being dropped now.
+    unreleased: usize,
+    /// Drivers taken since a chain was.
+    runs: usize,
     shut_down: bool,
+}
+
+/// What a thread does next.
+enum Work {
+    Run(Arc<Driver>),
+    Release(Chain),
 }
 
 impl Executor {
@@ -64,6 +84,16 @@ impl Executor {
         self.0.count
     }
 
+    /// Waits until everything that cancelled tasks held is given back. Not for the threads of the
+    /// executor itself.
+    pub fn wait_released(&self) {
+        let queue = &self.0.queue;
+        let mut state = queue.lock();
+        while state.unreleased > 0 {
+            state = queue.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     pub(crate) fn queue(&self) -> &Arc<RunQueue> {
         &self.0.queue
     }
@@ -91,22 +121,50 @@ impl RunQueue {
         self.arrived.notify_one();
     }
 
+    /// Takes a chain that is not run any more, to drop it when there is time.
+    pub(crate) fn discard(&self, chain: Chain) {
+        let mut state = self.lock();
+        state.unreleased += 1;
+        state.discarded.push(chain);
+        drop(state);
+        self.arrived.notify_one();
+    }
+
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs drivers until shutdown.
     fn work(&self) {
-        while let Some(driver) = self.pop() {
-            driver.run();
+        while let Some(work) = self.pop() {
+            match work {
+                Work::Run(driver) => driver.run(),
+                Work::Release(chain) => self.release(chain),
+            }
         }
     }
 
-    fn pop(&self) -> Option<Arc<Driver>> {
+    fn release(&self, chain: Chain) {
+        // The task has ended, so nobody is left to be told of a panic; the thread must go on.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(chain)));
+        let mut state = self.lock();
+        state.unreleased -= 1;
+        if state.unreleased == 0 {
+            self.released.notify_all();
+        }
+    }
+
+    fn pop(&self) -> Option<Work> {
         let mut state = self.lock();
         loop {
+            let is_turn = state.ready.is_empty() || state.runs >= RUNS_PER_RELEASE;
+            if let Some(chain) = state.discarded.pop_if(|_| is_turn) {
+                state.runs = 0;
+                return Some(Work::Release(chain));
+            }
             if let Some(driver) = state.ready.pop_front() {
-                return Some(driver);
+                state.runs += 1;
+                return Some(Work::Run(driver));
             }
             if state.shut_down {
                 return None;

@@ -9,10 +9,15 @@
 //! Senders wait while the queues together hold more than a bound; receivers wait while their queue
 //! is empty and a sender is left. When all receivers of a queue are gone, rows sent there are
 //! dropped; when all receivers are gone, senders finish.
+//!
+//! Room for one batch does not wake all senders, of which a UNION of thousands of parts has
+//! thousands: every event wakes some while there is room, and sending or finishing, which is what a
+//! woken sender does, is such an event. So none sleeps while there is room.
 
 mod partition;
 mod receiver;
 mod sender;
+mod waiting_senders;
 #[cfg(test)]
 mod tests;
 
@@ -28,12 +33,16 @@ use std::{
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_vector::Batch;
+use waiting_senders::WaitingSenders;
 
 /// Senders wait while all queues of an exchange hold more bytes than this.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Senders wait while all queues of an exchange hold more batches than this per receiver.
 const BATCHES_MAX_PER_RECEIVER: usize = 64;
+
+/// How many senders one event wakes at most: two, so that their number doubles while there is room.
+const WOKEN_MAX: usize = 2;
 
 /// Where rows go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +71,7 @@ struct State {
     charge: BatchCharge,
     /// Senders that have not finished.
     senders: usize,
-    waiting_senders: Waiters,
+    waiting_senders: WaitingSenders,
 }
 
 #[derive(Debug)]
@@ -114,7 +123,7 @@ impl Exchange {
             batches_max: BATCHES_MAX_PER_RECEIVER * receivers,
             charge: BatchCharge::new(pool),
             senders,
-            waiting_senders: Waiters::default(),
+            waiting_senders: WaitingSenders::default(),
         };
         Arc::new(Exchange { partitioning, state: Mutex::new(state) })
     }
@@ -128,17 +137,23 @@ impl Exchange {
         if matches!(self.partitioning, Partitioning::Hash(_)) { driver } else { 0 }
     }
 
-    /// Whether a sender may send; when it is full, `waker` is woken once there is room.
+    /// Whether a sender may send its batch; when it is full, `waker` is woken once there is room.
     fn room(&self, waker: &Waker) -> Room {
         let mut state = self.lock();
         if state.queues.iter().all(|it| it.receivers == 0) {
             return Room::Closed;
         }
-        if state.batches >= state.batches_max || state.charge.bytes() >= BYTES_MAX {
+        if state.is_full() {
             state.waiting_senders.add(waker);
             return Room::Full;
         }
+        state.waiting_senders.remove(waker);
         Room::Free
+    }
+
+    /// Whether nobody receives any more.
+    fn is_closed(&self) -> bool {
+        self.lock().queues.iter().all(|it| it.receivers == 0)
     }
 
     /// Appends batches to queues; a batch for a queue without receivers is dropped.
@@ -155,6 +170,7 @@ impl Exchange {
             queue.batches.push_back(batch);
             woken.push(queue.waiting.take());
         }
+        woken.push(state.wake_senders());
         drop(state);
         woken.into_iter().for_each(Waiters::wake);
         Ok(())
@@ -164,7 +180,9 @@ impl Exchange {
         let mut state = self.lock();
         state.senders -= 1;
         if state.senders > 0 {
-            return;
+            let woken = state.wake_senders();
+            drop(state);
+            return woken.wake();
         }
         let woken: Vec<_> = state.queues.iter_mut().map(|it| it.waiting.take()).collect();
         drop(state);
@@ -182,7 +200,7 @@ impl Exchange {
         };
         state.batches -= 1;
         state.charge.remove(&batch);
-        let woken = state.waiting_senders.take();
+        let woken = state.wake_senders();
         drop(state);
         woken.wake();
         Received::Batch(batch)
@@ -197,9 +215,24 @@ impl Exchange {
             state.batches -= dropped.len();
             dropped.iter().for_each(|it| state.charge.remove(it));
         }
-        let woken = state.waiting_senders.take();
+        // The last receiver wakes all: they finish.
+        let woken = match state.queues.iter().any(|it| it.receivers > 0) {
+            true => state.wake_senders(),
+            false => state.waiting_senders.take(usize::MAX),
+        };
         drop(state);
         drop(dropped);
         woken.wake();
+    }
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        self.batches >= self.batches_max || self.charge.bytes() >= BYTES_MAX
+    }
+
+    /// Some of the senders that wait, while there is room.
+    fn wake_senders(&mut self) -> Waiters {
+        if self.is_full() { Waiters::default() } else { self.waiting_senders.take(WOKEN_MAX) }
     }
 }

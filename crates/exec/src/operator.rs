@@ -32,6 +32,10 @@ pub trait Operator: Send {
     ///
     /// Any; the task fails with it.
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step>;
+
+    /// Takes back what others can see of unfinished work, such as a temporary file. Called when the
+    /// task was cancelled; the operator is not used again, but may be dropped later.
+    fn withdraw(&mut self) {}
 }
 
 /// What a step can use.

@@ -10,7 +10,8 @@ use volley_vector::{Batch, Vector};
 /// Writes every batch to a sink, completes it when the input has ended, and puts out the number of
 /// rows. A sink that is dropped before leaves nothing behind.
 pub struct TableWrite {
-    sink: Box<dyn RowSink>,
+    /// `None` once withdrawn.
+    sink: Option<Box<dyn RowSink>>,
     pending: Option<Batch>,
     rows: i64,
     input_done: bool,
@@ -26,7 +27,13 @@ impl TableWrite {
     pub fn new(node: &TableWriteNode, cx: &OperatorContext) -> Result<TableWrite> {
         let types: Vec<Type> = node.input.schema().types().cloned().collect();
         let sink = cx.task.sinks.open(node, &types)?;
-        Ok(TableWrite { sink, pending: None, rows: 0, input_done: false, complete: false })
+        Ok(TableWrite {
+            sink: Some(sink),
+            pending: None,
+            rows: 0,
+            input_done: false,
+            complete: false,
+        })
     }
 }
 
@@ -46,8 +53,9 @@ impl Operator for TableWrite {
     }
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        let Some(sink) = &mut self.sink else { return Ok(Step::Finished) };
         if let Some(batch) = self.pending.take() {
-            self.sink.write(&batch)?;
+            sink.write(&batch)?;
             self.rows += batch.rows() as i64;
         }
         if !self.input_done {
@@ -56,9 +64,13 @@ impl Operator for TableWrite {
         if self.complete {
             return Ok(Step::Finished);
         }
-        self.sink.finish()?;
+        sink.finish()?;
         self.complete = true;
         let rows = Vector::constant(Type::BigInt, &Value::BigInt(self.rows), 1);
         Ok(Step::Output(Batch::new(vec![rows], 1)))
+    }
+
+    fn withdraw(&mut self) {
+        self.sink = None;
     }
 }

@@ -50,6 +50,9 @@ pub struct TaskConfig {
 
 /// A running plan. Dropping it cancels what still runs and waits until no driver does.
 ///
+/// The threads of the executor give back what a cancelled task held, maybe only after its end (see
+/// [`Executor::wait_released`]); until then it stays charged. The next task waits for that.
+///
 /// # Examples
 ///
 /// ```
@@ -110,6 +113,8 @@ pub struct Task {
 /// What drivers and the task's owner share.
 pub(crate) struct TaskShared {
     stopped: AtomicBool,
+    /// Whether somebody outside asked for the end: then memory may be given back after it.
+    cancelled: AtomicBool,
     results: Arc<ResultQueue>,
     progress: Mutex<TaskProgress>,
     /// Signalled when the last driver has ended.
@@ -142,6 +147,8 @@ impl Task {
             batch_rows: config.batch_rows.max(1),
         });
         let lowered = lower(&plan, &context)?;
+        // The memory limit must not refuse what is free in a moment.
+        executor.wait_released();
         let mut records = Vec::new();
         let shared = TaskShared::new(&lowered);
         let last = lowered.pipelines.len().saturating_sub(1);
@@ -179,7 +186,7 @@ impl Task {
     /// Stops the task; [`Task::next`] answers the cancelled error from now on, unless the task had
     /// ended before.
     pub fn cancel(&self) {
-        self.shared.fail(Error::cancelled());
+        self.shared.cancel();
     }
 
     /// A function that cancels the task from another thread, such as a signal handler's. It does
@@ -188,7 +195,7 @@ impl Task {
         let shared = Arc::downgrade(&self.shared);
         move || {
             if let Some(shared) = shared.upgrade() {
-                shared.fail(Error::cancelled());
+                shared.cancel();
             }
         }
     }
@@ -221,6 +228,7 @@ impl TaskShared {
             TaskProgress { live: 0, live_in_last: 0, last_pipeline: 0, drivers: Vec::new() };
         Arc::new(TaskShared {
             stopped: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
             results: Arc::clone(&lowered.results),
             progress: Mutex::new(progress),
             idle: Condvar::new(),
@@ -245,6 +253,16 @@ impl TaskShared {
     /// Whether drivers should give up: the task failed, was cancelled, or its result is complete.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Whether somebody outside asked for the end of the task.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.fail(Error::cancelled());
     }
 
     /// Ends the task with an error, unless it has ended already.

@@ -1,12 +1,20 @@
 //! Aggregate functions.
 //!
-//! A state is a Rust value inside each group's row of the hash table. Steps:
+//! Most fold rows into a state, a Rust value inside each group's row of the hash table. Steps:
 //!
 //! ```text
 //! single       add ... add                       extract
 //! partial      add ... add    extract_intermediate
 //! intermediate merge ... merge extract_intermediate
 //! final        merge ... merge                   extract
+//! ```
+//!
+//! Those whose result is made of all rows of a group collect them. The rows of all groups are kept
+//! as columns beside the hash table and sorted by group at the end:
+//!
+//! ```text
+//! single, partial       keep arguments            ── by group ──> results or intermediate
+//! intermediate, final   keep what expand() makes  ── by group ──> results or intermediate
 //! ```
 
 use std::{any::TypeId, sync::Arc};
@@ -15,17 +23,28 @@ use volley_memory::Slots;
 use volley_types::Type;
 use volley_vector::{Rows, Vector};
 
-/// An aggregate function for given argument types.
-///
-/// `slots`: one per row of the batch (rows of the same group repeat) for `add` and `merge`, one per
-/// group otherwise. Dispatch on types happens once per call, not per row.
-pub trait AggregateFunction: Send + Sync {
+/// What is kept per group, as a hash table sees it. `slots`: one per group.
+pub trait AggregateState: Send + Sync {
     /// The state's layout and type.
     fn state(&self) -> StateLayout;
 
     /// Writes the state of an empty group into every slot.
     fn init(&self, slots: &mut Slots<'_>);
 
+    /// Drops the states in place, when [`StateLayout::needs_drop`]; slots are not used again.
+    fn drop_states(&self, _slots: &mut Slots<'_>) {}
+
+    /// Bytes that the states hold outside the rows; only asked when [`StateLayout::needs_drop`].
+    fn outside_bytes(&self, _slots: &mut Slots<'_>) -> usize {
+        0
+    }
+}
+
+/// An aggregate function for given argument types that folds rows into states.
+///
+/// `slots`: one per row of the batch (rows of the same group repeat) for `add` and `merge`, one per
+/// group otherwise. Dispatch on types happens once per call, not per row.
+pub trait AggregateFunction: AggregateState {
     /// Adds the active `rows` of `args`; slot `i` belongs to row `i`.
     ///
     /// # Errors
@@ -47,27 +66,65 @@ pub trait AggregateFunction: Send + Sync {
     /// As [`AggregateFunction::add`].
     fn merge(&self, slots: &mut Slots<'_>, intermediate: &Vector, rows: &Rows) -> Result<()>;
 
-    /// The states as intermediate results, one row per slot.
+    /// The states as intermediate results, one row per slot. Asked once, as
+    /// [`AggregateFunction::extract`].
     ///
     /// # Errors
     ///
     /// As [`AggregateFunction::add`].
     fn extract_intermediate(&self, slots: &mut Slots<'_>) -> Result<Vector>;
 
-    /// The results, one row per slot. The states stay.
+    /// The results, one row per slot. Asked once: a state may hand its memory over.
     ///
     /// # Errors
     ///
     /// As [`AggregateFunction::add`].
     fn extract(&self, slots: &mut Slots<'_>) -> Result<Vector>;
+}
 
-    /// Drops the states in place, when [`StateLayout::needs_drop`]; slots are not used again.
-    fn drop_states(&self, slots: &mut Slots<'_>);
+/// An aggregate function for given argument types that needs all rows of a group together.
+///
+/// `args`: one flat vector per argument, with the rows of the first group, then those of the second
+/// one, and so on. `ends`: where the rows of each group end.
+pub trait CollectingFunction: Send + Sync {
+    /// The results, one row per group.
+    ///
+    /// # Errors
+    ///
+    /// Results beyond the layout's 32 bits.
+    fn results(&self, args: &[Vector], ends: &[u32]) -> Result<Vector>;
 
-    /// Bytes that the states hold outside the rows; only asked when [`StateLayout::needs_drop`].
-    fn outside_bytes(&self, _slots: &mut Slots<'_>) -> usize {
-        0
-    }
+    /// The intermediate results, one row per group.
+    ///
+    /// # Errors
+    ///
+    /// As [`CollectingFunction::results`].
+    fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector>;
+
+    /// The rows that stand behind the intermediate results in `rows`.
+    ///
+    /// # Errors
+    ///
+    /// A vector of another layout.
+    fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded>;
+}
+
+/// Rows behind intermediate results.
+#[derive(Debug)]
+pub struct Expanded {
+    /// One vector per argument.
+    pub args: Vec<Vector>,
+    /// For each of these rows, which row of the intermediate results it comes from; ascending.
+    pub sources: Vec<u32>,
+}
+
+/// How an aggregate function works.
+#[derive(Clone)]
+pub enum AggregateKind {
+    /// Row by row, into a state per group.
+    Folding(Arc<dyn AggregateFunction>),
+    /// From all rows of a group.
+    Collecting(Arc<dyn CollectingFunction>),
 }
 
 /// The Rust type that an aggregate keeps per group.
@@ -99,7 +156,7 @@ pub struct BoundAggregate {
     /// Whether rows with a null first argument do not count (almost all; not array_agg, count(*)).
     pub ignores_nulls: bool,
     /// The implementation.
-    pub function: Arc<dyn AggregateFunction>,
+    pub function: AggregateKind,
 }
 
 impl StateLayout {

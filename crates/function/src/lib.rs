@@ -18,7 +18,10 @@ mod row_errors;
 mod scalar;
 pub mod simple;
 
-pub use aggregate::{AggregateFunction, BoundAggregate, StateLayout};
+pub use aggregate::{
+    AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction, Expanded,
+    StateLayout,
+};
 pub use context::{EvalContext, QueryConstants};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, HigherOrderFunction, Lambda,

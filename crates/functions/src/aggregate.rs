@@ -1,7 +1,8 @@
 //! Aggregate functions.
 //!
-//! Each is a short form ([`form::Form`]): a state, how a row is added, how states merge, how a
-//! result comes out. The adapter in `form` decodes arguments, drops nulls and loops.
+//! Most are a short form ([`form::Form`]): a state, how a row is added, how states merge, how a
+//! result comes out. The adapter in `form` decodes arguments, drops nulls and loops. `array_agg`
+//! collects the rows of each group.
 
 mod form;
 mod count;
@@ -22,7 +23,7 @@ mod tests;
 
 use form::{Form, Formed};
 use std::sync::Arc;
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{AggregateKind, BoundAggregate, CollectingFunction, Registry};
 use volley_types::Type;
 
 /// Registers all aggregate functions.
@@ -48,6 +49,24 @@ fn bound<F: Form>(args: Vec<Type>, intermediate: Type, result: Type, form: F) ->
         result,
         order_sensitive: false,
         ignores_nulls: F::IGNORES_NULLS,
-        function: Arc::new(Formed(form)),
+        function: AggregateKind::Folding(Arc::new(Formed(form))),
+    }
+}
+
+/// The binding of a function that collects rows, nulls included.
+fn bound_collecting(
+    args: Vec<Type>,
+    intermediate: Type,
+    result: Type,
+    function: impl CollectingFunction + 'static,
+) -> BoundAggregate {
+    BoundAggregate {
+        name: String::new(),
+        args,
+        intermediate,
+        result,
+        order_sensitive: true,
+        ignores_nulls: false,
+        function: AggregateKind::Collecting(Arc::new(function)),
     }
 }

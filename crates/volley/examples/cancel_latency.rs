@@ -5,7 +5,8 @@
 //! ```
 //!
 //! `part`: only the queries whose name contains it. Prints per query the longest and the median
-//! time in milliseconds from the request to the moment when nothing of the query runs any more.
+//! time in milliseconds from the request to the moment when nothing of the query runs any more,
+//! and how long it then takes at most until its memory is given back.
 
 use std::{
     env, thread,
@@ -14,7 +15,7 @@ use std::{
 use volley::{Result, Session};
 
 /// Name and text; `{out}` stands for a file to write.
-const QUERIES: [(&str, &str); 28] = [
+const QUERIES: [(&str, &str); 37] = [
     ("scan", "SELECT count(*) FROM lineitem WHERE l_comment = 'x' AND l_quantity > 100"),
     ("scan all", "SELECT * FROM lineitem"),
     ("like", "SELECT count(*) FROM lineitem WHERE l_comment LIKE '%a%e%i%o%u%x%y%z%'"),
@@ -33,8 +34,19 @@ const QUERIES: [(&str, &str); 28] = [
     ),
     ("group distinct", "SELECT l_suppkey, count(DISTINCT l_orderkey) FROM lineitem GROUP BY 1"),
     ("string_agg", "SELECT string_agg(l_comment, ',') FROM lineitem"),
+    ("string_agg many", "SELECT l_orderkey, string_agg(l_comment, ',') FROM lineitem GROUP BY 1"),
+    ("max text many", "SELECT l_orderkey, l_partkey, max(l_comment) FROM lineitem GROUP BY ALL"),
+    ("approx many", "SELECT l_orderkey, approx_distinct(l_comment) FROM lineitem GROUP BY 1"),
     ("array_agg", "SELECT l_suppkey, array_agg(l_comment) FROM lineitem GROUP BY 1"),
     ("array_agg one", "SELECT array_agg(l_orderkey) FROM lineitem"),
+    (
+        "array_agg many",
+        "SELECT l_orderkey, l_partkey, array_agg(l_comment) FROM lineitem GROUP BY ALL",
+    ),
+    (
+        "array_agg sorted",
+        "SELECT l_suppkey, array_agg(l_comment ORDER BY l_orderkey DESC) FROM lineitem GROUP BY 1",
+    ),
     ("distinct", "SELECT DISTINCT l_orderkey, l_linenumber, l_comment FROM lineitem"),
     ("sort", "SELECT * FROM lineitem ORDER BY l_extendedprice, l_comment"),
     ("sort text", "SELECT l_comment FROM lineitem ORDER BY l_comment DESC"),
@@ -64,6 +76,21 @@ const QUERIES: [(&str, &str); 28] = [
         "intersect",
         "SELECT l_comment, l_orderkey FROM lineitem INTERSECT ALL \
         SELECT o_comment, o_orderkey FROM orders",
+    ),
+    (
+        "intersect wide",
+        "SELECT * FROM lineitem INTERSECT SELECT * FROM lineitem WHERE l_tax > 0.01",
+    ),
+    ("except", "SELECT * FROM lineitem EXCEPT SELECT * FROM lineitem WHERE l_tax > 0.01"),
+    (
+        "union all",
+        "SELECT l_comment FROM lineitem UNION ALL SELECT o_comment FROM orders \
+        UNION ALL SELECT l_shipinstruct FROM lineitem UNION ALL SELECT o_clerk FROM orders",
+    ),
+    (
+        "union",
+        "SELECT l_comment FROM lineitem UNION SELECT o_comment FROM orders \
+        UNION SELECT l_shipinstruct FROM lineitem UNION SELECT o_clerk FROM orders",
     ),
     ("create", "CREATE TABLE t AS SELECT * FROM lineitem"),
     ("copy parquet", "COPY (SELECT * FROM lineitem) TO '{out}.parquet'"),
@@ -99,6 +126,7 @@ fn measure(session: &Session, name: &str, sql: &str, repetitions: u32) -> Result
         let delay = took.mul_f64((f64::from(repetition) + 0.5) / f64::from(repetitions));
         latencies.extend(run(session, &sql, delay).1.map(|it| (it, delay)));
         let _ = session.sql("DROP TABLE IF EXISTS t");
+        session.wait_released();
         let held = session.pool().stats().bytes;
         assert!(held == before, "{name}: {held} bytes are held after the query, {before} before");
     }

@@ -45,7 +45,7 @@ pub use volley_connector::{Scan, ScanRequest, Source, Table, TableStatistics};
 pub use volley_connector_hive::FileTable;
 pub use volley_connector_memory::MemoryTable;
 pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
-pub use volley_exec::TaskStatistics;
+pub use volley_exec::{NodeStatistics, OperatorCounts, OperatorStatistics, TaskStatistics};
 pub use volley_function::Registry;
 pub use volley_memory::{format_bytes, parse_bytes};
 pub use volley_plan::{PlanBuilder, PlanNode};

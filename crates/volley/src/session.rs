@@ -102,6 +102,13 @@ impl Session {
         })
     }
 
+    /// Waits until all that cancelled queries held is given back, which may be a moment after their
+    /// end. The next query waits for it itself.
+    pub fn wait_released(&self) {
+        let executor = lock(&self.executor).clone();
+        executor.wait_released();
+    }
+
     /// Runs statements separated by semicolons, one after the other; returns the rows of the last
     /// one (none, for statements without rows). Rows of earlier ones are read and dropped.
     ///

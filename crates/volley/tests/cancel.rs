@@ -106,6 +106,7 @@ fn what_is_cancelled_or_dropped_leaves_nothing_behind() {
                     assert!(!path.to_string_lossy().contains("unfinished"), "{sql}: {path:?}");
                     fs::remove_file(path).unwrap();
                 }
+                session.wait_released();
                 assert_eq!(session.pool().stats().bytes, 0, "{sql} after {delay:?}");
             }
             if sql.starts_with("SELECT") {
@@ -116,6 +117,7 @@ fn what_is_cancelled_or_dropped_leaves_nothing_behind() {
                     let _ = rows.next();
                 }
                 drop(rows);
+                session.wait_released();
                 assert_eq!(session.pool().stats().bytes, 0, "{sql} dropped");
             }
             // The session goes on.

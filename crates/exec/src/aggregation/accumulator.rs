@@ -1,18 +1,20 @@
 //! One aggregate of an aggregation: which rows it takes, and in which order.
 
-use super::ordered::OrderedRows;
+use super::{grouping::GroupRanges, kept::KeptRows};
 use crate::hash_table::GroupTable;
-use volley_error::Result;
-use volley_function::BoundAggregate;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
 use volley_memory::Pool;
-use volley_plan::SortKey;
+use volley_plan::{AggregateStep, SortKey};
 use volley_types::Type;
 use volley_vector::{Batch, Rows, ScalarBuffer, Values, Vector};
 
 /// What an aggregate does with its input.
-#[derive(Debug)]
 pub(super) struct AccumulatorSpec {
     pub bound: BoundAggregate,
+    /// What is in the groups' rows.
+    pub state: Arc<dyn AggregateState>,
     /// Argument columns of the input, and their types.
     pub args: Vec<usize>,
     pub arg_types: Vec<Type>,
@@ -28,8 +30,8 @@ pub(super) struct AccumulatorSpec {
 pub(super) struct Accumulator {
     /// Distinct (group, arguments).
     seen: Option<GroupTable>,
-    /// Rows that wait for the end of input to be ordered.
-    ordered: Option<OrderedRows>,
+    /// Rows that wait for the end of input to be ordered or collected.
+    kept: Option<KeptRows>,
 }
 
 /// Where the rows of a batch go.
@@ -44,20 +46,36 @@ pub(super) struct Target<'a> {
     pub is_merge: bool,
 }
 
+/// What an aggregate keeps in the groups' rows.
+pub(super) fn state_of(bound: &BoundAggregate) -> Arc<dyn AggregateState> {
+    match &bound.function {
+        AggregateKind::Folding(function) => Arc::clone(function) as Arc<dyn AggregateState>,
+        AggregateKind::Collecting(_) => Arc::new(GroupRanges),
+    }
+}
+
+impl AccumulatorSpec {
+    /// Whether the rows of a group are needed together.
+    pub(super) fn collects(&self) -> bool {
+        matches!(self.bound.function, AggregateKind::Collecting(_))
+    }
+}
+
 impl Accumulator {
-    pub(super) fn new(spec: &AccumulatorSpec, pool: &Pool) -> Accumulator {
+    pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> Accumulator {
         let seen = spec.distinct.then(|| {
             let types = std::iter::once(&Type::BigInt).chain(&spec.arg_types).cloned();
             GroupTable::new(types.collect(), Vec::new(), pool)
         });
-        let ordered = (!spec.order_by.is_empty()).then(|| OrderedRows::new(spec, pool));
-        Accumulator { seen, ordered }
+        let waits = spec.collects() || !spec.order_by.is_empty();
+        let kept = waits.then(|| KeptRows::new(spec, step, pool));
+        Accumulator { seen, kept }
     }
 
     /// Bytes charged to the pool.
     pub(super) fn bytes(&self) -> usize {
         self.seen.as_ref().map_or(0, GroupTable::bytes)
-            + self.ordered.as_ref().map_or(0, OrderedRows::bytes)
+            + self.kept.as_ref().map_or(0, KeptRows::bytes)
     }
 
     /// Takes a batch whose groups the target's table has found.
@@ -80,19 +98,19 @@ impl Accumulator {
         if rows.is_empty() {
             return Ok(());
         }
-        match &mut self.ordered {
-            Some(ordered) => {
-                let groups = match target.is_global {
-                    true => target.table.repeat_group(rows.count()),
-                    false => target.table.groups().pick(&rows.to_indices()),
-                };
-                ordered.push(spec, batch, groups, &rows)
-            }
-            None => target.add(spec, &args, &rows),
+        match (&mut self.kept, &spec.bound.function) {
+            (Some(kept), _) => kept.push(spec, batch, target, rows),
+            (None, AggregateKind::Folding(function)) => target.add(function.as_ref(), &args, &rows),
+            (None, AggregateKind::Collecting(_)) => Err(collected()),
         }
     }
 
-    /// Adds some of the rows that waited for their order; true when all are added.
+    /// The rows by group, where they are collected and all steps are finished.
+    pub(super) fn kept(&self) -> Option<&KeptRows> {
+        self.kept.as_ref()
+    }
+
+    /// Adds some of the rows that waited for their order, or sorts them by group; true at the end.
     pub(super) fn finish_step(
         &mut self,
         spec: &AccumulatorSpec,
@@ -100,19 +118,17 @@ impl Accumulator {
         index: usize,
     ) -> Result<bool> {
         self.seen = None;
-        if let Some(ordered) = &mut self.ordered {
-            if !ordered.finish_step(spec, table, index)? {
-                return Ok(false);
-            }
-            self.ordered = None;
+        let Some(kept) = &mut self.kept else { return Ok(true) };
+        let is_done = kept.finish_step(spec, table, index)?;
+        if is_done && !spec.collects() {
+            self.kept = None;
         }
-        Ok(true)
+        Ok(is_done)
     }
 }
 
 impl Target<'_> {
-    fn add(self, spec: &AccumulatorSpec, args: &[Vector], rows: &Rows) -> Result<()> {
-        let function = &spec.bound.function;
+    fn add(self, function: &dyn AggregateFunction, args: &[Vector], rows: &Rows) -> Result<()> {
         let slots = &mut self.table.slots(self.index);
         match (self.is_merge, self.is_global) {
             (true, false) => function.merge(slots, &args[0], rows),
@@ -134,6 +150,11 @@ impl Target<'_> {
             self.table.groups().pointers().iter().map(|it| it.expose() as i64).collect();
         Vector::native::<i64>(Type::BigInt, ids, None)
     }
+}
+
+/// The error of a function that folds rows where it collects them.
+pub(super) fn collected() -> Error {
+    Error::internal("aggregate without rows of its own")
 }
 
 /// The rows of `rows` whose group and arguments were not seen before.

@@ -2,15 +2,17 @@
 
 use super::{
     AggregationSpec,
-    accumulator::{Accumulator, Target},
+    accumulator::{Accumulator, Target, collected},
     partial::PartialPolicy,
 };
 use crate::{
     Operator, Step, StepContext,
     hash_table::{GroupCursor, GroupTable},
+    rows::RowList,
 };
 use std::sync::Arc;
 use volley_error::Result;
+use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation};
 use volley_plan::AggregateStep;
 use volley_vector::{Batch, Vector};
@@ -23,6 +25,9 @@ const OUTSIDE_CHECK_BYTES: usize = 8 << 20;
 
 /// this many per group: then a pass over the groups costs little against the copies of the strings.
 const OUTSIDE_CHECK_BYTES_PER_GROUP: usize = 64;
+
+/// Groups are put out together while they have collected at most this many rows.
+const COLLECTED_ROWS_MAX: usize = 1 << 18;
 
 /// Groups rows and aggregates them. See the module's drawing.
 pub(super) struct HashAggregation {
@@ -51,7 +56,7 @@ enum Phase {
     Passing(Batch),
     /// Puts out the groups from the cursor on; collects again unless the input has ended.
     Emitting(GroupCursor),
-    /// Adds what waited for the end of input to this aggregate and those after it.
+    /// Adds what waited for all rows to this aggregate and those after it.
     Finishing(usize),
     Ended,
 }
@@ -63,11 +68,11 @@ impl HashAggregation {
         pool: &Pool,
         batch_rows: usize,
     ) -> HashAggregation {
-        let functions = spec.aggregates.iter().map(|it| Arc::clone(&it.bound.function)).collect();
+        let states = spec.aggregates.iter().map(|it| Arc::clone(&it.state)).collect();
         HashAggregation {
             name,
-            table: GroupTable::new(spec.key_types.clone(), functions, pool),
-            accumulators: spec.aggregates.iter().map(|it| Accumulator::new(it, pool)).collect(),
+            table: GroupTable::new(spec.key_types.clone(), states, pool),
+            accumulators: accumulators(&spec, pool),
             partial: (spec.step == AggregateStep::Partial).then(PartialPolicy::default),
             phase: Phase::Collecting,
             input_done: false,
@@ -135,39 +140,77 @@ impl HashAggregation {
         if !self.spec.aggregates.is_empty() {
             self.table.make_separate(batch.rows())?;
             self.accumulate(batch, false)?;
-            for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
-                let mut slots = self.table.slots(index);
-                columns.push(aggregate.bound.function.extract_intermediate(&mut slots)?);
+            for (index, accumulator) in self.accumulators.iter_mut().enumerate() {
+                let spec = &self.spec.aggregates[index];
+                while !accumulator.finish_step(spec, &mut self.table, index)? {}
             }
+            self.results.clear();
+            columns.extend(self.extract(None)?);
             self.table.clear();
+            self.accumulators = accumulators(&self.spec, self.outside.pool());
         }
         Ok(Batch::new(columns, batch.rows()))
     }
 
     /// The next groups, up to a batch of them.
     fn emit(&mut self, cursor: &mut GroupCursor) -> Result<Option<Batch>> {
-        let groups = self.table.next_groups(cursor, self.batch_rows);
+        let groups = self.next_groups(cursor);
         if groups.is_empty() {
             return Ok(None);
         }
         let mut bytes = 0;
         for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
-            let function = &aggregate.bound.function;
-            if function.state().needs_drop {
-                bytes += function.outside_bytes(&mut self.table.slots_of(index, &groups));
+            if aggregate.state.state().needs_drop {
+                bytes += aggregate.state.outside_bytes(&mut self.table.slots_of(index, &groups));
             }
         }
         self.results.resize(bytes)?;
         let mut columns = self.table.keys_of(&groups)?;
+        columns.extend(self.extract(Some(&groups))?);
+        Ok(Some(Batch::new(columns, groups.len())))
+    }
+
+    /// Up to a batch of groups; fewer where they have collected many rows.
+    fn next_groups(&mut self, cursor: &mut GroupCursor) -> RowList {
+        let before = *cursor;
+        let groups = self.table.next_groups(cursor, self.batch_rows);
+        let mut count = groups.len();
+        for (index, accumulator) in self.accumulators.iter().enumerate() {
+            if let Some(kept) = accumulator.kept() {
+                let within =
+                    kept.groups_within(&mut self.table, index, &groups, COLLECTED_ROWS_MAX);
+                count = count.min(within);
+            }
+        }
+        if count == groups.len() {
+            return groups;
+        }
+        *cursor = before;
+        self.table.next_groups(cursor, count)
+    }
+
+    /// The results of `groups`, of those of the last batch if `None`; one vector per aggregate.
+    fn extract(&mut self, groups: Option<&RowList>) -> Result<Vec<Vector>> {
+        let step = self.spec.step;
+        let mut columns = Vec::with_capacity(self.accumulators.len());
         for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
-            let function = &aggregate.bound.function;
-            let mut slots = self.table.slots_of(index, &groups);
-            columns.push(match self.spec.step {
-                AggregateStep::Partial => function.extract_intermediate(&mut slots)?,
-                AggregateStep::Single | AggregateStep::Final => function.extract(&mut slots)?,
+            let mut slots = match groups {
+                Some(groups) => self.table.slots_of(index, groups),
+                None => self.table.slots(index),
+            };
+            let kept = self.accumulators[index].kept();
+            columns.push(match (&aggregate.bound.function, step, kept) {
+                (AggregateKind::Collecting(_), step, Some(kept)) => {
+                    kept.results(aggregate, step, &mut slots, &mut self.results)?
+                }
+                (AggregateKind::Collecting(_), _, None) => return Err(collected()),
+                (AggregateKind::Folding(function), AggregateStep::Partial, _) => {
+                    function.extract_intermediate(&mut slots)?
+                }
+                (AggregateKind::Folding(function), _, _) => function.extract(&mut slots)?,
             });
         }
-        Ok(Some(Batch::new(columns, groups.len())))
+        Ok(columns)
     }
 
     fn finish_accumulator(&mut self, index: usize) -> Result<()> {
@@ -189,12 +232,17 @@ impl HashAggregation {
     /// After the last group was put out.
     fn end_emitting(&mut self) {
         self.table.clear();
+        self.accumulators = accumulators(&self.spec, self.outside.pool());
         self.outside.clear();
         self.results.clear();
         if let Some(partial) = &mut self.partial {
             partial.flushed();
         }
     }
+}
+
+fn accumulators(spec: &AggregationSpec, pool: &Pool) -> Vec<Accumulator> {
+    spec.aggregates.iter().map(|it| Accumulator::new(it, spec.step, pool)).collect()
 }
 
 impl Operator for HashAggregation {
@@ -214,7 +262,7 @@ impl Operator for HashAggregation {
         {
             partial.count(input.rows());
             if partial.must_flush(self.table.len(), bytes) {
-                self.start_emitting()?;
+                self.phase = Phase::Finishing(0);
             }
         }
         Ok(())

@@ -1,10 +1,17 @@
 //! Aggregations against a naive twin.
 
-use super::{AggregationSpec, accumulator::AccumulatorSpec, operator::HashAggregation};
+use super::{
+    AggregationSpec,
+    accumulator::{AccumulatorSpec, state_of},
+    operator::HashAggregation,
+};
 use crate::{Operator, Step, StepContext, testing::Random};
 use std::{collections::BTreeMap, sync::Arc, task::Waker};
 use volley_error::Result;
-use volley_function::{AggregateFunction, BoundAggregate, StateLayout};
+use volley_function::{
+    AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction, Expanded,
+    StateLayout,
+};
 use volley_memory::{Pool, Slots};
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::{Type, Value};
@@ -16,7 +23,7 @@ struct Sum;
 /// The values of a BIGINT in the order in which they came, as text: owns memory.
 struct Listing;
 
-impl AggregateFunction for Sum {
+impl AggregateState for Sum {
     fn state(&self) -> StateLayout {
         StateLayout::of::<Option<i128>>()
     }
@@ -25,7 +32,9 @@ impl AggregateFunction for Sum {
         let mut states = slots.typed::<Option<i128>>();
         (0..states.len()).for_each(|it| states.write(it, None));
     }
+}
 
+impl AggregateFunction for Sum {
     fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
         let (mut states, values) = (slots.typed::<Option<i128>>(), args[0].to_values()?);
         rows.for_each(|row| {
@@ -60,11 +69,9 @@ impl AggregateFunction for Sum {
         let values: Vec<Value> = values.collect();
         Ok(Vector::from_values(Type::HugeInt, &values))
     }
-
-    fn drop_states(&self, _slots: &mut Slots<'_>) {}
 }
 
-impl AggregateFunction for Listing {
+impl AggregateState for Listing {
     fn state(&self) -> StateLayout {
         StateLayout::of::<String>()
     }
@@ -74,6 +81,18 @@ impl AggregateFunction for Listing {
         (0..states.len()).for_each(|it| states.write(it, String::new()));
     }
 
+    fn drop_states(&self, slots: &mut Slots<'_>) {
+        let mut states = slots.typed::<String>();
+        (0..states.len()).for_each(|it| drop(std::mem::take(states.get(it))));
+    }
+
+    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
+        let mut states = slots.typed::<String>();
+        (0..states.len()).map(|it| states.get(it).capacity()).sum()
+    }
+}
+
+impl AggregateFunction for Listing {
     fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
         let (mut states, values) = (slots.typed::<String>(), args[0].to_values()?);
         rows.for_each(|row| *states.get(row) += &text_of(&values[row]));
@@ -101,15 +120,35 @@ impl AggregateFunction for Listing {
         let values: Vec<_> = (0..states.len()).map(|it| Value::text(states.get(it))).collect();
         Ok(Vector::from_values(Type::Varchar, &values))
     }
+}
 
-    fn drop_states(&self, slots: &mut Slots<'_>) {
-        let mut states = slots.typed::<String>();
-        (0..states.len()).for_each(|it| drop(std::mem::take(states.get(it))));
+/// The twin of [`Listing`] that collects.
+struct Collected;
+
+impl CollectingFunction for Collected {
+    fn results(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
+        let (values, mut start) = (args[0].to_values()?, 0);
+        let texts = ends.iter().map(|end| {
+            let rows = &values[std::mem::replace(&mut start, *end as usize)..*end as usize];
+            Value::text(rows.iter().map(text_of).collect::<String>())
+        });
+        Ok(Vector::from_values(Type::Varchar, &texts.collect::<Vec<_>>()))
     }
 
-    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
-        let mut states = slots.typed::<String>();
-        (0..states.len()).map(|it| states.get(it).capacity()).sum()
+    fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
+        self.results(args, ends)
+    }
+
+    fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
+        let texts = intermediate.to_values()?;
+        let (mut values, mut sources) = (Vec::new(), Vec::new());
+        rows.for_each(|row| {
+            for text in texts[row].as_str().unwrap().split_terminator(';') {
+                values.push(text.parse().map_or(Value::Null, Value::BigInt));
+                sources.push(row as u32);
+            }
+        });
+        Ok(Expanded { args: vec![Vector::from_values(Type::BigInt, &values)], sources })
     }
 }
 
@@ -119,6 +158,7 @@ fn text_of(value: &Value) -> String {
 
 fn aggregate(function: Arc<dyn AggregateFunction>, result: Type, arg: usize) -> AccumulatorSpec {
     AccumulatorSpec {
+        state: Arc::clone(&function) as Arc<dyn AggregateState>,
         bound: BoundAggregate {
             name: "test".to_owned(),
             args: vec![Type::BigInt],
@@ -126,7 +166,7 @@ fn aggregate(function: Arc<dyn AggregateFunction>, result: Type, arg: usize) -> 
             result,
             order_sensitive: false,
             ignores_nulls: true,
-            function,
+            function: AggregateKind::Folding(function),
         },
         args: vec![arg],
         arg_types: vec![Type::BigInt],
@@ -143,6 +183,14 @@ fn sum(arg: usize) -> AccumulatorSpec {
 
 fn listing(arg: usize) -> AccumulatorSpec {
     aggregate(Arc::new(Listing), Type::Varchar, arg)
+}
+
+fn collected(arg: usize) -> AccumulatorSpec {
+    let mut spec = listing(arg);
+    spec.bound.function = AggregateKind::Collecting(Arc::new(Collected));
+    spec.bound.ignores_nulls = false;
+    spec.state = state_of(&spec.bound);
+    spec
 }
 
 fn spec(
@@ -371,6 +419,47 @@ fn ordered_arguments_come_in_order_and_rows_of_owning_states_are_dropped() {
 }
 
 #[test]
+fn collected_rows_give_what_folded_rows_give() {
+    let order = SortKey { column: 1, descending: true, nulls_first: false };
+    for (seed, keys) in [(1, 0), (2, 1), (3, 2)] {
+        let types = [Type::TinyInt, Type::BigInt, Type::Boolean];
+        let key_types = &[Type::TinyInt, Type::BigInt][..keys];
+        for batch_rows in [1, 3, 1024] {
+            let batches = Random::new(seed).batches(&types, batch_rows * 300, batch_rows);
+            let check = |change: &dyn Fn(&mut AccumulatorSpec)| {
+                let results = [listing(1), collected(1)].map(|mut aggregate| {
+                    change(&mut aggregate);
+                    // Beside one that folds.
+                    let aggregates = vec![sum(1), aggregate];
+                    let spec = spec(AggregateStep::Single, key_types, aggregates);
+                    sorted(&run(spec, batches.clone(), batch_rows))
+                });
+                assert_eq!(results[0], results[1], "{keys} keys, batches of {batch_rows}");
+            };
+            check(&|_| {});
+            check(&|it| it.filter = Some(2));
+            check(&|it| it.distinct = true);
+            check(&|it| {
+                it.order_by = vec![order];
+                it.order_types = vec![Type::BigInt];
+            });
+            let results = [listing, collected].map(|aggregate| {
+                let partial = spec(AggregateStep::Partial, key_types, vec![aggregate(1)]);
+                let partials = run(partial, batches.clone(), batch_rows);
+                let mut last = aggregate(keys);
+                last.arg_types = vec![Type::Varchar];
+                sorted(&run(
+                    spec(AggregateStep::Final, key_types, vec![last]),
+                    partials,
+                    batch_rows,
+                ))
+            });
+            assert_eq!(results[0], results[1], "{keys} keys, batches of {batch_rows}, two steps");
+        }
+    }
+}
+
+#[test]
 fn a_partial_aggregation_that_does_not_reduce_passes_rows_on() {
     let rows = 300_000i64;
     let batch = |start: i64| {
@@ -379,11 +468,12 @@ fn a_partial_aggregation_that_does_not_reduce_passes_rows_on() {
         Batch::new(vec![column.clone(), column], 1000)
     };
     let batches: Vec<_> = (0..rows / 1000).map(|it| batch(it * 1000)).collect();
-    let aggregates = || vec![sum(1), listing(1)];
+    let aggregates = || vec![sum(1), listing(1), collected(1)];
     let partials = run(spec(AggregateStep::Partial, &[Type::BigInt], aggregates()), batches, 1024);
     assert!(partials.iter().filter(|it| it.rows() == 1000).count() > 200, "rows passed");
     let mut last = aggregates();
     last[1].args = vec![2];
+    last[2].args = vec![3];
     let results = run(spec(AggregateStep::Final, &[Type::BigInt], last), partials, 1024);
     assert_eq!(results.iter().map(Batch::rows).sum::<usize>(), rows as usize);
     let batch = &results[17];
@@ -391,6 +481,7 @@ fn a_partial_aggregation_that_does_not_reduce_passes_rows_on() {
     let key = decoded.native::<i64>()[3];
     assert_eq!(batch.column(1).value(3).unwrap(), Value::HugeInt(key.into()));
     assert_eq!(batch.column(2).value(3).unwrap(), Value::text(format!("{key};")));
+    assert_eq!(batch.column(3).value(3).unwrap(), Value::text(format!("{key};")));
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::AggregateFunction;
+use volley_function::AggregateState;
 use volley_memory::{Pool, Slots};
 use volley_types::Type;
 use volley_vector::{Decoded, Vector};
@@ -37,7 +37,7 @@ pub(crate) struct GroupTable {
     keys: GroupKeys,
     /// The types of the keys. Row columns are the keys as compared, then nested keys themselves.
     key_types: Vec<Type>,
-    functions: Vec<Arc<dyn AggregateFunction>>,
+    functions: Vec<Arc<dyn AggregateState>>,
     /// The words of the last batch.
     words: Vec<u64>,
     /// The group of each row of the last batch.
@@ -48,7 +48,7 @@ pub(crate) struct GroupTable {
 }
 
 /// Where a walk over all groups stands.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupCursor {
     block: usize,
     row: usize,
@@ -58,7 +58,7 @@ impl GroupTable {
     /// A table without groups.
     pub(crate) fn new(
         key_types: Vec<Type>,
-        functions: Vec<Arc<dyn AggregateFunction>>,
+        functions: Vec<Arc<dyn AggregateState>>,
         pool: &Pool,
     ) -> GroupTable {
         let mut columns: Vec<Type> = key_types.iter().map(key_type).collect();
@@ -377,8 +377,8 @@ impl Drop for GroupTable {
 /// Calls `f` for the states that hold memory outside the rows, some groups at a time.
 fn for_each_owning_state(
     container: &mut RowContainer,
-    functions: &[Arc<dyn AggregateFunction>],
-    mut f: impl FnMut(&dyn AggregateFunction, &mut Slots<'_>),
+    functions: &[Arc<dyn AggregateState>],
+    mut f: impl FnMut(&dyn AggregateState, &mut Slots<'_>),
 ) {
     let owning = functions.iter().enumerate().filter(|(_, it)| it.state().needs_drop);
     for (index, function) in owning {

@@ -67,15 +67,17 @@ impl Operator for ExchangeSender {
     }
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        match self.exchange.room(cx.waker) {
-            Room::Closed => return Ok(Step::Finished),
-            Room::Full if self.pending.is_some() => {
-                return Ok(Step::Blocked(BlockedOn::Exchange));
-            }
-            Room::Full | Room::Free => {}
-        }
         if let Some(batch) = self.pending.take() {
-            self.send(batch)?;
+            match self.exchange.room(cx.waker) {
+                Room::Closed => return Ok(Step::Finished),
+                Room::Full => {
+                    self.pending = Some(batch);
+                    return Ok(Step::Blocked(BlockedOn::Exchange));
+                }
+                Room::Free => self.send(batch)?,
+            }
+        } else if self.exchange.is_closed() {
+            return Ok(Step::Finished);
         }
         if !self.input_done {
             return Ok(Step::NeedInput);

@@ -1,4 +1,6 @@
-use super::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning};
+use super::{
+    BATCHES_MAX_PER_RECEIVER, Exchange, ExchangeReceiver, ExchangeSender, Partitioning, WOKEN_MAX,
+};
 use crate::{
     BlockedOn, Step,
     test_kit::{A, Harness, Manners, RowValues, SETUPS, TestTables, run, sorted},
@@ -114,4 +116,45 @@ fn senders_finish_when_nobody_receives() {
     let mut sender = Harness::new(ExchangeSender::new(&exchange, &cx));
     drop(ExchangeReceiver::new(&exchange, &cx));
     assert!(matches!(sender.step().unwrap(), Step::Finished));
+}
+
+#[test]
+fn room_wakes_a_few_senders_and_none_is_forgotten() {
+    const SENDERS: usize = 500;
+    let pool = Pool::root("test", None);
+    let exchange = Exchange::new(SENDERS, 1, Partitioning::Single, &pool);
+    let cx = Harness::context(1024);
+    let mut receiver = Harness::new(ExchangeReceiver::new(&exchange, &cx));
+    let sender = |_| Harness::new(ExchangeSender::new(&exchange, &cx));
+    let mut senders: Vec<_> = (0..SENDERS).map(sender).collect();
+    let mut blocked = 0;
+    for (index, sender) in senders.iter_mut().enumerate() {
+        sender.accept(batch(vec![Value::BigInt(index as i64)])).unwrap();
+        sender.finish_input().unwrap();
+        blocked += usize::from(matches!(sender.step().unwrap(), Step::Blocked(_)));
+    }
+    assert_eq!(blocked, SENDERS - BATCHES_MAX_PER_RECEIVER);
+    let mut seen = vec![0; SENDERS];
+    let mut received = 0;
+    // Senders run only when they are woken.
+    while let Step::Output(batch) = receiver.step().unwrap() {
+        received += batch.rows();
+        let mut woken = 0;
+        loop {
+            let mut progress = false;
+            for (sender, seen) in senders.iter_mut().zip(&mut seen) {
+                if sender.waker.count() > *seen {
+                    *seen = sender.waker.count();
+                    woken += 1;
+                    progress = true;
+                    assert!(matches!(sender.step().unwrap(), Step::Finished | Step::Blocked(_)));
+                }
+            }
+            if !progress {
+                break;
+            }
+        }
+        assert!(woken <= 2 * WOKEN_MAX, "{woken} senders were woken for one batch");
+    }
+    assert_eq!(received, SENDERS);
 }

@@ -70,6 +70,10 @@ impl Harness {
         self.operator.accept(batch)
     }
 
+    pub(crate) fn finish_input(&mut self) -> Result<()> {
+        self.operator.finish_input()
+    }
+
     /// Feeds batches as the operator asks for them; answers the rows it puts out.
     pub(crate) fn feed(&mut self, batches: Vec<Batch>) -> Result<RowValues> {
         let batches = self.feed_batches(batches)?;

@@ -1,17 +1,12 @@
 //! `array_agg`: all values, nulls included, as an array.
 
-use super::{
-    bound,
-    form::{Form, arg},
-    held::value_bytes,
-};
+use super::{bound_collecting, form::unexpected_layout};
 use crate::documentation::doc;
 use std::sync::Arc;
-use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
-use volley_memory::TypedSlots;
-use volley_types::{Type, Value};
-use volley_vector::{Decoded, Vector};
+use volley_error::{Error, ErrorKind, Result};
+use volley_function::{BoundAggregate, CollectingFunction, Expanded, Registry};
+use volley_types::Type;
+use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 
 /// Registers `array_agg` and `list`.
 pub(super) fn register(registry: &mut Registry) {
@@ -28,60 +23,48 @@ pub(super) fn register(registry: &mut Registry) {
 fn bind(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     let array = Type::array(arg.clone());
-    let form = ArrayAgg { array: array.clone() };
-    let aggregate = bound(vec![arg.clone()], array.clone(), array, form);
-    Some(BoundAggregate { order_sensitive: true, ..aggregate })
+    let function = ArrayAgg { array: array.clone() };
+    Some(bound_collecting(vec![arg.clone()], array.clone(), array, function))
 }
 
 struct ArrayAgg {
     array: Type,
 }
 
-impl Form for ArrayAgg {
-    type State = Vec<Value>;
-    type Input<'a> = &'a Decoded<'a>;
-    type Partial<'a> = &'a Vector;
-    const IGNORES_NULLS: bool = false;
-
-    fn empty(&self) -> Vec<Value> {
-        Vec::new()
-    }
-
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a Decoded<'a>> {
-        arg(args, 0)
-    }
-
-    fn add(&self, state: &mut Vec<Value>, input: &&Decoded<'_>, row: usize, index: usize) {
-        let value = if input.is_null(row) { None } else { input.base().value(index).ok() };
-        state.push(value.unwrap_or(Value::Null));
-    }
-
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a Vector> {
-        Ok(partial.base())
-    }
-
-    fn merge(&self, state: &mut Vec<Value>, partial: &&Vector, index: usize) {
-        if let Ok(Value::Array(values)) = partial.value(index) {
-            state.extend(values.iter().cloned());
+impl CollectingFunction for ArrayAgg {
+    /// The rows as they are, cut into arrays.
+    fn results(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
+        let [elements] = args else { return Err(unexpected_layout()) };
+        if ends.last().is_some_and(|it| i32::try_from(*it).is_err()) {
+            return Err(Error::new(ErrorKind::OutOfMemory, "array_agg of more than 2^31 values"));
         }
+        let starts = std::iter::once(0).chain(ends.iter().map(|it| *it as i32));
+        let offsets: Vec<i32> = starts.take(ends.len()).collect();
+        let sizes: Vec<i32> = ends.iter().zip(&offsets).map(|(end, it)| *end as i32 - it).collect();
+        let nulls = NullBuffer::from_iter(sizes.iter().map(|it| *it > 0));
+        let elements = Arc::new(elements.clone());
+        let nested = Nested { offsets: offsets.into(), sizes: sizes.into(), elements };
+        Ok(Vector::flat(self.array.clone(), Values::Array(nested), Some(nulls)))
     }
 
-    fn partial(&self, states: &mut TypedSlots<'_, Vec<Value>>) -> Result<Vector> {
-        self.result(states)
+    fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
+        self.results(args, ends)
     }
 
-    fn result(&self, states: &mut TypedSlots<'_, Vec<Value>>) -> Result<Vector> {
-        let len = states.len();
-        let array = |slot| {
-            let state: &mut Vec<Value> = states.get(slot);
-            if state.is_empty() { Value::Null } else { Value::Array(state.as_slice().into()) }
+    fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
+        let arrays = Decoded::new(intermediate)?;
+        let nested = match arrays.values() {
+            Values::Array(nested) => nested,
+            Values::Null(_) => return Ok(Expanded { args: vec![], sources: vec![] }),
+            _ => return Err(unexpected_layout()),
         };
-        let arrays: Vec<Value> = (0..len).map(array).collect();
-        Ok(Vector::from_values(self.array.clone(), &arrays))
-    }
-
-    fn outside_bytes(&self, state: &Vec<Value>) -> usize {
-        let each: usize = state.iter().map(value_bytes).sum();
-        state.capacity() * size_of::<Value>() + each
+        let (mut positions, mut sources) = (Vec::new(), Vec::new());
+        rows.for_each(|row| {
+            if !arrays.is_null(row) {
+                positions.extend(nested.range(arrays.index(row)).map(|it| it as u32));
+                sources.resize(positions.len(), row as u32);
+            }
+        });
+        Ok(Expanded { args: vec![nested.elements.gather(&positions)?], sources })
     }
 }

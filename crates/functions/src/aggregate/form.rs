@@ -7,12 +7,10 @@
 //! ```
 
 use volley_error::{Error, Result};
-use volley_function::{AggregateFunction, StateLayout};
+use volley_function::{AggregateFunction, AggregateState, StateLayout};
 use volley_memory::{Slots, TypedSlots};
 use volley_types::{Native, Type};
-use volley_vector::{
-    BooleanBuffer, Decoded, Indices, NullBuffer, Rows, StringBuilder, Values, Vector,
-};
+use volley_vector::{BooleanBuffer, Decoded, Indices, NullBuffer, Rows, Values, Vector};
 
 /// An aggregate in short form. Types are settled; methods are generic, so each form gets its own
 /// loops.
@@ -72,7 +70,7 @@ pub(super) trait Form: Send + Sync + 'static {
 /// A [`Form`] as an aggregate function.
 pub(super) struct Formed<F>(pub(super) F);
 
-impl<F: Form> AggregateFunction for Formed<F> {
+impl<F: Form> AggregateState for Formed<F> {
     fn state(&self) -> StateLayout {
         StateLayout::of::<F::State>()
     }
@@ -82,6 +80,19 @@ impl<F: Form> AggregateFunction for Formed<F> {
         (0..states.len()).for_each(|slot| states.write(slot, self.0.empty()));
     }
 
+    fn drop_states(&self, slots: &mut Slots<'_>) {
+        // An empty state holds no memory outside the row, so replacing is dropping.
+        let mut states = slots.typed::<F::State>();
+        (0..states.len()).for_each(|slot| *states.get(slot) = self.0.empty());
+    }
+
+    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
+        let mut states = slots.typed::<F::State>();
+        (0..states.len()).map(|slot| self.0.outside_bytes(states.get(slot))).sum()
+    }
+}
+
+impl<F: Form> AggregateFunction for Formed<F> {
     fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
         let args = decode(args)?;
         let input = self.0.open(&args)?;
@@ -134,17 +145,6 @@ impl<F: Form> AggregateFunction for Formed<F> {
 
     fn extract(&self, slots: &mut Slots<'_>) -> Result<Vector> {
         self.0.result(&mut slots.typed())
-    }
-
-    fn drop_states(&self, slots: &mut Slots<'_>) {
-        // An empty state holds no memory outside the row, so replacing is dropping.
-        let mut states = slots.typed::<F::State>();
-        (0..states.len()).for_each(|slot| *states.get(slot) = self.0.empty());
-    }
-
-    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
-        let mut states = slots.typed::<F::State>();
-        (0..states.len()).map(|slot| self.0.outside_bytes(states.get(slot))).sum()
     }
 }
 
@@ -226,22 +226,6 @@ pub(super) fn boolean_column<S>(
     let nulls = NullBuffer::from_iter(all.iter().map(Option::is_some));
     let bits = BooleanBuffer::from_iter(all.iter().map(|it| it.unwrap_or(false)));
     Vector::boolean(bits, Some(nulls))
-}
-
-/// A VARCHAR or VARBINARY column of what `f` shows of each state.
-pub(super) fn string_column<S>(
-    data_type: Type,
-    states: &mut TypedSlots<'_, S>,
-    f: impl Fn(&S) -> Option<&[u8]>,
-) -> Vector {
-    let mut builder = StringBuilder::with_capacity(states.len());
-    let mut valid = Vec::with_capacity(states.len());
-    for slot in 0..states.len() {
-        let bytes = f(states.get(slot));
-        valid.push(bytes.is_some());
-        builder.push(bytes.unwrap_or(&[]));
-    }
-    Vector::strings(data_type, builder.finish(), Some(NullBuffer::from(valid)))
 }
 
 /// A ROW column without null rows.

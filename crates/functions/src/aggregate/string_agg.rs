@@ -2,15 +2,17 @@
 
 use super::{
     bound,
-    form::{Form, arg, row_column, string_column, unexpected_layout},
+    form::{Form, arg, row_column, unexpected_layout},
 };
 use crate::documentation::doc;
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Error, ErrorKind, Result};
 use volley_function::{BoundAggregate, Registry};
 use volley_memory::TypedSlots;
 use volley_types::{Field, Type};
-use volley_vector::{Decoded, StringValues, Values, Vector};
+use volley_vector::{
+    Buffer, Decoded, NullBuffer, StringBuilder, StringValues, StringView, Values, Vector,
+};
 
 /// Registers `string_agg`, `group_concat` and `listagg`.
 pub(super) fn register(registry: &mut Registry) {
@@ -106,10 +108,7 @@ impl Form for StringAgg {
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
-        let texts = string_column(Type::Varchar, states, |state| {
-            Some(state.as_ref().map_or(&[], |it| it.text.as_bytes()))
-        });
-        let mut separators = volley_vector::StringBuilder::with_capacity(states.len());
+        let mut separators = StringBuilder::with_capacity(states.len());
         for slot in 0..states.len() {
             match states.get(slot) {
                 Some(joined) => {
@@ -119,13 +118,12 @@ impl Form for StringAgg {
             }
         }
         let separators = Vector::strings(Type::Varchar, separators.finish(), None);
+        let texts = text_column(states)?;
         Ok(row_column(&partial_type(), vec![texts, separators], states.len()))
     }
 
     fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
-        Ok(string_column(Type::Varchar, states, |state| {
-            state.as_ref().map(|it| it.text.as_bytes())
-        }))
+        text_column(states)
     }
 
     fn outside_bytes(&self, state: &Self::State) -> usize {
@@ -136,3 +134,45 @@ impl Form for StringAgg {
 
 /// Stands before the separator of a group that has text, in intermediate results.
 const PRESENT: char = '+';
+
+/// Texts of at least this many bytes become buffers of their own without a copy.
+const MOVED_BYTES_MIN: usize = 1 << 20;
+
+/// Longer texts have no place in the layout of other systems.
+const TEXT_BYTES_MAX: usize = i32::MAX as usize;
+
+/// The texts, which leave their states where they are long; null for empty groups.
+fn text_column(states: &mut TypedSlots<'_, Option<Box<Joined>>>) -> Result<Vector> {
+    let mut copied = StringBuilder::with_capacity(states.len());
+    let mut moved: Vec<Buffer> = Vec::new();
+    // Views, and whether they are of copied texts, whose buffers come after those moved.
+    let mut views = Vec::with_capacity(states.len());
+    let mut valid = Vec::with_capacity(states.len());
+    for slot in 0..states.len() {
+        let state = states.get(slot).as_deref_mut();
+        valid.push(state.is_some());
+        let text = state.map(|it| &mut it.text);
+        match text {
+            None => views.push((0, true)),
+            Some(text) if text.len() < MOVED_BYTES_MIN => {
+                views.push((copied.store(text.as_bytes()), true));
+            }
+            Some(text) if text.len() > TEXT_BYTES_MAX => {
+                let message = "string_agg result of more than 2 GiB";
+                return Err(Error::new(ErrorKind::OutOfMemory, message));
+            }
+            Some(text) => {
+                views.push((StringView::new(text.as_bytes(), moved.len() as u32, 0), false));
+                moved.push(Buffer::from_vec(std::mem::take(text).into_bytes()));
+            }
+        }
+    }
+    let base = moved.len() as u32;
+    let place = |(view, is_copied): (u128, bool)| {
+        if is_copied { StringView::with_buffers_moved(view, base) } else { view }
+    };
+    let views: Vec<u128> = views.into_iter().map(place).collect();
+    moved.extend(copied.finish_with_views(Vec::new()).buffers.iter().cloned());
+    let strings = StringValues { views: views.into(), buffers: moved.into() };
+    Ok(Vector::strings(Type::Varchar, strings, Some(NullBuffer::from(valid))))
+}

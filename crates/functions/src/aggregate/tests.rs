@@ -1,4 +1,7 @@
-use volley_function::{BoundAggregate, Registry};
+use std::sync::Arc;
+use volley_function::{
+    AggregateFunction, AggregateKind, BoundAggregate, CollectingFunction, Registry,
+};
 use volley_memory::Slots;
 use volley_types::{Interval, Type, Value};
 use volley_vector::{Decoded, Rows, ScalarBuffer, Vector};
@@ -12,13 +15,13 @@ struct States {
 
 impl States {
     fn new(aggregate: &BoundAggregate, groups: usize) -> States {
-        let words = aggregate.function.state().bytes.div_ceil(16).max(1);
+        let words = folding(aggregate).state().bytes.div_ceil(16).max(1);
         let mut memory = vec![0u128; words * groups];
         let base = memory.as_mut_ptr();
         let rows = (0..groups).map(|it| base.wrapping_add(it * words).cast()).collect();
         let mut states = States { memory, rows, aggregate: aggregate.clone() };
         let groups: Vec<usize> = (0..groups).collect();
-        states.with(&groups, |it, slots| it.function.init(slots));
+        states.with(&groups, |it, slots| folding(it).init(slots));
         states
     }
 
@@ -28,7 +31,7 @@ impl States {
         f: impl FnOnce(&BoundAggregate, &mut Slots<'_>) -> R,
     ) -> R {
         let rows: Vec<*mut u8> = groups.iter().map(|it| self.rows[*it]).collect();
-        let type_id = self.aggregate.function.state().type_id;
+        let type_id = folding(&self.aggregate).state().type_id;
         // SAFETY: each row has room for the state, aligned to 16 bytes, and lives in `memory`.
         let mut slots = unsafe { Slots::new(&rows, 0, type_id) };
         f(&self.aggregate, &mut slots)
@@ -42,8 +45,15 @@ impl States {
 impl Drop for States {
     fn drop(&mut self) {
         let all = self.all();
-        self.with(&all, |it, slots| it.function.drop_states(slots));
+        self.with(&all, |it, slots| folding(it).drop_states(slots));
         assert!(!self.memory.is_empty() || all.is_empty());
+    }
+}
+
+fn folding(aggregate: &BoundAggregate) -> &Arc<dyn AggregateFunction> {
+    match &aggregate.function {
+        AggregateKind::Folding(function) => function,
+        AggregateKind::Collecting(_) => panic!("{aggregate:?} collects"),
     }
 }
 
@@ -69,36 +79,66 @@ fn run(name: &str, args: &[Vector]) -> Vec<Value> {
             Vector::dictionary(codes, it.clone().into(), None)
         })
         .collect();
+    if let AggregateKind::Collecting(function) = &aggregate.function {
+        return run_collecting(&aggregate, function.as_ref(), args);
+    }
     for args in [args.to_vec(), dictionary] {
         let mut one = States::new(&aggregate, 1);
-        one.with(&[0], |it, slot| it.function.add_to_one(slot, &args, &Rows::all(rows)).unwrap());
+        one.with(&[0], |it, slot| folding(it).add_to_one(slot, &args, &Rows::all(rows)).unwrap());
         results.push(finish(&mut one));
 
         let mut grouped = States::new(&aggregate, 1);
         let groups = vec![0; rows];
-        grouped.with(&groups, |it, slots| it.function.add(slots, &args, &Rows::all(rows)).unwrap());
+        grouped.with(&groups, |it, slots| folding(it).add(slots, &args, &Rows::all(rows)).unwrap());
         results.push(finish(&mut grouped));
 
         // Two partial states of the rows before and after the middle, and an empty one.
         let mut partial = States::new(&aggregate, 3);
         let groups: Vec<usize> = (0..rows).map(|row| usize::from(row >= rows / 2)).collect();
-        partial.with(&groups, |it, slots| it.function.add(slots, &args, &Rows::all(rows)).unwrap());
+        partial.with(&groups, |it, slots| folding(it).add(slots, &args, &Rows::all(rows)).unwrap());
         let all = partial.all();
         let intermediate =
-            partial.with(&all, |it, slots| it.function.extract_intermediate(slots).unwrap());
+            partial.with(&all, |it, slots| folding(it).extract_intermediate(slots).unwrap());
         assert_eq!(intermediate.data_type(), &aggregate.intermediate);
         let mut merged = States::new(&aggregate, 1);
         merged.with(&[0, 0, 0], |it, slots| {
-            it.function.merge(slots, &intermediate, &Rows::all(3)).unwrap();
+            folding(it).merge(slots, &intermediate, &Rows::all(3)).unwrap();
         });
         results.push(finish(&mut merged));
     }
     results
 }
 
+/// As [`run`]: all rows at once, and by way of intermediate results of their halves and no row.
+fn run_collecting(
+    aggregate: &BoundAggregate,
+    function: &dyn CollectingFunction,
+    args: &[Vector],
+) -> Vec<Value> {
+    let mut rows = Rows::all(args[0].len());
+    if aggregate.ignores_nulls {
+        let nulls = Decoded::new(&args[0]).unwrap().nulls();
+        nulls.iter().for_each(|it| rows.subtract_nulls(it));
+    }
+    let rows = rows.to_indices();
+    let args: Vec<Vector> = args.iter().map(|it| it.gather(&rows).unwrap()).collect();
+    let end = rows.len() as u32;
+    let whole = function.results(&args, &[end]).unwrap();
+    assert_eq!(whole.data_type(), &aggregate.result);
+
+    let parts = function.intermediate(&args, &[end / 2, end, end]).unwrap();
+    assert_eq!(parts.data_type(), &aggregate.intermediate);
+    let expanded = function.expand(&parts, &Rows::all(3)).unwrap();
+    assert!(expanded.sources.is_sorted() && !expanded.sources.contains(&2));
+    assert_eq!(expanded.args.len(), args.len());
+    let end = expanded.sources.len() as u32;
+    let merged = function.results(&expanded.args, &[end]).unwrap();
+    [whole, merged].map(|it| it.value(0).unwrap()).to_vec()
+}
+
 fn finish(states: &mut States) -> Value {
     let all = states.all();
-    let result = states.with(&all, |it, slots| it.function.extract(slots).unwrap());
+    let result = states.with(&all, |it, slots| folding(it).extract(slots).unwrap());
     assert_eq!(result.data_type(), &states.aggregate.result);
     assert!(Decoded::new(&result).is_ok());
     result.value(0).unwrap()
@@ -144,8 +184,8 @@ fn sums_of_decimals_keep_their_scale_and_check_their_digits() {
     let aggregate = resolve("sum", &[Type::decimal(38, 0)]);
     let vector = Vector::from_values(Type::decimal(38, 0), &[large.clone(), large]);
     let mut states = States::new(&aggregate, 1);
-    states.with(&[0], |it, slot| it.function.add_to_one(slot, &[vector], &Rows::all(2)).unwrap());
-    let error = states.with(&[0], |it, slot| it.function.extract(slot).unwrap_err());
+    states.with(&[0], |it, slot| folding(it).add_to_one(slot, &[vector], &Rows::all(2)).unwrap());
+    let error = states.with(&[0], |it, slot| folding(it).extract(slot).unwrap_err());
     assert_eq!(error.message(), "overflow in sum: the result does not fit DECIMAL(38,0)");
 }
 
@@ -156,8 +196,8 @@ fn sums_beyond_128_bits_are_errors() {
     for vector in [constant.flatten().unwrap(), constant] {
         let mut states = States::new(&aggregate, 1);
         let add = |it: &BoundAggregate, slot: &mut Slots<'_>| {
-            it.function.add_to_one(slot, &[vector], &Rows::all(2)).unwrap();
-            it.function.extract(slot).unwrap_err()
+            folding(it).add_to_one(slot, &[vector], &Rows::all(2)).unwrap();
+            folding(it).extract(slot).unwrap_err()
         };
         let error = states.with(&[0], add);
         assert_eq!(error.message(), "overflow in sum: the result does not fit HUGEINT");
@@ -180,7 +220,7 @@ fn constants_count_once_per_row() {
         let aggregate = resolve(name, &[Type::Integer]);
         let mut states = States::new(&aggregate, 1);
         states.with(&[0], |it, slot| {
-            it.function.add_to_one(slot, std::slice::from_ref(vector), &rows).unwrap();
+            folding(it).add_to_one(slot, std::slice::from_ref(vector), &rows).unwrap();
         });
         assert_eq!(finish(&mut states), expected, "{name}");
     }
@@ -192,9 +232,9 @@ fn counts_of_rows_need_no_argument() {
     assert!(!aggregate.ignores_nulls);
     let mut states = States::new(&aggregate, 1);
     let rows = Rows::from_indices(10, [1, 3]);
-    states.with(&[0], |it, slot| it.function.add_to_one(slot, &[], &rows).unwrap());
+    states.with(&[0], |it, slot| folding(it).add_to_one(slot, &[], &rows).unwrap());
     let groups = vec![0; 10];
-    states.with(&groups, |it, slots| it.function.add(slots, &[], &rows).unwrap());
+    states.with(&groups, |it, slots| folding(it).add(slots, &[], &rows).unwrap());
     assert_eq!(finish(&mut states), Value::BigInt(4));
 }
 
@@ -274,6 +314,9 @@ fn strings_are_joined_in_order() {
         assert_eq!(result, Value::text("a----c"));
     }
     check("string_agg", Type::Varchar, &[Value::Null], Value::Null);
+    let long = "ab".repeat(400_000);
+    let texts = [long.as_str(), "c", &long, "d"].map(Value::text);
+    check("string_agg", Type::Varchar, &texts, Value::text(format!("{long},c,{long},d")));
 }
 
 #[test]

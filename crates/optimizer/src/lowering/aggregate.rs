@@ -6,6 +6,7 @@ use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, collect_used};
 use std::sync::Arc;
 use volley_error::Result;
+use volley_function::AggregateKind;
 use volley_logical::{AggregateCall, Column, Plan};
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, ExchangeKind, LocalExchangeNode, PlanNode,
@@ -38,7 +39,7 @@ impl Lowering<'_> {
             aggregates: lowered_calls,
             schema: schema_of(&columns),
         };
-        let splits = self.ctx.drivers > 1 && calls.iter().all(|it| can_split(&it.1));
+        let splits = self.ctx.drivers > 1 && self.can_split(&calls, &single)?;
         let node = if splits && self.reduces(plan, input) {
             self.two_steps(single, keys.len())?
         } else if self.ctx.drivers > 1 {
@@ -47,6 +48,24 @@ impl Lowering<'_> {
             PlanNode::Aggregation(single)
         };
         Ok(Lowered::new(node, columns))
+    }
+
+    /// Whether partial results of all calls can be merged, and are smaller than their rows.
+    fn can_split(
+        &self,
+        calls: &[(Column, AggregateCall)],
+        single: &AggregationNode,
+    ) -> Result<bool> {
+        if calls.iter().any(|(_, call)| call.distinct || !call.order_by.is_empty()) {
+            return Ok(false);
+        }
+        for call in &single.aggregates {
+            let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
+            if matches!(bound.function, AggregateKind::Collecting(_)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether groups have several rows, as far as one can tell.
@@ -92,11 +111,6 @@ fn exchange(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
         _ => ExchangeKind::Hash(keys.to_vec()),
     };
     Arc::new(PlanNode::LocalExchange(LocalExchangeNode { input, kind }))
-}
-
-/// Whether partial results of the call can be merged.
-fn can_split(call: &AggregateCall) -> bool {
-    !call.distinct && call.order_by.is_empty()
 }
 
 fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Result<Aggregate> {

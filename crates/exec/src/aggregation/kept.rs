@@ -1,0 +1,282 @@
+//! Rows that an aggregate takes at the end of input: in an order of its own, or group by group.
+//!
+//! ```text
+//! push     columns to order by and arguments, as they come; the group of each row
+//! concat   one flat vector per column
+//! sort     where there is an ORDER BY
+//! add      rows in order to their groups' states, or
+//! group    row numbers by group, rows of a group in order (see `grouping`)
+//! ```
+
+use super::{
+    accumulator::{AccumulatorSpec, Target, collected},
+    grouping::{GroupRange, Grouped, Grouping},
+};
+use crate::{
+    BatchCharge,
+    column_concat::ColumnConcat,
+    driver::check_stopped,
+    hash_table::GroupTable,
+    rows::RowList,
+    sort::{RowSorter, compact_strings},
+};
+use volley_error::Result;
+use volley_function::AggregateKind;
+use volley_memory::{Pool, Reservation, Slots};
+use volley_plan::AggregateStep;
+use volley_types::Type;
+use volley_vector::{Batch, Decoded, Rows, Vector};
+
+/// How many ordered rows are added in one step.
+const CHUNK_ROWS: usize = 1 << 14;
+
+/// How many rows are gathered between two looks at whether somebody still wants them.
+const GATHERED_ROWS: usize = 1 << 18;
+
+/// Rows kept until the end of input: the columns to order by, then the arguments.
+pub(super) struct KeptRows {
+    types: Vec<Type>,
+    order_columns: usize,
+    parts: Vec<Batch>,
+    charge: BatchCharge,
+    /// The group of each row; `None` when all are collected for the only group.
+    groups: Option<RowList>,
+    groups_charge: Reservation,
+    phase: Phase,
+}
+
+enum Phase {
+    Push,
+    Concat(ColumnConcat),
+    Sort(Batch, RowSorter),
+    /// Rows from the position on are not added to their groups.
+    Add(Batch, RowSorter, usize),
+    Group(Batch, Grouping),
+    /// By group; collecting functions only.
+    Grouped(Batch, Grouped),
+    Done,
+}
+
+impl KeptRows {
+    pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> KeptRows {
+        // Intermediate results are expanded to the arguments behind them.
+        let is_expanded = step == AggregateStep::Final && spec.collects();
+        let args = if is_expanded { &spec.bound.args } else { &spec.arg_types };
+        KeptRows {
+            types: spec.order_types.iter().chain(args).cloned().collect(),
+            order_columns: spec.order_types.len(),
+            parts: Vec::new(),
+            charge: BatchCharge::new(pool),
+            groups: None,
+            groups_charge: pool.reservation(),
+            phase: Phase::Push,
+        }
+    }
+
+    /// Bytes charged to the pool.
+    pub(super) fn bytes(&self) -> usize {
+        self.charge.bytes() + self.groups_charge.bytes()
+    }
+
+    /// Keeps `rows` of a batch.
+    pub(super) fn push(
+        &mut self,
+        spec: &AccumulatorSpec,
+        batch: &Batch,
+        target: Target<'_>,
+        mut rows: Rows,
+    ) -> Result<()> {
+        let order = spec.order_by.iter().map(|it| it.column);
+        let columns: Vec<usize> = order.chain(spec.args.iter().copied()).collect();
+        let batch = batch.project(&columns);
+        let (part, sources) = match &spec.bound.function {
+            AggregateKind::Collecting(function) if target.is_merge => {
+                let expanded = function.expand(batch.column(self.order_columns), &rows)?;
+                let len = expanded.sources.len();
+                (Batch::new(expanded.args, len), expanded.sources)
+            }
+            function => {
+                if matches!(function, AggregateKind::Collecting(_)) && spec.bound.ignores_nulls {
+                    drop_null_rows(batch.column(self.order_columns), &mut rows)?;
+                }
+                let sources = rows.to_indices();
+                (batch.gather(&sources)?, sources)
+            }
+        };
+        if part.rows() == 0 {
+            return Ok(());
+        }
+        let part = compact_strings(part)?;
+        self.charge.add(&part)?;
+        self.parts.push(part);
+        self.push_groups(spec, target, &sources)
+    }
+
+    fn push_groups(
+        &mut self,
+        spec: &AccumulatorSpec,
+        target: Target<'_>,
+        sources: &[u32],
+    ) -> Result<()> {
+        if target.is_global && spec.collects() {
+            return Ok(());
+        }
+        let groups = match target.is_global {
+            true => target.table.repeat_group(sources.len()),
+            false => target.table.groups().pick(sources),
+        };
+        if spec.collects() {
+            Grouping::count(&mut target.table.slots_of(target.index, &groups));
+        }
+        self.groups_charge.grow(groups.len() * size_of::<usize>())?;
+        match &mut self.groups {
+            Some(all) => all.append(&groups),
+            None => self.groups = Some(groups),
+        }
+        Ok(())
+    }
+
+    /// Goes on with some rows; true when all are where they belong. The order of the whole is the
+    /// order within each group.
+    pub(super) fn finish_step(
+        &mut self,
+        spec: &AccumulatorSpec,
+        table: &mut GroupTable,
+        index: usize,
+    ) -> Result<bool> {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Push if self.parts.is_empty() && !spec.collects() => Phase::Done,
+            Phase::Push => {
+                let parts = std::mem::take(&mut self.parts);
+                Phase::Concat(ColumnConcat::new(&self.types, parts))
+            }
+            Phase::Concat(mut concat) => match concat.step(&mut self.charge)? {
+                None => Phase::Concat(concat),
+                Some(rows) => self.order(spec, rows)?,
+            },
+            Phase::Sort(rows, mut sorter) => match sorter.step() {
+                false => Phase::Sort(rows, sorter),
+                true if spec.collects() => self.group(rows, Some(sorter))?,
+                true => Phase::Add(rows, sorter, 0),
+            },
+            Phase::Add(rows, sorter, position) => {
+                let end = rows.rows().min(position + CHUNK_ROWS);
+                self.add(spec, table, index, &rows, &sorter.rows(position, end))?;
+                if end == rows.rows() { Phase::Done } else { Phase::Add(rows, sorter, end) }
+            }
+            Phase::Group(rows, mut grouping) => {
+                match grouping.step(table, index, self.groups.as_ref())? {
+                    false => Phase::Group(rows, grouping),
+                    true => {
+                        self.groups = None;
+                        self.groups_charge.clear();
+                        Phase::Grouped(rows, grouping.finish())
+                    }
+                }
+            }
+            done => done,
+        };
+        Ok(matches!(self.phase, Phase::Grouped(..) | Phase::Done))
+    }
+
+    /// Of `groups`, how many from the first on have together not much more than `rows` rows; at
+    /// least one.
+    pub(super) fn groups_within(
+        &self,
+        table: &mut GroupTable,
+        index: usize,
+        groups: &RowList,
+        rows: usize,
+    ) -> usize {
+        let mut slots = table.slots_of(index, groups);
+        let mut ranges = slots.typed::<GroupRange>();
+        let mut total = 0;
+        let fits = |group: &usize| {
+            total += ranges.get(*group).rows();
+            total <= rows
+        };
+        (0..groups.len()).take_while(fits).count().max(1)
+    }
+
+    /// The results of `groups`, or their intermediate ones; charged to `charge`.
+    pub(super) fn results(
+        &self,
+        spec: &AccumulatorSpec,
+        step: AggregateStep,
+        ranges: &mut Slots<'_>,
+        charge: &mut Reservation,
+    ) -> Result<Vector> {
+        let AggregateKind::Collecting(function) = &spec.bound.function else {
+            return Err(collected());
+        };
+        let Phase::Grouped(rows, grouped) = &self.phase else { return Err(collected()) };
+        let (positions, ends) = grouped.positions(ranges, charge)?;
+        let args = &rows.columns()[self.order_columns..];
+        let args = match positions {
+            None => args.to_vec(),
+            Some(positions) => gather(args, &positions, charge)?,
+        };
+        match step {
+            AggregateStep::Partial => function.intermediate(&args, &ends),
+            AggregateStep::Single | AggregateStep::Final => function.results(&args, &ends),
+        }
+    }
+
+    /// Begins to sort the rows, if they are to be sorted.
+    fn order(&mut self, spec: &AccumulatorSpec, rows: Batch) -> Result<Phase> {
+        if spec.order_by.is_empty() {
+            return self.group(rows, None);
+        }
+        let keys = rows.columns()[..self.order_columns].to_vec();
+        let pool = self.groups_charge.pool();
+        let sorter = RowSorter::new(keys, rows.rows(), &spec.order_by, pool)?;
+        Ok(Phase::Sort(rows, sorter))
+    }
+
+    fn group(&mut self, rows: Batch, sorter: Option<RowSorter>) -> Result<Phase> {
+        let pool = self.groups_charge.pool();
+        let grouping = Grouping::new(rows.rows(), sorter, self.groups.is_none(), pool)?;
+        Ok(Phase::Group(rows, grouping))
+    }
+
+    /// Adds rows `chunk` to their groups.
+    fn add(
+        &self,
+        spec: &AccumulatorSpec,
+        table: &mut GroupTable,
+        index: usize,
+        rows: &Batch,
+        chunk: &[u32],
+    ) -> Result<()> {
+        let AggregateKind::Folding(function) = &spec.bound.function else {
+            return Err(collected());
+        };
+        let Some(groups) = &self.groups else { return Err(collected()) };
+        let part = rows.gather(chunk)?;
+        let groups = groups.pick(chunk);
+        let args = &part.columns()[self.order_columns..];
+        function.add(&mut table.slots_of(index, &groups), args, &Rows::all(part.rows()))
+    }
+}
+
+/// Takes the rows out whose value in `column` is null.
+fn drop_null_rows(column: &Vector, rows: &mut Rows) -> Result<()> {
+    if let Some(nulls) = Decoded::new(column)?.nulls() {
+        rows.subtract_nulls(&nulls);
+    }
+    Ok(())
+}
+
+/// Rows `positions` of `columns`, some at a time: one group may have millions.
+fn gather(columns: &[Vector], positions: &[u32], charge: &mut Reservation) -> Result<Vec<Vector>> {
+    charge.grow(positions.len() * columns.len() * size_of::<u128>())?;
+    let gather_column = |column: &Vector| {
+        if positions.len() <= GATHERED_ROWS {
+            return column.gather(positions);
+        }
+        let part = |chunk: &[u32]| check_stopped().and_then(|()| column.gather(chunk));
+        let parts = positions.chunks(GATHERED_ROWS).map(part).collect::<Result<Vec<_>>>()?;
+        Vector::concat(column.data_type(), &parts)
+    };
+    columns.iter().map(gather_column).collect()
+}
