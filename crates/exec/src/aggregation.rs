@@ -16,6 +16,7 @@ mod accumulator;
 mod kept;
 mod grouping;
 mod operator;
+mod outside;
 mod partial;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use super::{
     AggregationSpec,
     accumulator::{Accumulator, Target, collected},
+    outside::OutsideCharge,
     partial::PartialPolicy,
 };
 use crate::{
@@ -16,15 +17,6 @@ use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation};
 use volley_plan::AggregateStep;
 use volley_vector::{Batch, Vector};
-
-/// The first number of rows after which the memory behind the states is counted.
-const OUTSIDE_CHECK_ROWS: usize = 1 << 13;
-
-/// It is counted after this many bytes of long strings, too, or after
-const OUTSIDE_CHECK_BYTES: usize = 8 << 20;
-
-/// this many per group: then a pass over the groups costs little against the copies of the strings.
-const OUTSIDE_CHECK_BYTES_PER_GROUP: usize = 64;
 
 /// Groups are put out together while they have collected at most this many rows.
 const COLLECTED_ROWS_MAX: usize = 1 << 18;
@@ -40,11 +32,7 @@ pub(super) struct HashAggregation {
     phase: Phase,
     input_done: bool,
     /// What states hold outside the groups' rows.
-    outside: Reservation,
-    /// Rows until that is counted again.
-    outside_due: usize,
-    /// Bytes of strings that states may have copied since then.
-    outside_strings: usize,
+    outside: OutsideCharge,
     /// The groups being put out, where results are copies of what states hold outside their rows.
     results: Reservation,
     batch_rows: usize,
@@ -76,9 +64,7 @@ impl HashAggregation {
             partial: (spec.step == AggregateStep::Partial).then(PartialPolicy::default),
             phase: Phase::Collecting,
             input_done: false,
-            outside: pool.reservation(),
-            outside_due: OUTSIDE_CHECK_ROWS,
-            outside_strings: 0,
+            outside: OutsideCharge::new(pool),
             results: pool.reservation(),
             spec,
             batch_rows,
@@ -98,7 +84,8 @@ impl HashAggregation {
             self.table.find_or_insert(&keys, batch.rows())?;
         }
         self.accumulate(batch, self.spec.keys.is_empty())?;
-        self.charge_outside(batch)
+        let strings = self.spec.owned_string_bytes(batch)?;
+        self.outside.added(&mut self.table, batch.rows(), strings)
     }
 
     fn make_global_group(&mut self) -> Result<()> {
@@ -113,20 +100,6 @@ impl HashAggregation {
             accumulator.add(spec, batch, target)?;
         }
         Ok(())
-    }
-
-    /// Counts the memory behind the states now and then, so that it costs no more than the rows.
-    fn charge_outside(&mut self, batch: &Batch) -> Result<()> {
-        self.outside_due = self.outside_due.saturating_sub(batch.rows());
-        self.outside_strings += self.spec.owned_string_bytes(batch)?;
-        let strings_max = OUTSIDE_CHECK_BYTES.max(self.table.len() * OUTSIDE_CHECK_BYTES_PER_GROUP);
-        if self.outside_due > 0 && self.outside_strings < strings_max {
-            return Ok(());
-        }
-        self.outside_strings = 0;
-        self.outside_due = OUTSIDE_CHECK_ROWS.max(self.table.len());
-        let bytes = self.table.outside_bytes();
-        self.outside.resize(bytes)
     }
 
     fn bytes(&self) -> usize {
@@ -158,12 +131,7 @@ impl HashAggregation {
         if groups.is_empty() {
             return Ok(None);
         }
-        let mut bytes = 0;
-        for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
-            if aggregate.state.state().needs_drop {
-                bytes += aggregate.state.outside_bytes(&mut self.table.slots_of(index, &groups));
-            }
-        }
+        let bytes = self.table.outside_bytes(&groups);
         self.results.resize(bytes)?;
         let mut columns = self.table.keys_of(&groups)?;
         columns.extend(self.extract(Some(&groups))?);

@@ -212,13 +212,10 @@ impl GroupTable {
         columns.collect()
     }
 
-    /// Bytes that states hold outside the rows; costs a pass over all groups.
-    pub(crate) fn outside_bytes(&mut self) -> usize {
-        let mut bytes = 0;
-        for_each_owning_state(&mut self.container, &self.functions, |function, slots| {
-            bytes += function.outside_bytes(slots);
-        });
-        bytes
+    /// Bytes that the states of `groups` hold outside the rows.
+    pub(crate) fn outside_bytes(&mut self, groups: &RowList) -> usize {
+        let owning = self.functions.iter().enumerate().filter(|(_, it)| it.state().needs_drop);
+        owning.map(|(index, it)| it.outside_bytes(&mut self.container.slots(index, groups))).sum()
     }
 
     /// Forgets all groups and gives their memory back.

@@ -1,0 +1,102 @@
+//! The memory that states hold outside the groups' rows, counted now and then.
+//!
+//! A count is a pass over all groups. It goes on by some groups with each batch, so that no step
+//! takes long, and costs no more than the rows: the next one begins after as many rows as there are
+//! groups, or when states may have copied many bytes of strings.
+
+use crate::hash_table::{GroupCursor, GroupTable};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation};
+
+/// The least number of rows between two passes.
+const PASS_ROWS: usize = 1 << 13;
+
+/// A pass begins after this many bytes of long strings, too, or after
+const PASS_BYTES: usize = 8 << 20;
+
+/// this many per group: then a pass costs little against the copies of the strings.
+const PASS_BYTES_PER_GROUP: usize = 64;
+
+/// The least number of groups that a pass goes on by.
+const STEP_GROUPS: usize = 1 << 12;
+
+/// Charges what states hold outside the groups' rows.
+pub(super) struct OutsideCharge {
+    charged: Reservation,
+    /// Rows until the next pass.
+    due: usize,
+    /// Bytes of strings that states may have copied since the last pass began.
+    strings: usize,
+    pass: Option<Pass>,
+}
+
+/// Where a pass stands.
+#[derive(Default)]
+struct Pass {
+    cursor: GroupCursor,
+    bytes: usize,
+}
+
+impl OutsideCharge {
+    pub(super) fn new(pool: &Pool) -> OutsideCharge {
+        OutsideCharge { charged: pool.reservation(), due: PASS_ROWS, strings: 0, pass: None }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.charged.bytes()
+    }
+
+    pub(super) fn pool(&self) -> &Pool {
+        self.charged.pool()
+    }
+
+    /// Forgets the groups.
+    pub(super) fn clear(&mut self) {
+        *self = OutsideCharge::new(self.charged.pool());
+    }
+
+    /// Goes on after `rows` rows were added whose long strings have `strings` bytes.
+    ///
+    /// # Errors
+    ///
+    /// The memory limit.
+    pub(super) fn added(
+        &mut self,
+        table: &mut GroupTable,
+        rows: usize,
+        strings: usize,
+    ) -> Result<()> {
+        self.due = self.due.saturating_sub(rows);
+        self.strings += strings;
+        if self.pass.is_none() {
+            let strings_max = PASS_BYTES.max(table.len() * PASS_BYTES_PER_GROUP);
+            if self.due > 0 && self.strings < strings_max {
+                return Ok(());
+            }
+            self.due = PASS_ROWS.max(table.len());
+            self.pass = Some(Pass::default());
+            let copied = std::mem::take(&mut self.strings);
+            if self.go_on(table, rows)? {
+                return Ok(());
+            }
+            // Until the pass knows better, all that may have been copied was.
+            return self.charged.grow(copied);
+        }
+        self.go_on(table, rows).map(|_| ())
+    }
+
+    /// Counts some groups; whether they were the last.
+    fn go_on(&mut self, table: &mut GroupTable, rows: usize) -> Result<bool> {
+        let Some(pass) = &mut self.pass else { return Ok(true) };
+        let count = STEP_GROUPS.max(2 * rows);
+        let groups = table.next_groups(&mut pass.cursor, count);
+        pass.bytes += table.outside_bytes(&groups);
+        if groups.len() == count {
+            return Ok(false);
+        }
+        let bytes = pass.bytes;
+        self.pass = None;
+        self.charged.resize(bytes)?;
+        Ok(true)
+    }
+}
