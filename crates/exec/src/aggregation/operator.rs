@@ -44,6 +44,8 @@ enum Phase {
     Passing(Batch),
     /// Puts out the groups from the cursor on; collects again unless the input has ended.
     Emitting(GroupCursor),
+    /// Drops the states of the groups, which were put out.
+    Dropping,
     /// Adds what waited for all rows to this aggregate and those after it.
     Finishing(usize),
     Ended,
@@ -253,6 +255,14 @@ impl Operator for HashAggregation {
                 if let Some(batch) = self.emit(&mut cursor)? {
                     self.phase = Phase::Emitting(cursor);
                     return Ok(Step::Output(batch));
+                }
+                self.phase = Phase::Dropping;
+                Ok(Step::Yield)
+            }
+            Phase::Dropping => {
+                if self.table.drop_some_states() {
+                    self.phase = Phase::Dropping;
+                    return Ok(Step::Yield);
                 }
                 self.end_emitting();
                 if self.input_done {

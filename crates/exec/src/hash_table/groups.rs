@@ -45,6 +45,8 @@ pub(crate) struct GroupTable {
     /// Rows of the last batch that began a group, and these groups.
     new_rows: Vec<u32>,
     new_groups: RowList,
+    /// The first blocks of the container, whose states are dropped already.
+    dropped_blocks: usize,
 }
 
 /// Where a walk over all groups stands.
@@ -76,6 +78,7 @@ impl GroupTable {
             words: Vec::new(),
             groups,
             new_rows: Vec::new(),
+            dropped_blocks: 0,
             new_groups,
         }
     }
@@ -220,8 +223,9 @@ impl GroupTable {
 
     /// Forgets all groups and gives their memory back.
     pub(crate) fn clear(&mut self) {
-        self.drop_states();
+        while self.drop_some_states() {}
         self.container.clear();
+        self.dropped_blocks = 0;
         let columns: Vec<Type> = self.key_types.iter().map(key_type).collect();
         // Ranges begin anew: input is often clustered.
         self.keys = GroupKeys::new(&columns);
@@ -358,30 +362,27 @@ impl GroupTable {
         Ok(())
     }
 
-    fn drop_states(&mut self) {
-        for_each_owning_state(&mut self.container, &self.functions, |function, slots| {
-            function.drop_states(slots);
-        });
+    /// Drops the states of some groups, which are not used again; whether there are more.
+    pub(crate) fn drop_some_states(&mut self) -> bool {
+        let block = self.dropped_blocks;
+        let owns = self.functions.iter().any(|it| it.state().needs_drop);
+        if !owns || block >= self.container.blocks() {
+            return false;
+        }
+        // First of all: a state whose drop panics is not dropped again.
+        self.dropped_blocks += 1;
+        let groups = self.container.block_rows(block, 0, usize::MAX);
+        for (index, function) in self.functions.iter().enumerate() {
+            if function.state().needs_drop {
+                function.drop_states(&mut self.container.slots(index, &groups));
+            }
+        }
+        true
     }
 }
 
 impl Drop for GroupTable {
     fn drop(&mut self) {
-        self.drop_states();
-    }
-}
-
-/// Calls `f` for the states that hold memory outside the rows, some groups at a time.
-fn for_each_owning_state(
-    container: &mut RowContainer,
-    functions: &[Arc<dyn AggregateState>],
-    mut f: impl FnMut(&dyn AggregateState, &mut Slots<'_>),
-) {
-    let owning = functions.iter().enumerate().filter(|(_, it)| it.state().needs_drop);
-    for (index, function) in owning {
-        for block in 0..container.blocks() {
-            let groups = container.block_rows(block, 0, usize::MAX);
-            f(function.as_ref(), &mut container.slots(index, &groups));
-        }
+        while self.drop_some_states() {}
     }
 }
