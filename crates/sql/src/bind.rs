@@ -96,7 +96,9 @@ struct Binder<'a> {
     /// The views whose text is being bound, outermost first.
     views: Vec<String>,
     /// The common table expressions in sight, innermost last.
-    ctes: Vec<query::CteEntry>,
+    ctes: Vec<query::CteEntry<'a>>,
+    /// How many uses of common table expressions were replaced by what they stand for.
+    inline_ctes: usize,
     levels: Vec<Level<'a>>,
     /// The first level of the FROM clause that is being bound.
     from_level: usize,
@@ -158,6 +160,7 @@ impl<'a> Binder<'a> {
             view_span: None,
             views: Vec::new(),
             ctes: Vec::new(),
+            inline_ctes: 0,
             levels: Vec::new(),
             from_level: 0,
             depth: 0,

@@ -168,7 +168,7 @@ impl<'a> Binder<'a> {
 
     /// A table, view or common table expression by its name.
     pub(super) fn table(&mut self, name: &str, span: Option<Span>) -> Result<Bound> {
-        if let Some(bound) = self.cte_reference(name) {
+        if let Some(bound) = self.cte_reference(name, span)? {
             return Ok(bound);
         }
         match self.shared.catalog.table(name).map_err(|it| it.span(span))? {

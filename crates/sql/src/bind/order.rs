@@ -55,7 +55,11 @@ impl<'a> Binder<'a> {
                 let bind = |it: &'a OrderByExpr| {
                     self.reject_fill(it)?;
                     let direction = self.direction(&it.options)?;
-                    let item = self.named_output(&it.expr, &names)?;
+                    let is_same = |a: usize, b: usize| match (exprs.get(a), exprs.get(b)) {
+                        (Some(a), Some(b)) => inspect::same(a, b),
+                        _ => false,
+                    };
+                    let item = self.named_output(&it.expr, &names, is_same)?;
                     let expr = match item.and_then(|index| exprs.get(index)) {
                         Some(item) => item.clone().at(self.span(it.expr.span())),
                         None => self.expr(&it.expr)?,
@@ -88,7 +92,8 @@ impl<'a> Binder<'a> {
                 let bind = |it: &'a OrderByExpr| {
                     self.reject_fill(it)?;
                     let direction = self.direction(&it.options)?;
-                    let output = self.named_output(&it.expr, &names)?;
+                    let is_same = |a: usize, b: usize| columns[a].id == columns[b].id;
+                    let output = self.named_output(&it.expr, &names, is_same)?;
                     let expr = match output.and_then(|index| columns.get(index)) {
                         Some(column) => column_expr(column, self.span(it.expr.span())),
                         None => self.expr(&it.expr)?,
@@ -110,8 +115,13 @@ impl<'a> Binder<'a> {
         written.iter().map(bind).collect()
     }
 
-    /// The output that a position or a bare name means.
-    fn named_output(&self, expr: &ast::Expr, names: &[&str]) -> Result<Option<usize>> {
+    /// The output that a position or a bare name means. Several of one name must be the same.
+    fn named_output(
+        &self,
+        expr: &ast::Expr,
+        names: &[&str],
+        is_same: impl Fn(usize, usize) -> bool,
+    ) -> Result<Option<usize>> {
         if let Some(index) = self.position(expr, names.len(), "ORDER BY")? {
             return Ok(Some(index));
         }
@@ -120,7 +130,17 @@ impl<'a> Binder<'a> {
             return Err(Error::invalid_query(message).span(self.span(expr.span())));
         }
         let ast::Expr::Identifier(ident) = expr else { return Ok(None) };
-        Ok(names.iter().position(|it| it.eq_ignore_ascii_case(&ident.value)))
+        let is_named = |index: &usize| names[*index].eq_ignore_ascii_case(&ident.value);
+        let mut named = (0..names.len()).filter(is_named);
+        let first = named.next();
+        if let Some(first) = first
+            && named.any(|other| !is_same(first, other))
+        {
+            let message = format!("ambiguous column: {}", ident.value);
+            let hint = "several outputs have this name: give them others, or sort by position";
+            return Err(Error::invalid_query(message).hint(hint).span(self.span(ident.span)));
+        }
+        Ok(first)
     }
 
     /// Descending, nulls first.

@@ -3,14 +3,36 @@
 use super::{Binder, Bound, Clause, scope::Scope, unsupported};
 use sqlparser::ast::{self, LimitClause, OrderBy, SetExpr, Spanned, TableAlias};
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Cte, Expr, ExprKind, Plan};
 use volley_types::Value;
 
+/// The most uses of common table expressions of columns of an outer query in one text: uses in
+/// each other multiply.
+const INLINE_CTES_MAX: usize = 1000;
+
 /// A common table expression in sight.
-pub(super) struct CteEntry {
+pub(super) struct CteEntry<'a> {
     pub(super) name: String,
-    pub(super) cte: Arc<Cte>,
+    body: CteBody<'a>,
+}
+
+/// What a reference to a common table expression becomes.
+enum CteBody<'a> {
+    /// A reference to one plan.
+    Shared(SharedCte),
+    /// The query, bound again where it is used: it names columns of an outer query, which have
+    /// other values in each of its rows.
+    Inline {
+        cte: &'a ast::Cte,
+        /// The levels that its names see.
+        levels: usize,
+    },
+}
+
+#[derive(Clone)]
+struct SharedCte {
+    cte: Arc<Cte>,
     /// Its columns, with the names of the alias.
     pub(super) columns: Vec<Column>,
 }
@@ -83,33 +105,75 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    fn cte(&mut self, cte: &'a ast::Cte) -> Result<CteEntry> {
+    fn cte(&mut self, cte: &'a ast::Cte) -> Result<CteEntry<'a>> {
         let name = &cte.alias.name;
         let referenced: Vec<bool> = self.levels.iter().map(|it| it.referenced).collect();
         self.levels.iter_mut().for_each(|it| it.referenced = false);
         let bound = self.query(&cte.query)?;
-        if self.levels.iter().any(|it| it.referenced) {
-            let what = "common table expressions that refer to columns of an outer query";
-            return Err(unsupported(what, self.span(name.span)));
-        }
+        let is_correlated = self.levels.iter().any(|it| it.referenced);
         for (level, referenced) in self.levels.iter_mut().zip(referenced) {
             level.referenced = referenced;
+        }
+        if is_correlated {
+            let body = CteBody::Inline { cte, levels: self.levels.len() };
+            return Ok(CteEntry { name: name.value.clone(), body });
         }
         let columns = self.rename(bound.columns, &cte.alias)?;
         let id = self.shared.cte_ids.get();
         self.shared.cte_ids.set(id + 1);
         let materialized = self.source.is_materialized(&cte.closing_paren_token.0);
         let cte = Cte { id, name: name.value.clone(), plan: bound.plan, materialized };
-        Ok(CteEntry { name: name.value.clone(), cte: Arc::new(cte), columns })
+        let body = CteBody::Shared(SharedCte { cte: Arc::new(cte), columns });
+        Ok(CteEntry { name: name.value.clone(), body })
     }
 
     /// A reference to a common table expression, if `name` is one.
-    pub(super) fn cte_reference(&self, name: &str) -> Option<Bound> {
-        let entry = self.ctes.iter().rev().find(|it| it.name.eq_ignore_ascii_case(name))?;
+    pub(super) fn cte_reference(
+        &mut self,
+        name: &str,
+        span: Option<Span>,
+    ) -> Result<Option<Bound>> {
+        let found = self.ctes.iter().rposition(|it| it.name.eq_ignore_ascii_case(name));
+        let Some(position) = found else { return Ok(None) };
+        let shared = match &self.ctes[position].body {
+            CteBody::Shared(shared) => shared.clone(),
+            CteBody::Inline { cte, levels } => {
+                let (cte, levels) = (*cte, *levels);
+                return self.inline_cte(cte, position, levels, span).map(Some);
+            }
+        };
         let new = |it: &Column| self.column(it.name.clone(), it.data_type.clone());
-        let columns: Vec<Column> = entry.columns.iter().map(new).collect();
-        let plan = Plan::CteRef { cte: entry.cte.clone(), columns: columns.clone() };
-        Some(Bound { plan, columns })
+        let columns: Vec<Column> = shared.columns.iter().map(new).collect();
+        let plan = Plan::CteRef { cte: shared.cte, columns: columns.clone() };
+        Ok(Some(Bound { plan, columns }))
+    }
+
+    /// Binds the query of a common table expression once more, with the names that it sees where it
+    /// is written: the first `levels`, and the common table expressions before its `position`.
+    fn inline_cte(
+        &mut self,
+        cte: &'a ast::Cte,
+        position: usize,
+        levels: usize,
+        span: Option<Span>,
+    ) -> Result<Bound> {
+        self.inline_ctes += 1;
+        if self.inline_ctes > INLINE_CTES_MAX {
+            let name = &cte.alias.name.value;
+            let message =
+                format!("common table expression of an outer query used too often: {name}");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        let later_levels = self.levels.split_off(levels);
+        let later_ctes = self.ctes.split_off(position);
+        let from_level = std::mem::replace(&mut self.from_level, levels);
+        let bound = self.query(&cte.query);
+        self.from_level = from_level;
+        self.ctes.extend(later_ctes);
+        self.levels.extend(later_levels);
+        let bound = bound?;
+        let columns = self.rename(bound.columns, &cte.alias)?;
+        Ok(Bound { plan: bound.plan, columns })
     }
 
     /// Gives the first columns the names of the alias.
