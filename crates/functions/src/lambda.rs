@@ -93,6 +93,15 @@ fn entry_types(arg: &ArgumentType) -> Option<(Type, Type)> {
     }
 }
 
+/// The parameters of a lambda that takes an element and, if it likes, its place from 1.
+fn element_and_place(element: &Type, lambda: &LambdaType) -> Option<Vec<Type>> {
+    match lambda.parameters.len() {
+        1 => Some(vec![element.clone()]),
+        2 => Some(vec![element.clone(), Type::BigInt]),
+        _ => None,
+    }
+}
+
 /// The type of a body, while it is not known a stand-in.
 fn body_type(lambda: &LambdaType) -> Type {
     lambda.result.clone().unwrap_or(Type::Unknown)

@@ -106,8 +106,16 @@ impl Chunk {
         select(all, &self.positions)
     }
 
+    /// What a lambda gets for the elements: theirs of each of `columns`, and their places if it
+    /// wants them.
+    pub(super) fn parameters(&self, columns: &[Vector], with_index: bool) -> Vec<Vector> {
+        let mut parameters: Vec<Vector> = columns.iter().map(|it| self.take_from(it)).collect();
+        parameters.extend(with_index.then(|| self.indices()));
+        parameters
+    }
+
     /// The places of the elements in their rows, from 1, as BIGINT.
-    pub(super) fn indices(&self) -> Vector {
+    fn indices(&self) -> Vector {
         let indices: Vec<i64> = self.places.iter().map(|it| i64::from(*it) + 1).collect();
         Vector::native::<i64>(Type::BigInt, indices, None)
     }

@@ -1,7 +1,7 @@
 //! The elements or entries for which a lambda is true: filter, map_filter, find_first.
 
 use super::{
-    element_type,
+    element_and_place, element_type,
     elements::{Collections, select},
     entry_types, settle,
 };
@@ -67,11 +67,7 @@ impl Kept {
         let columns = collections.columns()?;
         let mut kept = Kept { positions: Vec::new(), sizes: vec![0; rows.len()] };
         collections.for_each_chunk(rows, |chunk| {
-            let mut parameters: Vec<Vector> =
-                columns.iter().map(|it| chunk.take_from(it)).collect();
-            if with_index {
-                parameters.push(chunk.indices());
-            }
+            let parameters = chunk.parameters(&columns, with_index);
             let positions = chunk.positions.clone();
             let (verdicts, owners) = chunk.apply(lambda, &parameters, ctx)?;
             let verdicts = Decoded::new(&verdicts)?;
@@ -90,12 +86,8 @@ impl Kept {
 fn bind_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     let [array, ArgumentType::Lambda(lambda)] = args else { return None };
     let element = element_type(array)?;
-    let arity = lambda.parameters.len();
-    if !(1..=2).contains(&arity) {
-        return None;
-    }
-    let mut parameters = vec![element.clone(), Type::BigInt];
-    parameters.truncate(arity);
+    let parameters = element_and_place(&element, lambda)?;
+    let with_index = parameters.len() == 2;
     let array = Type::array(element);
     let args = vec![
         ArgumentType::Value(array.clone()),
@@ -103,7 +95,7 @@ fn bind_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     ];
     settle(args, array, ScalarTraits::INFALLIBLE, move |rows, args, lambdas, to, ctx| {
         let arrays = Collections::new(&args[0])?;
-        let kept = Kept::new(&arrays, rows, lambdas[0], arity == 2, ctx)?;
+        let kept = Kept::new(&arrays, rows, lambdas[0], with_index, ctx)?;
         let elements = select(&arrays.columns()?[0], &kept.positions);
         Ok(Vector::flat(to.clone(), Values::Array(nested_of(kept.sizes, elements)), None))
     })

@@ -1,6 +1,8 @@
 //! One new element or entry for each old one: transform, transform_keys, transform_values.
 
-use super::{body_type, element_type, elements::Collections, entry_types, settle};
+use super::{
+    body_type, element_and_place, element_type, elements::Collections, entry_types, settle,
+};
 use crate::{
     documentation::doc,
     nested::{entries_of, nested_of, reject_bad_keys},
@@ -48,11 +50,7 @@ pub(super) fn register(registry: &mut Registry) {
 fn bind_transform(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     let [array, ArgumentType::Lambda(lambda)] = args else { return None };
     let element = element_type(array)?;
-    let mut parameters = vec![element.clone(), Type::BigInt];
-    parameters.truncate(lambda.parameters.len());
-    if parameters.is_empty() || parameters.len() != lambda.parameters.len() {
-        return None;
-    }
+    let parameters = element_and_place(&element, lambda)?;
     let with_index = parameters.len() == 2;
     let result = Type::array(body_type(lambda));
     let args = vec![
@@ -83,10 +81,7 @@ fn apply_to_all(
     let columns = collections.columns()?;
     let mut parts = Vec::new();
     collections.for_each_chunk(rows, |chunk| {
-        let mut parameters: Vec<Vector> = columns.iter().map(|it| chunk.take_from(it)).collect();
-        if with_index {
-            parameters.push(chunk.indices());
-        }
+        let parameters = chunk.parameters(&columns, with_index);
         parts.push(chunk.apply(lambda, &parameters, ctx)?.0);
         Ok(())
     })?;
