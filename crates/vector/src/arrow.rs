@@ -14,6 +14,7 @@
 //! in. Unsigned integers become the next larger signed type, timestamps become microseconds, time
 //! zones are dropped (values are UTC).
 
+mod c_data;
 mod data_type;
 mod encoded;
 mod export;
@@ -21,6 +22,7 @@ mod import;
 #[cfg(test)]
 mod tests;
 
+pub use c_data::CArray;
 pub use data_type::{
     ArrowLayout, field_to_arrow, schema_from_arrow, schema_to_arrow, type_from_arrow, type_to_arrow,
 };
