@@ -103,7 +103,7 @@ fn merge_strings(len: usize, parts: &[(&Rows, Decoded)]) -> StringValues {
             views[row] = StringView::with_buffers_moved(view, base);
         });
     }
-    StringValues { views: views.into(), buffers: buffers.into() }
+    StringValues::new(views.into(), buffers.into())
 }
 
 fn merge_nested(data_type: &Type, len: usize, parts: &[(Rows, Vector)]) -> Result<Vector> {

@@ -243,7 +243,7 @@ fn finish_piece(leaf: &Leaf, kind: Kind, nulls: Option<NullBuffer>) -> Result<Ve
         }
         Kind::Fixed(mut sink) => Ok(Vector::flat(data_type, sink.finish(), nulls)),
         Kind::Strings { views, buffers } => {
-            let values = StringValues { views: views.into(), buffers: buffers.into() };
+            let values = StringValues::new(views.into(), buffers.into());
             Ok(Vector::strings(data_type, values, nulls))
         }
         Kind::Bits(bits) => {

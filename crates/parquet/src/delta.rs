@@ -59,7 +59,7 @@ pub(crate) fn decode_length_strings(
         views.push(StringView::new(text(span), 0, span.0 as u32));
     }
     let buffers = Arc::new([Buffer::from(data.clone())]);
-    let values = StringValues { views: views.into(), buffers };
+    let values = StringValues::new(views.into(), buffers);
     Ok(Vector::strings(leaf.data_type.clone(), values, None))
 }
 

@@ -69,13 +69,13 @@ impl StringBuilder {
     /// The strings.
     pub fn finish(mut self) -> StringValues {
         self.close();
-        StringValues { views: self.views.into(), buffers: self.closed.into() }
+        StringValues::new(self.views.into(), self.closed.into())
     }
 
     /// The data buffers, for views that the caller placed itself (see [`StringBuilder::store`]).
     pub fn finish_with_views(mut self, views: Vec<u128>) -> StringValues {
         self.close();
-        StringValues { views: views.into(), buffers: self.closed.into() }
+        StringValues::new(views.into(), self.closed.into())
     }
 
     fn close(&mut self) {

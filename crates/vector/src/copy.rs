@@ -152,10 +152,10 @@ fn gather_values(values: &Values, positions: &[u32]) -> Result<Values> {
             children: children.iter().map(|it| it.gather(positions)).collect::<Result<_>>()?,
             len,
         },
-        Values::View(strings) => Values::View(StringValues {
-            views: gather_slice(&strings.views, positions).into(),
-            buffers: Arc::clone(&strings.buffers),
-        }),
+        Values::View(strings) => {
+            let views = gather_slice(&strings.views, positions);
+            Values::View(strings.with_views(views.into()))
+        }
         _ => match_width!(values.physical(), T => {
             let from = values.width::<T>().unwrap_or(&[]);
             fixed_values(values, Buffer::from_vec(gather_slice(from, positions)), len)
@@ -265,7 +265,7 @@ fn concat_strings(parts: &[&Values], len: usize) -> Result<StringValues> {
         let base = u32::try_from(base).map_err(|_| too_large("string buffers"))?;
         views.extend(strings.views.iter().map(|it| StringView::with_buffers_moved(*it, base)));
     }
-    Ok(StringValues { views: views.into(), buffers: buffers.into() })
+    Ok(StringValues::new(views.into(), buffers.into()))
 }
 
 fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {

@@ -33,6 +33,8 @@ mod validate;
 mod print;
 #[cfg(test)]
 mod order_tests;
+#[cfg(test)]
+mod ascii_tests;
 pub mod arrow;
 pub mod random;
 

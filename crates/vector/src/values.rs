@@ -1,8 +1,11 @@
 //! The elements of a flat vector.
 
-use crate::{StringView, Vector};
+use crate::{INLINE_BYTES, StringView, Vector};
 use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
 use volley_types::{Interval, Native, PhysicalType};
 
 /// The elements of a flat vector, by physical layout. Elements of null rows are unspecified but
@@ -51,7 +54,16 @@ pub struct StringValues {
     pub views: ScalarBuffer<u128>,
     /// What views of more than 12 bytes point into.
     pub buffers: Arc<[Buffer]>,
+    /// What is known of the text, shared by all clones.
+    ascii: Arc<AtomicU8>,
 }
+
+/// Nobody has looked whether all text is ASCII.
+const ASCII_UNKNOWN: u8 = 0;
+/// All text is ASCII.
+const ASCII: u8 = 1;
+/// Some byte is not ASCII.
+const NOT_ASCII: u8 = 2;
 
 /// Offsets and sizes into an element vector (Arrow's list-view layout): elements may overlap and
 /// stand in any order.
@@ -63,6 +75,72 @@ pub struct Nested {
     pub sizes: ScalarBuffer<i32>,
     /// The elements of all rows.
     pub elements: Arc<Vector>,
+}
+
+impl StringValues {
+    /// Strings of views that point into `buffers`.
+    pub fn new(views: ScalarBuffer<u128>, buffers: Arc<[Buffer]>) -> StringValues {
+        StringValues { views, buffers, ascii: Arc::new(AtomicU8::new(ASCII_UNKNOWN)) }
+    }
+
+    /// The same strings, all of which are ASCII, as whoever made them knows.
+    pub fn known_ascii(self) -> StringValues {
+        StringValues { ascii: Arc::new(AtomicU8::new(ASCII)), ..self }
+    }
+
+    /// Others of these strings, or parts of them.
+    pub fn with_views(&self, views: ScalarBuffer<u128>) -> StringValues {
+        let strings = StringValues::new(views, Arc::clone(&self.buffers));
+        if self.knows_ascii() == Some(true) { strings.known_ascii() } else { strings }
+    }
+
+    /// Whether all strings are ASCII, if somebody has asked before.
+    pub fn knows_ascii(&self) -> Option<bool> {
+        match self.ascii.load(Ordering::Relaxed) {
+            ASCII_UNKNOWN => None,
+            known => Some(known == ASCII),
+        }
+    }
+
+    /// Whether all strings are ASCII, those of null rows included. The answer is kept.
+    pub fn is_ascii(&self) -> bool {
+        if let Some(known) = self.knows_ascii() {
+            return known;
+        }
+        let is_ascii = self.find_ascii();
+        self.ascii.store(if is_ascii { ASCII } else { NOT_ASCII }, Ordering::Relaxed);
+        is_ascii
+    }
+
+    /// The bytes of `row`.
+    #[inline]
+    pub fn bytes(&self, row: usize) -> &[u8] {
+        StringView::bytes_of(&self.views[row], &self.buffers)
+    }
+
+    /// The text of `row`. VARCHAR vectors hold valid UTF-8: readers and functions check it.
+    #[inline]
+    pub fn text(&self, row: usize) -> &str {
+        StringView::text_of(&self.views[row], &self.buffers)
+    }
+
+    /// All views at once first: short strings, and the first bytes of long ones.
+    fn find_ascii(&self) -> bool {
+        /// Long strings are looked at in portions, so that a bad one ends the search soon.
+        const PORTION: usize = 1024;
+        const LONG_HIGH_BITS: u128 = 0x80808080 << 32;
+        const SHORT_HIGH_BITS: u128 = 0x80808080_80808080_80808080 << 32;
+        self.views.chunks(PORTION).all(|views| {
+            let is_long = |view: u128| StringView::len_of(view) > INLINE_BYTES;
+            let high_bits = |view| if is_long(view) { LONG_HIGH_BITS } else { SHORT_HIGH_BITS };
+            let any_high = views.iter().fold(0, |any, view| any | view & high_bits(*view));
+            any_high == 0
+                && views
+                    .iter()
+                    .filter(|view| is_long(**view))
+                    .all(|view| StringView::bytes_of(view, &self.buffers).is_ascii())
+        })
+    }
 }
 
 impl Values {
@@ -79,10 +157,10 @@ impl Values {
             PhysicalType::F32 => Values::F32(ScalarBuffer::new(buffer, 0, len)),
             PhysicalType::F64 => Values::F64(ScalarBuffer::new(buffer, 0, len)),
             PhysicalType::Interval => Values::Interval(ScalarBuffer::new(buffer, 0, len)),
-            _ => Values::View(StringValues {
-                views: ScalarBuffer::new(buffer, 0, len),
-                buffers: Arc::new([]),
-            }),
+            _ => {
+                let views = ScalarBuffer::new(buffer, 0, len);
+                Values::View(StringValues::new(views, Arc::new([])))
+            }
         }
     }
 
@@ -177,10 +255,9 @@ impl Values {
             Values::F32(values) => Values::F32(values.slice(offset, len)),
             Values::F64(values) => Values::F64(values.slice(offset, len)),
             Values::Interval(values) => Values::Interval(values.slice(offset, len)),
-            Values::View(values) => Values::View(StringValues {
-                views: values.views.slice(offset, len),
-                buffers: Arc::clone(&values.buffers),
-            }),
+            Values::View(values) => {
+                Values::View(values.with_views(values.views.slice(offset, len)))
+            }
             Values::Array(nested) => Values::Array(nested.slice(offset, len)),
             Values::Map(nested) => Values::Map(nested.slice(offset, len)),
             Values::Row { children, .. } => Values::Row {
@@ -221,19 +298,5 @@ impl Nested {
             sizes: self.sizes.slice(offset, len),
             elements: Arc::clone(&self.elements),
         }
-    }
-}
-
-impl StringValues {
-    /// The bytes of `row`.
-    #[inline]
-    pub fn bytes(&self, row: usize) -> &[u8] {
-        StringView::bytes_of(&self.views[row], &self.buffers)
-    }
-
-    /// The text of `row`. VARCHAR vectors hold valid UTF-8: readers and functions check it.
-    #[inline]
-    pub fn text(&self, row: usize) -> &str {
-        StringView::text_of(&self.views[row], &self.buffers)
     }
 }

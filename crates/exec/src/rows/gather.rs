@@ -35,10 +35,10 @@ impl RowContainer {
             PhysicalType::F32 => Values::F32(read_each(offset, rows)),
             PhysicalType::F64 => Values::F64(read_each(offset, rows)),
             PhysicalType::Interval => Values::Interval(read_each::<Interval>(offset, rows)),
-            PhysicalType::View => Values::View(StringValues {
-                views: read_each(offset, rows),
-                buffers: Arc::clone(self.heap.buffers()),
-            }),
+            PhysicalType::View => {
+                let buffers = Arc::clone(self.heap.buffers());
+                Values::View(StringValues::new(read_each(offset, rows), buffers))
+            }
             PhysicalType::Array | PhysicalType::Map | PhysicalType::Row => {
                 let positions: ScalarBuffer<u32> = read_each(offset, rows);
                 return self.gather_side(column, &positions, list);

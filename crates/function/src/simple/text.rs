@@ -261,7 +261,7 @@ where
 {
     let mut views = vec![0u128; rows.len()];
     if rows.is_empty() {
-        let empty = StringValues { views: views.into(), buffers: [].into() };
+        let empty = StringValues::new(views.into(), [].into());
         return finish(result_type, Values::View(empty), None);
     }
     let inputs = Inputs::new::<T::WithText>(rows, args)?;
@@ -282,7 +282,7 @@ where
     if misplaced {
         return Err(Error::internal("answer is not a part of the argument"));
     }
-    let values = StringValues { views: views.into(), buffers: strings.buffers.clone() };
+    let values = StringValues::new(views.into(), strings.buffers.clone());
     finish(result_type, Values::View(values), inputs.nulls.clone())
 }
 

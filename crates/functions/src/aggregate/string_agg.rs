@@ -173,6 +173,6 @@ fn text_column(states: &mut TypedSlots<'_, Option<Box<Joined>>>) -> Result<Vecto
     };
     let views: Vec<u128> = views.into_iter().map(place).collect();
     moved.extend(copied.finish_with_views(Vec::new()).buffers.iter().cloned());
-    let strings = StringValues { views: views.into(), buffers: moved.into() };
+    let strings = StringValues::new(views.into(), moved.into());
     Ok(Vector::strings(Type::Varchar, strings, Some(NullBuffer::from(valid))))
 }

@@ -109,7 +109,7 @@ fn convert<T: ArrowPrimitiveType, N: Native>(
 }
 
 fn views(views: &ScalarBuffer<u128>, buffers: &[arrow_buffer::Buffer]) -> Values {
-    Values::View(StringValues { views: views.clone(), buffers: buffers.into() })
+    Values::View(StringValues::new(views.clone(), buffers.into()))
 }
 
 /// Strings with offsets: views into the same data, unless it is too large for them.
@@ -125,7 +125,7 @@ fn offset_strings<T: ByteArrayType>(array: &GenericByteArray<T>, to: Type) -> Re
         StringView::new(&data[start..end], 0, start as u32)
     };
     let views: Vec<u128> = offsets.windows(2).map(view).collect();
-    let values = StringValues { views: views.into(), buffers: [array.values().clone()].into() };
+    let values = StringValues::new(views.into(), [array.values().clone()].into());
     Ok(Vector::strings(to, values, array.nulls().cloned()))
 }
 
