@@ -94,6 +94,7 @@ impl InSet {
     ///
     /// What copying reports.
     pub(crate) fn new(list: &Vector) -> Result<InSet> {
+        let list = &list.comparison_keys()?;
         let decoded = Decoded::new(list)?;
         let valid: Vec<u32> =
             (0..list.len()).filter(|row| !decoded.is_null(*row)).map(|it| it as u32).collect();
@@ -124,6 +125,7 @@ impl InSet {
     ///
     /// Internal, when the layouts differ.
     pub(crate) fn evaluate(&self, input: &Vector, rows: &Rows) -> Result<Vector> {
+        let input = &input.comparison_keys()?;
         let decoded = Decoded::new(input)?;
         let nulls = decoded.nulls();
         let mut rows = rows.clone();

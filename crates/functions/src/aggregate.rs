@@ -11,6 +11,7 @@ mod float_sum;
 mod average;
 mod held;
 mod chosen;
+mod keyed;
 mod variance;
 mod boolean;
 mod position;

@@ -10,7 +10,7 @@ mod tests;
 use crate::documentation::doc;
 use compare::{Compare, Distinct};
 use std::sync::Arc;
-use volley_function::{BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits};
+use volley_function::{BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits, simple};
 use volley_kernels::compare::Comparison;
 use volley_types::{CustomOrder, Type, common_type};
 
@@ -53,6 +53,28 @@ pub(crate) fn register(registry: &mut Registry) {
     );
     let bind_same = bind(false, false, Arc::new(Distinct { negated: true }));
     registry.add_scalar("is_not_distinct_from", same, bind_same);
+    let key = doc(
+        "comparison_key(x) -> the type of its keys",
+        "What x is compared and hashed by: x itself, unless its type, or that of a part of it, has an \
+         order of its own.",
+        "comparison",
+        &[("comparison_key(1)", "1")],
+    );
+    registry.add_scalar("comparison_key", key, Arc::new(bind_key));
+}
+
+fn bind_key(given: &[Type]) -> Option<BoundScalar> {
+    let [of] = given else { return None };
+    if of.order() == CustomOrder::None {
+        return None;
+    }
+    Some(BoundScalar {
+        name: String::new(),
+        args: given.to_vec(),
+        result: of.key_type().unwrap_or_else(|| of.clone()),
+        traits: ScalarTraits::INFALLIBLE,
+        function: simple::vectorized(|_, args, _, _| args[0].comparison_keys()),
+    })
 }
 
 /// Takes two arguments of types that meet in one which has the comparison.
@@ -64,10 +86,9 @@ fn bind(
     Arc::new(move |given: &[Type]| {
         let [left, right] = given else { return None };
         let common = common_type(left, right)?;
-        match common.order() {
-            CustomOrder::None => return None,
-            CustomOrder::Equality if needs_order => return None,
-            _ => (),
+        let needed = if needs_order { CustomOrder::Ordered } else { CustomOrder::Equality };
+        if common.order() < needed {
+            return None;
         }
         Some(BoundScalar {
             name: String::new(),

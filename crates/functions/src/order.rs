@@ -2,9 +2,20 @@
 //! nested values.
 
 use std::cmp::Ordering;
-use volley_types::{Interval, Value};
+use volley_types::{Interval, Type, Value};
 
-/// The order of values of one type; NULL is the greatest within nested values.
+/// The order of values of `data_type`, by their keys if the type has an order of its own; NULL is
+/// the greatest within nested values.
+pub(crate) fn comparison_of(data_type: &Type) -> impl Fn(&Value, &Value) -> Ordering + '_ {
+    let has_keys = data_type.key_type().is_some();
+    move |left, right| match has_keys {
+        true => compare_values(&data_type.key_of(left), &data_type.key_of(right)),
+        false => compare_values(left, right),
+    }
+}
+
+/// The order of values of one type that are compared as they are stored; NULL is the greatest
+/// within nested values.
 pub(crate) fn compare_values(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => left.is_null().cmp(&right.is_null()),

@@ -10,6 +10,7 @@
 
 mod context;
 mod optimize;
+mod keys;
 mod rules;
 mod unnest;
 mod statistics;

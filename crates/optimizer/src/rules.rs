@@ -19,6 +19,8 @@ mod prune;
 
 use crate::optimize::Rule;
 
+pub(crate) use cte::with_ctes;
+
 const FOLD: Rule = Rule {
     name: "fold_constants",
     description: "computes expressions of constants once",

@@ -34,6 +34,7 @@ mod access;
 mod literal;
 mod interval;
 mod coerce;
+mod comparable;
 mod data_type;
 mod inspect;
 

@@ -6,12 +6,14 @@
 
 mod ip_address;
 mod json;
+mod key;
 #[cfg(test)]
 mod tests;
 mod uuid;
 
 pub use ip_address::IpAddress;
 pub use json::Json;
+pub use key::ComparisonKey;
 pub use uuid::Uuid;
 
 use crate::{Type, Value};
@@ -32,9 +34,14 @@ pub trait CustomType: fmt::Debug + Send + Sync {
     /// The value that a text means, as one of the storage type; `None` when it means none.
     fn parse(&self, text: &str) -> Option<Value>;
 
-    /// Which comparisons there are. They are those of the storage type.
+    /// Which comparisons there are: of the keys, or else of the storage type.
     fn order(&self) -> CustomOrder {
         CustomOrder::Ordered
+    }
+
+    /// What values are compared and hashed by; `None`: as they are stored.
+    fn key(&self) -> Option<&dyn ComparisonKey> {
+        None
     }
 
     /// What a client gets that does not know the type.
@@ -43,8 +50,8 @@ pub trait CustomType: fmt::Debug + Send + Sync {
     }
 }
 
-/// Which comparisons a custom type has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which comparisons a custom type has, from the fewest to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CustomOrder {
     /// None: it cannot be grouped, joined or sorted by.
     None,
@@ -72,11 +79,14 @@ impl Custom {
     ///
     /// # Panics
     ///
-    /// If its storage type has parts, or is a custom type.
+    /// If its storage type, or that of its keys, has parts or is a custom type.
     pub fn new(custom: impl CustomType + 'static) -> Custom {
+        let is_plain = |it: &Type| !it.is_nested() && !matches!(it, Type::Custom(_));
         let storage = custom.storage();
-        let is_plain = !storage.is_nested() && !matches!(storage, Type::Custom(_));
-        assert!(is_plain, "storage of {}: {storage}", custom.name());
+        assert!(is_plain(storage), "storage of {}: {storage}", custom.name());
+        if let Some(key) = custom.key() {
+            assert!(is_plain(key.data_type()), "keys of {}: {}", custom.name(), key.data_type());
+        }
         Custom(Arc::new(custom))
     }
 }

@@ -153,17 +153,13 @@ impl Type {
 
     /// Which comparisons there are between values of the type: those of its parts.
     pub fn order(&self) -> CustomOrder {
-        let least = |a: CustomOrder, b: CustomOrder| match (a, b) {
-            (CustomOrder::None, _) | (_, CustomOrder::None) => CustomOrder::None,
-            (CustomOrder::Ordered, CustomOrder::Ordered) => CustomOrder::Ordered,
-            _ => CustomOrder::Equality,
-        };
         match self {
             Type::Custom(custom) => custom.order(),
             Type::Array(element) => element.order(),
-            Type::Map(entry) => least(entry.0.order(), entry.1.order()),
+            Type::Map(entry) => entry.0.order().min(entry.1.order()),
             Type::Row(fields) => {
-                fields.iter().map(|it| it.data_type.order()).fold(CustomOrder::Ordered, least)
+                let orders = fields.iter().map(|it| it.data_type.order());
+                orders.min().unwrap_or(CustomOrder::Ordered)
             }
             _ => CustomOrder::Ordered,
         }

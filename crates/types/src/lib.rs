@@ -19,7 +19,7 @@ pub mod dispatch;
 
 pub use arrow_buffer::IntervalMonthDayNano as Interval;
 pub use coercion::{common_type, implicit_cast_cost};
-pub use custom::{Custom, CustomOrder, CustomType, Exchange, TypeRegistry};
+pub use custom::{ComparisonKey, Custom, CustomOrder, CustomType, Exchange, TypeRegistry};
 pub use data_type::{DECIMAL_PRECISION_MAX, Field, Schema, Type, row_field_name};
 pub use nearest::nearest_name;
 pub use physical::{Native, PhysicalType};

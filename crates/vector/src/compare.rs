@@ -2,7 +2,8 @@
 //!
 //! NaN equals itself and is the greatest number, -0.0 equals 0.0, intervals compare by their length
 //! (a month has 30 days, a day 24 hours), strings by bytes, arrays and maps element by element,
-//! rows field by field. A null equals a null and comes after everything else.
+//! rows field by field. A null equals a null and comes after everything else. Types with an order
+//! of their own compare by their keys.
 
 use crate::{Decoded, Nested, StringValues, StringView, Values, Vector};
 use std::cmp::Ordering;
@@ -34,8 +35,8 @@ enum Kind {
 ///
 /// What a lazy vector's loader reports.
 pub fn comparator(left: &Vector, right: &Vector) -> Result<Comparator> {
-    let left = Decoded::new(left)?.into_owned();
-    let right = Decoded::new(right)?.into_owned();
+    let left = Decoded::new(&left.comparison_keys()?)?.into_owned();
+    let right = Decoded::new(&right.comparison_keys()?)?.into_owned();
     let kind = match (left.values(), right.values()) {
         (Values::Array(left) | Values::Map(left), Values::Array(right) | Values::Map(right)) => {
             Kind::List(Box::new(comparator(&left.elements, &right.elements)?))

@@ -1,7 +1,8 @@
 //! Hashes of rows, column at a time.
 //!
 //! Equal values have equal hashes in every encoding: -0.0 as 0.0, every NaN alike, intervals by
-//! their length, nulls alike. Integers of different widths hash alike, too.
+//! their length, nulls alike. Integers of different widths hash alike, too. Types with an order of
+//! their own hash by their keys.
 
 use crate::{Decoded, Encoding, Indices, Nested, StringValues, StringView, Values, Vector};
 use volley_error::Result;
@@ -26,6 +27,9 @@ impl Vector {
     /// If `hashes` has another length.
     pub fn hash_into(&self, hashes: &mut [u64]) -> Result<()> {
         assert_eq!(self.len(), hashes.len(), "one hash per row");
+        if self.data_type().key_type().is_some() {
+            return self.comparison_keys()?.hash_into(hashes);
+        }
         match self.encoding() {
             Encoding::Constant(base) if !hashes.is_empty() => {
                 let mut hash = [0];
@@ -74,6 +78,7 @@ impl Vector {
         assert_eq!(self.len(), hashes.len(), "one hash per row");
         if let (Some(values), None) = (self.flat_values(), self.null_buffer())
             && is_ordered(values)
+            && self.data_type().key_type().is_none()
         {
             match_ordered(values, CombineHashes(hashes));
             return Ok(());

@@ -27,6 +27,7 @@ mod batch;
 mod builder;
 mod copy;
 mod scalar;
+mod keys;
 pub mod compare;
 mod hash;
 mod validate;

@@ -2,7 +2,7 @@
 
 use crate::{ScalarBuffer, Vector, comparator, hash_columns};
 use std::{cmp::Ordering, sync::Arc};
-use volley_types::{Field, Interval, Type, Value};
+use volley_types::{ComparisonKey, Custom, CustomType, Field, Interval, Type, Value};
 
 /// `classes`: equal values stand together; classes ascend.
 fn check(data_type: &Type, classes: &[Vec<Value>]) {
@@ -113,4 +113,74 @@ fn nested_values_compare_element_by_element() {
     check(&row_type, &rows);
     let map = |value: i32| Value::Map([(Value::text("k"), Value::Integer(value))].into());
     check(&Type::map(Type::Varchar, Type::Integer), &[vec![map(1)], vec![map(2)]]);
+}
+
+/// A number with a digit that does not count; the greatest comes first.
+#[derive(Debug)]
+struct Tagged {
+    storage: Type,
+}
+
+impl CustomType for Tagged {
+    fn name(&self) -> &str {
+        "TAGGED"
+    }
+
+    fn storage(&self) -> &Type {
+        &self.storage
+    }
+
+    fn push(&self, out: &mut String, stored: &Value) {
+        out.push_str(&format!("{stored:?}"));
+    }
+
+    fn parse(&self, _text: &str) -> Option<Value> {
+        None
+    }
+
+    fn key(&self) -> Option<&dyn ComparisonKey> {
+        Some(self)
+    }
+}
+
+impl ComparisonKey for Tagged {
+    fn data_type(&self) -> &Type {
+        &Type::BigInt
+    }
+
+    fn key(&self, stored: &Value) -> Value {
+        let stored = stored.as_i128().unwrap_or_default() as i64;
+        Value::BigInt(stored.div_euclid(10).wrapping_neg())
+    }
+
+    fn integer_keys(&self, stored: &[i64], keys: &mut [i64]) -> bool {
+        let pairs = keys.iter_mut().zip(stored);
+        pairs.for_each(|(key, it)| *key = it.div_euclid(10).wrapping_neg());
+        true
+    }
+}
+
+#[test]
+fn types_with_keys_compare_and_hash_by_them_also_within_nested_types() {
+    // As 64-bit integers all keys are made at once, else value by value.
+    for storage in [Type::BigInt, Type::HugeInt] {
+        let is_wide = storage == Type::HugeInt;
+        let tagged = Type::Custom(Custom::new(Tagged { storage }));
+        let value = |it: i64| if is_wide { Value::HugeInt(it.into()) } else { Value::BigInt(it) };
+        let numbers = [vec![25, 20], vec![11, 12, 19], vec![0], vec![-1, -9]];
+        let of = |make: &dyn Fn(Value) -> Value| -> Vec<Vec<Value>> {
+            let class = |class: &Vec<i64>| class.iter().map(|it| make(value(*it))).collect();
+            numbers.iter().map(class).collect()
+        };
+        check(&tagged, &of(&|it| it));
+        check(&Type::array(tagged.clone()), &of(&|it| Value::Array([value(7), it].into())));
+        let row = Type::row([
+            Field::new("a", Type::Varchar),
+            Field::new("b", Type::array(tagged.clone())),
+        ]);
+        let nested = |it| Value::Row([Value::text("x"), Value::Array([it].into())].into());
+        check(&row, &of(&nested));
+        let map = Type::map(Type::Integer, tagged.clone());
+        check(&map, &of(&|it| Value::Map([(Value::Integer(1), it)].into())));
+    }
 }

@@ -90,8 +90,22 @@ impl Session {
     ///
     /// When the threads cannot be started.
     pub fn with_settings(settings: Settings) -> Result<Session> {
+        Session::with_extensions(settings, |_| ())
+    }
+
+    /// A session with these settings, and with functions and types of one's own: `extend` adds them
+    /// to those that every session knows.
+    ///
+    /// # Errors
+    ///
+    /// When the threads cannot be started.
+    pub fn with_extensions(
+        settings: Settings,
+        extend: impl FnOnce(&mut Registry),
+    ) -> Result<Session> {
         let mut registry = Registry::new();
         volley_functions::register(&mut registry);
+        extend(&mut registry);
         Ok(Session {
             catalog: Catalog::default(),
             registry: Arc::new(registry),

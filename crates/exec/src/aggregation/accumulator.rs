@@ -64,7 +64,8 @@ impl AccumulatorSpec {
 impl Accumulator {
     pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> Accumulator {
         let seen = spec.distinct.then(|| {
-            let types = std::iter::once(&Type::BigInt).chain(&spec.arg_types).cloned();
+            let keys = spec.arg_types.iter().map(|it| it.key_type().unwrap_or_else(|| it.clone()));
+            let types = std::iter::once(Type::BigInt).chain(keys);
             GroupTable::new(types.collect(), Vec::new(), pool)
         });
         let waits = spec.collects() || !spec.order_by.is_empty();
@@ -160,7 +161,9 @@ pub(super) fn collected() -> Error {
 /// The rows of `rows` whose group and arguments were not seen before.
 fn new_rows(seen: &mut GroupTable, groups: Vector, args: &[Vector], rows: &Rows) -> Result<Rows> {
     let mut columns = vec![groups];
-    columns.extend_from_slice(args);
+    for arg in args {
+        columns.push(arg.comparison_keys()?);
+    }
     let len = rows.len();
     let batch = Batch::new(columns, len);
     if rows.is_all() {

@@ -10,7 +10,7 @@ use std::{hash::Hasher, sync::Arc};
 use volley_error::Result;
 use volley_function::{BoundAggregate, Registry};
 use volley_memory::TypedSlots;
-use volley_types::{Type, Value};
+use volley_types::{CustomOrder, Type, Value};
 use volley_vector::{Decoded, StringBuilder, StringValues, Values, Vector};
 
 /// Registers `approx_distinct` and `approx_count_distinct`.
@@ -28,6 +28,9 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn bind(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
+    if arg.order() < CustomOrder::Equality {
+        return None;
+    }
     Some(bound(vec![arg.clone()], Type::Varbinary, Type::BigInt, ApproxDistinct))
 }
 
@@ -87,6 +90,10 @@ impl Form for ApproxDistinct {
 
 /// One hash per value of the base; equal values have equal hashes.
 fn hashes_of(decoded: &Decoded<'_>) -> Result<Vec<u64>> {
+    if decoded.base().data_type().key_type().is_some() {
+        let keys = decoded.base().comparison_keys()?.flatten()?;
+        return hashes_of(&Decoded::new(&keys)?);
+    }
     fn each<T: Copy>(values: &[T], wide: impl Fn(T) -> u64) -> Vec<u64> {
         values.iter().map(|it| mix(wide(*it))).collect()
     }

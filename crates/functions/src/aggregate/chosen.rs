@@ -5,13 +5,14 @@ use super::{
     bound,
     form::{Form, arg},
     held::{Held, HeldBytes, HeldNative, HeldValue},
+    keyed::KeyedExtreme,
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
 use volley_function::{BoundAggregate, Registry};
 use volley_memory::TypedSlots;
-use volley_types::{PhysicalType, Type, match_native};
+use volley_types::{CustomOrder, PhysicalType, Type, match_native};
 use volley_vector::{Decoded, Rows, Vector};
 
 /// Registers `min`, `max`, `any_value` and `arbitrary`.
@@ -43,7 +44,15 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn bind_extreme<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
-    if args != [Type::Boolean] {
+    let [arg] = args else { return None };
+    if arg.order() < CustomOrder::Ordered {
+        return None;
+    }
+    if arg.key_type().is_some() {
+        let (types, to) = (vec![arg.clone()], arg.clone());
+        return Some(bound(types, to.clone(), to.clone(), KeyedExtreme::<R>::new(to)));
+    }
+    if *arg != Type::Boolean {
         return bind::<R>(args);
     }
     let (types, boolean) = (vec![Type::Boolean], Type::Boolean);
@@ -68,7 +77,7 @@ fn bind<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
 }
 
 /// When a new value takes the place of the one kept.
-trait Rule: Send + Sync + 'static {
+pub(super) trait Rule: Send + Sync + 'static {
     /// Whether this is the rule of `max`.
     const GREATEST: bool;
 

@@ -1,6 +1,6 @@
 //! The loops of comparisons: one per layout and shape of the arguments.
 
-use std::cmp::Ordering;
+use std::{borrow::Cow, cmp::Ordering};
 use volley_error::{Error, Result};
 use volley_function::{EvalContext, ScalarFunction};
 use volley_kernels::{
@@ -25,6 +25,7 @@ impl ScalarFunction for Compare {
         _result_type: &Type,
         _ctx: &mut EvalContext,
     ) -> Result<Vector> {
+        let args = &keys_of(args)?;
         let (left, right) = two(args)?;
         let sides = (&Decoded::new(left)?, &Decoded::new(right)?);
         let nulls = NullBuffer::union(sides.0.nulls().as_ref(), sides.1.nulls().as_ref());
@@ -53,6 +54,7 @@ impl ScalarFunction for Distinct {
         _result_type: &Type,
         _ctx: &mut EvalContext,
     ) -> Result<Vector> {
+        let args = &keys_of(args)?;
         let (left, right) = two(args)?;
         let sides = (&Decoded::new(left)?, &Decoded::new(right)?);
         let all = Rows::all(rows.len());
@@ -77,6 +79,14 @@ impl ScalarFunction for Distinct {
         }
         Ok(Vector::boolean(bits_of(words, rows.len()), None))
     }
+}
+
+/// What the arguments are compared by.
+fn keys_of(args: &[Vector]) -> Result<Cow<'_, [Vector]>> {
+    if args.iter().all(|it| it.data_type().key_type().is_none()) {
+        return Ok(Cow::Borrowed(args));
+    }
+    args.iter().map(Vector::comparison_keys).collect::<Result<_>>().map(Cow::Owned)
 }
 
 fn two(args: &[Vector]) -> Result<(&Vector, &Vector)> {

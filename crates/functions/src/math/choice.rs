@@ -7,7 +7,7 @@ use crate::{
 use std::{cmp::Ordering, sync::Arc};
 use volley_error::Result;
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
-use volley_types::{PhysicalType, Type, common_type, match_native};
+use volley_types::{CustomOrder, PhysicalType, Type, common_type, match_native};
 use volley_vector::{Decoded, Rows, Vector};
 
 /// Registers `greatest` and `least`.
@@ -35,6 +35,9 @@ pub(super) fn register(registry: &mut Registry) {
 fn bind(args: &[Type], wanted: Ordering) -> Option<BoundScalar> {
     let (first, rest) = args.split_first()?;
     let common = rest.iter().try_fold(first.clone(), |a, b| common_type(&a, b))?;
+    if common.order() < CustomOrder::Ordered {
+        return None;
+    }
     let function = simple::vectorized(move |rows, args, to, _: &mut EvalContext| {
         choose(rows, args, to, wanted)
     });
@@ -48,18 +51,20 @@ fn bind(args: &[Type], wanted: Ordering) -> Option<BoundScalar> {
 }
 
 fn choose(rows: &Rows, args: &[Vector], to: &Type, wanted: Ordering) -> Result<Vector> {
-    let decoded = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-    let chosen = match_native!(to.physical(), T => {
+    let keys = args.iter().map(Vector::comparison_keys).collect::<Result<Vec<_>>>()?;
+    let decoded = keys.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
+    let key_type = keys.first().map_or(to, Vector::data_type);
+    let chosen = match_native!(key_type.physical(), T => {
         let values: Vec<&[T]> = decoded.iter().map(Decoded::native::<T>).collect();
         choices(rows, &decoded, wanted, |(a, i), (b, j)| {
             values[a][decoded[a].index(i)].sql_cmp(&values[b][decoded[b].index(j)])
         })
-    }, else match to.physical() {
+    }, else match key_type.physical() {
         PhysicalType::View => choices(rows, &decoded, wanted, |(a, i), (b, j)| {
             decoded[a].bytes(i).cmp(decoded[b].bytes(j))
         }),
         _ => {
-            let values = args.iter().map(Vector::to_values).collect::<Result<Vec<_>>>()?;
+            let values = keys.iter().map(Vector::to_values).collect::<Result<Vec<_>>>()?;
             choices(rows, &decoded, wanted, |(a, i), (b, j)| {
                 compare_values(&values[a][i], &values[b][j])
             })

@@ -1,7 +1,7 @@
 //! Access: elements of arrays, values of maps, fields of rows.
 
 use super::{entry_field, gather_or_null, infallible, nested_values, settle};
-use crate::{documentation::doc, order::compare_values};
+use crate::{documentation::doc, order::comparison_of};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, Registry, ScalarTraits};
@@ -81,10 +81,11 @@ fn bind_value(args: &[Type]) -> Option<BoundScalar> {
         let nested = nested_values(&maps)?;
         let keys = entry_field(nested, 0)?.to_values()?;
         let (decoded, wanted) = (Decoded::new(&maps)?, args[1].to_values()?);
+        let compare = comparison_of(args[1].data_type());
         let mut found = vec![None; rows.len()];
         rows.for_each(|row| {
             if !decoded.is_null(row) && !wanted[row].is_null() {
-                let equal = |at: &usize| compare_values(&keys[*at], &wanted[row]).is_eq();
+                let equal = |at: &usize| compare(&keys[*at], &wanted[row]).is_eq();
                 found[row] = nested.range(row).find(equal).map(|at| at as u32);
             }
         });

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 use volley_error::{Error, Result};
 use volley_function::EvalContext;
+use volley_types::CustomOrder;
 use volley_vector::{Comparator, Rows, Vector, comparator};
 
 use super::{entry_field, nested_values};
@@ -18,6 +19,10 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(keys: &Vector) -> Result<Keys> {
+        if let Some(lacking) = keys.data_type().lacks_order(CustomOrder::Equality) {
+            let message = format!("values of type {lacking} cannot be compared: keys of a map");
+            return Err(Error::invalid_query(message));
+        }
         let mut hashes = vec![0; keys.len()];
         keys.hash_into(&mut hashes)?;
         Ok(Keys { order: comparator(keys, keys)?, hashes })

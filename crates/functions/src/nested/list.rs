@@ -1,11 +1,11 @@
 //! Whole arrays: their lengths, what they contain, and arrays made of them.
 
 use super::{infallible, nested_of, nested_values, settle};
-use crate::{documentation::doc, order::compare_values};
+use crate::{documentation::doc, order::comparison_of};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{BoundScalar, FunctionDoc, Registry, ScalarTraits};
-use volley_types::{Type, Value, common_type};
+use volley_types::{CustomOrder, Type, Value, common_type};
 use volley_vector::{BooleanBuffer, Decoded, Nested, Vector};
 
 /// Registers the functions on whole arrays.
@@ -81,15 +81,19 @@ fn bind_length(args: &[Type]) -> Option<BoundScalar> {
 fn bind_search(args: &[Type], wants_position: bool) -> Option<BoundScalar> {
     let [Type::Array(element), wanted] = args else { return None };
     let common = common_type(element, wanted)?;
+    if common.order() < CustomOrder::Equality {
+        return None;
+    }
     let result = if wants_position { Type::BigInt } else { Type::Boolean };
     let function = infallible(move |rows, args, _| {
         let arrays = args[0].flatten()?;
         let nested = nested_values(&arrays)?;
         let elements = nested.elements.to_values()?;
         let wanted = args[1].to_values()?;
+        let compare = comparison_of(args[1].data_type());
         let mut found: Vec<Option<usize>> = vec![None; rows.len()];
         rows.for_each(|row| {
-            let equal = |it: &Value| !it.is_null() && compare_values(it, &wanted[row]).is_eq();
+            let equal = |it: &Value| !it.is_null() && compare(it, &wanted[row]).is_eq();
             found[row] = elements[nested.range(row)].iter().position(equal);
         });
         if wants_position {
@@ -155,10 +159,15 @@ fn register_values(registry: &mut Registry) {
                names: [&str; 2],
                text: &str,
                example: (&str, &str),
-               f: fn(&mut Vec<Value>)| {
+               needs: CustomOrder,
+               f: fn(&mut Vec<Value>, &Type)| {
         for name in names {
             let doc = doc(&format!("{name}(array) -> array"), text, "nested", &[example]);
-            registry.add_scalar(name, doc, Arc::new(move |args: &[Type]| bind_values(args, f)));
+            registry.add_scalar(
+                name,
+                doc,
+                Arc::new(move |args: &[Type]| bind_values(args, needs, f)),
+            );
         }
     };
     add(
@@ -166,8 +175,10 @@ fn register_values(registry: &mut Registry) {
         ["list_sort", "array_sort"],
         "The elements in ascending order, nulls first.",
         ("list_sort([2, NULL, 1])", "[NULL, 1, 2]"),
-        |values| {
-            values.sort_by(|a, b| b.is_null().cmp(&a.is_null()).then_with(|| compare_values(a, b)));
+        CustomOrder::Ordered,
+        |values, element| {
+            let compare = comparison_of(element);
+            values.sort_by(|a, b| b.is_null().cmp(&a.is_null()).then_with(|| compare(a, b)));
         },
     );
     add(
@@ -175,10 +186,12 @@ fn register_values(registry: &mut Registry) {
         ["list_distinct", "array_distinct"],
         "Each element once, without nulls.",
         ("list_sort(list_distinct([1, 1, NULL]))", "[1]"),
-        |values| {
+        CustomOrder::Equality,
+        |values, element| {
+            let compare = comparison_of(element);
             values.retain(|it| !it.is_null());
-            values.sort_by(compare_values);
-            values.dedup_by(|a, b| compare_values(a, b).is_eq());
+            values.sort_by(&compare);
+            values.dedup_by(|a, b| compare(a, b).is_eq());
         },
     );
     add(
@@ -186,18 +199,27 @@ fn register_values(registry: &mut Registry) {
         ["list_reverse", "array_reverse"],
         "The elements in reverse order.",
         ("list_reverse([1, 2])", "[2, 1]"),
-        |values| values.reverse(),
+        CustomOrder::None,
+        |values, _| values.reverse(),
     );
 }
 
-fn bind_values(args: &[Type], f: fn(&mut Vec<Value>)) -> Option<BoundScalar> {
-    let [array @ Type::Array(_)] = args else { return None };
+fn bind_values(
+    args: &[Type],
+    needs: CustomOrder,
+    f: fn(&mut Vec<Value>, &Type),
+) -> Option<BoundScalar> {
+    let [array @ Type::Array(element)] = args else { return None };
+    if element.order() < needs {
+        return None;
+    }
+    let element = Arc::clone(element);
     let function = infallible(move |rows, args, to| {
         let mut values = args[0].to_values()?;
         rows.for_each(|row| {
             if let Value::Array(elements) = &values[row] {
                 let mut elements = elements.to_vec();
-                f(&mut elements);
+                f(&mut elements, &element);
                 values[row] = Value::Array(elements.into());
             }
         });

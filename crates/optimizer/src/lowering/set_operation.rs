@@ -5,7 +5,10 @@
 //! without ALL once if both, or only the left input has it.
 
 use super::{Lowered, Lowering, not_this_node, schema_of};
-use crate::expr::{ColumnSet, bigint};
+use crate::{
+    expr::{ColumnSet, bigint},
+    keys::group_by_keys,
+};
 use volley_error::Result;
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, Plan, SetOperation, SpecialForm};
 use volley_plan::{PlanNode, RepeatNode, UnionNode};
@@ -28,7 +31,7 @@ impl Lowering<'_> {
                 };
                 let input = Box::new(all);
                 let distinct = Plan::Aggregate { input, keys, aggregates: Vec::new() };
-                self.aggregate(&distinct, required)
+                self.plan(&group_by_keys(distinct, self.ctx.column_ids), required)
             }
             _ => self.counted(*operation, *all, inputs, columns),
         }
@@ -117,11 +120,12 @@ impl Lowering<'_> {
             .iter()
             .zip(&marks)
             .map(|(count, mark)| (count.clone(), count_of(Expr::column(mark.id, Type::Boolean))));
-        Plan::Aggregate {
+        let counted = Plan::Aggregate {
             input: Box::new(union),
             keys: columns.iter().map(crate::columns::pass).collect(),
             aggregates: aggregates.collect(),
-        }
+        };
+        group_by_keys(counted, ids)
     }
 }
 

@@ -8,7 +8,7 @@ use volley_logical::{Cte, Expr, Plan};
 
 /// Applies `f` to the plan and, once each, to the definitions of the common table expressions that
 /// it uses; references see the new definitions, which put out the same columns.
-pub(super) fn with_ctes(plan: Plan, f: &mut dyn FnMut(Plan) -> Result<Plan>) -> Result<Plan> {
+pub(crate) fn with_ctes(plan: Plan, f: &mut dyn FnMut(Plan) -> Result<Plan>) -> Result<Plan> {
     let mut done = HashMap::new();
     let plan = replace_definitions(plan, f, &mut done)?;
     f(plan)

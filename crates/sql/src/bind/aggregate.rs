@@ -144,6 +144,13 @@ impl<'a> Binder<'a> {
     ) -> Result<AggregateCall> {
         let args = written.args.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
+        if let (true, Some(arg)) = (matches!(name, "min" | "max"), args.first()) {
+            self.needs_order(&arg.data_type, name, span)?;
+        }
+        if written.distinct {
+            let mut args = args.iter();
+            args.try_for_each(|it| self.needs_equality(&it.data_type, "DISTINCT", it.span))?;
+        }
         let bound = self.shared.registry.resolve_aggregate(name, &types);
         let bound = bound.map_err(|it| it.span(span))?;
         let args = args.into_iter().zip(&bound.args);

@@ -34,6 +34,7 @@ impl<'a> Binder<'a> {
                 };
                 let plain = exprs.iter().filter(is_key);
                 plain.for_each(|it| push_key(&mut keys, it.clone()));
+                self.check_keys(&keys)?;
                 return Ok(Some(keys));
             }
             GroupByExpr::Expressions(written, _) if written.is_empty() => return Ok(None),
@@ -49,7 +50,13 @@ impl<'a> Binder<'a> {
                 }
             }
         }
+        self.check_keys(&keys)?;
         Ok(Some(keys))
+    }
+
+    fn check_keys(&self, keys: &[Expr]) -> Result<()> {
+        let mut keys = keys.iter();
+        keys.try_for_each(|it| self.needs_equality(&it.data_type, "GROUP BY", it.span))
     }
 
     fn group_key(

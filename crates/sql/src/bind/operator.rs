@@ -109,6 +109,11 @@ impl<'a> Binder<'a> {
     /// A comparison function of two expressions, brought to a common type.
     pub(super) fn compare(&self, name: &str, args: Vec<Expr>, span: Option<Span>) -> Result<Expr> {
         let args = self.comparable(args, span)?;
+        if let Some(arg) = args.first()
+            && matches!(name, "lt" | "lte" | "gt" | "gte")
+        {
+            self.needs_order(&arg.data_type, "comparison", span)?;
+        }
         self.call(name, args, span)
     }
 
@@ -131,6 +136,9 @@ impl<'a> Binder<'a> {
         let args = self.unify(args, "comparison").map_err(|it| it.span(span))?;
         if args.iter().all(|it| it.data_type == Type::Unknown) {
             return args.into_iter().map(|it| self.coerce(it, &Type::Integer)).collect();
+        }
+        if let Some(arg) = args.first() {
+            self.needs_equality(&arg.data_type, "comparison", span)?;
         }
         Ok(args)
     }

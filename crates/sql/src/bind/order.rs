@@ -47,6 +47,9 @@ impl<'a> Binder<'a> {
         match &order_by.kind {
             OrderByKind::All(options) => {
                 let direction = self.direction(options)?;
+                for item in exprs {
+                    self.needs_order(&item.data_type, "ORDER BY", item.span)?;
+                }
                 let items = exprs.iter().enumerate();
                 Ok(items.map(|(index, it)| key(Some(index), it.clone(), direction)).collect())
             }
@@ -64,6 +67,7 @@ impl<'a> Binder<'a> {
                         Some(item) => item.clone().at(self.span(it.expr.span())),
                         None => self.expr(&it.expr)?,
                     };
+                    self.needs_order(&expr.data_type, "ORDER BY", expr.span)?;
                     Ok(key(item, expr, direction))
                 };
                 written.iter().map(bind).collect()
@@ -85,6 +89,9 @@ impl<'a> Binder<'a> {
         match &order_by.kind {
             OrderByKind::All(options) => {
                 let direction = self.direction(options)?;
+                for column in columns {
+                    self.needs_order(&column.data_type, "ORDER BY", None)?;
+                }
                 Ok(columns.iter().map(|it| key(column_expr(it, None), direction)).collect())
             }
             OrderByKind::Expressions(written) => {
@@ -98,6 +105,7 @@ impl<'a> Binder<'a> {
                         Some(column) => column_expr(column, self.span(it.expr.span())),
                         None => self.expr(&it.expr)?,
                     };
+                    self.needs_order(&expr.data_type, "ORDER BY", expr.span)?;
                     Ok(key(expr, direction))
                 };
                 written.iter().map(bind).collect()
@@ -110,7 +118,9 @@ impl<'a> Binder<'a> {
         let bind = |it: &'a OrderByExpr| {
             self.reject_fill(it)?;
             let (descending, nulls_first) = self.direction(&it.options)?;
-            Ok(SortKey { expr: self.expr(&it.expr)?, descending, nulls_first })
+            let expr = self.expr(&it.expr)?;
+            self.needs_order(&expr.data_type, "ORDER BY", expr.span)?;
+            Ok(SortKey { expr, descending, nulls_first })
         };
         written.iter().map(bind).collect()
     }

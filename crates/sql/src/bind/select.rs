@@ -102,6 +102,9 @@ impl<'a> Binder<'a> {
             _ => None,
         };
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
+        for expr in exprs.iter().filter(|_| is_distinct).chain(distinct_on.iter().flatten()) {
+            self.needs_equality(&expr.data_type, "DISTINCT", expr.span)?;
+        }
         let mut clauses = Clauses { items: exprs, having, order, is_distinct, distinct_on };
         let level = self.level()?;
         if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {

@@ -93,7 +93,13 @@ impl<'a> Binder<'a> {
         match chain {
             Chain::One(bound) => Ok(bound),
             Chain::Union { inputs, all } if all || inputs.len() == 2 => combine(all, inputs),
-            Chain::Union { inputs, .. } => Ok(self.distinct(combine(true, inputs)?)),
+            Chain::Union { inputs, .. } => {
+                let all = combine(true, inputs)?;
+                for column in &all.columns {
+                    self.needs_equality(&column.data_type, "UNION", span)?;
+                }
+                Ok(self.distinct(all))
+            }
         }
     }
 
@@ -135,6 +141,10 @@ impl<'a> Binder<'a> {
             for (common, column) in types.iter_mut().zip(&input.columns) {
                 *common = column_type(common, column, operation)?;
             }
+        }
+        if operation != SetOperation::Union || !all {
+            let mut types = types.iter();
+            types.try_for_each(|it| self.needs_equality(it, operation_name(operation), None))?;
         }
         let feed = |it: Bound| {
             let bound = self.convert(it, &types)?;

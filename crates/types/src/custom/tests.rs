@@ -65,3 +65,66 @@ fn types_are_the_same_by_name_and_made_by_any_case() {
     assert_eq!(error, Some(Err("the type UUID takes no parameters".to_owned())));
     assert_ne!(Uuid::data_type(), Json::data_type());
 }
+
+/// Text whose length is all that counts.
+#[derive(Debug)]
+struct Sized;
+
+impl CustomType for Sized {
+    fn name(&self) -> &str {
+        "SIZED"
+    }
+
+    fn storage(&self) -> &Type {
+        &Type::Varchar
+    }
+
+    fn push(&self, out: &mut String, stored: &Value) {
+        out.push_str(stored.as_str().unwrap_or_default());
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        Some(Value::text(text))
+    }
+
+    fn order(&self) -> CustomOrder {
+        CustomOrder::Equality
+    }
+
+    fn key(&self) -> Option<&dyn ComparisonKey> {
+        Some(self)
+    }
+}
+
+impl ComparisonKey for Sized {
+    fn data_type(&self) -> &Type {
+        &Type::BigInt
+    }
+
+    fn key(&self, stored: &Value) -> Value {
+        Value::BigInt(stored.as_str().unwrap_or_default().len() as i64)
+    }
+}
+
+#[test]
+fn nested_types_have_the_keys_and_the_order_of_their_parts() {
+    use crate::Field;
+    let sized = Type::Custom(Custom::new(Sized));
+    let field = |data_type: &Type| Type::row([Field::new("f", data_type.clone())]);
+    let map = |key: &Type, value: &Type| Type::map(key.clone(), value.clone());
+    assert_eq!(sized.key_type(), Some(Type::BigInt));
+    assert_eq!(Type::array(sized.clone()).key_type(), Some(Type::array(Type::BigInt)));
+    assert_eq!(field(&sized).key_type(), Some(field(&Type::BigInt)));
+    assert_eq!(map(&Type::Date, &sized).key_type(), Some(map(&Type::Date, &Type::BigInt)));
+    assert_eq!(field(&Type::array(Uuid::data_type())).key_type(), None);
+
+    let nested = map(&Type::Date, &Type::array(sized.clone()));
+    let lengths = Value::Array([Value::text("abc"), Value::Null].into());
+    let keys = Value::Array([Value::BigInt(3), Value::Null].into());
+    let entry = |it: Value| Value::Map([(Value::Date(1), it)].into());
+    assert_eq!(nested.key_of(&entry(lengths)), entry(keys));
+
+    assert_eq!(nested.order(), CustomOrder::Equality);
+    assert_eq!(nested.lacks_order(CustomOrder::Ordered), Some(&sized));
+    assert_eq!(nested.lacks_order(CustomOrder::Equality), None);
+}

@@ -4,15 +4,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod made_up;
+
 use sqllogictest::{DBOutput, DefaultColumnType, Record, Runner, TestErrorKind};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
-use volley::{Error, Outcome, Session, Type, Value};
+use volley::{Error, Outcome, Session, Settings, Type, Value};
 
 /// The whole corpus.
 const CORPUS: &str = "tests/slt";
+
+/// Records about types that only this test knows.
+const MADE_UP_TYPES: &str = "tests/slt_types";
 
 struct Database(Session);
 
@@ -86,7 +91,7 @@ fn run_file(
     records: &mut usize,
     failures: &mut Vec<String>,
 ) {
-    let session = Session::new().unwrap();
+    let session = Session::with_extensions(Settings::default(), made_up::register).unwrap();
     settings.iter().for_each(|(name, value)| session.set(name, value).unwrap());
     let mut session = Some(session);
     let mut runner = Runner::new(|| {
@@ -128,6 +133,16 @@ fn the_corpus_holds_with_one_thread_and_batches_of_one_row() {
 #[test]
 fn the_corpus_holds_with_four_threads_and_batches_of_three_rows() {
     check(&[("threads", "4"), ("batch_rows", "3")]);
+}
+
+#[test]
+fn types_of_a_users_own_are_compared_by_their_keys() {
+    for (threads, batch_rows) in [("2", "1024"), ("1", "1"), ("4", "3")] {
+        check_folder(MADE_UP_TYPES, &[("threads", threads), ("batch_rows", batch_rows)]);
+    }
+    for rule in volley_optimizer::rules() {
+        check_folder(MADE_UP_TYPES, &[("disabled_rules", rule.name)]);
+    }
 }
 
 #[test]

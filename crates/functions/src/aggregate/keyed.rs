@@ -1,0 +1,76 @@
+//! `min` and `max` of types with an order of their own: the value with the least or greatest key.
+
+use super::{
+    chosen::Rule,
+    form::{Form, arg},
+    held::{HeldValue, value_bytes},
+};
+use std::marker::PhantomData;
+use volley_error::Result;
+use volley_memory::TypedSlots;
+use volley_types::{Type, Value};
+use volley_vector::{Decoded, Vector};
+
+/// The value whose key a rule chooses.
+pub(super) struct KeyedExtreme<R> {
+    data_type: Type,
+    rule: PhantomData<fn() -> R>,
+}
+
+impl<R> KeyedExtreme<R> {
+    pub(super) fn new(data_type: Type) -> KeyedExtreme<R> {
+        KeyedExtreme { data_type, rule: PhantomData }
+    }
+}
+
+impl<R: Rule> Form for KeyedExtreme<R> {
+    /// A key and its value.
+    type State = Option<(Value, Value)>;
+    /// The base's keys and values.
+    type Input<'a> = (Vector, &'a Vector);
+    type Partial<'a> = (Vector, &'a Vector);
+
+    fn empty(&self) -> Self::State {
+        None
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Self::Input<'a>> {
+        self.open_partial(arg(args, 0)?)
+    }
+
+    fn add(&self, state: &mut Self::State, input: &Self::Input<'_>, _row: usize, index: usize) {
+        // A flat base has nothing to load, so there is nothing to fail.
+        let at = |vector: &Vector| vector.value(index).unwrap_or(Value::Null);
+        let key = at(&input.0);
+        let is_chosen = match state {
+            Some((kept, _)) => R::replaces::<HeldValue>(&key, kept),
+            None => true,
+        };
+        if is_chosen {
+            *state = Some((key, at(input.1)));
+        }
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
+        Ok((partial.base().comparison_keys()?.flatten()?, partial.base()))
+    }
+
+    fn merge(&self, state: &mut Self::State, partial: &Self::Partial<'_>, index: usize) {
+        self.add(state, partial, index, index);
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        self.result(states)
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        let len = states.len();
+        let value = |slot| states.get(slot).as_ref().map_or(Value::Null, |it| it.1.clone());
+        let values: Vec<Value> = (0..len).map(value).collect();
+        Ok(Vector::from_values(self.data_type.clone(), &values))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        state.as_ref().map_or(0, |(key, value)| value_bytes(key) + value_bytes(value))
+    }
+}
