@@ -12,6 +12,9 @@ pub struct EvalContext {
     pub errors: RowErrors,
     /// Whether errors will be discarded unread (inside TRY): do not build messages.
     pub errors_discarded: bool,
+    /// Whether text is taken as any text even where it is all ASCII: how the shorter ways for
+    /// ASCII are checked and measured.
+    pub general_text: bool,
     /// Constants of the query.
     pub query: Arc<QueryConstants>,
     /// Where large results are charged while they are made and passed on; `None`: nowhere.

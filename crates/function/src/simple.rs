@@ -24,6 +24,7 @@
 //! [`function1`], [`function2`], ... or, inside a vectorized function, [`map1`], [`map2`], ...
 
 mod args;
+mod ascii;
 mod column;
 mod map;
 mod output;
@@ -34,6 +35,10 @@ mod tests;
 pub use args::{
     Arg, BigInt, Boolean, Date, Double, HugeInt, Integer, Interval, Nullable, Physical, Real,
     SmallInt, SqlType, Time, Timestamp, TinyInt, Varbinary, Varchar,
+};
+pub use ascii::{
+    ascii_binary, ascii_slice_binary, ascii_slice_ternary, ascii_text_unary, ascii_unary,
+    preserving_ascii,
 };
 pub use column::{BooleanColumn, Column, NativeColumn, ResultType, StringColumn};
 pub use map::{

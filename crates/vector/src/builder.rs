@@ -12,6 +12,8 @@ pub struct StringBuilder {
     views: Vec<u128>,
     closed: Vec<Buffer>,
     open: Vec<u8>,
+    /// Where the string that is being written begins in `open`.
+    begun: usize,
 }
 
 impl StringBuilder {
@@ -63,7 +65,53 @@ impl StringBuilder {
         }
         let offset = self.open.len() as u32;
         self.open.extend_from_slice(bytes);
+        self.begun = self.open.len();
         StringView::new(bytes, self.closed.len() as u32, offset)
+    }
+
+    /// Appends to the string that is being written piece by piece; [`StringBuilder::end`] ends it.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.open.extend_from_slice(bytes);
+    }
+
+    /// Appends single bytes to the string that is being written.
+    #[inline]
+    pub fn write_each(&mut self, bytes: impl Iterator<Item = u8>) {
+        self.open.extend(bytes);
+    }
+
+    /// Makes room for `bytes` more bytes of the string that is being written.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.open.reserve(bytes);
+    }
+
+    /// Bytes of the string that is being written.
+    #[inline]
+    pub fn written(&self) -> usize {
+        self.open.len() - self.begun
+    }
+
+    /// Ends the string that is being written; the view is valid in the result.
+    #[inline]
+    pub fn end(&mut self) -> u128 {
+        let bytes = &self.open[self.begun..];
+        if bytes.len() <= INLINE_BYTES {
+            let view = StringView::inline(bytes);
+            self.open.truncate(self.begun);
+            return view;
+        }
+        let view = StringView::new(bytes, self.closed.len() as u32, self.begun as u32);
+        self.begun = self.open.len();
+        if self.begun >= BUFFER_BYTES {
+            self.close();
+        }
+        view
+    }
+
+    /// Forgets the string that is being written.
+    pub fn abandon(&mut self) {
+        self.open.truncate(self.begun);
     }
 
     /// The strings.
@@ -81,6 +129,7 @@ impl StringBuilder {
     fn close(&mut self) {
         if !self.open.is_empty() {
             self.closed.push(Buffer::from_vec(std::mem::take(&mut self.open)));
+            self.begun = 0;
         }
     }
 }
@@ -91,4 +140,25 @@ impl<'a> FromIterator<&'a str> for StringValues {
         strings.into_iter().for_each(|it| builder.push(it.as_bytes()));
         builder.finish()
     }
+}
+
+/// The values of `f` for `0..len`.
+#[inline(always)]
+pub fn collect_native<T: Copy>(len: usize, f: impl Fn(usize) -> T) -> Vec<T> {
+    collect_checked(len, move |row| (f(row), false)).0
+}
+
+/// The values of `f` for `0..len`, and whether it said of any that it is invalid.
+#[inline(always)]
+pub fn collect_checked<T: Copy>(len: usize, f: impl Fn(usize) -> (T, bool)) -> (Vec<T>, bool) {
+    let mut values = Vec::with_capacity(len);
+    let mut any_invalid = false;
+    for (row, slot) in values.spare_capacity_mut()[..len].iter_mut().enumerate() {
+        let (value, is_invalid) = f(row);
+        slot.write(value);
+        any_invalid |= is_invalid;
+    }
+    // SAFETY: the loop wrote all `len` slots.
+    unsafe { values.set_len(len) };
+    (values, any_invalid)
 }

@@ -40,7 +40,7 @@ pub mod arrow;
 pub mod random;
 
 pub use batch::Batch;
-pub use builder::StringBuilder;
+pub use builder::{StringBuilder, collect_checked, collect_native};
 pub use compare::{Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};
 pub use hash::hash_columns;

@@ -88,6 +88,16 @@ impl StringValues {
         StringValues { ascii: Arc::new(AtomicU8::new(ASCII)), ..self }
     }
 
+    /// The number of strings.
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Whether there is no string.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
     /// Others of these strings, or parts of them.
     pub fn with_views(&self, views: ScalarBuffer<u128>) -> StringValues {
         let strings = StringValues::new(views, Arc::clone(&self.buffers));

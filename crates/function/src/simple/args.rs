@@ -15,6 +15,14 @@ pub trait Arg: 'static {
     const CHEAP: bool;
     /// Whether a null argument makes the result null.
     const PROPAGATES: bool = true;
+    /// Whether it is text.
+    const IS_TEXT: bool = false;
+
+    /// Whether a value is no text, or ASCII.
+    #[inline(always)]
+    fn is_ascii(_value: Self::Value<'_>) -> bool {
+        true
+    }
 
     /// The base of an argument; `None` when the argument has another layout.
     fn base<'a>(source: &'a Source<'_>) -> Option<Self::Base<'a>>;
@@ -117,6 +125,12 @@ impl Arg for Varchar {
     type Value<'a> = &'a str;
     type Base<'a> = &'a StringValues;
     const CHEAP: bool = false;
+    const IS_TEXT: bool = true;
+
+    #[inline(always)]
+    fn is_ascii(value: &str) -> bool {
+        value.is_ascii()
+    }
 
     fn base<'a>(source: &'a Source<'_>) -> Option<&'a StringValues> {
         source.strings()
@@ -166,6 +180,12 @@ impl<A: Arg> Arg for Nullable<A> {
     type Base<'a> = (A::Base<'a>, Option<&'a NullBuffer>);
     const CHEAP: bool = A::CHEAP;
     const PROPAGATES: bool = false;
+    const IS_TEXT: bool = A::IS_TEXT;
+
+    #[inline(always)]
+    fn is_ascii(value: Option<A::Value<'_>>) -> bool {
+        value.is_none_or(A::is_ascii)
+    }
 
     fn base<'a>(source: &'a Source<'_>) -> Option<Self::Base<'a>> {
         Some((A::base(source)?, source.nulls.as_ref()))

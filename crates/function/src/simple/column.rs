@@ -1,7 +1,6 @@
 //! Where a simple function's results go.
 
 use super::args::{Boolean, Physical, Sql, Varbinary, Varchar};
-use crate::EvalContext;
 use volley_error::Result;
 use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Buffer, NullBuffer, StringBuilder, Values, Vector};
@@ -29,6 +28,19 @@ pub trait Column: Sized {
         let mut column = Self::with_len(len);
         (0..len).for_each(|row| column.set(row, f(row)));
         column
+    }
+
+    /// Computes every row, and whether any is invalid.
+    #[inline(always)]
+    fn collect_checked(len: usize, f: impl Fn(usize) -> (Self::Item, bool)) -> (Self, bool) {
+        let mut column = Self::with_len(len);
+        let mut any_invalid = false;
+        for row in 0..len {
+            let (item, is_invalid) = f(row);
+            column.set(row, item);
+            any_invalid |= is_invalid;
+        }
+        (column, any_invalid)
     }
 
     /// The vector.
@@ -76,7 +88,13 @@ impl<T: Native> Column for NativeColumn<T> {
 
     #[inline(always)]
     fn collect(len: usize, f: impl Fn(usize) -> T) -> Self {
-        NativeColumn((0..len).map(f).collect())
+        NativeColumn(volley_vector::collect_native(len, f))
+    }
+
+    #[inline(always)]
+    fn collect_checked(len: usize, f: impl Fn(usize) -> (T, bool)) -> (Self, bool) {
+        let (values, any_invalid) = volley_vector::collect_checked(len, f);
+        (NativeColumn(values), any_invalid)
     }
 
     fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {
@@ -118,14 +136,12 @@ impl Column for BooleanColumn {
 }
 
 /// Text is charged in portions of this many bytes; a batch of short texts costs nothing.
-const CHARGED_BYTES: usize = 1 << 20;
+pub(super) const CHARGED_BYTES: usize = 1 << 20;
 
 /// VARCHAR or VARBINARY results.
 pub struct StringColumn {
     views: Vec<u128>,
     builder: StringBuilder,
-    /// Bytes stored since the last charge.
-    uncharged: usize,
 }
 
 impl StringColumn {
@@ -133,20 +149,6 @@ impl StringColumn {
     #[inline]
     pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) {
         self.views[row] = self.builder.store(bytes);
-        self.uncharged += bytes.len();
-    }
-
-    /// Charges what was stored when it has become much.
-    ///
-    /// # Errors
-    ///
-    /// The memory limit.
-    #[inline]
-    pub(super) fn charge(&mut self, ctx: &mut EvalContext) -> Result<()> {
-        if self.uncharged < CHARGED_BYTES {
-            return Ok(());
-        }
-        ctx.charge(std::mem::take(&mut self.uncharged))
     }
 }
 
@@ -154,7 +156,7 @@ impl Column for StringColumn {
     type Item = Vec<u8>;
 
     fn with_len(len: usize) -> Self {
-        StringColumn { views: vec![0; len], builder: StringBuilder::with_capacity(0), uncharged: 0 }
+        StringColumn { views: vec![0; len], builder: StringBuilder::with_capacity(0) }
     }
 
     fn set(&mut self, row: usize, item: Vec<u8>) {

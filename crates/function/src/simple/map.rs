@@ -6,8 +6,9 @@ use super::{
     output::{Output, Stored},
 };
 use crate::{EvalContext, ScalarFunction};
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 use volley_error::{Error, Result};
+use volley_kernels::cpu;
 use volley_types::Type;
 use volley_vector::{NullBuffer, Rows, Vector};
 
@@ -21,6 +22,8 @@ pub trait Args: 'static {
     const CHEAP: bool;
     /// Which arguments make the result null.
     const PROPAGATES: &'static [bool];
+    /// Which arguments are text.
+    const IS_TEXT: &'static [bool];
 
     /// Readers of decoded arguments.
     ///
@@ -32,14 +35,80 @@ pub trait Args: 'static {
     /// The arguments of `row`.
     fn get<'a>(readers: &Self::Readers<'a>, row: usize) -> Self::Values<'a>;
 
-    /// Computes rows, with a loop for each frequent shape of the arguments.
-    fn fill<'a, C: Column, O: Output<C>>(
+    /// Whether all text among the values is ASCII.
+    fn are_ascii(values: Self::Values<'_>) -> bool;
+
+    /// Runs `body`, for each frequent shape of the arguments as a loop of its own.
+    #[inline(always)]
+    fn run<'a, L: RowLoop<Self::Values<'a>>>(
         readers: Self::Readers<'a>,
         work: Work,
-        ctx: &mut EvalContext,
-        f: impl Fn(Self::Values<'a>) -> O,
-    ) -> (C, Option<NullBuffer>) {
-        work.fill(ctx, |row| f(Self::get(&readers, row)))
+        body: L,
+    ) -> L::Result {
+        body.run(work, move |row| Self::get(&readers, row))
+    }
+}
+
+/// What is done with the arguments of rows.
+pub trait RowLoop<V> {
+    /// What comes out.
+    type Result;
+
+    /// Whether the loop has no branches, so that one for each shape of the arguments pays.
+    const BRANCH_FREE: bool;
+
+    /// Does it for the rows of `work`, whose arguments `values` gives.
+    fn run(self, work: Work, values: impl Fn(usize) -> V) -> Self::Result;
+}
+
+/// Computes a column and the rows that became null.
+struct Mapping<'c, C, F> {
+    ctx: &'c mut EvalContext,
+    f: F,
+    column: PhantomData<C>,
+}
+
+impl<V, C: Column, O: Output<C>, F: Fn(V) -> O> RowLoop<V> for Mapping<'_, C, F> {
+    type Result = (C, Option<NullBuffer>);
+
+    const BRANCH_FREE: bool = O::BRANCH_FREE;
+
+    #[inline(always)]
+    fn run(self, work: Work, values: impl Fn(usize) -> V) -> Self::Result {
+        let f = self.f;
+        O::fill(work.rows, work.dense, self.ctx, move |row| f(values(row)))
+    }
+}
+
+/// Computes a column, and whether any value is invalid.
+struct Checking<C, F> {
+    f: F,
+    column: PhantomData<C>,
+}
+
+impl<V, C: Column, T: Stored<C>, F: Fn(V) -> (T, bool)> RowLoop<V> for Checking<C, F> {
+    type Result = (C, bool);
+
+    const BRANCH_FREE: bool = true;
+
+    #[inline(always)]
+    fn run(self, work: Work, values: impl Fn(usize) -> V) -> Self::Result {
+        let f = self.f;
+        let item = move |row| {
+            let (value, is_invalid) = f(values(row));
+            (value.into_item(), is_invalid)
+        };
+        if work.dense || work.rows.is_all() {
+            return C::collect_checked(work.rows.len(), item);
+        }
+        let mut column = C::with_len(work.rows.len());
+        let mut any_invalid = false;
+        work.rows.for_each(|row| {
+            let (item, is_invalid) = item(row);
+            column.set(row, item);
+            any_invalid |= is_invalid;
+        });
+        (column, any_invalid)
     }
 }
 
@@ -51,25 +120,19 @@ pub struct Work<'r> {
     dense: bool,
 }
 
-impl Work<'_> {
-    #[inline(always)]
-    fn fill<C: Column, O: Output<C>>(
-        self,
-        ctx: &mut EvalContext,
-        f: impl Fn(usize) -> O,
-    ) -> (C, Option<NullBuffer>) {
-        O::fill(self.rows, self.dense, ctx, f)
-    }
-}
-
 impl Args for () {
     type Values<'a> = ();
     type Readers<'a> = ();
     const CHEAP: bool = true;
     const PROPAGATES: &'static [bool] = &[];
+    const IS_TEXT: &'static [bool] = &[];
 
     fn open<'a>(_sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
         Ok(())
+    }
+
+    fn are_ascii(_values: Self::Values<'_>) -> bool {
+        true
     }
 
     #[inline(always)]
@@ -81,9 +144,14 @@ impl<A: Arg> Args for (A,) {
     type Readers<'a> = (Reader<'a, A>,);
     const CHEAP: bool = A::CHEAP;
     const PROPAGATES: &'static [bool] = &[A::PROPAGATES];
+    const IS_TEXT: &'static [bool] = &[A::IS_TEXT];
 
     fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
         Ok((Reader::new(source(sources, 0)?)?,))
+    }
+
+    fn are_ascii((a,): Self::Values<'_>) -> bool {
+        A::is_ascii(a)
     }
 
     #[inline(always)]
@@ -91,18 +159,20 @@ impl<A: Arg> Args for (A,) {
         (readers.0.get(row),)
     }
 
-    fn fill<'a, C: Column, O: Output<C>>(
+    #[inline(always)]
+    fn run<'a, L: RowLoop<Self::Values<'a>>>(
         readers: Self::Readers<'a>,
         work: Work,
-        ctx: &mut EvalContext,
-        f: impl Fn(Self::Values<'a>) -> O,
-    ) -> (C, Option<NullBuffer>) {
+        body: L,
+    ) -> L::Result {
         match readers.0 {
-            Reader::Flat(base) if const { Self::CHEAP && O::BRANCH_FREE } => {
-                let base = A::narrow(base, work.rows.len());
-                work.fill(ctx, |row| f((A::get(base, row, row),)))
+            Reader::Flat(base) if const { Self::CHEAP && L::BRANCH_FREE } => {
+                cpu::dispatch(move || {
+                    let base = A::narrow(base, work.rows.len());
+                    body.run(work, move |row| (A::get(base, row, row),))
+                })
             }
-            reader => work.fill(ctx, |row| f((reader.get(row),))),
+            reader => body.run(work, move |row| (reader.get(row),)),
         }
     }
 }
@@ -112,9 +182,14 @@ impl<A: Arg, B: Arg> Args for (A, B) {
     type Readers<'a> = (Reader<'a, A>, Reader<'a, B>);
     const CHEAP: bool = A::CHEAP && B::CHEAP;
     const PROPAGATES: &'static [bool] = &[A::PROPAGATES, B::PROPAGATES];
+    const IS_TEXT: &'static [bool] = &[A::IS_TEXT, B::IS_TEXT];
 
     fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
         Ok((Reader::new(source(sources, 0)?)?, Reader::new(source(sources, 1)?)?))
+    }
+
+    fn are_ascii((a, b): Self::Values<'_>) -> bool {
+        A::is_ascii(a) && B::is_ascii(b)
     }
 
     #[inline(always)]
@@ -122,30 +197,29 @@ impl<A: Arg, B: Arg> Args for (A, B) {
         (readers.0.get(row), readers.1.get(row))
     }
 
-    fn fill<'a, C: Column, O: Output<C>>(
+    #[inline(always)]
+    fn run<'a, L: RowLoop<Self::Values<'a>>>(
         readers: Self::Readers<'a>,
         work: Work,
-        ctx: &mut EvalContext,
-        f: impl Fn(Self::Values<'a>) -> O,
-    ) -> (C, Option<NullBuffer>) {
-        if const { !(Self::CHEAP && O::BRANCH_FREE) } {
-            return work.fill(ctx, |row| f(Self::get(&readers, row)));
+        body: L,
+    ) -> L::Result {
+        if const { !(Self::CHEAP && L::BRANCH_FREE) } {
+            return body.run(work, move |row| Self::get(&readers, row));
         }
-        let len = work.rows.len();
         match readers {
-            (Reader::Flat(a), Reader::Flat(b)) => {
-                let (a, b) = (A::narrow(a, len), B::narrow(b, len));
-                work.fill(ctx, |row| f((A::get(a, row, row), B::get(b, row, row))))
-            }
-            (Reader::Flat(a), Reader::Constant(b)) => {
-                let a = A::narrow(a, len);
-                work.fill(ctx, |row| f((A::get(a, row, row), b)))
-            }
-            (Reader::Constant(a), Reader::Flat(b)) => {
-                let b = B::narrow(b, len);
-                work.fill(ctx, |row| f((a, B::get(b, row, row))))
-            }
-            _ => work.fill(ctx, |row| f(Self::get(&readers, row))),
+            (Reader::Flat(a), Reader::Flat(b)) => cpu::dispatch(move || {
+                let (a, b) = (A::narrow(a, work.rows.len()), B::narrow(b, work.rows.len()));
+                body.run(work, move |row| (A::get(a, row, row), B::get(b, row, row)))
+            }),
+            (Reader::Flat(a), Reader::Constant(b)) => cpu::dispatch(move || {
+                let a = A::narrow(a, work.rows.len());
+                body.run(work, move |row| (A::get(a, row, row), b))
+            }),
+            (Reader::Constant(a), Reader::Flat(b)) => cpu::dispatch(move || {
+                let b = B::narrow(b, work.rows.len());
+                body.run(work, move |row| (a, B::get(b, row, row)))
+            }),
+            _ => body.run(work, move |row| Self::get(&readers, row)),
         }
     }
 }
@@ -155,10 +229,15 @@ impl<A: Arg, B: Arg, C: Arg> Args for (A, B, C) {
     type Readers<'a> = (Reader<'a, A>, Reader<'a, B>, Reader<'a, C>);
     const CHEAP: bool = A::CHEAP && B::CHEAP && C::CHEAP;
     const PROPAGATES: &'static [bool] = &[A::PROPAGATES, B::PROPAGATES, C::PROPAGATES];
+    const IS_TEXT: &'static [bool] = &[A::IS_TEXT, B::IS_TEXT, C::IS_TEXT];
 
     fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
         let (first, second) = <(A, B)>::open(sources)?;
         Ok((first, second, Reader::new(source(sources, 2)?)?))
+    }
+
+    fn are_ascii((a, b, c): Self::Values<'_>) -> bool {
+        A::is_ascii(a) && B::is_ascii(b) && C::is_ascii(c)
     }
 
     #[inline(always)]
@@ -173,10 +252,15 @@ impl<A: Arg, B: Arg, C: Arg, D: Arg> Args for (A, B, C, D) {
     const CHEAP: bool = A::CHEAP && B::CHEAP && C::CHEAP && D::CHEAP;
     const PROPAGATES: &'static [bool] =
         &[A::PROPAGATES, B::PROPAGATES, C::PROPAGATES, D::PROPAGATES];
+    const IS_TEXT: &'static [bool] = &[A::IS_TEXT, B::IS_TEXT, C::IS_TEXT, D::IS_TEXT];
 
     fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
         let (first, second, third) = <(A, B, C)>::open(sources)?;
         Ok((first, second, third, Reader::new(source(sources, 3)?)?))
+    }
+
+    fn are_ascii((a, b, c, d): Self::Values<'_>) -> bool {
+        A::is_ascii(a) && B::is_ascii(b) && C::is_ascii(c) && D::is_ascii(d)
     }
 
     #[inline(always)]
@@ -225,6 +309,7 @@ impl<'v> Inputs<'v> {
 }
 
 /// Computes a function of any arity whose closure takes a tuple.
+#[inline(always)]
 pub(super) fn map<T: Args, R: ResultType, O: Output<R::Column>>(
     rows: &Rows,
     args: &[Vector],
@@ -235,14 +320,26 @@ pub(super) fn map<T: Args, R: ResultType, O: Output<R::Column>>(
     if rows.is_empty() {
         return R::Column::with_len(0).finish(result_type, None);
     }
-    let inputs = Inputs::new::<T>(rows, args)?;
+    map_inputs::<T, R, O>(&Inputs::new::<T>(rows, args)?, result_type, ctx, f)
+}
+
+/// Computes a function for decoded arguments.
+#[inline(always)]
+pub(super) fn map_inputs<T: Args, R: ResultType, O: Output<R::Column>>(
+    inputs: &Inputs,
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: impl Fn(T::Values<'_>) -> O,
+) -> Result<Vector> {
     let readers = T::open(&inputs.sources)?;
-    let (column, added) = T::fill(readers, inputs.work::<T>(), ctx, f);
+    let body = Mapping { ctx, f, column: PhantomData };
+    let (column, added) = T::run(readers, inputs.work::<T>(), body);
     column.finish(result_type, inputs.result_nulls(added))
 }
 
 /// Computes a function that gives a value and whether it is invalid: all rows without a branch,
 /// and then, only if one was invalid, the active rows that are.
+#[inline(always)]
 fn map_checked<T: Args, R: ResultType, V: Stored<R::Column>>(
     rows: &Rows,
     args: &[Vector],
@@ -256,13 +353,9 @@ fn map_checked<T: Args, R: ResultType, V: Stored<R::Column>>(
     }
     let inputs = Inputs::new::<T>(rows, args)?;
     let readers = T::open(&inputs.sources)?;
-    let invalid = std::cell::Cell::new(false);
-    let (column, _) = T::fill(readers, inputs.work::<T>(), ctx, |values| {
-        let (value, is_invalid) = f(values);
-        invalid.set(invalid.get() | is_invalid);
-        value
-    });
-    if invalid.get() {
+    let body = Checking { f: &f, column: PhantomData::<R::Column> };
+    let (column, any_invalid) = T::run(readers, inputs.work::<T>(), body);
+    if any_invalid {
         inputs.rows.for_each(|row| {
             let values = T::get(&readers, row);
             if f(values).1 {

@@ -46,7 +46,7 @@ impl<C: Column, T: Stored<C>> Output<C> for T {
         f: impl Fn(usize) -> T,
     ) -> (C, Option<NullBuffer>) {
         if dense || rows.is_all() {
-            return (C::collect(rows.len(), |row| f(row).into_item()), None);
+            return (C::collect(rows.len(), move |row| f(row).into_item()), None);
         }
         let mut column = C::with_len(rows.len());
         rows.for_each(|row| column.set(row, f(row).into_item()));

@@ -3,7 +3,7 @@
 use super::{
     args::{Arg, Source, SqlType, Varchar},
     bind,
-    column::{Column, StringColumn, finish},
+    column::{CHARGED_BYTES, Column, StringColumn, finish},
     map::{Args, Inputs},
     output::NullRows,
     vectorized,
@@ -12,20 +12,20 @@ use crate::{BindScalar, EvalContext, ScalarTraits};
 use std::fmt;
 use volley_error::{Error, Result};
 use volley_types::Type;
-use volley_vector::{INLINE_BYTES, Rows, StringValues, StringView, Values, Vector};
+use volley_vector::{INLINE_BYTES, Rows, StringBuilder, StringValues, StringView, Values, Vector};
 
 /// Where a closure writes its result: text by `push_str`, `push` and `write!`, bytes by
 /// `push_bytes`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StringWriter {
-    bytes: Vec<u8>,
+    builder: StringBuilder,
 }
 
 impl StringWriter {
     /// Appends text.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.builder.write(text.as_bytes());
     }
 
     /// Appends a character.
@@ -38,22 +38,28 @@ impl StringWriter {
     /// Appends bytes; for a VARCHAR result they must make valid UTF-8 in the end.
     #[inline]
     pub fn push_bytes(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        self.builder.write(bytes);
+    }
+
+    /// Appends single bytes; see [`StringWriter::push_bytes`].
+    #[inline]
+    pub fn push_each(&mut self, bytes: impl Iterator<Item = u8>) {
+        self.builder.write_each(bytes);
     }
 
     /// Makes room for `bytes` more bytes.
     pub fn reserve(&mut self, bytes: usize) {
-        self.bytes.reserve(bytes);
+        self.builder.reserve(bytes);
     }
 
     /// Bytes written for this row.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.builder.written()
     }
 
     /// Whether nothing is written for this row.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.len() == 0
     }
 }
 
@@ -110,42 +116,60 @@ impl Written for Result<Option<()>> {
     }
 }
 
-fn map_text<T: Args, W: Written>(
+/// Computes a function that writes a string.
+pub(super) fn map_text<T: Args, W: Written>(
     rows: &Rows,
     args: &[Vector],
     result_type: &Type,
     ctx: &mut EvalContext,
     f: impl Fn(T::Values<'_>, &mut StringWriter) -> W,
 ) -> Result<Vector> {
-    let mut column = StringColumn::with_len(rows.len());
     if rows.is_empty() {
-        return column.finish(result_type, None);
+        return StringColumn::with_len(0).finish(result_type, None);
     }
     let inputs = Inputs::new::<T>(rows, args)?;
-    let readers = T::open(&inputs.sources)?;
-    let mut writer = StringWriter::default();
-    let mut nulls = NullRows::default();
-    let mut charged = Ok(());
-    inputs.rows.for_each(|row| {
-        if charged.is_err() {
-            return;
-        }
-        writer.bytes.clear();
-        match f(T::get(&readers, row), &mut writer).outcome() {
-            Ok(true) => {
-                column.set_bytes(row, &writer.bytes);
-                charged = column.charge(ctx);
-            }
-            Ok(false) => nulls.add(row, rows.len()),
-            Err(error) => ctx.fail(row, || error),
-        }
-    });
-    charged?;
-    let added = nulls.finish(rows.len());
-    column.finish(result_type, inputs.result_nulls(added))
+    write_rows::<T, W>(&inputs, result_type, ctx, f)
 }
 
-fn written<W: Written>(propagates_nulls: bool) -> ScalarTraits {
+/// The strings that `f` writes for the rows of `inputs`.
+pub(super) fn write_rows<T: Args, W: Written>(
+    inputs: &Inputs,
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: impl Fn(T::Values<'_>, &mut StringWriter) -> W,
+) -> Result<Vector> {
+    let len = inputs.rows.len();
+    let readers = T::open(&inputs.sources)?;
+    let mut views = vec![0u128; len];
+    let mut writer = StringWriter { builder: StringBuilder::with_capacity(0) };
+    let mut nulls = NullRows::default();
+    let mut uncharged = 0;
+    inputs.rows.try_for_each(|row| {
+        match f(T::get(&readers, row), &mut writer).outcome() {
+            Ok(true) => {
+                uncharged += writer.len();
+                views[row] = writer.builder.end();
+                if uncharged >= CHARGED_BYTES {
+                    ctx.charge(std::mem::take(&mut uncharged))?;
+                }
+            }
+            Ok(false) => {
+                writer.builder.abandon();
+                nulls.add(row, len);
+            }
+            Err(error) => {
+                writer.builder.abandon();
+                ctx.fail(row, || error);
+            }
+        }
+        Ok::<_, Error>(())
+    })?;
+    let added = nulls.finish(len);
+    let strings = writer.builder.finish_with_views(views);
+    finish(result_type, Values::View(strings), inputs.result_nulls(added))
+}
+
+pub(super) fn written<W: Written>(propagates_nulls: bool) -> ScalarTraits {
     ScalarTraits { deterministic: true, propagates_nulls, infallible: !W::FALLIBLE }
 }
 
@@ -259,12 +283,24 @@ pub fn map_slice<T: SliceArgs, F>(
 where
     F: for<'a> Fn(&'a str, T::Values<'_>) -> Result<&'a str>,
 {
-    let mut views = vec![0u128; rows.len()];
     if rows.is_empty() {
-        let empty = StringValues::new(views.into(), [].into());
-        return finish(result_type, Values::View(empty), None);
+        return StringColumn::with_len(0).finish(result_type, None);
     }
     let inputs = Inputs::new::<T::WithText>(rows, args)?;
+    slice_rows::<T, F>(&inputs, result_type, ctx, f)
+}
+
+/// The parts that `f` answers for the rows of `inputs`.
+pub(super) fn slice_rows<T: SliceArgs, F>(
+    inputs: &Inputs,
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: F,
+) -> Result<Vector>
+where
+    F: for<'a> Fn(&'a str, T::Values<'_>) -> Result<&'a str>,
+{
+    let mut views = vec![0u128; inputs.rows.len()];
     let rest = T::open(inputs.sources.get(1..).unwrap_or(&[]))?;
     let strings = inputs.sources.first().and_then(Source::strings);
     let strings = strings.ok_or_else(|| Error::internal("argument with an unexpected layout"))?;
@@ -282,7 +318,7 @@ where
     if misplaced {
         return Err(Error::internal("answer is not a part of the argument"));
     }
-    let values = StringValues::new(views.into(), strings.buffers.clone());
+    let values = strings.with_views(views.into());
     finish(result_type, Values::View(values), inputs.nulls.clone())
 }
 

@@ -2,8 +2,8 @@
 
 use crate::documentation::doc;
 use volley_function::{
-    Registry,
-    simple::{StringWriter, Varchar, text_unary},
+    BindScalar, Registry,
+    simple::{StringWriter, Varchar, ascii_text_unary, preserving_ascii, text_unary},
 };
 
 /// Registers `upper`, `lower` and `initcap`.
@@ -21,10 +21,10 @@ pub(super) fn register(registry: &mut Registry) {
         &[("lower('ÄB')", "äb")],
     );
     for name in ["upper", "ucase"] {
-        registry.add_scalar(name, upper.clone(), text_unary::<Varchar, Varchar, _>(write_upper));
+        registry.add_scalar(name, upper.clone(), upper_function());
     }
     for name in ["lower", "lcase"] {
-        registry.add_scalar(name, lower.clone(), text_unary::<Varchar, Varchar, _>(write_lower));
+        registry.add_scalar(name, lower.clone(), lower_function());
     }
     let initcap = doc(
         "initcap(varchar) -> varchar",
@@ -35,29 +35,18 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("initcap", initcap, text_unary::<Varchar, Varchar, _>(write_initcap));
 }
 
-fn write_upper(text: &str, out: &mut StringWriter) {
-    if text.is_ascii() {
-        push_mapped(text, out, u8::to_ascii_uppercase);
-        return;
-    }
-    text.chars().for_each(|it| out.push(upper_of(it)));
+fn upper_function() -> BindScalar {
+    preserving_ascii(ascii_text_unary::<Varchar, Varchar, _>(
+        |text, out| text.chars().for_each(|it| out.push(upper_of(it))),
+        |text, out| out.push_each(text.bytes().map(|it| it.to_ascii_uppercase())),
+    ))
 }
 
-fn write_lower(text: &str, out: &mut StringWriter) {
-    if text.is_ascii() {
-        push_mapped(text, out, u8::to_ascii_lowercase);
-        return;
-    }
-    text.chars().for_each(|it| out.push(lower_of(it)));
-}
-
-/// Appends ASCII bytes mapped to ASCII, in pieces that the compiler makes vector loops of.
-fn push_mapped(text: &str, out: &mut StringWriter, map: impl Fn(&u8) -> u8) {
-    for chunk in text.as_bytes().chunks(32) {
-        let mut mapped = [0; 32];
-        mapped.iter_mut().zip(chunk).for_each(|(to, from)| *to = map(from));
-        out.push_bytes(&mapped[..chunk.len()]);
-    }
+fn lower_function() -> BindScalar {
+    preserving_ascii(ascii_text_unary::<Varchar, Varchar, _>(
+        |text, out| text.chars().for_each(|it| out.push(lower_of(it))),
+        |text, out| out.push_each(text.bytes().map(|it| it.to_ascii_lowercase())),
+    ))
 }
 
 fn write_initcap(text: &str, out: &mut StringWriter) {

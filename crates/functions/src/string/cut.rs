@@ -4,7 +4,7 @@ use super::{byte_of, code_points};
 use crate::documentation::doc;
 use volley_function::{
     Registry,
-    simple::{BigInt, Varchar, slice_binary, slice_ternary},
+    simple::{BigInt, Varchar, ascii_slice_binary, ascii_slice_ternary, slice_ternary},
 };
 
 /// Registers the functions that cut.
@@ -17,10 +17,14 @@ pub(super) fn register(registry: &mut Registry) {
         &[("substring('hello', 2, 3)", "ell"), ("substring('hello', -3)", "llo")],
     );
     for name in ["substring", "substr"] {
-        let two = slice_binary::<BigInt>(|text, start| substring(text, start, None));
-        let three = slice_ternary::<BigInt, BigInt>(|text, start, length| {
-            substring(text, start, Some(length))
-        });
+        let two = ascii_slice_binary::<BigInt>(
+            |text, start| substring(text, start, None),
+            |text, start| ascii_substring(text, start, None),
+        );
+        let three = ascii_slice_ternary::<BigInt, BigInt>(
+            |text, start, length| substring(text, start, Some(length)),
+            |text, start, length| ascii_substring(text, start, Some(length)),
+        );
         registry.add_scalar(name, substring_doc.clone(), two);
         registry.add_scalar(name, substring_doc.clone(), three);
     }
@@ -30,14 +34,14 @@ pub(super) fn register(registry: &mut Registry) {
         "string",
         &[("left('hello', 2)", "he"), ("left('hello', -2)", "hel")],
     );
-    registry.add_scalar("left", left_doc, slice_binary::<BigInt>(left));
+    registry.add_scalar("left", left_doc, ascii_slice_binary::<BigInt>(left, ascii_left));
     let right_doc = doc(
         "right(varchar, count) -> varchar",
         "The last `count` code points; all but the first `-count` when negative.",
         "string",
         &[("right('hello', 2)", "lo"), ("right('hello', -2)", "llo")],
     );
-    registry.add_scalar("right", right_doc, slice_binary::<BigInt>(right));
+    registry.add_scalar("right", right_doc, ascii_slice_binary::<BigInt>(right, ascii_right));
     let split_doc = doc(
         "split_part(varchar, separator, index) -> varchar",
         "The part at `index` between separators, from 1; from the end when negative; empty when \
@@ -56,7 +60,18 @@ fn substring(text: &str, start: i64, length: Option<i64>) -> &str {
     if start >= 1 && length.is_none_or(|it| it >= 0) {
         return forward(text, start as u64 - 1, length.map(|it| it as u64));
     }
-    let count = code_points(text) as i64;
+    let (from, to) = range(code_points(text) as i64, start, length);
+    forward(text, from as u64, Some((to - from).max(0) as u64))
+}
+
+/// [`substring`] where bytes are code points.
+fn ascii_substring(text: &str, start: i64, length: Option<i64>) -> &str {
+    let (from, to) = range(text.len() as i64, start, length);
+    &text[from as usize..to.max(from) as usize]
+}
+
+/// The first code point and that after the last one, of `count`.
+fn range(count: i64, start: i64, length: Option<i64>) -> (i64, i64) {
     // Position 0 is the place before the first code point.
     let first = if start < 0 { start.saturating_add(count) } else { start - 1 };
     let (from, to) = match length {
@@ -64,8 +79,7 @@ fn substring(text: &str, start: i64, length: Option<i64>) -> &str {
         Some(length) if length < 0 => (first.saturating_add(length), first),
         Some(length) => (first, first.saturating_add(length)),
     };
-    let (from, to) = (from.clamp(0, count), to.clamp(0, count));
-    forward(text, from as u64, Some((to - from).max(0) as u64))
+    (from.clamp(0, count), to.clamp(0, count))
 }
 
 /// `length` code points after the first `skip`.
@@ -83,6 +97,20 @@ fn left(text: &str, count: i64) -> &str {
     }
     let keep = (code_points(text) as i64).saturating_add(count).max(0);
     forward(text, 0, Some(keep as u64))
+}
+
+/// [`left`] where bytes are code points.
+fn ascii_left(text: &str, count: i64) -> &str {
+    let len = text.len() as i64;
+    let keep = if count >= 0 { count.min(len) } else { len.saturating_add(count).max(0) };
+    &text[..keep as usize]
+}
+
+/// [`right`] where bytes are code points.
+fn ascii_right(text: &str, count: i64) -> &str {
+    let len = text.len() as i64;
+    let keep = if count >= 0 { count.min(len) } else { len.saturating_add(count).max(0) };
+    &text[(len - keep) as usize..]
 }
 
 fn right(text: &str, count: i64) -> &str {

@@ -5,7 +5,10 @@ use crate::documentation::doc;
 use memchr::memmem;
 use volley_function::{
     Registry,
-    simple::{BigInt, StringWriter, Varchar, text_quaternary, text_ternary, text_unary},
+    simple::{
+        BigInt, StringWriter, Varchar, ascii_text_unary, preserving_ascii, text_quaternary,
+        text_ternary,
+    },
 };
 
 /// Registers the functions that change texts.
@@ -33,7 +36,11 @@ pub(super) fn register(registry: &mut Registry) {
         "string",
         &[("reverse('abc')", "cba")],
     );
-    registry.add_scalar("reverse", reverse_doc, text_unary::<Varchar, Varchar, _>(reverse));
+    let reverse = preserving_ascii(ascii_text_unary::<Varchar, Varchar, _>(
+        |text, out| text.chars().rev().for_each(|it| out.push(it)),
+        |text, out| out.push_each(text.bytes().rev()),
+    ));
+    registry.add_scalar("reverse", reverse_doc, reverse);
     let overlay_doc = doc(
         "overlay(text, new, start[, length]) -> varchar",
         "The text with `length` code points (those of `new` when left out) from `start` on replaced.",
@@ -73,15 +80,6 @@ fn translate(text: &str, from: &str, to: &str, out: &mut StringWriter) {
             }
         }
     }
-}
-
-fn reverse(text: &str, out: &mut StringWriter) {
-    if text.is_ascii() {
-        out.reserve(text.len());
-        text.bytes().rev().for_each(|byte| out.push_bytes(&[byte]));
-        return;
-    }
-    text.chars().rev().for_each(|it| out.push(it));
 }
 
 fn overlay(text: &str, new: &str, start: i64, length: i64, out: &mut StringWriter) {

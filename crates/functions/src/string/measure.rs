@@ -5,7 +5,7 @@ use crate::documentation::doc;
 use volley_error::Error;
 use volley_function::{
     Registry,
-    simple::{BigInt, Integer, Varbinary, Varchar, unary},
+    simple::{BigInt, Integer, Varbinary, Varchar, ascii_unary, unary},
 };
 
 /// Registers `length` and its kin, `ascii` and `chr`.
@@ -17,7 +17,10 @@ pub(super) fn register(registry: &mut Registry) {
         &[("length('größe')", "5")],
     );
     for name in ["length", "char_length", "character_length", "len"] {
-        let bind = unary::<Varchar, BigInt, _>(|text: &str| code_points(text) as i64);
+        let bind = ascii_unary::<Varchar, BigInt, _>(
+            |text: &str| code_points(text) as i64,
+            |text: &str| text.len() as i64,
+        );
         registry.add_scalar(name, length.clone(), bind);
     }
     let octets = doc(

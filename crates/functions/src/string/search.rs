@@ -5,7 +5,7 @@ use crate::documentation::doc;
 use memchr::memmem;
 use volley_function::{
     Registry,
-    simple::{BigInt, Boolean, Varchar, binary},
+    simple::{BigInt, Boolean, Varchar, ascii_binary, binary},
 };
 
 /// Registers `position`, `contains`, `starts_with`, `ends_with` and their aliases.
@@ -20,7 +20,7 @@ pub(super) fn register(registry: &mut Registry) {
         registry.add_scalar(
             name,
             position_doc.clone(),
-            binary::<Varchar, Varchar, BigInt, _>(position),
+            ascii_binary::<Varchar, Varchar, BigInt, _>(position, ascii_position),
         );
     }
     let predicate = |signature: &str, description: &str, example: (&str, &str)| {
@@ -59,6 +59,11 @@ fn position(text: &str, part: &str) -> i64 {
         Some(at) => code_points(&text[..at]) as i64 + 1,
         None => 0,
     }
+}
+
+/// [`position`] where bytes are code points.
+fn ascii_position(text: &str, part: &str) -> i64 {
+    memmem::find(text.as_bytes(), part.as_bytes()).map_or(0, |at| at as i64 + 1)
 }
 
 fn contains(text: &str, part: &str) -> bool {

@@ -1,0 +1,5 @@
+//! x
+use volley_error::Result;
+pub fn run() -> Result<bool> {
+    Ok(true)
+}

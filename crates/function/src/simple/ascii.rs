@@ -1,0 +1,238 @@
+//! Functions with a shorter way for ASCII text.
+//!
+//! Each takes two closures: one for any text, one for text that is all ASCII, where bytes are code
+//! points. A column knows whether all of its text is ASCII ([`StringValues::is_ascii`], asked once);
+//! where it is, the second closure runs on all rows. Otherwise every row is looked at by itself.
+//! With [`EvalContext::general_text`] the first closure runs on all rows.
+//!
+//! [`preserving_ascii`] declares that ASCII arguments give ASCII results, which need not be looked
+//! at again.
+
+use super::{
+    args::{SqlType, Varchar},
+    bind,
+    column::{Column, ResultType},
+    map::{Args, Inputs, map_inputs},
+    output::Output,
+    text::{SliceArgs, StringWriter, Written, slice_rows, write_rows, written},
+    vectorized,
+};
+use crate::{BindScalar, BoundScalar, EvalContext, ScalarFunction, ScalarTraits};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_types::Type;
+use volley_vector::{Decoded, Encoding, Rows, StringValues, Values, Vector};
+
+/// Which closure runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextMode {
+    /// All text is ASCII.
+    Ascii,
+    /// Row by row what fits.
+    Mixed,
+    /// The one for any text.
+    General,
+}
+
+impl TextMode {
+    /// The mode for arguments whose markers are `T`.
+    fn of<T: Args>(inputs: &Inputs, ctx: &EvalContext) -> TextMode {
+        if ctx.general_text {
+            return TextMode::General;
+        }
+        let active = inputs.rows.count();
+        let is_ascii = |strings: &StringValues| {
+            // To look at much more than will be used does not pay.
+            let is_small = strings.len() <= 2 * active;
+            strings.knows_ascii().unwrap_or_else(|| is_small && strings.is_ascii())
+        };
+        let texts = inputs.sources.iter().zip(T::IS_TEXT).filter(|(_, is_text)| **is_text);
+        let mut strings = texts.filter_map(|(source, _)| source.strings());
+        if strings.all(is_ascii) { TextMode::Ascii } else { TextMode::Mixed }
+    }
+}
+
+/// A function of one argument.
+pub fn ascii_unary<A, R, O>(
+    general: impl Fn(A::Value<'_>) -> O + Send + Sync + 'static,
+    ascii: impl Fn(A::Value<'_>) -> O + Send + Sync + 'static,
+) -> BindScalar
+where
+    A: SqlType,
+    R: SqlType + ResultType,
+    O: Output<R::Column> + 'static,
+{
+    let function = vectorized(move |rows, args, to, ctx| {
+        map_ascii::<(A,), R, O>(rows, args, to, ctx, |(a,)| general(a), |(a,)| ascii(a))
+    });
+    let traits = super::traits::<R, O>(A::PROPAGATES);
+    bind(vec![A::data_type()], R::data_type(), traits, function)
+}
+
+/// A function of two arguments.
+pub fn ascii_binary<A, B, R, O>(
+    general: impl Fn(A::Value<'_>, B::Value<'_>) -> O + Send + Sync + 'static,
+    ascii: impl Fn(A::Value<'_>, B::Value<'_>) -> O + Send + Sync + 'static,
+) -> BindScalar
+where
+    A: SqlType,
+    B: SqlType,
+    R: SqlType + ResultType,
+    O: Output<R::Column> + 'static,
+{
+    let function = vectorized(move |rows, args, to, ctx| {
+        let general = |(a, b): (A::Value<'_>, B::Value<'_>)| general(a, b);
+        let ascii = |(a, b): (A::Value<'_>, B::Value<'_>)| ascii(a, b);
+        map_ascii::<(A, B), R, O>(rows, args, to, ctx, general, ascii)
+    });
+    let traits = super::traits::<R, O>(A::PROPAGATES && B::PROPAGATES);
+    bind(vec![A::data_type(), B::data_type()], R::data_type(), traits, function)
+}
+
+/// A function of one argument that writes a string.
+pub fn ascii_text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
+    general: impl Fn(A::Value<'_>, &mut StringWriter) -> W + Send + Sync + 'static,
+    ascii: impl Fn(A::Value<'_>, &mut StringWriter) -> W + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        if rows.is_empty() {
+            return super::StringColumn::with_len(0).finish(to, None);
+        }
+        let inputs = Inputs::new::<(A,)>(rows, args)?;
+        match TextMode::of::<(A,)>(&inputs, ctx) {
+            TextMode::Ascii => write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| ascii(a, out)),
+            TextMode::Mixed => write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| {
+                if A::is_ascii(a) { ascii(a, out) } else { general(a, out) }
+            }),
+            TextMode::General => {
+                write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| general(a, out))
+            }
+        }
+    });
+    bind(vec![A::data_type()], R::data_type(), written::<W>(A::PROPAGATES), function)
+}
+
+/// A VARCHAR function that answers a part of its first argument, without copying it.
+pub fn ascii_slice_binary<B: SqlType>(
+    general: impl for<'a> Fn(&'a str, B::Value<'_>) -> &'a str + Send + Sync + 'static,
+    ascii: impl for<'a> Fn(&'a str, B::Value<'_>) -> &'a str + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        let (general, ascii) = (&general, &ascii);
+        slice_ascii::<(B,)>(
+            rows,
+            args,
+            to,
+            ctx,
+            |text, (b,)| general(text, b),
+            |text, (b,)| ascii(text, b),
+        )
+    });
+    let args = vec![Type::Varchar, B::data_type()];
+    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+}
+
+/// A VARCHAR function that answers a part of its first argument, without copying it.
+pub fn ascii_slice_ternary<B: SqlType, C: SqlType>(
+    general: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
+    ascii: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
+) -> BindScalar {
+    let function = vectorized(move |rows, args, to, ctx| {
+        let (general, ascii) = (&general, &ascii);
+        slice_ascii::<(B, C)>(
+            rows,
+            args,
+            to,
+            ctx,
+            |text, (b, c)| general(text, b, c),
+            |text, (b, c)| ascii(text, b, c),
+        )
+    });
+    let args = vec![Type::Varchar, B::data_type(), C::data_type()];
+    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+}
+
+/// Computes a function with two closures, inside a vectorized function.
+fn map_ascii<T: Args, R: ResultType, O: Output<R::Column>>(
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    general: impl Fn(T::Values<'_>) -> O,
+    ascii: impl Fn(T::Values<'_>) -> O,
+) -> Result<Vector> {
+    if rows.is_empty() {
+        return R::Column::with_len(0).finish(result_type, None);
+    }
+    let inputs = Inputs::new::<T>(rows, args)?;
+    match TextMode::of::<T>(&inputs, ctx) {
+        TextMode::Ascii => map_inputs::<T, R, O>(&inputs, result_type, ctx, ascii),
+        TextMode::Mixed => map_inputs::<T, R, O>(&inputs, result_type, ctx, |values| {
+            if T::are_ascii(values) { ascii(values) } else { general(values) }
+        }),
+        TextMode::General => map_inputs::<T, R, O>(&inputs, result_type, ctx, general),
+    }
+}
+
+fn slice_ascii<T: SliceArgs>(
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    general: impl for<'a> Fn(&'a str, T::Values<'_>) -> &'a str,
+    ascii: impl for<'a> Fn(&'a str, T::Values<'_>) -> &'a str,
+) -> Result<Vector> {
+    if rows.is_empty() {
+        return super::StringColumn::with_len(0).finish(result_type, None);
+    }
+    let inputs = Inputs::new::<T::WithText>(rows, args)?;
+    match TextMode::of::<(Varchar,)>(&inputs, ctx) {
+        TextMode::Ascii => {
+            slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| Ok(ascii(text, rest)))
+        }
+        TextMode::Mixed => slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| {
+            Ok(if text.is_ascii() { ascii(text, rest) } else { general(text, rest) })
+        }),
+        TextMode::General => {
+            slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| Ok(general(text, rest)))
+        }
+    }
+}
+
+/// The same function, whose results are ASCII when its VARCHAR arguments are.
+pub fn preserving_ascii(bind: BindScalar) -> BindScalar {
+    Arc::new(move |types: &[Type]| {
+        let bound = bind(types)?;
+        let function = Arc::new(PreservingAscii(Arc::clone(&bound.function)));
+        Some(BoundScalar { function, ..bound })
+    })
+}
+
+struct PreservingAscii(Arc<dyn ScalarFunction>);
+
+impl ScalarFunction for PreservingAscii {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let result = self.0.evaluate(rows, args, result_type, ctx)?;
+        let texts = args.iter().filter(|it| it.data_type().physical() == Type::Varchar.physical());
+        for text in texts {
+            let decoded = Decoded::new(text)?;
+            let Values::View(strings) = decoded.values() else { return Ok(result) };
+            if strings.knows_ascii() != Some(true) {
+                return Ok(result);
+            }
+        }
+        Ok(match result.encoding() {
+            Encoding::Flat(Values::View(strings)) => {
+                let strings = strings.clone().known_ascii();
+                Vector::strings(result_type.clone(), strings, result.null_buffer().cloned())
+            }
+            _ => result,
+        })
+    }
+}
