@@ -1,10 +1,6 @@
 //! Comparisons of columns into bitmaps.
-//!
-//! 64 comparisons make 64 bytes of 0 or 1, in vector registers; eight multiplications pack them
-//! into a word: in `x * 0x0102_0408_1020_4080` the bytes of `x` meet, each as one bit, in the top
-//! byte.
 
-use crate::order::Ordered;
+use crate::{bits::word, order::Ordered};
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,21 +88,6 @@ pub fn compare_columns<T: Ordered>(
         Comparison::Greater => run_columns(left, right, bits, |a, b| b.less(a)),
         Comparison::GreaterOrEqual => run_columns(left, right, bits, |a, b| !a.less(b)),
     }
-}
-
-/// The bit of each of at most 64 rows.
-#[inline(always)]
-fn word(rows: usize, holds: impl Fn(usize) -> bool) -> u64 {
-    let mut bytes = [0u8; 64];
-    for (row, byte) in bytes[..rows].iter_mut().enumerate() {
-        *byte = u8::from(holds(row));
-    }
-    let mut word = 0;
-    for (index, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
-        let packed = u64::from_le_bytes(*chunk).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        word |= packed << (index * 8);
-    }
-    word
 }
 
 #[inline(always)]

@@ -46,3 +46,15 @@ fn with_avx512<R>(f: impl FnOnce() -> R) -> R {
 fn with_avx2<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
+
+/// Asks for the memory of `values[index]`, without waiting for it.
+#[inline(always)]
+pub fn prefetch<T>(values: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch of any address does no harm.
+        unsafe { _mm_prefetch(values.as_ptr().wrapping_add(index).cast(), _MM_HINT_T0) };
+    }
+    let _ = (values, index);
+}

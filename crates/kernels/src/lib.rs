@@ -1,7 +1,10 @@
 //! Loops over slices and bitmaps. See the modules.
 
 pub mod cpu;
+pub mod bits;
+pub mod arithmetic;
 pub mod order;
 pub mod compare;
+pub mod membership;
 pub mod hash;
 pub mod unpack;

@@ -3,10 +3,11 @@
 
 use super::{Operator, division_by_zero, settle};
 use std::{fmt::Display, sync::Arc};
-use volley_error::Error;
+use volley_error::{Error, Result};
 use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, simple};
+use volley_kernels::arithmetic::magnitude_bits;
 use volley_types::{Native, Type, match_integer};
-use volley_vector::Rows;
+use volley_vector::{Decoded, Indices, Rows, Values, Vector};
 
 /// An integer with the operations that say whether they overflowed.
 pub(super) trait Whole:
@@ -23,7 +24,7 @@ pub(super) trait Whole:
 }
 
 macro_rules! whole {
-    ($($native:ty),*) => {
+    ($($native:ty as $wide:ty),*) => {
         $(impl Whole for $native {
             const ZERO: $native = 0;
 
@@ -39,7 +40,9 @@ macro_rules! whole {
 
             #[inline(always)]
             fn times(self, other: $native) -> ($native, bool) {
-                self.overflowing_mul(other)
+                let product = <$wide>::from(self).overflowing_mul(<$wide>::from(other));
+                let narrow = product.0 as $native;
+                (narrow, product.1 | (<$wide>::from(narrow) != product.0))
             }
 
             #[inline(always)]
@@ -55,14 +58,15 @@ macro_rules! whole {
     };
 }
 
-whole!(i8, i16, i32, i64, i128);
+// Narrow products are computed in a wider type, which the compiler makes vector loops of.
+whole!(i8 as i16, i16 as i32, i32 as i64, i64 as i64, i128 as i128);
 
 /// `operator` on two integers of type `common`.
 pub(super) fn bind(operator: Operator, common: Type) -> Option<BoundScalar> {
     let function = match_integer!(common.physical(), T => match operator {
         Operator::Plus => checked::<T>(operator, T::plus),
         Operator::Minus => checked::<T>(operator, T::minus),
-        Operator::Multiply => checked::<T>(operator, T::times),
+        Operator::Multiply => multiply::<T>(),
         Operator::Divide => divide::<T>(),
     }, else return None);
     settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
@@ -77,6 +81,34 @@ fn checked<T: Whole>(
         type Marker<T> = simple::Physical<T>;
         simple::map_checked2::<Marker<T>, Marker<T>, Marker<T>, T>(rows, args, to, ctx, &f, error)
     })
+}
+
+/// Products of BIGINT are not checked where the arguments' magnitudes rule overflow out: the check
+/// costs more than the product.
+fn multiply<T: Whole>() -> Arc<dyn ScalarFunction> {
+    let checked = checked::<T>(Operator::Multiply, T::times);
+    simple::vectorized(move |rows, args, to, ctx| {
+        if !products_fit(args)? {
+            return checked.evaluate(rows, args, to, ctx);
+        }
+        let product = |a: i64, b: i64| a.wrapping_mul(b);
+        type Marker = simple::Physical<i64>;
+        simple::map2::<Marker, Marker, Marker, _>(rows, args, to, ctx, product)
+    })
+}
+
+/// Whether all products of two BIGINT columns surely fit BIGINT.
+fn products_fit(args: &[Vector]) -> Result<bool> {
+    let mut bits = 0;
+    for arg in args {
+        let decoded = Decoded::new(arg)?;
+        let Values::I64(values) = decoded.values() else { return Ok(false) };
+        bits += match decoded.indices() {
+            Indices::Constant(index) => magnitude_bits(&values[*index as usize..][..1]),
+            _ => magnitude_bits(values),
+        };
+    }
+    Ok(bits < i64::BITS - 1)
 }
 
 fn divide<T: Whole>() -> Arc<dyn ScalarFunction> {
