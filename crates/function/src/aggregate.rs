@@ -17,6 +17,8 @@
 //! intermediate, final   keep what expand() makes  ── by group ──> results or intermediate
 //! ```
 
+pub mod form;
+
 use std::{any::TypeId, sync::Arc};
 use volley_error::Result;
 use volley_memory::Slots;

@@ -10,7 +10,7 @@
 //! Read [`Registry`], [`ScalarFunction`] and [`AggregateFunction`] first. This crate does not know
 //! any function.
 
-mod aggregate;
+pub mod aggregate;
 mod context;
 mod higher_order;
 mod registry;

@@ -11,7 +11,7 @@ use volley_vector::{Decoded, NullBuffer, StringBuilder, StringValues, Values, Ve
 /// A way to keep a value.
 pub(super) trait Held: Send + Sync + 'static {
     /// What is kept.
-    type Kept: Send + 'static;
+    type Kept: Clone + Send + 'static;
     /// A value in a column.
     type Ref<'a>;
     /// A column, ready to be read.

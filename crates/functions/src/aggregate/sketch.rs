@@ -23,6 +23,7 @@ const REGISTERS: usize = 1 << INDEX_BITS;
 const EXACT_MAX: usize = REGISTERS / 8;
 
 /// A set of hashes.
+#[derive(Clone)]
 pub(super) enum Sketch {
     /// All of them.
     Exact(HashSet<u64, PassThrough>),

@@ -43,6 +43,7 @@ fn partial_type() -> Type {
 }
 
 /// The text so far and the separator in front of its first string, for merging.
+#[derive(Clone)]
 struct Joined {
     text: String,
     separator: String,

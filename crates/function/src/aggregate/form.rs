@@ -1,4 +1,5 @@
-//! The adapter from a short form of an aggregate to [`AggregateFunction`].
+//! The full form of an aggregate that folds rows: states of a Rust type, batches opened as the
+//! function likes, results made as vectors. The adapter to [`AggregateFunction`]:
 //!
 //! ```text
 //! add       decode arguments once ─> drop null rows ─> one loop per kind of indices
@@ -6,17 +7,21 @@
 //! merge     decode the intermediate once ─> the same loops
 //! ```
 
+use super::{
+    AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction,
+    StateLayout,
+};
+use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{AggregateFunction, AggregateState, StateLayout};
 use volley_memory::{Slots, TypedSlots};
 use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Decoded, Indices, NullBuffer, Rows, Values, Vector};
 
-/// An aggregate in short form. Types are settled; methods are generic, so each form gets its own
+/// An aggregate in full form. Types are settled; methods are generic, so each form gets its own
 /// loops.
-pub(super) trait Form: Send + Sync + 'static {
+pub trait Form: Send + Sync + 'static {
     /// What is kept per group.
-    type State: Send + 'static;
+    type State: Clone + Send + 'static;
     /// The arguments of a batch, ready to be read.
     type Input<'a>;
     /// The intermediate results of a batch, ready to be read.
@@ -68,7 +73,7 @@ pub(super) trait Form: Send + Sync + 'static {
 }
 
 /// A [`Form`] as an aggregate function.
-pub(super) struct Formed<F>(pub(super) F);
+pub struct Formed<F>(pub F);
 
 impl<F: Form> AggregateState for Formed<F> {
     fn state(&self) -> StateLayout {
@@ -148,6 +153,42 @@ impl<F: Form> AggregateFunction for Formed<F> {
     }
 }
 
+/// The binding of a form: argument types, intermediate and result type.
+pub fn bound<F: Form>(
+    args: Vec<Type>,
+    intermediate: Type,
+    result: Type,
+    form: F,
+) -> BoundAggregate {
+    BoundAggregate {
+        name: String::new(),
+        args,
+        intermediate,
+        result,
+        order_sensitive: false,
+        ignores_nulls: F::IGNORES_NULLS,
+        function: AggregateKind::Folding(Arc::new(Formed(form))),
+    }
+}
+
+/// The binding of a function that collects rows, nulls included.
+pub fn bound_collecting(
+    args: Vec<Type>,
+    intermediate: Type,
+    result: Type,
+    function: impl CollectingFunction + 'static,
+) -> BoundAggregate {
+    BoundAggregate {
+        name: String::new(),
+        args,
+        intermediate,
+        result,
+        order_sensitive: true,
+        ignores_nulls: false,
+        function: AggregateKind::Collecting(Arc::new(function)),
+    }
+}
+
 fn decode(args: &[Vector]) -> Result<Vec<Decoded<'_>>> {
     args.iter().map(Decoded::new).collect()
 }
@@ -175,7 +216,7 @@ fn for_each_index(decoded: Option<&Decoded<'_>>, rows: &Rows, mut f: impl FnMut(
 }
 
 /// The elements of a decoded vector of a fixed-width layout.
-pub(super) fn native_of<'a, T: Native>(decoded: &'a Decoded<'_>) -> Result<&'a [T]> {
+pub fn native_of<'a, T: Native>(decoded: &'a Decoded<'_>) -> Result<&'a [T]> {
     match decoded.values() {
         Values::Null(_) => Ok(&[]),
         values => values.native::<T>().ok_or_else(unexpected_layout),
@@ -183,12 +224,12 @@ pub(super) fn native_of<'a, T: Native>(decoded: &'a Decoded<'_>) -> Result<&'a [
 }
 
 /// Argument `index`.
-pub(super) fn arg<'a>(args: &'a [Decoded<'a>], index: usize) -> Result<&'a Decoded<'a>> {
+pub fn arg<'a>(args: &'a [Decoded<'a>], index: usize) -> Result<&'a Decoded<'a>> {
     args.get(index).ok_or_else(|| Error::internal("aggregate called with too few arguments"))
 }
 
 /// Field `index` of a ROW of fixed-width fields that are never null.
-pub(super) fn field_of<'a, T: Native>(decoded: &'a Decoded<'_>, index: usize) -> Result<&'a [T]> {
+pub fn field_of<'a, T: Native>(decoded: &'a Decoded<'_>, index: usize) -> Result<&'a [T]> {
     let Values::Row { children, .. } = decoded.values() else {
         return Err(unexpected_layout());
     };
@@ -196,12 +237,13 @@ pub(super) fn field_of<'a, T: Native>(decoded: &'a Decoded<'_>, index: usize) ->
     values.and_then(Values::native::<T>).ok_or_else(unexpected_layout)
 }
 
-pub(super) fn unexpected_layout() -> Error {
+/// The error of a vector that does not have the layout of its type.
+pub fn unexpected_layout() -> Error {
     Error::internal("aggregate got a vector of an unexpected layout")
 }
 
 /// A column of what `f` makes of each state; `None` is null.
-pub(super) fn native_column<S, T: Native>(
+pub fn native_column<S, T: Native>(
     data_type: Type,
     states: &mut TypedSlots<'_, S>,
     mut f: impl FnMut(&S) -> Option<T>,
@@ -218,7 +260,7 @@ pub(super) fn native_column<S, T: Native>(
 }
 
 /// A BOOLEAN column of what `f` makes of each state.
-pub(super) fn boolean_column<S>(
+pub fn boolean_column<S>(
     states: &mut TypedSlots<'_, S>,
     mut f: impl FnMut(&S) -> Option<bool>,
 ) -> Vector {
@@ -229,6 +271,6 @@ pub(super) fn boolean_column<S>(
 }
 
 /// A ROW column without null rows.
-pub(super) fn row_column(data_type: &Type, children: Vec<Vector>, len: usize) -> Vector {
+pub fn row_column(data_type: &Type, children: Vec<Vector>, len: usize) -> Vector {
     Vector::flat(data_type.clone(), Values::Row { children: children.into(), len }, None)
 }
