@@ -12,6 +12,10 @@ use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
 
 const ROWS: usize = 65_536;
+
+/// Rows per batch, the engine's default.
+const BATCH: usize = 8192;
+
 const FACTOR: i64 = 10;
 
 /// The engine's time may be this much of the hand-written loop's.
@@ -118,13 +122,13 @@ fn multiply() -> Result<bool> {
     let registry = registry();
     let values = integers(ROWS, -1_000_000..1_000_000);
     let column = Vector::native::<i64>(Type::BigInt, values.clone(), None);
-    let batch = Batch::new(vec![column], ROWS);
+    let batches = batches_of(&[column]);
     let args = vec![Expr::column(0, Type::BigInt), int(FACTOR)];
     let mut engine = Program::new(call(&registry, "multiply", args)?, &registry)?;
     let comparison = Comparison::new("x * 10, BIGINT", ROWS, "hand-written loop", || {
         values.iter().map(|it| it.wrapping_mul(FACTOR)).collect::<Vec<i64>>()
     })
-    .with("Volley, overflow checked", Some(LIMIT), || engine.evaluate(&batch).map(|it| it.len()))
+    .with("Volley, overflow checked", Some(LIMIT), || run_all(&mut engine, &batches))
     .with("hand-written loop, overflow checked", None, || {
         let checked = values.iter().map(|it| it.checked_mul(FACTOR));
         checked.collect::<Option<Vec<i64>>>()
@@ -157,8 +161,9 @@ fn multiply() -> Result<bool> {
 fn discount() -> Result<bool> {
     let registry = registry();
     let columns = [doubles(ROWS, 1), doubles(ROWS, 2), doubles(ROWS, 3)];
-    let vectors = columns.iter().map(|it| Vector::native::<f64>(Type::Double, it.clone(), None));
-    let batch = Batch::new(vectors.collect(), ROWS);
+    let vectors =
+        columns.each_ref().map(|it| Vector::native::<f64>(Type::Double, it.clone(), None));
+    let batches = batches_of(&vectors);
     let column = |index| Expr::column(index, Type::Double);
     let one = || Expr::constant(Value::Double(1.0), Type::Double);
     let less = call(&registry, "minus", vec![one(), column(1)])?;
@@ -171,7 +176,7 @@ fn discount() -> Result<bool> {
     let comparison = Comparison::new("x * (1 - y) * (1 + z), DOUBLE", ROWS, "fused loop", || {
         rows().map(|((x, y), z)| x * (1.0 - y) * (1.0 + z)).collect::<Vec<f64>>()
     })
-    .with("Volley", Some(LIMIT), || engine.evaluate(&batch).map(|it| it.len()))
+    .with("Volley", Some(LIMIT), || run_all(&mut engine, &batches))
     .with("one hand-written loop per operation", None, || {
         let less: Vec<f64> = y.iter().map(|it| 1.0 - it).collect();
         let more: Vec<f64> = z.iter().map(|it| 1.0 + it).collect();
@@ -189,4 +194,14 @@ fn discount() -> Result<bool> {
         rows().map(row).map(product).collect::<Vec<Value>>()
     });
     Ok(comparison.print())
+}
+
+fn batches_of(columns: &[Vector]) -> Vec<Batch> {
+    let part = |start| columns.iter().map(|it| it.slice(start, BATCH)).collect();
+    (0..ROWS).step_by(BATCH).map(|start| Batch::new(part(start), BATCH)).collect()
+}
+
+/// Evaluates all batches, one after the other, keeping one result at a time as operators do.
+fn run_all(program: &mut Program, batches: &[Batch]) -> Result<usize> {
+    batches.iter().map(|batch| program.evaluate(batch).map(|it| it.len())).sum()
 }

@@ -1,12 +1,23 @@
 //! What is needed to compute without checking every row.
 
-use crate::cpu;
+use crate::cpu::{self, Kernel};
 
 /// How many bits the largest magnitude needs: every value is at least `-2^bits` and less than
 /// `2^bits`.
 pub fn magnitude_bits(values: &[i64]) -> u32 {
-    let all = cpu::dispatch(|| values.iter().fold(0, |all, it| all | it ^ (it >> 63)));
-    u64::BITS - all.leading_zeros()
+    u64::BITS - cpu::dispatch(Magnitudes(values)).leading_zeros()
+}
+
+/// All bits that any magnitude has.
+struct Magnitudes<'a>(&'a [i64]);
+
+impl Kernel for Magnitudes<'_> {
+    type Output = i64;
+
+    #[inline(always)]
+    fn run(self) -> i64 {
+        self.0.iter().fold(0, |all, it| all | it ^ (it >> 63))
+    }
 }
 
 #[cfg(test)]

@@ -17,34 +17,43 @@ pub fn has_avx512() -> bool {
         && std::arch::is_x86_feature_detected!("avx512dq")
 }
 
-/// Runs `f`, which is compiled once for each set of instructions that this function chooses from;
-/// for loops that the compiler makes vector loops of. What `f` calls must be inlined into it.
-#[inline(always)]
-pub fn dispatch<R>(f: impl FnOnce() -> R) -> R {
+/// A loop that is compiled once for each set of instructions that [`dispatch`] chooses from.
+pub trait Kernel {
+    /// What comes out.
+    type Output;
+
+    /// The loop. Implementations are `#[inline(always)]`, and what they call is inlined: only then
+    /// does the compiler make vector loops with the chosen instructions.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a loop compiled for the CPU at hand.
+#[inline]
+pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     {
         if has_avx512() {
             // SAFETY: the CPU has these instructions.
-            return unsafe { with_avx512(f) };
+            return unsafe { with_avx512(kernel) };
         }
         if has_avx2() {
             // SAFETY: the CPU has these instructions.
-            return unsafe { with_avx2(f) };
+            return unsafe { with_avx2(kernel) };
         }
     }
-    f()
+    kernel.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-fn with_avx512<R>(f: impl FnOnce() -> R) -> R {
-    f()
+fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn with_avx2<R>(f: impl FnOnce() -> R) -> R {
-    f()
+fn with_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
 }
 
 /// Asks for the memory of `values[index]`, without waiting for it.

@@ -1,6 +1,9 @@
 //! Whether values are in a set: a few members, a bitmap of a range, or buckets of a hash table.
 
-use crate::{bits, cpu};
+use crate::{
+    bits,
+    cpu::{self, Kernel},
+};
 
 /// Members per bucket: a cache line of 64-bit keys.
 pub const BUCKET: usize = 8;
@@ -93,14 +96,7 @@ pub fn find_few<T: Copy, K: Key>(
     members: &[K],
     bits: &mut [u64],
 ) {
-    cpu::dispatch(move || {
-        bits::fill_words(values, bits, |values| {
-            bits::word(values.len(), |row| {
-                let key = key(values[row]);
-                members.iter().fold(false, |found, it| found | (*it == key))
-            })
-        });
-    });
+    cpu::dispatch(Words { values, bits, search: Few { key, members } });
 }
 
 /// Sets bit `i` of `bits` when `number(values[i]) - min` is a set bit of `bitmap`.
@@ -115,17 +111,7 @@ pub fn find_in_bitmap<T: Copy>(
     bitmap: &[u64],
     bits: &mut [u64],
 ) {
-    let len = bitmap.len() as u64 * 64;
-    cpu::dispatch(move || {
-        bits::fill_words(values, bits, |values| {
-            bits::word(values.len(), |row| {
-                let place = number(values[row]).wrapping_sub(min) as u64;
-                let inside = place < len;
-                let place = if inside { place } else { 0 };
-                inside & (bitmap[(place / 64) as usize] >> (place % 64) & 1 == 1)
-            })
-        });
-    });
+    cpu::dispatch(Words { values, bits, search: InBitmap { number, min, bitmap } });
 }
 
 /// Sets bit `i` of `bits` when the key of `values[i]` is in `buckets`. The buckets of many rows are
@@ -140,16 +126,82 @@ pub fn find_in_buckets<T: Copy, K: Key>(
     buckets: Buckets<'_, K>,
     bits: &mut [u64],
 ) {
-    cpu::dispatch(move || {
-        bits::fill_words(values, bits, |values| {
-            let mut firsts = [0usize; ROWS_AHEAD];
-            for (first, value) in firsts.iter_mut().zip(values) {
-                *first = Buckets::<K>::first(buckets.slots.len(), key(*value));
-            }
-            firsts[..values.len()].iter().for_each(|first| cpu::prefetch(buckets.slots, *first));
-            bits::word(values.len(), |row| buckets.contains_from(firsts[row], key(values[row])))
-        });
-    });
+    cpu::dispatch(Words { values, bits, search: InBuckets { key, buckets } });
+}
+
+/// A way to search the keys of at most 64 values.
+trait Search<T> {
+    /// The bits of `values`.
+    fn word(&self, values: &[T]) -> u64;
+}
+
+/// A search of all values.
+struct Words<'a, T, S> {
+    values: &'a [T],
+    bits: &'a mut [u64],
+    search: S,
+}
+
+impl<T, S: Search<T>> Kernel for Words<'_, T, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        bits::fill_words(self.values, self.bits, |values| self.search.word(values));
+    }
+}
+
+struct Few<'a, K, F> {
+    key: F,
+    members: &'a [K],
+}
+
+impl<T: Copy, K: Key, F: Fn(T) -> K> Search<T> for Few<'_, K, F> {
+    #[inline(always)]
+    fn word(&self, values: &[T]) -> u64 {
+        bits::word(values.len(), |row| {
+            let key = (self.key)(values[row]);
+            self.members.iter().fold(false, |found, it| found | (*it == key))
+        })
+    }
+}
+
+struct InBitmap<'a, F> {
+    number: F,
+    min: i64,
+    bitmap: &'a [u64],
+}
+
+impl<T: Copy, F: Fn(T) -> i64> Search<T> for InBitmap<'_, F> {
+    #[inline(always)]
+    fn word(&self, values: &[T]) -> u64 {
+        let len = self.bitmap.len() as u64 * 64;
+        bits::word(values.len(), |row| {
+            let place = (self.number)(values[row]).wrapping_sub(self.min) as u64;
+            let inside = place < len;
+            let place = if inside { place } else { 0 };
+            inside & (self.bitmap[(place / 64) as usize] >> (place % 64) & 1 == 1)
+        })
+    }
+}
+
+struct InBuckets<'a, K, F> {
+    key: F,
+    buckets: Buckets<'a, K>,
+}
+
+impl<T: Copy, K: Key, F: Fn(T) -> K> Search<T> for InBuckets<'_, K, F> {
+    #[inline(always)]
+    fn word(&self, values: &[T]) -> u64 {
+        let slots = self.buckets.slots;
+        let mut firsts = [0usize; ROWS_AHEAD];
+        for (first, value) in firsts.iter_mut().zip(values) {
+            *first = Buckets::<K>::first(slots.len(), (self.key)(*value));
+        }
+        firsts[..values.len()].iter().for_each(|first| cpu::prefetch(slots, *first));
+        let key = |row: usize| (self.key)(values[row]);
+        bits::word(values.len(), |row| self.buckets.contains_from(firsts[row], key(row)))
+    }
 }
 
 #[cfg(test)]

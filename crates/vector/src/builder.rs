@@ -75,6 +75,26 @@ impl StringBuilder {
         self.open.extend_from_slice(bytes);
     }
 
+    /// Appends mapped bytes to the string that is being written; to map a byte twice must be the
+    /// same as once.
+    #[inline]
+    pub fn write_mapped(&mut self, bytes: &[u8], map: impl Fn(u8) -> u8) {
+        const CHUNK: usize = 16;
+        let start = self.open.len();
+        self.open.extend_from_slice(bytes);
+        let written = &mut self.open[start..];
+        let (chunks, rest) = written.as_chunks_mut::<CHUNK>();
+        chunks.iter_mut().for_each(|chunk| *chunk = chunk.map(&map));
+        if rest.is_empty() {
+            return;
+        }
+        // The last chunk again, up to the end: no loop over single bytes.
+        match written.last_chunk_mut::<CHUNK>() {
+            Some(chunk) => *chunk = chunk.map(&map),
+            None => written.iter_mut().for_each(|it| *it = map(*it)),
+        }
+    }
+
     /// Appends single bytes to the string that is being written.
     #[inline]
     pub fn write_each(&mut self, bytes: impl Iterator<Item = u8>) {

@@ -8,7 +8,7 @@ use super::{
 use crate::{EvalContext, ScalarFunction};
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::{Error, Result};
-use volley_kernels::cpu;
+use volley_kernels::cpu::{self, Kernel};
 use volley_types::Type;
 use volley_vector::{NullBuffer, Rows, Vector};
 
@@ -167,10 +167,7 @@ impl<A: Arg> Args for (A,) {
     ) -> L::Result {
         match readers.0 {
             Reader::Flat(base) if const { Self::CHEAP && L::BRANCH_FREE } => {
-                cpu::dispatch(move || {
-                    let base = A::narrow(base, work.rows.len());
-                    body.run(work, move |row| (A::get(base, row, row),))
-                })
+                cpu::dispatch(Flat::<A, L> { base, work, body })
             }
             reader => body.run(work, move |row| (reader.get(row),)),
         }
@@ -207,20 +204,98 @@ impl<A: Arg, B: Arg> Args for (A, B) {
             return body.run(work, move |row| Self::get(&readers, row));
         }
         match readers {
-            (Reader::Flat(a), Reader::Flat(b)) => cpu::dispatch(move || {
-                let (a, b) = (A::narrow(a, work.rows.len()), B::narrow(b, work.rows.len()));
-                body.run(work, move |row| (A::get(a, row, row), B::get(b, row, row)))
-            }),
-            (Reader::Flat(a), Reader::Constant(b)) => cpu::dispatch(move || {
-                let a = A::narrow(a, work.rows.len());
-                body.run(work, move |row| (A::get(a, row, row), b))
-            }),
-            (Reader::Constant(a), Reader::Flat(b)) => cpu::dispatch(move || {
-                let b = B::narrow(b, work.rows.len());
-                body.run(work, move |row| (a, B::get(b, row, row)))
-            }),
+            (Reader::Flat(a), Reader::Flat(b)) => {
+                cpu::dispatch(FlatFlat::<A, B, L> { a, b, work, body })
+            }
+            (Reader::Flat(a), Reader::Constant(b)) => {
+                cpu::dispatch(FlatConstant::<A, B, L> { a, b, work, body })
+            }
+            (Reader::Constant(a), Reader::Flat(b)) => {
+                cpu::dispatch(ConstantFlat::<A, B, L> { a, b, work, body })
+            }
             _ => body.run(work, move |row| Self::get(&readers, row)),
         }
+    }
+}
+
+/// The loop for one flat argument.
+struct Flat<'a, 'r, A: Arg, L> {
+    base: A::Base<'a>,
+    work: Work<'r>,
+    body: L,
+}
+
+impl<'a, A: Arg, L: RowLoop<(A::Value<'a>,)>> Kernel for Flat<'a, '_, A, L> {
+    type Output = L::Result;
+
+    #[inline(always)]
+    fn run(self) -> L::Result {
+        let base = A::narrow(self.base, self.work.rows.len());
+        self.body.run(self.work, move |row| (A::get(base, row, row),))
+    }
+}
+
+/// The loop for two flat arguments.
+struct FlatFlat<'a, 'r, A: Arg, B: Arg, L> {
+    a: A::Base<'a>,
+    b: B::Base<'a>,
+    work: Work<'r>,
+    body: L,
+}
+
+impl<'a, A: Arg, B: Arg, L> Kernel for FlatFlat<'a, '_, A, B, L>
+where
+    L: RowLoop<(A::Value<'a>, B::Value<'a>)>,
+{
+    type Output = L::Result;
+
+    #[inline(always)]
+    fn run(self) -> L::Result {
+        let len = self.work.rows.len();
+        let (a, b) = (A::narrow(self.a, len), B::narrow(self.b, len));
+        self.body.run(self.work, move |row| (A::get(a, row, row), B::get(b, row, row)))
+    }
+}
+
+/// The loop for a flat argument and a constant.
+struct FlatConstant<'a, 'r, A: Arg, B: Arg, L> {
+    a: A::Base<'a>,
+    b: B::Value<'a>,
+    work: Work<'r>,
+    body: L,
+}
+
+impl<'a, A: Arg, B: Arg, L> Kernel for FlatConstant<'a, '_, A, B, L>
+where
+    L: RowLoop<(A::Value<'a>, B::Value<'a>)>,
+{
+    type Output = L::Result;
+
+    #[inline(always)]
+    fn run(self) -> L::Result {
+        let (a, b) = (A::narrow(self.a, self.work.rows.len()), self.b);
+        self.body.run(self.work, move |row| (A::get(a, row, row), b))
+    }
+}
+
+/// The loop for a constant and a flat argument.
+struct ConstantFlat<'a, 'r, A: Arg, B: Arg, L> {
+    a: A::Value<'a>,
+    b: B::Base<'a>,
+    work: Work<'r>,
+    body: L,
+}
+
+impl<'a, A: Arg, B: Arg, L> Kernel for ConstantFlat<'a, '_, A, B, L>
+where
+    L: RowLoop<(A::Value<'a>, B::Value<'a>)>,
+{
+    type Output = L::Result;
+
+    #[inline(always)]
+    fn run(self) -> L::Result {
+        let (a, b) = (self.a, B::narrow(self.b, self.work.rows.len()));
+        self.body.run(self.work, move |row| (a, B::get(b, row, row)))
     }
 }
 

@@ -41,6 +41,12 @@ impl StringWriter {
         self.builder.write(bytes);
     }
 
+    /// Appends ASCII bytes mapped to ASCII; to map a byte twice must be the same as once.
+    #[inline]
+    pub fn push_mapped(&mut self, bytes: &[u8], map: impl Fn(u8) -> u8) {
+        self.builder.write_mapped(bytes, map);
+    }
+
     /// Appends single bytes; see [`StringWriter::push_bytes`].
     #[inline]
     pub fn push_each(&mut self, bytes: impl Iterator<Item = u8>) {
@@ -323,17 +329,44 @@ where
 }
 
 /// The view of `part`, which lies within string `index`.
+#[inline]
 fn part_view(strings: &StringValues, index: usize, part: &[u8]) -> Option<u128> {
-    if part.len() <= INLINE_BYTES {
-        return Some(StringView::inline(part));
-    }
+    let view = strings.views[index];
     let whole = strings.bytes(index);
-    let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
-    if start + part.len() > whole.len() {
-        return None;
+    let place = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize);
+    match place.filter(|start| start + part.len() <= whole.len()) {
+        Some(start) if whole.len() <= INLINE_BYTES => {
+            let bytes = (view >> 32 >> (start * 8)) & low_bytes(part.len());
+            Some(bytes << 32 | part.len() as u128)
+        }
+        Some(start) if part.len() <= INLINE_BYTES => Some(match whole[start..].first_chunk() {
+            // One load instead of a loop over bytes.
+            Some(bytes) => {
+                let bytes = u64_and_u32(bytes) & low_bytes(part.len());
+                bytes << 32 | part.len() as u128
+            }
+            None => StringView::inline(part),
+        }),
+        Some(start) => {
+            let (buffer, offset) = StringView::position(view);
+            Some(StringView::new(part, buffer, offset + start as u32))
+        }
+        None if part.len() <= INLINE_BYTES => Some(StringView::inline(part)),
+        None => None,
     }
-    let (buffer, offset) = StringView::position(strings.views[index]);
-    Some(StringView::new(part, buffer, offset + start as u32))
+}
+
+/// The mask of the first `count` bytes, at most 12.
+#[inline(always)]
+fn low_bytes(count: usize) -> u128 {
+    (1u128 << (count * 8)) - 1
+}
+
+#[inline(always)]
+fn u64_and_u32(bytes: &[u8; INLINE_BYTES]) -> u128 {
+    let mut wide = [0; 16];
+    wide[..INLINE_BYTES].copy_from_slice(bytes);
+    u128::from_le_bytes(wide)
 }
 
 /// The markers of the arguments after the first of [`map_slice`].

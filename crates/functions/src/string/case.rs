@@ -38,14 +38,14 @@ pub(super) fn register(registry: &mut Registry) {
 fn upper_function() -> BindScalar {
     preserving_ascii(ascii_text_unary::<Varchar, Varchar, _>(
         |text, out| text.chars().for_each(|it| out.push(upper_of(it))),
-        |text, out| out.push_each(text.bytes().map(|it| it.to_ascii_uppercase())),
+        |text, out| out.push_mapped(text.as_bytes(), |it| it.to_ascii_uppercase()),
     ))
 }
 
 fn lower_function() -> BindScalar {
     preserving_ascii(ascii_text_unary::<Varchar, Varchar, _>(
         |text, out| text.chars().for_each(|it| out.push(lower_of(it))),
-        |text, out| out.push_each(text.bytes().map(|it| it.to_ascii_lowercase())),
+        |text, out| out.push_mapped(text.as_bytes(), |it| it.to_ascii_lowercase()),
     ))
 }
 
