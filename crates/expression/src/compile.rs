@@ -8,6 +8,7 @@
 //! - parts without columns are evaluated and become constants; one that fails becomes a node that
 //!   fails every row that needs it.
 
+mod blocks;
 mod build;
 mod fold;
 mod lambda;
@@ -82,6 +83,11 @@ impl<'r> Compiler<'r> {
         }
     }
 
+    /// Joins calls that can run block by block; call it last.
+    pub(crate) fn join_calls(&mut self) {
+        blocks::join_calls(&mut self.nodes);
+    }
+
     /// Adds a node, or finds the equal one.
     fn add(&mut self, key: Option<String>, node: Node) -> Result<NodeId> {
         if node.depth > DEPTH_MAX {
@@ -133,7 +139,8 @@ impl<'r> Compiler<'r> {
             Kind::Try(_) => (strict, infallible) = (false, true),
             Kind::IsNull(_) => strict = false,
             Kind::Failing(_) => (infallible, strict) = (false, false),
-            Kind::Column(_) | Kind::Constant(_) | Kind::In { .. } => {}
+            // Calls are joined after all nodes are described.
+            Kind::Column(_) | Kind::Constant(_) | Kind::In { .. } | Kind::Blocks(_) => {}
         }
         Node {
             kind,

@@ -18,12 +18,14 @@
 //! conjunct that is not true, and errors of other conjuncts for that row do not count. Both answers
 //! do not depend on the order in which conjuncts run.
 
+mod blocks;
 mod call;
 mod conditional;
 mod conjunction;
 mod lambda;
 mod peel;
 
+pub(crate) use blocks::Scratch;
 pub(crate) use conjunction::ConjunctionState;
 pub(crate) use peel::Memo;
 
@@ -42,6 +44,7 @@ use volley_vector::{Batch, BooleanBuffer, Buffer, Rows, Vector};
 pub(crate) struct NodeState {
     pub(crate) conjunction: ConjunctionState,
     pub(crate) memo: Memo,
+    pub(crate) scratch: Scratch,
     /// Of the nodes of a call's lambdas.
     pub(crate) lambdas: Vec<Vec<NodeState>>,
 }
@@ -218,16 +221,8 @@ impl Evaluator<'_> {
     fn evaluate_form(&mut self, frame: &mut Frame, node: NodeId, rows: &Rows) -> Result<Vector> {
         let nodes = self.nodes;
         match &nodes[node].kind {
-            Kind::Call(call) => {
-                let errors_before = self.ctx.errors.len();
-                let first = match call.args.first() {
-                    Some(first) => {
-                        Some(First { value: self.evaluate(frame, *first, rows)?, errors_before })
-                    }
-                    None => None,
-                };
-                self.call(frame, node, call, first, rows)
-            }
+            Kind::Call(call) => self.call_from_arguments(frame, node, call, rows),
+            Kind::Blocks(blocks) => self.blocks(frame, node, blocks, rows),
             Kind::Conjunction(conjunction) => self.conjunction(frame, node, conjunction, rows),
             Kind::Switch(args) => self.switch(frame, &nodes[node], args, rows),
             Kind::Coalesce(args) => self.coalesce(frame, &nodes[node], args, rows),

@@ -48,6 +48,7 @@ impl ExprSet {
         let mut compiler = Compiler::new(registry, Arc::clone(&query));
         let roots = exprs.iter().map(|it| compiler.compile(it)).collect::<Result<Vec<_>>>()?;
         compiler.mark_shared(&roots);
+        compiler.join_calls();
         let nodes = compiler.nodes;
         let mut states = Vec::new();
         states.resize_with(nodes.len(), NodeState::default);

@@ -19,6 +19,10 @@ pub enum Mark {
     Reordered,
     /// A later argument of AND or OR was not evaluated at all.
     ShortCut,
+    /// Calls were joined to run block by block.
+    Joined,
+    /// Joined calls ran block by block.
+    Blockwise,
     /// A function ran on rows none of which was null, of flat or constant arguments.
     FlatWithoutNulls,
 }

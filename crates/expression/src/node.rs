@@ -38,6 +38,7 @@ pub(crate) enum Kind {
     /// A part without columns that fails, for every row that needs it.
     Failing(Error),
     Call(Call),
+    Blocks(Blocks),
     /// AND or OR.
     Conjunction(Conjunction),
     /// c1, r1, c2, r2, ..., e.
@@ -61,6 +62,36 @@ pub(crate) struct Call {
     pub(crate) traits: ScalarTraits,
     /// TRY_CAST: rows that the function fails become null.
     pub(crate) null_on_error: bool,
+}
+
+/// Calls that run together, block by block.
+pub(crate) struct Blocks {
+    /// The nodes whose values they start from.
+    pub(crate) inputs: Vec<NodeId>,
+    /// One per call, arguments before their users.
+    pub(crate) steps: Vec<Step>,
+    /// The last call, for when they run one after the other.
+    pub(crate) call: Call,
+}
+
+/// One of the calls that run together.
+pub(crate) struct Step {
+    pub(crate) function: Arc<dyn ScalarFunction>,
+    pub(crate) args: Vec<Operand>,
+    /// Bytes of an element of each argument.
+    pub(crate) widths: Vec<usize>,
+    /// Bytes of an element of the result.
+    pub(crate) width: usize,
+    /// Where the result goes.
+    pub(crate) slot: usize,
+}
+
+/// An argument of a step.
+#[derive(Clone, Copy)]
+pub(crate) enum Operand {
+    Input(usize),
+    /// The result of a step before.
+    Slot(usize),
 }
 
 /// The function of a call.
@@ -121,6 +152,7 @@ impl Kind {
         match self {
             Kind::Column(_) | Kind::Constant(_) | Kind::Failing(_) => &[],
             Kind::Call(call) => &call.args,
+            Kind::Blocks(blocks) => &blocks.inputs,
             Kind::Conjunction(conjunction) => &conjunction.args,
             Kind::Switch(args) | Kind::Coalesce(args) => args,
             Kind::In { input, .. } | Kind::Try(input) | Kind::IsNull(input) => {

@@ -11,6 +11,7 @@
 //! any function.
 
 pub mod aggregate;
+mod block;
 mod context;
 mod higher_order;
 mod registry;
@@ -22,6 +23,7 @@ pub use aggregate::{
     AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction, Expanded,
     StateLayout,
 };
+pub use block::{BLOCK_ROWS, BlockArg, BlockFunction, block_binary};
 pub use context::{EvalContext, QueryConstants};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, HigherOrderFunction, Lambda,

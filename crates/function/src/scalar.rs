@@ -1,6 +1,6 @@
 //! Scalar functions.
 
-use crate::EvalContext;
+use crate::{BlockFunction, EvalContext};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_types::{Type, Value};
@@ -35,6 +35,11 @@ pub trait ScalarFunction: Send + Sync {
     /// evaluated.
     fn specialize(&self, _args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
         Ok(None)
+    }
+
+    /// The same function for blocks of rows, if it works on fixed-width elements without a branch.
+    fn block(&self) -> Option<&dyn BlockFunction> {
+        None
     }
 }
 

@@ -50,7 +50,10 @@ pub use text::{
     text_quaternary, text_ternary, text_unary,
 };
 
-use crate::{BindScalar, BoundScalar, EvalContext, QueryConstants, ScalarFunction, ScalarTraits};
+use crate::{
+    BindScalar, BlockFunction, BoundScalar, EvalContext, QueryConstants, ScalarFunction,
+    ScalarTraits,
+};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_types::Type;
@@ -174,6 +177,32 @@ pub fn vectorized(
     f: impl Fn(&Rows, &[Vector], &Type, &mut EvalContext) -> Result<Vector> + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
     Arc::new(ForRows(f))
+}
+
+/// The same function, which `block` computes for blocks of rows.
+pub fn with_block(
+    function: Arc<dyn ScalarFunction>,
+    block: impl BlockFunction + 'static,
+) -> Arc<dyn ScalarFunction> {
+    Arc::new(WithBlock(function, block))
+}
+
+struct WithBlock<B>(Arc<dyn ScalarFunction>, B);
+
+impl<B: BlockFunction> ScalarFunction for WithBlock<B> {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        self.0.evaluate(rows, args, result_type, ctx)
+    }
+
+    fn block(&self) -> Option<&dyn BlockFunction> {
+        Some(&self.1)
+    }
 }
 
 /// The binding of one signature: the given types or those that implicitly convert to them.

@@ -47,7 +47,7 @@ pub use hash::hash_columns;
 pub use lazy::{Lazy, Loader};
 pub use rows::Rows;
 pub use string_view::{INLINE_BYTES, StringView};
-pub use values::{Nested, StringValues, Values};
+pub use values::{Nested, StringValues, Values, native_slice, native_slice_mut};
 pub use vector::{Encoding, Vector};
 
-pub use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+pub use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};

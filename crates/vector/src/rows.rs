@@ -1,15 +1,16 @@
 //! A set of rows: which ones an expression or function has to look at.
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use std::sync::Arc;
 
 /// A subset of the rows `0..len`.
 ///
 /// A bitmap with the range that holds all set bits; when all rows in that range are selected,
-/// loops run over the plain range.
+/// loops run over the plain range. Clones share the bitmap until one is changed.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Bit `i % 64` of word `i / 64` is row `i`. Bits outside `begin..end` are clear.
-    words: Vec<u64>,
+    words: Arc<Vec<u64>>,
     len: usize,
     begin: usize,
     end: usize,
@@ -26,12 +27,12 @@ impl Rows {
         {
             *last = (1 << (len % 64)) - 1;
         }
-        Rows { words, len, begin: 0, end: len, count: len }
+        Rows { words: words.into(), len, begin: 0, end: len, count: len }
     }
 
     /// None of the rows of `0..len`.
     pub fn none(len: usize) -> Rows {
-        Rows { words: vec![0; len.div_ceil(64)], len, begin: 0, end: 0, count: 0 }
+        Rows { words: vec![0; len.div_ceil(64)].into(), len, begin: 0, end: 0, count: 0 }
     }
 
     /// The given rows.
@@ -58,9 +59,14 @@ impl Rows {
     /// The rows of a bitmap of 64-bit words; bits from `len` on must be clear.
     pub fn from_words(words: Vec<u64>, len: usize) -> Rows {
         debug_assert_eq!(words.len(), len.div_ceil(64));
-        let mut rows = Rows { words, len, begin: 0, end: 0, count: 0 };
+        let mut rows = Rows { words: words.into(), len, begin: 0, end: 0, count: 0 };
         rows.recount();
         rows
+    }
+
+    /// The words, apart from those of clones.
+    fn words_mut(&mut self) -> impl Iterator<Item = &mut u64> {
+        Arc::make_mut(&mut self.words).iter_mut()
     }
 
     fn recount(&mut self) {
@@ -163,27 +169,27 @@ impl Rows {
 
     /// The set as a bitmap of `len` bits.
     pub fn to_bits(&self) -> BooleanBuffer {
-        BooleanBuffer::new(Buffer::from_vec(self.words.clone()), 0, self.len)
+        BooleanBuffer::new(Buffer::from_vec(self.words.to_vec()), 0, self.len)
     }
 
     /// Keeps the rows that are in `other`, too.
     pub fn intersect(&mut self, other: &Rows) {
         debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+        self.words_mut().zip(&*other.words).for_each(|(a, b)| *a &= b);
         self.recount();
     }
 
     /// Adds the rows of `other`.
     pub fn union(&mut self, other: &Rows) {
         debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        self.words_mut().zip(&*other.words).for_each(|(a, b)| *a |= b);
         self.recount();
     }
 
     /// Drops the rows of `other`.
     pub fn subtract(&mut self, other: &Rows) {
         debug_assert_eq!(self.len, other.len);
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+        self.words_mut().zip(&*other.words).for_each(|(a, b)| *a &= !b);
         self.recount();
     }
 
@@ -191,7 +197,7 @@ impl Rows {
     pub fn subtract_nulls(&mut self, nulls: &NullBuffer) {
         debug_assert_eq!(self.len, nulls.len());
         let valid = nulls.inner().bit_chunks();
-        self.words.iter_mut().zip(valid.iter_padded()).for_each(|(a, b)| *a &= b);
+        self.words_mut().zip(valid.iter_padded()).for_each(|(a, b)| *a &= b);
         self.recount();
     }
 }

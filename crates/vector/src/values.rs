@@ -6,7 +6,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicU8, Ordering},
 };
-use volley_types::{Interval, Native, PhysicalType};
+use volley_types::{Interval, Native, PhysicalType, match_native};
 
 /// The elements of a flat vector, by physical layout. Elements of null rows are unspecified but
 /// safe to read: views are valid, offsets and sizes lie within the elements.
@@ -252,6 +252,20 @@ impl Values {
         })
     }
 
+    /// The elements as bytes, when they are of fixed width and no strings.
+    pub fn fixed_bytes(&self) -> Option<&[u8]> {
+        let width = match_native!(self.physical(), T => size_of::<T>(), else return None);
+        self.fixed_buffer().map(|it| &it.as_slice()[..self.len() * width])
+    }
+
+    /// Elements of a fixed-width layout from their bytes; `None` for other layouts and strings.
+    pub fn from_fixed_bytes(physical: PhysicalType, bytes: Buffer) -> Option<Values> {
+        match_native!(physical, T => {
+            let len = bytes.len() / size_of::<T>();
+            Some(Values::from_native::<T>(ScalarBuffer::new(bytes, 0, len)))
+        }, else None)
+    }
+
     /// The rows from `offset` on, `len` of them, sharing storage.
     pub fn slice(&self, offset: usize, len: usize) -> Values {
         match self {
@@ -309,4 +323,28 @@ impl Nested {
             elements: Arc::clone(&self.elements),
         }
     }
+}
+
+/// Bytes as elements of `T`.
+///
+/// # Panics
+///
+/// If they are not aligned, or the last element is not whole.
+pub fn native_slice<T: Native>(bytes: &[u8]) -> &[T] {
+    // SAFETY: every pattern of bits is a value of a native type.
+    let (before, elements, after) = unsafe { bytes.align_to::<T>() };
+    assert!(before.is_empty() && after.is_empty(), "whole, aligned elements");
+    elements
+}
+
+/// Bytes as elements of `T`, to write.
+///
+/// # Panics
+///
+/// As [`native_slice`].
+pub fn native_slice_mut<T: Native>(bytes: &mut [u8]) -> &mut [T] {
+    // SAFETY: every pattern of bits is a value of a native type, and of bytes.
+    let (before, elements, after) = unsafe { bytes.align_to_mut::<T>() };
+    assert!(before.is_empty() && after.is_empty(), "whole, aligned elements");
+    elements
 }

@@ -14,6 +14,24 @@ use volley_vector::{Buffer, Decoded, Encoding, Rows, Values, Vector};
 const CHARGED_BYTES: usize = 1 << 20;
 
 impl Evaluator<'_> {
+    /// Evaluates a call whose first argument is not evaluated yet.
+    pub(super) fn call_from_arguments(
+        &mut self,
+        frame: &mut Frame,
+        node: NodeId,
+        call: &Call,
+        rows: &Rows,
+    ) -> Result<Vector> {
+        let errors_before = self.ctx.errors.len();
+        let first = match call.args.first() {
+            Some(first) => {
+                Some(First { value: self.evaluate(frame, *first, rows)?, errors_before })
+            }
+            None => None,
+        };
+        self.call(frame, node, call, first, rows)
+    }
+
     /// Calls a function; `first` is its first argument, evaluated already.
     pub(super) fn call(
         &mut self,

@@ -10,9 +10,13 @@
 //! in their own scale: the loop multiplies by powers of ten. Each operand and the result are 64 or
 //! 128 bits wide, and each combination gets its own loop.
 
-use super::{Operator, settle};
+use super::{
+    Operator,
+    integer::{BlockProduct, products_fit},
+    settle,
+};
 use std::sync::Arc;
-use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, simple};
+use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple};
 use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, text::push_decimal};
 
 /// The most digits of a 64-bit decimal.
@@ -104,14 +108,24 @@ fn narrow(plan: Plan) -> Arc<dyn ScalarFunction> {
             a.wrapping_mul(left).wrapping_sub(b.wrapping_mul(right))
         }),
         (_, None) => unchecked::<i64, i64, i64>(i64::wrapping_mul),
-        (_, Some(limit)) => {
-            let limit = limit as i64;
-            checked::<i64, i64, i64>(plan, move |a, b| {
-                let (product, overflow) = a.overflowing_mul(b);
-                (product, overflow | (product >= limit) | (product <= -limit))
-            })
-        }
+        (_, Some(limit)) => product_below(plan, limit as i64),
     }
+}
+
+/// Products are not checked where the arguments' magnitudes say that all are below the limit.
+fn product_below(plan: Plan, limit: i64) -> Arc<dyn ScalarFunction> {
+    let checked = checked::<i64, i64, i64>(plan, move |a, b| {
+        let (product, overflow) = a.overflowing_mul(b);
+        (product, overflow | (product >= limit) | (product <= -limit))
+    });
+    let unchecked = unchecked::<i64, i64, i64>(i64::wrapping_mul);
+    // 2^bits is below the limit.
+    let bits = (limit - 1).ilog2();
+    let function = simple::vectorized(move |rows, args, to, ctx| {
+        let function = if products_fit(args, bits)? { &unchecked } else { &checked };
+        function.evaluate(rows, args, to, ctx)
+    });
+    simple::with_block(function, BlockProduct { bits })
 }
 
 /// A result in 128 bits.
@@ -139,29 +153,32 @@ fn wide<A: Native + Into<i128>, B: Native + Into<i128>>(plan: Plan) -> Arc<dyn S
 }
 
 fn unchecked<A: Native, B: Native, R: Native + simple::Plain>(
-    f: impl Fn(A, B) -> R + Send + Sync + 'static,
+    f: impl Fn(A, B) -> R + Copy + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction>
 where
     R: simple::Stored<simple::NativeColumn<R>>,
 {
-    simple::function2::<simple::Physical<A>, simple::Physical<B>, simple::Physical<R>, R>(f)
+    type Marker<T> = simple::Physical<T>;
+    let function = simple::function2::<Marker<A>, Marker<B>, Marker<R>, R>(f);
+    simple::with_block(function, block_binary(move |a, b| (f(a, b), false)))
 }
 
 fn checked<A: Native + Into<i128>, B: Native + Into<i128>, R: Native>(
     plan: Plan,
-    f: impl Fn(A, B) -> (R, bool) + Send + Sync + 'static,
+    f: impl Fn(A, B) -> (R, bool) + Copy + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction>
 where
     R: simple::Stored<simple::NativeColumn<R>>,
 {
-    simple::vectorized(move |rows, args, to, ctx| {
+    let function = simple::vectorized(move |rows, args, to, ctx| {
         let error = |a: A, b: B| {
             let left = text(a.into(), plan.left);
             plan.operator.overflow(to, left, text(b.into(), plan.right))
         };
         type Marker<T> = simple::Physical<T>;
         simple::map_checked2::<Marker<A>, Marker<B>, Marker<R>, R>(rows, args, to, ctx, &f, error)
-    })
+    });
+    simple::with_block(function, block_binary(f))
 }
 
 fn text(unscaled: i128, (precision, scale): Shape) -> String {

@@ -2,20 +2,26 @@
 
 use super::{division_by_zero, settle};
 use volley_function::{
-    BoundScalar, ScalarTraits,
-    simple::{Double, Real, function1, function2},
+    BoundScalar, ScalarTraits, block_binary,
+    simple::{Double, Real, function1, function2, with_block},
 };
 use volley_types::Type;
 
 /// An operator on two floats of type `common`, in both widths.
 pub(super) fn bind(
     common: Type,
-    narrow: impl Fn(f32, f32) -> f32 + Send + Sync + 'static,
-    wide: impl Fn(f64, f64) -> f64 + Send + Sync + 'static,
+    narrow: impl Fn(f32, f32) -> f32 + Copy + Send + Sync + 'static,
+    wide: impl Fn(f64, f64) -> f64 + Copy + Send + Sync + 'static,
 ) -> Option<BoundScalar> {
     let function = match common {
-        Type::Real => function2::<Real, Real, Real, _>(narrow),
-        _ => function2::<Double, Double, Double, _>(wide),
+        Type::Real => {
+            let function = function2::<Real, Real, Real, _>(narrow);
+            with_block(function, block_binary(move |a: f32, b: f32| (narrow(a, b), false)))
+        }
+        _ => {
+            let function = function2::<Double, Double, Double, _>(wide);
+            with_block(function, block_binary(move |a: f64, b: f64| (wide(a, b), false)))
+        }
     };
     settle(vec![common.clone(), common.clone()], common, ScalarTraits::INFALLIBLE, function)
 }

@@ -4,10 +4,12 @@
 use super::{Operator, division_by_zero, settle};
 use std::{fmt::Display, sync::Arc};
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, simple};
+use volley_function::{
+    BlockArg, BlockFunction, BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple,
+};
 use volley_kernels::arithmetic::magnitude_bits;
-use volley_types::{Native, Type, match_integer};
-use volley_vector::{Decoded, Indices, Rows, Values, Vector};
+use volley_types::{Native, PhysicalType, Type, match_integer};
+use volley_vector::{Decoded, Indices, Rows, Values, Vector, native_slice};
 
 /// An integer with the operations that say whether they overflowed.
 pub(super) trait Whole:
@@ -74,31 +76,50 @@ pub(super) fn bind(operator: Operator, common: Type) -> Option<BoundScalar> {
 
 fn checked<T: Whole>(
     operator: Operator,
-    f: impl Fn(T, T) -> (T, bool) + Send + Sync + 'static,
+    f: impl Fn(T, T) -> (T, bool) + Copy + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
-    simple::vectorized(move |rows, args, to, ctx| {
+    let function = simple::vectorized(move |rows, args, to, ctx| {
         let error = |a: T, b: T| operator.overflow(to, a.to_string(), b.to_string());
         type Marker<T> = simple::Physical<T>;
         simple::map_checked2::<Marker<T>, Marker<T>, Marker<T>, T>(rows, args, to, ctx, &f, error)
-    })
+    });
+    simple::with_block(function, block_binary(f))
 }
 
 /// Products of BIGINT are not checked where the arguments' magnitudes rule overflow out: the check
 /// costs more than the product.
 fn multiply<T: Whole>() -> Arc<dyn ScalarFunction> {
     let checked = checked::<T>(Operator::Multiply, T::times);
-    simple::vectorized(move |rows, args, to, ctx| {
-        if !products_fit(args)? {
+    if T::PHYSICAL != PhysicalType::I64 {
+        return checked;
+    }
+    let function = simple::vectorized(move |rows, args, to, ctx| {
+        if !products_fit(args, i64::BITS - 2)? {
             return checked.evaluate(rows, args, to, ctx);
         }
         let product = |a: i64, b: i64| a.wrapping_mul(b);
         type Marker = simple::Physical<i64>;
         simple::map2::<Marker, Marker, Marker, _>(rows, args, to, ctx, product)
-    })
+    });
+    simple::with_block(function, BlockProduct { bits: i64::BITS - 2 })
 }
 
-/// Whether all products of two BIGINT columns surely fit BIGINT.
-fn products_fit(args: &[Vector]) -> Result<bool> {
+/// Products of 64-bit integers of at most `bits` bits together.
+pub(super) struct BlockProduct {
+    pub(super) bits: u32,
+}
+
+impl BlockFunction for BlockProduct {
+    fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
+        let bits = args.iter().map(|it| magnitude_bits(native_slice(it.0))).sum::<u32>();
+        bits <= self.bits
+            && block_binary(|a: i64, b: i64| (a.wrapping_mul(b), false)).run(args, out)
+    }
+}
+
+/// Whether all products of two columns of 64-bit integers surely have magnitudes of at most
+/// 2^`bits_max`.
+pub(super) fn products_fit(args: &[Vector], bits_max: u32) -> Result<bool> {
     let mut bits = 0;
     for arg in args {
         let decoded = Decoded::new(arg)?;
@@ -108,7 +129,7 @@ fn products_fit(args: &[Vector]) -> Result<bool> {
             _ => magnitude_bits(values),
         };
     }
-    Ok(bits < i64::BITS - 1)
+    Ok(bits <= bits_max)
 }
 
 fn divide<T: Whole>() -> Arc<dyn ScalarFunction> {

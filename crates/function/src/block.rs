@@ -1,0 +1,84 @@
+//! Functions that run on blocks of rows, for expressions of several of them.
+//!
+//! Called one after the other, functions write whole columns that the next one reads again. A
+//! function that offers a [`BlockFunction`] can also run on one block after the other, so that what
+//! lies between functions stays in the first-level cache.
+
+use volley_kernels::cpu::{self, Kernel};
+use volley_types::Native;
+use volley_vector::{native_slice, native_slice_mut};
+
+/// Rows per block: a few columns of 8 bytes fit the first-level cache.
+pub const BLOCK_ROWS: usize = 1024;
+
+/// An argument's part of a block, as the bytes of its fixed-width elements: one per row, or a
+/// single one that stands for all rows.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockArg<'a>(pub &'a [u8]);
+
+/// A scalar function of fixed-width arguments, for whole blocks of rows.
+///
+/// Rows of a block may hold anything where an argument is null; they must not be a reason to fail.
+pub trait BlockFunction: Send + Sync {
+    /// Computes the elements of `out`, one per row. False when some row may have failed: nothing
+    /// of the result counts then, and the function is called the ordinary way.
+    fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool;
+}
+
+/// A block function of two arguments; `f` gives a value and whether it is invalid.
+pub fn block_binary<A: Native, B: Native, R: Native>(
+    f: impl Fn(A, B) -> (R, bool) + Send + Sync + 'static,
+) -> impl BlockFunction {
+    Binary { f, types: std::marker::PhantomData::<fn(A, B) -> R> }
+}
+
+struct Binary<F, T> {
+    f: F,
+    types: std::marker::PhantomData<T>,
+}
+
+impl<A: Native, B: Native, R: Native, F> BlockFunction for Binary<F, fn(A, B) -> R>
+where
+    F: Fn(A, B) -> (R, bool) + Send + Sync,
+{
+    fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
+        let [a, b] = args else { return false };
+        let (a, b) = (native_slice::<A>(a.0), native_slice::<B>(b.0));
+        cpu::dispatch(BinaryLoop { a, b, out: native_slice_mut::<R>(out), f: &self.f })
+    }
+}
+
+/// The loop over a block.
+struct BinaryLoop<'a, A, B, R, F> {
+    a: &'a [A],
+    b: &'a [B],
+    out: &'a mut [R],
+    f: &'a F,
+}
+
+impl<A: Native, B: Native, R: Native, F: Fn(A, B) -> (R, bool)> Kernel
+    for BinaryLoop<'_, A, B, R, F>
+{
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let BinaryLoop { a, b, out, f } = self;
+        let len = out.len();
+        let mut any_invalid = false;
+        let mut set = |out: &mut R, (value, is_invalid): (R, bool)| {
+            *out = value;
+            any_invalid |= is_invalid;
+        };
+        if a.len() == len && b.len() == len {
+            out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| set(out, f(*a, *b)));
+        } else if let (&[a], true) = (a, b.len() == len) {
+            out.iter_mut().zip(b).for_each(|(out, b)| set(out, f(a, *b)));
+        } else if let (true, &[b]) = (a.len() == len, b) {
+            out.iter_mut().zip(a).for_each(|(out, a)| set(out, f(*a, b)));
+        } else {
+            return false;
+        }
+        !any_invalid
+    }
+}
