@@ -76,6 +76,8 @@ impl<A: Native, B: Native, R: Native, F: Fn(A, B) -> (R, bool)> Kernel
             out.iter_mut().zip(b).for_each(|(out, b)| set(out, f(a, *b)));
         } else if let (true, &[b]) = (a.len() == len, b) {
             out.iter_mut().zip(a).for_each(|(out, a)| set(out, f(*a, b)));
+        } else if let (&[a], &[b]) = (a, b) {
+            out.iter_mut().for_each(|out| set(out, f(a, b)));
         } else {
             return false;
         }

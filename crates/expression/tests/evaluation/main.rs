@@ -6,3 +6,4 @@ mod support;
 mod oracle;
 mod paths;
 mod forms;
+mod blocks;

@@ -6,7 +6,9 @@ use std::sync::{
 };
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprSet, SpecialForm};
-use volley_function::{FunctionDoc, QueryConstants, Registry, simple::*};
+use volley_function::{
+    BindScalar, BoundScalar, FunctionDoc, QueryConstants, Registry, block_binary, simple::*,
+};
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Loader, Rows, ScalarBuffer, Vector};
 
@@ -17,9 +19,12 @@ pub fn registry() -> Registry {
     let overflow = || Error::invalid_value("overflow");
     add(
         "plus",
-        checked_binary::<BigInt, BigInt, BigInt, _>(
-            |a, b| a.overflowing_add(b),
-            move |_, _| overflow(),
+        on_blocks(
+            checked_binary::<BigInt, BigInt, BigInt, _>(
+                |a, b| a.overflowing_add(b),
+                move |_, _| overflow(),
+            ),
+            i64::overflowing_add,
         ),
     );
     add(
@@ -28,7 +33,8 @@ pub fn registry() -> Registry {
             a.checked_div(b).ok_or_else(|| Error::invalid_value("division by zero"))
         }),
     );
-    add("xor", binary::<BigInt, BigInt, BigInt, _>(|a, b| a ^ b));
+    let xor = binary::<BigInt, BigInt, BigInt, _>(|a, b| a ^ b);
+    add("xor", on_blocks(xor, |a, b| (a ^ b, false)));
     add("even", unary::<BigInt, BigInt, _>(|a| (a % 2 == 0).then_some(a)));
     add("lt", binary::<BigInt, BigInt, Boolean, _>(|a, b| a < b));
     add("eq", binary::<BigInt, BigInt, Boolean, _>(|a, b| a == b));
@@ -62,6 +68,15 @@ pub fn registry() -> Registry {
         bind(std::slice::from_ref(from))
     }));
     registry
+}
+
+/// The same function, which also works on blocks.
+fn on_blocks(bind: BindScalar, f: fn(i64, i64) -> (i64, bool)) -> BindScalar {
+    Arc::new(move |types: &[Type]| {
+        let bound = bind(types)?;
+        let function = with_block(Arc::clone(&bound.function), block_binary(f));
+        Some(BoundScalar { function, ..bound })
+    })
 }
 
 pub fn query() -> Arc<QueryConstants> {
