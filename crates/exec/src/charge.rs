@@ -109,6 +109,7 @@ fn vector_allocations(vector: &Vector, f: &mut impl FnMut(usize, usize)) {
             allocation(ends.inner(), f);
             vector_allocations(base, f);
         }
+        Encoding::Bias { deltas, .. } => allocation(deltas.buffer(), f),
         Encoding::Lazy(lazy) => {
             if let Some(loaded) = lazy.get() {
                 vector_allocations(loaded, f);
@@ -126,7 +127,9 @@ fn values_allocations(values: &Values, f: &mut impl FnMut(usize, usize)) {
             string_buffers(&strings.buffers, f);
         }
         Values::Array(nested) | Values::Map(nested) => nested_allocations(nested, f),
+        Values::FixedArray(arrays) => vector_allocations(&arrays.elements, f),
         Values::Row { children, .. } => children.iter().for_each(|it| vector_allocations(it, f)),
+        Values::Object(objects) => f(objects.address(), objects.retained_bytes()),
         _ => values.fixed_buffer().into_iter().for_each(|it| allocation(it, f)),
     }
 }

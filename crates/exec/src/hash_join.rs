@@ -156,7 +156,7 @@ impl HashJoinSpec {
     /// The key that a build column is, unless it is of nested type: keys of those are encoded.
     fn key_of(&self, build_column: usize) -> Option<usize> {
         let key = self.build_keys.iter().position(|it| *it == build_column);
-        key.filter(|_| !self.build_types[build_column].is_nested())
+        key.filter(|_| !self.build_types[build_column].physical().is_by_reference())
     }
 
     /// Where rows keep a build column.

@@ -32,7 +32,7 @@ pub(crate) fn merge(
         PhysicalType::Null => Values::Null(len),
         PhysicalType::Boolean => Values::Boolean(merge_bits(len, &decoded)),
         PhysicalType::View => Values::View(merge_strings(len, &decoded)),
-        PhysicalType::Array | PhysicalType::Map | PhysicalType::Row => {
+        physical if physical.is_by_reference() => {
             return merge_nested(data_type, len, &parts);
         }
         physical => match_native!(physical, T => {
@@ -144,6 +144,7 @@ pub(crate) fn with_nulls(vector: &Vector, nulls: &NullBuffer) -> Result<Vector> 
             let codes = codes_of_runs(ends);
             Vector::dictionary(codes.into(), Arc::clone(base), all)
         }
+        Encoding::Bias { base, deltas } => Vector::bias(data_type, *base, deltas.clone(), all),
         Encoding::Lazy(_) => return with_nulls(&vector.loaded()?, nulls),
     })
 }

@@ -182,9 +182,12 @@ impl Registry {
                 None => self.unknown(name),
             });
         };
-        let bound = entry.overloads.iter().filter_map(|bind| bind(args));
-        bound
-            .min_by_key(|bound| cost(args, &bound.args))
+        let bind_all = |args: &[Type]| {
+            let bound = entry.overloads.iter().filter_map(|bind| bind(args));
+            bound.min_by_key(|bound| cost(args, &bound.args))
+        };
+        bind_all(args)
+            .or_else(|| bind_all(&without_sizes(args)?))
             .map(|bound| BoundScalar { name: lower, ..bound })
             .ok_or_else(|| no_overload(name, args, &entry.docs))
     }
@@ -207,10 +210,16 @@ impl Registry {
                 None => self.unknown(name),
             });
         };
-        entry
-            .overloads
-            .iter()
-            .find_map(|bind| bind(args))
+        let bind_all = |args: &[ArgumentType]| entry.overloads.iter().find_map(|bind| bind(args));
+        let unsized_args = || -> Vec<ArgumentType> {
+            let unsized_arg = |it: &ArgumentType| match it {
+                ArgumentType::Value(data_type) => ArgumentType::Value(data_type.without_size()),
+                lambda => lambda.clone(),
+            };
+            args.iter().map(unsized_arg).collect()
+        };
+        bind_all(args)
+            .or_else(|| bind_all(&unsized_args()))
             .map(|bound| BoundHigherOrder { name: lower, ..bound })
             .ok_or_else(|| no_overload(name, args, &entry.docs))
     }
@@ -223,9 +232,12 @@ impl Registry {
     pub fn resolve_aggregate(&self, name: &str, args: &[Type]) -> Result<BoundAggregate> {
         let lower = name.to_ascii_lowercase();
         let entry = self.aggregates.get(&lower).ok_or_else(|| self.unknown(name))?;
-        let bound = entry.overloads.iter().filter_map(|bind| bind(args));
-        bound
-            .min_by_key(|bound| cost(args, &bound.args))
+        let bind_all = |args: &[Type]| {
+            let bound = entry.overloads.iter().filter_map(|bind| bind(args));
+            bound.min_by_key(|bound| cost(args, &bound.args))
+        };
+        bind_all(args)
+            .or_else(|| bind_all(&without_sizes(args)?))
             .map(|bound| BoundAggregate { name: lower, ..bound })
             .ok_or_else(|| no_overload(name, args, &entry.docs))
     }
@@ -239,6 +251,13 @@ impl Registry {
             None => error,
         }
     }
+}
+
+/// The types with arrays of any size instead of those of a fixed size; `None` when there are none.
+/// Functions that do not know arrays of a fixed size take them so.
+fn without_sizes(args: &[Type]) -> Option<Vec<Type>> {
+    let has_sizes = args.iter().any(|it| matches!(it, Type::FixedArray(_)));
+    has_sizes.then(|| args.iter().map(Type::without_size).collect())
 }
 
 /// The sum of the implicit casts; large when one is missing (the overload took it on itself).

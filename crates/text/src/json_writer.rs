@@ -70,6 +70,9 @@ fn push_value(line: &mut String, value: &Value, data_type: &Type) {
         (Value::Array(elements), Type::Array(element)) => {
             push_list(line, ['[', ']'], elements.iter(), |line, it| push_value(line, it, element));
         }
+        (Value::Array(elements), Type::FixedArray(array)) => {
+            push_list(line, ['[', ']'], elements.iter(), |line, it| push_value(line, it, &array.0));
+        }
         (Value::Row(values), Type::Row(fields)) => {
             let named = fields.iter().enumerate().zip(values.iter());
             push_list(line, ['{', '}'], named, |line, ((index, field), it)| {

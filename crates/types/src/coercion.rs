@@ -8,6 +8,7 @@ use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 /// The rules are DuckDB's: integers widen; an integer and a decimal meet in the decimal that holds
 /// both; with a float, numbers become that float; dates widen to timestamps; booleans become
 /// numbers; NULL becomes anything.
+/// Arrays of a fixed size meet others in the array of any size.
 /// VARCHAR meets nothing but itself here (untyped literals are handled by the binder).
 pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
     if left == right {
@@ -17,6 +18,13 @@ pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
         (Type::Unknown, other) | (other, Type::Unknown) => Some(other.clone()),
         (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
         (Type::Array(left), Type::Array(right)) => Some(Type::array(common_type(left, right)?)),
+        (Type::FixedArray(left), Type::FixedArray(right)) if left.1 == right.1 => {
+            Some(Type::fixed_array(common_type(&left.0, &right.0)?, left.1))
+        }
+        (Type::FixedArray(_), Type::FixedArray(_) | Type::Array(_))
+        | (Type::Array(_), Type::FixedArray(_)) => {
+            common_type(&left.without_size(), &right.without_size())
+        }
         (Type::Map(left), Type::Map(right)) => {
             Some(Type::map(common_type(&left.0, &right.0)?, common_type(&left.1, &right.1)?))
         }
@@ -85,6 +93,10 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
         (_, Type::Real) if from.is_integer() || from.is_decimal() => Some(24),
         (Type::Date, Type::Timestamp) => Some(10),
         (Type::Array(from), Type::Array(to)) => implicit_cast_cost(from, to),
+        (Type::FixedArray(from), Type::Array(to)) => Some(2 + implicit_cast_cost(&from.0, to)?),
+        (Type::FixedArray(from), Type::FixedArray(to)) if from.1 == to.1 => {
+            implicit_cast_cost(&from.0, &to.0)
+        }
         _ => None,
     }
 }
@@ -109,6 +121,12 @@ mod tests {
         check(Type::Date, Type::Timestamp, Some(Type::Timestamp));
         check(Type::Unknown, Type::Varchar, Some(Type::Varchar));
         check(Type::Varchar, Type::Integer, None);
+        let pair = Type::fixed_array(Type::Integer, 2);
+        check(pair.clone(), pair.clone(), Some(pair.clone()));
+        let wide = Type::fixed_array(Type::BigInt, 2);
+        check(pair.clone(), wide.clone(), Some(wide.clone()));
+        check(pair.clone(), Type::fixed_array(Type::Integer, 3), Some(Type::array(Type::Integer)));
+        check(wide, Type::array(Type::Integer), Some(Type::array(Type::BigInt)));
         check(Type::Time, Type::Timestamp, None);
     }
 }

@@ -1,10 +1,13 @@
 //! The logical types: what a value means.
 
-use crate::{Custom, CustomOrder, PhysicalType};
+use crate::{Custom, CustomOrder, Opaque, PhysicalType};
 use std::{borrow::Cow, fmt, sync::Arc};
 
 /// The most digits a DECIMAL holds.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
+
+/// The most elements of an array of a fixed size.
+pub const FIXED_ARRAY_SIZE_MAX: u32 = 100_000;
 
 /// The most digits a DECIMAL holds in 64 bits.
 const DECIMAL_PRECISION_I64: u8 = 18;
@@ -51,12 +54,16 @@ pub enum Type {
     Interval,
     /// A list of elements of one type.
     Array(Arc<Type>),
+    /// Lists of as many elements of one type as the number says, at least one: `(element, size)`.
+    FixedArray(Arc<(Type, u32)>),
     /// Key-value pairs: `(key, value)`.
     Map(Arc<(Type, Type)>),
     /// Named fields.
     Row(Arc<[Field]>),
     /// A type registered at run time.
     Custom(Custom),
+    /// Objects of a Rust type.
+    Opaque(Opaque),
 }
 
 /// A named, typed column or row field. Every field may be null.
@@ -95,6 +102,24 @@ impl Type {
     /// ARRAY(element).
     pub fn array(element: Type) -> Type {
         Type::Array(Arc::new(element))
+    }
+
+    /// ARRAY(element, size).
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0 or above [`FIXED_ARRAY_SIZE_MAX`].
+    pub fn fixed_array(element: Type, size: u32) -> Type {
+        assert!((1..=FIXED_ARRAY_SIZE_MAX).contains(&size), "elements of an array: {size}");
+        Type::FixedArray(Arc::new((element, size)))
+    }
+
+    /// The type, as an ARRAY of any size where it is one of a fixed size.
+    pub fn without_size(&self) -> Type {
+        match self {
+            Type::FixedArray(array) => Type::array(array.0.clone()),
+            other => other.clone(),
+        }
     }
 
     /// MAP(key, value).
@@ -137,9 +162,11 @@ impl Type {
             Type::Varchar | Type::Varbinary => PhysicalType::View,
             Type::Interval => PhysicalType::Interval,
             Type::Array(_) => PhysicalType::Array,
+            Type::FixedArray(_) => PhysicalType::FixedArray,
             Type::Map(_) => PhysicalType::Map,
             Type::Row(_) => PhysicalType::Row,
             Type::Custom(custom) => custom.storage().physical(),
+            Type::Opaque(_) => PhysicalType::Opaque,
         }
     }
 
@@ -155,7 +182,9 @@ impl Type {
     pub fn order(&self) -> CustomOrder {
         match self {
             Type::Custom(custom) => custom.order(),
+            Type::Opaque(opaque) => opaque.order(),
             Type::Array(element) => element.order(),
+            Type::FixedArray(array) => array.0.order(),
             Type::Map(entry) => entry.0.order().min(entry.1.order()),
             Type::Row(fields) => {
                 let orders = fields.iter().map(|it| it.data_type.order());
@@ -202,9 +231,9 @@ impl Type {
         matches!(self, Type::Varchar | Type::Varbinary)
     }
 
-    /// ARRAY, MAP or ROW.
+    /// ARRAY of any or a fixed size, MAP or ROW.
     pub fn is_nested(&self) -> bool {
-        matches!(self, Type::Array(_) | Type::Map(_) | Type::Row(_))
+        matches!(self, Type::Array(_) | Type::FixedArray(_) | Type::Map(_) | Type::Row(_))
     }
 
     /// The precision and scale that hold every value of an integer or decimal type.
@@ -241,6 +270,7 @@ impl fmt::Display for Type {
             Type::Timestamp => f.write_str("TIMESTAMP"),
             Type::Interval => f.write_str("INTERVAL"),
             Type::Array(element) => write!(f, "ARRAY({element})"),
+            Type::FixedArray(array) => write!(f, "ARRAY({}, {})", array.0, array.1),
             Type::Map(entry) => write!(f, "MAP({}, {})", entry.0, entry.1),
             Type::Row(fields) => {
                 f.write_str("ROW(")?;
@@ -251,6 +281,7 @@ impl fmt::Display for Type {
                 f.write_str(")")
             }
             Type::Custom(custom) => f.write_str(custom.name()),
+            Type::Opaque(opaque) => f.write_str(opaque.name()),
         }
     }
 }

@@ -12,6 +12,7 @@ mod physical;
 mod value;
 mod coercion;
 pub mod custom;
+mod opaque;
 mod nearest;
 pub mod civil;
 pub mod text;
@@ -20,7 +21,10 @@ pub mod dispatch;
 pub use arrow_buffer::IntervalMonthDayNano as Interval;
 pub use coercion::{common_type, implicit_cast_cost};
 pub use custom::{ComparisonKey, Custom, CustomOrder, CustomType, Exchange, TypeRegistry};
-pub use data_type::{DECIMAL_PRECISION_MAX, Field, Schema, Type, row_field_name};
+pub use data_type::{
+    DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Schema, Type, row_field_name,
+};
 pub use nearest::nearest_name;
+pub use opaque::{Object, Opaque, OpaqueType};
 pub use physical::{Native, PhysicalType};
 pub use value::Value;

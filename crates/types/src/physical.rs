@@ -30,10 +30,29 @@ pub enum PhysicalType {
     View,
     /// Offsets and sizes into an element vector.
     Array,
+    /// As many elements of an element vector for each row, one row after the other.
+    FixedArray,
     /// Offsets and sizes into a key and a value vector.
     Map,
     /// One vector per field.
     Row,
+    /// References to objects.
+    Opaque,
+}
+
+impl PhysicalType {
+    /// Whether values have parts of their own beside the column: arrays, maps, rows and objects.
+    /// Rows of a hash table or a sort hold their positions in vectors beside the rows.
+    pub fn is_by_reference(self) -> bool {
+        matches!(
+            self,
+            PhysicalType::Array
+                | PhysicalType::FixedArray
+                | PhysicalType::Map
+                | PhysicalType::Row
+                | PhysicalType::Opaque
+        )
+    }
 }
 
 /// The Rust type of a fixed-width element: integers, floats, intervals and string views (`u128`).

@@ -68,12 +68,14 @@ pub fn push_value(out: &mut String, value: &Value, data_type: &Type) {
         Value::Array(elements) => push_array(out, elements, data_type),
         Value::Map(entries) => push_map(out, entries, data_type),
         Value::Row(fields) => push_row(out, fields, data_type),
+        Value::Object(object) => object.push(out),
     }
 }
 
 fn push_array(out: &mut String, elements: &[Value], data_type: &Type) {
     let element_type = match data_type {
         Type::Array(element) => element,
+        Type::FixedArray(array) => &array.0,
         _ => &Type::Unknown,
     };
     out.push('[');

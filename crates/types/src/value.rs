@@ -1,6 +1,6 @@
 //! One scalar: a literal, a setting, a statistic, a cell of a result.
 
-use crate::{Interval, Type};
+use crate::{Interval, Object, Type};
 use std::{fmt, sync::Arc};
 
 /// A scalar. Its logical type stands beside it where it matters (`Timestamp` and `BigInt` differ
@@ -41,12 +41,14 @@ pub enum Value {
     Timestamp(i64),
     /// INTERVAL.
     Interval(Interval),
-    /// ARRAY: the elements.
+    /// ARRAY, also of a fixed size: the elements.
     Array(Arc<[Value]>),
     /// MAP: the entries.
     Map(Arc<[(Value, Value)]>),
     /// ROW: the fields.
     Row(Arc<[Value]>),
+    /// A value of an opaque type.
+    Object(Object),
 }
 
 impl Value {
@@ -86,6 +88,14 @@ impl Value {
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Boolean(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The object of a value of an opaque type.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Value::Object(object) => Some(object),
             _ => None,
         }
     }

@@ -6,7 +6,9 @@
 //! | VARCHAR, VARBINARY | `Utf8View`, `BinaryView` | no |
 //! | HUGEINT, DECIMAL | `Decimal128` | DECIMAL of up to 18 digits is widened |
 //! | ARRAY | `ListView`; `List` in the portable layout | `List` is rearranged |
+//! | ARRAY of a fixed size | `FixedSizeList` | no |
 //! | MAP, ROW | `Map`, `Struct` | MAP is rearranged |
+//! | opaque types | refused | |
 //! | custom types | as they say: their storage type, or text | text is written |
 //!
 //! A stream of record batches has one type per column, so [`to_arrow`] flattens dictionaries,

@@ -1,10 +1,99 @@
-//! Building string vectors.
+//! Building vectors.
 
-use crate::{INLINE_BYTES, StringValues, StringView};
+use crate::{INLINE_BYTES, StringValues, StringView, Vector};
 use arrow_buffer::Buffer;
+use std::ops::Range;
+use volley_error::Result;
+use volley_types::{Type, Value};
 
 /// Data buffers are closed at this size, so that offsets fit 32 bits and growth copies little.
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// Rows of a part made of single values before it is closed.
+const VALUES_MAX: usize = 1024;
+
+/// Collects rows of other vectors, and single values, into one flat vector.
+///
+/// Keeps references to what it is given until it is finished: rows are copied once.
+#[derive(Debug)]
+pub struct VectorBuilder {
+    data_type: Type,
+    parts: Vec<Vector>,
+    /// Single values since the last part.
+    values: Vec<Value>,
+    len: usize,
+}
+
+impl VectorBuilder {
+    /// A builder of a vector of `data_type`.
+    pub fn new(data_type: Type) -> VectorBuilder {
+        VectorBuilder { data_type, parts: Vec::new(), values: Vec::new(), len: 0 }
+    }
+
+    /// The number of rows so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing was appended.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `rows` of `source`.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy vector's loader reports.
+    ///
+    /// # Panics
+    ///
+    /// If the types differ, or the rows are not within the source.
+    pub fn append(&mut self, source: &Vector, rows: Range<usize>) -> Result<()> {
+        assert_eq!(*source.data_type(), self.data_type, "type of appended rows");
+        self.close();
+        self.len += rows.len();
+        self.parts.push(source.loaded()?.slice(rows.start, rows.len()));
+        Ok(())
+    }
+
+    /// Appends one value.
+    ///
+    /// # Panics
+    ///
+    /// If it is not of the type; at the latest in [`VectorBuilder::finish`].
+    pub fn append_value(&mut self, value: Value) {
+        self.len += 1;
+        self.values.push(value);
+        if self.values.len() == VALUES_MAX {
+            self.close();
+        }
+    }
+
+    /// Appends null rows.
+    pub fn append_nulls(&mut self, rows: usize) {
+        self.close();
+        self.len += rows;
+        self.parts.push(Vector::nulls(self.data_type.clone(), rows));
+    }
+
+    /// The rows as one vector.
+    ///
+    /// # Errors
+    ///
+    /// Strings or elements beyond the layout's 32 bits.
+    pub fn finish(mut self) -> Result<Vector> {
+        self.close();
+        Vector::concat(&self.data_type, &self.parts)
+    }
+
+    fn close(&mut self) {
+        if !self.values.is_empty() {
+            self.parts.push(Vector::from_values(self.data_type.clone(), &self.values));
+            self.values.clear();
+        }
+    }
+}
 
 /// Collects strings into views and data buffers.
 #[derive(Debug, Default)]

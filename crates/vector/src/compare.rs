@@ -2,11 +2,11 @@
 //!
 //! NaN equals itself and is the greatest number, -0.0 equals 0.0, intervals compare by their length
 //! (a month has 30 days, a day 24 hours), strings by bytes, arrays and maps element by element,
-//! rows field by field. A null equals a null and comes after everything else. Types with an order
-//! of their own compare by their keys.
+//! rows field by field, objects as their type says. A null equals a null and comes after everything
+//! else. Types with an order of their own compare by their keys.
 
 use crate::{Decoded, Nested, StringValues, StringView, Values, Vector};
-use std::cmp::Ordering;
+use std::{cmp::Ordering, ops::Range};
 use volley_error::Result;
 use volley_kernels::order::Ordered;
 use volley_types::Interval;
@@ -24,6 +24,8 @@ enum Kind {
     Leaf(fn(&Values, usize, &Values, usize) -> Ordering),
     /// Arrays and maps: by their elements.
     List(Box<Comparator>),
+    /// Arrays of a fixed size: by their elements.
+    Fixed(Box<Comparator>),
     /// By fields.
     Fields(Vec<Comparator>),
 }
@@ -44,6 +46,9 @@ pub fn comparator(left: &Vector, right: &Vector) -> Result<Comparator> {
         (Values::Row { children: left, .. }, Values::Row { children: right, .. }) => {
             let fields = left.iter().zip(right.iter()).map(|(a, b)| comparator(a, b));
             Kind::Fields(fields.collect::<Result<_>>()?)
+        }
+        (Values::FixedArray(left), Values::FixedArray(right)) => {
+            Kind::Fixed(Box::new(comparator(&left.elements, &right.elements)?))
         }
         (values, _) => Kind::Leaf(leaf_comparator(values)),
     };
@@ -75,7 +80,15 @@ impl Comparator {
         match &self.kind {
             Kind::Leaf(compare) => compare(left, i, right, j),
             Kind::List(elements) => match (nested(left), nested(right)) {
-                (Some(left), Some(right)) => compare_lists(elements, left, i, right, j),
+                (Some(left), Some(right)) => {
+                    compare_ranges(elements, left.range(i), right.range(j))
+                }
+                _ => Ordering::Equal,
+            },
+            Kind::Fixed(elements) => match (left, right) {
+                (Values::FixedArray(left), Values::FixedArray(right)) => {
+                    compare_ranges(elements, left.range(i), right.range(j))
+                }
                 _ => Ordering::Equal,
             },
             Kind::Fields(fields) => fields
@@ -106,14 +119,7 @@ fn nested(values: &Values) -> Option<&Nested> {
     }
 }
 
-fn compare_lists(
-    elements: &Comparator,
-    left: &Nested,
-    i: usize,
-    right: &Nested,
-    j: usize,
-) -> Ordering {
-    let (left, right) = (left.range(i), right.range(j));
+fn compare_ranges(elements: &Comparator, left: Range<usize>, right: Range<usize>) -> Ordering {
     let lengths = left.len().cmp(&right.len());
     left.zip(right)
         .map(|(a, b)| elements.compare(a, b))
@@ -142,6 +148,13 @@ fn leaf_comparator(like: &Values) -> fn(&Values, usize, &Values, usize) -> Order
         },
         Values::View(_) => |left, i, right, j| match (left, right) {
             (Values::View(left), Values::View(right)) => compare_strings(left, i, right, j),
+            _ => Ordering::Equal,
+        },
+        Values::Object(_) => |left, i, right, j| match (left, right) {
+            (Values::Object(left), Values::Object(right)) => match (left.get(i), right.get(j)) {
+                (Some(left), Some(right)) => left.compare(right),
+                _ => Ordering::Equal,
+            },
             _ => Ordering::Equal,
         },
         // All nulls: never asked.

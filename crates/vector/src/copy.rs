@@ -1,13 +1,13 @@
 //! Copying and rearranging rows: wrap, gather, flatten, concatenate.
 
 use crate::{
-    Batch, BooleanBuffer, Decoded, Encoding, Indices, Nested, NullBuffer, ScalarBuffer,
-    StringValues, StringView, Values, Vector,
+    Batch, BooleanBuffer, Decoded, Encoding, FixedArrays, Indices, Nested, NullBuffer,
+    ScalarBuffer, StringValues, StringView, Values, Vector,
 };
 use arrow_buffer::{ArrowNativeType, Buffer};
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
-use volley_types::{Type, match_width};
+use volley_types::{Object, Type, match_width};
 
 /// Codes composed so far in one wrap of several columns: the old codes' address, the new codes.
 pub type Composed = Vec<(usize, ScalarBuffer<u32>)>;
@@ -39,7 +39,7 @@ impl Vector {
                 };
                 Vector::dictionary(codes, Arc::clone(base), nulls)
             }
-            Encoding::Flat(_) | Encoding::RunLength { .. } => {
+            Encoding::Flat(_) | Encoding::RunLength { .. } | Encoding::Bias { .. } => {
                 Vector::dictionary(codes.clone(), Arc::new(self.clone()), None)
             }
         }
@@ -148,6 +148,15 @@ fn gather_values(values: &Values, positions: &[u32]) -> Result<Values> {
         })),
         Values::Array(nested) => Values::Array(gather_nested(nested, positions)),
         Values::Map(nested) => Values::Map(gather_nested(nested, positions)),
+        Values::FixedArray(arrays) => Values::FixedArray(FixedArrays {
+            size: arrays.size,
+            len,
+            elements: Arc::new(arrays.elements.gather(&arrays.positions(positions)?)?),
+        }),
+        Values::Object(objects) => {
+            let objects = objects.as_slice();
+            Values::Object(positions.iter().map(|it| objects[*it as usize].clone()).collect())
+        }
         Values::Row { children, .. } => Values::Row {
             children: children.iter().map(|it| it.gather(positions)).collect::<Result<_>>()?,
             len,
@@ -211,6 +220,10 @@ fn concat_values(data_type: &Type, parts: &[&Values], len: usize) -> Result<Valu
         Values::View(_) => Values::View(concat_strings(parts, len)?),
         Values::Array(_) => Values::Array(concat_nested(parts, len)?),
         Values::Map(_) => Values::Map(concat_nested(parts, len)?),
+        Values::FixedArray(arrays) => {
+            Values::FixedArray(concat_fixed_arrays(parts, arrays.size, len)?)
+        }
+        Values::Object(_) => Values::Object(parts.iter().flat_map(|it| objects_of(it)).collect()),
         Values::Row { children, .. } => {
             let concat_child = |index: usize| {
                 let children: Vec<_> = parts.iter().filter_map(|it| row_child(it, index)).collect();
@@ -285,6 +298,23 @@ fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
     let data_type = elements[0].data_type().clone();
     let elements = Arc::new(Vector::concat(&data_type, &elements)?);
     Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements })
+}
+
+fn concat_fixed_arrays(parts: &[&Values], size: usize, len: usize) -> Result<FixedArrays> {
+    let elements = parts.iter().filter_map(|it| match it {
+        Values::FixedArray(arrays) => Some(arrays.elements.as_ref().clone()),
+        _ => None,
+    });
+    let elements: Vec<Vector> = elements.collect();
+    let elements = Arc::new(Vector::concat(elements[0].data_type(), &elements)?);
+    Ok(FixedArrays { size, len, elements })
+}
+
+fn objects_of(values: &Values) -> Vec<Option<Object>> {
+    match values {
+        Values::Object(objects) => objects.as_slice().to_vec(),
+        _ => Vec::new(),
+    }
 }
 
 fn empty_values(data_type: &Type) -> Result<Values> {

@@ -7,7 +7,8 @@ use volley_error::Result;
 use volley_types::{Native, Type};
 
 /// A vector seen as a flat base and, for each row, a position in it. Copies nothing for flat,
-/// constant and single dictionary encodings; nested dictionaries and runs get new indices.
+/// constant and single dictionary encodings; nested dictionaries and runs get new indices, sums of
+/// a bias are written out.
 #[derive(Clone, Debug)]
 pub struct Decoded<'a> {
     data_type: Type,
@@ -50,6 +51,13 @@ impl<'a> Decoded<'a> {
                 data_type,
                 len,
                 base: Cow::Borrowed(vector),
+                indices: Indices::Identity,
+                row_nulls: None,
+            },
+            Encoding::Bias { .. } => Decoded {
+                data_type,
+                len,
+                base: Cow::Owned(vector.without_bias().unwrap_or_else(|| vector.clone())),
                 indices: Indices::Identity,
                 row_nulls: None,
             },

@@ -159,8 +159,10 @@ fn is_ordered(values: &Values) -> bool {
             | PhysicalType::Interval
             | PhysicalType::View
             | PhysicalType::Array
+            | PhysicalType::FixedArray
             | PhysicalType::Map
             | PhysicalType::Row
+            | PhysicalType::Opaque
     )
 }
 
@@ -184,6 +186,12 @@ fn hash_flat(values: &Values, hashes: &mut [u64]) -> Result<()> {
             }
         }
         Values::Array(nested) | Values::Map(nested) => hash_nested(nested, hashes)?,
+        Values::FixedArray(arrays) => hash_nested(&arrays.to_nested()?, hashes)?,
+        Values::Object(objects) => {
+            for (hash, object) in hashes.iter_mut().zip(objects.as_slice()) {
+                *hash = object.as_ref().map_or(NULL_HASH, |it| hash_bits(it.hash()));
+            }
+        }
         Values::Row { children, .. } => {
             hashes.fill(hash_bits(children.len() as u64));
             for child in children.iter() {

@@ -1,6 +1,6 @@
 //! What the rows of a vector are compared and hashed by, where its type has an order of its own.
 
-use crate::{Encoding, Nested, Values, Vector};
+use crate::{Encoding, FixedArrays, Nested, Values, Vector};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_types::{Custom, PhysicalType, Type};
@@ -40,6 +40,10 @@ fn flat_keys(vector: &Vector, values: &Values, key_type: Type) -> Result<Vector>
     let keyed = match (vector.data_type(), values) {
         (Type::Custom(custom), _) => return custom_keys(vector, custom, key_type),
         (_, Values::Array(list)) => Values::Array(nested(list, list.elements.comparison_keys()?)),
+        (_, Values::FixedArray(arrays)) => {
+            let elements = Arc::new(arrays.elements.comparison_keys()?);
+            Values::FixedArray(FixedArrays { elements, ..arrays.clone() })
+        }
         (_, Values::Map(list)) => Values::Map(nested(list, list.elements.comparison_keys()?)),
         (_, Values::Row { children, len }) => {
             let keys = children.iter().map(Vector::comparison_keys).collect::<Result<_>>()?;

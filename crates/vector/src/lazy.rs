@@ -1,6 +1,6 @@
 //! Vectors that are decoded on first use.
 
-use crate::Vector;
+use crate::{Encoding, Rows, Vector};
 use arrow_buffer::ScalarBuffer;
 use std::{
     fmt,
@@ -21,6 +21,69 @@ pub trait Loader: Send {
     ///
     /// I/O, corruption, out of memory; internal when the source has moved on.
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector>;
+
+    /// Decodes as [`Loader::load`] does, but hands the values to `callback` in pieces, so that they
+    /// are never in memory at once. Without an implementation of its own, in one piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loader::load`]; what the callback reports.
+    fn load_into(&mut self, rows: Option<&[u32]>, callback: &mut dyn ValueCallback) -> Result<()> {
+        let vector = self.load(rows)?;
+        match rows {
+            Some(rows) => callback.take(rows, &vector),
+            None => {
+                let all: Vec<u32> = (0..vector.len() as u32).collect();
+                callback.take(&all, &vector)
+            }
+        }
+    }
+}
+
+/// Takes values while they are decoded, such as to add them up.
+pub trait ValueCallback {
+    /// Takes the values of some rows: row `i` of `values` is that of `rows[i]` of the lazy vector.
+    /// Rows ascend, also from call to call. `values` may have any encoding but lazy.
+    ///
+    /// # Errors
+    ///
+    /// Whatever ends the query.
+    fn take(&mut self, rows: &[u32], values: &Vector) -> Result<()>;
+}
+
+impl<F: FnMut(&[u32], &Vector) -> Result<()>> ValueCallback for F {
+    fn take(&mut self, rows: &[u32], values: &Vector) -> Result<()> {
+        self(rows, values)
+    }
+}
+
+impl Vector {
+    /// Hands the values of `rows` to `callback`. A lazy vector that nobody has loaded, and that
+    /// nobody else holds, decodes just these, in pieces as its loader likes; others give them as
+    /// they are.
+    ///
+    /// # Errors
+    ///
+    /// What the loader and the callback report.
+    ///
+    /// # Panics
+    ///
+    /// If `rows` is of another length.
+    pub fn load_into(self, rows: &Rows, callback: &mut dyn ValueCallback) -> Result<()> {
+        assert_eq!(rows.len(), self.len(), "rows of another length");
+        let wanted = rows.to_indices();
+        if let Encoding::Lazy(lazy) = self.encoding()
+            && lazy.is_unused()
+        {
+            let wanted = Some(wanted.as_slice()).filter(|_| !rows.is_all());
+            return lazy.take_loader()?.load_into(wanted, callback);
+        }
+        let loaded = self.loaded()?;
+        if rows.is_all() {
+            return callback.take(&wanted, &loaded);
+        }
+        callback.take(&wanted, &loaded.wrap(&wanted.clone().into(), &mut Vec::new()))
+    }
 }
 
 /// The storage of a lazy vector. Clones share the loaded values.
@@ -59,10 +122,18 @@ impl Lazy {
         Vector::lazy(data_type.clone(), codes.len(), Box::new(loader))
     }
 
-    fn run_loader(&self, rows: Option<&[u32]>) -> Result<Vector> {
+    /// Whether nobody else holds the values, loaded or not.
+    fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.0) == 1 && self.0.loaded.get().is_none()
+    }
+
+    fn take_loader(&self) -> Result<Box<dyn Loader>> {
         let loader = self.0.loader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut loader = loader.ok_or_else(|| Error::internal("lazy vector loaded twice"))?;
-        let vector = loader.load(rows)?;
+        loader.ok_or_else(|| Error::internal("lazy vector loaded twice"))
+    }
+
+    fn run_loader(&self, rows: Option<&[u32]>) -> Result<Vector> {
+        let vector = self.take_loader()?.load(rows)?;
         if vector.is_lazy() { vector.loaded() } else { Ok(vector) }
     }
 }
@@ -86,8 +157,7 @@ impl WrappedLoader {
 impl Loader for WrappedLoader {
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
         let wanted = self.inner_rows(rows);
-        let shared = Arc::strong_count(&self.inner.0) > 1;
-        if shared || self.inner.0.loaded.get().is_some() {
+        if !self.inner.is_unused() {
             return Ok(self.inner.load()?.wrap(&wanted.into(), &mut Vec::new()));
         }
         if wanted.is_sorted_by(|a, b| a < b) {
@@ -100,6 +170,24 @@ impl Loader for WrappedLoader {
         let codes: Vec<u32> =
             wanted.iter().map(|row| distinct.partition_point(|it| it < row) as u32).collect();
         Ok(base.wrap(&codes.into(), &mut Vec::new()))
+    }
+
+    /// In the inner loader's pieces, when it can decode the rows in their order.
+    fn load_into(&mut self, rows: Option<&[u32]>, callback: &mut dyn ValueCallback) -> Result<()> {
+        let wanted = self.inner_rows(rows);
+        if !self.inner.is_unused() || !wanted.is_sorted_by(|a, b| a < b) {
+            let values = self.load(rows)?;
+            let all = || (0..values.len() as u32).collect();
+            return callback.take(&rows.map_or_else(all, <[u32]>::to_vec), &values);
+        }
+        let mut done = 0;
+        let mut renamed = |pieces: &[u32], values: &Vector| {
+            let start = done;
+            done += pieces.len();
+            let all = || (start as u32..done as u32).collect();
+            callback.take(&rows.map_or_else(all, |it| it[start..done].to_vec()), values)
+        };
+        self.inner.take_loader()?.load_into(Some(&wanted), &mut renamed)
     }
 }
 

@@ -7,6 +7,7 @@
 //!             Constant(base of one row)    the same for every row
 //!             Dictionary(codes, base)      row i is base[codes[i]]
 //!             RunLength(ends, base)        run k ends before row ends[k]
+//!             Bias(base, deltas)           row i is base + deltas[i], whole numbers
 //!             Lazy(loader)                 decoded on first use
 //! Decoded ── any encoding seen as a flat base plus indices
 //! Rows ── the set of active rows
@@ -19,13 +20,17 @@
 
 mod vector;
 mod values;
+mod fixed_array;
+mod objects;
 mod string_view;
 mod rows;
 mod decoded;
+mod bias;
 mod lazy;
 mod batch;
 mod builder;
 mod copy;
+mod change;
 mod scalar;
 mod keys;
 pub mod compare;
@@ -38,13 +43,18 @@ mod order_tests;
 mod ascii_tests;
 pub mod arrow;
 pub mod random;
+pub mod save;
 
 pub use batch::Batch;
-pub use builder::{StringBuilder, collect_checked, collect_native};
+pub use bias::Deltas;
+pub use builder::{StringBuilder, VectorBuilder, collect_checked, collect_native};
+pub use change::CopyRange;
 pub use compare::{Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};
+pub use fixed_array::FixedArrays;
 pub use hash::hash_columns;
-pub use lazy::{Lazy, Loader};
+pub use lazy::{Lazy, Loader, ValueCallback};
+pub use objects::Objects;
 pub use rows::Rows;
 pub use string_view::{INLINE_BYTES, StringView};
 pub use values::{Nested, StringValues, Values, native_slice, native_slice_mut};

@@ -24,9 +24,13 @@ impl fmt::Display for Layers<'_> {
             Encoding::Constant(base) => ("constant", Some(base.as_ref())),
             Encoding::Dictionary { base, .. } => ("dictionary", Some(base.as_ref())),
             Encoding::RunLength { base, .. } => ("run-length", Some(base.as_ref())),
+            Encoding::Bias { .. } => ("bias", None),
             Encoding::Lazy(lazy) => ("lazy", lazy.get()),
         };
         f.write_str(name)?;
+        if let Encoding::Bias { base, deltas } = self.0.encoding() {
+            write!(f, " of {} bits from {base}", deltas.width() * 8)?;
+        }
         match self.0.null_buffer().map_or(0, |it| it.null_count()) {
             0 => (),
             1 => f.write_str(", 1 null")?,
@@ -35,6 +39,9 @@ impl fmt::Display for Layers<'_> {
         match self.0.flat_values() {
             Some(Values::Array(nested) | Values::Map(nested)) => {
                 write!(f, " of ({})", nested.elements.summary())?;
+            }
+            Some(Values::FixedArray(arrays)) => {
+                write!(f, " of ({})", arrays.elements.summary())?;
             }
             Some(Values::Row { children, .. }) => {
                 let children: Vec<String> = children.iter().map(Vector::summary).collect();

@@ -10,9 +10,14 @@
 //! vector.validate().unwrap();
 //! ```
 
+mod opaque;
 mod scalars;
 
-use crate::{Batch, Loader, Nested, NullBuffer, ScalarBuffer, Values, Vector};
+pub use opaque::opaque_type;
+
+use crate::{
+    Batch, Encoding, FixedArrays, Loader, Nested, NullBuffer, ScalarBuffer, Values, Vector,
+};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_types::{Field, PhysicalType, Type, Value};
@@ -41,14 +46,26 @@ pub enum Shape {
     Dictionary,
     /// Runs, some of them empty.
     RunLength,
+    /// A base and distances, of types stored as whole numbers; of others, flat.
+    Bias,
     /// Decoded on first use.
     Lazy,
 }
 
 impl Shape {
     /// All shapes.
-    pub const ALL: [Shape; 5] =
-        [Shape::Flat, Shape::Constant, Shape::Dictionary, Shape::RunLength, Shape::Lazy];
+    pub const ALL: [Shape; 6] = [
+        Shape::Flat,
+        Shape::Constant,
+        Shape::Dictionary,
+        Shape::RunLength,
+        Shape::Bias,
+        Shape::Lazy,
+    ];
+
+    /// What may stand below another encoding: all but lazy.
+    const BASES: [Shape; 5] =
+        [Shape::Flat, Shape::Constant, Shape::Dictionary, Shape::RunLength, Shape::Bias];
 }
 
 impl Generator {
@@ -86,9 +103,13 @@ impl Generator {
         if depth == 0 || self.random.f64() < 0.6 {
             return self.scalar_type();
         }
-        match self.below(3) {
+        match self.below(4) {
             0 => Type::array(self.data_type(depth - 1)),
-            1 => Type::map(self.scalar_type(), self.data_type(depth - 1)),
+            1 => {
+                let size = 1 + self.below(ELEMENTS_MAX) as u32;
+                Type::fixed_array(self.data_type(depth - 1), size)
+            }
+            2 => Type::map(self.scalar_type(), self.data_type(depth - 1)),
             _ => {
                 let fields = self.below(4);
                 Type::row(
@@ -141,6 +162,7 @@ impl Generator {
                 let base = self.base(data_type, ends.len(), layers);
                 Vector::run_length(ends.into(), Arc::new(base))
             }
+            Shape::Bias => self.bias(data_type, len),
             Shape::Lazy => {
                 let values = self.base(data_type, len, layers);
                 Vector::lazy(data_type.clone(), len, Box::new(Later(values)))
@@ -150,8 +172,7 @@ impl Generator {
 
     /// What may stand below another encoding: anything but lazy.
     fn base(&mut self, data_type: &Type, len: usize, layers: usize) -> Vector {
-        let shapes = [Shape::Flat, Shape::Constant, Shape::Dictionary, Shape::RunLength];
-        let shape = if layers == 0 { Shape::Flat } else { *self.choose(&shapes) };
+        let shape = if layers == 0 { Shape::Flat } else { *self.choose(&Shape::BASES) };
         self.layered(shape, data_type, len, layers.saturating_sub(1))
     }
 
@@ -175,6 +196,14 @@ impl Generator {
                 Type::Array(element) => Values::Array(self.nested(element, len)),
                 _ => Values::Null(len),
             },
+            PhysicalType::FixedArray => match data_type {
+                Type::FixedArray(array) => {
+                    let size = array.1 as usize;
+                    let elements = Arc::new(self.base(&array.0, len * size, 1));
+                    Values::FixedArray(FixedArrays { size, len, elements })
+                }
+                _ => Values::Null(len),
+            },
             PhysicalType::Map => Values::Map(self.entries(data_type, len)),
             PhysicalType::Row => self.children(data_type, len),
             _ => return self.flat_scalars(data_type, len, nulls),
@@ -191,11 +220,34 @@ impl Generator {
         }
     }
 
+    /// Distances of all widths from a base anywhere; null rows hold some, too.
+    fn bias(&mut self, data_type: &Type, len: usize) -> Vector {
+        let near = self.near_values(data_type, len);
+        let bias = near.and_then(|it| it.to_bias().ok().flatten());
+        match bias.as_ref().map(Vector::encoding) {
+            Some(Encoding::Bias { base, deltas }) => {
+                Vector::bias(data_type.clone(), *base, deltas.clone(), self.null_buffer(len))
+            }
+            _ => self.flat(data_type, len),
+        }
+    }
+
+    /// Values within 8, 16 or 32 bits of each other; `None` for types stored in other ways.
+    fn near_values(&mut self, data_type: &Type, len: usize) -> Option<Vector> {
+        let first = self.value(data_type);
+        let base = first.as_i128()?;
+        let width = *self.choose(&[1u128 << 8, 1 << 16, 1 << 32]);
+        let near = |it: &Value| it.as_i128().is_some_and(|it| it.abs_diff(base) < width / 2);
+        let values: Vec<Value> = (0..len)
+            .map(|_| Some(self.value(data_type)).filter(near).unwrap_or_else(|| first.clone()))
+            .collect();
+        Some(Vector::from_values(data_type.clone(), &values))
+    }
+
     /// Rows that share elements, leave some out, and take them in any order.
     fn nested(&mut self, element: &Type, len: usize) -> Nested {
         let count = self.below(len * 2 + 2);
-        let shapes = [Shape::Flat, Shape::Constant, Shape::Dictionary, Shape::RunLength];
-        let shape = *self.choose(&shapes);
+        let shape = *self.choose(&Shape::BASES);
         let elements = self.layered(shape, element, count, 1);
         let (mut offsets, mut sizes) = (Vec::with_capacity(len), Vec::with_capacity(len));
         for _ in 0..len {
@@ -258,7 +310,7 @@ impl Generator {
 }
 
 /// Values that are there already, behind a loader.
-struct Later(Vector);
+pub(crate) struct Later(pub(crate) Vector);
 
 impl Loader for Later {
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {

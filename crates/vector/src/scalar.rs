@@ -1,8 +1,10 @@
 //! Between vectors and scalars.
 
-use crate::{BooleanBuffer, Decoded, Nested, NullBuffer, StringBuilder, Values, Vector};
-use std::sync::Arc;
-use volley_error::Result;
+use crate::{
+    BooleanBuffer, Decoded, FixedArrays, Nested, NullBuffer, StringBuilder, Values, Vector,
+};
+use std::{ops::Range, sync::Arc};
+use volley_error::{Error, Result};
 use volley_types::{Native, PhysicalType, Type, Value, match_native};
 
 impl Vector {
@@ -29,7 +31,8 @@ impl Vector {
     /// If there is no such row.
     pub fn value(&self, row: usize) -> Result<Value> {
         assert!(row < self.len(), "row beyond the vector");
-        value_of(&Decoded::new(self)?, row)
+        let mut values = self.loaded()?.slice(row, 1).to_values()?;
+        values.pop().ok_or_else(|| Error::internal("a row without a value"))
     }
 
     /// All values. For results and tests.
@@ -39,7 +42,8 @@ impl Vector {
     /// As [`Vector::value`].
     pub fn to_values(&self) -> Result<Vec<Value>> {
         let decoded = Decoded::new(self)?;
-        (0..self.len()).map(|row| value_of(&decoded, row)).collect()
+        let parts = Parts::of(&decoded)?;
+        (0..self.len()).map(|row| value_of(&decoded, &parts, row)).collect()
     }
 }
 
@@ -57,8 +61,16 @@ fn values_of(data_type: &Type, values: &[Value]) -> Values {
             Values::View(builder.finish())
         }
         PhysicalType::Array => Values::Array(array_of(data_type, values)),
+        PhysicalType::FixedArray => Values::FixedArray(fixed_arrays_of(data_type, values)),
         PhysicalType::Map => Values::Map(map_of(data_type, values)),
         PhysicalType::Row => row_of(data_type, values),
+        PhysicalType::Opaque => {
+            let object = |it: &Value| {
+                let object = it.as_object().filter(|it| it.data_type() == *data_type).cloned();
+                expect(it, data_type, object.map(Some), None)
+            };
+            Values::Object(values.iter().map(object).collect())
+        }
         physical => match_native!(physical, T => {
             Values::from_native::<T>(values.iter().map(|it| {
                 expect(it, data_type, T::from_value(it), T::default())
@@ -138,6 +150,23 @@ fn array_of(data_type: &Type, values: &[Value]) -> Nested {
     nested_of(rows.iter().map(|it| it.len()), Vector::from_values((**element).clone(), &elements))
 }
 
+fn fixed_arrays_of(data_type: &Type, values: &[Value]) -> FixedArrays {
+    let Type::FixedArray(array) = data_type else { unreachable!("layout of a fixed array") };
+    let size = array.1 as usize;
+    let mut elements = Vec::with_capacity(values.len() * size);
+    for value in values {
+        match value {
+            Value::Array(row) if row.len() == size => elements.extend_from_slice(row),
+            other => {
+                expect(other, data_type, None, ());
+                elements.resize(elements.len() + size, Value::Null);
+            }
+        }
+    }
+    let elements = Arc::new(Vector::from_values(array.0.clone(), &elements));
+    FixedArrays { size, len: values.len(), elements }
+}
+
 fn map_of(data_type: &Type, values: &[Value]) -> Nested {
     let rows: Vec<&[(Value, Value)]> = values
         .iter()
@@ -180,7 +209,51 @@ fn row_of(data_type: &Type, values: &[Value]) -> Values {
     Values::Row { children: (0..fields.len()).map(child).collect(), len: values.len() }
 }
 
-fn value_of(decoded: &Decoded, row: usize) -> Result<Value> {
+/// What nested values are made of: the values of those elements or fields that rows use.
+struct Parts {
+    /// Of elements; of fields, one list for each.
+    values: Vec<Vec<Value>>,
+    /// Which element, or row of the base, the lists begin with.
+    start: usize,
+}
+
+impl Parts {
+    fn of(decoded: &Decoded) -> Result<Parts> {
+        let indices = (0..decoded.len()).filter(|it| !decoded.is_null(*it));
+        let indices = indices.map(|row| decoded.index(row));
+        let (vectors, ranges): (&[_], Vec<Range<usize>>) = match decoded.values() {
+            Values::Array(nested) | Values::Map(nested) => {
+                let ranges = indices.map(|it| nested.range(it)).filter(|it| !it.is_empty());
+                (std::slice::from_ref(nested.elements.as_ref()), ranges.collect())
+            }
+            Values::FixedArray(arrays) => {
+                let ranges = indices.map(|it| arrays.range(it)).collect();
+                (std::slice::from_ref(arrays.elements.as_ref()), ranges)
+            }
+            Values::Row { children, .. } => (children, indices.map(|it| it..it + 1).collect()),
+            _ => (&[], Vec::new()),
+        };
+        let start = ranges.iter().map(|it| it.start).min().unwrap_or(0);
+        let end = ranges.iter().map(|it| it.end).max().unwrap_or(0);
+        let values = vectors.iter().map(|it| it.loaded()?.slice(start, end - start).to_values());
+        Ok(Parts { values: values.collect::<Result<_>>()?, start })
+    }
+
+    /// Elements of an array.
+    fn elements(&self, range: Range<usize>) -> &[Value] {
+        if range.is_empty() {
+            return &[];
+        }
+        &self.values[0][range.start - self.start..range.end - self.start]
+    }
+
+    /// The fields of a row.
+    fn fields(&self, index: usize) -> impl Iterator<Item = Value> + '_ {
+        self.values.iter().map(move |it| it[index - self.start].clone())
+    }
+}
+
+fn value_of(decoded: &Decoded, parts: &Parts, row: usize) -> Result<Value> {
     if decoded.is_null(row) {
         return Ok(Value::Null);
     }
@@ -203,23 +276,21 @@ fn value_of(decoded: &Decoded, row: usize) -> Result<Value> {
         (Values::Interval(values), _) => Value::Interval(values[index]),
         (Values::View(values), Type::Varbinary) => Value::Varbinary(values.bytes(index).into()),
         (Values::View(values), _) => Value::Varchar(values.text(index).into()),
-        (Values::Array(nested), _) => {
-            let elements = nested.range(index).map(|it| nested.elements.value(it));
-            Value::Array(elements.collect::<Result<_>>()?)
-        }
+        (Values::Array(nested), _) => Value::Array(parts.elements(nested.range(index)).into()),
+        (Values::FixedArray(arrays), _) => Value::Array(parts.elements(arrays.range(index)).into()),
         (Values::Map(nested), _) => {
-            let entries = nested.range(index).map(|it| entry_of(&nested.elements, it));
-            Value::Map(entries.collect::<Result<_>>()?)
+            Value::Map(parts.elements(nested.range(index)).iter().map(entry_of).collect())
         }
-        (Values::Row { children, .. }, _) => {
-            Value::Row(children.iter().map(|it| it.value(index)).collect::<Result<_>>()?)
+        (Values::Row { .. }, _) => Value::Row(parts.fields(index).collect()),
+        (Values::Object(objects), _) => {
+            objects.get(index).cloned().map_or(Value::Null, Value::Object)
         }
     })
 }
 
-fn entry_of(entries: &Vector, index: usize) -> Result<(Value, Value)> {
-    match entries.value(index)? {
-        Value::Row(fields) if fields.len() == 2 => Ok((fields[0].clone(), fields[1].clone())),
-        _ => Ok((Value::Null, Value::Null)),
+fn entry_of(entry: &Value) -> (Value, Value) {
+    match entry {
+        Value::Row(fields) if fields.len() == 2 => (fields[0].clone(), fields[1].clone()),
+        _ => (Value::Null, Value::Null),
     }
 }

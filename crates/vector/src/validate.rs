@@ -1,6 +1,9 @@
 //! A deep check of everything that the layouts promise, for tests and debug builds.
 
-use crate::{Batch, Encoding, INLINE_BYTES, Nested, StringValues, StringView, Values, Vector};
+use crate::{
+    Batch, Encoding, FixedArrays, INLINE_BYTES, Nested, Objects, StringValues, StringView, Values,
+    Vector,
+};
 use volley_error::{Error, Result};
 use volley_types::Type;
 
@@ -38,6 +41,11 @@ impl Vector {
                 check(last == self.len(), self, "last run ends elsewhere")?;
                 self.validate_base(base)
             }
+            Encoding::Bias { base, deltas } => {
+                check(deltas.len() == self.len(), self, "deltas of another length")?;
+                let within = crate::bias::fits(self.data_type().physical(), *base, deltas.max());
+                check(within, self, "sum beyond the layout")
+            }
             Encoding::Lazy(lazy) => match lazy.get() {
                 Some(loaded) => {
                     check(loaded.len() == self.len(), self, "loaded to another length")?;
@@ -65,21 +73,48 @@ impl Vector {
                 _ => check(false, self, "list storage of another type"),
             },
             Values::Map(nested) => self.validate_nested(nested, &self.data_type().entry_type()),
-            Values::Row { children, len } => match self.data_type() {
-                Type::Row(fields) => {
-                    check(children.len() == fields.len(), self, "not one child per field")?;
-                    for (child, field) in children.iter().zip(fields.iter()) {
-                        check(child.len() == *len, self, "child of another length")?;
-                        let fits = *child.data_type() == field.data_type;
-                        check(fits, self, "child of another type")?;
-                        child.validate()?;
-                    }
-                    Ok(())
-                }
-                _ => check(false, self, "row storage of another type"),
-            },
+            Values::FixedArray(arrays) => self.validate_fixed_arrays(arrays),
+            Values::Object(objects) => self.validate_objects(objects),
+            Values::Row { children, len } => self.validate_row(children, *len),
             _ => Ok(()),
         }
+    }
+
+    fn validate_row(&self, children: &[Vector], len: usize) -> Result<()> {
+        let Type::Row(fields) = self.data_type() else {
+            return check(false, self, "row storage of another type");
+        };
+        check(children.len() == fields.len(), self, "not one child per field")?;
+        for (child, field) in children.iter().zip(fields.iter()) {
+            check(child.len() == len, self, "child of another length")?;
+            check(*child.data_type() == field.data_type, self, "child of another type")?;
+            child.validate()?;
+        }
+        Ok(())
+    }
+
+    fn validate_fixed_arrays(&self, arrays: &FixedArrays) -> Result<()> {
+        let Type::FixedArray(array) = self.data_type() else {
+            return check(false, self, "storage of a fixed size of another type");
+        };
+        check(arrays.size == array.1 as usize, self, "arrays of another size")?;
+        let count = arrays.len.checked_mul(arrays.size);
+        check(count == Some(arrays.elements.len()), self, "not `size` elements per row")?;
+        check(*arrays.elements.data_type() == array.0, self, "elements of another type")?;
+        check(!arrays.elements.is_lazy(), self, "lazy elements")?;
+        arrays.elements.validate()
+    }
+
+    fn validate_objects(&self, objects: &Objects) -> Result<()> {
+        for (row, object) in objects.as_slice().iter().enumerate() {
+            let is_null = self.null_buffer().is_some_and(|it| it.is_null(row));
+            let fits = match object {
+                Some(object) => object.data_type() == *self.data_type(),
+                None => is_null,
+            };
+            check(fits, self, "object missing or of another type")?;
+        }
+        Ok(())
     }
 
     fn validate_strings(&self, strings: &StringValues) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The elements of a flat vector.
 
-use crate::{INLINE_BYTES, StringView, Vector};
+use crate::{FixedArrays, INLINE_BYTES, Objects, StringView, Vector};
 use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use std::sync::{
     Arc,
@@ -36,6 +36,8 @@ pub enum Values {
     View(StringValues),
     /// ARRAY: `elements` is one vector.
     Array(Nested),
+    /// ARRAY of a fixed size.
+    FixedArray(FixedArrays),
     /// MAP: `elements` is a ROW(key, value) vector.
     Map(Nested),
     /// ROW: one vector per field, all of the same length.
@@ -45,6 +47,8 @@ pub enum Values {
         /// Rows, also when there is no field.
         len: usize,
     },
+    /// Opaque types.
+    Object(Objects),
 }
 
 /// Strings: 16-byte views and the buffers they point into (Arrow's `Utf8View` layout).
@@ -189,8 +193,10 @@ impl Values {
             Values::Interval(_) => PhysicalType::Interval,
             Values::View(_) => PhysicalType::View,
             Values::Array(_) => PhysicalType::Array,
+            Values::FixedArray(_) => PhysicalType::FixedArray,
             Values::Map(_) => PhysicalType::Map,
             Values::Row { .. } => PhysicalType::Row,
+            Values::Object(_) => PhysicalType::Opaque,
         }
     }
 
@@ -209,6 +215,8 @@ impl Values {
             Values::Interval(values) => values.len(),
             Values::View(values) => values.views.len(),
             Values::Array(nested) | Values::Map(nested) => nested.offsets.len(),
+            Values::FixedArray(arrays) => arrays.len,
+            Values::Object(objects) => objects.len(),
         }
     }
 
@@ -283,7 +291,9 @@ impl Values {
                 Values::View(values.with_views(values.views.slice(offset, len)))
             }
             Values::Array(nested) => Values::Array(nested.slice(offset, len)),
+            Values::FixedArray(arrays) => Values::FixedArray(arrays.slice(offset, len)),
             Values::Map(nested) => Values::Map(nested.slice(offset, len)),
+            Values::Object(objects) => Values::Object(objects.slice(offset, len)),
             Values::Row { children, .. } => Values::Row {
                 children: children.iter().map(|it| it.slice(offset, len)).collect(),
                 len,
@@ -302,7 +312,9 @@ impl Values {
             Values::Array(nested) | Values::Map(nested) => {
                 nested.offsets.inner().len() * 2 + nested.elements.retained_bytes()
             }
+            Values::FixedArray(arrays) => arrays.elements.retained_bytes(),
             Values::Row { children, .. } => children.iter().map(Vector::retained_bytes).sum(),
+            Values::Object(objects) => objects.retained_bytes(),
             _ => self.fixed_buffer().map_or(0, Buffer::len),
         }
     }

@@ -1,6 +1,6 @@
 //! The vector: one column of a batch, in some encoding.
 
-use crate::{Lazy, Loader, StringValues, Values};
+use crate::{Deltas, Lazy, Loader, StringValues, Values};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use std::sync::Arc;
 use volley_error::Result;
@@ -37,6 +37,14 @@ pub enum Encoding {
         ends: ScalarBuffer<u32>,
         /// One row per run.
         base: Arc<Vector>,
+    },
+    /// Row `i` is `base + deltas[i]`; the type is stored as whole numbers, and every sum is one of
+    /// its storage, also in null rows.
+    Bias {
+        /// What is added to every row.
+        base: i128,
+        /// One per row.
+        deltas: Deltas,
     },
     /// Decoded on first use. The vector itself has no null bitmap.
     Lazy(Lazy),
@@ -138,6 +146,30 @@ impl Vector {
         Vector { data_type, len, nulls: None, encoding: Encoding::RunLength { ends, base } }
     }
 
+    /// A vector whose parts may not fit each other: [`Vector::validate`] says.
+    pub(crate) fn unchecked(
+        data_type: Type,
+        len: usize,
+        nulls: Option<NullBuffer>,
+        encoding: Encoding,
+    ) -> Vector {
+        let nulls = nulls.filter(|it| it.null_count() > 0);
+        Vector { data_type, len, nulls, encoding }
+    }
+
+    /// Rows `base + deltas[i]`, which the caller knows to be in range.
+    pub(crate) fn biased(
+        data_type: Type,
+        base: i128,
+        deltas: Deltas,
+        nulls: Option<NullBuffer>,
+    ) -> Vector {
+        let len = deltas.len();
+        assert!(nulls.as_ref().is_none_or(|it| it.len() == len), "null bitmap of another length");
+        let nulls = nulls.filter(|it| it.null_count() > 0);
+        Vector { data_type, len, nulls, encoding: Encoding::Bias { base, deltas } }
+    }
+
     /// A vector that `loader` decodes on first use.
     pub fn lazy(data_type: Type, len: usize, loader: Box<dyn Loader>) -> Vector {
         let encoding = Encoding::Lazy(Lazy::new(loader));
@@ -169,6 +201,9 @@ impl Vector {
                 ends: ends.clone(),
                 base: Arc::new(base.with_type(data_type.clone())),
             },
+            Encoding::Bias { base, deltas } => {
+                Encoding::Bias { base: *base, deltas: deltas.clone() }
+            }
             Encoding::Lazy(lazy) => Encoding::Lazy(lazy.clone()),
         };
         Vector { data_type, len: self.len, nulls: self.nulls.clone(), encoding }
@@ -182,6 +217,11 @@ impl Vector {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The type and the storage.
+    pub(crate) fn into_encoding(self) -> (Type, Encoding) {
+        (self.data_type, self.encoding)
     }
 
     /// The storage. A lazy vector that is loaded still answers [`Encoding::Lazy`]; call
@@ -248,6 +288,9 @@ impl Vector {
                 Encoding::Dictionary { codes: codes.slice(offset, len), base: Arc::clone(base) }
             }
             Encoding::RunLength { ends, base } => slice_runs(ends, base, offset, len),
+            Encoding::Bias { base, deltas } => {
+                Encoding::Bias { base: *base, deltas: deltas.slice(offset, len) }
+            }
             Encoding::Lazy(_) => panic_on_lazy(),
         };
         let nulls = self.nulls.as_ref().map(|it| it.slice(offset, len));
@@ -264,6 +307,7 @@ impl Vector {
                 Encoding::Constant(base) => base.retained_bytes(),
                 Encoding::Dictionary { codes, base } => codes.inner().len() + base.retained_bytes(),
                 Encoding::RunLength { ends, base } => ends.inner().len() + base.retained_bytes(),
+                Encoding::Bias { deltas, .. } => deltas.buffer().len(),
                 Encoding::Lazy(lazy) => lazy.get().map_or(0, |it| it.retained_bytes()),
             }
     }

@@ -97,6 +97,10 @@ fn push_json(out: &mut String, value: &Value, data_type: &Type) {
             let push = |out: &mut String, it: &Value| push_json(out, it, element);
             push_all(out, ['[', ']'], elements.iter(), push);
         }
+        (Value::Array(elements), Type::FixedArray(array)) => {
+            let push = |out: &mut String, it: &Value| push_json(out, it, &array.0);
+            push_all(out, ['[', ']'], elements.iter(), push);
+        }
         (Value::Row(values), Type::Row(fields)) => {
             let named = fields.iter().enumerate().zip(values.iter());
             push_all(out, ['{', '}'], named, |out, ((index, field), value)| {

@@ -64,7 +64,7 @@ impl GroupTable {
         pool: &Pool,
     ) -> GroupTable {
         let mut columns: Vec<Type> = key_types.iter().map(key_type).collect();
-        columns.extend(key_types.iter().filter(|it| it.is_nested()).cloned());
+        columns.extend(key_types.iter().filter(|it| it.physical().is_by_reference()).cloned());
         let states: Vec<_> = functions.iter().map(|it| it.state()).collect();
         let container =
             RowContainer::new(RowLayout::new(&columns, &states, RowLinks::Single), pool);
@@ -110,7 +110,7 @@ impl GroupTable {
     /// Out of memory; what a lazy key's loader reports.
     pub(crate) fn find_or_insert(&mut self, keys: &[Vector], rows: usize) -> Result<()> {
         let encoded = keys.iter().map(encode_key).collect::<Result<Vec<_>>>()?;
-        let nested = keys.iter().filter(|it| it.data_type().is_nested());
+        let nested = keys.iter().filter(|it| it.data_type().physical().is_by_reference());
         let mut columns = encoded.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let key_columns = columns.len();
         columns.extend(nested.map(Decoded::new).collect::<Result<Vec<_>>>()?);
@@ -206,7 +206,7 @@ impl GroupTable {
     pub(crate) fn keys_of(&self, groups: &RowList) -> Result<Vec<Vector>> {
         let mut nested = self.key_types.len();
         let columns = self.key_types.iter().enumerate().map(|(key, data_type)| {
-            if data_type.is_nested() {
+            if data_type.physical().is_by_reference() {
                 nested += 1;
                 return self.container.gather(nested - 1, groups);
             }

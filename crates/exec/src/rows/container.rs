@@ -237,7 +237,7 @@ impl RowContainer {
     pub(crate) fn freeze(&mut self) -> Result<()> {
         self.heap.freeze();
         for (column, side) in self.layout.columns.iter().zip(&mut self.sides) {
-            if column.data_type.is_nested() {
+            if column.data_type.physical().is_by_reference() {
                 side.freeze(&column.data_type)?;
             }
         }

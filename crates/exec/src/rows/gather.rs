@@ -39,7 +39,11 @@ impl RowContainer {
                 let buffers = Arc::clone(self.heap.buffers());
                 Values::View(StringValues::new(read_each(offset, rows), buffers))
             }
-            PhysicalType::Array | PhysicalType::Map | PhysicalType::Row => {
+            PhysicalType::Array
+            | PhysicalType::FixedArray
+            | PhysicalType::Map
+            | PhysicalType::Row
+            | PhysicalType::Opaque => {
                 let positions: ScalarBuffer<u32> = read_each(offset, rows);
                 return self.gather_side(column, &positions, list);
             }

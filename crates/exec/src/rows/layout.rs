@@ -103,6 +103,10 @@ fn width_of(physical: PhysicalType) -> usize {
         PhysicalType::I64 | PhysicalType::F64 => 8,
         PhysicalType::I128 | PhysicalType::Interval | PhysicalType::View => 16,
         // Position in the side vector.
-        PhysicalType::Array | PhysicalType::Map | PhysicalType::Row => 4,
+        PhysicalType::Array
+        | PhysicalType::FixedArray
+        | PhysicalType::Map
+        | PhysicalType::Row
+        | PhysicalType::Opaque => 4,
     }
 }

@@ -38,7 +38,7 @@ impl RowContainer {
                 write_each(offset, list, values);
             }
             Values::View(strings) => self.scatter_strings(column, strings, &at, list)?,
-            Values::Array(_) | Values::Map(_) | Values::Row { .. } => {
+            values if values.physical().is_by_reference() => {
                 let first = self.sides[column].push(decoded, &at, &mut self.reservations[0])?;
                 write_each(offset, list, first..first + at.len() as u32);
             }
@@ -100,7 +100,7 @@ impl RowContainer {
                 PhysicalType::View => update_each(column.offset, list, |view: u128| {
                     StringView::with_buffers_moved(view, buffers)
                 }),
-                PhysicalType::Array | PhysicalType::Map | PhysicalType::Row => {
+                physical if physical.is_by_reference() => {
                     update_each(column.offset, list, |position: u32| position + side);
                 }
                 _ => {}

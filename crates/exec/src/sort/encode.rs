@@ -139,7 +139,11 @@ fn value_bytes(column: &Vector) -> (usize, bool) {
                 (STRING_PREFIX_BYTES, false)
             }
         }
-        Values::Array(_) | Values::Map(_) | Values::Row { .. } => (0, false),
+        Values::Array(_)
+        | Values::FixedArray(_)
+        | Values::Map(_)
+        | Values::Row { .. }
+        | Values::Object(_) => (0, false),
     }
 }
 
@@ -178,7 +182,12 @@ fn encode_values(values: &Values, descending: bool, target: Target) {
             target.fill(descending, |row| (interval_nanos(it[row]) ^ i128::MIN).to_be_bytes());
         }
         Values::View(strings) => encode_strings(strings, descending, target),
-        Values::Null(_) | Values::Array(_) | Values::Map(_) | Values::Row { .. } => {}
+        Values::Null(_)
+        | Values::Array(_)
+        | Values::FixedArray(_)
+        | Values::Map(_)
+        | Values::Row { .. }
+        | Values::Object(_) => {}
     }
 }
 

@@ -178,6 +178,7 @@ pub(super) fn value_bytes(value: &Value) -> usize {
         Value::Map(entries) => {
             entries.iter().map(|it| 2 * each + value_bytes(&it.0) + value_bytes(&it.1)).sum()
         }
+        Value::Object(object) => object.bytes(),
         _ => 0,
     }
 }

@@ -16,7 +16,7 @@ use volley_vector::{Decoded, Vector};
 /// The conversion of text to `to`.
 pub(super) fn bind(to: &Type) -> Option<BoundScalar> {
     let function = match to {
-        Type::Unknown | Type::Varchar | Type::Custom(_) => return None,
+        Type::Unknown | Type::Varchar | Type::Custom(_) | Type::Opaque(_) => return None,
         Type::Boolean => parsed::<simple::Boolean, bool>(to, text::parse_boolean),
         Type::Real => parsed::<simple::Real, f32>(to, text::parse_f32),
         Type::Double => parsed::<simple::Double, f64>(to, text::parse_f64),
@@ -25,7 +25,7 @@ pub(super) fn bind(to: &Type) -> Option<BoundScalar> {
         Type::Timestamp => parsed::<simple::Timestamp, i64>(to, text::parse_timestamp),
         Type::Interval => parsed::<simple::Interval, Interval>(to, text::parse_interval),
         Type::Varbinary => parsed::<simple::Varbinary, Vec<u8>>(to, binary_of),
-        Type::Array(_) | Type::Map(_) | Type::Row(_) => nested(),
+        Type::Array(_) | Type::FixedArray(_) | Type::Map(_) | Type::Row(_) => nested(),
         _ => match_integer!(to.physical(), T => whole::<T>(to), else return None),
     };
     fallible(&Type::Varchar, to, function)
@@ -95,7 +95,7 @@ fn nested() -> Arc<dyn ScalarFunction> {
 /// The value of any type that a text means.
 fn value_of(text: &str, to: &Type) -> Option<Value> {
     Some(match to {
-        Type::Unknown => return None,
+        Type::Unknown | Type::Opaque(_) => return None,
         Type::Varchar => Value::text(text),
         Type::Boolean => Value::Boolean(text::parse_boolean(text)?),
         Type::Real => Value::Real(text::parse_f32(text)?),
@@ -115,6 +115,14 @@ fn value_of(text: &str, to: &Type) -> Option<Value> {
         Type::Array(element) => {
             let parts = unnest(text, '[', ']', None)?;
             let values = parts.into_iter().map(|it| part_of(it.value, element));
+            Value::Array(values.collect::<Option<_>>()?)
+        }
+        Type::FixedArray(array) => {
+            let parts = unnest(text, '[', ']', None)?;
+            if parts.len() != array.1 as usize {
+                return None;
+            }
+            let values = parts.into_iter().map(|it| part_of(it.value, &array.0));
             Value::Array(values.collect::<Option<_>>()?)
         }
         Type::Map(entry) => {

@@ -5,12 +5,24 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, ScalarTraits, simple};
 use volley_types::{Field, Type};
-use volley_vector::{Nested, Rows, Values, Vector};
+use volley_vector::{FixedArrays, Nested, Rows, Values, Vector};
 
 /// A conversion between two nested types; `None` when an element's is missing.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     match (from, to) {
         (Type::Array(a), Type::Array(b)) => bind_elements(from, to, (**a).clone(), (**b).clone()),
+        (Type::FixedArray(a), Type::Array(b)) if a.0 == **b => {
+            settle(from, to, ScalarTraits::INFALLIBLE, simple::vectorized(without_size))
+        }
+        (Type::FixedArray(a), Type::Array(b)) => {
+            bind_elements(from, to, a.0.clone(), (**b).clone())
+        }
+        (Type::Array(a), Type::FixedArray(b)) => {
+            bind_elements(from, to, (**a).clone(), b.0.clone())
+        }
+        (Type::FixedArray(a), Type::FixedArray(b)) if a.1 == b.1 => {
+            bind_elements(from, to, a.0.clone(), b.0.clone())
+        }
         (Type::Map(_), Type::Map(_)) => bind_elements(from, to, from.entry_type(), to.entry_type()),
         (Type::Row(a), Type::Row(b)) => bind_row(from, to, a, b),
         _ => None,
@@ -19,9 +31,11 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
 
 fn bind_elements(from: &Type, to: &Type, inner: Type, outer: Type) -> Option<BoundScalar> {
     let cast = bind_cast(&inner, &outer)?;
-    let traits = cast.traits;
+    let checks_sizes = matches!((from, to), (Type::Array(_), Type::FixedArray(_)));
+    let infallible = cast.traits.infallible && !checks_sizes;
+    let traits = ScalarTraits { infallible, ..cast.traits };
     let function = simple::vectorized(move |rows, args, to, ctx| {
-        let flat = args[0].flatten()?;
+        let flat = args[0].without_size()?;
         let (Some(Values::Array(nested)) | Some(Values::Map(nested))) = flat.flat_values() else {
             return Err(Error::internal("cast of a vector of an unexpected layout"));
         };
@@ -37,11 +51,56 @@ fn bind_elements(from: &Type, to: &Type, inner: Type, outer: Type) -> Option<Bou
         };
         let values = match to {
             Type::Map(_) => Values::Map(nested),
+            Type::FixedArray(array) => Values::FixedArray(sized(&nested, array.1, &active, ctx)?),
             _ => Values::Array(nested),
         };
         Ok(Vector::flat(to.clone(), values, flat.null_buffer().cloned()))
     });
     settle(from, to, traits, function)
+}
+
+/// The arrays of a fixed size as arrays of any size, which share their elements.
+fn without_size(_: &Rows, args: &[Vector], _: &Type, _: &mut EvalContext) -> Result<Vector> {
+    args[0].without_size()
+}
+
+/// The arrays of `rows` as arrays of `size` elements, which must have as many; other rows have any
+/// elements. Copies none that stand in order already.
+fn sized(nested: &Nested, size: u32, rows: &Rows, ctx: &mut EvalContext) -> Result<FixedArrays> {
+    let (len, size) = (nested.offsets.len(), size as usize);
+    let mut fitting = rows.clone();
+    let mut wrong = Vec::new();
+    rows.for_each(|row| {
+        let found = nested.range(row).len();
+        if found != size {
+            wrong.push(row);
+            ctx.fail(row, || {
+                let message = format!("cannot cast an array of {found} elements to one of {size}");
+                Error::invalid_value(message).hint("TRY_CAST gives NULL instead of an error")
+            });
+        }
+    });
+    fitting.subtract(&Rows::from_indices(len, wrong));
+    let mut starts: Vec<Option<usize>> = vec![None; len];
+    fitting.for_each(|row| starts[row] = Some(nested.range(row).start));
+    let count = len.checked_mul(size).filter(|it| i32::try_from(*it).is_ok());
+    let count = count.ok_or_else(|| Error::invalid_value("more than 2^31 array elements"))?;
+    let in_order = starts.iter().enumerate().all(|(row, it)| it.is_none_or(|it| it == row * size));
+    let elements = if fitting.is_empty() {
+        Vector::nulls(nested.elements.data_type().clone(), count).flatten()?
+    } else if in_order && count <= nested.elements.len() {
+        nested.elements.flatten()?.slice(0, count)
+    } else {
+        let mut positions = Vec::with_capacity(count);
+        for start in &starts {
+            match start {
+                Some(start) => positions.extend((*start..*start + size).map(|it| it as u32)),
+                None => positions.resize(positions.len() + size, 0),
+            }
+        }
+        nested.elements.gather(&positions)?
+    };
+    Ok(FixedArrays { size, len, elements: Arc::new(elements) })
 }
 
 /// The row of an element that no row has.

@@ -168,7 +168,9 @@ impl<'a> Binder<'a> {
                 None => Err(unsupported("fields of rows by position", span)),
             },
             Type::Map(_) => self.call("element_at", vec![collection, index], span),
-            Type::Array(_) => self.call("array_extract", vec![collection, index], span),
+            Type::Array(_) | Type::FixedArray(_) => {
+                self.call("array_extract", vec![collection, index], span)
+            }
             other => {
                 let message = format!("a value of type {other} has no elements");
                 Err(Error::invalid_query(message).span(span))

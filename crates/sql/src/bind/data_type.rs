@@ -3,7 +3,7 @@
 use super::{Binder, unsupported};
 use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, Spanned, StructField};
 use volley_error::{Error, Result, Span};
-use volley_types::{DECIMAL_PRECISION_MAX, Field, Type};
+use volley_types::{DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type};
 
 /// DECIMAL without arguments.
 const DECIMAL_DEFAULT: (u8, u8) = (18, 3);
@@ -68,9 +68,9 @@ impl Binder<'_> {
             | ArrayElemTypeDef::Parenthesis(element) => {
                 Ok(Type::array(self.data_type(element, span)?))
             }
-            ArrayElemTypeDef::SquareBracket(_, Some(_))
-            | ArrayElemTypeDef::Qualified(_, Some(_)) => {
-                Err(unsupported("arrays of a fixed size", span))
+            ArrayElemTypeDef::SquareBracket(element, Some(size))
+            | ArrayElemTypeDef::Qualified(element, Some(size)) => {
+                fixed_array(self.data_type(element, span)?, *size, span)
             }
             ArrayElemTypeDef::None => Err(unsupported("arrays without an element type", span)),
         }
@@ -144,6 +144,17 @@ impl Binder<'_> {
         match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,
+        }
+    }
+}
+
+fn fixed_array(element: Type, size: u64, span: Option<Span>) -> Result<Type> {
+    match u32::try_from(size).ok().filter(|it| (1..=FIXED_ARRAY_SIZE_MAX).contains(it)) {
+        Some(size) => Ok(Type::fixed_array(element, size)),
+        None => {
+            let message =
+                format!("an array of a fixed size has 1 to {FIXED_ARRAY_SIZE_MAX} elements");
+            Err(Error::invalid_query(message).span(span))
         }
     }
 }

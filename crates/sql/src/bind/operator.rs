@@ -172,7 +172,7 @@ impl<'a> Binder<'a> {
         let mut operands = chain_of(left, op);
         operands.extend(chain_of(right, op));
         let args = operands.into_iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
-        let is_list = |it: &Expr| matches!(it.data_type, Type::Array(_));
+        let is_list = |it: &Expr| matches!(it.data_type, Type::Array(_) | Type::FixedArray(_));
         let is_bytes = |it: &Expr| it.data_type == Type::Varbinary;
         let mut args = if args.iter().any(is_list) {
             self.unify(args, "||")?

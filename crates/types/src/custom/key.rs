@@ -31,6 +31,7 @@ impl Type {
         match self {
             Type::Custom(custom) => custom.key().map(|it| it.data_type().clone()),
             Type::Array(element) => element.key_type().map(Type::array),
+            Type::FixedArray(array) => array.0.key_type().map(|it| Type::fixed_array(it, array.1)),
             Type::Map(entry) => {
                 let (key, value) = (entry.0.key_type(), entry.1.key_type());
                 if key.is_none() && value.is_none() {
@@ -66,6 +67,9 @@ impl Type {
             (Type::Array(element), Value::Array(elements)) => {
                 Value::Array(elements.iter().map(|it| element.key_of(it)).collect())
             }
+            (Type::FixedArray(array), Value::Array(elements)) => {
+                Value::Array(elements.iter().map(|it| array.0.key_of(it)).collect())
+            }
             (Type::Map(types), Value::Map(entries)) => {
                 let entry = |it: &(Value, Value)| (types.0.key_of(&it.0), types.1.key_of(&it.1));
                 Value::Map(entries.iter().map(entry).collect())
@@ -78,11 +82,13 @@ impl Type {
         }
     }
 
-    /// The custom type, this one or a part of it, that does not have `wanted` comparisons.
+    /// The custom or opaque type, this one or a part of it, that does not have `wanted` comparisons.
     pub fn lacks_order(&self, wanted: super::CustomOrder) -> Option<&Type> {
         match self {
             Type::Custom(custom) => (custom.order() < wanted).then_some(self),
+            Type::Opaque(opaque) => (opaque.order() < wanted).then_some(self),
             Type::Array(element) => element.lacks_order(wanted),
+            Type::FixedArray(array) => array.0.lacks_order(wanted),
             Type::Map(entry) => entry.0.lacks_order(wanted).or_else(|| entry.1.lacks_order(wanted)),
             Type::Row(fields) => fields.iter().find_map(|it| it.data_type.lacks_order(wanted)),
             _ => None,

@@ -1,13 +1,17 @@
 //! The Arrow C data interface: arrays for other libraries in the same process, without copying.
 
-use super::{ArrowLayout, from_arrow, to_arrow, to_arrow_encoded};
+#[cfg(test)]
+mod tests;
+
+use super::{ArrowLayout, from_arrow, to_arrow, to_arrow_encoded, type_from_arrow};
 use crate::Vector;
 use arrow_array::{
     Array, ArrayRef,
     ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi},
     make_array,
 };
-use arrow_schema::ArrowError;
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
 use volley_error::{Error, Result};
 
 /// An array and its type as the structures of the Arrow C data interface
@@ -54,13 +58,70 @@ impl CArray {
     ///
     /// # Safety
     ///
-    /// The structures must be as the interface demands: their producer says so. Pointers cannot be
-    /// checked.
-    pub unsafe fn into_vector(self) -> Result<Vector> {
+    /// The structures must be as the interface demands: their producer says so. Pointers, lengths of
+    /// buffers, and the counts of nulls of children cannot be checked.
+    pub unsafe fn into_vector(mut self) -> Result<Vector> {
+        let data_type = DataType::try_from(&self.schema).map_err(foreign)?;
+        type_from_arrow(&data_type)?;
+        check_parts(&self.array, &data_type)?;
+        // SAFETY: -1 says that nobody has counted, which is true of any bitmap.
+        unsafe { self.array.set_null_count(-1) };
         // SAFETY: the caller vouches for the structures.
         let data = unsafe { from_ffi(self.array, &self.schema) }.map_err(foreign)?;
+        let data = without_offsets_of_nothing(data);
         data.validate_full().map_err(foreign)?;
         from_arrow(make_array(data).as_ref())
+    }
+}
+
+/// The same array, where parts without rows are as new: strings without rows may have any first
+/// offset, and bytes that nobody can count.
+fn without_offsets_of_nothing(data: ArrayData) -> ArrayData {
+    if data.is_empty() {
+        return ArrayData::new_empty(data.data_type());
+    }
+    if data.child_data().is_empty() {
+        return data;
+    }
+    let children = data.child_data().iter().cloned().map(without_offsets_of_nothing).collect();
+    // SAFETY: as valid as it was before; the caller validates it.
+    unsafe { data.into_builder().child_data(children).build_unchecked() }
+}
+
+/// Whether the structures have the parts that the type asks for, which reading takes for granted.
+fn check_parts(array: &FFI_ArrowArray, data_type: &DataType) -> Result<()> {
+    let fits = |holds: bool, what: &str| match holds {
+        true => Ok(()),
+        false => Err(Error::invalid_value(format!("no valid Arrow array: {what}: {data_type}"))),
+    };
+    fits(!array.is_released(), "released")?;
+    let end = array.len().checked_add(array.offset());
+    fits(end.is_some_and(|it| u32::try_from(it).is_ok()), "more than 2^32 rows")?;
+    let layout = arrow_data::layout(data_type);
+    let lengths = usize::from(layout.variadic);
+    let buffers = usize::from(layout.can_contain_null_mask) + layout.buffers.len() + lengths;
+    let found = array.num_buffers();
+    let has_buffers = found == buffers || layout.variadic && found >= buffers;
+    fits(has_buffers || *data_type == DataType::Null, "another number of buffers")?;
+    let children: Vec<&DataType> = match data_type {
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => vec![field.data_type()],
+        DataType::Struct(fields) => fields.iter().map(|it| it.data_type()).collect(),
+        DataType::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
+        _ => Vec::new(),
+    };
+    fits(array.num_children() == children.len(), "another number of children")?;
+    for (index, child) in children.into_iter().enumerate() {
+        check_parts(array.child(index), child)?;
+    }
+    match (data_type, array.dictionary()) {
+        (DataType::Dictionary(_, values), Some(dictionary)) => check_parts(dictionary, values),
+        (DataType::Dictionary(..), None) => fits(false, "no dictionary"),
+        (_, dictionary) => fits(dictionary.is_none(), "a dictionary"),
     }
 }
 

@@ -5,7 +5,7 @@ use arrow_schema::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Exchange, Field, Schema, Type, row_field_name};
+use volley_types::{Exchange, FIXED_ARRAY_SIZE_MAX, Field, Schema, Type, row_field_name};
 
 /// Which of several Arrow layouts a vector takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,8 @@ pub enum ArrowLayout {
     Portable,
 }
 
-/// The Arrow type of a logical type.
+/// The Arrow type of a logical type. Opaque types have none: theirs is `Null`, and their values are
+/// refused when they are passed on.
 pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
     match data_type {
         Type::Unknown => DataType::Null,
@@ -42,6 +43,10 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
                 ArrowLayout::Portable => DataType::List(element),
             }
         }
+        Type::FixedArray(array) => {
+            let element = ArrowField::new("item", type_to_arrow(&array.0, layout), true);
+            DataType::FixedSizeList(Arc::new(element), array.1 as i32)
+        }
         Type::Map(entry) => {
             let key = ArrowField::new("key", type_to_arrow(&entry.0, layout), false);
             let value = ArrowField::new("value", type_to_arrow(&entry.1, layout), true);
@@ -53,6 +58,7 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
             Exchange::Storage => type_to_arrow(custom.storage(), layout),
             Exchange::Text => DataType::Utf8View,
         },
+        Type::Opaque(_) => DataType::Null,
     }
 }
 
@@ -125,8 +131,14 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         DataType::List(element)
         | DataType::LargeList(element)
         | DataType::ListView(element)
-        | DataType::LargeListView(element)
-        | DataType::FixedSizeList(element, _) => Type::array(type_from_arrow(element.data_type())?),
+        | DataType::LargeListView(element) => Type::array(type_from_arrow(element.data_type())?),
+        DataType::FixedSizeList(element, size) => {
+            let element = type_from_arrow(element.data_type())?;
+            match fixed_size(*size) {
+                Some(size) => Type::fixed_array(element, size),
+                None => Type::array(element),
+            }
+        }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) if fields.len() == 2 => Type::map(
                 type_from_arrow(fields[0].data_type())?,
@@ -143,6 +155,12 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         DataType::RunEndEncoded(_, values) => type_from_arrow(values.data_type())?,
         _ => return Err(unsupported(data_type)),
     })
+}
+
+/// The size of a `FixedSizeList` whose rows are arrays of a fixed size, too; larger and empty ones
+/// are arrays of any size.
+pub(super) fn fixed_size(size: i32) -> Option<u32> {
+    u32::try_from(size).ok().filter(|it| (1..=FIXED_ARRAY_SIZE_MAX).contains(it))
 }
 
 fn unsupported(data_type: &DataType) -> Error {

@@ -18,7 +18,7 @@ use volley_error::{Error, Result};
 pub fn to_arrow_encoded(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
     match vector.encoding() {
         Encoding::Lazy(_) => to_arrow_encoded(&vector.loaded()?, layout),
-        Encoding::Flat(_) => to_arrow(vector, layout),
+        Encoding::Flat(_) | Encoding::Bias { .. } => to_arrow(vector, layout),
         _ if vector.is_empty() => to_arrow(vector, layout),
         Encoding::Constant(base) => {
             let len = i32::try_from(vector.len()).map_err(|_| too_long())?;

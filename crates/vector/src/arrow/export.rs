@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{Batch, Decoded, Nested, StringBuilder, Values, Vector};
 use arrow_array::{
-    ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, ListArray, ListViewArray, MapArray,
-    NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StringViewArray, StructArray,
-    types::*,
+    ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeListArray, ListArray,
+    ListViewArray, MapArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    StringViewArray, StructArray, types::*,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -20,7 +20,8 @@ use volley_types::{Custom, Exchange, PhysicalType, Type};
 ///
 /// # Errors
 ///
-/// What a lazy vector's loader reports; more list elements than the layout can address.
+/// What a lazy vector's loader reports; more list elements than the layout can address; objects,
+/// which have no form in Arrow.
 pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
     let flat = match vector.data_type() {
         Type::Custom(custom) => exchanged(vector, custom)?,
@@ -63,6 +64,18 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         }
         (Values::Array(nested), _) => list(nested, nulls, data_type, layout)?,
         (Values::Map(nested), _) => map(nested, nulls, data_type, layout)?,
+        (Values::FixedArray(arrays), _) => {
+            let DataType::FixedSizeList(field, size) = type_to_arrow(data_type, layout) else {
+                return Err(Error::internal("storage of a fixed size of another type"));
+            };
+            let elements = to_arrow(&arrays.elements, layout)?;
+            let array = FixedSizeListArray::try_new(field, size, elements, nulls);
+            Arc::new(array.map_err(internal)?)
+        }
+        (Values::Object(_), _) => {
+            let message = format!("values of the type {data_type} have no form in Arrow");
+            return Err(Error::unsupported(message).hint("cast them to VARCHAR"));
+        }
         (Values::Row { children, len }, Type::Row(fields)) => {
             let fields = row_to_arrow(fields, layout);
             let arrays = children.iter().map(|it| to_arrow(it, layout)).collect::<Result<_>>()?;

@@ -1,7 +1,7 @@
 //! Arrow arrays as vectors.
 
-use super::type_from_arrow;
-use crate::{Batch, Nested, StringBuilder, StringValues, StringView, Values, Vector};
+use super::{data_type::fixed_size, type_from_arrow};
+use crate::{Batch, FixedArrays, Nested, StringBuilder, StringValues, StringView, Values, Vector};
 use arrow_array::{
     Array, ArrowPrimitiveType, GenericByteArray, GenericListArray, GenericListViewArray,
     OffsetSizeTrait, RecordBatch, cast::AsArray, types::*,
@@ -199,6 +199,10 @@ fn nested(array: &dyn Array, to: Type) -> Result<Vector> {
         DataType::LargeList(_) => Values::Array(from_list(array.as_list::<i64>())?),
         DataType::ListView(_) => Values::Array(from_list_view(array.as_list_view::<i32>())?),
         DataType::LargeListView(_) => Values::Array(from_list_view(array.as_list_view::<i64>())?),
+        DataType::FixedSizeList(_, size) if fixed_size(*size).is_some() => {
+            let elements = Arc::new(from_arrow(array.as_fixed_size_list().values().as_ref())?);
+            Values::FixedArray(FixedArrays { size: *size as usize, len: array.len(), elements })
+        }
         DataType::FixedSizeList(_, size) => {
             let elements = Arc::new(from_arrow(array.as_fixed_size_list().values().as_ref())?);
             let offsets = (0..array.len()).map(|row| narrow(row * *size as usize));
@@ -208,6 +212,9 @@ fn nested(array: &dyn Array, to: Type) -> Result<Vector> {
         }
         DataType::Map(..) => {
             let map = array.as_map();
+            if map.entries().null_count() > 0 || map.keys().logical_null_count() > 0 {
+                return Err(Error::invalid_value("map entry without a key in an Arrow array"));
+            }
             let elements = from_arrow(map.entries())?.with_fields_of_entries();
             Values::Map(with_offsets(map.value_offsets(), elements)?)
         }
@@ -235,7 +242,10 @@ fn with_offsets<O: OffsetSizeTrait>(offsets: &[O], elements: Vector) -> Result<N
 }
 
 fn from_list_view<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<Nested> {
-    let narrowed = |values: &[O]| -> Result<ScalarBuffer<i32>> {
+    let narrowed = |values: &ScalarBuffer<O>| -> Result<ScalarBuffer<i32>> {
+        if !O::IS_LARGE {
+            return Ok(ScalarBuffer::new(values.inner().clone(), 0, values.len()));
+        }
         Ok(values.iter().map(|it| narrow(it.as_usize())).collect::<Result<Vec<_>>>()?.into())
     };
     Ok(Nested {
@@ -257,9 +267,27 @@ fn dictionary(array: &dyn Array) -> Result<Vector> {
     if base.is_empty() {
         return Ok(Vector::nulls(base.data_type().clone(), array.len()));
     }
-    // Keys of null rows may be anything.
-    let codes = dictionary.normalized_keys().into_iter().map(|it| it.min(base.len() - 1) as u32);
-    Ok(Vector::dictionary(codes.collect(), base, nulls))
+    let codes = shared_codes(array, base.len()).unwrap_or_else(|| {
+        // Keys of null rows may be anything.
+        let last = base.len() - 1;
+        dictionary.normalized_keys().into_iter().map(|it| it.min(last) as u32).collect()
+    });
+    Ok(Vector::dictionary(codes, base, nulls))
+}
+
+/// The keys as codes, when they are as wide and all of them are rows of a base of `end` rows.
+fn shared_codes(array: &dyn Array, end: usize) -> Option<ScalarBuffer<u32>> {
+    let codes: ScalarBuffer<u32> = if let Some(it) = array.as_dictionary_opt::<UInt32Type>() {
+        it.keys().values().clone()
+    } else {
+        reinterpreted(array.as_dictionary_opt::<Int32Type>()?.keys().values())
+    };
+    codes.iter().all(|it| (*it as usize) < end).then_some(codes)
+}
+
+/// The same buffer as numbers without a sign.
+fn reinterpreted(values: &ScalarBuffer<i32>) -> ScalarBuffer<u32> {
+    ScalarBuffer::new(values.inner().clone(), 0, values.len())
 }
 
 fn runs(array: &dyn Array, ends: &DataType) -> Result<Vector> {
@@ -277,8 +305,25 @@ fn runs_of<R: RunEndIndexType>(array: &dyn Array) -> Result<Vector> {
         .ok_or_else(|| Error::internal("run-end array of another type"))?;
     let base = Arc::new(from_arrow(runs.values().as_ref())?);
     let ends = runs.run_ends();
-    let all: Vec<u32> = ends.values().iter().map(|it| it.as_usize() as u32).collect();
+    if let Some(ends) = shared_ends(array) {
+        return Ok(Vector::run_length(ends, base));
+    }
+    let all: Vec<u32> = ends.values().iter().map(|it| row_end(it.as_usize())).collect();
     Ok(Vector::run_length(all.into(), base).slice(ends.offset(), ends.len()))
+}
+
+/// The run ends, when they are as wide as ours and the array shows all of their rows.
+fn shared_ends(array: &dyn Array) -> Option<ScalarBuffer<u32>> {
+    let runs = array.as_any().downcast_ref::<arrow_array::RunArray<Int32Type>>()?;
+    let ends = runs.run_ends();
+    let last = ends.values().last().map_or(0, |it| it.as_usize());
+    let is_whole = ends.offset() == 0 && last == ends.len();
+    is_whole.then(|| reinterpreted(ends.inner()))
+}
+
+/// The end of a run, which may lie far beyond the rows that an array shows.
+fn row_end(end: usize) -> u32 {
+    u32::try_from(end).unwrap_or(u32::MAX)
 }
 
 impl Vector {

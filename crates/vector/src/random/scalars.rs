@@ -94,6 +94,8 @@ impl Generator {
                 let len = self.below(super::ELEMENTS_MAX + 1);
                 Value::Array(self.values(element, len).into())
             }
+            Type::FixedArray(array) => Value::Array(self.values(&array.0, array.1 as usize).into()),
+            Type::Opaque(_) => self.object(data_type),
             Type::Map(entry) => {
                 let mut entries: Vec<(Value, Value)> = Vec::new();
                 for _ in 0..self.below(super::ELEMENTS_MAX + 1) {
