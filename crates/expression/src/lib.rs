@@ -11,6 +11,7 @@ mod in_set;
 mod merge;
 pub mod marks;
 pub mod plain;
+pub mod save;
 
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm};
 pub use expr_set::{Evaluation, ExprSet};

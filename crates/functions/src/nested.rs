@@ -26,23 +26,37 @@ pub(crate) fn register(registry: &mut Registry) {
 }
 
 /// An ARRAY(VARCHAR) column; `None` is null.
-pub(crate) fn texts_column(data_type: &Type, rows: &[Option<Vec<String>>]) -> Vector {
+///
+/// # Errors
+///
+/// More elements than 31 bits count.
+pub(crate) fn texts_column(data_type: &Type, rows: &[Option<Vec<String>>]) -> Result<Vector> {
     let strings: StringValues = rows.iter().flatten().flatten().map(String::as_str).collect();
     let elements = Vector::strings(Type::Varchar, strings, None);
     let sizes: Vec<i32> = rows.iter().map(|it| it.as_ref().map_or(0, Vec::len) as i32).collect();
     let nulls = NullBuffer::from_iter(rows.iter().map(Option::is_some));
-    let values = Values::Array(nested_of(sizes, elements));
-    Vector::flat(data_type.clone(), values, Some(nulls))
+    let values = Values::Array(nested_of(sizes, elements)?);
+    Ok(Vector::flat(data_type.clone(), values, Some(nulls)))
 }
 
 /// Elements one row after the other.
-pub(crate) fn nested_of(sizes: Vec<i32>, elements: Vector) -> Nested {
-    let offsets = sizes.iter().scan(0, |end, size| {
-        let start = *end;
-        *end += size;
-        Some(start)
-    });
-    Nested { offsets: offsets.collect(), sizes: sizes.into(), elements: elements.into() }
+///
+/// # Errors
+///
+/// More elements than 31 bits count.
+pub(crate) fn nested_of(sizes: Vec<i32>, elements: Vector) -> Result<Nested> {
+    let mut offsets = Vec::with_capacity(sizes.len());
+    let mut end = 0i32;
+    for size in &sizes {
+        offsets.push(end);
+        end = end.checked_add(*size).ok_or_else(too_many_elements)?;
+    }
+    Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements: elements.into() })
+}
+
+fn too_many_elements() -> Error {
+    Error::invalid_value("more than 2^31 array elements in one batch")
+        .hint("use a smaller batch_rows")
 }
 
 /// The ROW(key, value) behind a MAP.

@@ -2,17 +2,7 @@
 //! nested values.
 
 use std::cmp::Ordering;
-use volley_types::{Interval, Type, Value};
-
-/// The order of values of `data_type`, by their keys if the type has an order of its own; NULL is
-/// the greatest within nested values.
-pub(crate) fn comparison_of(data_type: &Type) -> impl Fn(&Value, &Value) -> Ordering + '_ {
-    let has_keys = data_type.key_type().is_some();
-    move |left, right| match has_keys {
-        true => compare_values(&data_type.key_of(left), &data_type.key_of(right)),
-        false => compare_values(left, right),
-    }
-}
+use volley_types::{Interval, Value};
 
 /// The order of values of one type that are compared as they are stored; NULL is the greatest
 /// within nested values.
@@ -33,6 +23,7 @@ pub(crate) fn compare_values(left: &Value, right: &Value) -> Ordering {
                 compare_values(&left.0, &right.0).then_with(|| compare_values(&left.1, &right.1))
             })
         }
+        (Value::Object(left), Value::Object(right)) => left.compare(right),
         _ => left.as_i128().cmp(&right.as_i128()),
     }
 }

@@ -3,15 +3,29 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
-use volley_error::Result;
-use volley_expression::{Expr, ExprKind, ExprSet, Parameter, SpecialForm, plain::Plain};
+use std::{
+    collections::BTreeMap,
+    panic::AssertUnwindSafe,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+use volley_error::Error;
+use volley_expression::{
+    Expr, ExprKind, ExprSet, Parameter, SpecialForm, plain::Plain, save::Case,
+};
 use volley_function::{ArgumentType, BoundScalar, LambdaType, QueryConstants, Registry};
 use volley_types::{
     Field, Type, Value,
     custom::{IpAddress, Uuid},
 };
-use volley_vector::{Batch, Rows, Vector, random::Generator};
+use volley_vector::{
+    Batch, Rows, Vector,
+    random::{Generator, opaque_type},
+    save::{read_file, write_file},
+};
 
 /// Overloads tried of each function.
 const OVERLOADS_MAX: usize = 12;
@@ -39,10 +53,13 @@ fn candidates() -> Vec<Type> {
         Type::Interval,
         Type::array(Type::Integer),
         Type::array(Type::Varchar),
+        Type::fixed_array(Type::Integer, 2),
+        Type::fixed_array(Type::Varchar, 3),
         Type::map(Type::Varchar, Type::Double),
         Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]),
         Uuid::data_type(),
         IpAddress::data_type(),
+        Type::Opaque(opaque_type()),
     ]
 }
 
@@ -188,41 +205,120 @@ fn check(registry: &Registry, expr: &Expr, columns: &[Type], random: &mut Genera
     let query = Arc::new(QueryConstants::default());
     let compiled = ExprSet::compile(std::slice::from_ref(expr), registry, Arc::clone(&query));
     let Ok(mut set) = compiled else { return false };
+    let mut inputs = Vec::new();
     for rows in BATCHES {
-        let batch = random.batch(columns, rows);
-        let plain = Plain { registry, query: &query, input: &batch, parameters: &[] };
-        let expected: Result<Vec<Value>> = (0..rows).map(|row| plain.evaluate(expr, row)).collect();
-        let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            set.begin(&batch).evaluate(0, &Rows::all(rows))
-        }));
-        let Ok(found) = found else { panic!("panic in {expr} of{}", input(&batch)) };
-        compare(expr, &batch, found, expected);
+        inputs.push(random.batch(columns, rows));
+        if let Err(message) = difference(registry, &query, &mut set, expr, &inputs) {
+            panic!("{message}\n{}", save(expr, &inputs));
+        }
     }
     true
 }
 
-/// The columns, one in a line.
-fn input(batch: &Batch) -> String {
-    batch.columns().iter().map(|it| format!("\n  {it}")).collect()
+/// What differs between the evaluators for the last batch of `inputs`.
+fn difference(
+    registry: &Registry,
+    query: &Arc<QueryConstants>,
+    set: &mut ExprSet,
+    expr: &Expr,
+    inputs: &[Batch],
+) -> Result<(), String> {
+    let Some(batch) = inputs.last() else { return Ok(()) };
+    let rows = batch.rows();
+    let plain = Plain { registry, query, input: batch, parameters: &[] };
+    let expected: Result<Vec<Value>, Error> =
+        (0..rows).map(|row| plain.evaluate(expr, row)).collect();
+    let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        set.begin(batch).evaluate(0, &Rows::all(rows))
+    }));
+    let outcome = match found {
+        Ok(found) => compare(expr, found, expected),
+        Err(_) => Err("panic".to_owned()),
+    };
+    let columns = || batch.columns().iter().map(|it| format!("\n  {it}")).collect::<String>();
+    outcome.map_err(|message| format!("{expr}: {message} of{}", columns()))
 }
 
-fn compare(expr: &Expr, batch: &Batch, found: Result<Vector>, expected: Result<Vec<Value>>) {
+fn compare(
+    expr: &Expr,
+    found: Result<Vector, Error>,
+    expected: Result<Vec<Value>, Error>,
+) -> Result<(), String> {
     match (found, expected) {
         (Ok(vector), Ok(expected)) => {
-            vector.validate().unwrap();
-            assert_eq!(*vector.data_type(), expr.data_type, "{expr}");
-            let found = vector.to_values().unwrap();
-            let (found, expected) = (format!("{found:?}"), format!("{expected:?}"));
-            assert_eq!(found, expected, "{expr} of{}", input(batch));
+            vector.validate().map_err(|it| it.to_string())?;
+            if *vector.data_type() != expr.data_type {
+                return Err(format!("values of {}", vector.data_type()));
+            }
+            let values = vector.to_values().map_err(|it| it.to_string())?;
+            if format!("{values:?}") == format!("{expected:?}") {
+                return Ok(());
+            }
+            Err(format!("{vector}, which is {values:?}, not {expected:?}"))
         }
-        (Err(_), Err(_)) => (),
-        (Ok(found), Err(error)) => {
-            panic!("{expr}: {found}, not the error {error} of{}", input(batch))
-        }
-        (Err(error), Ok(expected)) => {
-            panic!("{expr}: the error {error}, not {expected:?} of{}", input(batch))
+        (Err(_), Err(_)) => Ok(()),
+        (Ok(found), Err(error)) => Err(format!("{found}, not the error {error}")),
+        (Err(error), Ok(expected)) => Err(format!("the error {error}, not {expected:?}")),
+    }
+}
+
+/// Writes the case to a file; the result says how to run it again.
+fn save(expr: &Expr, inputs: &[Batch]) -> String {
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("failure-{}-{number}.case", std::process::id());
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let case = Case { exprs: vec![expr.clone()], inputs: inputs.to_vec() };
+    match case.to_bytes().and_then(|it| write_file(&path, &it)) {
+        Ok(()) => format!(
+            "saved; to run it again: VOLLEY_REPLAY={} cargo test -p volley-functions \
+             --test random_expressions replay -- --ignored",
+            path.display()
+        ),
+        Err(error) => format!("not saved: {error}"),
+    }
+}
+
+/// Runs a saved case: the difference that it was saved for, if it is still there.
+fn replay(registry: &Registry, path: &Path) -> Result<(), String> {
+    let bytes = read_file(path).map_err(|it| it.to_string())?;
+    let case = Case::from_bytes(&bytes, registry.types()).map_err(|it| it.to_string())?;
+    let query = Arc::new(QueryConstants::default());
+    for expr in &case.exprs {
+        let compiled = ExprSet::compile(std::slice::from_ref(expr), registry, Arc::clone(&query));
+        let mut set = compiled.map_err(|it| it.to_string())?;
+        for count in 1..=case.inputs.len() {
+            difference(registry, &query, &mut set, expr, &case.inputs[..count])?;
         }
     }
+    Ok(())
+}
+
+/// Runs the case in the file that `VOLLEY_REPLAY` names.
+#[test]
+#[ignore = "needs a file that a failure left behind"]
+fn replay_a_saved_case() {
+    let path = std::env::var("VOLLEY_REPLAY").expect("VOLLEY_REPLAY names a file");
+    if let Err(message) = replay(&registry(), Path::new(&path)) {
+        panic!("{message}");
+    }
+}
+
+#[test]
+fn a_failure_leaves_a_file_behind_that_fails_again() {
+    let registry = registry();
+    // Differs from itself at every call.
+    let random = Expr::call("random", Vec::new(), Type::Double);
+    let both = Expr::call("plus", vec![random, Expr::column(0, Type::Double)], Type::Double);
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut random = Generator::new(1).with_null_ratio(0.0);
+        check(&registry, &both, &[Type::Double], &mut random)
+    }));
+    let message = *outcome.unwrap_err().downcast::<String>().unwrap();
+    let path = message.split("VOLLEY_REPLAY=").nth(1).unwrap().split(' ').next().unwrap();
+    let again = replay(&registry, Path::new(path)).unwrap_err();
+    assert!(again.starts_with("plus(random(), #0):"), "{again}");
+    std::fs::remove_file(path).unwrap();
 }
 
 /// Runs `run` and says which seed failed.

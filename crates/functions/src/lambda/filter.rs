@@ -97,7 +97,7 @@ fn bind_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let arrays = Collections::new(&args[0])?;
         let kept = Kept::new(&arrays, rows, lambdas[0], with_index, ctx)?;
         let elements = select(&arrays.columns()?[0], &kept.positions);
-        Ok(Vector::flat(to.clone(), Values::Array(nested_of(kept.sizes, elements)), None))
+        Ok(Vector::flat(to.clone(), Values::Array(nested_of(kept.sizes, elements)?), None))
     })
 }
 
@@ -118,7 +118,7 @@ fn bind_map_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let columns = maps.columns()?;
         let children = [0, 1].map(|field| select(&columns[field], &kept.positions));
         let entries = entries_of(&to.entry_type(), children);
-        Ok(Vector::flat(to.clone(), Values::Map(nested_of(kept.sizes, entries)), None))
+        Ok(Vector::flat(to.clone(), Values::Map(nested_of(kept.sizes, entries)?), None))
     })
 }
 

@@ -64,7 +64,7 @@ fn bind_transform(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
             _ => &Type::Unknown,
         };
         let elements = apply_to_all(&arrays, rows, lambdas[0], element, with_index, ctx)?;
-        let values = Values::Array(nested_of(arrays.sizes(rows)?, elements));
+        let values = Values::Array(nested_of(arrays.sizes(rows)?, elements)?);
         Ok(Vector::flat(to.clone(), values, None))
     })
 }
@@ -117,7 +117,7 @@ fn bind_entries(args: &[ArgumentType], changed: usize) -> Option<BoundHigherOrde
         let new = apply_to_all(&maps, rows, lambdas[0], new_type, false, ctx)?;
         let kept = maps.taken(rows, 1 - changed)?;
         let children = if changed == 0 { [new, kept] } else { [kept, new] };
-        let nested = nested_of(maps.sizes(rows)?, entries_of(&entry, children));
+        let nested = nested_of(maps.sizes(rows)?, entries_of(&entry, children))?;
         let result = Vector::flat(to.clone(), Values::Map(nested), None);
         if changed == 0 {
             reject_bad_keys(&result, rows, ctx)?;

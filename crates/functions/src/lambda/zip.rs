@@ -90,7 +90,7 @@ fn bind_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ];
         let sizes = std::mem::take(&mut pairs.sizes);
         let elements = pairs.apply(lambdas[0], &parameters, ctx)?;
-        Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)), None))
+        Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)?), None))
     })
 }
 
@@ -130,7 +130,7 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let sizes = std::mem::take(&mut pairs.sizes);
         let values = pairs.apply(lambdas[0], &parameters, ctx)?;
         let entries = entries_of(&to.entry_type(), [keys, values]);
-        Ok(Vector::flat(to.clone(), Values::Map(nested_of(sizes, entries)), None))
+        Ok(Vector::flat(to.clone(), Values::Map(nested_of(sizes, entries)?), None))
     })
 }
 

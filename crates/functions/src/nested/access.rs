@@ -1,12 +1,12 @@
 //! Access: elements of arrays, values of maps, fields of rows.
 
 use super::{entry_field, gather_or_null, infallible, nested_values, settle};
-use crate::{documentation::doc, order::comparison_of};
+use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, Registry, ScalarTraits};
 use volley_types::{Type, implicit_cast_cost};
-use volley_vector::{Decoded, Nested, NullBuffer, Values, Vector};
+use volley_vector::{Decoded, Nested, NullBuffer, Values, Vector, comparator};
 
 /// Registers the functions that take parts of nested values.
 pub(super) fn register(registry: &mut Registry) {
@@ -79,13 +79,12 @@ fn bind_value(args: &[Type]) -> Option<BoundScalar> {
     let function = infallible(|rows, args, _| {
         let maps = args[0].flatten()?;
         let nested = nested_values(&maps)?;
-        let keys = entry_field(nested, 0)?.to_values()?;
-        let (decoded, wanted) = (Decoded::new(&maps)?, args[1].to_values()?);
-        let compare = comparison_of(args[1].data_type());
+        let compare = comparator(&entry_field(nested, 0)?, &args[1])?;
+        let decoded = Decoded::new(&maps)?;
         let mut found = vec![None; rows.len()];
         rows.for_each(|row| {
-            if !decoded.is_null(row) && !wanted[row].is_null() {
-                let equal = |at: &usize| compare(&keys[*at], &wanted[row]).is_eq();
+            if !decoded.is_null(row) && !compare.right_is_null(row) {
+                let equal = |at: &usize| compare.is_equal(*at, row);
                 found[row] = nested.range(row).find(equal).map(|at| at as u32);
             }
         });

@@ -42,7 +42,7 @@ fn bind_list(args: &[Type]) -> Option<BoundScalar> {
         let len = rows.len();
         if args.is_empty() {
             let elements = Vector::from_values(Type::Unknown, &[]);
-            let values = Values::Array(nested_of(vec![0; len], elements));
+            let values = Values::Array(nested_of(vec![0; len], elements)?);
             return Ok(Vector::flat(to.clone(), values, None));
         }
         // Element `i` of row `r` is row `r` of argument `i`.
@@ -51,7 +51,7 @@ fn bind_list(args: &[Type]) -> Option<BoundScalar> {
             .flat_map(|row| (0..args.len() as u32).map(move |arg| arg * len as u32 + row))
             .collect();
         let elements = columns.gather(&indices)?;
-        let values = Values::Array(nested_of(vec![args.len() as i32; len], elements));
+        let values = Values::Array(nested_of(vec![args.len() as i32; len], elements)?);
         Ok(Vector::flat(to.clone(), values, None))
     });
     settle(vec![common; args.len()], result, KEEPS_NULLS, function)
@@ -101,7 +101,7 @@ fn bind_map(args: &[Type]) -> Option<BoundScalar> {
             value_lists.elements.gather(&value_indices)?,
         ];
         // Rows that are not active have no entries, so offsets follow from sizes.
-        let nested = nested_of(sizes, entries_of(&to.entry_type(), children));
+        let nested = nested_of(sizes, entries_of(&to.entry_type(), children))?;
         Ok(Vector::flat(to.clone(), Values::Map(nested), Some(NullBuffer::from(valid))))
     });
     settle(args.to_vec(), result, ScalarTraits::DEFAULT, function)

@@ -1,12 +1,14 @@
 //! Whole arrays: their lengths, what they contain, and arrays made of them.
 
-use super::{infallible, nested_of, nested_values, settle};
-use crate::{documentation::doc, order::comparison_of};
+use super::{infallible, nested_of, nested_values, settle, too_many_elements};
+use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{BoundScalar, FunctionDoc, Registry, ScalarTraits};
-use volley_types::{CustomOrder, Type, Value, common_type};
-use volley_vector::{BooleanBuffer, Decoded, Nested, Vector};
+use volley_types::{CustomOrder, Type, common_type};
+use volley_vector::{
+    Comparator, Decoded, Deltas, Nested, NullBuffer, ScalarBuffer, Values, Vector, comparator,
+};
 
 /// Registers the functions on whole arrays.
 pub(super) fn register(registry: &mut Registry) {
@@ -61,19 +63,18 @@ pub(super) fn register(registry: &mut Registry) {
     let none = FunctionDoc::default;
     registry.add_scalar("concat", none(), Arc::new(|args: &[Type]| bind_concat(args, false)));
     registry.add_scalar("concat_op", none(), Arc::new(|args: &[Type]| bind_concat(args, true)));
-    register_values(registry);
+    register_arranged(registry);
 }
 
+/// The sizes are there: as distances from 0, which nobody has to copy.
 fn bind_length(args: &[Type]) -> Option<BoundScalar> {
     let [Type::Array(_) | Type::Map(_)] = args else { return None };
     let function = infallible(|_, args, to| {
         let flat = args[0].flatten()?;
-        let sizes = nested_values(&flat)?.sizes.iter().map(|it| i64::from(*it));
-        Ok(Vector::native::<i64>(
-            to.clone(),
-            sizes.collect::<Vec<_>>(),
-            flat.null_buffer().cloned(),
-        ))
+        let sizes = &nested_values(&flat)?.sizes;
+        // Sizes are not negative, in null rows neither.
+        let sizes = ScalarBuffer::new(sizes.inner().clone(), 0, sizes.len());
+        Ok(Vector::bias(to.clone(), 0, Deltas::U32(sizes), flat.null_buffer().cloned()))
     });
     settle(args.to_vec(), Type::BigInt, ScalarTraits::INFALLIBLE, function)
 }
@@ -88,23 +89,20 @@ fn bind_search(args: &[Type], wants_position: bool) -> Option<BoundScalar> {
     let function = infallible(move |rows, args, _| {
         let arrays = args[0].flatten()?;
         let nested = nested_values(&arrays)?;
-        let elements = nested.elements.to_values()?;
-        let wanted = args[1].to_values()?;
-        let compare = comparison_of(args[1].data_type());
-        let mut found: Vec<Option<usize>> = vec![None; rows.len()];
-        rows.for_each(|row| {
-            let equal = |it: &Value| !it.is_null() && compare(it, &wanted[row]).is_eq();
-            found[row] = elements[nested.range(row)].iter().position(equal);
-        });
+        let compare = comparator(&nested.elements, &args[1])?;
+        let find = |row: usize| {
+            let equal = |at: usize| !compare.left_is_null(at) && compare.is_equal(at, row);
+            nested.range(row).position(equal)
+        };
         if wants_position {
-            let values: Vec<Value> = found
-                .iter()
-                .map(|it| it.map_or(Value::Null, |at| Value::BigInt(at as i64 + 1)))
-                .collect();
-            return Ok(Vector::from_values(Type::BigInt, &values));
+            let mut found = vec![0i64; rows.len()];
+            rows.for_each(|row| found[row] = find(row).map_or(0, |at| at as i64 + 1));
+            let nulls = NullBuffer::from_iter(found.iter().map(|it| *it > 0));
+            return Ok(Vector::native::<i64>(Type::BigInt, found, Some(nulls)));
         }
-        let bits = BooleanBuffer::from_iter(found.iter().map(Option::is_some));
-        Ok(Vector::boolean(bits, None))
+        let mut found = vec![false; rows.len()];
+        rows.for_each(|row| found[row] = find(row).is_some());
+        Ok(Vector::boolean(found.into(), None))
     });
     let args = vec![Type::array(common.clone()), common];
     settle(args, result, ScalarTraits::INFALLIBLE, function)
@@ -122,21 +120,14 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
         let nested = flat.iter().map(nested_values).collect::<Result<Vec<&Nested>>>()?;
         let decoded = flat.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let parts: Vec<Vector> = nested.iter().map(|it| it.elements.as_ref().clone()).collect();
-        let starts: Vec<usize> = parts
-            .iter()
-            .scan(0, |end, part| {
-                let start = *end;
-                *end += part.len();
-                Some(start)
-            })
-            .collect();
+        let starts = starts_of(&parts)?;
         let mut sizes = vec![0i32; rows.len()];
         let mut indices = Vec::new();
         rows.for_each(|row| {
             let before = indices.len();
             for (index, nested) in nested.iter().enumerate() {
                 if !decoded[index].is_null(row) {
-                    indices.extend(nested.range(row).map(|at| (starts[index] + at) as u32));
+                    indices.extend(nested.range(row).map(|at| starts[index] + at as u32));
                 }
             }
             sizes[row] = (indices.len() - before) as i32;
@@ -145,28 +136,48 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
             Type::Array(element) => element.as_ref(),
             _ => &Type::Unknown,
         };
-        let elements = Vector::concat(element, &parts)?.gather(&indices)?;
-        let values = volley_vector::Values::Array(nested_of(sizes, elements));
-        Ok(Vector::flat(to.clone(), values, None))
+        let elements = Vector::concat(element, &parts)?;
+        Ok(Vector::flat(to.clone(), arrays_of(&elements, indices, sizes)?, None))
     });
     let traits = ScalarTraits { propagates_nulls, ..ScalarTraits::INFALLIBLE };
     settle(vec![common.clone(); args.len()], common, traits, function)
 }
 
-/// Functions that work on one array at a time, as scalars.
-fn register_values(registry: &mut Registry) {
+/// Where the elements of each part stand among those of all.
+fn starts_of(parts: &[Vector]) -> Result<Vec<u32>> {
+    let mut end = 0u32;
+    let start = |part: &Vector| {
+        let start = end;
+        end = u32::try_from(part.len()).ok().and_then(|len| end.checked_add(len))?;
+        Some(start)
+    };
+    let starts: Option<Vec<u32>> = parts.iter().map(start).collect();
+    starts.ok_or_else(too_many_elements)
+}
+
+/// Arrays of the elements at `positions`, one row after the other. No element is copied.
+fn arrays_of(elements: &Vector, positions: Vec<u32>, sizes: Vec<i32>) -> Result<Values> {
+    let taken = elements.loaded()?.wrap(&positions.into(), &mut Vec::new());
+    Ok(Values::Array(nested_of(sizes, taken)?))
+}
+
+/// Puts the positions of one array's elements in another order, or leaves some out.
+type Arrange = fn(&mut Vec<u32>, &Comparator);
+
+/// Functions that take elements of one array at a time, in some order.
+fn register_arranged(registry: &mut Registry) {
     let add = |registry: &mut Registry,
                names: [&str; 2],
                text: &str,
                example: (&str, &str),
                needs: CustomOrder,
-               f: fn(&mut Vec<Value>, &Type)| {
+               arrange: Arrange| {
         for name in names {
             let doc = doc(&format!("{name}(array) -> array"), text, "nested", &[example]);
             registry.add_scalar(
                 name,
                 doc,
-                Arc::new(move |args: &[Type]| bind_values(args, needs, f)),
+                Arc::new(move |args: &[Type]| bind_arranged(args, needs, arrange)),
             );
         }
     };
@@ -176,9 +187,12 @@ fn register_values(registry: &mut Registry) {
         "The elements in ascending order, nulls first.",
         ("list_sort([2, NULL, 1])", "[NULL, 1, 2]"),
         CustomOrder::Ordered,
-        |values, element| {
-            let compare = comparison_of(element);
-            values.sort_by(|a, b| b.is_null().cmp(&a.is_null()).then_with(|| compare(a, b)));
+        |positions, compare| {
+            positions.sort_by(|a, b| {
+                let (a, b) = (*a as usize, *b as usize);
+                let nulls = compare.left_is_null(b).cmp(&compare.left_is_null(a));
+                nulls.then_with(|| compare.compare(a, b))
+            });
         },
     );
     add(
@@ -187,11 +201,10 @@ fn register_values(registry: &mut Registry) {
         "Each element once, without nulls.",
         ("list_sort(list_distinct([1, 1, NULL]))", "[1]"),
         CustomOrder::Equality,
-        |values, element| {
-            let compare = comparison_of(element);
-            values.retain(|it| !it.is_null());
-            values.sort_by(&compare);
-            values.dedup_by(|a, b| compare(a, b).is_eq());
+        |positions, compare| {
+            positions.retain(|it| !compare.left_is_null(*it as usize));
+            positions.sort_by(|a, b| compare.compare(*a as usize, *b as usize));
+            positions.dedup_by(|a, b| compare.is_equal(*a as usize, *b as usize));
         },
     );
     add(
@@ -200,30 +213,30 @@ fn register_values(registry: &mut Registry) {
         "The elements in reverse order.",
         ("list_reverse([1, 2])", "[2, 1]"),
         CustomOrder::None,
-        |values, _| values.reverse(),
+        |positions, _| positions.reverse(),
     );
 }
 
-fn bind_values(
-    args: &[Type],
-    needs: CustomOrder,
-    f: fn(&mut Vec<Value>, &Type),
-) -> Option<BoundScalar> {
+fn bind_arranged(args: &[Type], needs: CustomOrder, arrange: Arrange) -> Option<BoundScalar> {
     let [array @ Type::Array(element)] = args else { return None };
     if element.order() < needs {
         return None;
     }
-    let element = Arc::clone(element);
     let function = infallible(move |rows, args, to| {
-        let mut values = args[0].to_values()?;
+        let flat = args[0].flatten()?;
+        let nested = nested_values(&flat)?;
+        let compare = comparator(&nested.elements, &nested.elements)?;
+        let mut sizes = vec![0i32; rows.len()];
+        let (mut taken, mut positions) = (Vec::new(), Vec::new());
         rows.for_each(|row| {
-            if let Value::Array(elements) = &values[row] {
-                let mut elements = elements.to_vec();
-                f(&mut elements, &element);
-                values[row] = Value::Array(elements.into());
-            }
+            positions.clear();
+            positions.extend(nested.range(row).map(|it| it as u32));
+            arrange(&mut positions, &compare);
+            sizes[row] = positions.len() as i32;
+            taken.extend_from_slice(&positions);
         });
-        Ok(Vector::from_values(to.clone(), &values))
+        let values = arrays_of(&nested.elements, taken, sizes)?;
+        Ok(Vector::flat(to.clone(), values, flat.null_buffer().cloned()))
     });
     settle(vec![array.clone()], array.clone(), ScalarTraits::INFALLIBLE, function)
 }

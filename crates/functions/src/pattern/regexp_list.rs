@@ -92,7 +92,7 @@ fn bind(
                 Err(error) => ctx.fail(row, || error),
             }
         });
-        Ok(texts_column(to, &texts))
+        texts_column(to, &texts)
     });
     fits.then(|| BoundScalar {
         name: String::new(),
