@@ -8,7 +8,7 @@ use volley_function::Registry;
 use volley_memory::Pool;
 use volley_plan::{TableHandle, TableWriteNode};
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Vector, random::opaque_type};
 
 /// A small generator (splitmix64).
 pub(crate) struct Random(u64);
@@ -52,6 +52,9 @@ impl Random {
             Type::Timestamp,
             Type::array(Type::Varchar),
             Type::map(Type::Integer, Type::Varchar),
+            Type::fixed_array(Type::Integer, 2),
+            Type::Opaque(opaque_type()),
+            Type::array(Type::Opaque(opaque_type())),
         ]
     }
 
@@ -86,6 +89,10 @@ impl Random {
             Type::Array(element) => {
                 Value::Array((0..self.below(3)).map(|_| self.value(element)).collect())
             }
+            Type::FixedArray(array) => {
+                Value::Array((0..array.1).map(|_| self.value(&array.0)).collect())
+            }
+            Type::Opaque(opaque) => opaque.value(number),
             Type::Map(entry) => Value::Map(
                 (0..self.below(2)).map(|_| (self.value(&entry.0), self.value(&entry.1))).collect(),
             ),
@@ -105,7 +112,7 @@ impl Random {
 
     /// A column of `rows` rows in a random encoding.
     pub(crate) fn column(&mut self, data_type: &Type, rows: usize) -> Vector {
-        match self.below(4) {
+        match self.below(5) {
             0 => Vector::constant(data_type.clone(), &self.value(data_type), rows),
             1 => {
                 let values: Vec<Value> = (0..10).map(|_| self.value(data_type)).collect();
@@ -113,10 +120,16 @@ impl Random {
                 let codes: Vec<u32> = (0..rows).map(|_| self.below(10) as u32).collect();
                 base.wrap(&codes.into(), &mut Vec::new())
             }
+            2 => {
+                let values: Vec<Value> = (0..rows).map(|_| self.value(data_type)).collect();
+                let flat = Vector::from_values(data_type.clone(), &values);
+                // Where the type and the values have one.
+                flat.to_bias().ok().flatten().unwrap_or(flat)
+            }
             encoding => {
                 let values: Vec<Value> = (0..rows).map(|_| self.value(data_type)).collect();
                 let flat = Vector::from_values(data_type.clone(), &values);
-                if encoding == 2 { flat } else { lazy(flat) }
+                if encoding == 3 { flat } else { lazy(flat) }
             }
         }
     }

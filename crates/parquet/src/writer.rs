@@ -45,12 +45,14 @@ impl<W: Write + Send> ParquetWriter<W> {
     ///
     /// Types that Parquet does not have.
     pub fn new(output: W, schema: &Schema, compression: Compression) -> Result<ParquetWriter<W>> {
-        let is_interval = |it: &Type| *it == Type::Interval;
-        if let Some(field) = schema.fields.iter().find(|it| has(&it.data_type, &is_interval)) {
-            let message = format!("Parquet files do not hold INTERVAL: column {}", field.name);
-            return Err(Error::unsupported(message).hint("cast it to VARCHAR"));
+        let is_missing = |it: &Type| matches!(it, Type::Interval | Type::Opaque(_));
+        for field in &schema.fields {
+            if let Some(missing) = find(&field.data_type, &is_missing) {
+                let message = format!("Parquet files do not hold {missing}: column {}", field.name);
+                return Err(Error::unsupported(message).hint("cast it to VARCHAR"));
+            }
         }
-        let has_hugeint = schema.types().any(|it| has(it, &|it| *it == Type::HugeInt));
+        let has_hugeint = schema.types().any(|it| find(it, &|it| *it == Type::HugeInt).is_some());
         let schema = Arc::new(schema_to_arrow(schema, ArrowLayout::Portable));
         let codec = match compression {
             Compression::None => Codec::UNCOMPRESSED,
@@ -92,15 +94,18 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// Whether a type is, or has inside, what `wanted` tells.
-fn has(data_type: &Type, wanted: &dyn Fn(&Type) -> bool) -> bool {
-    wanted(data_type)
-        || match data_type {
-            Type::Array(element) => has(element, wanted),
-            Type::Map(entry) => has(&entry.0, wanted) || has(&entry.1, wanted),
-            Type::Row(fields) => fields.iter().any(|it| has(&it.data_type, wanted)),
-            _ => false,
-        }
+/// The type, or the first one inside of it, for which `wanted` holds.
+fn find<'a>(data_type: &'a Type, wanted: &dyn Fn(&Type) -> bool) -> Option<&'a Type> {
+    if wanted(data_type) {
+        return Some(data_type);
+    }
+    match data_type {
+        Type::Array(element) => find(element, wanted),
+        Type::FixedArray(array) => find(&array.0, wanted),
+        Type::Map(entry) => find(&entry.0, wanted).or_else(|| find(&entry.1, wanted)),
+        Type::Row(fields) => fields.iter().find_map(|it| find(&it.data_type, wanted)),
+        _ => None,
+    }
 }
 
 /// HUGEINT is written as a decimal of 38 digits, but has values of one digit more.
@@ -118,6 +123,7 @@ fn check_38_digits(array: &ArrayRef) -> Result<()> {
             }
         }
         DataType::List(_) => check_38_digits(array.as_list::<i32>().values()),
+        DataType::FixedSizeList(..) => check_38_digits(array.as_fixed_size_list().values()),
         DataType::Struct(_) => array.as_struct().columns().iter().try_for_each(check_38_digits),
         DataType::Map(..) => {
             array.as_map().entries().columns().iter().try_for_each(check_38_digits)
@@ -151,6 +157,11 @@ mod tests {
         let list = |value| Value::Array([Value::HugeInt(value)].into());
         check(Type::Array(Arc::new(Type::HugeInt)), list(most), None);
         check(Type::Array(Arc::new(Type::HugeInt)), list(most + 1), Some(&message));
+        let fixed = Type::fixed_array(Type::HugeInt, 1);
+        check(fixed.clone(), list(most), None);
+        check(fixed, list(most + 1), Some(&message));
+        let things = Type::array(Type::Opaque(volley_vector::random::opaque_type()));
+        check(things, Value::Null, Some("Parquet files do not hold THING: column c"));
         let intervals = Type::Array(Arc::new(Type::Interval));
         check(intervals, Value::Null, Some("Parquet files do not hold INTERVAL: column c"));
     }

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, sync::Arc};
 use volley_memory::Pool;
 use volley_plan::SortKey;
 use volley_types::{Interval, Type, Value};
-use volley_vector::{Decoded, Vector};
+use volley_vector::{Decoded, Vector, random::opaque_type};
 
 /// Values of every type that are hard for an encoding.
 fn edge_values(data_type: &Type) -> Vec<Value> {
@@ -50,6 +50,12 @@ fn edge_values(data_type: &Type) -> Vec<Value> {
             Value::Array(Arc::new([Value::BigInt(1), Value::Null])),
             Value::Array(Arc::new([Value::BigInt(-1)])),
         ],
+        Type::FixedArray(_) => vec![
+            Value::Array(Arc::new([Value::BigInt(1), Value::Null])),
+            Value::Array(Arc::new([Value::BigInt(1), Value::BigInt(2)])),
+            Value::Array(Arc::new([Value::BigInt(-1), Value::BigInt(2)])),
+        ],
+        Type::Opaque(opaque) => (0..4).map(|it: i64| opaque.value(it)).collect(),
         _ => vec![Value::Null],
     }
 }
@@ -68,6 +74,8 @@ fn types() -> Vec<Type> {
         Type::Interval,
         Type::Varchar,
         Type::array(Type::BigInt),
+        Type::fixed_array(Type::BigInt, 2),
+        Type::Opaque(opaque_type()),
         Type::Unknown,
     ]
 }
