@@ -1,5 +1,8 @@
 //! A deep check of everything that the layouts promise, for tests and debug builds.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     Batch, Encoding, FixedArrays, INLINE_BYTES, Nested, Objects, StringValues, StringView, Values,
     Vector,

@@ -6,7 +6,7 @@ use arrow_array::{
     Array, ArrowPrimitiveType, GenericByteArray, GenericListArray, GenericListViewArray,
     OffsetSizeTrait, RecordBatch, cast::AsArray, types::*,
 };
-use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -108,7 +108,7 @@ fn convert<T: ArrowPrimitiveType, N: Native>(
     Ok(Vector::native(to, values, array.nulls().cloned()))
 }
 
-fn views(views: &ScalarBuffer<u128>, buffers: &[arrow_buffer::Buffer]) -> Values {
+fn views(views: &ScalarBuffer<u128>, buffers: &[Buffer]) -> Values {
     Values::View(StringValues::new(views.clone(), buffers.into()))
 }
 
@@ -188,8 +188,20 @@ fn interval(array: &dyn Array, to: Type) -> Result<Vector> {
         DataType::Duration(TimeUnit::Nanosecond) => {
             convert::<DurationNanosecondType, Interval>(array, to, |it| nanos(it, 1))
         }
-        _ => same::<IntervalMonthDayNanoType>(array, to),
+        _ => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>().values().clone();
+            Ok(Vector::native(to, aligned(values), array.nulls().cloned()))
+        }
     }
+}
+
+/// Intervals at addresses that are multiples of 16, where kernels read them as one number each;
+/// Arrow asks for multiples of 8 only.
+fn aligned(values: ScalarBuffer<Interval>) -> ScalarBuffer<Interval> {
+    if (values.as_ptr() as usize).is_multiple_of(align_of::<u128>()) {
+        return values;
+    }
+    ScalarBuffer::new(Buffer::from(values.inner().as_slice()), 0, values.len())
 }
 
 fn nested(array: &dyn Array, to: Type) -> Result<Vector> {

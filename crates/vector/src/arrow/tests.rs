@@ -1,10 +1,10 @@
 use super::*;
 use crate::{Encoding, Vector};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RunArray, StringArray, cast::AsArray,
-    types::Int32Type,
+    Array, ArrayRef, DictionaryArray, Int32Array, IntervalMonthDayNanoArray, RunArray, StringArray,
+    cast::AsArray, types::Int32Type,
 };
-use arrow_buffer::ScalarBuffer;
+use arrow_buffer::{Buffer, ScalarBuffer};
 use std::sync::Arc;
 use volley_types::{Field, Type, Value};
 
@@ -104,4 +104,17 @@ fn encoded_arrays_share_codes_and_run_ends() {
     let array = to_arrow_encoded(&constant, ArrowLayout::Native).unwrap();
     assert!(matches!(array.data_type(), arrow_schema::DataType::RunEndEncoded(..)));
     assert_eq!(from_arrow(&array).unwrap().to_values().unwrap(), constant.to_values().unwrap());
+}
+
+#[test]
+fn intervals_at_addresses_that_kernels_do_not_take_are_copied() {
+    let words = Buffer::from_vec(vec![0i64, 1 << 32 | 2, 3, 5, 7]);
+    for offset in [0, 8] {
+        let values = ScalarBuffer::new(words.slice(offset), 0, 2);
+        let array = IntervalMonthDayNanoArray::new(values, None);
+        let vector = from_arrow(&array).unwrap();
+        let gathered = vector.gather(&[1, 0]).unwrap();
+        let expected = [array.value(1), array.value(0)].map(Value::Interval);
+        assert_eq!(gathered.to_values().unwrap(), expected);
+    }
 }
