@@ -164,6 +164,7 @@ pub(crate) fn nulls_of(vector: &Vector) -> Result<Option<NullBuffer>> {
         Encoding::Flat(values) if values.physical() != PhysicalType::Null => {
             Ok(vector.null_buffer().cloned())
         }
+        Encoding::Bias { .. } => Ok(vector.null_buffer().cloned()),
         _ => Ok(Decoded::new(vector)?.nulls()),
     }
 }
