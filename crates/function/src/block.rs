@@ -4,12 +4,15 @@
 //! function that offers a [`BlockFunction`] can also run on one block after the other, so that what
 //! lies between functions stays in the first-level cache.
 
+use volley_error::Result;
 use volley_kernels::cpu::{self, Kernel};
-use volley_types::Native;
-use volley_vector::{native_slice, native_slice_mut};
+use volley_types::{Native, Type, match_native};
+use volley_vector::{
+    Encoding, MutableBuffer, NullBuffer, Rows, Values, Vector, native_slice, native_slice_mut,
+};
 
 /// Rows per block: a few columns of 8 bytes fit the first-level cache.
-pub const BLOCK_ROWS: usize = 1024;
+pub const BLOCK_ROWS: usize = 2048;
 
 /// An argument's part of a block, as the bytes of its fixed-width elements: one per row, or a
 /// single one that stands for all rows.
@@ -23,6 +26,82 @@ pub trait BlockFunction: Send + Sync {
     /// Computes the elements of `out`, one per row. False when some row may have failed: nothing
     /// of the result counts then, and the function is called the ordinary way.
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool;
+}
+
+/// Computes a function of flat and constant arguments block by block; `None` for other encodings,
+/// for few active rows, and when some row may have failed.
+///
+/// # Errors
+///
+/// What decoding reports.
+pub fn in_blocks(
+    function: &dyn BlockFunction,
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+) -> Result<Option<Vector>> {
+    let width = match_native!(result_type.physical(), T => size_of::<T>(), else return Ok(None));
+    if rows.count() * 2 < rows.len() {
+        return Ok(None);
+    }
+    let mut nulls = None;
+    let mut inputs = Vec::with_capacity(args.len());
+    for arg in args {
+        let Some(input) = BlockInput::of(arg) else { return Ok(None) };
+        nulls = NullBuffer::union(nulls.as_ref(), arg.null_buffer());
+        inputs.push(input);
+    }
+    let mut result = MutableBuffer::with_capacity(rows.len() * width);
+    let mut parts = vec![BlockArg(&[]); inputs.len()];
+    for start in (0..rows.len()).step_by(BLOCK_ROWS) {
+        let count = BLOCK_ROWS.min(rows.len() - start);
+        parts.iter_mut().zip(&inputs).for_each(|(part, it)| *part = it.part(start, count));
+        if !function.run(&parts, push_block(&mut result, count * width)) {
+            return Ok(None);
+        }
+    }
+    let values = Values::from_fixed_bytes(result_type.physical(), result.into());
+    Ok(values.map(|it| Vector::flat(result_type.clone(), it, nulls)))
+}
+
+/// Room for one more block of results.
+pub fn push_block(results: &mut MutableBuffer, bytes: usize) -> &mut [u8] {
+    let start = results.len();
+    results.resize(start + bytes, 0);
+    &mut results.as_slice_mut()[start..]
+}
+
+/// A column of fixed-width elements that blocks are cut from.
+#[derive(Clone, Copy, Debug)]
+pub enum BlockInput<'v> {
+    /// The bytes of all rows, and those of one element.
+    Rows(&'v [u8], usize),
+    /// The bytes of one element, for all rows.
+    Constant(&'v [u8]),
+}
+
+impl<'v> BlockInput<'v> {
+    /// A flat or constant vector; `None` for others. A constant is not null.
+    pub fn of(vector: &'v Vector) -> Option<BlockInput<'v>> {
+        match vector.encoding() {
+            Encoding::Flat(values) => {
+                let width = match_native!(values.physical(), T => size_of::<T>(), else return None);
+                Some(BlockInput::Rows(values.fixed_bytes()?, width))
+            }
+            Encoding::Constant(base) if base.null_buffer().is_none() => {
+                Some(BlockInput::Constant(base.flat_values()?.fixed_bytes()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The block of `count` rows from `start` on.
+    pub fn part(self, start: usize, count: usize) -> BlockArg<'v> {
+        BlockArg(match self {
+            BlockInput::Rows(bytes, width) => &bytes[start * width..(start + count) * width],
+            BlockInput::Constant(bytes) => bytes,
+        })
+    }
 }
 
 /// A block function of two arguments; `f` gives a value and whether it is invalid.

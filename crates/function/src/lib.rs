@@ -23,7 +23,9 @@ pub use aggregate::{
     AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction, Expanded,
     StateLayout,
 };
-pub use block::{BLOCK_ROWS, BlockArg, BlockFunction, block_binary};
+pub use block::{
+    BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, in_blocks, push_block,
+};
 pub use context::{EvalContext, QueryConstants};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, HigherOrderFunction, Lambda,

@@ -12,7 +12,7 @@ use crate::{
     node::{Blocks, NodeId, Operand, Step},
 };
 use volley_error::{Error, Result};
-use volley_function::{BLOCK_ROWS, BlockArg};
+use volley_function::{BLOCK_ROWS, BlockArg, BlockInput, push_block};
 use volley_types::match_native;
 use volley_vector::{Encoding, MutableBuffer, NullBuffer, Rows, Values, Vector};
 
@@ -30,10 +30,7 @@ pub(crate) struct Scratch {
 
 /// An input column.
 enum Input<'v> {
-    /// The bytes of all rows.
-    Rows(&'v [u8], usize),
-    /// The bytes of one element.
-    Constant(&'v [u8]),
+    Plain(BlockInput<'v>),
     /// Rows of a base.
     Codes(&'v Values, &'v [u32]),
 }
@@ -89,18 +86,23 @@ impl Evaluator<'_> {
 impl Scratch {
     /// The bytes of the last step's results; `None` when some row may have failed.
     fn run(&mut self, steps: &[Step], inputs: &[Input], len: usize) -> Option<MutableBuffer> {
-        let last = steps.last()?;
-        self.reserve(steps, inputs);
+        let (last, before) = steps.split_last()?;
+        self.reserve(before, inputs);
         let mut result = MutableBuffer::with_capacity(len * last.width);
         for start in (0..len).step_by(BLOCK_ROWS) {
             let rows = BLOCK_ROWS.min(len - start);
             for (input, gathered) in inputs.iter().zip(&mut self.gathered) {
                 input.gather(start, rows, gathered);
             }
-            for step in steps {
-                self.step(step, inputs, start, rows).then_some(())?;
+            for step in before {
+                let mut slot = std::mem::take(&mut self.slots[step.slot]);
+                let out = &mut slot[..rows * step.width];
+                let is_valid = self.step(step, inputs, start, rows, out);
+                self.slots[step.slot] = slot;
+                is_valid.then_some(())?;
             }
-            result.extend_from_slice(&self.slots[last.slot][..rows * last.width]);
+            let out = push_block(&mut result, rows * last.width);
+            self.step(last, inputs, start, rows, out).then_some(())?;
         }
         Some(result)
     }
@@ -117,45 +119,42 @@ impl Scratch {
     }
 
     /// One step over one block; false when some row may have failed.
-    fn step(&mut self, step: &Step, inputs: &[Input], start: usize, rows: usize) -> bool {
+    fn step(
+        &self,
+        step: &Step,
+        inputs: &[Input],
+        start: usize,
+        rows: usize,
+        out: &mut [u8],
+    ) -> bool {
         /// No function that works on blocks has more.
         const ARGS_MAX: usize = 4;
         let Some(function) = step.function.block() else { return false };
-        if step.args.len() > ARGS_MAX {
-            return false;
-        }
-        let mut out = std::mem::take(&mut self.slots[step.slot]);
         let mut args = [BlockArg(&[]); ARGS_MAX];
+        let Some(args) = args.get_mut(..step.args.len()) else { return false };
         for ((place, arg), width) in args.iter_mut().zip(&step.args).zip(&step.widths) {
-            *place = BlockArg(match arg {
+            *place = match arg {
                 Operand::Input(input) => match &inputs[*input] {
-                    Input::Rows(bytes, width) => &bytes[start * width..(start + rows) * width],
-                    Input::Constant(bytes) => bytes,
-                    Input::Codes(..) => &self.gathered[*input],
+                    Input::Plain(plain) => plain.part(start, rows),
+                    Input::Codes(..) => BlockArg(&self.gathered[*input]),
                 },
-                Operand::Slot(slot) => &self.slots[*slot][..rows * width],
-            });
+                Operand::Slot(slot) => BlockArg(&self.slots[*slot][..rows * width]),
+            };
         }
-        let is_valid = function.run(&args[..step.args.len()], &mut out[..rows * step.width]);
-        self.slots[step.slot] = out;
-        is_valid
+        function.run(args, out)
     }
 }
 
 impl<'v> Input<'v> {
     /// The input that a vector can be; `None` for other encodings.
     fn of(vector: &'v Vector) -> Option<Input<'v>> {
-        let width = match_native!(vector.data_type().physical(), T => size_of::<T>(),
-            else return None);
         match vector.encoding() {
-            Encoding::Flat(values) => Some(Input::Rows(values.fixed_bytes()?, width)),
-            Encoding::Constant(base) => Some(Input::Constant(base.flat_values()?.fixed_bytes()?)),
             Encoding::Dictionary { codes, base } => {
                 let values = base.flat_values()?;
                 values.fixed_bytes()?;
                 Some(Input::Codes(values, codes))
             }
-            _ => None,
+            _ => BlockInput::of(vector).map(Input::Plain),
         }
     }
 

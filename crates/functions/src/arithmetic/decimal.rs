@@ -10,11 +10,7 @@
 //! in their own scale: the loop multiplies by powers of ten. Each operand and the result are 64 or
 //! 128 bits wide, and each combination gets its own loop.
 
-use super::{
-    Operator,
-    integer::{BlockProduct, products_fit},
-    settle,
-};
+use super::{Operator, integer::BlockProduct, settle};
 use std::sync::Arc;
 use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple};
 use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, text::push_decimal};
@@ -118,14 +114,8 @@ fn product_below(plan: Plan, limit: i64) -> Arc<dyn ScalarFunction> {
         let (product, overflow) = a.overflowing_mul(b);
         (product, overflow | (product >= limit) | (product <= -limit))
     });
-    let unchecked = unchecked::<i64, i64, i64>(i64::wrapping_mul);
     // 2^bits is below the limit.
-    let bits = (limit - 1).ilog2();
-    let function = simple::vectorized(move |rows, args, to, ctx| {
-        let function = if products_fit(args, bits)? { &unchecked } else { &checked };
-        function.evaluate(rows, args, to, ctx)
-    });
-    simple::with_block(function, BlockProduct { bits })
+    BlockProduct { bits: (limit - 1).ilog2() }.or(checked)
 }
 
 /// A result in 128 bits.

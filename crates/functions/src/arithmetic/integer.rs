@@ -5,11 +5,12 @@ use super::{Operator, division_by_zero, settle};
 use std::{fmt::Display, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
-    BlockArg, BlockFunction, BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple,
+    BlockArg, BlockFunction, BoundScalar, ScalarFunction, ScalarTraits, block_binary, in_blocks,
+    simple,
 };
 use volley_kernels::arithmetic::magnitude_bits;
 use volley_types::{Native, PhysicalType, Type, match_integer};
-use volley_vector::{Decoded, Indices, Rows, Values, Vector, native_slice};
+use volley_vector::{Rows, native_slice};
 
 /// An integer with the operations that say whether they overflowed.
 pub(super) trait Whole:
@@ -93,18 +94,11 @@ fn multiply<T: Whole>() -> Arc<dyn ScalarFunction> {
     if T::PHYSICAL != PhysicalType::I64 {
         return checked;
     }
-    let function = simple::vectorized(move |rows, args, to, ctx| {
-        if !products_fit(args, i64::BITS - 2)? {
-            return checked.evaluate(rows, args, to, ctx);
-        }
-        let product = |a: i64, b: i64| a.wrapping_mul(b);
-        type Marker = simple::Physical<i64>;
-        simple::map2::<Marker, Marker, Marker, _>(rows, args, to, ctx, product)
-    });
-    simple::with_block(function, BlockProduct { bits: i64::BITS - 2 })
+    BlockProduct { bits: i64::BITS - 2 }.or(checked)
 }
 
-/// Products of 64-bit integers of at most `bits` bits together.
+/// Products of 64-bit integers whose magnitudes have at most `bits` bits together.
+#[derive(Clone, Copy)]
 pub(super) struct BlockProduct {
     pub(super) bits: u32,
 }
@@ -117,19 +111,17 @@ impl BlockFunction for BlockProduct {
     }
 }
 
-/// Whether all products of two columns of 64-bit integers surely have magnitudes of at most
-/// 2^`bits_max`.
-pub(super) fn products_fit(args: &[Vector], bits_max: u32) -> Result<bool> {
-    let mut bits = 0;
-    for arg in args {
-        let decoded = Decoded::new(arg)?;
-        let Values::I64(values) = decoded.values() else { return Ok(false) };
-        bits += match decoded.indices() {
-            Indices::Constant(index) => magnitude_bits(&values[*index as usize..][..1]),
-            _ => magnitude_bits(values),
-        };
+impl BlockProduct {
+    /// The function that computes products so where it can, and else as `checked` does.
+    pub(super) fn or(self, checked: Arc<dyn ScalarFunction>) -> Arc<dyn ScalarFunction> {
+        let function = simple::vectorized(move |rows, args, to, ctx| {
+            match in_blocks(&self, rows, args, to)? {
+                Some(products) => Ok(products),
+                None => checked.evaluate(rows, args, to, ctx),
+            }
+        });
+        simple::with_block(function, self)
     }
-    Ok(bits <= bits_max)
 }
 
 fn divide<T: Whole>() -> Arc<dyn ScalarFunction> {
