@@ -14,11 +14,11 @@ use super::{
     column::{Column, ResultType},
     map::{Args, Inputs, map_inputs},
     output::Output,
-    text::{SliceArgs, StringWriter, Written, slice_rows, write_rows, written},
+    text::{SliceArgs, StringWriter, Written, range_rows, slice_rows, write_rows, written},
     vectorized,
 };
 use crate::{BindScalar, BoundScalar, EvalContext, ScalarFunction, ScalarTraits};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use volley_error::Result;
 use volley_types::Type;
 use volley_vector::{Decoded, Encoding, Rows, StringValues, Values, Vector};
@@ -112,10 +112,11 @@ pub fn ascii_text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
     bind(vec![A::data_type()], R::data_type(), written::<W>(A::PROPAGATES), function)
 }
 
-/// A VARCHAR function that answers a part of its first argument, without copying it.
+/// A VARCHAR function that answers a part of its first argument, without copying it. `ascii` gets
+/// the text's length and answers the bytes of the part.
 pub fn ascii_slice_binary<B: SqlType>(
     general: impl for<'a> Fn(&'a str, B::Value<'_>) -> &'a str + Send + Sync + 'static,
-    ascii: impl for<'a> Fn(&'a str, B::Value<'_>) -> &'a str + Send + Sync + 'static,
+    ascii: impl Fn(usize, B::Value<'_>) -> Range<usize> + Send + Sync + 'static,
 ) -> BindScalar {
     let function = vectorized(move |rows, args, to, ctx| {
         let (general, ascii) = (&general, &ascii);
@@ -125,17 +126,17 @@ pub fn ascii_slice_binary<B: SqlType>(
             to,
             ctx,
             |text, (b,)| general(text, b),
-            |text, (b,)| ascii(text, b),
+            |len, (b,)| ascii(len, b),
         )
     });
     let args = vec![Type::Varchar, B::data_type()];
     bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
 }
 
-/// A VARCHAR function that answers a part of its first argument, without copying it.
+/// As [`ascii_slice_binary`], of one more argument.
 pub fn ascii_slice_ternary<B: SqlType, C: SqlType>(
     general: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
-    ascii: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
+    ascii: impl Fn(usize, B::Value<'_>, C::Value<'_>) -> Range<usize> + Send + Sync + 'static,
 ) -> BindScalar {
     let function = vectorized(move |rows, args, to, ctx| {
         let (general, ascii) = (&general, &ascii);
@@ -145,7 +146,7 @@ pub fn ascii_slice_ternary<B: SqlType, C: SqlType>(
             to,
             ctx,
             |text, (b, c)| general(text, b, c),
-            |text, (b, c)| ascii(text, b, c),
+            |len, (b, c)| ascii(len, b, c),
         )
     });
     let args = vec![Type::Varchar, B::data_type(), C::data_type()];
@@ -180,18 +181,19 @@ fn slice_ascii<T: SliceArgs>(
     result_type: &Type,
     ctx: &mut EvalContext,
     general: impl for<'a> Fn(&'a str, T::Values<'_>) -> &'a str,
-    ascii: impl for<'a> Fn(&'a str, T::Values<'_>) -> &'a str,
+    ascii: impl Fn(usize, T::Values<'_>) -> Range<usize>,
 ) -> Result<Vector> {
     if rows.is_empty() {
         return super::StringColumn::with_len(0).finish(result_type, None);
     }
     let inputs = Inputs::new::<T::WithText>(rows, args)?;
     match TextMode::of::<(Varchar,)>(&inputs, ctx) {
-        TextMode::Ascii => {
-            slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| Ok(ascii(text, rest)))
-        }
+        TextMode::Ascii => range_rows::<T>(&inputs, result_type, ascii),
         TextMode::Mixed => slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| {
-            Ok(if text.is_ascii() { ascii(text, rest) } else { general(text, rest) })
+            Ok(match text.is_ascii() {
+                true => &text[ascii(text.len(), rest)],
+                false => general(text, rest),
+            })
         }),
         TextMode::General => {
             slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| Ok(general(text, rest)))

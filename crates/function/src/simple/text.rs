@@ -9,7 +9,7 @@ use super::{
     vectorized,
 };
 use crate::{BindScalar, EvalContext, ScalarTraits};
-use std::fmt;
+use std::{fmt, ops::Range};
 use volley_error::{Error, Result};
 use volley_types::Type;
 use volley_vector::{INLINE_BYTES, Rows, StringBuilder, StringValues, StringView, Values, Vector};
@@ -326,6 +326,48 @@ where
     }
     let values = strings.with_views(views.into());
     finish(result_type, Values::View(values), inputs.nulls.clone())
+}
+
+/// The parts whose bytes `f` answers for the lengths of the texts of `inputs`.
+pub(super) fn range_rows<T: SliceArgs>(
+    inputs: &Inputs,
+    result_type: &Type,
+    f: impl Fn(usize, T::Values<'_>) -> Range<usize>,
+) -> Result<Vector> {
+    let mut views = vec![0u128; inputs.rows.len()];
+    let rest = T::open(inputs.sources.get(1..).unwrap_or(&[]))?;
+    let source = inputs.sources.first();
+    let strings = source.and_then(|it| Some((it, it.strings()?)));
+    let (source, strings) =
+        strings.ok_or_else(|| Error::internal("argument with an unexpected layout"))?;
+    inputs.rows.for_each(|row| {
+        let index = source.index(row);
+        let range = f(StringView::len_of(strings.views[index]), T::get(&rest, row));
+        views[row] = range_view(strings, index, range);
+    });
+    let values = strings.with_views(views.into());
+    finish(result_type, Values::View(values), inputs.nulls.clone())
+}
+
+/// The view of the bytes `range` of string `index`.
+#[inline]
+fn range_view(strings: &StringValues, index: usize, range: Range<usize>) -> u128 {
+    let view = strings.views[index];
+    let len = range.len();
+    if StringView::len_of(view) <= INLINE_BYTES {
+        let bytes = (view >> 32 >> (range.start * 8)) & low_bytes(len);
+        return bytes << 32 | len as u128;
+    }
+    let (buffer, offset) = StringView::position(view);
+    let whole = strings.buffers[buffer as usize].as_slice();
+    let start = offset as usize + range.start;
+    match whole[start..].first_chunk() {
+        // One load instead of a loop over bytes; what follows the string is cut off.
+        Some(bytes) if len <= INLINE_BYTES => {
+            (u64_and_u32(bytes) & low_bytes(len)) << 32 | len as u128
+        }
+        _ => StringView::new(&whole[start..start + len], buffer, start as u32),
+    }
 }
 
 /// The view of `part`, which lies within string `index`.

@@ -2,6 +2,7 @@
 
 use super::{byte_of, code_points};
 use crate::documentation::doc;
+use std::ops::Range;
 use volley_function::{
     Registry,
     simple::{BigInt, Varchar, ascii_slice_binary, ascii_slice_ternary, slice_ternary},
@@ -19,11 +20,11 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["substring", "substr"] {
         let two = ascii_slice_binary::<BigInt>(
             |text, start| substring(text, start, None),
-            |text, start| ascii_substring(text, start, None),
+            |len, start| ascii_substring(len, start, None),
         );
         let three = ascii_slice_ternary::<BigInt, BigInt>(
             |text, start, length| substring(text, start, Some(length)),
-            |text, start, length| ascii_substring(text, start, Some(length)),
+            |len, start, length| ascii_substring(len, start, Some(length)),
         );
         registry.add_scalar(name, substring_doc.clone(), two);
         registry.add_scalar(name, substring_doc.clone(), three);
@@ -64,10 +65,10 @@ fn substring(text: &str, start: i64, length: Option<i64>) -> &str {
     forward(text, from as u64, Some((to - from).max(0) as u64))
 }
 
-/// [`substring`] where bytes are code points.
-fn ascii_substring(text: &str, start: i64, length: Option<i64>) -> &str {
-    let (from, to) = range(text.len() as i64, start, length);
-    &text[from as usize..to.max(from) as usize]
+/// [`substring`] of `len` bytes that are code points.
+fn ascii_substring(len: usize, start: i64, length: Option<i64>) -> Range<usize> {
+    let (from, to) = range(len as i64, start, length);
+    from as usize..to.max(from) as usize
 }
 
 /// The first code point and that after the last one, of `count`.
@@ -99,18 +100,21 @@ fn left(text: &str, count: i64) -> &str {
     forward(text, 0, Some(keep as u64))
 }
 
-/// [`left`] where bytes are code points.
-fn ascii_left(text: &str, count: i64) -> &str {
-    let len = text.len() as i64;
-    let keep = if count >= 0 { count.min(len) } else { len.saturating_add(count).max(0) };
-    &text[..keep as usize]
+/// [`left`] of `len` bytes that are code points.
+fn ascii_left(len: usize, count: i64) -> Range<usize> {
+    0..kept(len, count)
 }
 
-/// [`right`] where bytes are code points.
-fn ascii_right(text: &str, count: i64) -> &str {
-    let len = text.len() as i64;
-    let keep = if count >= 0 { count.min(len) } else { len.saturating_add(count).max(0) };
-    &text[(len - keep) as usize..]
+/// [`right`] of `len` bytes that are code points.
+fn ascii_right(len: usize, count: i64) -> Range<usize> {
+    len - kept(len, count)..len
+}
+
+/// How many of `len` code points `count` of them are, or all but `-count`.
+fn kept(len: usize, count: i64) -> usize {
+    let len = len as i64;
+    let kept = if count >= 0 { count.min(len) } else { len.saturating_add(count).max(0) };
+    kept as usize
 }
 
 fn right(text: &str, count: i64) -> &str {
