@@ -106,13 +106,15 @@ def hold_to(threads):
 class Peer:
     """A peer in a worker process that lives as long as the comparison."""
 
+    SCRIPT = __file__
+
     def __init__(self, engine, data, threads):
         environment = os.environ | {
             "POLARS_MAX_THREADS": str(threads),
             "TOKIO_WORKER_THREADS": str(threads),
             "RAYON_NUM_THREADS": str(threads),
         }
-        command = [sys.executable, __file__, "--worker", engine, "--data", str(data), "--threads", str(threads)]
+        command = [sys.executable, self.SCRIPT, "--worker", engine, "--data", str(data), "--threads", str(threads)]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -3,7 +3,8 @@
 //! A work list instead of recursion, so that long chains do not cost stack: `Visit` puts the parts
 //! of an expression on the list and `Build` makes its node from theirs. On the way
 //!
-//! - nested ANDs, ORs, COALESCEs and the ELSE branches of CASEs become one node of many arguments;
+//! - nested ANDs, ORs, COALESCEs, calls of associative functions and the ELSE branches of CASEs
+//!   become one node of many arguments;
 //! - equal deterministic parts become one node (common subexpressions);
 //! - parts without columns are evaluated and become constants; one that fails becomes a node that
 //!   fails every row that needs it.
@@ -15,11 +16,13 @@ mod lambda;
 
 use crate::{
     Expr, ExprKind, SpecialForm,
+    marks::{Mark, hit},
     node::{CompiledLambda, Kind, Node, NodeId},
 };
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
 use volley_function::{QueryConstants, Registry};
+use volley_types::Type;
 
 /// How deep evaluation may recurse: about 2 KB of stack for each level.
 const DEPTH_MAX: usize = 400;
@@ -55,7 +58,7 @@ impl<'r> Compiler<'r> {
         while let Some(next) = work.pop() {
             match next {
                 Work::Visit(expr) => {
-                    let parts = parts_of(expr);
+                    let parts = self.parts_of(expr);
                     work.push(Work::Build(expr, parts.len()));
                     work.extend(parts.into_iter().rev().map(Work::Visit));
                 }
@@ -66,6 +69,43 @@ impl<'r> Compiler<'r> {
             }
         }
         done.pop().ok_or_else(|| Error::internal("expression without a node"))
+    }
+
+    /// The parts that an expression is made from, after flattening.
+    fn parts_of<'e>(&self, expr: &'e Expr) -> Vec<&'e Expr> {
+        match &expr.kind {
+            ExprKind::Special { form: form @ (SpecialForm::And | SpecialForm::Or), .. } => {
+                flatten(expr, *form)
+            }
+            ExprKind::Special { form: form @ SpecialForm::Coalesce, .. } => flatten(expr, *form),
+            ExprKind::Special { form: SpecialForm::Switch, .. } => flatten_switch(expr),
+            ExprKind::Call { name, args } if args.iter().any(|it| is_same_call(it, expr, name)) => {
+                self.flatten_call(expr, name).unwrap_or_else(|| args.iter().collect())
+            }
+            ExprKind::Call { args, .. } => lambda::parts_of_call(args),
+            _ => expr.children().iter().collect(),
+        }
+    }
+
+    /// `f(f(a, b), c)` as a, b, c; `None` when the function is not associative.
+    fn flatten_call<'e>(&self, expr: &'e Expr, name: &str) -> Option<Vec<&'e Expr>> {
+        let mut flat = Vec::new();
+        let mut work = vec![expr];
+        while let Some(next) = work.pop() {
+            match &next.kind {
+                ExprKind::Call { args, .. } if is_same_call(next, expr, name) => {
+                    work.extend(args.iter().rev());
+                }
+                _ => flat.push(next),
+            }
+        }
+        let types: Vec<Type> = flat.iter().map(|it| it.data_type.clone()).collect();
+        let bound = self.registry.resolve_scalar(name, &types).ok()?;
+        if !bound.traits.associative || bound.result != expr.data_type {
+            return None;
+        }
+        hit(Mark::Flattened);
+        Some(flat)
     }
 
     /// Marks the nodes that are used more than once below `roots`.
@@ -104,7 +144,7 @@ impl<'r> Compiler<'r> {
     }
 
     /// What all nodes have, from their kind and arguments.
-    fn describe(&self, kind: Kind, data_type: volley_types::Type) -> Node {
+    fn describe(&self, kind: Kind, data_type: Type) -> Node {
         let args = kind.args().iter().map(|it| &self.nodes[*it]);
         let mut columns: Arc<[usize]> = match &kind {
             Kind::Column(index) => [*index].into(),
@@ -156,16 +196,15 @@ impl<'r> Compiler<'r> {
     }
 }
 
-/// The parts that an expression is made from, after flattening.
-fn parts_of(expr: &Expr) -> Vec<&Expr> {
-    match &expr.kind {
-        ExprKind::Special { form: form @ (SpecialForm::And | SpecialForm::Or), .. } => {
-            flatten(expr, *form)
+/// Whether a part calls the same function, without lambdas and with a result of the same type.
+fn is_same_call(part: &Expr, expr: &Expr, name: &str) -> bool {
+    match &part.kind {
+        ExprKind::Call { name: other, args } => {
+            other.eq_ignore_ascii_case(name)
+                && part.data_type == expr.data_type
+                && !lambda::has_lambda(args)
         }
-        ExprKind::Special { form: form @ SpecialForm::Coalesce, .. } => flatten(expr, *form),
-        ExprKind::Special { form: SpecialForm::Switch, .. } => flatten_switch(expr),
-        ExprKind::Call { args, .. } => lambda::parts_of_call(args),
-        _ => expr.children().iter().collect(),
+        _ => false,
     }
 }
 

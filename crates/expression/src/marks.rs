@@ -7,6 +7,8 @@
 pub enum Mark {
     /// A part without columns became a constant at compile time.
     Folded,
+    /// Nested calls of an associative function became one.
+    Flattened,
     /// A common subexpression was answered from the batch's cache.
     Reused,
     /// An expression was evaluated on the base of a dictionary.

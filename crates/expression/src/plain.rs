@@ -27,6 +27,11 @@ pub struct Plain<'a> {
 }
 
 impl Plain<'_> {
+    /// A context without the shorter ways for ASCII.
+    fn context(&self) -> EvalContext {
+        EvalContext { general_text: true, ..EvalContext::new(Arc::clone(self.query)) }
+    }
+
     /// The value of `expr` for `row`.
     ///
     /// Arguments of a call are evaluated from left to right until one is null, when nulls
@@ -121,7 +126,7 @@ impl Plain<'_> {
             lambdas.map(|lambda| PlainLambda { plain: *self, lambda, row }).collect();
         let mut objects: Vec<&mut dyn Lambda> = Vec::new();
         objects.extend(lambdas.iter_mut().map(|it| it as &mut dyn Lambda));
-        let mut ctx = EvalContext::new(Arc::clone(self.query));
+        let mut ctx = self.context();
         let result =
             bound.function.evaluate(&Rows::all(1), &vectors, &mut objects, to, &mut ctx)?;
         match ctx.errors.first() {
@@ -131,7 +136,7 @@ impl Plain<'_> {
     }
 
     fn invoke(&self, bound: &BoundScalar, args: &[Vector], to: &Type) -> Result<Value> {
-        let mut ctx = EvalContext::new(Arc::clone(self.query));
+        let mut ctx = self.context();
         let result = bound.function.evaluate(&Rows::all(1), args, to, &mut ctx)?;
         match ctx.errors.first() {
             Some(error) => Err(error),

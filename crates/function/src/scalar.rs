@@ -61,6 +61,8 @@ pub struct ScalarTraits {
     pub propagates_nulls: bool,
     /// The function never fails a row for any argument values.
     pub infallible: bool,
+    /// It takes any number of arguments, and a call among them can be replaced by its own arguments.
+    pub associative: bool,
 }
 
 /// A function with its argument and result types settled.
@@ -80,12 +82,15 @@ pub struct BoundScalar {
 
 impl ScalarTraits {
     /// Deterministic, null in null out, may fail a row: what most functions are.
-    pub const DEFAULT: ScalarTraits =
-        ScalarTraits { deterministic: true, propagates_nulls: true, infallible: false };
+    pub const DEFAULT: ScalarTraits = ScalarTraits {
+        deterministic: true,
+        propagates_nulls: true,
+        infallible: false,
+        associative: false,
+    };
 
     /// As [`ScalarTraits::DEFAULT`], and no row ever fails.
-    pub const INFALLIBLE: ScalarTraits =
-        ScalarTraits { deterministic: true, propagates_nulls: true, infallible: true };
+    pub const INFALLIBLE: ScalarTraits = ScalarTraits { infallible: true, ..ScalarTraits::DEFAULT };
 }
 
 impl std::fmt::Debug for BoundScalar {

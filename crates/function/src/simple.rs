@@ -229,7 +229,7 @@ pub fn bind(
 }
 
 fn traits<R: ResultType, O: Output<R::Column>>(propagates_nulls: bool) -> ScalarTraits {
-    ScalarTraits { deterministic: true, propagates_nulls, infallible: !O::FALLIBLE }
+    ScalarTraits { propagates_nulls, infallible: !O::FALLIBLE, ..ScalarTraits::DEFAULT }
 }
 
 /// A closure as a vectorized function.

@@ -94,7 +94,7 @@ fn bind(
             name: String::new(),
             args: vec![common.clone(), common],
             result: Type::Boolean,
-            traits: ScalarTraits { deterministic: true, propagates_nulls, infallible: true },
+            traits: ScalarTraits { propagates_nulls, ..ScalarTraits::INFALLIBLE },
             function: Arc::clone(&function),
         })
     })

@@ -316,7 +316,7 @@ pub(crate) fn behavior(expr: &Expr, registry: &Registry) -> Behavior {
         let traits = traits.unwrap_or(ScalarTraits {
             deterministic: false,
             propagates_nulls: false,
-            infallible: false,
+            ..ScalarTraits::DEFAULT
         });
         all.deterministic &= traits.deterministic;
         all.infallible &= traits.infallible;

@@ -75,6 +75,34 @@ fn columns_that_share_codes_are_peeled_together_and_keep_the_encoding() {
 }
 
 #[test]
+fn layers_of_dictionaries_are_peeled_one_after_the_other() {
+    let sum = call("divide", vec![lit(100), int(0)]);
+    let values = Arc::new(ints(&[Some(5), Some(10)]));
+    let inner = Arc::new(dictionary(&[1, 0, 1, 1], &values));
+    let batch = Batch::new(vec![dictionary(&[3, 1, 0, 2, 1], &inner)], 5);
+    let mut set = compile(&[sum]).unwrap();
+    let (peeled, vector) =
+        hits(Mark::Peeled, || set.begin(&batch).evaluate(0, &Rows::all(5)).unwrap());
+    assert_eq!(peeled, 2);
+    assert_eq!(vector.to_values().unwrap(), bigints(&[10, 20, 10, 10, 20]));
+}
+
+#[test]
+fn calls_of_associative_functions_become_one() {
+    let column = |index| Expr::column(index, Type::Varchar);
+    let left = call("join", vec![column(0), column(1)]);
+    let right = call("join", vec![column(1), column(0)]);
+    let all = call("join", vec![left, right]);
+    let texts = |values: [&str; 2]| Vector::from_values(Type::Varchar, &values.map(Value::text));
+    let batch = Batch::new(vec![texts(["a", "ö"]), texts(["b", ""])], 2);
+    let (flattened, found) = hits(Mark::Flattened, || values(&all, &batch).unwrap());
+    assert_eq!((flattened, found), (1, vec![Value::text("abba"), Value::text("öö")]));
+    // `plus` is not declared so.
+    let sum = call("plus", vec![call("plus", vec![int(0), int(0)]), int(0)]);
+    assert_eq!(hits(Mark::Flattened, || compile(&[sum]).unwrap()).0, 0);
+}
+
+#[test]
 fn base_rows_that_no_row_names_do_not_fail() {
     let quotient = call("divide", vec![lit(100), int(0)]);
     let base = Arc::new(ints(&[Some(0), Some(5), Some(10)]));

@@ -7,7 +7,8 @@ use std::sync::{
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprSet, SpecialForm};
 use volley_function::{
-    BindScalar, BoundScalar, FunctionDoc, QueryConstants, Registry, block_binary, simple::*,
+    BindScalar, BoundScalar, EvalContext, FunctionDoc, QueryConstants, Registry, ScalarTraits,
+    block_binary, simple::*,
 };
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Loader, Rows, ScalarBuffer, Vector};
@@ -56,6 +57,7 @@ pub fn registry() -> Registry {
         "first_or",
         binary::<Nullable<BigInt>, Nullable<BigInt>, BigInt, _>(|a, b| a.or(b).or(Some(-1))),
     );
+    add("join", Arc::new(bind_join));
     add("now", nullary::<Timestamp, _>(|query| query.now_micros));
     registry.add_casts(Arc::new(|from, to| {
         let bind = match (from, to) {
@@ -68,6 +70,31 @@ pub fn registry() -> Registry {
         bind(std::slice::from_ref(from))
     }));
     registry
+}
+
+/// All texts, one after the other, by single rows.
+fn bind_join(args: &[Type]) -> Option<BoundScalar> {
+    let is_text = args.len() >= 2 && args.iter().all(|it| *it == Type::Varchar);
+    let function = vectorized(|rows: &Rows, args: &[Vector], _: &Type, _: &mut EvalContext| {
+        let text = |row| -> Result<Value> {
+            let mut text = String::new();
+            for arg in args {
+                if let Value::Varchar(part) = arg.value(row)? {
+                    text.push_str(&part);
+                }
+            }
+            Ok(Value::text(text))
+        };
+        let texts = (0..rows.len()).map(text).collect::<Result<Vec<Value>>>()?;
+        Ok(Vector::from_values(Type::Varchar, &texts))
+    });
+    is_text.then(|| BoundScalar {
+        name: String::new(),
+        args: args.to_vec(),
+        result: Type::Varchar,
+        traits: ScalarTraits { associative: true, ..ScalarTraits::INFALLIBLE },
+        function,
+    })
 }
 
 /// The same function, which also works on blocks.

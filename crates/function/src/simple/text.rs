@@ -176,7 +176,7 @@ pub(super) fn write_rows<T: Args, W: Written>(
 }
 
 pub(super) fn written<W: Written>(propagates_nulls: bool) -> ScalarTraits {
-    ScalarTraits { deterministic: true, propagates_nulls, infallible: !W::FALLIBLE }
+    ScalarTraits { propagates_nulls, infallible: !W::FALLIBLE, ..ScalarTraits::DEFAULT }
 }
 
 /// A function of one argument that writes a string; `R` is [`Varchar`] or VARBINARY's marker.

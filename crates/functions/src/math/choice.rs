@@ -45,10 +45,13 @@ fn bind(args: &[Type], wanted: Ordering) -> Option<BoundScalar> {
         name: String::new(),
         args: vec![common.clone(); args.len()],
         result: common,
-        traits: ScalarTraits { propagates_nulls: false, ..ScalarTraits::INFALLIBLE },
+        traits: TRAITS,
         function,
     })
 }
+
+const TRAITS: ScalarTraits =
+    ScalarTraits { propagates_nulls: false, associative: true, ..ScalarTraits::INFALLIBLE };
 
 fn choose(rows: &Rows, args: &[Vector], to: &Type, wanted: Ordering) -> Result<Vector> {
     let keys = args.iter().map(Vector::comparison_keys).collect::<Result<Vec<_>>>()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarTraits,
-    simple::{self, StringWriter, Varbinary, Varchar, text_binary},
+    simple::{self, StringWriter, Varbinary, text_binary},
 };
 use volley_types::Type;
 use volley_vector::{Decoded, NullBuffer, Rows, StringBuilder, Vector};
@@ -41,38 +41,45 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("concat_ws", separated, Arc::new(bind_separated));
 }
 
-/// One of the operands must be text; the other one is made text.
+/// One of the operands must be text; the other one is made text. Chains become one call of many.
 fn bind_operator(args: &[Type]) -> Option<BoundScalar> {
-    let [left, right] = args else { return None };
+    let [left, right] = args else {
+        let is_chain = args.len() > 2 && args.iter().all(|it| *it == Type::Varchar);
+        return is_chain.then(|| joining(args.len(), CHAIN));
+    };
     let is_plain = |it: &Type| !it.is_nested() && *it != Type::Varbinary;
     let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
     if !(is_text(left) || is_text(right)) || !is_plain(left) || !is_plain(right) {
         return None;
     }
-    text_binary::<Varchar, Varchar, Varchar, _>(|a, b, out| {
-        out.push_str(a);
-        out.push_str(b);
-    })(&[Type::Varchar, Type::Varchar])
+    Some(joining(2, CHAIN))
 }
 
+/// The texts of all arguments, one after the other.
+fn joining(args: usize, traits: ScalarTraits) -> BoundScalar {
+    let function = simple::vectorized(|rows, args, _, _: &mut EvalContext| {
+        let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
+        join(rows, &args, |_| Some(""))
+    });
+    BoundScalar {
+        name: String::new(),
+        args: vec![Type::Varchar; args],
+        result: Type::Varchar,
+        traits,
+        function,
+    }
+}
+
+const CHAIN: ScalarTraits = ScalarTraits { associative: true, ..ScalarTraits::INFALLIBLE };
+
 const KEEPS_NULLS: ScalarTraits =
-    ScalarTraits { deterministic: true, propagates_nulls: false, infallible: true };
+    ScalarTraits { propagates_nulls: false, ..ScalarTraits::INFALLIBLE };
 
 fn bind_concat(args: &[Type]) -> Option<BoundScalar> {
     if args.is_empty() || args.iter().all(|it| matches!(it, Type::Array(_))) {
         return None;
     }
-    let function = simple::vectorized(|rows, args, _, _: &mut EvalContext| {
-        let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-        join(rows, &args, |_| Some(""))
-    });
-    Some(BoundScalar {
-        name: String::new(),
-        args: vec![Type::Varchar; args.len()],
-        result: Type::Varchar,
-        traits: KEEPS_NULLS,
-        function,
-    })
+    Some(joining(args.len(), ScalarTraits { associative: true, ..KEEPS_NULLS }))
 }
 
 fn bind_separated(args: &[Type]) -> Option<BoundScalar> {
@@ -102,21 +109,19 @@ fn join<'a>(
     let mut views = vec![0u128; rows.len()];
     let mut valid = vec![true; rows.len()];
     let mut builder = StringBuilder::default();
-    let mut scratch = Vec::new();
     rows.for_each(|row| {
         let Some(separator) = separator(row) else {
             valid[row] = false;
             return;
         };
-        scratch.clear();
         let present = args.iter().filter(|arg| !arg.is_null(row));
         for (index, arg) in present.enumerate() {
             if index > 0 {
-                scratch.extend_from_slice(separator.as_bytes());
+                builder.write(separator.as_bytes());
             }
-            scratch.extend_from_slice(arg.bytes(row));
+            builder.write(arg.bytes(row));
         }
-        views[row] = builder.store(&scratch);
+        views[row] = builder.end();
     });
     let nulls = NullBuffer::from(valid);
     Ok(Vector::strings(Type::Varchar, builder.finish_with_views(views), Some(nulls)))
