@@ -12,7 +12,7 @@ use volley_vector::{
 };
 
 /// Rows per block: a few columns of 8 bytes fit the first-level cache.
-pub const BLOCK_ROWS: usize = 2048;
+pub const BLOCK_ROWS: usize = 1024;
 
 /// An argument's part of a block, as the bytes of its fixed-width elements: one per row, or a
 /// single one that stands for all rows.
