@@ -18,6 +18,7 @@
 //! ```
 
 pub mod form;
+pub mod simple;
 
 use std::{any::TypeId, sync::Arc};
 use volley_error::Result;

@@ -121,6 +121,50 @@ impl ArgumentType {
     }
 }
 
+impl BoundHigherOrder {
+    /// A function made of a closure: rows, values, lambdas, the result type and the context in, the
+    /// results out, as [`HigherOrderFunction::evaluate`].
+    pub fn of_closure(
+        args: Vec<ArgumentType>,
+        result: Type,
+        traits: ScalarTraits,
+        function: impl Fn(
+            &Rows,
+            &[Vector],
+            &mut [&mut dyn Lambda],
+            &Type,
+            &mut EvalContext,
+        ) -> Result<Vector>
+        + Send
+        + Sync
+        + 'static,
+    ) -> BoundHigherOrder {
+        let function = Arc::new(FromClosure(function));
+        BoundHigherOrder { name: String::new(), args, result, traits, function }
+    }
+}
+
+/// A function made of a closure.
+struct FromClosure<F>(F);
+
+impl<F> HigherOrderFunction for FromClosure<F>
+where
+    F: Fn(&Rows, &[Vector], &mut [&mut dyn Lambda], &Type, &mut EvalContext) -> Result<Vector>
+        + Send
+        + Sync,
+{
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        lambdas: &mut [&mut dyn Lambda],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        self.0(rows, args, lambdas, result_type, ctx)
+    }
+}
+
 impl std::fmt::Display for ArgumentType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -30,6 +30,25 @@ pub struct FunctionDoc {
     pub examples: Vec<(String, String)>,
 }
 
+impl FunctionDoc {
+    /// Documentation: signature, description, category, and examples as pairs of an expression and
+    /// its result as text.
+    pub fn new(
+        signature: &str,
+        description: &str,
+        category: &str,
+        examples: &[(&str, &str)],
+    ) -> FunctionDoc {
+        let examples = examples.iter().map(|(call, text)| (call.to_string(), text.to_string()));
+        FunctionDoc {
+            signature: signature.to_owned(),
+            description: description.to_owned(),
+            category: category.to_owned(),
+            examples: examples.collect(),
+        }
+    }
+}
+
 /// The overloads of a function under one name.
 #[derive(Clone)]
 pub struct Entry<B> {

@@ -34,16 +34,18 @@ mod tests;
 
 pub use args::{
     Arg, BigInt, Boolean, Date, Double, HugeInt, Integer, Interval, Nullable, Physical, Real,
-    SmallInt, SqlType, Time, Timestamp, TinyInt, Varbinary, Varchar,
+    SmallInt, Source, Sql, SqlType, Time, Timestamp, TinyInt, Varbinary, Varchar,
 };
 pub use ascii::{
     ascii_binary, ascii_slice_binary, ascii_slice_ternary, ascii_text_unary, ascii_unary,
     preserving_ascii,
 };
 pub use column::{BooleanColumn, Column, NativeColumn, ResultType, StringColumn};
+pub(crate) use map::{Args, RowLoop, Work};
 pub use map::{
     function1, function2, function3, function4, map_checked1, map_checked2, map1, map2, map3, map4,
 };
+pub(crate) use output::NullRows;
 pub use output::{Output, Plain, Stored};
 pub use text::{
     StringWriter, Written, map_slice, slice_binary, slice_ternary, slice_unary, text_binary,

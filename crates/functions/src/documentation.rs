@@ -2,21 +2,12 @@
 
 use volley_function::FunctionDoc;
 
-/// Documentation: signature, description, category, and examples as pairs of an expression and its
-/// result as text.
+/// [`FunctionDoc::new`].
 pub(crate) fn doc(
     signature: &str,
     description: &str,
     category: &str,
     examples: &[(&str, &str)],
 ) -> FunctionDoc {
-    FunctionDoc {
-        signature: signature.to_owned(),
-        description: description.to_owned(),
-        category: category.to_owned(),
-        examples: examples
-            .iter()
-            .map(|(call, text)| (call.to_string(), text.to_string()))
-            .collect(),
-    }
+    FunctionDoc::new(signature, description, category, examples)
 }

@@ -13,11 +13,9 @@ mod reduce;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
-    ArgumentType, BoundHigherOrder, EvalContext, HigherOrderFunction, Lambda, LambdaType, Registry,
-    ScalarTraits,
+    ArgumentType, BoundHigherOrder, EvalContext, Lambda, LambdaType, Registry, ScalarTraits,
 };
 use volley_types::Type;
 use volley_vector::{Rows, Vector};
@@ -32,27 +30,6 @@ pub(crate) fn register(registry: &mut Registry) {
     quantified::register(registry);
     zip::register(registry);
     reduce::register(registry);
-}
-
-/// A function made of a closure.
-struct FromClosure<F>(F);
-
-impl<F> HigherOrderFunction for FromClosure<F>
-where
-    F: Fn(&Rows, &[Vector], &mut [&mut dyn Lambda], &Type, &mut EvalContext) -> Result<Vector>
-        + Send
-        + Sync,
-{
-    fn evaluate(
-        &self,
-        rows: &Rows,
-        args: &[Vector],
-        lambdas: &mut [&mut dyn Lambda],
-        result_type: &Type,
-        ctx: &mut EvalContext,
-    ) -> Result<Vector> {
-        self.0(rows, args, lambdas, result_type, ctx)
-    }
 }
 
 /// A bound function made of a closure.
@@ -71,8 +48,7 @@ fn settle(
     + Sync
     + 'static,
 ) -> Option<BoundHigherOrder> {
-    let function = Arc::new(FromClosure(function));
-    Some(BoundHigherOrder { name: String::new(), args, result, traits, function })
+    Some(BoundHigherOrder::of_closure(args, result, traits, function))
 }
 
 /// The type of an array's elements; NULL is an array, too.

@@ -11,6 +11,7 @@ use super::{
     AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction,
     StateLayout,
 };
+use crate::simple::Source;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::{Slots, TypedSlots};
@@ -18,7 +19,9 @@ use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Decoded, Indices, NullBuffer, Rows, Values, Vector};
 
 /// An aggregate in full form. Types are settled; methods are generic, so each form gets its own
-/// loops.
+/// loops. [`SimpleAggregate`](super::simple::SimpleAggregate) is shorter, and enough for most.
+///
+/// Errors of any method fail the query.
 pub trait Form: Send + Sync + 'static {
     /// What is kept per group.
     type State: Clone + Send + 'static;
@@ -26,21 +29,56 @@ pub trait Form: Send + Sync + 'static {
     type Input<'a>;
     /// The intermediate results of a batch, ready to be read.
     type Partial<'a>;
-    /// Whether rows with a null first argument do not count.
-    const IGNORES_NULLS: bool = true;
+    /// For each argument, whether rows where it is null do not count; those left out count.
+    const IGNORES_NULLS: &'static [bool] = &[true];
 
-    /// The state of an empty group.
+    /// The state of an empty group. It holds no memory outside the row.
     fn empty(&self) -> Self::State;
 
     /// Opens the arguments.
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Self::Input<'a>>;
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Self::Input<'a>>;
 
     /// Adds a row, whose first argument's value stands at `index`.
-    fn add(&self, state: &mut Self::State, input: &Self::Input<'_>, row: usize, index: usize);
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &Self::Input<'_>,
+        row: usize,
+        index: usize,
+    ) -> Result<()>;
+
+    /// Adds `rows`, which is not empty and without those that do not count; slot `i` belongs to row
+    /// `i`. `args`: what `input` was opened from.
+    fn add_rows(
+        &self,
+        states: &mut TypedSlots<'_, Self::State>,
+        input: &Self::Input<'_>,
+        args: &[Source<'_>],
+        rows: &Rows,
+    ) -> Result<()> {
+        for_each_index(first(args), rows, |row, index| self.add(states.get(row), input, row, index))
+    }
+
+    /// As [`Form::add_rows`], to one group.
+    fn add_rows_to_one(
+        &self,
+        state: &mut Self::State,
+        input: &Self::Input<'_>,
+        args: &[Source<'_>],
+        rows: &Rows,
+    ) -> Result<()> {
+        match first(args).map(Decoded::indices) {
+            Some(Indices::Identity) if rows.is_all() => self.add_all(state, input, rows.len()),
+            Some(Indices::Constant(index)) => {
+                self.add_repeated(state, input, rows, *index as usize)
+            }
+            _ => for_each_index(first(args), rows, |row, index| self.add(state, input, row, index)),
+        }
+    }
 
     /// Adds all rows of a flat first argument of `len` rows.
-    fn add_all(&self, state: &mut Self::State, input: &Self::Input<'_>, len: usize) {
-        (0..len).for_each(|row| self.add(state, input, row, row));
+    fn add_all(&self, state: &mut Self::State, input: &Self::Input<'_>, len: usize) -> Result<()> {
+        (0..len).try_for_each(|row| self.add(state, input, row, row))
     }
 
     /// Adds the value at `index` for each of `rows`.
@@ -50,15 +88,20 @@ pub trait Form: Send + Sync + 'static {
         input: &Self::Input<'_>,
         rows: &Rows,
         index: usize,
-    ) {
-        rows.for_each(|row| self.add(state, input, row, index));
+    ) -> Result<()> {
+        rows.try_for_each(|row| self.add(state, input, row, index))
     }
 
-    /// Opens intermediate results.
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>>;
+    /// Opens intermediate results: a flat column, and behind it its fields, when it is a ROW.
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>>;
 
-    /// Merges the intermediate result at `index` of the base; null rows are left out.
-    fn merge(&self, state: &mut Self::State, partial: &Self::Partial<'_>, index: usize);
+    /// Merges the intermediate result at `index`; null rows are left out.
+    fn merge(
+        &self,
+        state: &mut Self::State,
+        partial: &Self::Partial<'_>,
+        index: usize,
+    ) -> Result<()>;
 
     /// The intermediate results.
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector>;
@@ -66,7 +109,7 @@ pub trait Form: Send + Sync + 'static {
     /// The results.
     fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector>;
 
-    /// Bytes held outside the row.
+    /// Bytes held outside the row, which the query is charged with.
     fn outside_bytes(&self, _state: &Self::State) -> usize {
         0
     }
@@ -99,49 +142,35 @@ impl<F: Form> AggregateState for Formed<F> {
 
 impl<F: Form> AggregateFunction for Formed<F> {
     fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
-        let args = decode(args)?;
-        let input = self.0.open(&args)?;
-        let mut states = slots.typed::<F::State>();
-        with_valid_rows(args.first().filter(|_| F::IGNORES_NULLS), rows, |rows| {
-            for_each_index(args.first(), rows, |row, index| {
-                self.0.add(states.get(row), &input, row, index);
-            });
-        });
-        Ok(())
+        let args = sources(args)?;
+        with_valid_rows(&args, F::IGNORES_NULLS, rows, |rows| {
+            let input = self.0.open(&args)?;
+            self.0.add_rows(&mut slots.typed(), &input, &args, rows)
+        })
     }
 
     fn add_to_one(&self, slot: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
-        let args = decode(args)?;
-        let input = self.0.open(&args)?;
-        let mut states = slot.typed::<F::State>();
-        let state = states.get(0);
-        let first = args.first();
-        with_valid_rows(first.filter(|_| F::IGNORES_NULLS), rows, |rows| {
-            match first.map(Decoded::indices) {
-                Some(Indices::Identity) if rows.is_all() => {
-                    self.0.add_all(state, &input, rows.len());
-                }
-                Some(Indices::Constant(index)) => {
-                    self.0.add_repeated(state, &input, rows, *index as usize);
-                }
-                _ => for_each_index(first, rows, |row, index| {
-                    self.0.add(state, &input, row, index);
-                }),
-            }
-        });
-        Ok(())
+        let args = sources(args)?;
+        with_valid_rows(&args, F::IGNORES_NULLS, rows, |rows| {
+            let input = self.0.open(&args)?;
+            self.0.add_rows_to_one(slot.typed().get(0), &input, &args, rows)
+        })
     }
 
     fn merge(&self, slots: &mut Slots<'_>, intermediate: &Vector, rows: &Rows) -> Result<()> {
-        let decoded = Decoded::new(intermediate)?;
-        let partial = self.0.open_partial(&decoded)?;
+        let whole = [Source::new(intermediate)?];
         let mut states = slots.typed::<F::State>();
-        with_valid_rows(Some(&decoded), rows, |rows| {
-            for_each_index(Some(&decoded), rows, |row, index| {
-                self.0.merge(states.get(row), &partial, index);
-            });
-        });
-        Ok(())
+        with_valid_rows(&whole, &[true], rows, |rows| {
+            let decoded = whole[0].decoded();
+            let mut sources = vec![Source::new(decoded.base())?];
+            if let Values::Row { children, .. } = decoded.values() {
+                sources.extend(children.iter().map(Source::new).collect::<Result<Vec<_>>>()?);
+            }
+            let partial = self.0.open_partial(&sources)?;
+            for_each_index(Some(decoded), rows, |row, index| {
+                self.0.merge(states.get(row), &partial, index)
+            })
+        })
     }
 
     fn extract_intermediate(&self, slots: &mut Slots<'_>) -> Result<Vector> {
@@ -166,7 +195,7 @@ pub fn bound<F: Form>(
         intermediate,
         result,
         order_sensitive: false,
-        ignores_nulls: F::IGNORES_NULLS,
+        ignores_nulls: F::IGNORES_NULLS.first() == Some(&true),
         function: AggregateKind::Folding(Arc::new(Formed(form))),
     }
 }
@@ -189,29 +218,43 @@ pub fn bound_collecting(
     }
 }
 
-fn decode(args: &[Vector]) -> Result<Vec<Decoded<'_>>> {
-    args.iter().map(Decoded::new).collect()
+fn sources(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+    args.iter().map(Source::new).collect()
 }
 
-/// Calls `f` with the rows whose value in `nullable` is not null.
-fn with_valid_rows(nullable: Option<&Decoded<'_>>, rows: &Rows, f: impl FnOnce(&Rows)) {
-    match nullable.and_then(Decoded::nulls) {
-        Some(nulls) => {
-            let mut rows = rows.clone();
-            rows.subtract_nulls(&nulls);
-            f(&rows);
-        }
-        None => f(rows),
+fn first<'a, 'v>(args: &'a [Source<'v>]) -> Option<&'a Decoded<'v>> {
+    args.first().map(Source::decoded)
+}
+
+/// Calls `f` with the rows that count, if there are any: those where no argument that
+/// `ignores_nulls` is null.
+fn with_valid_rows(
+    args: &[Source<'_>],
+    ignores_nulls: &[bool],
+    rows: &Rows,
+    f: impl FnOnce(&Rows) -> Result<()>,
+) -> Result<()> {
+    let ignored = args.iter().zip(ignores_nulls).filter(|it| *it.1);
+    let mut nulls = ignored.filter_map(|it| it.0.nulls()).peekable();
+    if nulls.peek().is_none() {
+        return if rows.is_empty() { Ok(()) } else { f(rows) };
     }
+    let mut rows = rows.clone();
+    nulls.for_each(|it| rows.subtract_nulls(it));
+    if rows.is_empty() { Ok(()) } else { f(&rows) }
 }
 
 /// Calls `f` with each row and its position in the base; one loop per kind of indices.
 #[inline(always)]
-fn for_each_index(decoded: Option<&Decoded<'_>>, rows: &Rows, mut f: impl FnMut(usize, usize)) {
+fn for_each_index(
+    decoded: Option<&Decoded<'_>>,
+    rows: &Rows,
+    mut f: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
     match decoded.map(Decoded::indices) {
-        Some(Indices::Constant(index)) => rows.for_each(|row| f(row, *index as usize)),
-        Some(Indices::Codes(codes)) => rows.for_each(|row| f(row, codes[row] as usize)),
-        Some(Indices::Identity) | None => rows.for_each(|row| f(row, row)),
+        Some(Indices::Constant(index)) => rows.try_for_each(|row| f(row, *index as usize)),
+        Some(Indices::Codes(codes)) => rows.try_for_each(|row| f(row, codes[row] as usize)),
+        Some(Indices::Identity) | None => rows.try_for_each(|row| f(row, row)),
     }
 }
 
@@ -224,17 +267,16 @@ pub fn native_of<'a, T: Native>(decoded: &'a Decoded<'_>) -> Result<&'a [T]> {
 }
 
 /// Argument `index`.
-pub fn arg<'a>(args: &'a [Decoded<'a>], index: usize) -> Result<&'a Decoded<'a>> {
-    args.get(index).ok_or_else(|| Error::internal("aggregate called with too few arguments"))
+pub fn arg<'a>(args: &'a [Source<'a>], index: usize) -> Result<&'a Decoded<'a>> {
+    let source = args.get(index).map(Source::decoded);
+    source.ok_or_else(|| Error::internal("aggregate called with too few arguments"))
 }
 
-/// Field `index` of a ROW of fixed-width fields that are never null.
-pub fn field_of<'a, T: Native>(decoded: &'a Decoded<'_>, index: usize) -> Result<&'a [T]> {
-    let Values::Row { children, .. } = decoded.values() else {
-        return Err(unexpected_layout());
-    };
-    let values = children.get(index).and_then(Vector::flat_values);
-    values.and_then(Values::native::<T>).ok_or_else(unexpected_layout)
+/// Field `index` of intermediate results that are a ROW of fixed-width fields, never null.
+pub fn field_of<'a, T: Native>(partial: &'a [Source<'a>], index: usize) -> Result<&'a [T]> {
+    let field = arg(partial, index + 1)?;
+    let is_flat = matches!(field.indices(), Indices::Identity);
+    field.values().native::<T>().filter(|_| is_flat).ok_or_else(unexpected_layout)
 }
 
 /// The error of a vector that does not have the layout of its type.

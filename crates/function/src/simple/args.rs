@@ -50,10 +50,25 @@ pub struct Source<'v> {
 }
 
 impl<'v> Source<'v> {
-    pub(super) fn new(vector: &'v Vector) -> Result<Source<'v>> {
+    /// Decodes a vector.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy vector's loader reports.
+    pub fn new(vector: &'v Vector) -> Result<Source<'v>> {
         let decoded = Decoded::new(vector)?;
         let nulls = decoded.nulls();
         Ok(Source { decoded, nulls })
+    }
+
+    /// The argument's rows.
+    pub fn decoded(&self) -> &Decoded<'v> {
+        &self.decoded
+    }
+
+    /// The null rows; `None` when no row is null.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        self.nulls.as_ref()
     }
 
     pub(super) fn strings(&self) -> Option<&StringValues> {

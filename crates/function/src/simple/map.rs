@@ -120,6 +120,18 @@ pub struct Work<'r> {
     dense: bool,
 }
 
+impl<'r> Work<'r> {
+    /// `rows` and no others.
+    pub(crate) fn exactly(rows: &'r Rows) -> Work<'r> {
+        Work { rows, dense: false }
+    }
+
+    /// The rows that must be computed.
+    pub(crate) fn rows(&self) -> &'r Rows {
+        self.rows
+    }
+}
+
 impl Args for () {
     type Values<'a> = ();
     type Readers<'a> = ();

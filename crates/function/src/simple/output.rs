@@ -116,20 +116,20 @@ impl<C: Column, T: Stored<C>> Output<C> for Result<Option<T>, Error> {
 
 /// Rows found to be null; no bitmap until the first one.
 #[derive(Default)]
-pub(super) struct NullRows {
+pub(crate) struct NullRows {
     valid: Vec<u64>,
 }
 
 impl NullRows {
     #[inline]
-    pub(super) fn add(&mut self, row: usize, len: usize) {
+    pub(crate) fn add(&mut self, row: usize, len: usize) {
         if self.valid.is_empty() {
             self.valid = vec![u64::MAX; len.div_ceil(64)];
         }
         self.valid[row / 64] &= !(1 << (row % 64));
     }
 
-    pub(super) fn finish(self, len: usize) -> Option<NullBuffer> {
+    pub(crate) fn finish(self, len: usize) -> Option<NullBuffer> {
         if self.valid.is_empty() {
             return None;
         }

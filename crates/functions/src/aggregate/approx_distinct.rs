@@ -8,7 +8,7 @@ use super::{
 use crate::documentation::doc;
 use std::{hash::Hasher, sync::Arc};
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{CustomOrder, Type, Value};
 use volley_vector::{Decoded, StringBuilder, StringValues, Values, Vector};
@@ -47,23 +47,31 @@ impl Form for ApproxDistinct {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Vec<u64>> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Vec<u64>> {
         hashes_of(arg(args, 0)?)
     }
 
-    fn add(&self, state: &mut Self::State, input: &Vec<u64>, _row: usize, index: usize) {
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &Vec<u64>,
+        _row: usize,
+        index: usize,
+    ) -> Result<()> {
         state.get_or_insert_default().add(input[index]);
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a StringValues> {
-        match partial.values() {
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a StringValues> {
+        match arg(partial, 0)?.values() {
             Values::View(strings) => Ok(strings),
             _ => Err(unexpected_layout()),
         }
     }
 
-    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) {
+    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) -> Result<()> {
         state.get_or_insert_default().merge(partial.bytes(index));
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {

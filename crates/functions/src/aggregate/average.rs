@@ -2,17 +2,17 @@
 
 use super::{
     bound,
-    float_sum::FloatTotal,
+    float_sum::FloatAverage,
     form::{Form, arg, field_of, native_column, native_of, row_column},
     sum::{ExactSum, Summand, add_slice, add_times},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{BoundAggregate, Registry, aggregate::simple, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{Field, PhysicalType, Type};
-use volley_vector::{Decoded, Rows, Vector};
+use volley_vector::{Rows, Vector};
 
 /// Registers `avg` and `mean`.
 pub(super) fn register(registry: &mut Registry) {
@@ -30,7 +30,7 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     if matches!(arg, Type::Real | Type::Double | Type::Unknown) {
         let to = partial_type(Type::Double);
-        return Some(bound(vec![Type::Double], to, Type::Double, FloatAverage));
+        return Some(simple::bound(vec![Type::Double], to, Type::Double, FloatAverage));
     }
     let (_, scale) = arg.decimal_shape()?;
     let (args, to) = (vec![arg.clone()], partial_type(Type::HugeInt));
@@ -69,32 +69,42 @@ impl<T: Summand> Form for Average<T> {
         ExactSum::default()
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [T]> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<&'a [T]> {
         native_of(arg(args, 0)?)
     }
 
     #[inline(always)]
-    fn add(&self, state: &mut ExactSum, input: &&[T], _row: usize, index: usize) {
+    fn add(&self, state: &mut ExactSum, input: &&[T], _row: usize, index: usize) -> Result<()> {
         state.add(input[index]);
+        Ok(())
     }
 
-    fn add_all(&self, state: &mut ExactSum, input: &&[T], len: usize) {
+    fn add_all(&self, state: &mut ExactSum, input: &&[T], len: usize) -> Result<()> {
         add_slice(state, &input[..len]);
+        Ok(())
     }
 
-    fn add_repeated(&self, state: &mut ExactSum, input: &&[T], rows: &Rows, index: usize) {
+    fn add_repeated(
+        &self,
+        state: &mut ExactSum,
+        input: &&[T],
+        rows: &Rows,
+        index: usize,
+    ) -> Result<()> {
         if !rows.is_empty() {
             add_times(state, input[index], rows);
         }
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
         Ok((field_of(partial, 0)?, field_of(partial, 1)?))
     }
 
     #[inline(always)]
-    fn merge(&self, state: &mut ExactSum, partial: &Self::Partial<'_>, index: usize) {
+    fn merge(&self, state: &mut ExactSum, partial: &Self::Partial<'_>, index: usize) -> Result<()> {
         state.add_sum(partial.0[index], partial.1[index] as u64);
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {
@@ -142,52 +152,4 @@ fn exact_column(states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {
             }
         });
     failed.map_or(Ok(vector), Err)
-}
-
-/// `avg` of floats.
-struct FloatAverage;
-
-impl Form for FloatAverage {
-    type State = FloatTotal;
-    type Input<'a> = &'a [f64];
-    type Partial<'a> = (&'a [f64], &'a [i64]);
-
-    fn empty(&self) -> FloatTotal {
-        FloatTotal::default()
-    }
-
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [f64]> {
-        native_of(arg(args, 0)?)
-    }
-
-    #[inline(always)]
-    fn add(&self, state: &mut FloatTotal, input: &&[f64], _row: usize, index: usize) {
-        state.add(input[index]);
-    }
-
-    fn add_all(&self, state: &mut FloatTotal, input: &&[f64], len: usize) {
-        state.add_slice(&input[..len]);
-    }
-
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
-        Ok((field_of(partial, 0)?, field_of(partial, 1)?))
-    }
-
-    #[inline(always)]
-    fn merge(&self, state: &mut FloatTotal, partial: &Self::Partial<'_>, index: usize) {
-        state.sum += partial.0[index];
-        state.count += partial.1[index] as u64;
-    }
-
-    fn partial(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
-        let sums = native_column(Type::Double, states, |state| Some(state.sum));
-        let counts = native_column(Type::BigInt, states, |state| Some(state.count as i64));
-        Ok(row_column(&partial_type(Type::Double), vec![sums, counts], states.len()))
-    }
-
-    fn result(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
-        Ok(native_column(Type::Double, states, |state| {
-            (state.count > 0).then(|| state.sum / state.count as f64)
-        }))
-    }
 }

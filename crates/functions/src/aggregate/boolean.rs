@@ -1,16 +1,14 @@
 //! `bool_and` and `bool_or`.
 
-use super::{
-    bound,
-    form::{Form, arg, boolean_column, unexpected_layout},
-};
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
-use volley_memory::TypedSlots;
+use volley_function::{
+    BoundAggregate, Registry,
+    aggregate::simple::{self, SimpleAggregate},
+    simple::Boolean,
+};
 use volley_types::Type;
-use volley_vector::{BooleanBuffer, Decoded, Rows, Values, Vector};
 
 /// Registers `bool_and`, `bool_or` and `every`.
 pub(super) fn register(registry: &mut Registry) {
@@ -32,10 +30,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn bind<O: Operation>(args: &[Type]) -> Option<BoundAggregate> {
-    matches!(args, [Type::Boolean | Type::Unknown]).then(|| {
-        let form = BooleanFold::<O>::new();
-        bound(vec![Type::Boolean], Type::Boolean, Type::Boolean, form)
-    })
+    matches!(args, [Type::Boolean | Type::Unknown]).then(BooleanFold::<O>::bound)
 }
 
 /// How two booleans become one.
@@ -61,65 +56,41 @@ impl Operation for Or {
 /// All values folded into one.
 pub(super) struct BooleanFold<O>(PhantomData<fn() -> O>);
 
-impl<O> BooleanFold<O> {
-    /// The form.
-    pub(super) fn new() -> BooleanFold<O> {
-        BooleanFold(PhantomData)
+impl<O: Operation> BooleanFold<O> {
+    /// The binding.
+    pub(super) fn bound() -> BoundAggregate {
+        let boolean = || Type::Boolean;
+        simple::bound(vec![boolean()], boolean(), boolean(), BooleanFold::<O>(PhantomData))
     }
 }
 
-impl<O: Operation> Form for BooleanFold<O> {
+impl<O: Operation> SimpleAggregate for BooleanFold<O> {
     type State = Option<bool>;
-    type Input<'a> = Option<&'a BooleanBuffer>;
-    type Partial<'a> = Option<&'a BooleanBuffer>;
-
-    fn empty(&self) -> Option<bool> {
-        None
-    }
-
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Self::Input<'a>> {
-        self.open_partial(arg(args, 0)?)
-    }
+    type Args = Boolean;
+    type Partial = Boolean;
+    type Result = Boolean;
 
     #[inline(always)]
-    fn add(&self, state: &mut Option<bool>, input: &Self::Input<'_>, _row: usize, index: usize) {
-        let Some(bits) = input else { return };
-        let value = bits.value(index);
+    fn add(&self, state: &mut Option<bool>, value: bool) -> Result<()> {
         if state.is_none() || value == O::DECISIVE {
             *state = Some(value);
         }
+        Ok(())
     }
 
-    fn add_repeated(
-        &self,
-        state: &mut Option<bool>,
-        input: &Self::Input<'_>,
-        rows: &Rows,
-        index: usize,
-    ) {
-        if !rows.is_empty() {
-            self.add(state, input, rows.begin(), index);
-        }
+    fn add_repeated(&self, state: &mut Option<bool>, value: bool, _times: usize) -> Result<()> {
+        self.add(state, value)
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
-        match partial.values() {
-            Values::Boolean(bits) => Ok(Some(bits)),
-            Values::Null(_) => Ok(None),
-            _ => Err(unexpected_layout()),
-        }
+    fn merge(&self, state: &mut Option<bool>, value: bool) -> Result<()> {
+        self.add(state, value)
     }
 
-    #[inline(always)]
-    fn merge(&self, state: &mut Option<bool>, partial: &Self::Partial<'_>, index: usize) {
-        self.add(state, partial, index, index);
+    fn partial(&self, state: &Option<bool>) -> Result<Option<bool>> {
+        Ok(*state)
     }
 
-    fn partial(&self, states: &mut TypedSlots<'_, Option<bool>>) -> Result<Vector> {
-        self.result(states)
-    }
-
-    fn result(&self, states: &mut TypedSlots<'_, Option<bool>>) -> Result<Vector> {
-        Ok(boolean_column(states, |state| *state))
+    fn result(&self, state: &Option<bool>) -> Result<Option<bool>> {
+        Ok(*state)
     }
 }

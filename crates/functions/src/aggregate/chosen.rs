@@ -10,10 +10,10 @@ use super::{
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{CustomOrder, PhysicalType, Type, match_native};
-use volley_vector::{Decoded, Rows, Vector};
+use volley_vector::{Rows, Vector};
 
 /// Registers `min`, `max`, `any_value` and `arbitrary`.
 pub(super) fn register(registry: &mut Registry) {
@@ -55,12 +55,7 @@ fn bind_extreme<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
     if *arg != Type::Boolean {
         return bind::<R>(args);
     }
-    let (types, boolean) = (vec![Type::Boolean], Type::Boolean);
-    Some(if R::GREATEST {
-        bound(types, boolean.clone(), boolean, BooleanFold::<Or>::new())
-    } else {
-        bound(types, boolean.clone(), boolean, BooleanFold::<And>::new())
-    })
+    Some(if R::GREATEST { BooleanFold::<Or>::bound() } else { BooleanFold::<And>::bound() })
 }
 
 fn bind<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
@@ -138,12 +133,18 @@ impl<H: Held, R: Rule> Form for Chosen<H, R> {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<H::Base<'a>> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<H::Base<'a>> {
         H::base(arg(args, 0)?)
     }
 
     #[inline(always)]
-    fn add(&self, state: &mut Self::State, input: &H::Base<'_>, _row: usize, index: usize) {
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &H::Base<'_>,
+        _row: usize,
+        index: usize,
+    ) -> Result<()> {
         let new = H::get(input, index);
         let chosen = match state {
             Some(kept) => R::replaces::<H>(&new, &H::view(kept)),
@@ -152,11 +153,12 @@ impl<H: Held, R: Rule> Form for Chosen<H, R> {
         if chosen {
             *state = Some(H::keep(new));
         }
+        Ok(())
     }
 
-    fn add_all(&self, state: &mut Self::State, input: &H::Base<'_>, len: usize) {
+    fn add_all(&self, state: &mut Self::State, input: &H::Base<'_>, len: usize) -> Result<()> {
         if len == 0 {
-            return;
+            return Ok(());
         }
         let mut best = H::get(input, 0);
         for row in 1..len {
@@ -167,6 +169,7 @@ impl<H: Held, R: Rule> Form for Chosen<H, R> {
         if chosen {
             *state = Some(H::keep(best));
         }
+        Ok(())
     }
 
     fn add_repeated(
@@ -175,19 +178,17 @@ impl<H: Held, R: Rule> Form for Chosen<H, R> {
         input: &H::Base<'_>,
         rows: &Rows,
         index: usize,
-    ) {
-        if !rows.is_empty() {
-            self.add(state, input, rows.begin(), index);
-        }
+    ) -> Result<()> {
+        self.add(state, input, rows.begin(), index)
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<H::Base<'a>> {
-        H::base(partial)
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<H::Base<'a>> {
+        H::base(arg(partial, 0)?)
     }
 
     #[inline(always)]
-    fn merge(&self, state: &mut Self::State, partial: &H::Base<'_>, index: usize) {
-        self.add(state, partial, index, index);
+    fn merge(&self, state: &mut Self::State, partial: &H::Base<'_>, index: usize) -> Result<()> {
+        self.add(state, partial, index, index)
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {

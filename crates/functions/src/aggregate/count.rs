@@ -7,10 +7,10 @@ use super::{
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::Registry;
+use volley_function::{Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::Type;
-use volley_vector::{Decoded, Rows, Vector};
+use volley_vector::{Rows, Vector};
 
 /// Registers `count`.
 pub(super) fn register(registry: &mut Registry) {
@@ -35,13 +35,13 @@ impl<const IGNORES_NULLS: bool> Form for Count<IGNORES_NULLS> {
     type State = i64;
     type Input<'a> = ();
     type Partial<'a> = &'a [i64];
-    const IGNORES_NULLS: bool = IGNORES_NULLS;
+    const IGNORES_NULLS: &'static [bool] = &[IGNORES_NULLS];
 
     fn empty(&self) -> i64 {
         0
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<()> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<()> {
         if IGNORES_NULLS {
             arg(args, 0)?;
         }
@@ -49,25 +49,29 @@ impl<const IGNORES_NULLS: bool> Form for Count<IGNORES_NULLS> {
     }
 
     #[inline(always)]
-    fn add(&self, state: &mut i64, _input: &(), _row: usize, _index: usize) {
+    fn add(&self, state: &mut i64, _input: &(), _row: usize, _index: usize) -> Result<()> {
         *state += 1;
+        Ok(())
     }
 
-    fn add_all(&self, state: &mut i64, _input: &(), len: usize) {
+    fn add_all(&self, state: &mut i64, _input: &(), len: usize) -> Result<()> {
         *state += len as i64;
+        Ok(())
     }
 
-    fn add_repeated(&self, state: &mut i64, _input: &(), rows: &Rows, _index: usize) {
+    fn add_repeated(&self, state: &mut i64, _input: &(), rows: &Rows, _index: usize) -> Result<()> {
         *state += rows.count() as i64;
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a [i64]> {
-        native_of(partial)
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a [i64]> {
+        native_of(arg(partial, 0)?)
     }
 
     #[inline(always)]
-    fn merge(&self, state: &mut i64, partial: &&[i64], index: usize) {
+    fn merge(&self, state: &mut i64, partial: &&[i64], index: usize) -> Result<()> {
         *state += partial[index];
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, i64>) -> Result<Vector> {

@@ -1,71 +1,83 @@
-//! The sum of floats.
+//! The sum and the average of floats.
 
-use super::form::{Form, arg, native_column, native_of};
 use volley_error::Result;
-use volley_memory::TypedSlots;
-use volley_types::Type;
-use volley_vector::{Decoded, Vector};
+use volley_function::{
+    aggregate::simple::SimpleAggregate,
+    simple::{BigInt, Double},
+};
 
-/// `sum` of DOUBLE.
-pub(super) struct FloatSum;
-
-/// A sum and the number of values in it.
+/// A sum and the number of values in it. Values are added in the order of the rows, so that the sum
+/// does not depend on how batches are cut.
 #[derive(Clone, Copy, Default)]
 pub(super) struct FloatTotal {
-    pub(super) sum: f64,
-    pub(super) count: u64,
+    sum: f64,
+    count: u64,
 }
 
 impl FloatTotal {
     #[inline(always)]
-    pub(super) fn add(&mut self, value: f64) {
-        self.sum += value;
-        self.count += 1;
-    }
-
-    pub(super) fn add_slice(&mut self, values: &[f64]) {
-        // In the order of the rows: the result does not depend on how batches are cut.
-        let sum = values.iter().fold(self.sum, |sum, value| sum + value);
-        *self = FloatTotal { sum, count: self.count + values.len() as u64 };
+    fn add(&mut self, sum: f64, count: u64) {
+        self.sum += sum;
+        self.count += count;
     }
 }
 
-impl Form for FloatSum {
+/// `sum` of DOUBLE.
+pub(super) struct FloatSum;
+
+impl SimpleAggregate for FloatSum {
     type State = FloatTotal;
-    type Input<'a> = &'a [f64];
-    type Partial<'a> = &'a [f64];
+    type Args = Double;
+    type Partial = Double;
+    type Result = Double;
 
-    fn empty(&self) -> FloatTotal {
-        FloatTotal::default()
-    }
-
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [f64]> {
-        native_of(arg(args, 0)?)
+    #[inline(always)]
+    fn add(&self, state: &mut FloatTotal, value: f64) -> Result<()> {
+        state.add(value, 1);
+        Ok(())
     }
 
     #[inline(always)]
-    fn add(&self, state: &mut FloatTotal, input: &&[f64], _row: usize, index: usize) {
-        state.add(input[index]);
+    fn merge(&self, state: &mut FloatTotal, sum: f64) -> Result<()> {
+        state.add(sum, 1);
+        Ok(())
     }
 
-    fn add_all(&self, state: &mut FloatTotal, input: &&[f64], len: usize) {
-        state.add_slice(&input[..len]);
+    fn partial(&self, state: &FloatTotal) -> Result<Option<f64>> {
+        self.result(state)
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a [f64]> {
-        native_of(partial)
+    fn result(&self, state: &FloatTotal) -> Result<Option<f64>> {
+        Ok((state.count > 0).then_some(state.sum))
+    }
+}
+
+/// `avg` of DOUBLE.
+pub(super) struct FloatAverage;
+
+impl SimpleAggregate for FloatAverage {
+    type State = FloatTotal;
+    type Args = Double;
+    type Partial = (Double, BigInt);
+    type Result = Double;
+
+    #[inline(always)]
+    fn add(&self, state: &mut FloatTotal, value: f64) -> Result<()> {
+        state.add(value, 1);
+        Ok(())
     }
 
     #[inline(always)]
-    fn merge(&self, state: &mut FloatTotal, partial: &&[f64], index: usize) {
-        state.add(partial[index]);
+    fn merge(&self, state: &mut FloatTotal, (sum, count): (f64, i64)) -> Result<()> {
+        state.add(sum, count as u64);
+        Ok(())
     }
 
-    fn partial(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
-        self.result(states)
+    fn partial(&self, state: &FloatTotal) -> Result<Option<(f64, i64)>> {
+        Ok(Some((state.sum, state.count as i64)))
     }
 
-    fn result(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
-        Ok(native_column(Type::Double, states, |state| (state.count > 0).then_some(state.sum)))
+    fn result(&self, state: &FloatTotal) -> Result<Option<f64>> {
+        Ok((state.count > 0).then(|| state.sum / state.count as f64))
     }
 }

@@ -7,9 +7,10 @@ use super::{
 };
 use std::marker::PhantomData;
 use volley_error::Result;
+use volley_function::simple::Source;
 use volley_memory::TypedSlots;
 use volley_types::{Type, Value};
-use volley_vector::{Decoded, Vector};
+use volley_vector::Vector;
 
 /// The value whose key a rule chooses.
 pub(super) struct KeyedExtreme<R> {
@@ -34,11 +35,17 @@ impl<R: Rule> Form for KeyedExtreme<R> {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Self::Input<'a>> {
-        self.open_partial(arg(args, 0)?)
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Self::Input<'a>> {
+        self.open_partial(args)
     }
 
-    fn add(&self, state: &mut Self::State, input: &Self::Input<'_>, _row: usize, index: usize) {
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &Self::Input<'_>,
+        _row: usize,
+        index: usize,
+    ) -> Result<()> {
         // A flat base has nothing to load, so there is nothing to fail.
         let at = |vector: &Vector| vector.value(index).unwrap_or(Value::Null);
         let key = at(&input.0);
@@ -49,14 +56,20 @@ impl<R: Rule> Form for KeyedExtreme<R> {
         if is_chosen {
             *state = Some((key, at(input.1)));
         }
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
-        Ok((partial.base().comparison_keys()?.flatten()?, partial.base()))
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
+        Ok((arg(partial, 0)?.base().comparison_keys()?.flatten()?, arg(partial, 0)?.base()))
     }
 
-    fn merge(&self, state: &mut Self::State, partial: &Self::Partial<'_>, index: usize) {
-        self.add(state, partial, index, index);
+    fn merge(
+        &self,
+        state: &mut Self::State,
+        partial: &Self::Partial<'_>,
+        index: usize,
+    ) -> Result<()> {
+        self.add(state, partial, index, index)
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {

@@ -7,7 +7,7 @@ use super::{
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{Field, Type, Value};
 use volley_vector::{Decoded, Values, Vector};
@@ -62,35 +62,48 @@ impl<const LAST: bool> Form for Position<LAST> {
     type State = Option<Value>;
     type Input<'a> = &'a Decoded<'a>;
     type Partial<'a> = (&'a Vector, &'a Vector);
-    const IGNORES_NULLS: bool = false;
+    const IGNORES_NULLS: &'static [bool] = &[];
 
     fn empty(&self) -> Option<Value> {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a Decoded<'a>> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<&'a Decoded<'a>> {
         arg(args, 0)
     }
 
-    fn add(&self, state: &mut Option<Value>, input: &&Decoded<'_>, row: usize, index: usize) {
+    fn add(
+        &self,
+        state: &mut Option<Value>,
+        input: &&Decoded<'_>,
+        row: usize,
+        index: usize,
+    ) -> Result<()> {
         if LAST || state.is_none() {
             let value = if input.is_null(row) { None } else { input.base().value(index).ok() };
             *state = Some(value.unwrap_or(Value::Null));
         }
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
-        match partial.values() {
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
+        match arg(partial, 0)?.values() {
             Values::Row { children, .. } if children.len() == 2 => Ok((&children[0], &children[1])),
             _ => Err(unexpected_layout()),
         }
     }
 
-    fn merge(&self, state: &mut Option<Value>, partial: &Self::Partial<'_>, index: usize) {
+    fn merge(
+        &self,
+        state: &mut Option<Value>,
+        partial: &Self::Partial<'_>,
+        index: usize,
+    ) -> Result<()> {
         let seen = matches!(partial.1.value(index), Ok(Value::Boolean(true)));
         if seen && (LAST || state.is_none()) {
             *state = partial.0.value(index).ok();
         }
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Option<Value>>) -> Result<Vector> {

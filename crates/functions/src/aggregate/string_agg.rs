@@ -7,7 +7,7 @@ use super::{
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{Field, Type};
 use volley_vector::{
@@ -69,43 +69,54 @@ impl StringAgg {
 impl Form for StringAgg {
     type State = Option<Box<Joined>>;
     type Input<'a> = (&'a Decoded<'a>, Option<&'a Decoded<'a>>);
-    type Partial<'a> = (&'a StringValues, &'a StringValues, &'a Decoded<'a>);
+    type Partial<'a> = (&'a StringValues, &'a StringValues);
 
     fn empty(&self) -> Self::State {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Self::Input<'a>> {
-        Ok((arg(args, 0)?, args.get(1)))
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Self::Input<'a>> {
+        Ok((arg(args, 0)?, args.get(1).map(Source::decoded)))
     }
 
-    fn add(&self, state: &mut Self::State, input: &Self::Input<'_>, row: usize, _index: usize) {
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &Self::Input<'_>,
+        row: usize,
+        _index: usize,
+    ) -> Result<()> {
         let separator = match input.1 {
             Some(separators) if separators.is_null(row) => "",
             Some(separators) => separators.text(row),
             None => ",",
         };
         StringAgg::push(state, input.0.text(row), separator);
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
-        let Values::Row { children, .. } = partial.values() else {
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
+        let Values::Row { children, .. } = arg(partial, 0)?.values() else {
             return Err(unexpected_layout());
         };
         match children.iter().map(Vector::flat_values).collect::<Vec<_>>()[..] {
-            [Some(Values::View(texts)), Some(Values::View(separators))] => {
-                Ok((texts, separators, partial))
-            }
+            [Some(Values::View(texts)), Some(Values::View(separators))] => Ok((texts, separators)),
             _ => Err(unexpected_layout()),
         }
     }
 
-    fn merge(&self, state: &mut Self::State, partial: &Self::Partial<'_>, index: usize) {
-        let (texts, separators, _) = partial;
+    fn merge(
+        &self,
+        state: &mut Self::State,
+        partial: &Self::Partial<'_>,
+        index: usize,
+    ) -> Result<()> {
+        let (texts, separators) = partial;
         // An empty group has no text; its separator says so, see `partial`.
         if let Some(separator) = separators.text(index).strip_prefix(PRESENT) {
             StringAgg::push(state, texts.text(index), separator);
         }
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {

@@ -8,10 +8,10 @@ use super::{
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::{Error, Result};
-use volley_function::{BoundAggregate, Registry};
+use volley_function::{BoundAggregate, Registry, aggregate::simple, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{DECIMAL_PRECISION_MAX, Native, PhysicalType, Type, text::push_type_name};
-use volley_vector::{Decoded, Rows, Vector};
+use volley_vector::{Rows, Vector};
 
 /// Registers `sum`.
 pub(super) fn register(registry: &mut Registry) {
@@ -29,7 +29,7 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     let result = match arg {
         Type::Real | Type::Double => {
-            return Some(bound(vec![Type::Double], Type::Double, Type::Double, FloatSum));
+            return Some(simple::bound(vec![Type::Double], Type::Double, Type::Double, FloatSum));
         }
         Type::Decimal { scale, .. } => {
             Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: *scale }
@@ -228,32 +228,42 @@ impl<T: Summand> Form for Sum<T> {
         ExactSum::default()
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [T]> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<&'a [T]> {
         native_of(arg(args, 0)?)
     }
 
     #[inline(always)]
-    fn add(&self, state: &mut ExactSum, input: &&[T], _row: usize, index: usize) {
+    fn add(&self, state: &mut ExactSum, input: &&[T], _row: usize, index: usize) -> Result<()> {
         state.add(input[index]);
+        Ok(())
     }
 
-    fn add_all(&self, state: &mut ExactSum, input: &&[T], len: usize) {
+    fn add_all(&self, state: &mut ExactSum, input: &&[T], len: usize) -> Result<()> {
         add_slice(state, &input[..len]);
+        Ok(())
     }
 
-    fn add_repeated(&self, state: &mut ExactSum, input: &&[T], rows: &Rows, index: usize) {
+    fn add_repeated(
+        &self,
+        state: &mut ExactSum,
+        input: &&[T],
+        rows: &Rows,
+        index: usize,
+    ) -> Result<()> {
         if !rows.is_empty() {
             add_times(state, input[index], rows);
         }
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a [i128]> {
-        native_of(partial)
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a [i128]> {
+        native_of(arg(partial, 0)?)
     }
 
     #[inline(always)]
-    fn merge(&self, state: &mut ExactSum, partial: &&[i128], index: usize) {
+    fn merge(&self, state: &mut ExactSum, partial: &&[i128], index: usize) -> Result<()> {
         state.add_sum(partial[index], 1);
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {

@@ -5,17 +5,15 @@
 //! merge   Chan, Golub, LeVeque: m2 += m2' + (mean' - mean)^2 * n * n' / (n + n')
 //! ```
 
-use super::{
-    bound,
-    form::{Form, arg, field_of, native_column, native_of, row_column},
-};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry};
-use volley_memory::TypedSlots;
+use volley_function::{
+    BoundAggregate, Registry,
+    aggregate::simple::{self, SimpleAggregate},
+    simple::{BigInt, Double},
+};
 use volley_types::{Field, Type, implicit_cast_cost};
-use volley_vector::{Decoded, Vector};
 
 /// Registers the families `stddev` and `variance`.
 pub(super) fn register(registry: &mut Registry) {
@@ -58,7 +56,7 @@ fn add(
 fn bind(args: &[Type], finish: fn(Moments) -> Option<f64>) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     implicit_cast_cost(arg, &Type::Double)?;
-    Some(bound(vec![Type::Double], partial_type(), Type::Double, Variance { finish }))
+    Some(simple::bound(vec![Type::Double], partial_type(), Type::Double, Variance { finish }))
 }
 
 fn partial_type() -> Type {
@@ -114,43 +112,29 @@ struct Variance {
     finish: fn(Moments) -> Option<f64>,
 }
 
-impl Form for Variance {
+impl SimpleAggregate for Variance {
     type State = Moments;
-    type Input<'a> = &'a [f64];
-    type Partial<'a> = (&'a [i64], &'a [f64], &'a [f64]);
+    type Args = Double;
+    type Partial = (BigInt, Double, Double);
+    type Result = Double;
 
-    fn empty(&self) -> Moments {
-        Moments::default()
-    }
-
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a [f64]> {
-        native_of(arg(args, 0)?)
+    #[inline(always)]
+    fn add(&self, state: &mut Moments, value: f64) -> Result<()> {
+        state.add(value);
+        Ok(())
     }
 
     #[inline(always)]
-    fn add(&self, state: &mut Moments, input: &&[f64], _row: usize, index: usize) {
-        state.add(input[index]);
+    fn merge(&self, state: &mut Moments, (count, mean, m2): (i64, f64, f64)) -> Result<()> {
+        state.merge(Moments { count: count as u64, mean, m2 });
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<Self::Partial<'a>> {
-        Ok((field_of(partial, 0)?, field_of(partial, 1)?, field_of(partial, 2)?))
+    fn partial(&self, state: &Moments) -> Result<Option<(i64, f64, f64)>> {
+        Ok(Some((state.count as i64, state.mean, state.m2)))
     }
 
-    #[inline(always)]
-    fn merge(&self, state: &mut Moments, partial: &Self::Partial<'_>, index: usize) {
-        let (counts, means, m2s) = partial;
-        let count = counts[index] as u64;
-        state.merge(Moments { count, mean: means[index], m2: m2s[index] });
-    }
-
-    fn partial(&self, states: &mut TypedSlots<'_, Moments>) -> Result<Vector> {
-        let counts = native_column(Type::BigInt, states, |state| Some(state.count as i64));
-        let means = native_column(Type::Double, states, |state| Some(state.mean));
-        let m2s = native_column(Type::Double, states, |state| Some(state.m2));
-        Ok(row_column(&partial_type(), vec![counts, means, m2s], states.len()))
-    }
-
-    fn result(&self, states: &mut TypedSlots<'_, Moments>) -> Result<Vector> {
-        Ok(native_column(Type::Double, states, |state| (self.finish)(*state)))
+    fn result(&self, state: &Moments) -> Result<Option<f64>> {
+        Ok((self.finish)(*state))
     }
 }
