@@ -85,6 +85,7 @@ pub(crate) fn lower(
     let name = match node.step {
         AggregateStep::Single => "aggregation",
         AggregateStep::Partial => "partial aggregation",
+        AggregateStep::Intermediate => "intermediate aggregation",
         AggregateStep::Final => "final aggregation",
     };
     let partitioned_by = input.partitioned_by.take();

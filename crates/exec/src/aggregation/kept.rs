@@ -60,7 +60,7 @@ enum Phase {
 impl KeptRows {
     pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> KeptRows {
         // Intermediate results are expanded to the arguments behind them.
-        let is_expanded = step == AggregateStep::Final && spec.collects();
+        let is_expanded = step.merges() && spec.collects();
         let args = if is_expanded { &spec.bound.args } else { &spec.arg_types };
         KeptRows {
             types: spec.order_types.iter().chain(args).cloned().collect(),
@@ -216,9 +216,10 @@ impl KeptRows {
             None => args.to_vec(),
             Some(positions) => gather(args, &positions, charge)?,
         };
-        match step {
-            AggregateStep::Partial => function.intermediate(&args, &ends),
-            AggregateStep::Single | AggregateStep::Final => function.results(&args, &ends),
+        if step.finishes() {
+            function.results(&args, &ends)
+        } else {
+            function.intermediate(&args, &ends)
         }
     }
 

@@ -95,7 +95,7 @@ impl HashAggregation {
     }
 
     fn accumulate(&mut self, batch: &Batch, is_global: bool) -> Result<()> {
-        let is_merge = self.spec.step == AggregateStep::Final;
+        let is_merge = self.spec.step.merges();
         let accumulators = self.accumulators.iter_mut().zip(&self.spec.aggregates);
         for (index, (accumulator, spec)) in accumulators.enumerate() {
             let target = Target { table: &mut self.table, index, is_global, is_merge };
@@ -174,10 +174,12 @@ impl HashAggregation {
                     kept.results(aggregate, step, &mut slots, &mut self.results)?
                 }
                 (AggregateKind::Collecting(_), _, None) => return Err(collected()),
-                (AggregateKind::Folding(function), AggregateStep::Partial, _) => {
+                (AggregateKind::Folding(function), step, _) if step.finishes() => {
+                    function.extract(&mut slots)?
+                }
+                (AggregateKind::Folding(function), _, _) => {
                     function.extract_intermediate(&mut slots)?
                 }
-                (AggregateKind::Folding(function), _, _) => function.extract(&mut slots)?,
             });
         }
         Ok(columns)
@@ -239,7 +241,7 @@ impl Operator for HashAggregation {
     }
 
     fn finish_input(&mut self) -> Result<()> {
-        if self.spec.keys.is_empty() && self.spec.step != AggregateStep::Partial {
+        if self.spec.keys.is_empty() && self.spec.step.finishes() {
             self.make_global_group()?;
         }
         self.input_done = true;

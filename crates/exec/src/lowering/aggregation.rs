@@ -2,17 +2,16 @@
 
 use crate::{Lowering, PipelineBuilder};
 use volley_error::Result;
-use volley_plan::{AggregateStep, AggregationNode};
+use volley_plan::AggregationNode;
 
 pub(super) fn lower(
     node: &AggregationNode,
     mut input: PipelineBuilder,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    input = match node.step {
-        AggregateStep::Partial => input,
-        AggregateStep::Single | AggregateStep::Final => cx.partition(input, &node.keys),
-    };
+    if node.step.finishes() {
+        input = cx.partition(input, &node.keys);
+    }
     cx.close_fused(&mut input);
     crate::aggregation::lower(node, input, cx)
 }

@@ -11,8 +11,22 @@ pub enum AggregateStep {
     Single,
     /// Raw input to intermediate results; may put out a group several times.
     Partial,
+    /// Intermediate results to fewer intermediate results.
+    Intermediate,
     /// Intermediate results to results.
     Final,
+}
+
+impl AggregateStep {
+    /// Whether the input is intermediate results.
+    pub fn merges(self) -> bool {
+        matches!(self, AggregateStep::Intermediate | AggregateStep::Final)
+    }
+
+    /// Whether the output is results, and not intermediate ones.
+    pub fn finishes(self) -> bool {
+        matches!(self, AggregateStep::Single | AggregateStep::Final)
+    }
 }
 
 /// One aggregate of a node.
@@ -20,20 +34,20 @@ pub enum AggregateStep {
 pub struct Aggregate {
     /// The registered name.
     pub function: String,
-    /// Argument columns (in step Final: the one column of intermediate results).
+    /// Argument columns (where the step merges: the one column of intermediate results).
     pub args: Vec<usize>,
     /// The argument types that the function was resolved with, in every step.
     pub arg_types: Vec<Type>,
     /// Only distinct argument rows count. Only in step Single.
     pub distinct: bool,
-    /// A BOOLEAN column: rows where it is not true do not count. Not in step Final.
+    /// A BOOLEAN column: rows where it is not true do not count. Not where the step merges.
     pub filter: Option<usize>,
     /// The order in which rows are added within a group, by input columns. Only in step Single.
     pub order_by: Vec<SortKey>,
 }
 
 /// Groups by key columns and aggregates. Without keys there is one group, present also when there
-/// is no input (unless the step is Partial). Puts out the keys, then the aggregates. Null keys are
+/// is no input (where the step finishes). Puts out the keys, then the aggregates. Null keys are
 /// equal, and so are NaNs; -0.0 equals 0.0.
 #[derive(Clone, Debug)]
 pub struct AggregationNode {
@@ -45,6 +59,6 @@ pub struct AggregationNode {
     pub keys: Vec<usize>,
     /// The aggregates; none for DISTINCT.
     pub aggregates: Vec<Aggregate>,
-    /// Keys, then results (in step Partial: intermediate results).
+    /// Keys, then results (where the step does not finish: intermediate results).
     pub schema: Schema,
 }
