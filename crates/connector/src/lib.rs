@@ -10,13 +10,17 @@
 //! operators.
 
 mod conjuncts;
+mod plan_table;
 mod sink;
 mod source;
 mod statistics;
 mod table;
+mod table_function;
 
 pub use conjuncts::Conjuncts;
+pub use plan_table::PlanTable;
 pub use sink::{RowSink, SinkFactory};
 pub use source::{Scan, ScanMetrics, Source, SourceStep, Split};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{ScanRequest, Table, TableProvider};
+pub use table_function::{TableArgument, TableCall, TableFunction};

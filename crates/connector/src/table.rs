@@ -1,6 +1,6 @@
 //! Tables.
 
-use crate::{Scan, TableStatistics};
+use crate::{PlanTable, Scan, TableStatistics};
 use std::{fmt, sync::Arc};
 use volley_error::Result;
 use volley_expression::Expr;
@@ -30,6 +30,11 @@ pub trait Table: Send + Sync + fmt::Debug {
     ///
     /// I/O, corruption, a filter that does not compile.
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>>;
+
+    /// The table as one that a plan makes, if it is: the plan runs where it would be scanned.
+    fn as_plan(&self) -> Option<&PlanTable> {
+        None
+    }
 }
 
 /// What to read.

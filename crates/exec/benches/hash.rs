@@ -158,6 +158,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             tables: Arc::clone(tables) as _,
             sinks: Arc::new(NoSinks),
             registry: registry(),
+            lowerings: Arc::default(),
             query: Arc::default(),
             pool: Pool::root("bench", None),
             drivers: threads,

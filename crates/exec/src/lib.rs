@@ -58,7 +58,7 @@ pub use barrier::{Barrier, Promise, Ticket, Waiters};
 pub use charge::BatchCharge;
 pub use coalesce::Coalescer;
 pub use executor::Executor;
-pub use lowering::Lowering;
+pub use lowering::{LowerNode, Lowering, LoweringRegistry};
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use operator::{BlockedOn, Operator, Step, StepContext};
 pub use pipeline::{OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};

@@ -5,6 +5,7 @@
 //! it unless its input is so already: a plan without exchanges is executed correctly, too.
 
 mod aggregation;
+mod custom;
 mod enforce_single_row;
 mod filter;
 mod group_limit;
@@ -25,6 +26,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+pub use custom::{LowerNode, LoweringRegistry};
 pub(crate) use filter::FilterProjectSpec;
 
 use crate::{
@@ -239,6 +241,7 @@ impl Lowering {
             PlanNode::LocalExchange(node) => local_exchange::lower(node, inputs.take()?, self),
             PlanNode::Shared(node) => shared::lower(node, inputs.take().ok(), self),
             PlanNode::TableWrite(node) => table_write::lower(node, inputs.take()?, self),
+            PlanNode::Custom(node) => custom::lower(node, inputs.0.collect(), self),
         }
     }
 }

@@ -19,7 +19,7 @@
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
 //! in the shared state ([`crate::Promise`], [`crate::Barrier`]).
 
-use crate::{Operator, OperatorMetrics, lowering::FilterProjectSpec};
+use crate::{LoweringRegistry, Operator, OperatorMetrics, lowering::FilterProjectSpec};
 use std::sync::Arc;
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
@@ -52,6 +52,8 @@ pub struct TaskContext {
     pub sinks: Arc<dyn SinkFactory>,
     /// For compiling expressions and finding aggregates.
     pub registry: Arc<Registry>,
+    /// How plan nodes of other crates run.
+    pub lowerings: Arc<LoweringRegistry>,
     /// For compiling expressions.
     pub query: Arc<QueryConstants>,
     /// The query's pool.

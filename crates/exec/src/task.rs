@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::{
-    Executor, OperatorContext, OperatorMetrics, TaskContext, TaskStatistics,
+    Executor, LoweringRegistry, OperatorContext, OperatorMetrics, TaskContext, TaskStatistics,
     chain::{Chain, Stage},
     driver::Driver,
     lowering::{LoweredPlan, lower},
@@ -38,6 +38,8 @@ pub struct TaskConfig {
     pub sinks: Arc<dyn SinkFactory>,
     /// The functions that it calls.
     pub registry: Arc<Registry>,
+    /// How plan nodes of other crates run.
+    pub lowerings: Arc<LoweringRegistry>,
     /// What is the same for every row of the query.
     pub query: Arc<QueryConstants>,
     /// The query's pool; operators get children of it.
@@ -90,6 +92,7 @@ pub struct TaskConfig {
 ///     tables: Arc::new(Nothing),
 ///     sinks: Arc::new(Nothing),
 ///     registry,
+///     lowerings: Arc::default(),
 ///     query: Arc::new(QueryConstants::default()),
 ///     pool: Pool::root("query", Some(1 << 20)),
 ///     drivers: 2,
@@ -141,6 +144,7 @@ impl Task {
             tables: config.tables,
             sinks: config.sinks,
             registry: config.registry,
+            lowerings: config.lowerings,
             query: config.query,
             pool: config.pool,
             drivers: config.drivers.max(1),

@@ -45,6 +45,7 @@ pub(crate) fn config(plan: Arc<PlanNode>, tables: &TestTables, setup: Setup) -> 
         tables: Arc::new(tables.clone()),
         sinks: Arc::new(NoSinks),
         registry: registry(),
+        lowerings: Arc::default(),
         query: Arc::new(QueryConstants::default()),
         pool: Pool::root("query", None),
         drivers: setup.drivers,

@@ -174,6 +174,7 @@ pub(crate) fn operator_context(
         tables: Arc::new(Nothing),
         sinks: Arc::new(Nothing),
         registry: Arc::new(Registry::new()),
+        lowerings: Arc::default(),
         query: Arc::default(),
         pool: pool.clone(),
         drivers,

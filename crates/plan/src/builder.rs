@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod columns;
+mod custom;
 mod join;
 #[cfg(test)]
 mod tests;

@@ -19,9 +19,10 @@ mod builder;
 pub use builder::{Columns, PlanBuilder};
 pub use node::PlanNode;
 pub use nodes::{
-    Aggregate, AggregateStep, AggregationNode, EnforceSingleRowNode, ExchangeKind, FileCompression,
-    FileFormat, FilterNode, GroupLimitNode, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode,
-    NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode, SharedNode, SortKey, TableHandle,
-    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode, WriteOptions,
+    Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
+    ExchangeKind, FileCompression, FileFormat, FilterNode, GroupLimitNode, HashJoinNode, JoinKind,
+    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode,
+    SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode, UnionNode,
+    UniqueIdNode, ValuesNode, WriteOptions,
 };
 pub use walk::Visit;

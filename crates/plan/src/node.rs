@@ -43,6 +43,8 @@ pub enum PlanNode {
     Shared(SharedNode),
     /// Writes files; puts out one row: the number of rows written.
     TableWrite(TableWriteNode),
+    /// What another crate defines.
+    Custom(CustomPlanNode),
 }
 
 impl PlanNode {
@@ -67,6 +69,7 @@ impl PlanNode {
             PlanNode::LocalExchange(node) => node.input.schema(),
             PlanNode::Shared(node) => node.input.schema(),
             PlanNode::TableWrite(node) => &node.schema,
+            PlanNode::Custom(node) => &node.schema,
         }
     }
 
@@ -90,6 +93,7 @@ impl PlanNode {
             PlanNode::LocalExchange(node) => vec![&node.input],
             PlanNode::Shared(node) => vec![&node.input],
             PlanNode::TableWrite(node) => vec![&node.input],
+            PlanNode::Custom(node) => node.inputs.iter().collect(),
         }
     }
 
@@ -119,6 +123,7 @@ impl PlanNode {
             PlanNode::LocalExchange(node) => f(&mut node.input),
             PlanNode::Shared(node) => f(&mut node.input),
             PlanNode::TableWrite(node) => f(&mut node.input),
+            PlanNode::Custom(node) => node.inputs.iter_mut().for_each(f),
         }
     }
 }

@@ -57,6 +57,7 @@ impl PlanNode {
                 let names = node.column_names.join(", ");
                 format!("TableWrite {:?} '{}' ({names})", node.format, node.path)
             }
+            PlanNode::Custom(node) => node.label(),
         }
     }
 }

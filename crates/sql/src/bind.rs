@@ -30,6 +30,7 @@ mod function;
 mod lambda;
 mod aggregate;
 mod subquery;
+mod table_function;
 mod access;
 mod literal;
 mod interval;

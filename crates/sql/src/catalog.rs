@@ -1,8 +1,8 @@
 //! Where names in SQL text lead.
 
 use std::sync::Arc;
-use volley_connector::Table;
-use volley_error::Result;
+use volley_connector::{Table, TableArgument};
+use volley_error::{Error, Result};
 
 /// The tables, views and files that a statement may name.
 pub trait Catalog {
@@ -23,6 +23,20 @@ pub trait Catalog {
 
     /// The names of all tables and views, for hints.
     fn names(&self) -> Vec<String>;
+
+    /// Whether there is a function `name` for FROM, ignoring case, besides the readers of files.
+    fn has_table_function(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// The table that the function `name` makes of its arguments.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such function, or arguments that do not fit.
+    fn table_function(&self, name: &str, _arguments: &[TableArgument]) -> Result<Arc<dyn Table>> {
+        Err(Error::invalid_query(format!("no such table function: {name}")))
+    }
 }
 
 /// What a name in FROM stands for.

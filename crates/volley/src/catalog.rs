@@ -2,12 +2,14 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
-use volley_connector::Table;
+use volley_connector::{Table, TableArgument, TableCall, TableFunction};
 use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
+use volley_function::Registry;
 use volley_sql::{DropKind, Relation};
 use volley_types::nearest_name;
 
@@ -25,11 +27,29 @@ pub(crate) enum Entry {
 /// Tables and views of a session. Names ignore case.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
+    functions: TableFunctions,
     /// By lower-case name: the name as written, and what it stands for.
     entries: RwLock<BTreeMap<String, (String, Entry)>>,
 }
 
+/// Functions in FROM, by lower-case name, and the registry that they make plans with.
+#[derive(Default)]
+pub(crate) struct TableFunctions {
+    pub(crate) by_name: BTreeMap<String, TableFunction>,
+    pub(crate) registry: Arc<Registry>,
+}
+
+impl fmt::Debug for TableFunctions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.by_name.keys()).finish()
+    }
+}
+
 impl Catalog {
+    pub(crate) fn new(functions: TableFunctions) -> Catalog {
+        Catalog { functions, entries: RwLock::default() }
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<String, (String, Entry)>> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,5 +152,16 @@ impl volley_sql::Catalog for Catalog {
 
     fn names(&self) -> Vec<String> {
         self.read().values().map(|it| it.0.clone()).collect()
+    }
+
+    fn has_table_function(&self, name: &str) -> bool {
+        self.functions.by_name.contains_key(&name.to_lowercase())
+    }
+
+    fn table_function(&self, name: &str, arguments: &[TableArgument]) -> Result<Arc<dyn Table>> {
+        let function = self.functions.by_name.get(&name.to_lowercase());
+        let missing = || Error::invalid_query(format!("no such table function: {name}"));
+        let registry = &self.functions.registry;
+        function.ok_or_else(missing)?(&TableCall { name, arguments, registry })
     }
 }

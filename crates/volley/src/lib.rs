@@ -27,6 +27,7 @@
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 
 mod session;
+mod builder;
 mod settings;
 mod catalog;
 mod planning;
@@ -36,19 +37,27 @@ mod explain;
 mod result;
 mod memory;
 
+pub use builder::SessionBuilder;
 pub use result::{Canceller, ResultStream};
 pub use session::Session;
 pub use settings::Settings;
 pub use statement::Outcome;
 
-pub use volley_connector::{Scan, ScanRequest, Source, Table, TableStatistics};
+pub use volley_connector::{
+    PlanTable, Scan, ScanRequest, Source, Table, TableArgument, TableCall, TableFunction,
+    TableStatistics,
+};
 pub use volley_connector_hive::FileTable;
 pub use volley_connector_memory::MemoryTable;
 pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
+/// What operators are written against.
+pub use volley_exec as exec;
 pub use volley_exec::{NodeStatistics, OperatorCounts, OperatorStatistics, TaskStatistics};
+/// What functions and aggregates are written against.
+pub use volley_function as function;
 pub use volley_function::Registry;
 pub use volley_memory::{format_bytes, parse_bytes};
-pub use volley_plan::{PlanBuilder, PlanNode};
+pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 pub use volley_sql::{ParsedStatement, parse};
-pub use volley_types::{Field, Schema, Type, Value, row_field_name};
-pub use volley_vector::{Batch, Vector, arrow};
+pub use volley_types::{Field, Schema, Type, Value, custom, row_field_name};
+pub use volley_vector::{Batch, Decoded, Rows, Vector, arrow};

@@ -54,6 +54,9 @@ impl PlannedTables {
             match plan {
                 Plan::Scan { table, .. } => {
                     tables.insert(table.handle(), Arc::clone(table));
+                    // What the plan of a table scans in turn; its own tables are none of plans.
+                    let inner = table.as_plan().map_or(&[][..], |it| it.tables());
+                    tables.extend(inner.iter().map(|it| (it.handle(), Arc::clone(it))));
                 }
                 Plan::CteRef { cte, .. } if ctes.insert(cte.id) => rest.push(&cte.plan),
                 _ => rest.extend(plan.inputs()),

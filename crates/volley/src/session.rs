@@ -1,21 +1,22 @@
 //! A session: tables, settings and queries.
 
 use crate::{
-    Canceller, Outcome, ResultStream, Settings,
-    catalog::{Catalog, Entry},
+    Canceller, Outcome, ResultStream, SessionBuilder, Settings,
+    catalog::{Catalog, Entry, TableFunctions},
     planning::{Planned, PlannedTables},
     statement,
 };
 use arrow_array::RecordBatch;
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{SystemTime, UNIX_EPOCH},
 };
-use volley_connector::Table;
+use volley_connector::{PlanTable, Table, TableFunction};
 use volley_connector_hive::{FileOptions, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, Task, TaskConfig};
+use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_plan::PlanNode;
@@ -60,6 +61,7 @@ use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 pub struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) registry: Arc<Registry>,
+    lowerings: Arc<LoweringRegistry>,
     pub(crate) pool: Pool,
     settings: Mutex<Settings>,
     executor: Mutex<Executor>,
@@ -94,7 +96,8 @@ impl Session {
     }
 
     /// A session with these settings, and with functions and types of one's own: `extend` adds them
-    /// to those that every session knows.
+    /// to those that every session knows. [`Session::builder`] looks out for names that are taken,
+    /// and takes more than functions and types.
     ///
     /// # Errors
     ///
@@ -103,12 +106,28 @@ impl Session {
         settings: Settings,
         extend: impl FnOnce(&mut Registry),
     ) -> Result<Session> {
-        let mut registry = Registry::new();
-        volley_functions::register(&mut registry);
-        extend(&mut registry);
+        Session::builder().settings(settings).extend(extend).build()
+    }
+
+    /// Makes a session with functions, types, operators and table functions of one's own.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::default()
+    }
+
+    /// A session of what a builder collected.
+    pub(crate) fn of_parts(
+        settings: Settings,
+        registry: Registry,
+        lowerings: LoweringRegistry,
+        table_functions: BTreeMap<String, TableFunction>,
+    ) -> Result<Session> {
+        let registry = Arc::new(registry);
+        let functions =
+            TableFunctions { by_name: table_functions, registry: Arc::clone(&registry) };
         Ok(Session {
-            catalog: Catalog::default(),
-            registry: Arc::new(registry),
+            catalog: Catalog::new(functions),
+            registry,
+            lowerings: Arc::new(lowerings),
             pool: Pool::root("process", settings.memory_limit_bytes),
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
@@ -209,6 +228,39 @@ impl Session {
     /// Makes a table known, replacing what has its name.
     pub fn register_table(&self, name: &str, table: Arc<dyn Table>) {
         self.catalog.put(name, Entry::Table(table));
+    }
+
+    /// Makes a table of what a plan makes, replacing what has its name: whoever reads it runs the
+    /// plan, whose scans read `tables`. So SQL reaches what only plans can say.
+    ///
+    /// ```
+    /// use volley::{PlanBuilder, Session, Type, Value};
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let session = Session::new()?;
+    /// let rows = (1..4).map(|it| vec![Value::Integer(it)]).collect();
+    /// let plan = PlanBuilder::new(session.registry())
+    ///     .values(&[("n", Type::Integer)], rows)
+    ///     .unique_id("id")
+    ///     .build()?;
+    /// session.register_plan("numbered", plan, [])?;
+    /// let result = session.sql("SELECT max(id) FROM numbered WHERE n < 3")?.collect_values()?;
+    /// assert_eq!(result, [[Value::BigInt(1)]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a plan with shared subplans.
+    pub fn register_plan(
+        &self,
+        name: &str,
+        plan: Arc<PlanNode>,
+        tables: impl IntoIterator<Item = Arc<dyn Table>>,
+    ) -> Result<()> {
+        self.register_table(name, Arc::new(PlanTable::new(name, plan, tables)?));
+        Ok(())
     }
 
     /// Makes a table in memory of Arrow record batches of the same schema, replacing what has its
@@ -335,6 +387,7 @@ impl Session {
             tables: planned.tables,
             sinks: Arc::new(FileSinkFactory),
             registry: Arc::clone(&self.registry),
+            lowerings: Arc::clone(&self.lowerings),
             query: planned.constants,
             pool: self.pool.child("query"),
             drivers: settings.threads,

@@ -27,7 +27,8 @@ pub fn check(sources: &[Source]) -> Vec<String> {
 
 /// Whether the file is the root of a crate: a library, a program, a test, a bench, an example.
 fn is_root(path: &str) -> bool {
-    let parts: Vec<&str> = path.split('/').collect();
+    // The folder of example crates is not the folder of a crate's examples.
+    let parts: Vec<&str> = path.trim_start_matches("examples/").split('/').collect();
     let Some(at) = parts.iter().position(|it| ["src", "tests", "benches", "examples"].contains(it))
     else {
         return true;

@@ -14,6 +14,7 @@ fn pipelines(plan: PlanBuilder, tables: &TestTables) -> Vec<String> {
         tables: config.tables,
         sinks: config.sinks,
         registry: config.registry,
+        lowerings: config.lowerings,
         query: config.query,
         pool: config.pool,
         drivers: config.drivers,

@@ -47,6 +47,7 @@ impl Harness {
             tables: Arc::new(super::TestTables::default()),
             sinks: Arc::new(super::NoSinks),
             registry: super::registry(),
+            lowerings: Arc::default(),
             query: Arc::default(),
             pool: pool.clone(),
             drivers: 1,

@@ -17,8 +17,16 @@ impl Lowering<'_> {
         let Plan::Scan { table, columns, filters, .. } = plan else { return Err(not_this_node()) };
         let in_table: HashMap<ColumnId, usize> =
             columns.iter().map(|(column, at)| (column.id, *at)).collect();
-        let filters = filters.iter().map(|it| lower_expr(it, &in_table)).collect::<Result<_>>()?;
         let read: Vec<_> = columns.iter().filter(|it| required.contains(&it.0.id)).collect();
+        if let Some(made) = table.as_plan() {
+            let mut node = Arc::clone(made.plan());
+            if !filters.is_empty() {
+                let predicate = lower_conjuncts(filters, &in_table)?;
+                node = Arc::new(PlanNode::Filter(FilterNode { input: node, predicate }));
+            }
+            return Ok(Lowered { node, columns: read.into_iter().cloned().collect() });
+        }
+        let filters = filters.iter().map(|it| lower_expr(it, &in_table)).collect::<Result<_>>()?;
         let node = PlanNode::TableScan(TableScanNode {
             table: table.handle(),
             columns: read.iter().map(|it| it.1).collect(),

@@ -18,8 +18,10 @@ mod enforce_single_row;
 mod local_exchange;
 mod shared;
 mod table_write;
+mod custom;
 
 pub use aggregation::{Aggregate, AggregateStep, AggregationNode};
+pub use custom::{CustomNode, CustomPlanNode};
 pub use enforce_single_row::EnforceSingleRowNode;
 pub use filter::FilterNode;
 pub use group_limit::GroupLimitNode;

@@ -131,8 +131,10 @@ impl<'a> Binder<'a> {
         let span = self.span(name.span()).or_else(literal);
         let dotted = parse::dotted(name);
         if let Some(args) = args {
-            let path = reader_path(&dotted, args)
-                .ok_or_else(|| unsupported(format!("the table function {dotted}"), span))?;
+            let Some(path) = reader_path(&dotted, args) else {
+                let bound = self.table_function(name, args, span)?;
+                return self.aliased(bound, alias, (last_part(name), &dotted));
+            };
             let bound = self.file(path, span)?;
             return self.aliased(bound, alias, (file_stem(path), file_stem(path)));
         }
@@ -195,7 +197,7 @@ impl<'a> Binder<'a> {
         Ok(self.scan(table, path))
     }
 
-    fn scan(&self, table: Arc<dyn Table>, name: &str) -> Bound {
+    pub(super) fn scan(&self, table: Arc<dyn Table>, name: &str) -> Bound {
         let fields = table.schema().fields.iter();
         let columns = fields.map(|it| self.column(it.name.clone(), it.data_type.clone()));
         let columns: Vec<_> = columns.collect();

@@ -1,0 +1,107 @@
+//! A node that another crate defines.
+
+use crate::PlanNode;
+use std::{any::Any, fmt, sync::Arc};
+use volley_error::{Error, Result};
+use volley_types::Schema;
+
+/// What a node of another crate is: plain data that its lowering function understands.
+///
+/// How it runs is found by its name, in the lowerings that the task was given.
+///
+/// # Examples
+///
+/// Every `step`-th row:
+///
+/// ```
+/// use volley_error::{Error, Result};
+/// use volley_plan::{CustomNode, PlanBuilder};
+/// use volley_types::{Schema, Type, Value};
+///
+/// #[derive(Debug)]
+/// struct EveryNth {
+///     step: u64,
+/// }
+///
+/// impl CustomNode for EveryNth {
+///     fn name(&self) -> &str {
+///         "EveryNth"
+///     }
+///
+///     fn schema(&self, inputs: &[&Schema]) -> Result<Schema> {
+///         match inputs {
+///             [input] if self.step > 0 => Ok((*input).clone()),
+///             [_] => Err(Error::invalid_query("EveryNth needs a step of at least 1")),
+///             _ => Err(Error::invalid_query("EveryNth has one input")),
+///         }
+///     }
+///
+///     fn details(&self) -> String {
+///         format!("step={}", self.step)
+///     }
+/// }
+///
+/// let rows = (0..4).map(|it| vec![Value::BigInt(it)]).collect::<Vec<_>>();
+/// let values = PlanBuilder::new(&Default::default()).values(&[("n", Type::BigInt)], rows);
+/// let plan = values.clone().custom(EveryNth { step: 2 }).build()?;
+/// assert!(plan.to_string().starts_with("EveryNth step=2\n  Values (0), (1), (2)"));
+/// assert!(values.custom(EveryNth { step: 0 }).build().is_err());
+/// # Ok::<(), Error>(())
+/// ```
+pub trait CustomNode: Any + fmt::Debug + Send + Sync {
+    /// The name shown in plans, by which the lowering function is found, such as `RunningTotal`.
+    fn name(&self) -> &str;
+
+    /// The columns that it puts out, for inputs with these columns.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: a wrong number of inputs, columns that do not fit, parameters out of range.
+    fn schema(&self, inputs: &[&Schema]) -> Result<Schema>;
+
+    /// What EXPLAIN shows behind the name; columns are `#position` in the input.
+    fn details(&self) -> String {
+        String::new()
+    }
+}
+
+/// A node of another crate with its inputs.
+#[derive(Clone, Debug)]
+pub struct CustomPlanNode {
+    /// What it is.
+    pub node: Arc<dyn CustomNode>,
+    /// Where rows come from; none for a source.
+    pub inputs: Vec<Arc<PlanNode>>,
+    /// What [`CustomNode::schema`] answered.
+    pub schema: Schema,
+}
+
+impl CustomPlanNode {
+    /// A node above `inputs`.
+    ///
+    /// # Errors
+    ///
+    /// What [`CustomNode::schema`] finds wrong.
+    pub fn new(node: Arc<dyn CustomNode>, inputs: Vec<Arc<PlanNode>>) -> Result<CustomPlanNode> {
+        let schemas: Vec<&Schema> = inputs.iter().map(|it| it.schema()).collect();
+        let schema = node.schema(&schemas).map_err(|it| it.at("plan node", node.name()))?;
+        Ok(CustomPlanNode { node, inputs, schema })
+    }
+
+    /// The node as what it was made as.
+    ///
+    /// # Errors
+    ///
+    /// Internal, when it is something else of the same name.
+    pub fn downcast<T: CustomNode>(&self) -> Result<&T> {
+        let node: &dyn Any = &*self.node;
+        node.downcast_ref().ok_or_else(|| {
+            Error::internal(format!("another plan node of the same name: {}", self.node.name()))
+        })
+    }
+
+    /// One line for plans.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.node.name(), self.node.details()).trim_end().to_owned()
+    }
+}

@@ -1,0 +1,208 @@
+//! Sessions with extensions.
+
+use crate::{Session, Settings};
+use std::{collections::BTreeMap, sync::Arc};
+use volley_connector::{Table, TableCall, TableFunction};
+use volley_error::{Error, Result};
+use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
+use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry};
+use volley_plan::CustomPlanNode;
+use volley_types::custom::{CustomType, MakeType};
+
+/// Names of types that SQL knows without a registry, besides their synonyms.
+const BUILT_IN_TYPES: [&str; 18] = [
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "REAL",
+    "DOUBLE",
+    "DECIMAL",
+    "VARCHAR",
+    "VARBINARY",
+    "DATE",
+    "TIME",
+    "TIMESTAMP",
+    "INTERVAL",
+    "ARRAY",
+    "MAP",
+    "ROW",
+];
+
+/// Collects what a session knows beside the tables: functions, types, operators.
+///
+/// The first thing that is wrong, such as a name that is taken, is kept and answered by
+/// [`SessionBuilder::build`]. The crate `examples/extension` shows each of them.
+///
+/// ```
+/// use volley::{Session, Value, function::{FunctionDoc, simple::{self, BigInt}}};
+///
+/// # fn main() -> volley::Result<()> {
+/// let twice = simple::unary::<BigInt, BigInt, _>(|it| it.wrapping_mul(2));
+/// let session = Session::builder().add_function("twice", FunctionDoc::default(), twice).build()?;
+/// let result = session.sql("SELECT twice(21)")?.collect_values()?;
+/// assert_eq!(result, [[Value::BigInt(42)]]);
+///
+/// let upper = simple::unary::<BigInt, BigInt, _>(|it| it);
+/// let taken = Session::builder().add_function("upper", FunctionDoc::default(), upper).build();
+/// assert_eq!(taken.err().map(|it| it.message().to_owned()).as_deref(),
+///            Some("there is already a function called upper"));
+/// # Ok(())
+/// # }
+/// ```
+pub struct SessionBuilder {
+    settings: Settings,
+    registry: Registry,
+    lowerings: LoweringRegistry,
+    table_functions: BTreeMap<String, TableFunction>,
+    error: Option<Error>,
+}
+
+impl Default for SessionBuilder {
+    /// The default settings, and what every session knows.
+    fn default() -> SessionBuilder {
+        let mut registry = Registry::new();
+        volley_functions::register(&mut registry);
+        SessionBuilder {
+            settings: Settings::default(),
+            registry,
+            lowerings: LoweringRegistry::default(),
+            table_functions: BTreeMap::new(),
+            error: None,
+        }
+    }
+}
+
+impl SessionBuilder {
+    /// Starts with these settings.
+    pub fn settings(mut self, settings: Settings) -> SessionBuilder {
+        self.settings = settings;
+        self
+    }
+
+    /// Adds a scalar function under a name of its own.
+    pub fn add_function(self, name: &str, doc: FunctionDoc, bind: BindScalar) -> SessionBuilder {
+        self.with_free_name(name, |it| it.registry.add_scalar(name, doc, bind))
+    }
+
+    /// Adds a scalar function for further argument types to those of its name. Where several take
+    /// the arguments, the one with the cheapest casts is called, and of these the first.
+    pub fn add_overload(
+        mut self,
+        name: &str,
+        doc: FunctionDoc,
+        bind: BindScalar,
+    ) -> SessionBuilder {
+        self.registry.add_scalar(name, doc, bind);
+        self
+    }
+
+    /// Adds an aggregate function under a name of its own.
+    pub fn add_aggregate(
+        self,
+        name: &str,
+        doc: FunctionDoc,
+        bind: BindAggregate,
+    ) -> SessionBuilder {
+        self.with_free_name(name, |it| it.registry.add_aggregate(name, doc, bind))
+    }
+
+    /// Adds a type without parameters under its name.
+    pub fn add_type(self, custom: impl CustomType + 'static) -> SessionBuilder {
+        let name = custom.name().to_owned();
+        self.with_free_type(&name, |it| it.registry.types_mut().add_plain(custom))
+    }
+
+    /// Adds a type with parameters.
+    pub fn add_parametric_type(self, name: &str, make: MakeType) -> SessionBuilder {
+        self.with_free_type(name, |it| it.registry.types_mut().add(name, make))
+    }
+
+    /// Adds casts; those added later are asked first.
+    pub fn add_casts(mut self, bind: BindCast) -> SessionBuilder {
+        self.registry.add_casts(bind);
+        self
+    }
+
+    /// Adds how plan nodes called `name` run; see
+    /// [`CustomNode`](volley_plan::CustomNode) and [`PipelineBuilder`].
+    pub fn add_operator(
+        mut self,
+        name: &str,
+        lower: impl Fn(&CustomPlanNode, Vec<PipelineBuilder>, &mut Lowering) -> Result<PipelineBuilder>
+        + Send
+        + Sync
+        + 'static,
+    ) -> SessionBuilder {
+        let added = self.lowerings.add(name, lower);
+        self.keep(added);
+        self
+    }
+
+    /// Adds a function for FROM.
+    pub fn add_table_function(
+        mut self,
+        name: &str,
+        function: impl Fn(&TableCall<'_>) -> Result<Arc<dyn Table>> + Send + Sync + 'static,
+    ) -> SessionBuilder {
+        let before = self.table_functions.insert(name.to_lowercase(), Arc::new(function));
+        if before.is_some() {
+            let message = format!("there is already a table function called {name}");
+            self.keep(Err(Error::invalid_value(message)));
+        }
+        self
+    }
+
+    /// Changes the registry of functions and types in any way; nothing is checked.
+    pub fn extend(mut self, extend: impl FnOnce(&mut Registry)) -> SessionBuilder {
+        extend(&mut self.registry);
+        self
+    }
+
+    /// The session.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that was wrong; when the threads cannot be started.
+    pub fn build(self) -> Result<Session> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Session::of_parts(
+                self.settings,
+                self.registry,
+                self.lowerings,
+                self.table_functions,
+            ),
+        }
+    }
+
+    fn keep(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn with_free_name(mut self, name: &str, add: impl FnOnce(&mut Self)) -> SessionBuilder {
+        if self.registry.check_name(name).is_ok() {
+            let message = format!("there is already a function called {name}");
+            let error = Error::invalid_value(message);
+            self.keep(Err(error.hint("add_overload adds to it, for other argument types")));
+        } else {
+            add(&mut self);
+        }
+        self
+    }
+
+    fn with_free_type(mut self, name: &str, add: impl FnOnce(&mut Self)) -> SessionBuilder {
+        let is_taken = |it: &str| it.eq_ignore_ascii_case(name);
+        if self.registry.types().names().chain(BUILT_IN_TYPES).any(is_taken) {
+            let message = format!("there is already a type called {name}");
+            self.keep(Err(Error::invalid_value(message)));
+        } else {
+            add(&mut self);
+        }
+        self
+    }
+}

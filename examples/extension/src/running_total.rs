@@ -1,0 +1,147 @@
+//! An operator: appends the sum of a column from the first row to the current one.
+//!
+//! It has three parts. A plan node says what is to be done, as plain data that can be printed and
+//! checked. A lowering function turns the node into operators of a pipeline. The operator does it,
+//! batch by batch.
+
+use std::sync::Arc;
+use volley::{
+    Batch, CustomNode, CustomPlanNode, Decoded, Error, Field, Result, Schema, Table, TableCall,
+    Type, Value, Vector,
+    exec::{Lowering, Operator, OperatorMetrics, PipelineBuilder, Step, StepContext},
+};
+
+/// The node's name, in plans and for finding its lowering function.
+pub const NAME: &str = "RunningTotal";
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct RunningTotal {
+    column: String,
+}
+
+impl RunningTotal {
+    /// Sums up the column called `column`, which must be of integers.
+    pub fn of(column: &str) -> RunningTotal {
+        RunningTotal { column: column.to_owned() }
+    }
+
+    fn position(&self, input: &Schema) -> Result<usize> {
+        let mut fields = input.fields.iter();
+        let found = fields.position(|it| it.name.eq_ignore_ascii_case(&self.column));
+        found.ok_or_else(|| Error::invalid_query(format!("no such column: {}", self.column)))
+    }
+}
+
+impl CustomNode for RunningTotal {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    /// Checks the node and says what it puts out: asked when a plan is built.
+    fn schema(&self, inputs: &[&Schema]) -> Result<Schema> {
+        let [input] = inputs else {
+            return Err(Error::invalid_query("RunningTotal has one input"));
+        };
+        let data_type = &input.fields[self.position(input)?].data_type;
+        if !matches!(data_type, Type::Integer | Type::BigInt) {
+            let message = format!("RunningTotal sums integers, not {data_type}");
+            return Err(Error::invalid_query(message));
+        }
+        let mut schema = (*input).clone();
+        schema.fields.push(Field::new("total", Type::BigInt));
+        Ok(schema)
+    }
+
+    /// What EXPLAIN shows behind the name.
+    fn details(&self) -> String {
+        self.column.clone()
+    }
+}
+
+/// Adds the operator to the pipeline of the node's input.
+pub fn lower(
+    node: &CustomPlanNode,
+    mut inputs: Vec<PipelineBuilder>,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let total: &RunningTotal = node.downcast()?;
+    let column = total.position(node.inputs[0].schema())?;
+    // "From the first row" means something only where all rows come in one stream.
+    let mut pipeline = cx.gather(inputs.remove(0));
+    cx.add(&mut pipeline, "running total", move |cx| {
+        let metrics = Arc::clone(&cx.metrics);
+        Ok(Box::new(TotalOperator { column, total: 0, pending: None, input_done: false, metrics }))
+    });
+    Ok(pipeline)
+}
+
+/// `FROM running_total(table, 'column')`.
+pub fn table_function(call: &TableCall<'_>) -> Result<Arc<dyn Table>> {
+    call.expect_arguments(2)?;
+    call.made_by(call.scan(0)?.custom(RunningTotal::of(call.text(1)?)))
+}
+
+/// One instance runs in one driver, so nothing is locked. It keeps a single number; whoever keeps
+/// rows charges them first: [`volley::exec::BatchCharge`] with the pool of the context.
+struct TotalOperator {
+    column: usize,
+    total: i64,
+    /// The batch to work on; an operator has at most one at a time.
+    pending: Option<Batch>,
+    input_done: bool,
+    /// EXPLAIN ANALYZE shows rows and times of every operator, and what it counts itself.
+    metrics: Arc<OperatorMetrics>,
+}
+
+impl TotalOperator {
+    /// The totals of a batch. `Decoded` hides how the column is encoded.
+    fn totals(&mut self, column: &Vector) -> Result<Vector> {
+        let decoded = Decoded::new(column)?;
+        let mut totals = Vec::with_capacity(decoded.len());
+        let mut nulls = 0;
+        for row in 0..decoded.len() {
+            let value = match decoded.base().value(decoded.index(row))? {
+                _ if decoded.is_null(row) => {
+                    nulls += 1;
+                    0
+                }
+                Value::Integer(value) => value.into(),
+                Value::BigInt(value) => value,
+                other => return Err(Error::internal(format!("not an integer: {other:?}"))),
+            };
+            let overflow = || Error::invalid_value("the running total does not fit BIGINT");
+            self.total = self.total.checked_add(value).ok_or_else(overflow)?;
+            totals.push(self.total);
+        }
+        self.metrics.add("nulls", nulls);
+        Ok(Vector::native::<i64>(Type::BigInt, totals, None))
+    }
+}
+
+impl Operator for TotalOperator {
+    fn name(&self) -> &'static str {
+        "running total"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        self.pending = Some(input);
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        let Some(batch) = self.pending.take() else {
+            return Ok(if self.input_done { Step::Finished } else { Step::NeedInput });
+        };
+        let totals = self.totals(batch.column(self.column))?;
+        let rows = batch.rows();
+        let mut columns = batch.into_columns();
+        columns.push(totals);
+        Ok(Step::Output(Batch::new(columns, rows)))
+    }
+}
