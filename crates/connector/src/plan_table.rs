@@ -22,7 +22,7 @@ impl PlanTable {
     ///
     /// # Errors
     ///
-    /// Unsupported: a plan with shared subplans, because numbers of a query's own would meet theirs.
+    /// Unsupported: a plan with shared subplans, whose numbers would meet those of a query.
     pub fn new(
         name: impl Into<String>,
         plan: Arc<PlanNode>,

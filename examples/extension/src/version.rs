@@ -54,8 +54,8 @@ fn major(stored: i64) -> i64 {
     stored >> (2 * PART_BITS)
 }
 
-/// `major(VERSION) -> BIGINT`. There is no marker for our type: `Physical` reads what is stored, and
-/// the types are given to `bind`.
+/// `major(VERSION) -> BIGINT`. There is no marker for our type: `Physical` reads what is stored,
+/// and the types are given to `bind`.
 pub fn bind_major() -> BindScalar {
     let version = Type::Custom(Custom::new(Version));
     let function = simple::function1::<Physical<i64>, BigInt, _>(major);

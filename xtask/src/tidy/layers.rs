@@ -49,8 +49,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("text", "parquet", "formats must not know each other"),
 ];
 
-/// Who uses whom: folder names of crates, from the `[dependencies]` of every manifest. Crates beside
-/// `crates` are named with their folder, such as `examples/extension`.
+/// Who uses whom: folder names of crates, from the `[dependencies]` of every manifest. Crates
+/// beside `crates` are named with their folder, such as `examples/extension`.
 pub fn edges(root: &Path) -> Vec<(String, String)> {
     let mut edges = Vec::new();
     for (parent, prefix) in [("crates", ""), ("bench", "bench/"), ("examples", "examples/")] {
