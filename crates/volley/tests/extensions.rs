@@ -234,7 +234,7 @@ fn explain_shows_nodes_and_counts_their_rows() {
     let analyzed = text("EXPLAIN ANALYZE SELECT n FROM numbers(7) WHERE n > 2");
     let mut below = analyzed.lines().skip_while(|it| !it.contains("Numbers Below(7)")).skip(1);
     let counts = below.next().unwrap_or_default();
-    assert!(counts.contains("numbers: in 0 rows") && counts.contains("out 7 rows"), "{analyzed}");
+    assert!(counts.contains("numbers: out 7 rows"), "{analyzed}");
 }
 
 #[test]
