@@ -13,7 +13,7 @@ use crate::{
     Buffer, Decoded, Encoding, NullBuffer, ScalarBuffer, Values, Vector, change::resize_buffer,
 };
 use volley_error::Result;
-use volley_types::{Native, PhysicalType, Type, match_integer};
+use volley_types::{PhysicalType, Type, match_integer};
 
 /// The distances of rows from the base, each as wide as the largest needs.
 #[derive(Clone, Debug)]
@@ -131,42 +131,16 @@ pub(crate) fn fits(physical: PhysicalType, base: i128, max: u64) -> bool {
 
 /// `base + delta` for every row. [`fits`] holds.
 pub(crate) fn widened(physical: PhysicalType, base: i128, deltas: &Deltas) -> Values {
-    fn add<T, D>(base: i128, deltas: &[D]) -> Values
-    where
-        T: Native + TryFrom<i128> + num::WrappingAdd,
-        D: Copy + Into<u64>,
-    {
+    match_integer!(physical, T => {
         let base = T::try_from(base).unwrap_or_default();
-        let values: Vec<T> = deltas.iter().map(|delta| base.plus((*delta).into())).collect();
-        Values::from_native::<T>(values.into())
-    }
-    match_integer!(physical, T => match deltas {
-        Deltas::U8(deltas) => add::<T, u8>(base, deltas),
-        Deltas::U16(deltas) => add::<T, u16>(base, deltas),
-        Deltas::U32(deltas) => add::<T, u32>(base, deltas),
-        Deltas::U64(deltas) => add::<T, u64>(base, deltas),
-    }, else Values::Null(deltas.len()))
-}
-
-mod num {
-    /// A whole number that a distance is added to.
-    pub(super) trait WrappingAdd {
-        /// The sum, which the caller knows to be in range.
-        fn plus(self, delta: u64) -> Self;
-    }
-
-    macro_rules! wrapping_add {
-        ($($native:ty),*) => {
-            $(impl WrappingAdd for $native {
-                #[inline(always)]
-                fn plus(self, delta: u64) -> $native {
-                    self.wrapping_add(delta as $native)
-                }
-            })*
+        let values: Vec<T> = match deltas {
+            Deltas::U8(deltas) => deltas.iter().map(|it| base.wrapping_add(*it as T)).collect(),
+            Deltas::U16(deltas) => deltas.iter().map(|it| base.wrapping_add(*it as T)).collect(),
+            Deltas::U32(deltas) => deltas.iter().map(|it| base.wrapping_add(*it as T)).collect(),
+            Deltas::U64(deltas) => deltas.iter().map(|it| base.wrapping_add(*it as T)).collect(),
         };
-    }
-
-    wrapping_add!(i8, i16, i32, i64, i128);
+        Values::from_native::<T>(values.into())
+    }, else Values::Null(deltas.len()))
 }
 
 impl Vector {

@@ -82,7 +82,7 @@ impl Type {
         }
     }
 
-    /// The custom or opaque type, this one or a part of it, that does not have `wanted` comparisons.
+    /// The custom or opaque type, this one or a part of it, that lacks `wanted` comparisons.
     pub fn lacks_order(&self, wanted: super::CustomOrder) -> Option<&Type> {
         match self {
             Type::Custom(custom) => (custom.order() < wanted).then_some(self),

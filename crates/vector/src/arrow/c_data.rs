@@ -58,8 +58,8 @@ impl CArray {
     ///
     /// # Safety
     ///
-    /// The structures must be as the interface demands: their producer says so. Pointers, lengths of
-    /// buffers, and the counts of nulls of children cannot be checked.
+    /// The structures must be as the interface demands: their producer says so. Pointers, lengths
+    /// of buffers, and the counts of nulls of children cannot be checked.
     pub unsafe fn into_vector(mut self) -> Result<Vector> {
         let data_type = DataType::try_from(&self.schema).map_err(foreign)?;
         type_from_arrow(&data_type)?;
