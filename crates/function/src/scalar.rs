@@ -61,7 +61,8 @@ pub struct ScalarTraits {
     pub propagates_nulls: bool,
     /// The function never fails a row for any argument values.
     pub infallible: bool,
-    /// It takes any number of arguments, and a call among them can be replaced by its own arguments.
+    /// It takes any number of arguments, and a call among them can be replaced by its own
+    /// arguments.
     pub associative: bool,
 }
 

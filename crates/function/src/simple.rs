@@ -1,61 +1,224 @@
 //! The simple API: scalar functions as closures of one row.
 //!
-//! ```text
-//! registry.add_scalar("plus", doc, simple::binary::<BigInt, BigInt, BigInt, _>(|a, b| {
-//!     a.checked_add(b).ok_or_else(overflow)
-//! }));
-//!
-//! closure of one row ─> Args (how arguments are read)   ─┐
-//!                       Output (value, null or error)    ─┼─> one loop per shape of the arguments
-//!                       Column (where results go)        ─┘
+//! ```
+//! # use volley_error::Error;
+//! # use volley_function::{FunctionDoc, Registry};
+//! # let mut registry = Registry::new();
+//! # let doc = FunctionDoc::default();
+//! fn overflow() -> Error {
+//!     Error::invalid_value("overflow in multiply")
+//! }
+//! registry.simple("multiply", doc, |a: i64, b: i64| a.checked_mul(b).ok_or(overflow));
 //! ```
 //!
-//! A closure sees plain values: numbers, `&str`, `&[u8]`. It returns `T` (never fails),
-//! `Option<T>` (may be null), `Result<T>` or `Result<Option<T>>`. Encodings and nulls are handled
-//! here, once: rows with a null argument are null and the closure's result for them is not used,
-//! unless the argument's marker is [`Nullable`], which passes an `Option`.
+//! The closure's types say what the function takes and gives. Encodings, rows that are not active,
+//! nulls and errors are handled here, once; the closure is compiled into one loop per shape of the
+//! arguments.
 //!
-//! A closure that returns `T` or `Option<T>` over fixed-width arguments may also be called for rows
-//! that are not active, because a loop without a branch is faster; so it must be total. A closure
-//! that returns a `Result` is called for active rows only. [`checked_binary`] joins both: values
-//! and overflow flags of all rows in a tight loop, errors only for active rows.
+//! ```text
+//! closure of one row ─> Args (how arguments are read)      ─┐
+//!                       Output (value, null or error)      ─┼─> one loop per shape of the
+//!                       Column, Builder (where results go) ─┘   arguments
+//! ```
 //!
-//! Functions whose types follow from bind time (decimals) use [`Physical`] markers and
-//! [`function1`], [`function2`], ... or, inside a vectorized function, [`map1`], [`map2`], ...
+//! # Arguments
+//!
+//! | parameter | SQL type |
+//! |---|---|
+//! | `i8` `i16` `i32` `i64` `i128` | TINYINT to HUGEINT |
+//! | `f32` `f64` `bool` | REAL, DOUBLE, BOOLEAN |
+//! | `&str` `&[u8]` | VARCHAR, VARBINARY |
+//! | [`DateDays`] [`TimeMicros`] [`TimestampMicros`] [`Interval`] | DATE, TIME, TIMESTAMP, INTERVAL |
+//! | [`Decimal`] | DECIMAL of any precision and scale |
+//! | [`ArrayView<A>`] | ARRAY, whose elements marker `A` reads |
+//! | [`MapView<K, V>`] | MAP |
+//! | `(Option<A>, Option<B>, ...)` | ROW with these fields |
+//! | [`AnyValue<0>`], [`EquatableValue<0>`], [`OrderableValue<0>`] | type variable 0 |
+//! | [`VariadicView<A>`], at the end | one or more arguments |
+//! | [`LambdaView<B>`] | a lambda over the first array or map |
+//! | `Option<T>` | as `T`, and the closure sees nulls |
+//!
+//! Within views stand markers, which name how a value is read: `i64` and the other numbers stand
+//! for themselves, and then there are [`Varchar`], [`Varbinary`], [`Array<A>`], [`Map<K, V>`],
+//! [`Row<(A, B)>`](Row), [`Any<0>`], [`Equatable<0>`] and [`Orderable<0>`].
+//!
+//! A row with a null argument is null, and the closure is not asked, unless the parameter is an
+//! `Option`. Elements and fields are always `Option`s. Arguments are cast as implicit casts allow.
+//!
+//! ```
+//! # use volley_function::{FunctionDoc, Registry, simple::*};
+//! # let mut registry = Registry::new();
+//! # let doc = FunctionDoc::default;
+//! registry.simple("nvl", doc(), |a: Option<i64>, b: i64| a.unwrap_or(b));
+//! registry.simple("month_start", doc(), |day: DateDays| DateDays(day.0 - day.0 % 30));
+//! registry.simple("array_sum", doc(), |a: ArrayView<f64>| a.iter().flatten().sum::<f64>());
+//! registry.simple("tag", doc(), |m: MapView<Varchar, i64>, key: &str| m.get(key));
+//! registry.simple("dot", doc(), |p: (Option<f64>, Option<f64>)| p.0.zip(p.1).map(|(x, y)| x * y));
+//! registry.simple("greatest", doc(), |all: VariadicView<i64>| all.iter().max());
+//! // array(T), T -> boolean, for every T with an equality
+//! registry.simple("contains", doc(), |a: ArrayView<Equatable<0>>, x: EquatableValue<0>| {
+//!     a.iter().any(|it| it == Some(x))
+//! });
+//! ```
+//!
+//! # Results
+//!
+//! A closure returns `T`, `Option<T>` (`None` is null), `Result<T>` or `Result<Option<T>>` (an
+//! error fails its row), where `T` is a number, `bool`, one of the types above for dates and
+//! decimals, `String` or `Vec<u8>`. `Result<T, E>` with a function `E` that makes the error, as in
+//! `.ok_or(overflow)`, is the fastest for numbers: the loop has no branch.
+//!
+//! Or it has a writer as its last parameter and returns `()`, `Option<()>`, `Result<()>` or
+//! `Result<Option<()>>`. Writers append to the result column itself:
+//!
+//! | writer | result |
+//! |---|---|
+//! | `&mut StringWriter` | VARCHAR |
+//! | `&mut PartWriter<N>` | VARCHAR that is a part of argument `N`, not copied |
+//! | `&mut AnyWriter<N>` | a value of type variable `N`, not copied |
+//! | `&mut ArrayWriter<R>` | ARRAY of what marker `R` stands for |
+//! | `&mut MapWriter<K, V>` | MAP |
+//! | `&mut RowWriter<(A, B)>` | ROW |
+//!
+//! [`ArrayWriter<PartOf<0>>`](PartOf) makes arrays of parts of argument 0, `ArrayWriter<Any<0>>` a
+//! dictionary over elements of the arguments.
+//!
+//! ```
+//! # use volley_function::{FunctionDoc, Registry, simple::*};
+//! # use volley_types::Type;
+//! # let mut registry = Registry::new();
+//! # let doc = FunctionDoc::default;
+//! registry.simple("twice", doc(), |text: &str, out: &mut StringWriter| {
+//!     out.push_str(text);
+//!     out.push_str(text);
+//! });
+//! registry.simple("tail", doc(), |text: &str, out: &mut PartWriter<0>| {
+//!     out.set(text.get(1..).unwrap_or(""));
+//! });
+//! registry.simple("split", doc(), |text: &str, by: &str, out: &mut ArrayWriter<PartOf<0>>| {
+//!     out.extend(text.split(by));
+//! });
+//! registry.simple("reverse", doc(), |a: ArrayView<Any<0>>, out: &mut ArrayWriter<Any<0>>| {
+//!     out.extend(a.iter().rev());
+//! });
+//! registry.simple("lengths", doc(), |text: &str, out: &mut MapWriter<Varchar, i64>| {
+//!     text.split(' ').for_each(|word| out.push(word, word.len() as i64));
+//! });
+//! registry.simple("edges", doc(), |a: ArrayView<i64>, out: &mut RowWriter<(i64, i64)>| {
+//!     out.set((a.get(0), a.iter().next_back().flatten()));
+//! });
+//! registry.simple("pairs", doc(), |n: i64, out: &mut ArrayWriter<Array<i64>>| {
+//!     (0..n.min(9)).for_each(|it| out.push_with(|pair| pair.extend([it, it + 1])));
+//! });
+//! registry.simple(
+//!     "filter",
+//!     doc(),
+//!     |a: ArrayView<Any<0>>, keep: LambdaView<bool>, out: &mut ArrayWriter<Any<0>>| {
+//!         out.extend(a.iter().zip(keep.iter()).filter(|it| it.1 == Some(true)).map(|it| it.0));
+//!     },
+//! );
+//! // The scale of the result follows from that of the argument.
+//! let half = scalar(|a: Decimal| Decimal { unscaled: a.unscaled * 5, scale: a.scale + 1 });
+//! let half = half.returning(|args| {
+//!     let (precision, scale) = args[0].decimal_shape()?;
+//!     Some(Type::decimal((precision + 1).min(38), scale + 1))
+//! });
+//! registry.simple("half", doc(), half);
+//! ```
+//!
+//! # Declarations
+//!
+//! A closure is taken to be deterministic; [`scalar`] makes it a [`Simple`], of which more can be
+//! declared. [`with_ascii`] takes a second closure for text that is all ASCII.
+//!
+//! ```
+//! # use volley_function::{FunctionDoc, Registry, simple::*};
+//! # let mut registry = Registry::new();
+//! # let doc = FunctionDoc::default;
+//! let dice = scalar(|sides: i64| sides.min(4)).nondeterministic();
+//! registry.simple("dice", doc(), dice);
+//! let length = with_ascii(|s: &str| s.chars().count() as i64, |s: &str| s.len() as i64);
+//! registry.simple("length", doc(), length);
+//! let reverse = with_ascii_writing(
+//!     |s: &str, out: &mut StringWriter| s.chars().rev().for_each(|it| out.push(it)),
+//!     |s: &str, out: &mut StringWriter| out.push_each(s.bytes().rev()),
+//! );
+//! registry.simple("reverse", doc(), reverse.preserving_ascii());
+//! ```
+//!
+//! A closure that returns `T`, `Option<T>` or `Result<T, E>` with a function `E` may also be called
+//! for rows that are not active, because a loop without a branch is faster; so it must be total.
+//! One that returns a `Result<T>` or writes is called for active rows only, in ascending order.
+//!
+//! # Types that are known at bind time
+//!
+//! Where one function serves several SQL types of one layout, name the markers yourself: with
+//! [`unary`], [`binary`], ... or, for results whose type is computed, [`function1`], [`function2`],
+//! ... and [`Physical`]. Inside a vectorized function, [`map1`], [`map2`], ... and [`map_written`]
+//! run the same loops.
 
 mod args;
-mod ascii;
+mod pattern;
+mod generic;
+mod view;
+mod decimal;
+mod variadic;
 mod column;
-mod map;
 mod output;
+mod map;
 mod text;
+mod ascii;
+mod writer;
+mod map_keys;
+mod lambda;
+mod function;
+mod tuples;
 #[cfg(test)]
 mod tests;
 
 pub use args::{
-    Arg, BigInt, Boolean, Date, Double, HugeInt, Integer, Interval, Nullable, Physical, Real,
-    SmallInt, Source, Sql, SqlType, Time, Timestamp, TinyInt, Varbinary, Varchar,
+    Arg, BigInt, Boolean, Contiguous, Date, DateDays, Double, HugeInt, Integer, Interval, Nullable,
+    Physical, Real, SmallInt, Source, Sql, Time, TimeMicros, Timestamp, TimestampMicros, TinyInt,
+    Varbinary, Varchar,
 };
 pub use ascii::{
     ascii_binary, ascii_slice_binary, ascii_slice_ternary, ascii_text_unary, ascii_unary,
     preserving_ascii,
 };
 pub use column::{BooleanColumn, Column, NativeColumn, ResultType, StringColumn};
-pub(crate) use map::{Args, RowLoop, Work};
-pub use map::{
-    function1, function2, function3, function4, map_checked1, map_checked2, map1, map2, map3, map4,
+pub use decimal::Decimal;
+pub use function::{
+    IntoSimple, Parameter, Returning, Simple, Writing, scalar, with_ascii, with_ascii_writing,
 };
+pub use generic::{
+    Any, AnyValue, Equatable, EquatableValue, Generic, GenericValue, Orderable, OrderableValue,
+};
+pub use lambda::{Lambda, LambdaView};
+pub use map::{
+    Args, function1, function2, function3, function4, map_checked1, map_checked2, map1, map2, map3,
+    map4,
+};
+pub(crate) use map::{RowLoop, Work};
+pub use map_keys::{MapKeys, reject_bad_keys};
 pub(crate) use output::NullRows;
-pub use output::{Output, Plain, Stored};
+pub use output::{Output, Plain, Returned, Stored};
+pub use pattern::{Pattern, SqlType};
 pub use text::{
     StringWriter, Written, map_slice, slice_binary, slice_ternary, slice_unary, text_binary,
     text_quaternary, text_ternary, text_unary,
+};
+pub use variadic::{Variadic, VariadicView};
+pub use view::{Array, ArrayView, Elements, Key, Map, MapView, Row};
+pub use writer::{
+    AnyBuilder as AnyWriter, ArrayWriter, Collected, MapWriter, PartBuilder as PartWriter, PartOf,
+    Push, RowWriter, Writer, map_written,
 };
 
 use crate::{
     BindScalar, BlockFunction, BoundScalar, EvalContext, QueryConstants, ScalarFunction,
     ScalarTraits,
 };
+use pattern::Variables;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_types::Type;
@@ -75,7 +238,7 @@ pub fn nullary<R: SqlType + ResultType, O: Output<R::Column> + 'static>(
         }
         Ok(Vector::repeat(vector.slice(rows.begin(), 1), rows.len()))
     });
-    bind(vec![], R::data_type(), traits::<R, O>(true), Arc::new(function))
+    bind(vec![], R::pattern(), traits::<R, O>(true), Arc::new(function))
 }
 
 /// A function of one argument.
@@ -86,7 +249,7 @@ where
     O: Output<R::Column> + 'static,
 {
     let traits = traits::<R, O>(A::PROPAGATES);
-    bind(vec![A::data_type()], R::data_type(), traits, function1::<A, R, O>(f))
+    bind(vec![A::pattern()], R::pattern(), traits, function1::<A, R, O>(f))
 }
 
 /// A function of two arguments.
@@ -100,8 +263,8 @@ where
     O: Output<R::Column> + 'static,
 {
     let traits = traits::<R, O>(A::PROPAGATES && B::PROPAGATES);
-    let args = vec![A::data_type(), B::data_type()];
-    bind(args, R::data_type(), traits, function2::<A, B, R, O>(f))
+    let args = vec![A::pattern(), B::pattern()];
+    bind(args, R::pattern(), traits, function2::<A, B, R, O>(f))
 }
 
 /// A function of three arguments.
@@ -116,8 +279,8 @@ where
     O: Output<R::Column> + 'static,
 {
     let traits = traits::<R, O>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES);
-    let args = vec![A::data_type(), B::data_type(), C::data_type()];
-    bind(args, R::data_type(), traits, function3::<A, B, C, R, O>(f))
+    let args = vec![A::pattern(), B::pattern(), C::pattern()];
+    bind(args, R::pattern(), traits, function3::<A, B, C, R, O>(f))
 }
 
 /// A function of four arguments.
@@ -133,8 +296,8 @@ where
     O: Output<R::Column> + 'static,
 {
     let traits = traits::<R, O>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES && D::PROPAGATES);
-    let args = vec![A::data_type(), B::data_type(), C::data_type(), D::data_type()];
-    bind(args, R::data_type(), traits, function4::<A, B, C, D, R, O>(f))
+    let args = vec![A::pattern(), B::pattern(), C::pattern(), D::pattern()];
+    bind(args, R::pattern(), traits, function4::<A, B, C, D, R, O>(f))
 }
 
 /// A function of two fixed-width arguments that may overflow: `f` gives the value and whether it is
@@ -153,8 +316,8 @@ where
         ForRows(move |rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext| {
             map_checked2::<A, B, R, T>(rows, args, to, ctx, &f, &error)
         });
-    let args = vec![A::data_type(), B::data_type()];
-    bind(args, R::data_type(), ScalarTraits::DEFAULT, Arc::new(function))
+    let args = vec![A::pattern(), B::pattern()];
+    bind(args, R::pattern(), ScalarTraits::DEFAULT, Arc::new(function))
 }
 
 /// A function of one fixed-width argument that may overflow; see [`checked_binary`].
@@ -171,7 +334,7 @@ where
         ForRows(move |rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext| {
             map_checked1::<A, R, T>(rows, args, to, ctx, &f, &error)
         });
-    bind(vec![A::data_type()], R::data_type(), ScalarTraits::DEFAULT, Arc::new(function))
+    bind(vec![A::pattern()], R::pattern(), ScalarTraits::DEFAULT, Arc::new(function))
 }
 
 /// A vectorized function from a closure.
@@ -209,21 +372,17 @@ impl<B: BlockFunction> ScalarFunction for WithBlock<B> {
 
 /// The binding of one signature: the given types or those that implicitly convert to them.
 pub fn bind(
-    args: Vec<Type>,
-    result: Type,
+    args: Vec<Pattern>,
+    result: Pattern,
     traits: ScalarTraits,
     function: Arc<dyn ScalarFunction>,
 ) -> BindScalar {
     Arc::new(move |given: &[Type]| {
-        let fits = given.len() == args.len()
-            && given
-                .iter()
-                .zip(&args)
-                .all(|(from, to)| volley_types::implicit_cast_cost(from, to).is_some());
-        fits.then(|| BoundScalar {
+        let (variables, types) = Variables::settle_all(&args, given)?;
+        Some(BoundScalar {
             name: String::new(),
-            args: args.clone(),
-            result: result.clone(),
+            args: types,
+            result: variables.settle(&result, None)?,
             traits,
             function: Arc::clone(&function),
         })

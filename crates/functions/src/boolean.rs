@@ -27,7 +27,8 @@ pub(crate) fn register(registry: &mut Registry) {
         };
         Ok(Vector::boolean(bits, decoded.nulls()))
     });
-    let bind = simple::bind(vec![Type::Boolean], Type::Boolean, ScalarTraits::INFALLIBLE, function);
+    let boolean = simple::Pattern::Exact(Type::Boolean);
+    let bind = simple::bind(vec![boolean.clone()], boolean, ScalarTraits::INFALLIBLE, function);
     registry.add_scalar("not", not, bind);
 }
 

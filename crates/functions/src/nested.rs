@@ -4,39 +4,25 @@
 //! without touching the others.
 
 mod construct;
-mod keys;
 mod access;
+mod search;
 mod list;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use keys::{Keys, reject_bad_keys};
+pub(crate) use volley_function::simple::{MapKeys as Keys, reject_bad_keys};
 
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, simple};
 use volley_types::Type;
-use volley_vector::{Nested, NullBuffer, Rows, StringValues, Values, Vector};
+use volley_vector::{Nested, NullBuffer, Rows, Values, Vector};
 
 /// Registers the functions on nested values.
 pub(crate) fn register(registry: &mut Registry) {
     construct::register(registry);
     access::register(registry);
     list::register(registry);
-}
-
-/// An ARRAY(VARCHAR) column; `None` is null.
-///
-/// # Errors
-///
-/// More elements than 31 bits count.
-pub(crate) fn texts_column(data_type: &Type, rows: &[Option<Vec<String>>]) -> Result<Vector> {
-    let strings: StringValues = rows.iter().flatten().flatten().map(String::as_str).collect();
-    let elements = Vector::strings(Type::Varchar, strings, None);
-    let sizes: Vec<i32> = rows.iter().map(|it| it.as_ref().map_or(0, Vec::len) as i32).collect();
-    let nulls = NullBuffer::from_iter(rows.iter().map(Option::is_some));
-    let values = Values::Array(nested_of(sizes, elements)?);
-    Ok(Vector::flat(data_type.clone(), values, Some(nulls)))
 }
 
 /// Elements one row after the other.

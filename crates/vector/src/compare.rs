@@ -13,21 +13,29 @@ use volley_types::Interval;
 
 /// Compares rows of a left and a right vector; see [`comparator`].
 pub struct Comparator {
-    left: Decoded<'static>,
-    right: Decoded<'static>,
+    left: Comparable,
+    right: Comparable,
+}
+
+/// The rows of a vector, to be compared with those of others of the same type.
+#[derive(Debug)]
+pub struct Comparable {
+    /// What is compared.
+    decoded: Decoded<'static>,
     kind: Kind,
 }
 
 /// What a row's base values are compared by.
+#[derive(Debug)]
 enum Kind {
-    /// Fixed-width values.
+    /// Fixed-width values and strings.
     Leaf(fn(&Values, usize, &Values, usize) -> Ordering),
     /// Arrays and maps: by their elements.
-    List(Box<Comparator>),
+    List(Box<Comparable>),
     /// Arrays of a fixed size: by their elements.
-    Fixed(Box<Comparator>),
+    Fixed(Box<Comparable>),
     /// By fields.
-    Fields(Vec<Comparator>),
+    Fields(Vec<Comparable>),
 }
 
 /// What compares rows of `left` with rows of `right`, vectors of one type. The type is looked at
@@ -37,22 +45,76 @@ enum Kind {
 ///
 /// What a lazy vector's loader reports.
 pub fn comparator(left: &Vector, right: &Vector) -> Result<Comparator> {
-    let left = Decoded::new(&left.comparison_keys()?)?.into_owned();
-    let right = Decoded::new(&right.comparison_keys()?)?.into_owned();
-    let kind = match (left.values(), right.values()) {
-        (Values::Array(left) | Values::Map(left), Values::Array(right) | Values::Map(right)) => {
-            Kind::List(Box::new(comparator(&left.elements, &right.elements)?))
+    Ok(Comparator { left: Comparable::new(left)?, right: Comparable::new(right)? })
+}
+
+impl Comparable {
+    /// The rows of `vector`. The type is looked at once, here.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy vector's loader reports.
+    pub fn new(vector: &Vector) -> Result<Comparable> {
+        let decoded = Decoded::new(&vector.comparison_keys()?)?.into_owned();
+        let kind = match decoded.values() {
+            Values::Array(nested) | Values::Map(nested) => {
+                Kind::List(Box::new(Comparable::new(&nested.elements)?))
+            }
+            Values::Row { children, .. } => {
+                Kind::Fields(children.iter().map(Comparable::new).collect::<Result<_>>()?)
+            }
+            Values::FixedArray(arrays) => {
+                Kind::Fixed(Box::new(Comparable::new(&arrays.elements)?))
+            }
+            values => Kind::Leaf(leaf_comparator(values)),
+        };
+        Ok(Comparable { decoded, kind })
+    }
+
+    /// Whether `row` is null.
+    #[inline]
+    pub fn is_null(&self, row: usize) -> bool {
+        self.decoded.is_null(row)
+    }
+
+    /// The order of `row` and row `other_row` of `other`, which is of the same type; nulls are
+    /// equal and last.
+    #[inline]
+    pub fn compare(&self, row: usize, other: &Comparable, other_row: usize) -> Ordering {
+        match (self.is_null(row), other.is_null(other_row)) {
+            (false, false) => self.compare_valid(row, other, other_row),
+            (left, right) => left.cmp(&right),
         }
-        (Values::Row { children: left, .. }, Values::Row { children: right, .. }) => {
-            let fields = left.iter().zip(right.iter()).map(|(a, b)| comparator(a, b));
-            Kind::Fields(fields.collect::<Result<_>>()?)
+    }
+
+    /// The order of two rows that are not null.
+    #[inline]
+    pub fn compare_valid(&self, row: usize, other: &Comparable, other_row: usize) -> Ordering {
+        let (i, j) = (self.decoded.index(row), other.decoded.index(other_row));
+        let (left, right) = (self.decoded.values(), other.decoded.values());
+        match (&self.kind, &other.kind) {
+            (Kind::Leaf(compare), _) => compare(left, i, right, j),
+            (Kind::List(elements), Kind::List(others)) => match (nested(left), nested(right)) {
+                (Some(left), Some(right)) => {
+                    compare_ranges(elements, left.range(i), others, right.range(j))
+                }
+                _ => Ordering::Equal,
+            },
+            (Kind::Fixed(elements), Kind::Fixed(others)) => match (left, right) {
+                (Values::FixedArray(left), Values::FixedArray(right)) => {
+                    compare_ranges(elements, left.range(i), others, right.range(j))
+                }
+                _ => Ordering::Equal,
+            },
+            (Kind::Fields(fields), Kind::Fields(others)) => fields
+                .iter()
+                .zip(others)
+                .map(|(field, other)| field.compare(i, other, j))
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal),
+            _ => Ordering::Equal,
         }
-        (Values::FixedArray(left), Values::FixedArray(right)) => {
-            Kind::Fixed(Box::new(comparator(&left.elements, &right.elements)?))
-        }
-        (values, _) => Kind::Leaf(leaf_comparator(values)),
-    };
-    Ok(Comparator { left, right, kind })
+    }
 }
 
 impl Comparator {
@@ -60,10 +122,7 @@ impl Comparator {
     /// and last.
     #[inline]
     pub fn compare(&self, left: usize, right: usize) -> Ordering {
-        match (self.left.is_null(left), self.right.is_null(right)) {
-            (false, false) => self.compare_valid(left, right),
-            (left, right) => left.cmp(&right),
-        }
+        self.left.compare(left, &self.right, right)
     }
 
     /// Whether both rows are the same value; nulls are.
@@ -75,28 +134,7 @@ impl Comparator {
     /// The order of two rows that are not null.
     #[inline]
     pub fn compare_valid(&self, left: usize, right: usize) -> Ordering {
-        let (i, j) = (self.left.index(left), self.right.index(right));
-        let (left, right) = (self.left.values(), self.right.values());
-        match &self.kind {
-            Kind::Leaf(compare) => compare(left, i, right, j),
-            Kind::List(elements) => match (nested(left), nested(right)) {
-                (Some(left), Some(right)) => {
-                    compare_ranges(elements, left.range(i), right.range(j))
-                }
-                _ => Ordering::Equal,
-            },
-            Kind::Fixed(elements) => match (left, right) {
-                (Values::FixedArray(left), Values::FixedArray(right)) => {
-                    compare_ranges(elements, left.range(i), right.range(j))
-                }
-                _ => Ordering::Equal,
-            },
-            Kind::Fields(fields) => fields
-                .iter()
-                .map(|field| field.compare(i, j))
-                .find(|order| order.is_ne())
-                .unwrap_or(Ordering::Equal),
-        }
+        self.left.compare_valid(left, &self.right, right)
     }
 
     /// Whether a row of the left vector is null.
@@ -119,10 +157,15 @@ fn nested(values: &Values) -> Option<&Nested> {
     }
 }
 
-fn compare_ranges(elements: &Comparator, left: Range<usize>, right: Range<usize>) -> Ordering {
+fn compare_ranges(
+    left_elements: &Comparable,
+    left: Range<usize>,
+    right_elements: &Comparable,
+    right: Range<usize>,
+) -> Ordering {
     let lengths = left.len().cmp(&right.len());
     left.zip(right)
-        .map(|(a, b)| elements.compare(a, b))
+        .map(|(a, b)| left_elements.compare(a, right_elements, b))
         .find(|order| order.is_ne())
         .unwrap_or(lengths)
 }

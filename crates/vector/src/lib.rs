@@ -49,7 +49,7 @@ pub use batch::Batch;
 pub use bias::Deltas;
 pub use builder::{StringBuilder, VectorBuilder, collect_checked, collect_native};
 pub use change::CopyRange;
-pub use compare::{Comparator, comparator, interval_nanos};
+pub use compare::{Comparable, Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};
 pub use fixed_array::FixedArrays;
 pub use hash::hash_columns;

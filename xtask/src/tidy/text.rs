@@ -25,7 +25,10 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const MACROS_ALLOWED: &[&str] = &[
     "crates/types/src/",
     "crates/function/src/simple/args.rs",
+    "crates/function/src/simple/generic.rs",
     "crates/function/src/simple/output.rs",
+    "crates/function/src/simple/pattern.rs",
+    "crates/function/src/simple/tuples.rs",
     "crates/functions/src/aggregate/sum.rs",
     "crates/functions/src/arithmetic/integer.rs",
     "crates/functions/src/cast/number.rs",

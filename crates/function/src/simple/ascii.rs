@@ -1,21 +1,24 @@
 //! Functions with a shorter way for ASCII text.
 //!
 //! Each takes two closures: one for any text, one for text that is all ASCII, where bytes are code
-//! points. A column knows whether all of its text is ASCII ([`StringValues::is_ascii`], asked once);
-//! where it is, the second closure runs on all rows. Otherwise every row is looked at by itself.
+//! points. A column knows whether all of its text is ASCII ([`StringValues::is_ascii`], asked
+//! once); where it is, the second closure runs on all rows. Otherwise every row is looked at by
+//! itself.
 //! With [`EvalContext::general_text`] the first closure runs on all rows.
 //!
 //! [`preserving_ascii`] declares that ASCII arguments give ASCII results, which need not be looked
 //! at again.
 
 use super::{
-    args::{SqlType, Varchar},
+    args::{Source, Varchar},
     bind,
-    column::{Column, ResultType},
+    column::ResultType,
     map::{Args, Inputs, map_inputs},
     output::Output,
+    pattern::SqlType,
     text::{SliceArgs, StringWriter, Written, range_rows, slice_rows, write_rows, written},
     vectorized,
+    writer::{Writer, write_inputs},
 };
 use crate::{BindScalar, BoundScalar, EvalContext, ScalarFunction, ScalarTraits};
 use std::{ops::Range, sync::Arc};
@@ -35,19 +38,18 @@ enum TextMode {
 }
 
 impl TextMode {
-    /// The mode for arguments whose markers are `T`.
-    fn of<T: Args>(inputs: &Inputs, ctx: &EvalContext) -> TextMode {
+    /// The mode for arguments of which `active` rows are used.
+    fn of(sources: &[Source<'_>], active: usize, ctx: &EvalContext) -> TextMode {
         if ctx.general_text {
             return TextMode::General;
         }
-        let active = inputs.rows.count();
         let is_ascii = |strings: &StringValues| {
             // To look at much more than will be used does not pay.
             let is_small = strings.len() <= 2 * active;
             strings.knows_ascii().unwrap_or_else(|| is_small && strings.is_ascii())
         };
-        let texts = inputs.sources.iter().zip(T::IS_TEXT).filter(|(_, is_text)| **is_text);
-        let mut strings = texts.filter_map(|(source, _)| source.strings());
+        let texts = sources.iter().filter(|it| it.is_text);
+        let mut strings = texts.filter_map(|source| source.strings());
         if strings.all(is_ascii) { TextMode::Ascii } else { TextMode::Mixed }
     }
 }
@@ -66,7 +68,7 @@ where
         map_ascii::<(A,), R, O>(rows, args, to, ctx, |(a,)| general(a), |(a,)| ascii(a))
     });
     let traits = super::traits::<R, O>(A::PROPAGATES);
-    bind(vec![A::data_type()], R::data_type(), traits, function)
+    bind(vec![A::pattern()], R::pattern(), traits, function)
 }
 
 /// A function of two arguments.
@@ -86,7 +88,7 @@ where
         map_ascii::<(A, B), R, O>(rows, args, to, ctx, general, ascii)
     });
     let traits = super::traits::<R, O>(A::PROPAGATES && B::PROPAGATES);
-    bind(vec![A::data_type(), B::data_type()], R::data_type(), traits, function)
+    bind(vec![A::pattern(), B::pattern()], R::pattern(), traits, function)
 }
 
 /// A function of one argument that writes a string.
@@ -96,10 +98,10 @@ pub fn ascii_text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
 ) -> BindScalar {
     let function = vectorized(move |rows, args, to, ctx| {
         if rows.is_empty() {
-            return super::StringColumn::with_len(0).finish(to, None);
+            return Ok(Vector::nulls(to.clone(), rows.len()));
         }
         let inputs = Inputs::new::<(A,)>(rows, args)?;
-        match TextMode::of::<(A,)>(&inputs, ctx) {
+        match TextMode::of(&inputs.sources, inputs.rows.count(), ctx) {
             TextMode::Ascii => write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| ascii(a, out)),
             TextMode::Mixed => write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| {
                 if A::is_ascii(a) { ascii(a, out) } else { general(a, out) }
@@ -109,7 +111,7 @@ pub fn ascii_text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
             }
         }
     });
-    bind(vec![A::data_type()], R::data_type(), written::<W>(A::PROPAGATES), function)
+    bind(vec![A::pattern()], R::pattern(), written::<W>(A::PROPAGATES), function)
 }
 
 /// A VARCHAR function that answers a part of its first argument, without copying it. `ascii` gets
@@ -129,17 +131,21 @@ pub fn ascii_slice_binary<B: SqlType>(
             |len, (b,)| ascii(len, b),
         )
     });
-    let args = vec![Type::Varchar, B::data_type()];
-    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+    let args = vec![Varchar::pattern(), B::pattern()];
+    bind(args, Varchar::pattern(), ScalarTraits::INFALLIBLE, function)
 }
 
 /// As [`ascii_slice_binary`], of one more argument.
-pub fn ascii_slice_ternary<B: SqlType, C: SqlType>(
-    general: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
+pub fn ascii_slice_ternary<B, C>(
+    f: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
     ascii: impl Fn(usize, B::Value<'_>, C::Value<'_>) -> Range<usize> + Send + Sync + 'static,
-) -> BindScalar {
+) -> BindScalar
+where
+    B: SqlType,
+    C: SqlType,
+{
     let function = vectorized(move |rows, args, to, ctx| {
-        let (general, ascii) = (&general, &ascii);
+        let (general, ascii) = (&f, &ascii);
         slice_ascii::<(B, C)>(
             rows,
             args,
@@ -149,12 +155,34 @@ pub fn ascii_slice_ternary<B: SqlType, C: SqlType>(
             |len, (b, c)| ascii(len, b, c),
         )
     });
-    let args = vec![Type::Varchar, B::data_type(), C::data_type()];
-    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+    let args = vec![Varchar::pattern(), B::pattern(), C::pattern()];
+    bind(args, Varchar::pattern(), ScalarTraits::INFALLIBLE, function)
+}
+
+/// Computes a function with two closures that write, inside a vectorized function.
+pub(super) fn write_ascii<T: Args, W: Writer, O: Written>(
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    general: impl Fn(T::Values<'_>, &mut W) -> O,
+    ascii: impl Fn(T::Values<'_>, &mut W) -> O,
+) -> Result<Vector> {
+    if rows.is_empty() {
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
+    }
+    let inputs = Inputs::new::<T>(rows, args)?;
+    match TextMode::of(&inputs.sources, inputs.rows.count(), ctx) {
+        TextMode::Ascii => write_inputs::<T, W, O>(&inputs, result_type, ctx, ascii),
+        TextMode::Mixed => write_inputs::<T, W, O>(&inputs, result_type, ctx, |values, out| {
+            if T::are_ascii(values) { ascii(values, out) } else { general(values, out) }
+        }),
+        TextMode::General => write_inputs::<T, W, O>(&inputs, result_type, ctx, general),
+    }
 }
 
 /// Computes a function with two closures, inside a vectorized function.
-fn map_ascii<T: Args, R: ResultType, O: Output<R::Column>>(
+pub(super) fn map_ascii<T: Args, R: ResultType, O: Output<R::Column>>(
     rows: &Rows,
     args: &[Vector],
     result_type: &Type,
@@ -163,10 +191,10 @@ fn map_ascii<T: Args, R: ResultType, O: Output<R::Column>>(
     ascii: impl Fn(T::Values<'_>) -> O,
 ) -> Result<Vector> {
     if rows.is_empty() {
-        return R::Column::with_len(0).finish(result_type, None);
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
     let inputs = Inputs::new::<T>(rows, args)?;
-    match TextMode::of::<T>(&inputs, ctx) {
+    match TextMode::of(&inputs.sources, inputs.rows.count(), ctx) {
         TextMode::Ascii => map_inputs::<T, R, O>(&inputs, result_type, ctx, ascii),
         TextMode::Mixed => map_inputs::<T, R, O>(&inputs, result_type, ctx, |values| {
             if T::are_ascii(values) { ascii(values) } else { general(values) }
@@ -184,10 +212,10 @@ fn slice_ascii<T: SliceArgs>(
     ascii: impl Fn(usize, T::Values<'_>) -> Range<usize>,
 ) -> Result<Vector> {
     if rows.is_empty() {
-        return super::StringColumn::with_len(0).finish(result_type, None);
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
     let inputs = Inputs::new::<T::WithText>(rows, args)?;
-    match TextMode::of::<(Varchar,)>(&inputs, ctx) {
+    match TextMode::of(&inputs.sources[..1], inputs.rows.count(), ctx) {
         TextMode::Ascii => range_rows::<T>(&inputs, result_type, ascii),
         TextMode::Mixed => slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| {
             Ok(match text.is_ascii() {
@@ -205,9 +233,14 @@ fn slice_ascii<T: SliceArgs>(
 pub fn preserving_ascii(bind: BindScalar) -> BindScalar {
     Arc::new(move |types: &[Type]| {
         let bound = bind(types)?;
-        let function = Arc::new(PreservingAscii(Arc::clone(&bound.function)));
+        let function = preserving(Arc::clone(&bound.function));
         Some(BoundScalar { function, ..bound })
     })
+}
+
+/// The same function, whose results are ASCII when its text is.
+pub(super) fn preserving(function: Arc<dyn ScalarFunction>) -> Arc<dyn ScalarFunction> {
+    Arc::new(PreservingAscii(function))
 }
 
 struct PreservingAscii(Arc<dyn ScalarFunction>);

@@ -1,9 +1,10 @@
 //! Where a simple function's results go.
 
-use super::args::{Boolean, Physical, Sql, Varbinary, Varchar};
+use super::args::{Contiguous, Varbinary, Varchar};
+use crate::EvalContext;
 use volley_error::Result;
 use volley_types::{Native, Type};
-use volley_vector::{BooleanBuffer, Buffer, NullBuffer, StringBuilder, Values, Vector};
+use volley_vector::{BooleanBuffer, Buffer, NullBuffer, Rows, StringBuilder, Values, Vector};
 
 /// A marker that can be a result.
 pub trait ResultType: 'static {
@@ -43,6 +44,9 @@ pub trait Column: Sized {
         (column, any_invalid)
     }
 
+    /// Fails those of `rows` whose results are no values of `data_type`.
+    fn check(&mut self, _data_type: &Type, _rows: &Rows, _ctx: &mut EvalContext) {}
+
     /// The vector.
     ///
     /// # Errors
@@ -51,15 +55,11 @@ pub trait Column: Sized {
     fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector>;
 }
 
-impl<T: Native> ResultType for Physical<T> {
-    type Column = NativeColumn<T>;
+impl<A: Contiguous> ResultType for A {
+    type Column = NativeColumn<A::Element>;
 }
 
-impl<T: Native, const TAG: u8> ResultType for Sql<T, TAG> {
-    type Column = NativeColumn<T>;
-}
-
-impl ResultType for Boolean {
+impl ResultType for bool {
     type Column = BooleanColumn;
 }
 

@@ -1,7 +1,7 @@
 //! The loops: one per shape of the arguments.
 
 use super::{
-    args::{Arg, Reader, Source},
+    args::{Arg, Reader, Source, decode},
     column::{Column, ResultType},
     output::{Output, Stored},
 };
@@ -20,17 +20,26 @@ pub trait Args: 'static {
     type Readers<'a>: Copy;
     /// All arguments are cheap to read.
     const CHEAP: bool;
-    /// Which arguments make the result null.
+    /// Every null argument makes the result null.
+    const ALL_PROPAGATE: bool;
+    /// Which null arguments do.
     const PROPAGATES: &'static [bool];
-    /// Which arguments are text.
-    const IS_TEXT: &'static [bool];
+    /// The last one stands for any number of arguments.
+    const IS_VARIADIC: bool;
+
+    /// The arguments, decoded.
+    ///
+    /// # Errors
+    ///
+    /// Internal, when there are too few; what a lazy vector's loader reports.
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>>;
 
     /// Readers of decoded arguments.
     ///
     /// # Errors
     ///
     /// Internal, when an argument has another layout than its marker.
-    fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>>;
+    fn open<'a>(sources: &'a [Source<'a>]) -> Result<Self::Readers<'a>>;
 
     /// The arguments of `row`.
     fn get<'a>(readers: &Self::Readers<'a>, row: usize) -> Self::Values<'a>;
@@ -136,10 +145,15 @@ impl Args for () {
     type Values<'a> = ();
     type Readers<'a> = ();
     const CHEAP: bool = true;
+    const ALL_PROPAGATE: bool = true;
     const PROPAGATES: &'static [bool] = &[];
-    const IS_TEXT: &'static [bool] = &[];
+    const IS_VARIADIC: bool = false;
 
-    fn open<'a>(_sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
+    fn decode(_args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        Ok(Vec::new())
+    }
+
+    fn open<'a>(_sources: &'a [Source<'a>]) -> Result<Self::Readers<'a>> {
         Ok(())
     }
 
@@ -155,11 +169,18 @@ impl<A: Arg> Args for (A,) {
     type Values<'a> = (A::Value<'a>,);
     type Readers<'a> = (Reader<'a, A>,);
     const CHEAP: bool = A::CHEAP;
+    const ALL_PROPAGATE: bool = A::PROPAGATES;
     const PROPAGATES: &'static [bool] = &[A::PROPAGATES];
-    const IS_TEXT: &'static [bool] = &[A::IS_TEXT];
+    const IS_VARIADIC: bool = A::IS_VARIADIC;
 
-    fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
-        Ok((Reader::new(source(sources, 0)?)?,))
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        let mut sources = Vec::with_capacity(args.len());
+        decode::<A>(args, 0, &mut sources)?;
+        Ok(sources)
+    }
+
+    fn open<'a>(sources: &'a [Source<'a>]) -> Result<Self::Readers<'a>> {
+        Ok((A::open(sources, 0)?,))
     }
 
     fn are_ascii((a,): Self::Values<'_>) -> bool {
@@ -190,11 +211,19 @@ impl<A: Arg, B: Arg> Args for (A, B) {
     type Values<'a> = (A::Value<'a>, B::Value<'a>);
     type Readers<'a> = (Reader<'a, A>, Reader<'a, B>);
     const CHEAP: bool = A::CHEAP && B::CHEAP;
+    const ALL_PROPAGATE: bool = A::PROPAGATES && B::PROPAGATES;
     const PROPAGATES: &'static [bool] = &[A::PROPAGATES, B::PROPAGATES];
-    const IS_TEXT: &'static [bool] = &[A::IS_TEXT, B::IS_TEXT];
+    const IS_VARIADIC: bool = B::IS_VARIADIC;
 
-    fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
-        Ok((Reader::new(source(sources, 0)?)?, Reader::new(source(sources, 1)?)?))
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        let mut sources = Vec::with_capacity(args.len());
+        decode::<A>(args, 0, &mut sources)?;
+        decode::<B>(args, 1, &mut sources)?;
+        Ok(sources)
+    }
+
+    fn open<'a>(sources: &'a [Source<'a>]) -> Result<Self::Readers<'a>> {
+        Ok((A::open(sources, 0)?, B::open(sources, 1)?))
     }
 
     fn are_ascii((a, b): Self::Values<'_>) -> bool {
@@ -315,12 +344,20 @@ impl<A: Arg, B: Arg, C: Arg> Args for (A, B, C) {
     type Values<'a> = (A::Value<'a>, B::Value<'a>, C::Value<'a>);
     type Readers<'a> = (Reader<'a, A>, Reader<'a, B>, Reader<'a, C>);
     const CHEAP: bool = A::CHEAP && B::CHEAP && C::CHEAP;
+    const ALL_PROPAGATE: bool = A::PROPAGATES && B::PROPAGATES && C::PROPAGATES;
     const PROPAGATES: &'static [bool] = &[A::PROPAGATES, B::PROPAGATES, C::PROPAGATES];
-    const IS_TEXT: &'static [bool] = &[A::IS_TEXT, B::IS_TEXT, C::IS_TEXT];
+    const IS_VARIADIC: bool = C::IS_VARIADIC;
 
-    fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
-        let (first, second) = <(A, B)>::open(sources)?;
-        Ok((first, second, Reader::new(source(sources, 2)?)?))
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        let mut sources = Vec::with_capacity(args.len());
+        decode::<A>(args, 0, &mut sources)?;
+        decode::<B>(args, 1, &mut sources)?;
+        decode::<C>(args, 2, &mut sources)?;
+        Ok(sources)
+    }
+
+    fn open<'a>(sources: &'a [Source<'a>]) -> Result<Self::Readers<'a>> {
+        Ok((A::open(sources, 0)?, B::open(sources, 1)?, C::open(sources, 2)?))
     }
 
     fn are_ascii((a, b, c): Self::Values<'_>) -> bool {
@@ -337,13 +374,22 @@ impl<A: Arg, B: Arg, C: Arg, D: Arg> Args for (A, B, C, D) {
     type Values<'a> = (A::Value<'a>, B::Value<'a>, C::Value<'a>, D::Value<'a>);
     type Readers<'a> = (Reader<'a, A>, Reader<'a, B>, Reader<'a, C>, Reader<'a, D>);
     const CHEAP: bool = A::CHEAP && B::CHEAP && C::CHEAP && D::CHEAP;
+    const ALL_PROPAGATE: bool = A::PROPAGATES && B::PROPAGATES && C::PROPAGATES && D::PROPAGATES;
     const PROPAGATES: &'static [bool] =
         &[A::PROPAGATES, B::PROPAGATES, C::PROPAGATES, D::PROPAGATES];
-    const IS_TEXT: &'static [bool] = &[A::IS_TEXT, B::IS_TEXT, C::IS_TEXT, D::IS_TEXT];
+    const IS_VARIADIC: bool = D::IS_VARIADIC;
 
-    fn open<'a>(sources: &'a [Source<'_>]) -> Result<Self::Readers<'a>> {
-        let (first, second, third) = <(A, B, C)>::open(sources)?;
-        Ok((first, second, third, Reader::new(source(sources, 3)?)?))
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        let mut sources = Vec::with_capacity(args.len());
+        decode::<A>(args, 0, &mut sources)?;
+        decode::<B>(args, 1, &mut sources)?;
+        decode::<C>(args, 2, &mut sources)?;
+        decode::<D>(args, 3, &mut sources)?;
+        Ok(sources)
+    }
+
+    fn open<'a>(sources: &'a [Source<'a>]) -> Result<Self::Readers<'a>> {
+        Ok((A::open(sources, 0)?, B::open(sources, 1)?, C::open(sources, 2)?, D::open(sources, 3)?))
     }
 
     fn are_ascii((a, b, c, d): Self::Values<'_>) -> bool {
@@ -357,10 +403,6 @@ impl<A: Arg, B: Arg, C: Arg, D: Arg> Args for (A, B, C, D) {
     }
 }
 
-fn source<'a, 'v>(sources: &'a [Source<'v>], index: usize) -> Result<&'a Source<'v>> {
-    sources.get(index).ok_or_else(|| Error::internal("function called with too few arguments"))
-}
-
 /// Decoded arguments, the rows to compute and the nulls of the result.
 pub(super) struct Inputs<'v> {
     pub(super) sources: Vec<Source<'v>>,
@@ -370,12 +412,10 @@ pub(super) struct Inputs<'v> {
 
 impl<'v> Inputs<'v> {
     pub(super) fn new<T: Args>(rows: &Rows, args: &'v [Vector]) -> Result<Inputs<'v>> {
-        let sources = args.iter().map(Source::new).collect::<Result<Vec<_>>>()?;
+        let sources = T::decode(args)?;
         let mut nulls = None;
-        for (source, propagates) in sources.iter().zip(T::PROPAGATES) {
-            if *propagates {
-                nulls = NullBuffer::union(nulls.as_ref(), source.nulls.as_ref());
-            }
+        for source in sources.iter().filter(|it| it.propagates) {
+            nulls = NullBuffer::union(nulls.as_ref(), source.nulls.as_ref());
         }
         let mut rows = rows.clone();
         if let Some(nulls) = &nulls {
@@ -405,7 +445,7 @@ pub(super) fn map<T: Args, R: ResultType, O: Output<R::Column>>(
     f: impl Fn(T::Values<'_>) -> O,
 ) -> Result<Vector> {
     if rows.is_empty() {
-        return R::Column::with_len(0).finish(result_type, None);
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
     map_inputs::<T, R, O>(&Inputs::new::<T>(rows, args)?, result_type, ctx, f)
 }
@@ -419,9 +459,11 @@ pub(super) fn map_inputs<T: Args, R: ResultType, O: Output<R::Column>>(
     f: impl Fn(T::Values<'_>) -> O,
 ) -> Result<Vector> {
     let readers = T::open(&inputs.sources)?;
-    let body = Mapping { ctx, f, column: PhantomData };
-    let (column, added) = T::run(readers, inputs.work::<T>(), body);
-    column.finish(result_type, inputs.result_nulls(added))
+    let body = Mapping { ctx: &mut *ctx, f, column: PhantomData };
+    let (mut column, added) = T::run(readers, inputs.work::<T>(), body);
+    let nulls = inputs.result_nulls(added);
+    column.check(result_type, &inputs.rows, ctx);
+    column.finish(result_type, nulls)
 }
 
 /// Computes a function that gives a value and whether it is invalid: all rows without a branch,
@@ -436,7 +478,7 @@ fn map_checked<T: Args, R: ResultType, V: Stored<R::Column>>(
     error: impl Fn(T::Values<'_>) -> Error,
 ) -> Result<Vector> {
     if rows.is_empty() {
-        return R::Column::with_len(0).finish(result_type, None);
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
     let inputs = Inputs::new::<T>(rows, args)?;
     let readers = T::open(&inputs.sources)?;

@@ -1,6 +1,12 @@
 //! What a simple function returns: a value, null or an error.
 
-use super::column::{BooleanColumn, Column, NativeColumn, StringColumn};
+use super::{
+    args::{DateDays, TimeMicros, TimestampMicros, Varbinary, Varchar},
+    column::{BooleanColumn, Column, NativeColumn, ResultType, StringColumn},
+    decimal::{Decimal, DecimalColumn},
+    pattern::SqlType,
+    writer::{NativeBuilder, Push},
+};
 use crate::EvalContext;
 use std::borrow::Cow;
 use volley_error::Error;
@@ -14,9 +20,45 @@ pub trait Plain {}
 pub trait Stored<C: Column>: Plain {
     /// The value as the column's item.
     fn into_item(self) -> C::Item;
+
+    /// What stands where there is no value.
+    fn zero() -> C::Item;
 }
 
-/// A closure's return type: `T`, `Option<T>`, `Result<T>` or `Result<Option<T>>`.
+/// A plain value of one SQL type.
+pub trait Value: Stored<<Self::Marker as ResultType>::Column> {
+    /// The type's marker.
+    type Marker: SqlType + ResultType;
+}
+
+/// A return type from which the SQL type follows.
+pub trait Returned: Output<<Self::Marker as ResultType>::Column> + 'static {
+    /// The type's marker.
+    type Marker: SqlType + ResultType;
+}
+
+impl<T: Value + 'static> Returned for T {
+    type Marker = T::Marker;
+}
+
+impl<T: Value + 'static> Returned for Option<T> {
+    type Marker = T::Marker;
+}
+
+impl<T: Value + 'static> Returned for Result<T, Error> {
+    type Marker = T::Marker;
+}
+
+impl<T: Value + 'static> Returned for Result<Option<T>, Error> {
+    type Marker = T::Marker;
+}
+
+impl<T: Value + 'static, E: Fn() -> Error + Copy + 'static> Returned for Result<T, E> {
+    type Marker = T::Marker;
+}
+
+/// A closure's return type: `T`, `Option<T>`, `Result<T>`, `Result<Option<T>>`, or `Result<T, E>`
+/// with a function that makes the error.
 pub trait Output<C: Column>: Sized {
     /// Whether a row can fail.
     const FALLIBLE: bool;
@@ -93,6 +135,52 @@ impl<C: Column, T: Stored<C>> Output<C> for Result<T, Error> {
     }
 }
 
+/// An error that is made only when somebody asks: the closure runs for all rows in a loop without a
+/// branch, and then, only if one failed, again for the active rows.
+impl<C: Column, T: Stored<C>, E: Fn() -> Error + Copy> Output<C> for Result<T, E> {
+    const FALLIBLE: bool = true;
+    const BRANCH_FREE: bool = true;
+
+    #[inline(always)]
+    fn fill(
+        rows: &Rows,
+        dense: bool,
+        ctx: &mut EvalContext,
+        f: impl Fn(usize) -> Result<T, E>,
+    ) -> (C, Option<NullBuffer>) {
+        if dense || rows.is_all() {
+            let (column, any_failed) = C::collect_checked(rows.len(), |row| match f(row) {
+                Ok(value) => (value.into_item(), false),
+                Err(_) => (T::zero(), true),
+            });
+            if any_failed {
+                fail_rows(rows, ctx, f);
+            }
+            return (column, None);
+        }
+        let mut column = C::with_len(rows.len());
+        rows.for_each(|row| match f(row) {
+            Ok(value) => column.set(row, value.into_item()),
+            Err(error) => ctx.fail(row, error),
+        });
+        (column, None)
+    }
+}
+
+/// Records the errors of the active rows.
+#[cold]
+fn fail_rows<T, E: Fn() -> Error>(
+    rows: &Rows,
+    ctx: &mut EvalContext,
+    f: impl Fn(usize) -> Result<T, E>,
+) {
+    rows.for_each(|row| {
+        if let Err(error) = f(row) {
+            ctx.fail(row, error);
+        }
+    });
+}
+
 impl<C: Column, T: Stored<C>> Output<C> for Result<Option<T>, Error> {
     const FALLIBLE: bool = true;
 
@@ -137,58 +225,74 @@ impl NullRows {
     }
 }
 
-macro_rules! stored_natives {
-    ($($native:ty),*) => {
-        $(impl Plain for $native {}
+/// Says where values are stored and which SQL type they are.
+macro_rules! values {
+    ($($value:ty: $marker:ty => $column:ty, $zero:expr, |$it:ident| $item:expr;)*) => {
+        $(
+            impl Plain for $value {}
 
-        impl Stored<NativeColumn<$native>> for $native {
+            impl Stored<$column> for $value {
+                #[inline(always)]
+                fn into_item(self) -> <$column as Column>::Item {
+                    let $it = self;
+                    $item
+                }
+
+                #[inline(always)]
+                fn zero() -> <$column as Column>::Item {
+                    $zero
+                }
+            }
+
+            impl Value for $value {
+                type Marker = $marker;
+            }
+        )*
+    };
+}
+
+values! {
+    i8: i8 => NativeColumn<i8>, 0, |it| it;
+    i16: i16 => NativeColumn<i16>, 0, |it| it;
+    i32: i32 => NativeColumn<i32>, 0, |it| it;
+    i64: i64 => NativeColumn<i64>, 0, |it| it;
+    i128: i128 => NativeColumn<i128>, 0, |it| it;
+    f32: f32 => NativeColumn<f32>, 0.0, |it| it;
+    f64: f64 => NativeColumn<f64>, 0.0, |it| it;
+    Interval: Interval => NativeColumn<Interval>, Interval::default(), |it| it;
+    bool: bool => BooleanColumn, false, |it| it;
+    DateDays: DateDays => NativeColumn<i32>, 0, |it| it.0;
+    TimeMicros: TimeMicros => NativeColumn<i64>, 0, |it| it.0;
+    TimestampMicros: TimestampMicros => NativeColumn<i64>, 0, |it| it.0;
+    Decimal: Decimal => DecimalColumn, 0, |it| it.unscaled;
+    String: Varchar => StringColumn, Vec::new(), |it| it.into_bytes();
+    Vec<u8>: Varbinary => StringColumn, Vec::new(), |it| it;
+    &'static str: Varchar => StringColumn, Vec::new(), |it| it.as_bytes().to_vec();
+    Cow<'static, str>: Varchar => StringColumn, Vec::new(), |it| it.into_owned().into_bytes();
+}
+
+/// Lets builders take values.
+macro_rules! pushed {
+    ($($value:ty: $stored:ty, |$it:ident| $item:expr;)*) => {
+        $(impl Push<$value> for NativeBuilder<$stored> {
             #[inline(always)]
-            fn into_item(self) -> $native {
-                self
+            fn push_value(&mut self, $it: $value) {
+                self.values.push($item);
             }
         })*
     };
 }
 
-stored_natives!(i8, i16, i32, i64, i128, f32, f64, Interval);
-
-impl Plain for bool {}
-
-impl Stored<BooleanColumn> for bool {
-    #[inline(always)]
-    fn into_item(self) -> bool {
-        self
-    }
-}
-
-impl Plain for String {}
-
-impl Stored<StringColumn> for String {
-    fn into_item(self) -> Vec<u8> {
-        self.into_bytes()
-    }
-}
-
-impl Plain for Vec<u8> {}
-
-impl Stored<StringColumn> for Vec<u8> {
-    fn into_item(self) -> Vec<u8> {
-        self
-    }
-}
-
-impl Plain for &'static str {}
-
-impl Stored<StringColumn> for &'static str {
-    fn into_item(self) -> Vec<u8> {
-        self.as_bytes().to_vec()
-    }
-}
-
-impl Plain for Cow<'static, str> {}
-
-impl Stored<StringColumn> for Cow<'static, str> {
-    fn into_item(self) -> Vec<u8> {
-        self.into_owned().into_bytes()
-    }
+pushed! {
+    i8: i8, |it| it;
+    i16: i16, |it| it;
+    i32: i32, |it| it;
+    i64: i64, |it| it;
+    i128: i128, |it| it;
+    f32: f32, |it| it;
+    f64: f64, |it| it;
+    Interval: Interval, |it| it;
+    DateDays: i32, |it| it.0;
+    TimeMicros: i64, |it| it.0;
+    TimestampMicros: i64, |it| it.0;
 }

@@ -1,3 +1,7 @@
+mod encodings;
+mod lambdas;
+mod signatures;
+
 use super::*;
 use crate::Registry;
 use std::fmt::Write;

@@ -1,11 +1,12 @@
 //! Functions that write strings, or answer a part of an argument.
 
 use super::{
-    args::{Arg, Source, SqlType, Varchar},
+    args::{Arg, Source, Varchar},
     bind,
-    column::{CHARGED_BYTES, Column, StringColumn, finish},
+    column::{CHARGED_BYTES, finish},
     map::{Args, Inputs},
     output::NullRows,
+    pattern::SqlType,
     vectorized,
 };
 use crate::{BindScalar, EvalContext, ScalarTraits};
@@ -18,10 +19,14 @@ use volley_vector::{INLINE_BYTES, Rows, StringBuilder, StringValues, StringView,
 /// `push_bytes`.
 #[derive(Debug)]
 pub struct StringWriter {
-    builder: StringBuilder,
+    pub(super) builder: StringBuilder,
 }
 
 impl StringWriter {
+    pub(super) fn new() -> StringWriter {
+        StringWriter { builder: StringBuilder::with_capacity(0) }
+    }
+
     /// Appends text.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
@@ -131,7 +136,7 @@ pub(super) fn map_text<T: Args, W: Written>(
     f: impl Fn(T::Values<'_>, &mut StringWriter) -> W,
 ) -> Result<Vector> {
     if rows.is_empty() {
-        return StringColumn::with_len(0).finish(result_type, None);
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
     let inputs = Inputs::new::<T>(rows, args)?;
     write_rows::<T, W>(&inputs, result_type, ctx, f)
@@ -147,7 +152,7 @@ pub(super) fn write_rows<T: Args, W: Written>(
     let len = inputs.rows.len();
     let readers = T::open(&inputs.sources)?;
     let mut views = vec![0u128; len];
-    let mut writer = StringWriter { builder: StringBuilder::with_capacity(0) };
+    let mut writer = StringWriter::new();
     let mut nulls = NullRows::default();
     let mut uncharged = 0;
     inputs.rows.try_for_each(|row| {
@@ -186,7 +191,7 @@ pub fn text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
     let function = vectorized(move |rows, args, to, ctx| {
         map_text::<(A,), W>(rows, args, to, ctx, |(a,), out| f(a, out))
     });
-    bind(vec![A::data_type()], R::data_type(), written::<W>(A::PROPAGATES), function)
+    bind(vec![A::pattern()], R::pattern(), written::<W>(A::PROPAGATES), function)
 }
 
 /// A function of two arguments that writes a string.
@@ -197,7 +202,7 @@ pub fn text_binary<A: SqlType, B: SqlType, R: SqlType, W: Written + 'static>(
         map_text::<(A, B), W>(rows, args, to, ctx, |(a, b), out| f(a, b, out))
     });
     let traits = written::<W>(A::PROPAGATES && B::PROPAGATES);
-    bind(vec![A::data_type(), B::data_type()], R::data_type(), traits, function)
+    bind(vec![A::pattern(), B::pattern()], R::pattern(), traits, function)
 }
 
 /// A function of three arguments that writes a string.
@@ -215,8 +220,8 @@ where
         map_text::<(A, B, C), W>(rows, args, to, ctx, |(a, b, c), out| f(a, b, c, out))
     });
     let traits = written::<W>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES);
-    let args = vec![A::data_type(), B::data_type(), C::data_type()];
-    bind(args, R::data_type(), traits, function)
+    let args = vec![A::pattern(), B::pattern(), C::pattern()];
+    bind(args, R::pattern(), traits, function)
 }
 
 /// A function of four arguments that writes a string.
@@ -238,8 +243,8 @@ where
         map_text::<(A, B, C, D), W>(rows, args, to, ctx, |(a, b, c, d), out| f(a, b, c, d, out))
     });
     let traits = written::<W>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES && D::PROPAGATES);
-    let args = vec![A::data_type(), B::data_type(), C::data_type(), D::data_type()];
-    bind(args, R::data_type(), traits, function)
+    let args = vec![A::pattern(), B::pattern(), C::pattern(), D::pattern()];
+    bind(args, R::pattern(), traits, function)
 }
 
 /// A VARCHAR function that answers a part of its argument, without copying it.
@@ -247,7 +252,7 @@ pub fn slice_unary(f: impl for<'a> Fn(&'a str) -> &'a str + Send + Sync + 'stati
     let function = vectorized(move |rows, args, to, ctx| {
         map_slice::<(), _>(rows, args, to, ctx, |text, ()| Ok(f(text)))
     });
-    bind(vec![Type::Varchar], Type::Varchar, ScalarTraits::INFALLIBLE, function)
+    bind(vec![Varchar::pattern()], Varchar::pattern(), ScalarTraits::INFALLIBLE, function)
 }
 
 /// A VARCHAR function that answers a part of its first argument, without copying it.
@@ -257,8 +262,8 @@ pub fn slice_binary<B: SqlType>(
     let function = vectorized(move |rows, args, to, ctx| {
         map_slice::<(B,), _>(rows, args, to, ctx, |text, (b,)| Ok(f(text, b)))
     });
-    let args = vec![Type::Varchar, B::data_type()];
-    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+    let args = vec![Varchar::pattern(), B::pattern()];
+    bind(args, Varchar::pattern(), ScalarTraits::INFALLIBLE, function)
 }
 
 /// A VARCHAR function that answers a part of its first argument, without copying it.
@@ -268,8 +273,8 @@ pub fn slice_ternary<B: SqlType, C: SqlType>(
     let function = vectorized(move |rows, args, to, ctx| {
         map_slice::<(B, C), _>(rows, args, to, ctx, |text, (b, c)| Ok(f(text, b, c)))
     });
-    let args = vec![Type::Varchar, B::data_type(), C::data_type()];
-    bind(args, Type::Varchar, ScalarTraits::INFALLIBLE, function)
+    let args = vec![Varchar::pattern(), B::pattern(), C::pattern()];
+    bind(args, Varchar::pattern(), ScalarTraits::INFALLIBLE, function)
 }
 
 /// Computes a function that answers a part of its first argument (or a string of at most 12 bytes),
@@ -290,7 +295,7 @@ where
     F: for<'a> Fn(&'a str, T::Values<'_>) -> Result<&'a str>,
 {
     if rows.is_empty() {
-        return StringColumn::with_len(0).finish(result_type, None);
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
     let inputs = Inputs::new::<T::WithText>(rows, args)?;
     slice_rows::<T, F>(&inputs, result_type, ctx, f)
@@ -372,7 +377,7 @@ fn range_view(strings: &StringValues, index: usize, range: Range<usize>) -> u128
 
 /// The view of `part`, which lies within string `index`.
 #[inline]
-fn part_view(strings: &StringValues, index: usize, part: &[u8]) -> Option<u128> {
+pub(super) fn part_view(strings: &StringValues, index: usize, part: &[u8]) -> Option<u128> {
     let view = strings.views[index];
     let whole = strings.bytes(index);
     let place = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize);

@@ -1,12 +1,15 @@
 //! Access: elements of arrays, values of maps, fields of rows.
 
-use super::{entry_field, gather_or_null, infallible, nested_values, settle};
+use super::{entry_field, infallible, nested_values, settle};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, Registry, ScalarTraits};
-use volley_types::{Type, implicit_cast_cost};
-use volley_vector::{Decoded, Nested, NullBuffer, Values, Vector, comparator};
+use volley_function::{
+    BoundScalar, Registry, ScalarTraits,
+    simple::{Any, AnyWriter, ArrayView},
+};
+use volley_types::Type;
+use volley_vector::{Decoded, Nested, NullBuffer, Values, Vector};
 
 /// Registers the functions that take parts of nested values.
 pub(super) fn register(registry: &mut Registry) {
@@ -17,16 +20,16 @@ pub(super) fn register(registry: &mut Registry) {
         &[("[10, 20][2]", "20"), ("[10, 20][-1]", "20")],
     );
     for name in ["array_extract", "list_extract", "list_element", "element_at"] {
-        registry.add_scalar(name, element.clone(), Arc::new(bind_element));
-    }
-    let value = doc(
-        "element_at(map, key) -> value",
-        "The value of the key; null when there is none.",
-        "nested",
-        &[("map(['a'], [1])['a']", "1")],
-    );
-    for name in ["element_at", "map_extract_value"] {
-        registry.add_scalar(name, value.clone(), Arc::new(bind_value));
+        registry.simple(
+            name,
+            element.clone(),
+            |array: ArrayView<Any<0>>, index: i64, out: &mut AnyWriter<0>| {
+                let at = position(index, array.len());
+                if let Some(element) = at.and_then(|at| array.get(at)) {
+                    out.set(element);
+                }
+            },
+        );
     }
     let field = doc(
         "struct_extract(row, 'name') -> field",
@@ -44,54 +47,11 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-fn bind_element(args: &[Type]) -> Option<BoundScalar> {
-    let [Type::Array(element), index] = args else { return None };
-    implicit_cast_cost(index, &Type::BigInt)?;
-    let function = infallible(|rows, args, _| {
-        let arrays = args[0].flatten()?;
-        let nested = nested_values(&arrays)?;
-        let (decoded, indices) = (Decoded::new(&arrays)?, Decoded::new(&args[1])?);
-        let positions = indices.native::<i64>();
-        let mut found = vec![None; rows.len()];
-        rows.for_each(|row| {
-            if !decoded.is_null(row) && !indices.is_null(row) {
-                let range = nested.range(row);
-                let at = position(positions[indices.index(row)], range.len());
-                found[row] = at.map(|at| (range.start + at) as u32);
-            }
-        });
-        gather_or_null(&nested.elements, &found)
-    });
-    let (args, result) = (vec![args[0].clone(), Type::BigInt], (**element).clone());
-    settle(args, result, ScalarTraits::INFALLIBLE, function)
-}
-
 /// The place, from 0, that an index from 1 or from the end means.
 fn position(index: i64, len: usize) -> Option<usize> {
     let len = len as i64;
     let at = if index > 0 { index - 1 } else { len.checked_add(index)? };
     (index != 0 && (0..len).contains(&at)).then_some(at as usize)
-}
-
-fn bind_value(args: &[Type]) -> Option<BoundScalar> {
-    let [Type::Map(entry), key] = args else { return None };
-    implicit_cast_cost(key, &entry.0)?;
-    let function = infallible(|rows, args, _| {
-        let maps = args[0].flatten()?;
-        let nested = nested_values(&maps)?;
-        let compare = comparator(&entry_field(nested, 0)?, &args[1])?;
-        let decoded = Decoded::new(&maps)?;
-        let mut found = vec![None; rows.len()];
-        rows.for_each(|row| {
-            if !decoded.is_null(row) && !compare.right_is_null(row) {
-                let equal = |at: &usize| compare.is_equal(*at, row);
-                found[row] = nested.range(row).find(equal).map(|at| at as u32);
-            }
-        });
-        gather_or_null(&entry_field(nested, 1)?, &found)
-    });
-    let types = vec![args[0].clone(), entry.0.clone()];
-    settle(types, entry.1.clone(), ScalarTraits::INFALLIBLE, function)
 }
 
 /// The name is looked up when the batch is evaluated: the type of the result is that of the field,

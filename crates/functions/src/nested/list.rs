@@ -1,14 +1,15 @@
 //! Whole arrays: their lengths, what they contain, and arrays made of them.
 
-use super::{infallible, nested_of, nested_values, settle, too_many_elements};
+use super::{infallible, nested_of, nested_values, search, settle, too_many_elements};
 use crate::documentation::doc;
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 use volley_error::Result;
-use volley_function::{BoundScalar, FunctionDoc, Registry, ScalarTraits};
-use volley_types::{CustomOrder, Type, common_type};
-use volley_vector::{
-    Comparator, Decoded, Deltas, Nested, NullBuffer, ScalarBuffer, Values, Vector, comparator,
+use volley_function::{
+    BoundScalar, FunctionDoc, Registry, ScalarTraits,
+    simple::{Any, ArrayView, ArrayWriter, Equatable, Orderable, Simple, scalar},
 };
+use volley_types::{Type, common_type};
+use volley_vector::{Decoded, Deltas, Nested, ScalarBuffer, Values, Vector};
 
 /// Registers the functions on whole arrays.
 pub(super) fn register(registry: &mut Registry) {
@@ -21,32 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["cardinality", "array_length", "length", "len"] {
         registry.add_scalar(name, length.clone(), Arc::new(bind_length));
     }
-    let contains = doc(
-        "array_contains(array, x) -> boolean",
-        "Whether the array has an element equal to x.",
-        "nested",
-        &[("array_contains([1, 2], 2)", "true")],
-    );
-    for name in ["array_contains", "list_contains", "list_has", "array_has", "contains"] {
-        registry.add_scalar(
-            name,
-            contains.clone(),
-            Arc::new(|args: &[Type]| bind_search(args, false)),
-        );
-    }
-    let position = doc(
-        "array_position(array, x) -> bigint",
-        "Where the first element equal to x stands, from 1; null when there is none.",
-        "nested",
-        &[("array_position([1, 2], 2)", "2")],
-    );
-    for name in ["array_position", "list_position", "list_indexof"] {
-        registry.add_scalar(
-            name,
-            position.clone(),
-            Arc::new(|args: &[Type]| bind_search(args, true)),
-        );
-    }
+    search::register(registry);
     let concat = doc(
         "list_concat(array, array) -> array",
         "The elements of both arrays.",
@@ -63,7 +39,7 @@ pub(super) fn register(registry: &mut Registry) {
     let none = FunctionDoc::default;
     registry.add_scalar("concat", none(), Arc::new(|args: &[Type]| bind_concat(args, false)));
     registry.add_scalar("concat_op", none(), Arc::new(|args: &[Type]| bind_concat(args, true)));
-    register_arranged(registry);
+    register_values(registry);
 }
 
 /// The sizes are there: as distances from 0, which nobody has to copy.
@@ -77,35 +53,6 @@ fn bind_length(args: &[Type]) -> Option<BoundScalar> {
         Ok(Vector::bias(to.clone(), 0, Deltas::U32(sizes), flat.null_buffer().cloned()))
     });
     settle(args.to_vec(), Type::BigInt, ScalarTraits::INFALLIBLE, function)
-}
-
-fn bind_search(args: &[Type], wants_position: bool) -> Option<BoundScalar> {
-    let [Type::Array(element), wanted] = args else { return None };
-    let common = common_type(element, wanted)?;
-    if common.order() < CustomOrder::Equality {
-        return None;
-    }
-    let result = if wants_position { Type::BigInt } else { Type::Boolean };
-    let function = infallible(move |rows, args, _| {
-        let arrays = args[0].flatten()?;
-        let nested = nested_values(&arrays)?;
-        let compare = comparator(&nested.elements, &args[1])?;
-        let find = |row: usize| {
-            let equal = |at: usize| !compare.left_is_null(at) && compare.is_equal(at, row);
-            nested.range(row).position(equal)
-        };
-        if wants_position {
-            let mut found = vec![0i64; rows.len()];
-            rows.for_each(|row| found[row] = find(row).map_or(0, |at| at as i64 + 1));
-            let nulls = NullBuffer::from_iter(found.iter().map(|it| *it > 0));
-            return Ok(Vector::native::<i64>(Type::BigInt, found, Some(nulls)));
-        }
-        let mut found = vec![false; rows.len()];
-        rows.for_each(|row| found[row] = find(row).is_some());
-        Ok(Vector::boolean(found.into(), None))
-    });
-    let args = vec![Type::array(common.clone()), common];
-    settle(args, result, ScalarTraits::INFALLIBLE, function)
 }
 
 /// `concat` and `list_concat` leave out null arrays; `||` with one is null.
@@ -161,82 +108,46 @@ fn arrays_of(elements: &Vector, positions: Vec<u32>, sizes: Vec<i32>) -> Result<
     Ok(Values::Array(nested_of(sizes, taken)?))
 }
 
-/// Puts the positions of one array's elements in another order, or leaves some out.
-type Arrange = fn(&mut Vec<u32>, &Comparator);
-
-/// Functions that take elements of one array at a time, in some order.
-fn register_arranged(registry: &mut Registry) {
-    let add = |registry: &mut Registry,
-               names: [&str; 2],
-               text: &str,
-               example: (&str, &str),
-               needs: CustomOrder,
-               arrange: Arrange| {
+/// Functions that arrange the elements of one array anew.
+fn register_values(registry: &mut Registry) {
+    let mut add = |names: [&str; 2], text: &str, example: (&str, &str), simple: fn() -> Simple| {
         for name in names {
             let doc = doc(&format!("{name}(array) -> array"), text, "nested", &[example]);
-            registry.add_scalar(
-                name,
-                doc,
-                Arc::new(move |args: &[Type]| bind_arranged(args, needs, arrange)),
-            );
+            registry.simple(name, doc, simple());
         }
     };
     add(
-        registry,
         ["list_sort", "array_sort"],
         "The elements in ascending order, nulls first.",
         ("list_sort([2, NULL, 1])", "[NULL, 1, 2]"),
-        CustomOrder::Ordered,
-        |positions, compare| {
-            positions.sort_by(|a, b| {
-                let (a, b) = (*a as usize, *b as usize);
-                let nulls = compare.left_is_null(b).cmp(&compare.left_is_null(a));
-                nulls.then_with(|| compare.compare(a, b))
-            });
+        || {
+            scalar(|array: ArrayView<Orderable<0>>, out: &mut ArrayWriter<Any<0>>| {
+                let mut sorted: Vec<_> = array.iter().flatten().collect();
+                (sorted.len()..array.len()).for_each(|_| out.push_null());
+                sorted.sort();
+                out.extend(sorted);
+            })
         },
     );
     add(
-        registry,
         ["list_distinct", "array_distinct"],
-        "Each element once, without nulls.",
-        ("list_sort(list_distinct([1, 1, NULL]))", "[1]"),
-        CustomOrder::Equality,
-        |positions, compare| {
-            positions.retain(|it| !compare.left_is_null(*it as usize));
-            positions.sort_by(|a, b| compare.compare(*a as usize, *b as usize));
-            positions.dedup_by(|a, b| compare.is_equal(*a as usize, *b as usize));
+        "Each element once, where it stands first, without nulls.",
+        ("list_distinct([2, 1, 2, NULL])", "[2, 1]"),
+        || {
+            scalar(|array: ArrayView<Equatable<0>>, out: &mut ArrayWriter<Any<0>>| {
+                let mut seen = HashSet::with_capacity(array.len());
+                out.extend(array.iter().flatten().filter(|it| seen.insert(*it)));
+            })
         },
     );
     add(
-        registry,
         ["list_reverse", "array_reverse"],
         "The elements in reverse order.",
         ("list_reverse([1, 2])", "[2, 1]"),
-        CustomOrder::None,
-        |positions, _| positions.reverse(),
+        || {
+            scalar(|array: ArrayView<Any<0>>, out: &mut ArrayWriter<Any<0>>| {
+                out.extend(array.iter().rev());
+            })
+        },
     );
-}
-
-fn bind_arranged(args: &[Type], needs: CustomOrder, arrange: Arrange) -> Option<BoundScalar> {
-    let [array @ Type::Array(element)] = args else { return None };
-    if element.order() < needs {
-        return None;
-    }
-    let function = infallible(move |rows, args, to| {
-        let flat = args[0].flatten()?;
-        let nested = nested_values(&flat)?;
-        let compare = comparator(&nested.elements, &nested.elements)?;
-        let mut sizes = vec![0i32; rows.len()];
-        let (mut taken, mut positions) = (Vec::new(), Vec::new());
-        rows.for_each(|row| {
-            positions.clear();
-            positions.extend(nested.range(row).map(|it| it as u32));
-            arrange(&mut positions, &compare);
-            sizes[row] = positions.len() as i32;
-            taken.extend_from_slice(&positions);
-        });
-        let values = arrays_of(&nested.elements, taken, sizes)?;
-        Ok(Vector::flat(to.clone(), values, flat.null_buffer().cloned()))
-    });
-    settle(vec![array.clone()], array.clone(), ScalarTraits::INFALLIBLE, function)
 }

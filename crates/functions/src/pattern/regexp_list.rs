@@ -1,13 +1,17 @@
 //! Functions on regular expressions, and on separators, that give arrays.
 
 use super::{Cache, expression::Options};
-use crate::{documentation::doc, nested::texts_column};
+use crate::documentation::doc;
 use regex::Regex;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
-use volley_types::{Type, implicit_cast_cost};
-use volley_vector::Decoded;
+use volley_function::{
+    BindScalar, Registry, ScalarFunction, ScalarTraits,
+    simple::{self, Array, ArrayWriter, PartOf, Pattern, SqlType, Varchar, map_written},
+};
+
+/// Parts of the first argument, whose buffers they share.
+type Parts = ArrayWriter<PartOf<0>>;
 
 /// Registers `regexp_extract_all`, `regexp_split_to_array` and `string_split`.
 pub(super) fn register(registry: &mut Registry) {
@@ -17,7 +21,9 @@ pub(super) fn register(registry: &mut Registry) {
         "string",
         &[("regexp_extract_all('a1b2', '[a-z]([0-9])', 1)", "[1, 2]")],
     );
-    registry.add_scalar("regexp_extract_all", extract, Arc::new(bind_extract));
+    for bind in bind_extract() {
+        registry.add_scalar("regexp_extract_all", extract.clone(), bind);
+    }
     let split = doc(
         "regexp_split_to_array(text, pattern) -> array(varchar)",
         "The parts between matches.",
@@ -25,13 +31,20 @@ pub(super) fn register(registry: &mut Registry) {
         &[("regexp_split_to_array('a1b', '[0-9]')", "[a, b]")],
     );
     for name in ["regexp_split_to_array", "string_split_regex"] {
-        let bind = |args: &[Type]| {
-            bind(args, &[Type::Varchar, Type::Varchar], |args, row, cache| {
-                let expression = compiled(cache, args[1].text(row))?;
-                Ok(expression.split(args[0].text(row)).map(str::to_owned).collect())
-            })
-        };
-        registry.add_scalar(name, split.clone(), Arc::new(bind));
+        let function = simple::vectorized(|rows, args, to, ctx| {
+            let cache = Cache::new();
+            map_written::<(Varchar, Varchar), Parts, _>(
+                rows,
+                args,
+                to,
+                ctx,
+                |(text, pattern), out| -> Result<()> {
+                    out.extend(compiled(&cache, pattern)?.split(text));
+                    Ok(())
+                },
+            )
+        });
+        registry.add_scalar(name, split.clone(), bind(vec![text(), text()], function));
     }
     let plain = doc(
         "string_split(text, separator) -> array(varchar)",
@@ -40,65 +53,53 @@ pub(super) fn register(registry: &mut Registry) {
         &[("string_split('a,b', ',')", "[a, b]")],
     );
     for name in ["string_split", "split", "str_split", "string_to_array"] {
-        let bind = |args: &[Type]| {
-            bind(args, &[Type::Varchar, Type::Varchar], |args, row, _| {
-                let (text, separator) = (args[0].text(row), args[1].text(row));
-                if separator.is_empty() {
-                    return Ok(text.chars().map(String::from).collect());
-                }
-                Ok(text.split(separator).map(str::to_owned).collect())
-            })
-        };
-        registry.add_scalar(name, plain.clone(), Arc::new(bind));
+        registry.simple(name, plain.clone(), |text: &str, separator: &str, out: &mut Parts| {
+            if separator.is_empty() {
+                out.extend(text.char_indices().map(|(at, it)| &text[at..at + it.len_utf8()]));
+            } else {
+                out.extend(text.split(separator));
+            }
+        });
     }
 }
 
-fn bind_extract(args: &[Type]) -> Option<BoundScalar> {
-    let types = [Type::Varchar, Type::Varchar, Type::BigInt];
-    bind(args, types.get(..args.len()).filter(|it| it.len() >= 2)?, |args, row, cache| {
-        let expression = compiled(cache, args[1].text(row))?;
-        let group = args.get(2).map_or(0, |it| it.native::<i64>()[it.index(row)]);
-        let group = usize::try_from(group).ok().filter(|it| *it < expression.captures_len());
-        let missing = || Error::invalid_value("the pattern has no such group");
-        let group = group.ok_or_else(missing)?;
-        let matches = expression.captures_iter(args[0].text(row));
-        let texts = matches.map(|it| it.get(group).map_or("", |it| it.as_str()).to_owned());
-        Ok(texts.collect())
-    })
+fn bind_extract() -> [BindScalar; 2] {
+    let whole = simple::vectorized(|rows, args, to, ctx| {
+        let cache = Cache::new();
+        map_written::<(Varchar, Varchar), Parts, _>(rows, args, to, ctx, |(text, pattern), out| {
+            extract(&*compiled(&cache, pattern)?, text, 0, out)
+        })
+    });
+    let group = simple::vectorized(|rows, args, to, ctx| {
+        let cache = Cache::new();
+        map_written::<(Varchar, Varchar, i64), Parts, _>(
+            rows,
+            args,
+            to,
+            ctx,
+            |(text, pattern, group), out| extract(&*compiled(&cache, pattern)?, text, group, out),
+        )
+    });
+    [bind(vec![text(), text()], whole), bind(vec![text(), text(), i64::pattern()], group)]
+}
+
+/// A group of each match.
+fn extract(expression: &Regex, text: &str, group: i64, out: &mut Parts) -> Result<()> {
+    let group = usize::try_from(group).ok().filter(|it| *it < expression.captures_len());
+    let group = group.ok_or_else(|| Error::invalid_value("the pattern has no such group"))?;
+    let matches = expression.captures_iter(text);
+    out.extend(matches.map(|it| it.get(group).map_or("", |it| it.as_str())));
+    Ok(())
 }
 
 fn compiled(cache: &Cache<Regex>, pattern: &str) -> Result<std::rc::Rc<Regex>> {
     cache.get(pattern, || Options::default().compile(pattern))
 }
 
-/// A function from texts to an array of texts.
-fn bind(
-    given: &[Type],
-    args: &[Type],
-    f: impl Fn(&[Decoded<'_>], usize, &Cache<Regex>) -> Result<Vec<String>> + Send + Sync + 'static,
-) -> Option<BoundScalar> {
-    let fits = given.len() == args.len()
-        && given.iter().zip(args).all(|(from, to)| implicit_cast_cost(from, to).is_some());
-    let function = simple::vectorized(move |rows, args, to, ctx| {
-        let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-        let cache = Cache::new();
-        let mut texts = vec![None; rows.len()];
-        rows.for_each(|row| {
-            if args.iter().any(|it| it.is_null(row)) {
-                return;
-            }
-            match f(&args, row, &cache) {
-                Ok(found) => texts[row] = Some(found),
-                Err(error) => ctx.fail(row, || error),
-            }
-        });
-        texts_column(to, &texts)
-    });
-    fits.then(|| BoundScalar {
-        name: String::new(),
-        args: args.to_vec(),
-        result: Type::array(Type::Varchar),
-        traits: ScalarTraits::DEFAULT,
-        function,
-    })
+fn text() -> Pattern {
+    Varchar::pattern()
+}
+
+fn bind(args: Vec<Pattern>, function: Arc<dyn ScalarFunction>) -> BindScalar {
+    simple::bind(args, Array::<PartOf<0>>::pattern(), ScalarTraits::DEFAULT, function)
 }

@@ -3,12 +3,12 @@
 mod tuples;
 
 use crate::simple::{
-    Arg, Args, Boolean, BooleanColumn, Column, NativeColumn, NullRows, Nullable, Physical, Sql,
+    Arg, Args, Boolean, BooleanColumn, Column, Contiguous, NativeColumn, NullRows, Nullable,
     SqlType, StringColumn, Varbinary, Varchar,
 };
 use std::borrow::Cow;
 use volley_error::{Error, Result};
-use volley_types::{Native, Type};
+use volley_types::Type;
 use volley_vector::{NullBuffer, Vector};
 
 /// What is read for each row: the value of a marker, or a tuple.
@@ -105,23 +105,12 @@ impl<A: Answer> Answers<A> {
     }
 }
 
-impl<T: Native> Answer for Physical<T> {
-    type Item<'a> = T;
-    type Column = NativeColumn<T>;
+impl<A: Contiguous> Answer for A {
+    type Item<'a> = A::Element;
+    type Column = NativeColumn<A::Element>;
 
     #[inline(always)]
-    fn set(column: &mut NativeColumn<T>, row: usize, item: T) -> bool {
-        column.set(row, item);
-        true
-    }
-}
-
-impl<T: Native, const TAG: u8> Answer for Sql<T, TAG> {
-    type Item<'a> = T;
-    type Column = NativeColumn<T>;
-
-    #[inline(always)]
-    fn set(column: &mut NativeColumn<T>, row: usize, item: T) -> bool {
+    fn set(column: &mut NativeColumn<A::Element>, row: usize, item: A::Element) -> bool {
         column.set(row, item);
         true
     }

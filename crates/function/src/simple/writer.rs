@@ -1,0 +1,419 @@
+//! Results that a closure writes piece by piece: text, arrays, maps, rows, values of any type.
+//!
+//! A writer appends to the column of results itself; nothing is collected per row. What a row has
+//! written is dropped again when it turns out to be null or to fail.
+//!
+//! ```text
+//! ArrayWriter<i64>            elements.push(1) ──> values [.., 1]      sizes, offsets per row
+//! ArrayWriter<PartOf<0>>      views into the buffers of argument 0: no text is copied
+//! ArrayWriter<Any<0>>         codes of a dictionary over the arguments' elements: no copies
+//! ```
+
+mod nested;
+mod reference;
+
+pub use nested::{ArrayWriter, EachField, MapWriter, RowWriter, WrittenFields};
+pub use reference::{AnyBuilder, PartBuilder, PartOf};
+
+use super::{
+    args::{Contiguous, Source, Varbinary, Varchar},
+    column::CHARGED_BYTES,
+    map::{Args, Inputs},
+    output::NullRows,
+    pattern::SqlType,
+    text::{StringWriter, Written},
+};
+use crate::EvalContext;
+use volley_error::{Error, Result};
+use volley_types::{Native, Type};
+use volley_vector::{BooleanBuffer, Buffer, Encoding, NullBuffer, Rows, Values, Vector};
+
+/// A marker of values that can be collected one after the other.
+pub trait Collected: SqlType {
+    /// What collects them.
+    type Builder: Builder;
+}
+
+/// Collects values one after the other. A value is begun, written and closed, or abandoned.
+pub trait Builder: Sized + 'static {
+    /// What a closure writes one value with.
+    type Writer;
+
+    /// An empty builder for a call with these arguments.
+    fn new(sources: &[Source<'_>]) -> Self;
+
+    /// The writer of the next value.
+    fn writer(&mut self) -> &mut Self::Writer;
+
+    /// Begins the values of a row of the call.
+    fn begin_row(&mut self, _sources: &[Source<'_>], _row: usize) {}
+
+    /// The number of values that are closed.
+    fn len(&self) -> usize;
+
+    /// Whether no value is closed.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends the value that is being written.
+    fn close(&mut self);
+
+    /// Forgets the value that is being written.
+    fn abandon(&mut self);
+
+    /// Appends a null.
+    fn push_null(&mut self);
+
+    /// Appends values that do not matter, until there are `len`.
+    fn pad(&mut self, len: usize);
+
+    /// Forgets all but the first `len` values, and the one that is being written.
+    fn truncate(&mut self, len: usize);
+
+    /// Bytes held, roughly.
+    fn bytes(&self) -> usize;
+
+    /// The values.
+    ///
+    /// # Errors
+    ///
+    /// More elements than a vector can have; internal, when `data_type` has another layout.
+    fn finish(self, data_type: &Type) -> Result<Vector>;
+}
+
+/// A writer that a closure may have as its last parameter.
+pub trait Writer: Sized + 'static {
+    /// What it belongs to.
+    type Builder: Builder<Writer = Self>;
+    /// The SQL type of the results.
+    type Marker: SqlType;
+}
+
+/// A builder that takes values of type `V`.
+pub trait Push<V> {
+    /// Appends a value.
+    fn push_value(&mut self, value: V);
+}
+
+impl<V, B: Push<V> + Builder> Push<Option<V>> for B {
+    #[inline(always)]
+    fn push_value(&mut self, value: Option<V>) {
+        match value {
+            Some(value) => self.push_value(value),
+            None => self.push_null(),
+        }
+    }
+}
+
+/// Which of the collected values are null.
+#[derive(Default)]
+struct NullPositions(Vec<usize>);
+
+impl NullPositions {
+    fn truncate(&mut self, len: usize) {
+        while self.0.last().is_some_and(|it| *it >= len) {
+            self.0.pop();
+        }
+    }
+
+    fn finish(&self, len: usize) -> Option<NullBuffer> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut words = vec![u64::MAX; len.div_ceil(64)];
+        self.0.iter().for_each(|at| words[at / 64] &= !(1 << (at % 64)));
+        let bits = BooleanBuffer::new(Buffer::from_vec(words), 0, len);
+        Some(NullBuffer::new(bits))
+    }
+}
+
+fn flat(data_type: &Type, values: Values, nulls: &NullPositions) -> Result<Vector> {
+    let nulls = nulls.finish(values.len());
+    super::column::finish(data_type, values, nulls)
+}
+
+/// Collects fixed-width values.
+pub struct NativeBuilder<T> {
+    pub(super) values: Vec<T>,
+    nulls: NullPositions,
+}
+
+impl<T: Native> Builder for NativeBuilder<T> {
+    type Writer = Self;
+
+    fn new(_sources: &[Source<'_>]) -> Self {
+        NativeBuilder { values: Vec::new(), nulls: NullPositions::default() }
+    }
+
+    fn writer(&mut self) -> &mut Self {
+        self
+    }
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn close(&mut self) {}
+
+    fn abandon(&mut self) {}
+
+    #[inline(always)]
+    fn push_null(&mut self) {
+        self.nulls.0.push(self.values.len());
+        self.values.push(T::default());
+    }
+
+    fn pad(&mut self, len: usize) {
+        self.values.resize(len, T::default());
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.values.truncate(len);
+        self.nulls.truncate(len);
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<T>() * self.values.len()
+    }
+
+    fn finish(self, data_type: &Type) -> Result<Vector> {
+        flat(data_type, Values::from_native::<T>(self.values.into()), &self.nulls)
+    }
+}
+
+impl<A: Contiguous + SqlType> Collected for A {
+    type Builder = NativeBuilder<A::Element>;
+}
+
+/// Collects booleans.
+pub struct BooleanBuilder {
+    values: Vec<bool>,
+    nulls: NullPositions,
+}
+
+impl Builder for BooleanBuilder {
+    type Writer = Self;
+
+    fn new(_sources: &[Source<'_>]) -> Self {
+        BooleanBuilder { values: Vec::new(), nulls: NullPositions::default() }
+    }
+
+    fn writer(&mut self) -> &mut Self {
+        self
+    }
+
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn close(&mut self) {}
+
+    fn abandon(&mut self) {}
+
+    fn push_null(&mut self) {
+        self.nulls.0.push(self.values.len());
+        self.values.push(false);
+    }
+
+    fn pad(&mut self, len: usize) {
+        self.values.resize(len, false);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.values.truncate(len);
+        self.nulls.truncate(len);
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.len()
+    }
+
+    fn finish(self, data_type: &Type) -> Result<Vector> {
+        flat(data_type, Values::Boolean(BooleanBuffer::from(self.values)), &self.nulls)
+    }
+}
+
+impl Push<bool> for BooleanBuilder {
+    fn push_value(&mut self, value: bool) {
+        self.values.push(value);
+    }
+}
+
+impl Collected for bool {
+    type Builder = BooleanBuilder;
+}
+
+/// Collects strings.
+pub struct TextBuilder {
+    writer: StringWriter,
+    views: Vec<u128>,
+    nulls: NullPositions,
+    stored: usize,
+}
+
+impl Builder for TextBuilder {
+    type Writer = StringWriter;
+
+    fn new(_sources: &[Source<'_>]) -> Self {
+        TextBuilder {
+            writer: StringWriter::new(),
+            views: Vec::new(),
+            nulls: NullPositions::default(),
+            stored: 0,
+        }
+    }
+
+    fn writer(&mut self) -> &mut StringWriter {
+        &mut self.writer
+    }
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        self.stored += self.writer.len();
+        self.views.push(self.writer.builder.end());
+    }
+
+    fn abandon(&mut self) {
+        self.writer.builder.abandon();
+    }
+
+    fn push_null(&mut self) {
+        self.nulls.0.push(self.views.len());
+        self.views.push(0);
+    }
+
+    fn pad(&mut self, len: usize) {
+        self.views.resize(len, 0);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.abandon();
+        self.views.truncate(len);
+        self.nulls.truncate(len);
+    }
+
+    fn bytes(&self) -> usize {
+        self.views.len() * size_of::<u128>() + self.stored
+    }
+
+    fn finish(self, data_type: &Type) -> Result<Vector> {
+        let strings = self.writer.builder.finish_with_views(self.views);
+        flat(data_type, Values::View(strings), &self.nulls)
+    }
+}
+
+impl Push<&str> for TextBuilder {
+    #[inline]
+    fn push_value(&mut self, value: &str) {
+        self.push_value(value.as_bytes());
+    }
+}
+
+impl Push<String> for TextBuilder {
+    fn push_value(&mut self, value: String) {
+        self.push_value(value.as_bytes());
+    }
+}
+
+impl Push<&[u8]> for TextBuilder {
+    #[inline]
+    fn push_value(&mut self, value: &[u8]) {
+        self.stored += value.len();
+        self.views.push(self.writer.builder.store(value));
+    }
+}
+
+impl Collected for Varchar {
+    type Builder = TextBuilder;
+}
+
+impl Collected for Varbinary {
+    type Builder = TextBuilder;
+}
+
+impl Writer for StringWriter {
+    type Builder = TextBuilder;
+    type Marker = Varchar;
+}
+
+/// Computes a function that writes its results, inside a vectorized function; `T` is the tuple of
+/// the arguments' markers.
+///
+/// # Errors
+///
+/// Internal, when an argument or the result has another layout than its marker.
+#[inline(always)]
+pub fn map_written<T: Args, W: Writer, O: Written>(
+    rows: &Rows,
+    args: &[Vector],
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: impl Fn(T::Values<'_>, &mut W) -> O,
+) -> Result<Vector> {
+    if rows.is_empty() {
+        return Ok(Vector::nulls(result_type.clone(), rows.len()));
+    }
+    write_inputs::<T, W, O>(&Inputs::new::<T>(rows, args)?, result_type, ctx, f)
+}
+
+/// What `f` writes for the rows of `inputs`.
+#[inline(always)]
+pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
+    inputs: &Inputs,
+    result_type: &Type,
+    ctx: &mut EvalContext,
+    f: impl Fn(T::Values<'_>, &mut W) -> O,
+) -> Result<Vector> {
+    let len = inputs.rows.len();
+    let readers = T::open(&inputs.sources)?;
+    let mut builder = W::Builder::new(&inputs.sources);
+    let mut nulls = NullRows::default();
+    let mut charged = 0;
+    inputs.rows.try_for_each(|row| {
+        if builder.len() < row {
+            builder.pad(row);
+        }
+        builder.begin_row(&inputs.sources, row);
+        match f(T::get(&readers, row), builder.writer()).outcome() {
+            Ok(true) => builder.close(),
+            Ok(false) => {
+                builder.abandon();
+                nulls.add(row, len);
+            }
+            Err(error) => {
+                builder.abandon();
+                ctx.fail(row, || error);
+            }
+        }
+        let bytes = builder.bytes();
+        if bytes >= charged + CHARGED_BYTES {
+            ctx.charge(bytes - charged)?;
+            charged = bytes;
+        }
+        Ok::<_, Error>(())
+    })?;
+    builder.pad(len);
+    let vector = with_nulls(builder.finish(result_type)?, inputs.result_nulls(nulls.finish(len)));
+    super::map_keys::reject_bad_keys(&vector, &inputs.rows, ctx)?;
+    Ok(vector)
+}
+
+/// The vector with more null rows.
+fn with_nulls(vector: Vector, added: Option<NullBuffer>) -> Vector {
+    let nulls = NullBuffer::union(vector.null_buffer(), added.as_ref());
+    match vector.encoding() {
+        Encoding::Flat(values) => Vector::flat(vector.data_type().clone(), values.clone(), nulls),
+        Encoding::Dictionary { codes, base } => {
+            Vector::dictionary(codes.clone(), base.clone(), nulls)
+        }
+        // All null already.
+        _ => vector,
+    }
+}

@@ -1,0 +1,281 @@
+//! Results that refer to the arguments instead of copying from them.
+
+use super::{
+    super::{
+        args::{Arg, ColumnRef, Source, Varchar},
+        generic::{Any, Generic, GenericValue},
+        pattern::{Pattern, SqlType},
+        text::part_view,
+    },
+    Builder, Collected, NullPositions, Push, Writer, flat,
+};
+use volley_error::Result;
+use volley_types::Type;
+use volley_vector::{StringBuilder, StringValues, StringView, Values, Vector};
+
+/// The marker of VARCHAR results that are parts of argument `N`: they share its buffers.
+pub struct PartOf<const N: usize>;
+
+impl<const N: usize> Arg for PartOf<N> {
+    type Value<'a> = &'a str;
+    type Base<'a> = &'a StringValues;
+    const CHEAP: bool = false;
+    const IS_TEXT: bool = true;
+
+    fn is_ascii(value: &str) -> bool {
+        value.is_ascii()
+    }
+
+    fn base(column: ColumnRef<'_>) -> Option<&StringValues> {
+        Varchar::base(column)
+    }
+
+    #[inline(always)]
+    fn get<'a>(base: Self::Base<'a>, row: usize, index: usize) -> Self::Value<'a> {
+        Varchar::get(base, row, index)
+    }
+}
+
+impl<const N: usize> SqlType for PartOf<N> {
+    fn pattern() -> Pattern {
+        Varchar::pattern()
+    }
+}
+
+/// Collects parts of the strings of argument `N`; other strings are copied.
+pub struct PartBuilder<const N: usize> {
+    strings: Option<StringValues>,
+    /// Which string of the argument the current row has.
+    index: usize,
+    views: Vec<u128>,
+    /// Those that are no parts, numbered from the end of the argument's buffers.
+    copies: StringBuilder,
+    set: Option<u128>,
+    nulls: NullPositions,
+}
+
+impl<const N: usize> PartBuilder<N> {
+    /// Makes `part` the result; the result is null where nothing is set.
+    #[inline]
+    pub fn set(&mut self, part: &str) {
+        self.set = Some(self.view(part));
+    }
+
+    #[inline]
+    fn view(&mut self, part: &str) -> u128 {
+        let bytes = part.as_bytes();
+        let Some(strings) = &self.strings else { return self.copies.store(bytes) };
+        part_view(strings, self.index, bytes).unwrap_or_else(|| {
+            let by = strings.buffers.len() as u32;
+            StringView::with_buffers_moved(self.copies.store(bytes), by)
+        })
+    }
+}
+
+impl<const N: usize> Builder for PartBuilder<N> {
+    type Writer = Self;
+
+    fn new(sources: &[Source<'_>]) -> Self {
+        PartBuilder {
+            strings: sources.get(N).and_then(Source::strings).cloned(),
+            index: 0,
+            views: Vec::new(),
+            copies: StringBuilder::with_capacity(0),
+            set: None,
+            nulls: NullPositions::default(),
+        }
+    }
+
+    fn writer(&mut self) -> &mut Self {
+        self
+    }
+
+    #[inline]
+    fn begin_row(&mut self, sources: &[Source<'_>], row: usize) {
+        self.index = sources.get(N).map_or(0, |it| it.index(row));
+    }
+
+    fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    fn close(&mut self) {
+        match self.set.take() {
+            Some(view) => self.views.push(view),
+            None => self.push_null(),
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.set = None;
+    }
+
+    fn push_null(&mut self) {
+        self.nulls.0.push(self.views.len());
+        self.views.push(0);
+    }
+
+    fn pad(&mut self, len: usize) {
+        self.views.resize(len, 0);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.abandon();
+        self.views.truncate(len);
+        self.nulls.truncate(len);
+    }
+
+    fn bytes(&self) -> usize {
+        self.views.len() * size_of::<u128>() + self.copies.bytes()
+    }
+
+    fn finish(self, data_type: &Type) -> Result<Vector> {
+        let copies = self.copies.finish();
+        let strings = match &self.strings {
+            Some(strings) if copies.buffers.is_empty() => strings.with_views(self.views.into()),
+            Some(strings) => {
+                let buffers = strings.buffers.iter().chain(copies.buffers.iter());
+                StringValues::new(self.views.into(), buffers.cloned().collect())
+            }
+            None => StringValues::new(self.views.into(), copies.buffers),
+        };
+        flat(data_type, Values::View(strings), &self.nulls)
+    }
+}
+
+impl<const N: usize> Push<&str> for PartBuilder<N> {
+    #[inline]
+    fn push_value(&mut self, value: &str) {
+        let view = self.view(value);
+        self.views.push(view);
+    }
+}
+
+impl<const N: usize> Collected for PartOf<N> {
+    type Builder = PartBuilder<N>;
+}
+
+impl<const N: usize> Writer for PartBuilder<N> {
+    type Builder = Self;
+    type Marker = PartOf<N>;
+}
+
+/// Collects references to values of type variable `N`.
+pub struct AnyBuilder<const N: usize> {
+    /// The columns that are referred to, told apart by their addresses.
+    columns: Vec<(usize, Vector)>,
+    /// The column's place and the row in it.
+    codes: Vec<(u32, u32)>,
+    set: Option<(u32, u32)>,
+    nulls: NullPositions,
+}
+
+impl<const N: usize> AnyBuilder<N> {
+    /// Makes `value` the result; the result is null where nothing is set.
+    #[inline]
+    pub fn set<const ORDER: u8>(&mut self, value: GenericValue<'_, N, ORDER>) {
+        self.set = Some(self.code(value));
+    }
+
+    #[inline]
+    fn code<const ORDER: u8>(&mut self, value: GenericValue<'_, N, ORDER>) -> (u32, u32) {
+        let address = std::ptr::from_ref(value.column) as usize;
+        let place = self.columns.iter().position(|it| it.0 == address).unwrap_or_else(|| {
+            self.columns.push((address, value.column.vector.clone()));
+            self.columns.len() - 1
+        });
+        (place as u32, value.index)
+    }
+}
+
+impl<const N: usize> Builder for AnyBuilder<N> {
+    type Writer = Self;
+
+    fn new(_sources: &[Source<'_>]) -> Self {
+        let (columns, codes) = (Vec::new(), Vec::new());
+        AnyBuilder { columns, codes, set: None, nulls: NullPositions::default() }
+    }
+
+    fn writer(&mut self) -> &mut Self {
+        self
+    }
+
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        match self.set.take() {
+            Some(code) => self.codes.push(code),
+            None => self.push_null(),
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.set = None;
+    }
+
+    #[inline]
+    fn push_null(&mut self) {
+        self.nulls.0.push(self.codes.len());
+        self.codes.push((0, 0));
+    }
+
+    fn pad(&mut self, len: usize) {
+        self.codes.resize(len, (0, 0));
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.abandon();
+        self.codes.truncate(len);
+        self.nulls.truncate(len);
+    }
+
+    fn bytes(&self) -> usize {
+        self.codes.len() * size_of::<(u32, u32)>()
+    }
+
+    fn finish(self, data_type: &Type) -> Result<Vector> {
+        let len = self.codes.len();
+        let parts: Vec<Vector> = self.columns.into_iter().map(|it| it.1).collect();
+        if parts.is_empty() {
+            return Ok(Vector::nulls(data_type.clone(), len));
+        }
+        let starts: Vec<u32> = parts
+            .iter()
+            .scan(0, |end, part| {
+                let start = *end;
+                *end += part.len() as u32;
+                Some(start)
+            })
+            .collect();
+        let all = Vector::concat(data_type, &parts)?;
+        let codes: Vec<u32> =
+            self.codes.iter().map(|(place, index)| starts[*place as usize] + index).collect();
+        let nulls = self.nulls.finish(len);
+        let is_range = codes.windows(2).all(|it| it[0] + 1 == it[1]);
+        match codes.first() {
+            Some(first) if is_range && nulls.is_none() => Ok(all.slice(*first as usize, len)),
+            _ => Ok(Vector::dictionary(codes.into(), all.into(), nulls)),
+        }
+    }
+}
+
+impl<const N: usize, const ORDER: u8> Push<GenericValue<'_, N, ORDER>> for AnyBuilder<N> {
+    #[inline]
+    fn push_value(&mut self, value: GenericValue<'_, N, ORDER>) {
+        let code = self.code(value);
+        self.codes.push(code);
+    }
+}
+
+impl<const N: usize, const ORDER: u8> Collected for Generic<N, ORDER> {
+    type Builder = AnyBuilder<N>;
+}
+
+impl<const N: usize> Writer for AnyBuilder<N> {
+    type Builder = Self;
+    type Marker = Any<N>;
+}
