@@ -41,6 +41,7 @@ mod aggregation;
 mod hash_join;
 mod nested_loop_join;
 mod order_by;
+mod window;
 mod top_n;
 mod limit;
 mod group_limit;

@@ -23,6 +23,7 @@ mod top_n;
 mod union;
 mod unique_id;
 mod values;
+mod window;
 #[cfg(test)]
 mod tests;
 
@@ -222,6 +223,7 @@ impl Lowering {
             PlanNode::Filter(node) => filter::lower(node, inputs.take()?, self),
             PlanNode::Project(node) => project::lower(node, inputs.take()?, self),
             PlanNode::Aggregation(node) => aggregation::lower(node, inputs.take()?, self),
+            PlanNode::Window(node) => window::lower(node, inputs.take()?, self),
             PlanNode::HashJoin(node) => {
                 hash_join::lower(node, inputs.take()?, inputs.take()?, self)
             }

@@ -20,6 +20,7 @@
 pub mod form;
 pub mod simple;
 
+use crate::Ranges;
 use std::{any::TypeId, sync::Arc};
 use volley_error::Result;
 use volley_memory::Slots;
@@ -62,6 +63,28 @@ pub trait AggregateFunction: AggregateState {
     /// As [`AggregateFunction::add`].
     fn add_to_one(&self, slot: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()>;
 
+    /// Adds the frames of `frames.ranges` one after the other to one group, the only slot, and
+    /// copies it: slot `i` of `results`, which is not initialized, becomes what the group is with
+    /// the rows of frame `i`. A frame that begins where the one before did, and does not end before
+    /// it, goes on from there. The other rows of `args` than the active `rows` do not count.
+    ///
+    /// False, with nothing done, by functions whose states cannot be copied: their frames are merged
+    /// from intermediate results.
+    ///
+    /// # Errors
+    ///
+    /// As [`AggregateFunction::add`].
+    fn add_frames(
+        &self,
+        _slot: &mut Slots<'_>,
+        _args: &[Vector],
+        _rows: &Rows,
+        _frames: RunningFrames<'_>,
+        _results: &mut Slots<'_>,
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Merges intermediate results; slot `i` belongs to row `i`.
     ///
     /// # Errors
@@ -83,6 +106,17 @@ pub trait AggregateFunction: AggregateState {
     ///
     /// As [`AggregateFunction::add`].
     fn extract(&self, slots: &mut Slots<'_>) -> Result<Vector>;
+}
+
+/// Frames that a group runs through, see [`AggregateFunction::add_frames`].
+#[derive(Clone, Copy, Debug)]
+pub struct RunningFrames<'a> {
+    /// The position of row 0 of the arguments.
+    pub first: u32,
+    /// The frame that the group holds the rows of; those before are not among the arguments.
+    pub held: (u32, u32),
+    /// The frames, by position.
+    pub ranges: &'a Ranges,
 }
 
 /// An aggregate function for given argument types that needs all rows of a group together.

@@ -1,10 +1,11 @@
 //! The API that functions are written against.
 //!
 //! ```text
-//! Registry ── resolve(name, argument types) ──> BoundScalar / BoundHigherOrder / BoundAggregate
+//! Registry ── resolve(name, argument types) ──> BoundScalar / BoundAggregate / BoundWindow ...
 //!   ScalarFunction      vectors and active rows in, vector out
 //!   HigherOrderFunction the same, with lambdas
 //!   AggregateFunction   states in the rows of a hash table: add, merge, extract
+//!   WindowFunction      sorted rows and frames in, a value per row out
 //! ```
 //!
 //! Read [`Registry`], [`ScalarFunction`] and [`AggregateFunction`] first. This crate does not know
@@ -18,10 +19,11 @@ mod registry;
 mod row_errors;
 mod scalar;
 pub mod simple;
+mod window;
 
 pub use aggregate::{
     AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction, Expanded,
-    StateLayout,
+    RunningFrames, StateLayout,
 };
 pub use block::{
     BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, in_blocks, push_block,
@@ -32,7 +34,11 @@ pub use higher_order::{
     LambdaType,
 };
 pub use registry::{
-    BindAggregate, BindCast, BindScalar, Entry, FunctionDoc, FunctionKind, Registry,
+    BindAggregate, BindCast, BindScalar, BindWindow, Entry, FunctionDoc, FunctionKind, Registry,
 };
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};
+pub use window::{
+    BoundWindow, Exclusion, FrameParts, Ranges, ValidRows, WindowFunction, WindowRows,
+    gather_or_null,
+};

@@ -1,6 +1,8 @@
 //! The registry: from a name and argument types to a function.
 
-use crate::{ArgumentType, BindHigherOrder, BoundAggregate, BoundHigherOrder, BoundScalar};
+use crate::{
+    ArgumentType, BindHigherOrder, BoundAggregate, BoundHigherOrder, BoundScalar, BoundWindow,
+};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_types::{Type, TypeRegistry};
@@ -13,6 +15,9 @@ pub type BindScalar = Arc<dyn Fn(&[Type]) -> Option<BoundScalar> + Send + Sync>;
 
 /// Settles an aggregate function's types: `None` when it does not take these arguments.
 pub type BindAggregate = Arc<dyn Fn(&[Type]) -> Option<BoundAggregate> + Send + Sync>;
+
+/// Settles a window function's types: `None` when it does not take these arguments.
+pub type BindWindow = Arc<dyn Fn(&[Type]) -> Option<BoundWindow> + Send + Sync>;
 
 /// The conversion from the first type to the second; `None` when there is none.
 pub type BindCast = Arc<dyn Fn(&Type, &Type) -> Option<BoundScalar> + Send + Sync>;
@@ -65,6 +70,8 @@ pub enum FunctionKind {
     Scalar,
     /// The rows of a group.
     Aggregate,
+    /// The rows around a row.
+    Window,
 }
 
 /// All functions a session knows. Names are lower case.
@@ -73,6 +80,7 @@ pub struct Registry {
     scalars: BTreeMap<String, Entry<BindScalar>>,
     higher_order: BTreeMap<String, Entry<BindHigherOrder>>,
     aggregates: BTreeMap<String, Entry<BindAggregate>>,
+    windows: BTreeMap<String, Entry<BindWindow>>,
     /// Special forms that look like functions: only described here.
     forms: BTreeMap<String, FunctionDoc>,
     casts: Vec<BindCast>,
@@ -99,6 +107,11 @@ impl Registry {
     /// Adds an overload of the aggregate function `name`.
     pub fn add_aggregate(&mut self, name: &str, doc: FunctionDoc, bind: BindAggregate) {
         add(&mut self.aggregates, name, doc, bind);
+    }
+
+    /// Adds an overload of the window function `name`.
+    pub fn add_window(&mut self, name: &str, doc: FunctionDoc, bind: BindWindow) {
+        add(&mut self.windows, name, doc, bind);
     }
 
     /// Describes a special form that is written like a function.
@@ -158,7 +171,8 @@ impl Registry {
             self.higher_order.iter().map(|(name, it)| (name, FunctionKind::Scalar, &it.docs));
         let aggregates =
             self.aggregates.iter().map(|(name, it)| (name, FunctionKind::Aggregate, &it.docs));
-        let all = scalars.chain(higher_order).chain(aggregates);
+        let windows = self.windows.iter().map(|(name, it)| (name, FunctionKind::Window, &it.docs));
+        let all = scalars.chain(higher_order).chain(aggregates).chain(windows);
         let mut docs: Vec<_> = all
             .flat_map(|(name, kind, docs)| docs.iter().map(move |it| (name.as_str(), kind, it)))
             .collect();
@@ -178,6 +192,7 @@ impl Registry {
         let known = self.scalars.contains_key(&lower)
             || self.higher_order.contains_key(&lower)
             || self.aggregates.contains_key(&lower)
+            || self.windows.contains_key(&lower)
             || self.forms.contains_key(&lower);
         if known { Ok(()) } else { Err(self.unknown(name)) }
     }
@@ -185,6 +200,16 @@ impl Registry {
     /// Whether `name` is an aggregate function, ignoring case.
     pub fn is_aggregate(&self, name: &str) -> bool {
         self.aggregates.contains_key(&name.to_ascii_lowercase())
+    }
+
+    /// All window functions, by name; aggregates can be called over windows, too.
+    pub fn windows(&self) -> &BTreeMap<String, Entry<BindWindow>> {
+        &self.windows
+    }
+
+    /// Whether `name` is a window function, and no aggregate, ignoring case.
+    pub fn is_window(&self, name: &str) -> bool {
+        self.windows.contains_key(&name.to_ascii_lowercase())
     }
 
     /// The scalar function `name` for arguments of these types.
@@ -261,10 +286,26 @@ impl Registry {
             .ok_or_else(|| no_overload(name, args, &entry.docs))
     }
 
+    /// The window function `name` for arguments of these types.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::resolve_scalar`].
+    pub fn resolve_window(&self, name: &str, args: &[Type]) -> Result<BoundWindow> {
+        let lower = name.to_ascii_lowercase();
+        let entry = self.windows.get(&lower).ok_or_else(|| self.unknown(name))?;
+        let bound = entry.overloads.iter().filter_map(|bind| bind(args));
+        bound
+            .min_by_key(|bound| cost(args, &bound.args))
+            .map(|bound| BoundWindow { name: lower, ..bound })
+            .ok_or_else(|| no_overload(name, args, &entry.docs))
+    }
+
     fn unknown(&self, name: &str) -> Error {
         let error = Error::invalid_query(format!("no such function: {name}"));
         let names = self.scalars.keys().chain(self.higher_order.keys());
-        let names = names.chain(self.aggregates.keys()).map(String::as_str);
+        let names = names.chain(self.aggregates.keys()).chain(self.windows.keys());
+        let names = names.map(String::as_str);
         match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,
@@ -314,6 +355,7 @@ impl std::fmt::Display for FunctionKind {
         f.write_str(match self {
             FunctionKind::Scalar => "scalar",
             FunctionKind::Aggregate => "aggregate",
+            FunctionKind::Window => "window",
         })
     }
 }

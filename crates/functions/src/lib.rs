@@ -23,6 +23,7 @@ mod form;
 mod custom;
 mod failure;
 mod aggregate;
+mod window;
 #[cfg(test)]
 mod testing;
 
@@ -44,4 +45,5 @@ pub fn register(registry: &mut Registry) {
     custom::register(registry);
     failure::register(registry);
     aggregate::register(registry);
+    window::register(registry);
 }

@@ -12,8 +12,11 @@
 mod column;
 mod expr;
 mod plan;
+mod window;
 mod print;
 
 pub use column::{Column, ColumnId, ColumnIds};
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
 pub use plan::{AggregateCall, Cte, JoinKind, Plan, SetOperation, SortKey};
+pub use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits};
+pub use window::WindowCall;

@@ -1,6 +1,6 @@
 //! The logical plan.
 
-use crate::{Column, ColumnId, Expr};
+use crate::{Column, ColumnId, Expr, WindowCall};
 use std::sync::Arc;
 use volley_connector::Table;
 use volley_error::Span;
@@ -69,6 +69,20 @@ pub enum Plan {
         keys: Vec<(Column, Expr)>,
         /// The aggregates; none for DISTINCT.
         aggregates: Vec<(Column, AggregateCall)>,
+    },
+    /// Computes window functions over partitions of rows in an order; puts out the input's columns,
+    /// then a column per call.
+    Window {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Rows of one partition agree in these.
+        partition_by: Vec<Expr>,
+        /// The order within a partition.
+        order_by: Vec<SortKey>,
+        /// The calls.
+        calls: Vec<(Column, WindowCall)>,
+        /// Only rows are put out whose value of this ranking call is at most that.
+        limit: Option<(ColumnId, u64)>,
     },
     /// Sorts.
     Sort {
@@ -245,6 +259,10 @@ impl Plan {
             Plan::UniqueId { input, column } => {
                 rest.extend([Part::Column(column), Part::Node(input)]);
             }
+            Plan::Window { input, calls, .. } => {
+                rest.extend(calls.iter().rev().map(|it| Part::Column(&it.0)));
+                rest.push(Part::Node(input));
+            }
         }
     }
 
@@ -260,6 +278,7 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::Window { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
@@ -277,6 +296,7 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::Window { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
@@ -299,6 +319,11 @@ impl Plan {
                 let calls = aggregates.iter().flat_map(|it| it.1.exprs());
                 keys.iter().map(|it| &it.1).chain(calls).collect()
             }
+            Plan::Window { partition_by, order_by, calls, .. } => {
+                let order = order_by.iter().map(|it| &it.expr);
+                let calls = calls.iter().flat_map(|it| it.1.exprs());
+                partition_by.iter().chain(order).chain(calls).collect()
+            }
             Plan::Sort { keys, .. } | Plan::GroupLimit { order: keys, .. } => {
                 keys.iter().map(|it| &it.expr).collect()
             }
@@ -317,6 +342,11 @@ impl Plan {
             Plan::Aggregate { keys, aggregates, .. } => {
                 let calls = aggregates.iter_mut().flat_map(|it| it.1.exprs_mut());
                 keys.iter_mut().map(|it| &mut it.1).chain(calls).collect()
+            }
+            Plan::Window { partition_by, order_by, calls, .. } => {
+                let order = order_by.iter_mut().map(|it| &mut it.expr);
+                let calls = calls.iter_mut().flat_map(|it| it.1.exprs_mut());
+                partition_by.iter_mut().chain(order).chain(calls).collect()
             }
             Plan::Sort { keys, .. } | Plan::GroupLimit { order: keys, .. } => {
                 keys.iter_mut().map(|it| &mut it.expr).collect()

@@ -3,6 +3,8 @@
 //! One line per node, inputs indented by two spaces. A column is shown by its name, followed by its
 //! identity when another column of the plan has the same name.
 
+mod window;
+
 use crate::{AggregateCall, Column, ColumnId, Expr, ExprKind, Plan, SetOperation, SortKey};
 use crate::{Subquery, SubqueryKind};
 use std::collections::HashMap;
@@ -73,6 +75,7 @@ fn made(plan: &Plan) -> Vec<&Column> {
         Plan::Aggregate { keys, aggregates, .. } => {
             keys.iter().map(|it| &it.0).chain(aggregates.iter().map(|it| &it.0)).collect()
         }
+        Plan::Window { calls, .. } => calls.iter().map(|it| &it.0).collect(),
         Plan::Join { mark, .. } => mark.iter().collect(),
         Plan::UniqueId { column, .. } => vec![column],
         _ => Vec::new(),
@@ -125,6 +128,7 @@ impl Printer<'_, '_, '_> {
             }
             Plan::Join { .. } => self.join(plan),
             Plan::Aggregate { keys, aggregates, .. } => self.aggregate(keys, aggregates),
+            Plan::Window { .. } => self.window(plan),
             Plan::Sort { keys, .. } => {
                 self.f.write_str("Sort ")?;
                 self.sort_keys(keys)

@@ -35,6 +35,7 @@ fn collect_made(plan: &Plan, made: &mut ColumnSet) {
             made.extend(keys.iter().filter_map(defined));
             made.extend(aggregates.iter().map(|it| it.0.id));
         }
+        Plan::Window { calls, .. } => made.extend(calls.iter().map(|it| it.0.id)),
         Plan::Join { mark, .. } => made.extend(mark.iter().map(|it| it.id)),
         Plan::UniqueId { column, .. } => {
             made.insert(column.id);
@@ -126,6 +127,10 @@ fn rename_made(plan: &mut Plan, by: &HashMap<ColumnId, ColumnId>) {
         Plan::Aggregate { keys, aggregates, .. } => {
             keys.iter_mut().for_each(|it| new(&mut it.0.id));
             aggregates.iter_mut().for_each(|it| new(&mut it.0.id));
+        }
+        Plan::Window { calls, limit, .. } => {
+            calls.iter_mut().for_each(|it| new(&mut it.0.id));
+            limit.iter_mut().for_each(|it| new(&mut it.0));
         }
         Plan::Join { mark, .. } => mark.iter_mut().for_each(|it| new(&mut it.id)),
         Plan::GroupLimit { keys, .. } => keys.iter_mut().for_each(new),

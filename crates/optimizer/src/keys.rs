@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! a = b, a IN (b, ...)    key(a) = key(b), ...          so joins on them hash keys
-//! ORDER BY a              ORDER BY key(a)
+//! ORDER BY a              ORDER BY key(a), also in windows
 //! GROUP BY a              GROUP BY key(a), and any_value(a) is the group's value
 //! a IN (SELECT b ...)     key(a) IN (SELECT key(b) ...)
 //! ```
@@ -62,6 +62,11 @@ fn rewritten(plan: Plan, ids: &ColumnIds) -> Result<Plan> {
                 Plan::Sort { input, mut keys } => {
                     keys.iter_mut().for_each(|it| to_key(&mut it.expr));
                     Plan::Sort { input, keys }
+                }
+                Plan::Window { input, mut partition_by, mut order_by, calls, limit } => {
+                    partition_by.iter_mut().for_each(to_key);
+                    order_by.iter_mut().for_each(|it| to_key(&mut it.expr));
+                    Plan::Window { input, partition_by, order_by, calls, limit }
                 }
                 other => other,
             })

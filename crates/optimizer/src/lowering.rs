@@ -13,6 +13,7 @@ pub(crate) use join::as_key;
 mod aggregate;
 mod set_operation;
 mod sort;
+mod window;
 
 use crate::expr::ColumnSet;
 use crate::stack::deep;
@@ -81,6 +82,7 @@ impl Lowering<'_> {
             Plan::Filter { input, conjuncts } => self.filter(input, conjuncts, required),
             Plan::Join { .. } => self.join(plan, required),
             Plan::Aggregate { .. } => self.aggregate(plan, required),
+            Plan::Window { .. } => self.window(plan, required),
             Plan::Sort { input, keys } => self.sort(input, keys, required),
             Plan::Limit { input, offset, limit } => self.limit(input, *offset, *limit, required),
             Plan::GroupLimit { .. } => self.group_limit(plan, required),

@@ -12,6 +12,7 @@ mod join_order;
 mod semi_joins;
 mod sides;
 mod limits;
+mod window_limits;
 mod empty;
 mod distinct;
 mod share;
@@ -80,6 +81,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "derive_from_or",
         description: "tells each input of a join what an OR over several inputs says of it",
         apply: |plan, _| Ok(plan),
+    },
+    Rule {
+        name: "limit_windows",
+        description: "keeps the first rows of each partition where a filter on ranks asks for them",
+        apply: window_limits::limit_windows,
     },
     DROP_EMPTY,
     Rule {

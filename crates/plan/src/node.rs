@@ -17,6 +17,8 @@ pub enum PlanNode {
     Project(ProjectNode),
     /// Groups and aggregates; without aggregates: DISTINCT.
     Aggregation(AggregationNode),
+    /// Computes window functions.
+    Window(WindowNode),
     /// Joins on equal keys.
     HashJoin(HashJoinNode),
     /// Joins on any condition.
@@ -56,6 +58,7 @@ impl PlanNode {
             PlanNode::Filter(node) => node.input.schema(),
             PlanNode::Project(node) => &node.schema,
             PlanNode::Aggregation(node) => &node.schema,
+            PlanNode::Window(node) => &node.schema,
             PlanNode::HashJoin(node) => &node.schema,
             PlanNode::NestedLoopJoin(node) => &node.schema,
             PlanNode::OrderBy(node) => node.input.schema(),
@@ -80,6 +83,7 @@ impl PlanNode {
             PlanNode::Filter(node) => vec![&node.input],
             PlanNode::Project(node) => vec![&node.input],
             PlanNode::Aggregation(node) => vec![&node.input],
+            PlanNode::Window(node) => vec![&node.input],
             PlanNode::HashJoin(node) => vec![&node.probe, &node.build],
             PlanNode::NestedLoopJoin(node) => vec![&node.probe, &node.build],
             PlanNode::OrderBy(node) => vec![&node.input],
@@ -104,6 +108,7 @@ impl PlanNode {
             PlanNode::Filter(node) => f(&mut node.input),
             PlanNode::Project(node) => f(&mut node.input),
             PlanNode::Aggregation(node) => f(&mut node.input),
+            PlanNode::Window(node) => f(&mut node.input),
             PlanNode::HashJoin(node) => {
                 f(&mut node.probe);
                 f(&mut node.build);

@@ -1,5 +1,7 @@
 //! Plans as text: an indented tree, one node per line.
 
+mod window;
+
 use crate::nodes::*;
 use crate::{Aggregate, ExchangeKind, PlanNode, SortKey};
 use std::fmt::{self, Display, Write};
@@ -28,6 +30,7 @@ impl PlanNode {
             PlanNode::Filter(node) => format!("Filter {}", node.predicate),
             PlanNode::Project(node) => project(node),
             PlanNode::Aggregation(node) => aggregation(node),
+            PlanNode::Window(node) => window::window(node),
             PlanNode::HashJoin(node) => hash_join(node),
             PlanNode::NestedLoopJoin(node) => nested_loop_join(node),
             PlanNode::OrderBy(node) => format!("OrderBy {}", join(&node.keys)),

@@ -29,6 +29,8 @@ mod operator;
 mod function;
 mod lambda;
 mod aggregate;
+mod window;
+mod frame;
 mod subquery;
 mod table_function;
 mod access;
@@ -127,6 +129,12 @@ struct Level<'a> {
     aggregates: aggregate::Aggregates,
     /// Whether arguments of an aggregate are being bound.
     in_aggregate: bool,
+    /// The calls with OVER found so far; columns that stand for them.
+    windows: window::Windows,
+    /// Whether parts of such a call are being bound.
+    in_window: bool,
+    /// The WINDOW clause.
+    named_windows: &'a [sqlparser::ast::NamedWindowDefinition],
     /// Whether a query further in named a column of this one.
     referenced: bool,
     /// Whether names do not find it: to the left of a subquery in FROM that is not LATERAL.
@@ -142,6 +150,7 @@ enum Clause {
     GroupBy,
     Select,
     Having,
+    Qualify,
     OrderBy,
     Limit,
     Values,
@@ -251,6 +260,9 @@ impl Level<'_> {
             clause,
             aggregates: aggregate::Aggregates::default(),
             in_aggregate: false,
+            windows: window::Windows::default(),
+            in_window: false,
+            named_windows: &[],
             referenced: false,
             hidden: false,
         }
@@ -260,7 +272,7 @@ impl Level<'_> {
 impl Clause {
     /// Whether aggregate calls may stand here.
     fn takes_aggregates(self) -> bool {
-        matches!(self, Clause::Select | Clause::Having | Clause::OrderBy)
+        matches!(self, Clause::Select | Clause::Having | Clause::Qualify | Clause::OrderBy)
     }
 }
 
@@ -273,6 +285,7 @@ impl fmt::Display for Clause {
             Clause::GroupBy => "GROUP BY",
             Clause::Select => "SELECT",
             Clause::Having => "HAVING",
+            Clause::Qualify => "QUALIFY",
             Clause::OrderBy => "ORDER BY",
             Clause::Limit => "LIMIT",
             Clause::Values => "VALUES",

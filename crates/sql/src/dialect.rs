@@ -125,6 +125,10 @@ impl Dialect for VolleyDialect {
         TypeId::of::<DuckDbDialect>()
     }
 
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         let token = parser.peek_token_ref();
         if let Token::Word(word) = &token.token

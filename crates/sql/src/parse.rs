@@ -11,10 +11,12 @@ use sqlparser::{
 use std::{collections::HashSet, sync::Arc};
 use tokens::{Tokens, tokenize};
 use volley_error::{Error, ErrorKind, Result, Span};
+use volley_function::Exclusion;
 
 mod command;
 mod construct;
 mod error;
+mod exclusion;
 mod tokens;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
@@ -38,6 +40,8 @@ pub(crate) struct Source {
     pub(crate) positions: Positions,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand: line and column.
     materialized: HashSet<(u64, u64)>,
+    /// What the frames of windows exclude, by the places of the windows' names.
+    exclusions: exclusion::Exclusions,
 }
 
 /// Splits `sql` into statements and parses them. Empty statements are left out.
@@ -128,13 +132,18 @@ impl ParsedStatement {
 impl Source {
     fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
         let positions = Positions::new(sql);
-        let Tokens { list, materialized } = tokenize(sql, &positions)?;
-        Ok((Source { text: sql.to_owned(), positions, materialized }, list))
+        let Tokens { list, materialized, exclusions } = tokenize(sql, &positions)?;
+        Ok((Source { text: sql.to_owned(), positions, materialized, exclusions }, list))
     }
 
     /// Whether the common table expression that ends with this parenthesis is to be materialized.
     pub(crate) fn is_materialized(&self, closing: &TokenWithSpan) -> bool {
         self.materialized.contains(&tokens::place(closing.span.start))
+    }
+
+    /// What the frame of the window with this name (perhaps an empty one) excludes.
+    pub(crate) fn exclusion(&self, name: &Ident) -> Exclusion {
+        self.exclusions.get(&tokens::place(name.span.start)).copied().unwrap_or_default()
     }
 
     /// The first place of a string literal.

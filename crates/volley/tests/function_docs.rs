@@ -124,8 +124,8 @@ fn page(category: &str, functions: &[Described<'_>]) -> String {
         let name = main_name(described);
         let doc = described.doc;
         write!(text, "\n## {name}\n\n`{}`", doc.signature).unwrap();
-        if described.kind == FunctionKind::Aggregate {
-            text.push_str(" (aggregate)");
+        if described.kind != FunctionKind::Scalar {
+            write!(text, " ({})", described.kind).unwrap();
         }
         write!(text, "\n\n{}\n", doc.description).unwrap();
         let others: Vec<String> =

@@ -9,7 +9,7 @@
 
 use super::{
     AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction,
-    StateLayout,
+    RunningFrames, StateLayout,
 };
 use crate::simple::Source;
 use std::sync::Arc;
@@ -157,6 +157,30 @@ impl<F: Form> AggregateFunction for Formed<F> {
         })
     }
 
+    fn add_frames(
+        &self,
+        slot: &mut Slots<'_>,
+        args: &[Vector],
+        rows: &Rows,
+        frames: RunningFrames<'_>,
+        results: &mut Slots<'_>,
+    ) -> Result<bool> {
+        let args = sources(args)?;
+        let input = self.0.open(&args)?;
+        let (mut states, mut copies) = (slot.typed::<F::State>(), results.typed::<F::State>());
+        let mut rows = rows.clone();
+        let ignored = args.iter().zip(F::IGNORES_NULLS).filter(|it| *it.1);
+        ignored.filter_map(|it| it.0.nulls()).for_each(|it| rows.subtract_nulls(it));
+        let index = |row: usize| first(&args).map_or(row, |it| it.index(row));
+        let run = Run { form: &self.0, input: &input, frames };
+        if rows.is_all() {
+            run.copy_each(states.get(0), &mut copies, |_| true, index)?;
+        } else {
+            run.copy_each(states.get(0), &mut copies, |row| rows.contains(row), index)?;
+        }
+        Ok(true)
+    }
+
     fn merge(&self, slots: &mut Slots<'_>, intermediate: &Vector, rows: &Rows) -> Result<()> {
         let whole = [Source::new(intermediate)?];
         let mut states = slots.typed::<F::State>();
@@ -215,6 +239,42 @@ pub fn bound_collecting(
         order_sensitive: true,
         ignores_nulls: false,
         function: AggregateKind::Collecting(Arc::new(function)),
+    }
+}
+
+/// A state's way through frames.
+struct Run<'a, 'b, F: Form> {
+    form: &'a F,
+    input: &'a F::Input<'b>,
+    frames: RunningFrames<'a>,
+}
+
+impl<F: Form> Run<'_, '_, F> {
+    /// Copies the state at the end of each frame.
+    #[inline(always)]
+    fn copy_each(
+        &self,
+        state: &mut F::State,
+        copies: &mut TypedSlots<'_, F::State>,
+        is_active: impl Fn(usize) -> bool,
+        index: impl Fn(usize) -> usize,
+    ) -> Result<()> {
+        let (mut start, mut end) = self.frames.held;
+        for (frame, (frame_start, frame_end)) in self.frames.ranges.iter().enumerate() {
+            if frame_start != start || frame_end < end {
+                *state = self.form.empty();
+                (start, end) = (frame_start, frame_start);
+            }
+            for position in end..frame_end {
+                let row = (position - self.frames.first) as usize;
+                if is_active(row) {
+                    self.form.add(state, self.input, row, index(row))?;
+                }
+            }
+            end = frame_end;
+            copies.write(frame, state.clone());
+        }
+        Ok(())
     }
 }
 

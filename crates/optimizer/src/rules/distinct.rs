@@ -75,9 +75,10 @@ fn is_unique(plan: &Plan, columns: &ColumnSet) -> bool {
             let below = exprs.iter().filter(|it| columns.contains(&it.0.id));
             is_unique(input, &below.filter_map(|it| as_column(&it.1)).collect())
         }
-        Plan::Filter { input, .. } | Plan::Sort { input, .. } | Plan::Limit { input, .. } => {
-            is_unique(input, columns)
-        }
+        Plan::Filter { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::Limit { input, .. }
+        | Plan::Window { input, .. } => is_unique(input, columns),
         Plan::Join { left, kind: JoinKind::LeftSemi | JoinKind::LeftAnti, .. } => {
             is_unique(left, columns)
         }

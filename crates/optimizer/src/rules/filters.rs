@@ -78,6 +78,13 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
             let input = Box::new(push(*input, below, ctx));
             filtered(Plan::GroupLimit { input, keys, order, offset, limit }, above, ctx)
         }
+        Plan::Window { input, partition_by, order_by, calls, limit } => {
+            // A limit holds for whole partitions, which such a filter keeps or drops.
+            let keys: ColumnSet = partition_by.iter().filter_map(as_column).collect();
+            let (below, above) = split_by(conjuncts, |it| uses_some_of(it, &keys));
+            let input = Box::new(push(*input, below, ctx));
+            filtered(Plan::Window { input, partition_by, order_by, calls, limit }, above, ctx)
+        }
         Plan::Scan { .. } => push_into_scan(plan, conjuncts, ctx),
         mut other => {
             for input in other.inputs_mut() {

@@ -110,6 +110,18 @@ impl Pruning {
                     }
                 }
                 Plan::SetOperation { .. } => return self.set_operation(plan, required),
+                Plan::Window { calls, limit, input, .. } => {
+                    let is_limit = |it: &ColumnId| limit.is_some_and(|limit| limit.0 == *it);
+                    calls.retain(|it| required.contains(&it.0.id) || is_limit(&it.0.id));
+                    if calls.is_empty() {
+                        return self.plan(std::mem::take(input), required);
+                    }
+                    // No call has the last keys when those that had them are gone.
+                    let keys = calls.iter().map(|it| it.1.order_keys).max().unwrap_or(0);
+                    if let Plan::Window { order_by, .. } = &mut plan {
+                        order_by.truncate(keys);
+                    }
+                }
                 Plan::UniqueId { column, input } if !required.contains(&column.id) => {
                     return self.plan(std::mem::take(input), required);
                 }

@@ -63,6 +63,16 @@ impl Estimator {
                 estimate.add_distinct(column);
                 estimate
             }
+            Plan::Window { partition_by, calls, limit, .. } => {
+                let mut estimate = input();
+                let keys = partition_by.iter().filter_map(as_column);
+                if let Some((_, rows)) = limit {
+                    let groups = groups(&estimate, keys, estimate.rows);
+                    estimate = estimate.capped(groups * as_rows(*rows));
+                }
+                calls.iter().for_each(|it| estimate.add_distinct(&it.0));
+                estimate
+            }
             Plan::Limit { limit, .. } => input().at_most(*limit),
             Plan::GroupLimit { keys, limit, .. } => {
                 let input = input();

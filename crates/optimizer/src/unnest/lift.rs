@@ -325,9 +325,10 @@ fn has_row(plan: &Plan) -> bool {
         Plan::Aggregate { keys, .. } => keys.is_empty(),
         Plan::SingleRow { .. } => true,
         Plan::Values { rows, .. } => !rows.is_empty(),
-        Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::UniqueId { input, .. } => {
-            has_row(input)
-        }
+        Plan::Project { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::UniqueId { input, .. }
+        | Plan::Window { input, limit: None, .. } => has_row(input),
         Plan::Limit { input, offset: 0, limit } => *limit != Some(0) && has_row(input),
         Plan::SetOperation { operation: SetOperation::Union, inputs, .. } => {
             inputs.iter().any(|it| has_row(&it.0))

@@ -48,6 +48,7 @@ impl Unnesting<'_> {
                 Plan::Aggregate { input, keys, aggregates } => {
                     self.push_groups(*input, keys, aggregates, need, domain)
                 }
+                Plan::Window { .. } => self.push_window(plan, need, domain),
                 Plan::Limit { .. } | Plan::GroupLimit { .. } => self.push_limit(plan, need, domain),
                 Plan::SingleRow { input, .. } => self.push_single(*input, domain),
                 Plan::SetOperation { .. } => self.push_set_operation(plan, need, domain),

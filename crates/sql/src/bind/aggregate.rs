@@ -103,6 +103,18 @@ impl<'a> Binder<'a> {
         Ok(Expr::column(column.id, column.data_type).at(span))
     }
 
+    /// An aggregate call that no grouping computes, but a window.
+    pub(super) fn plain_aggregate(
+        &mut self,
+        name: &str,
+        list: Option<&'a FunctionArgumentList>,
+        filter: Option<&'a ast::Expr>,
+        span: Option<Span>,
+    ) -> Result<AggregateCall> {
+        let written = self.aggregate_parts(name, list, filter, span)?;
+        self.aggregate_call(name, written, span)
+    }
+
     fn aggregate_parts(
         &self,
         name: &str,
@@ -118,6 +130,9 @@ impl<'a> Binder<'a> {
                 FunctionArgumentClause::OrderBy(order_by) => written.order_by = order_by,
                 FunctionArgumentClause::Limit(_) => {
                     return Err(unsupported("LIMIT in an aggregate call", span));
+                }
+                FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => {
+                    return Err(unsupported(format!("{treatment} in an aggregate call"), span));
                 }
                 _ => return Err(unsupported("this clause in an aggregate call", span)),
             }

@@ -34,33 +34,12 @@ const SPECIAL_FUNCTIONS: [&str; 11] = [
 const UNSUPPORTED_FUNCTIONS: [&str; 7] =
     ["all", "array", "columns", "grouping", "grouping_id", "nextval", "unnest"];
 
-/// Functions that are called over a window, which is not supported.
-const WINDOW_FUNCTIONS: [&str; 11] = [
-    "cume_dist",
-    "dense_rank",
-    "first_value",
-    "lag",
-    "last_value",
-    "lead",
-    "nth_value",
-    "ntile",
-    "percent_rank",
-    "rank",
-    "row_number",
-];
-
 impl<'a> Binder<'a> {
-    /// A call as written: scalar, aggregate or special form.
+    /// A call as written: scalar, aggregate, window function or special form.
     pub(super) fn function(&mut self, function: &'a Function) -> Result<Expr> {
         let name = crate::parse::dotted(&function.name).to_ascii_lowercase();
         let span = self.span(function.name.span());
         let reject = |what: &str| Err(unsupported(what, span));
-        if function.over.is_some() {
-            return reject("window functions (OVER)");
-        }
-        if function.null_treatment.is_some() {
-            return reject("IGNORE NULLS and RESPECT NULLS");
-        }
         if !function.within_group.is_empty() {
             return reject("WITHIN GROUP");
         }
@@ -75,6 +54,17 @@ impl<'a> Binder<'a> {
             FunctionArguments::List(list) => Some(list),
             FunctionArguments::None | FunctionArguments::Subquery(_) => None,
         };
+        if function.over.is_some() {
+            return self.window_call(function, &name, span);
+        }
+        if function.null_treatment.is_some() {
+            let message = format!("IGNORE NULLS or RESPECT NULLS after {name} without OVER");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        if self.shared.registry.is_window(&name) {
+            let error = Error::invalid_query(format!("{name} is a window function")).span(span);
+            return Err(error.hint(format!("{name}(...) OVER (ORDER BY ...) calls it")));
+        }
         if self.shared.registry.is_aggregate(&name) {
             let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
             return Ok(bound);
@@ -97,9 +87,6 @@ impl<'a> Binder<'a> {
         let registry = self.shared.registry;
         if SPECIAL_FUNCTIONS.contains(&name) {
             return Ok(());
-        }
-        if WINDOW_FUNCTIONS.contains(&name) {
-            return Err(unsupported(format!("the window function {name}"), span));
         }
         if UNSUPPORTED_FUNCTIONS.contains(&name) {
             return Err(unsupported(format!("the function {name}"), span));

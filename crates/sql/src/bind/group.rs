@@ -5,6 +5,7 @@ use super::{
     scope::Scope,
     select::{Clauses, Item},
     unsupported,
+    window::BoundCall,
 };
 use sqlparser::ast::{self, GroupByExpr, Spanned, Value as Literal};
 use std::{collections::HashSet, sync::Arc};
@@ -28,9 +29,12 @@ impl<'a> Binder<'a> {
         match group_by {
             GroupByExpr::All(_) => {
                 let aggregates = self.aggregate_ids()?;
+                let windows = self.level()?.windows.ids().clone();
                 // Beside an aggregate, constants are no keys: without others there is one group.
                 let is_key = |it: &&Expr| {
-                    !names_any(it, &aggregates) && (aggregates.is_empty() || !is_constant(it))
+                    !names_any(it, &aggregates)
+                        && !names_any(it, &windows)
+                        && (aggregates.is_empty() || !is_constant(it))
                 };
                 let plain = exprs.iter().filter(is_key);
                 plain.for_each(|it| push_key(&mut keys, it.clone()));
@@ -83,6 +87,11 @@ impl<'a> Binder<'a> {
         if names_any(&key, &self.aggregate_ids()?) {
             let message = "aggregate functions are not allowed in GROUP BY";
             return Err(Error::invalid_query(message).span(self.span(expr.span())));
+        }
+        if names_any(&key, self.level()?.windows.ids()) {
+            let message = "window functions are not allowed in GROUP BY";
+            let error = Error::invalid_query(message).span(self.span(expr.span()));
+            return Err(error.hint("compute them in a subquery"));
         }
         Ok(key)
     }
@@ -161,7 +170,9 @@ impl Grouping<'_> {
     pub(super) fn rewrite_all(&self, clauses: &mut Clauses) -> Result<()> {
         let order = clauses.order.iter_mut().map(|it| &mut it.expr);
         let on = clauses.distinct_on.iter_mut().flatten();
-        let mut exprs = clauses.items.iter_mut().chain(&mut clauses.having).chain(order).chain(on);
+        let exprs = clauses.items.iter_mut().chain(&mut clauses.having).chain(order).chain(on);
+        let windows = clauses.windows.iter_mut().flat_map(BoundCall::exprs_mut);
+        let mut exprs = exprs.chain(&mut clauses.qualify).chain(windows);
         exprs.try_for_each(|it| self.rewrite(it))
     }
 

@@ -60,7 +60,7 @@ impl<'a> Binder<'a> {
     }
 
     /// An integer literal beside a narrower integer takes its type, if it fits.
-    fn narrow_literals(&self, left: Expr, right: Expr) -> Result<(Expr, Expr)> {
+    pub(super) fn narrow_literals(&self, left: Expr, right: Expr) -> Result<(Expr, Expr)> {
         if is_integer_literal(&left) && literal_fits(&left, &right.data_type) {
             return Ok((self.coerce(left, &right.data_type)?, right));
         }

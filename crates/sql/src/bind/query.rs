@@ -202,8 +202,9 @@ impl<'a> Binder<'a> {
     fn order_outputs(&mut self, bound: Bound, order_by: Option<&'a OrderBy>) -> Result<Bound> {
         let Some(order_by) = order_by else { return Ok(bound) };
         let scope = Scope::of_columns(bound.columns.clone());
-        let (keys, _) =
+        let (keys, level) =
             self.with_level(scope, Clause::OrderBy, |it| it.output_keys(order_by, &bound.columns))?;
+        level.check_no_windows()?;
         Ok(Bound { plan: Plan::Sort { input: Box::new(bound.plan), keys }, ..bound })
     }
 
@@ -267,7 +268,7 @@ impl<'a> Binder<'a> {
 
 /// The value of an integer expression of literals, `Some(None)` for NULL; `None` when it is
 /// something else, or out of range.
-fn constant(expr: &Expr) -> Option<Option<i128>> {
+pub(super) fn constant(expr: &Expr) -> Option<Option<i128>> {
     let value = |args: &[Expr], f: fn(i128, i128) -> Option<i128>| {
         let [left, right] = args else { return None };
         match (constant(left)?, constant(right)?) {

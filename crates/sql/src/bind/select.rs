@@ -1,8 +1,8 @@
 //! SELECT: from the clauses to one chain of nodes.
 //!
 //! ```text
-//! [final Project] <- [Limit] <- [Sort] <- [distinct] <- Project <- [HAVING] <- [Aggregate] <-
-//! [WHERE] <- FROM
+//! [final Project] <- [Limit] <- [Sort] <- [distinct] <- Project <- [QUALIFY] <- [Window]s <-
+//! [HAVING] <- [Aggregate] <- [WHERE] <- FROM
 //! ```
 
 use super::{
@@ -13,6 +13,7 @@ use super::{
     query::Limits,
     scope::{Scope, ScopeColumn},
     unsupported,
+    window::{BoundCall, window_nodes},
 };
 use sqlparser::ast::{
     self, Distinct, ExcludeSelectItem, ObjectName, OrderBy, Select, SelectItem,
@@ -39,6 +40,9 @@ pub(super) struct Clauses {
     /// One per item of the SELECT list.
     pub(super) items: Vec<Expr>,
     pub(super) having: Vec<Expr>,
+    pub(super) qualify: Vec<Expr>,
+    /// The calls with OVER in all of these.
+    pub(super) windows: Vec<BoundCall>,
     pub(super) order: Vec<OrderKey>,
     /// SELECT DISTINCT.
     pub(super) is_distinct: bool,
@@ -78,6 +82,7 @@ impl<'a> Binder<'a> {
             let conjuncts = self.conjuncts(condition, "WHERE")?;
             plan = Plan::Filter { input: Box::new(plan), conjuncts };
         }
+        self.define_windows(&select.named_window)?;
         self.enter(Clause::Select);
         let items = self.items(select)?;
         if items.is_empty() {
@@ -91,6 +96,7 @@ impl<'a> Binder<'a> {
             Some(condition) => self.conjuncts(condition, "HAVING")?,
             None => Vec::new(),
         };
+        let qualify = self.qualify(select)?;
         self.enter(Clause::OrderBy);
         let order = match order_by {
             Some(order_by) => self.order_keys(order_by, &items, &exprs)?,
@@ -105,8 +111,10 @@ impl<'a> Binder<'a> {
         for expr in exprs.iter().filter(|_| is_distinct).chain(distinct_on.iter().flatten()) {
             self.needs_equality(&expr.data_type, "DISTINCT", expr.span)?;
         }
-        let mut clauses = Clauses { items: exprs, having, order, is_distinct, distinct_on };
         let level = self.level()?;
+        let windows = std::mem::take(&mut level.windows).into_calls();
+        let mut clauses =
+            Clauses { items: exprs, having, qualify, windows, order, is_distinct, distinct_on };
         if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
             let aggregates = std::mem::take(&mut level.aggregates).into_calls();
             plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
@@ -115,7 +123,25 @@ impl<'a> Binder<'a> {
             let conjuncts = std::mem::take(&mut clauses.having);
             plan = Plan::Filter { input: Box::new(plan), conjuncts };
         }
+        plan = window_nodes(plan, std::mem::take(&mut clauses.windows));
+        if !clauses.qualify.is_empty() {
+            let conjuncts = std::mem::take(&mut clauses.qualify);
+            plan = Plan::Filter { input: Box::new(plan), conjuncts };
+        }
         Ok((plan, items, clauses))
+    }
+
+    /// The conjuncts of QUALIFY.
+    fn qualify(&mut self, select: &'a Select) -> Result<Vec<Expr>> {
+        let Some(condition) = &select.qualify else { return Ok(Vec::new()) };
+        self.enter(Clause::Qualify);
+        let conjuncts = self.conjuncts(condition, "QUALIFY")?;
+        if self.level()?.windows.is_empty() {
+            let error = Error::invalid_query("QUALIFY without a window function");
+            let error = error.span(self.span(first_span(condition)));
+            return Err(error.hint("WHERE and HAVING filter by other values"));
+        }
+        Ok(conjuncts)
     }
 
     fn aggregate_node(
@@ -208,7 +234,10 @@ impl<'a> Binder<'a> {
             ast::Expr::CompoundIdentifier(parts) => parts.last(),
             _ => None,
         };
-        let Some(ident) = ident else { return expr.to_string() };
+        let Some(ident) = ident else {
+            // Windows with an exclusion have an empty name, see the tokens.
+            return expr.to_string().replace("OVER (\"\" ", "OVER (");
+        };
         let plain = self.scope().ok();
         let mut columns = plain.iter().flat_map(|it| &it.columns);
         let named = columns.find(|it| it.column.name.eq_ignore_ascii_case(&ident.value));
@@ -296,10 +325,6 @@ impl<'a> Binder<'a> {
             ("DISTRIBUTE BY", first(&select.distribute_by))
         } else if let Some(key) = select.sort_by.first() {
             ("SORT BY", first_span(&key.expr))
-        } else if let Some(window) = select.named_window.first() {
-            ("WINDOW", window.0.span)
-        } else if let Some(condition) = &select.qualify {
-            ("QUALIFY", first_span(condition))
         } else if select.value_table_mode.is_some() {
             ("SELECT AS STRUCT and AS VALUE", nowhere)
         } else if select.exclude.is_some() {

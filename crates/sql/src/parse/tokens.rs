@@ -1,6 +1,9 @@
 //! The text as tokens, with the words taken out that the parser does not know.
 
-use super::lower_first;
+use super::{
+    exclusion::{Exclusions, take_out_exclusions},
+    lower_first,
+};
 use crate::{
     dialect::{RESERVED, VolleyDialect},
     position::Positions,
@@ -20,6 +23,8 @@ pub(super) struct Tokens {
     pub(super) list: Vec<TokenWithSpan>,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand.
     pub(super) materialized: HashSet<(u64, u64)>,
+    /// What frames exclude.
+    pub(super) exclusions: Exclusions,
 }
 
 /// Splits `sql` into tokens.
@@ -31,7 +36,10 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
-    Ok(take_out_materialized(with_select(with_filter_where(with_is_null(tokens)))))
+    let (tokens, exclusions) = take_out_exclusions(tokens);
+    let (list, materialized) =
+        take_out_materialized(with_select(with_filter_where(with_is_null(tokens))));
+    Ok(Tokens { list, materialized, exclusions })
 }
 
 /// `x ISNULL` as `x IS NULL`.
@@ -177,7 +185,7 @@ fn has_select(tokens: &[TokenWithSpan]) -> bool {
 }
 
 /// An unquoted word.
-fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
+pub(super) fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
     matches!(&token.token, Token::Word(word)
         if word.keyword == keyword && word.quote_style.is_none())
 }
@@ -188,7 +196,7 @@ fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
 }
 
 /// Takes out the words between AS and `(` in `AS [NOT] MATERIALIZED (...)`.
-fn take_out_materialized(tokens: Vec<TokenWithSpan>) -> Tokens {
+fn take_out_materialized(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, HashSet<(u64, u64)>) {
     let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut materialized = HashSet::new();
     let mut parentheses: Vec<bool> = Vec::new();
@@ -202,7 +210,7 @@ fn take_out_materialized(tokens: Vec<TokenWithSpan>) -> Tokens {
         }
         list.push(token);
     }
-    Tokens { list, materialized }
+    (list, materialized)
 }
 
 /// Cuts the words off the end of `list`; whether they ask for materialization.

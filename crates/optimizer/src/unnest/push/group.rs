@@ -76,6 +76,32 @@ impl Unnesting<'_> {
         Pushed { plan, map: all.map }
     }
 
+    /// Partitions hold per row of the domain.
+    pub(super) fn push_window(
+        &mut self,
+        plan: Plan,
+        need: &ColumnSet,
+        domain: &mut Domain,
+    ) -> Result<Pushed> {
+        let mut needed = need.clone();
+        needed.extend(taken_by_exprs(plan.exprs(), domain));
+        let Plan::Window { input, partition_by, order_by, calls, limit } = plan else {
+            return Err(Error::internal("not a window"));
+        };
+        // All that the input takes from the left side divides partitions, needed above or not.
+        needed.extend(taken_by(&input, domain));
+        let Pushed { plan, map } = self.push(*input, &needed, domain)?;
+        let held = map.values().map(|it| Expr::column(it.column.id, it.column.data_type.clone()));
+        let held: Vec<Expr> = held.collect();
+        let mut plan = Plan::Window { input: Box::new(plan), partition_by, order_by, calls, limit };
+        let by = replacements(&map);
+        plan.exprs_mut().into_iter().for_each(|it| substitute(it, &by));
+        if let Plan::Window { partition_by, .. } = &mut plan {
+            partition_by.extend(held);
+        }
+        Ok(Pushed { plan, map })
+    }
+
     /// A limit holds per row of the domain.
     pub(super) fn push_limit(
         &mut self,

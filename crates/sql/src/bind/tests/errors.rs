@@ -10,7 +10,7 @@ fn unsupported_constructs_are_named() {
     expect![[r#"
         with recursive x as (select 1) select * from x => [with] not supported: recursive common table expressions
         select distinct on (a) a from t => no error
-        select a from t qualify true => [true] not supported: QUALIFY
+        select a from t qualify true => [true] QUALIFY without a window function (WHERE and HAVING filter by other values)
         select * from t tablesample 10% => [tablesample 10] not supported: TABLESAMPLE
         select * from range(5) => [range] not supported: the table function range
         select * from t pivot (sum(a) for b in ('x')) => [t pivot (sum(a) for b in ('x'] not supported: PIVOT

@@ -1,0 +1,58 @@
+//! Window functions.
+//!
+//! ```text
+//! collect   input batches, charged; all rows of a partition come to the same driver
+//! concat    one flat vector per column
+//! sort      row numbers, by partition and order
+//! arrange   the columns that calls read, gathered in that order
+//! places    where partitions and groups of peers end
+//! prepare   per call: what answers for frames quickly
+//! put out   batch by batch: frames, results, the other columns
+//! ```
+//!
+//! Calls of one node share the sort; a call may have fewer order keys than the node. Aggregates
+//! answer for frames in one of three ways: frames that only grow run one state through
+//! (`running`), other frames are put together from a tree of intermediate results (`tree`), and
+//! what cannot be put together (array_agg, DISTINCT over frames that do not grow) lists the rows of
+//! each frame (`listed`), whose cost is the sum of all frames' lengths. Equal frames that follow
+//! one another are answered once.
+
+mod active;
+mod call;
+mod frames;
+mod listed;
+mod operator;
+mod places;
+mod range;
+mod run;
+mod running;
+mod spec;
+mod states;
+mod tree;
+#[cfg(test)]
+mod tests;
+
+use crate::{Lowering, PipelineBuilder};
+use operator::WindowOperator;
+use spec::WindowSpec;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_plan::WindowNode;
+
+/// Rows that are worked on in one step: about a millisecond's work. Few in tests, so that work is
+/// cut everywhere. A multiple of the tree's fan-out.
+const STEP_ROWS: usize = if cfg!(test) { 32 } else { 64 << 10 };
+
+/// Adds the operator. Rows of a partition are in one driver already.
+pub(crate) fn lower(
+    node: &WindowNode,
+    mut input: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let spec = Arc::new(WindowSpec::new(node, &cx.task().registry)?);
+    let partitioned_by = input.partitioned_by.take();
+    cx.add(&mut input, "window", move |cx| Ok(Box::new(WindowOperator::new(&spec, cx))));
+    // Columns keep their positions.
+    input.partitioned_by = partitioned_by;
+    Ok(input)
+}

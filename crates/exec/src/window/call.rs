@@ -1,0 +1,191 @@
+//! One call over one run: what answers for it, and its way there.
+
+use super::{
+    STEP_ROWS,
+    active::{ActiveRows, FindingActive},
+    frames::{DistinctFrames, Framing},
+    listed::Listed,
+    places::{BatchPlaces, Places},
+    run::Run,
+    running::Running,
+    spec::{CallFunction, CallSpec},
+    tree::Tree,
+};
+use volley_error::{Error, Result};
+use volley_function::{AggregateKind, BoundAggregate, Ranges, ValidRows, WindowRows};
+use volley_memory::{Pool, Reservation};
+use volley_vector::Vector;
+
+/// One call over one run.
+pub(super) struct Call {
+    args: Vec<Vector>,
+    /// Until it is known which rows count.
+    finding: Option<FindingActive>,
+    active: Option<ActiveRows>,
+    answer: Answer,
+    /// The frames of the batch under way.
+    frames: Option<DistinctFrames>,
+}
+
+/// What answers.
+enum Answer {
+    /// A window function; with IGNORE NULLS, where its first argument is not null.
+    Function(Option<(ValidRows, Reservation)>),
+    Running(Running),
+    Tree(Tree),
+    Listed(Listed),
+}
+
+/// What a call runs over.
+pub(super) struct CallInput<'a> {
+    pub spec: &'a CallSpec,
+    pub run: &'a Run,
+    pub places: &'a Places,
+    /// Whether the first order key descends.
+    pub descending: bool,
+}
+
+impl Call {
+    pub(super) fn new(input: &CallInput<'_>, pool: &Pool) -> Result<Call> {
+        let args = input.run.columns(&input.spec.args)?;
+        let answer = match &input.spec.function {
+            CallFunction::Window(_) => {
+                let valid = || (ValidRows::default(), pool.reservation());
+                Answer::Function(input.spec.ignore_nulls.then(valid))
+            }
+            CallFunction::Aggregate(bound) => aggregate(input, bound, &args, pool)?,
+        };
+        let finding = FindingActive::new(input.spec, input.run, input.places, pool)?;
+        Ok(Call { args, finding: Some(finding), active: None, answer, frames: None })
+    }
+
+    /// What is counted in statistics, when a batch is answered.
+    pub(super) fn counter(&self) -> Option<&'static str> {
+        match &self.answer {
+            Answer::Function(_) => None,
+            Answer::Running(_) => Some("running frames"),
+            Answer::Tree(_) => Some("tree frames"),
+            Answer::Listed(_) => Some("listed frames"),
+        }
+    }
+
+    /// Works on some rows; true when the call can answer.
+    pub(super) fn prepare(&mut self, input: &CallInput<'_>) -> Result<bool> {
+        if let Some(finding) = &mut self.finding {
+            if finding.step(input.places)? {
+                self.active = self.finding.take().map(FindingActive::finish);
+            }
+            return Ok(false);
+        }
+        match &mut self.answer {
+            Answer::Function(Some((valid, charge))) => {
+                let Some(column) = self.args.first() else { return Ok(true) };
+                let done = valid.before.len().max(1) - 1;
+                if done == column.len() {
+                    return Ok(true);
+                }
+                let part = column.slice(done, STEP_ROWS.min(column.len() - done));
+                valid.push(part.null_buffer(), part.len());
+                let entries = valid.before.capacity() + valid.positions.capacity();
+                charge.resize(entries * size_of::<u32>())?;
+                Ok(false)
+            }
+            Answer::Tree(tree) => tree.build(active(&self.active)?),
+            Answer::Function(None) | Answer::Running(_) | Answer::Listed(_) => Ok(true),
+        }
+    }
+
+    /// Works on the rows of a batch; their results at the end, and how many frames they have.
+    pub(super) fn evaluate(
+        &mut self,
+        input: &CallInput<'_>,
+        batch: &BatchPlaces,
+    ) -> Result<Option<(Vector, usize)>> {
+        if let Answer::Function(valid) = &self.answer {
+            return self.function(input, batch, valid.as_ref().map(|it| &it.0)).map(Some);
+        }
+        let frames = match self.frames.take() {
+            Some(frames) => frames,
+            None => {
+                let peers = &batch.levels[input.spec.level].peers;
+                let ranges = framing(input).frames(batch)?;
+                DistinctFrames::new(ranges, input.spec.frame.exclusion, batch, peers)
+            }
+        };
+        let active = active(&self.active)?;
+        let results = match &mut self.answer {
+            Answer::Running(running) => running.step(&frames, active)?,
+            Answer::Tree(tree) => tree.step(&frames, active)?,
+            Answer::Listed(listed) => listed.step(&frames, active)?,
+            Answer::Function(_) => None,
+        };
+        let Some(results) = results else {
+            self.frames = Some(frames);
+            return Ok(None);
+        };
+        let results = match &frames.codes {
+            Some(codes) => results.gather(codes)?,
+            None => results,
+        };
+        Ok(Some((results, frames.parts.len())))
+    }
+
+    fn function(
+        &self,
+        input: &CallInput<'_>,
+        batch: &BatchPlaces,
+        valid: Option<&ValidRows>,
+    ) -> Result<(Vector, usize)> {
+        let CallFunction::Window(bound) = &input.spec.function else {
+            return Err(Error::internal("an aggregate that is called as a window function"));
+        };
+        let level = &batch.levels[input.spec.level];
+        let frames = match input.spec.uses_frame() {
+            true => framing(input).frames(batch)?,
+            false => Ranges::default(),
+        };
+        let rows = WindowRows {
+            rows: batch.rows.clone(),
+            args: &self.args,
+            partitions: &batch.partitions,
+            peers: &level.peers,
+            groups_before: &level.groups_before,
+            frames: &frames,
+            exclusion: input.spec.frame.exclusion,
+            valid,
+        };
+        Ok((bound.function.evaluate(&rows)?, batch.rows.len()))
+    }
+}
+
+fn framing<'a>(input: &CallInput<'a>) -> Framing<'a> {
+    Framing { call: input.spec, run: input.run, places: input.places, descending: input.descending }
+}
+
+fn active(active: &Option<ActiveRows>) -> Result<&ActiveRows> {
+    active.as_ref().ok_or_else(|| Error::internal("a call that was not prepared"))
+}
+
+/// The cheapest way to answer for the frames of an aggregate.
+fn aggregate(
+    input: &CallInput<'_>,
+    bound: &BoundAggregate,
+    args: &[Vector],
+    pool: &Pool,
+) -> Result<Answer> {
+    let grow = input.spec.frames_grow();
+    let rows = input.run.rows();
+    Ok(match &bound.function {
+        AggregateKind::Folding(function) if grow || !input.spec.distinct => {
+            let running = if grow { Running::new(function, args, pool)? } else { None };
+            match running {
+                Some(running) => Answer::Running(running),
+                None => Answer::Tree(Tree::new(function, args.to_vec(), rows, pool)),
+            }
+        }
+        function => {
+            let rows = (rows, bound.ignores_nulls);
+            Answer::Listed(Listed::new(function, args.to_vec(), rows, pool))
+        }
+    })
+}

@@ -1,0 +1,275 @@
+//! The window operator.
+
+use super::{
+    call::{Call, CallInput},
+    places::{BatchPlaces, PlaceCursor, Places},
+    run::{Arranging, Run},
+    spec::WindowSpec,
+};
+use crate::{
+    BatchCharge, Operator, OperatorContext, OperatorMetrics, Step, StepContext,
+    column_concat::ColumnConcat, sort::RowSorter,
+};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_memory::Pool;
+use volley_types::Value;
+use volley_vector::{Batch, ScalarBuffer, Vector};
+
+/// Appends a column per call. See the module's drawing.
+pub(super) struct WindowOperator {
+    spec: Arc<WindowSpec>,
+    pool: Pool,
+    metrics: Arc<OperatorMetrics>,
+    batch_rows: usize,
+    charge: BatchCharge,
+    rows: usize,
+    phase: Phase,
+}
+
+enum Phase {
+    Collect(Vec<Batch>),
+    Concat(ColumnConcat),
+    Sort {
+        input: Batch,
+        sorter: RowSorter,
+    },
+    Arrange {
+        input: Batch,
+        arranging: Arranging,
+    },
+    Place {
+        input: Batch,
+        run: Run,
+        places: Places,
+    },
+    /// Calls before `ready` can answer.
+    Prepare {
+        work: Box<Work>,
+        ready: usize,
+    },
+    PutOut(Box<Work>),
+    Done,
+}
+
+/// A run that is being answered for.
+struct Work {
+    input: Batch,
+    run: Run,
+    places: Places,
+    calls: Vec<Call>,
+    cursor: PlaceCursor,
+    /// The next row to answer for.
+    position: usize,
+    pending: Option<Pending>,
+}
+
+/// A batch that is being answered for.
+struct Pending {
+    places: BatchPlaces,
+    /// Of the first calls.
+    results: Vec<Vector>,
+}
+
+impl WindowOperator {
+    pub(super) fn new(spec: &Arc<WindowSpec>, cx: &OperatorContext) -> WindowOperator {
+        WindowOperator {
+            spec: Arc::clone(spec),
+            pool: cx.pool.clone(),
+            metrics: Arc::clone(&cx.metrics),
+            batch_rows: cx.task.batch_rows,
+            charge: BatchCharge::new(&cx.pool),
+            rows: 0,
+            phase: Phase::Collect(Vec::new()),
+        }
+    }
+
+    fn advance(&mut self, phase: Phase) -> Result<(Phase, Step)> {
+        let phase = match phase {
+            Phase::Collect(batches) => return Ok((Phase::Collect(batches), Step::NeedInput)),
+            Phase::Concat(mut concat) => match concat.step(&mut self.charge)? {
+                Some(input) => self.start_sort(input)?,
+                None => Phase::Concat(concat),
+            },
+            Phase::Sort { input, mut sorter } => match sorter.step() {
+                true => self.start_arranging(input, Some(sorter.rows(0, self.rows)))?,
+                false => Phase::Sort { input, sorter },
+            },
+            Phase::Arrange { input, mut arranging } => match arranging.step(&input)? {
+                true => {
+                    let places = Places::new(self.rows, &self.spec, &self.pool);
+                    Phase::Place { input, run: arranging.finish(), places }
+                }
+                false => Phase::Arrange { input, arranging },
+            },
+            Phase::Place { input, run, mut places } => match places.step(&self.spec, &run)? {
+                true => self.start_calls(input, run, places)?,
+                false => Phase::Place { input, run, places },
+            },
+            Phase::Prepare { mut work, ready } => match ready < work.calls.len() {
+                true => {
+                    let done = work.prepare(&self.spec, ready)?;
+                    Phase::Prepare { work, ready: ready + usize::from(done) }
+                }
+                false => Phase::PutOut(work),
+            },
+            Phase::PutOut(mut work) => {
+                if let Some(batch) = self.put_out(&mut work)? {
+                    return Ok((Phase::PutOut(work), Step::Output(batch)));
+                }
+                if work.position == self.rows && work.pending.is_none() {
+                    self.charge.clear();
+                    return Ok((Phase::Done, Step::Finished));
+                }
+                Phase::PutOut(work)
+            }
+            Phase::Done => return Ok((Phase::Done, Step::Finished)),
+        };
+        Ok((phase, Step::Yield))
+    }
+
+    fn start_sort(&mut self, input: Batch) -> Result<Phase> {
+        let keys = self.spec.sort_keys();
+        if keys.is_empty() {
+            return self.start_arranging(input, None);
+        }
+        let columns = keys.iter().map(|it| input.column(it.column).clone()).collect();
+        let sorter = RowSorter::new(columns, self.rows, &keys, &self.pool)?;
+        self.metrics.add("sorts", 1);
+        Ok(Phase::Sort { input, sorter })
+    }
+
+    fn start_arranging(&mut self, input: Batch, order: Option<Vec<u32>>) -> Result<Phase> {
+        let wanted = self.spec.arranged();
+        let arranging = Arranging::new(self.rows, order, wanted, &self.pool)?;
+        Ok(Phase::Arrange { input, arranging })
+    }
+
+    fn start_calls(&mut self, input: Batch, run: Run, places: Places) -> Result<Phase> {
+        self.metrics.add("partitions", places.partitions() as u64);
+        let calls = (0..self.spec.calls.len())
+            .map(|index| Call::new(&call_input(&self.spec, &run, &places, index), &self.pool));
+        let calls = calls.collect::<Result<_>>()?;
+        let cursor = PlaceCursor::new(&places);
+        let work = Work { input, run, places, calls, cursor, position: 0, pending: None };
+        Ok(Phase::Prepare { work: Box::new(work), ready: 0 })
+    }
+
+    /// Works on a batch; the batch when it is done and has rows.
+    fn put_out(&self, work: &mut Work) -> Result<Option<Batch>> {
+        let Some(mut pending) = work.next_batch(self.batch_rows, self.rows) else {
+            return Ok(None);
+        };
+        while let Some(call) = work.calls.get_mut(pending.results.len()) {
+            let index = pending.results.len();
+            let input = call_input(&self.spec, &work.run, &work.places, index);
+            let Some((results, frames)) = call.evaluate(&input, &pending.places)? else {
+                work.pending = Some(pending);
+                return Ok(None);
+            };
+            if let Some(counter) = call.counter() {
+                self.metrics.add(counter, frames as u64);
+            }
+            pending.results.push(results);
+        }
+        self.finish_batch(work, pending)
+    }
+
+    /// The batch without what the limit leaves out.
+    fn finish_batch(&self, work: &mut Work, pending: Pending) -> Result<Option<Batch>> {
+        let rows = pending.places.rows;
+        work.position = rows.end;
+        let mut kept = None;
+        if let Some(limit) = self.spec.limit {
+            let ranks = &pending.results[limit.call];
+            let last = rows.len() - 1;
+            let is_kept = |row: usize| -> Result<bool> {
+                Ok(matches!(ranks.value(row)?, Value::BigInt(it) if it as u64 <= limit.rows))
+            };
+            let mut codes = Vec::new();
+            for row in 0..rows.len() {
+                if is_kept(row)? {
+                    codes.push(row as u32);
+                }
+            }
+            if codes.last() != Some(&(last as u32)) {
+                // Ranks do not fall: nothing more of this partition is kept.
+                work.position = pending.places.partitions.ends[last] as usize;
+            }
+            self.metrics.add("rows cut", (work.position - rows.start - codes.len()) as u64);
+            if codes.is_empty() {
+                return Ok(None);
+            }
+            kept = (codes.len() < rows.len()).then(|| ScalarBuffer::<u32>::from(codes));
+        }
+        let mut columns = work.run.output(&work.input, rows.clone())?;
+        columns.extend(pending.results);
+        let batch = Batch::new(columns, rows.len());
+        Ok(Some(match kept {
+            Some(codes) => batch.wrap(&codes),
+            None => batch,
+        }))
+    }
+}
+
+impl Work {
+    fn prepare(&mut self, spec: &WindowSpec, index: usize) -> Result<bool> {
+        self.calls[index].prepare(&call_input(spec, &self.run, &self.places, index))
+    }
+
+    /// The batch under way, or the next one.
+    fn next_batch(&mut self, batch_rows: usize, rows: usize) -> Option<Pending> {
+        if let Some(pending) = self.pending.take() {
+            return Some(pending);
+        }
+        let count = batch_rows.min(rows - self.position);
+        (count > 0).then(|| Pending {
+            places: self.places.batch(&mut self.cursor, self.position, count),
+            results: Vec::new(),
+        })
+    }
+}
+
+fn call_input<'a>(
+    spec: &'a WindowSpec,
+    run: &'a Run,
+    places: &'a Places,
+    index: usize,
+) -> CallInput<'a> {
+    let descending = spec.order_by.first().is_some_and(|it| it.descending);
+    CallInput { spec: &spec.calls[index], run, places, descending }
+}
+
+impl Operator for WindowOperator {
+    fn name(&self) -> &'static str {
+        "window"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        let Phase::Collect(batches) = &mut self.phase else {
+            return Err(Error::internal("input after its end"));
+        };
+        let input = input.loaded()?;
+        self.charge.add(&input)?;
+        self.rows += input.rows();
+        batches.push(input);
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        let Phase::Collect(batches) = std::mem::replace(&mut self.phase, Phase::Done) else {
+            return Err(Error::internal("input ended twice"));
+        };
+        if self.rows > 0 {
+            self.phase = Phase::Concat(ColumnConcat::new(&self.spec.types, batches));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Done);
+        let (phase, step) = self.advance(phase)?;
+        self.phase = phase;
+        Ok(step)
+    }
+}

@@ -1,0 +1,107 @@
+//! Window functions.
+//!
+//! A window function answers one value per row from the rows around it. Whoever runs it has sorted
+//! the rows by partition and order, and tells for each row where its neighbors stand:
+//!
+//! ```text
+//! position   0   1   2   3   4   5   6        positions of all sorted rows
+//! partition  [   a       ]   [   b     ]      rows with equal PARTITION BY keys
+//! peers      [ ] [     ] [ ] [ ] [     ]      and with equal ORDER BY keys
+//! frame          [   ]                        what the OVER clause chose for a row
+//! ```
+//!
+//! A call answers for some of the rows, in order, and may look at all of them. Aggregates need no
+//! window form: whoever runs them makes one of their states.
+//!
+//! # Examples
+//!
+//! How many rows of the partition come before a row, as a function of its own:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use volley_error::Result;
+//! use volley_function::{BoundWindow, FunctionDoc, Registry, WindowFunction, WindowRows};
+//! use volley_types::Type;
+//! use volley_vector::Vector;
+//!
+//! struct RowsBefore;
+//!
+//! impl WindowFunction for RowsBefore {
+//!     fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
+//!         let starts = window.rows.clone().zip(&window.partitions.starts);
+//!         let before: Vec<i64> = starts.map(|(row, start)| row as i64 - i64::from(*start)).collect();
+//!         Ok(Vector::native::<i64>(Type::BigInt, before, None))
+//!     }
+//! }
+//!
+//! let mut registry = Registry::new();
+//! let doc = FunctionDoc { signature: "rows_before() -> bigint".into(), ..FunctionDoc::default() };
+//! let bind = |args: &[Type]| {
+//!     args.is_empty().then(|| BoundWindow::new(Vec::new(), Type::BigInt, RowsBefore))
+//! };
+//! registry.add_window("rows_before", doc, Arc::new(bind));
+//! assert_eq!(registry.resolve_window("rows_before", &[])?.result, Type::BigInt);
+//! # Ok::<(), volley_error::Error>(())
+//! ```
+
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use rows::{Exclusion, FrameParts, Ranges, ValidRows, WindowRows, gather_or_null};
+
+use std::sync::Arc;
+use volley_error::Result;
+use volley_types::Type;
+use volley_vector::Vector;
+
+/// A window function for given argument types.
+pub trait WindowFunction: Send + Sync {
+    /// The results of `window.rows`, one each.
+    ///
+    /// # Errors
+    ///
+    /// Arguments that the function does not take: fails the query.
+    fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector>;
+}
+
+/// A window function with its types settled.
+#[derive(Clone)]
+pub struct BoundWindow {
+    /// The name it was found under.
+    pub name: String,
+    /// The types that arguments must be cast to.
+    pub args: Vec<Type>,
+    /// The result type.
+    pub result: Type,
+    /// Whether results depend on the frame, not on the partition and its order alone.
+    pub uses_frame: bool,
+    /// Whether IGNORE NULLS and RESPECT NULLS may follow the call.
+    pub takes_null_treatment: bool,
+    /// The implementation.
+    pub function: Arc<dyn WindowFunction>,
+}
+
+impl BoundWindow {
+    /// A function that neither looks at frames nor takes IGNORE NULLS.
+    pub fn new(
+        args: Vec<Type>,
+        result: Type,
+        function: impl WindowFunction + 'static,
+    ) -> BoundWindow {
+        BoundWindow {
+            name: String::new(),
+            args,
+            result,
+            uses_frame: false,
+            takes_null_treatment: false,
+            function: Arc::new(function),
+        }
+    }
+}
+
+impl std::fmt::Debug for BoundWindow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}({:?}) -> {}", self.name, self.args, self.result)
+    }
+}

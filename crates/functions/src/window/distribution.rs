@@ -1,0 +1,108 @@
+//! Where a row stands relative to the size of its partition: `percent_rank`, `cume_dist`, `ntile`.
+
+use super::{counts, is_count};
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{BoundWindow, FunctionDoc, Registry, WindowFunction, WindowRows};
+use volley_types::Type;
+use volley_vector::{Decoded, NullBuffer, Vector};
+
+/// Registers these functions.
+pub(super) fn register(registry: &mut Registry) {
+    let add = |registry: &mut Registry, name: &str, doc: FunctionDoc, kind: Share| {
+        let bind = move |args: &[Type]| {
+            args.is_empty().then(|| BoundWindow::new(Vec::new(), Type::Double, kind))
+        };
+        registry.add_window(name, doc, Arc::new(bind));
+    };
+    let percent_rank = doc(
+        "percent_rank() -> double",
+        "The share of the other rows of the partition that are ordered before the row: \
+         (rank - 1) / (rows - 1), 0 in a partition of one row.",
+        "window",
+        &[("percent_rank() OVER (ORDER BY x) FROM (VALUES (1), (2), (2)) v(x)", "0.0\n0.5\n0.5")],
+    );
+    add(registry, "percent_rank", percent_rank, Share::Before);
+    let cume_dist = doc(
+        "cume_dist() -> double",
+        "The share of the rows of the partition that are ordered before the row or with it.",
+        "window",
+        &[(
+            "cume_dist() OVER (ORDER BY x) FROM (VALUES (1), (2), (2), (3)) v(x)",
+            "0.25\n0.75\n0.75\n1.0",
+        )],
+    );
+    add(registry, "cume_dist", cume_dist, Share::Through);
+    let ntile = doc(
+        "ntile(n) -> bigint",
+        "The number, from 1, of the row's part when the partition is cut into n parts as equal as \
+         can be; the first ones are larger by a row where it does not divide. Null when n is.",
+        "window",
+        &[("ntile(2) OVER (ORDER BY x) FROM (VALUES (1), (2), (3)) v(x)", "1\n1\n2")],
+    );
+    let bind = |args: &[Type]| match args {
+        [n] if is_count(n) => Some(BoundWindow::new(vec![Type::BigInt], Type::BigInt, Ntile)),
+        _ => None,
+    };
+    registry.add_window("ntile", ntile, Arc::new(bind));
+}
+
+/// A share of the partition's rows.
+#[derive(Clone, Copy)]
+enum Share {
+    /// Those before the row's peers, of all but one.
+    Before,
+    /// Those up to the row's last peer, of all.
+    Through,
+}
+
+impl WindowFunction for Share {
+    fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
+        let places = window.partitions.iter().zip(window.peers.iter());
+        let share = |((start, end), peers): ((u32, u32), (u32, u32))| match self {
+            Share::Before => f64::from(peers.0 - start) / f64::from((end - start - 1).max(1)),
+            Share::Through => f64::from(peers.1 - start) / f64::from(end - start),
+        };
+        let shares: Vec<f64> = places.map(share).collect();
+        Ok(Vector::native::<f64>(Type::Double, shares, None))
+    }
+}
+
+struct Ntile;
+
+impl WindowFunction for Ntile {
+    fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
+        let [parts] = window.args else {
+            return Err(Error::internal("ntile without its argument"));
+        };
+        let parts = Decoded::new(parts)?;
+        let parts = counts(&parts);
+        let tile = |(row, (start, end)): (usize, (u32, u32))| match parts(row) {
+            None => Ok(None),
+            Some(parts) if parts <= 0 => {
+                let error = Error::invalid_value(format!("ntile of {parts} parts"));
+                Err(error.hint("the number of parts must be 1 or more"))
+            }
+            Some(parts) => {
+                Ok(Some(tile(row as i64 - i64::from(start), (end - start).into(), parts)))
+            }
+        };
+        let rows = window.rows.clone().zip(window.partitions.iter());
+        let tiles = rows.map(tile).collect::<Result<Vec<Option<i64>>>>()?;
+        let nulls = NullBuffer::from_iter(tiles.iter().map(Option::is_some));
+        let tiles: Vec<i64> = tiles.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(Vector::native::<i64>(Type::BigInt, tiles, Some(nulls)))
+    }
+}
+
+/// The part of row `row` of `rows`, cut into `parts`.
+pub(super) fn tile(row: i64, rows: i64, parts: i64) -> i64 {
+    let (small, larger_parts) = (rows / parts, rows % parts);
+    let in_larger = larger_parts * (small + 1);
+    if row < in_larger {
+        return row / (small + 1) + 1;
+    }
+    // Only reached when there are at least as many rows as parts, so small is not zero.
+    larger_parts + (row - in_larger) / small.max(1) + 1
+}

@@ -1,0 +1,70 @@
+//! Where a row stands in its partition: `row_number`, `rank`, `dense_rank`.
+
+use super::bigints;
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{BoundWindow, FunctionDoc, Registry, WindowFunction, WindowRows};
+use volley_types::Type;
+use volley_vector::Vector;
+
+/// Registers these functions.
+pub(super) fn register(registry: &mut Registry) {
+    let values = "FROM (VALUES (1), (1), (2)) v(x) ORDER BY 1";
+    let add = |registry: &mut Registry, name: &str, doc: FunctionDoc, kind: Rank| {
+        let bind = move |args: &[Type]| {
+            args.is_empty().then(|| BoundWindow::new(Vec::new(), Type::BigInt, kind))
+        };
+        registry.add_window(name, doc, Arc::new(bind));
+    };
+    let row_number = doc(
+        "row_number() -> bigint",
+        "The number of the row in its partition, from 1. Rows with equal order keys get different \
+         numbers.",
+        "window",
+        &[(&format!("row_number() OVER (ORDER BY x) {values}"), "1\n2\n3")],
+    );
+    add(registry, "row_number", row_number, Rank::RowNumber);
+    let rank = doc(
+        "rank() -> bigint",
+        "The number of rows of the partition that are ordered before the row, plus 1: rows with \
+         equal order keys have the same rank, and leave a gap behind.",
+        "window",
+        &[(&format!("rank() OVER (ORDER BY x) {values}"), "1\n1\n3")],
+    );
+    add(registry, "rank", rank, Rank::Rank);
+    let dense_rank = doc(
+        "dense_rank() -> bigint",
+        "The number of different order keys in the partition up to the row's: as rank, without \
+         gaps.",
+        "window",
+        &[(&format!("dense_rank() OVER (ORDER BY x) {values}"), "1\n1\n2")],
+    );
+    add(registry, "dense_rank", dense_rank, Rank::DenseRank);
+}
+
+#[derive(Clone, Copy)]
+enum Rank {
+    RowNumber,
+    Rank,
+    DenseRank,
+}
+
+impl WindowFunction for Rank {
+    fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
+        let partitions = window.partitions.starts.iter();
+        Ok(bigints(match self {
+            Rank::RowNumber => {
+                let rows = window.rows.clone().zip(partitions);
+                rows.map(|(row, start)| row as i64 - i64::from(*start) + 1).collect()
+            }
+            Rank::Rank => {
+                let peers = window.peers.starts.iter().zip(partitions);
+                peers.map(|(peer, start)| i64::from(*peer) - i64::from(*start) + 1).collect()
+            }
+            Rank::DenseRank => {
+                window.groups_before.iter().map(|before| i64::from(*before) + 1).collect()
+            }
+        }))
+    }
+}
