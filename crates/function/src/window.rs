@@ -28,9 +28,9 @@
 //!
 //! impl WindowFunction for RowsBefore {
 //!     fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
-//!         let starts = window.rows.clone().zip(&window.partitions.starts);
-//!         let before: Vec<i64> = starts.map(|(row, start)| row as i64 - i64::from(*start)).collect();
-//!         Ok(Vector::native::<i64>(Type::BigInt, before, None))
+//!         let rows = window.rows.clone().zip(&window.partitions.starts);
+//!         let before = rows.map(|(row, start)| row as i64 - i64::from(*start));
+//!         Ok(Vector::native::<i64>(Type::BigInt, before.collect::<Vec<i64>>(), None))
 //!     }
 //! }
 //!

@@ -8,7 +8,7 @@ use std::{fs, path::Path, thread, time::Duration};
 use volley::{ErrorKind, Result, Session};
 
 /// Queries that run longer than the delays; `{out}` stands for a file to write.
-const QUERIES: [&str; 14] = [
+const QUERIES: [&str; 18] = [
     "SELECT count(*) FROM lineitem, orders WHERE l_comment || o_comment LIKE '%a%b%c%d%e%'",
     "SELECT * FROM lineitem a, region b ORDER BY l_comment, r_name DESC",
     "SELECT l_orderkey, l_partkey, l_comment, count(*) FROM lineitem, region GROUP BY ALL",
@@ -24,6 +24,11 @@ const QUERIES: [&str; 14] = [
     "SELECT l_comment, r_name FROM lineitem, region INTERSECT ALL \
         SELECT o_comment, r_name FROM orders, region",
     "SELECT * FROM lineitem, region ORDER BY l_comment LIMIT 100000",
+    "SELECT rank() OVER (ORDER BY l_comment) FROM lineitem, region",
+    "SELECT string_agg(r_name, '') OVER (PARTITION BY l_suppkey ORDER BY l_comment ROWS 5 PRECEDING) \
+        FROM lineitem, region",
+    "SELECT count(DISTINCT l_suppkey) OVER (ORDER BY l_comment ROWS 500 PRECEDING) FROM lineitem",
+    "SELECT array_agg(l_comment) OVER (PARTITION BY l_suppkey ORDER BY l_partkey) FROM lineitem, region",
     "CREATE TABLE copied AS SELECT * FROM lineitem, region",
     "COPY (SELECT * FROM lineitem, region) TO '{out}.parquet'",
     "COPY (SELECT * FROM lineitem, region ORDER BY l_comment) TO '{out}.csv'",

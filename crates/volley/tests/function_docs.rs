@@ -136,7 +136,7 @@ fn page(category: &str, functions: &[Described<'_>]) -> String {
         if !doc.examples.is_empty() {
             text.push_str("\n| expression | result |\n|---|---|\n");
             for (call, result) in &doc.examples {
-                let cell = |text: &str| text.replace('|', "\\|");
+                let cell = |text: &str| text.replace('|', "\\|").replace('\n', "`<br>`");
                 writeln!(text, "| `{}` | `{}` |", cell(call), cell(result)).unwrap();
             }
         }

@@ -1,9 +1,8 @@
 //! Frames and positions.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::*;
 use volley_types::Value;
+use volley_vector::NullBuffer;
 
 fn parts(frame: (u32, u32), exclusion: Exclusion, row: u32, peers: (u32, u32)) -> Vec<(u32, u32)> {
     FrameParts::new(frame, exclusion, row, peers).iter().collect()
@@ -61,5 +60,3 @@ fn missing_positions_are_null() {
     let empty = column.slice(0, 0);
     assert_eq!(gather_or_null(&empty, [None]).unwrap().to_values().unwrap(), [Value::Null]);
 }
-
-use volley_vector::NullBuffer;

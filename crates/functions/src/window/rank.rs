@@ -24,7 +24,7 @@ pub(super) fn register(registry: &mut Registry) {
         "window",
         &[(&format!("row_number() OVER (ORDER BY x) {values}"), "1\n2\n3")],
     );
-    add(registry, "row_number", row_number, Rank::RowNumber);
+    add(registry, "row_number", row_number, Rank::OfRow);
     let rank = doc(
         "rank() -> bigint",
         "The number of rows of the partition that are ordered before the row, plus 1: rows with \
@@ -32,7 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
         "window",
         &[(&format!("rank() OVER (ORDER BY x) {values}"), "1\n1\n3")],
     );
-    add(registry, "rank", rank, Rank::Rank);
+    add(registry, "rank", rank, Rank::OfPeers);
     let dense_rank = doc(
         "dense_rank() -> bigint",
         "The number of different order keys in the partition up to the row's: as rank, without \
@@ -40,29 +40,29 @@ pub(super) fn register(registry: &mut Registry) {
         "window",
         &[(&format!("dense_rank() OVER (ORDER BY x) {values}"), "1\n1\n2")],
     );
-    add(registry, "dense_rank", dense_rank, Rank::DenseRank);
+    add(registry, "dense_rank", dense_rank, Rank::OfGroup);
 }
 
 #[derive(Clone, Copy)]
 enum Rank {
-    RowNumber,
-    Rank,
-    DenseRank,
+    OfRow,
+    OfPeers,
+    OfGroup,
 }
 
 impl WindowFunction for Rank {
     fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
         let partitions = window.partitions.starts.iter();
         Ok(bigints(match self {
-            Rank::RowNumber => {
+            Rank::OfRow => {
                 let rows = window.rows.clone().zip(partitions);
                 rows.map(|(row, start)| row as i64 - i64::from(*start) + 1).collect()
             }
-            Rank::Rank => {
+            Rank::OfPeers => {
                 let peers = window.peers.starts.iter().zip(partitions);
                 peers.map(|(peer, start)| i64::from(*peer) - i64::from(*start) + 1).collect()
             }
-            Rank::DenseRank => {
+            Rank::OfGroup => {
                 window.groups_before.iter().map(|before| i64::from(*before) + 1).collect()
             }
         }))

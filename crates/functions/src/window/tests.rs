@@ -1,7 +1,5 @@
 //! Functions over hand-made partitions.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use volley_function::{Exclusion, Ranges, Registry, ValidRows, WindowRows};
 use volley_types::{Type, Value};
 use volley_vector::Vector;

@@ -63,16 +63,7 @@ impl Estimator {
                 estimate.add_distinct(column);
                 estimate
             }
-            Plan::Window { partition_by, calls, limit, .. } => {
-                let mut estimate = input();
-                let keys = partition_by.iter().filter_map(as_column);
-                if let Some((_, rows)) = limit {
-                    let groups = groups(&estimate, keys, estimate.rows);
-                    estimate = estimate.capped(groups * as_rows(*rows));
-                }
-                calls.iter().for_each(|it| estimate.add_distinct(&it.0));
-                estimate
-            }
+            Plan::Window { .. } => window(plan, input()),
             Plan::Limit { limit, .. } => input().at_most(*limit),
             Plan::GroupLimit { keys, limit, .. } => {
                 let input = input();
@@ -96,6 +87,17 @@ impl Estimator {
             Plan::SingleRow { .. } => Estimate { rows: 1.0, ..input() },
         }
     }
+}
+
+fn window(plan: &Plan, mut estimate: Estimate) -> Estimate {
+    let Plan::Window { partition_by, calls, limit, .. } = plan else { return estimate };
+    if let Some((_, rows)) = limit {
+        let keys = partition_by.iter().filter_map(as_column);
+        let groups = groups(&estimate, keys, estimate.rows);
+        estimate = estimate.capped(groups * as_rows(*rows));
+    }
+    calls.iter().for_each(|it| estimate.add_distinct(&it.0));
+    estimate
 }
 
 fn join(plan: &Plan, left: Estimate, right: Estimate) -> Estimate {
