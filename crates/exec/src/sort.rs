@@ -3,7 +3,8 @@
 //! ```text
 //! encode    each row's keys become bytes whose order is the rows' order (`encode`)
 //! entries   u128 per row: the first 12 key bytes, then the row number: one compare settles most
-//! runs      sorted in the cache, RUN_ROWS at a time
+//! buckets   by the first bits in which entries differ (`buckets`); each is sorted in the cache
+//! runs      where a bucket would be too large: sorted in the cache, RUN_ROWS at a time,
 //! merge     pairs of runs, until there is one
 //! ```
 //!
@@ -11,16 +12,18 @@
 //! cancelled. Sorting entries instead of rows moves 16 bytes however wide a row is. Rows with equal
 //! keys keep their order, because the row number is part of the entry.
 
+mod buckets;
 mod compact;
 mod encode;
 #[cfg(test)]
 mod tests;
 
+use buckets::Buckets;
 pub(crate) use compact::compact_strings;
 use encode::KeyLayout;
 pub(crate) use encode::key_prefixes;
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::{Pool, Reservation};
 use volley_plan::SortKey;
@@ -47,6 +50,8 @@ pub(crate) struct RowSorter {
     ties: Vec<Tie>,
     entries: Vec<u128>,
     scratch: Vec<u128>,
+    /// The bits in which some entry differs from the first one.
+    differing: u128,
     phase: Phase,
     _reservation: Reservation,
 }
@@ -65,6 +70,12 @@ enum Phase {
     },
     /// Making entries of the rows that have none.
     Fill,
+    /// Counting the entries of buckets, from the row on.
+    Count(Buckets, usize),
+    /// Putting entries into buckets, from the row on.
+    Scatter(Buckets, usize),
+    /// Sorting buckets, from this one on.
+    Sort(Buckets, usize),
     /// Sorting the run that starts here.
     Runs(usize),
     /// Merging runs.
@@ -112,6 +123,7 @@ impl RowSorter {
             columns,
             rows,
             layout,
+            differing: 0,
             phase: Phase::Encode { slot: 0, row: 0 },
             _reservation: reservation,
         })
@@ -119,29 +131,112 @@ impl RowSorter {
 
     /// Does a few milliseconds of work; true when the rows are sorted.
     pub(crate) fn step(&mut self) -> bool {
-        match self.phase {
-            Phase::Encode { slot, row } if slot < self.layout.slots() => {
-                let end = (row + MERGE_ROWS).min(self.rows);
-                let width = self.layout.width();
-                let bytes = &mut self.bytes[row * width..end * width];
-                self.layout.encode(slot, &self.columns, row..end, bytes);
-                let is_last = end == self.rows;
-                let (slot, row) = if is_last { (slot + 1, 0) } else { (slot, end) };
-                self.phase = Phase::Encode { slot, row };
-            }
-            Phase::Encode { .. } => self.phase = Phase::Fill,
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Encode { slot, row } if slot < self.layout.slots() => self.encode(slot, row),
+            Phase::Encode { .. } => Phase::Fill,
             Phase::Fill if self.entries.len() < self.rows => self.fill_entries(),
-            Phase::Fill => self.phase = Phase::Runs(0),
+            Phase::Fill => self.start_sorting(),
+            Phase::Count(mut buckets, row) if row < self.rows => {
+                let end = (row + MERGE_ROWS).min(self.rows);
+                buckets.count(&self.entries[row..end]);
+                Phase::Count(buckets, end)
+            }
+            Phase::Count(mut buckets, _) => {
+                let is_done = buckets.is_complete() && self.entries_settle();
+                if buckets.start() || is_done { Phase::Scatter(buckets, 0) } else { Phase::Runs(0) }
+            }
+            Phase::Scatter(mut buckets, row) if row < self.rows => {
+                let end = (row + MERGE_ROWS).min(self.rows);
+                buckets.scatter(&self.entries[row..end], &mut self.scratch);
+                Phase::Scatter(buckets, end)
+            }
+            Phase::Scatter(buckets, _) => {
+                std::mem::swap(&mut self.entries, &mut self.scratch);
+                self.scratch = Vec::new();
+                // Entries with the same key came in the order of their rows.
+                let is_done = buckets.is_complete() && self.entries_settle();
+                if is_done { Phase::Done } else { Phase::Sort(buckets, 0) }
+            }
+            Phase::Sort(buckets, bucket) if bucket < buckets.len() => {
+                self.sort_buckets(buckets, bucket)
+            }
+            Phase::Sort(..) => Phase::Done,
             Phase::Runs(start) if start < self.entries.len() => {
                 let end = (start + RUN_ROWS).min(self.entries.len());
                 self.sort_run(start, end);
-                self.phase = Phase::Runs(end);
+                Phase::Runs(end)
             }
             Phase::Runs(_) => self.start_pass(RUN_ROWS),
             Phase::Merge(merge) => self.merge(merge),
             Phase::Done => return true,
-        }
+        };
         false
+    }
+
+    /// Encodes a key of some rows.
+    fn encode(&mut self, slot: usize, row: usize) -> Phase {
+        let end = (row + MERGE_ROWS).min(self.rows);
+        let width = self.layout.width();
+        let bytes = &mut self.bytes[row * width..end * width];
+        self.layout.encode(slot, &self.columns, row..end, bytes);
+        let is_last = end == self.rows;
+        let (slot, row) = if is_last { (slot + 1, 0) } else { (slot, end) };
+        Phase::Encode { slot, row }
+    }
+
+    /// When all entries are made.
+    fn start_sorting(&mut self) -> Phase {
+        if self.entries_settle() {
+            self.bytes = Vec::new();
+        }
+        if self.rows <= RUN_ROWS {
+            return Phase::Runs(0);
+        }
+        match Buckets::new(self.rows, self.differing) {
+            Some(buckets) => Phase::Count(buckets, 0),
+            // All keys are equal: rows are in order.
+            None if self.entries_settle() => Phase::Done,
+            None => Phase::Runs(0),
+        }
+    }
+
+    /// Sorts buckets of together a run's rows.
+    fn sort_buckets(&mut self, buckets: Buckets, first: usize) -> Phase {
+        let (mut bucket, mut rows) = (first, 0);
+        while bucket < buckets.len() && rows < RUN_ROWS {
+            let range = buckets.range(bucket);
+            rows += range.len();
+            self.sort_run(range.start, range.end);
+            bucket += 1;
+        }
+        Phase::Sort(buckets, bucket)
+    }
+
+    /// Marks the places of `range` whose row differs in the first `keys` keys from the row at the
+    /// place before; place 0 is not marked. Only where [`RowSorter::settles`].
+    pub(crate) fn mark_changes(&self, keys: usize, range: &Range<usize>, marks: &mut [bool]) {
+        let Some(bytes) = self.layout.settled_bytes(keys) else { return };
+        let taken = bytes.min(ENTRY_KEY_BYTES) as u32;
+        if taken == 0 || range.is_empty() {
+            return;
+        }
+        let shift = u128::BITS - 8 * taken;
+        let first = range.start.max(1);
+        let marks = &mut marks[first - range.start..];
+        let width = self.layout.width();
+        let rest = |entry: u128| {
+            let start = entry as u32 as usize * width;
+            &self.bytes[start + ENTRY_KEY_BYTES..start + bytes]
+        };
+        for (mark, pair) in marks.iter_mut().zip(self.entries[first - 1..].windows(2)) {
+            *mark |= (pair[0] ^ pair[1]) >> shift != 0
+                || (bytes > ENTRY_KEY_BYTES && rest(pair[0]) != rest(pair[1]));
+        }
+    }
+
+    /// Whether the encoded keys tell which rows agree in the first `keys` keys.
+    pub(crate) fn settles(&self, keys: usize) -> bool {
+        self.layout.settled_bytes(keys).is_some()
     }
 
     /// The rows in places `start..end` of the order.
@@ -150,7 +245,7 @@ impl RowSorter {
     }
 
     /// Makes the entries of the next rows.
-    fn fill_entries(&mut self) {
+    fn fill_entries(&mut self) -> Phase {
         let start = self.entries.len();
         let end = (start + MERGE_ROWS).min(self.rows);
         let width = self.layout.width();
@@ -163,6 +258,9 @@ impl RowSorter {
             u128::from_be_bytes(entry)
         };
         self.entries.extend((start as u32..end as u32).map(entry));
+        let first = self.entries[0];
+        self.differing |= self.entries[start..].iter().fold(0, |all, it| all | (it ^ first));
+        Phase::Fill
     }
 
     /// Whether entries alone tell the order.
@@ -199,16 +297,15 @@ impl RowSorter {
     }
 
     /// Begins to merge runs of `run_rows` pairwise; done when there is one run only.
-    fn start_pass(&mut self, run_rows: usize) {
-        self.phase = if run_rows >= self.entries.len() {
-            Phase::Done
-        } else {
-            Phase::Merge(Merge { run_rows, start: 0, left: 0, right: run_rows })
-        };
+    fn start_pass(&self, run_rows: usize) -> Phase {
+        if run_rows >= self.entries.len() {
+            return Phase::Done;
+        }
+        Phase::Merge(Merge { run_rows, start: 0, left: 0, right: run_rows })
     }
 
     /// Merges some rows of the current pair; goes on to the next pair or pass.
-    fn merge(&mut self, mut merge: Merge) {
+    fn merge(&mut self, mut merge: Merge) -> Phase {
         let rows = self.entries.len();
         let middle = (merge.start + merge.run_rows).min(rows);
         let end = (middle + merge.run_rows).min(rows);
@@ -231,13 +328,13 @@ impl RowSorter {
         }
         self.scratch = scratch;
         if out < end {
-            self.phase = Phase::Merge(merge);
+            Phase::Merge(merge)
         } else if end < rows {
             let right = (end + merge.run_rows).min(rows);
-            self.phase = Phase::Merge(Merge { start: end, left: end, right, ..merge });
+            Phase::Merge(Merge { start: end, left: end, right, ..merge })
         } else {
             std::mem::swap(&mut self.entries, &mut self.scratch);
-            self.start_pass(merge.run_rows * 2);
+            self.start_pass(merge.run_rows * 2)
         }
     }
 }

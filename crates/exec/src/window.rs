@@ -52,7 +52,7 @@ pub(crate) fn lower(
     let spec = Arc::new(WindowSpec::new(node, &cx.task().registry)?);
     let partitioned_by = input.partitioned_by.take();
     cx.add(&mut input, "window", move |cx| Ok(Box::new(WindowOperator::new(&spec, cx))));
-    // Columns keep their positions.
-    input.partitioned_by = partitioned_by;
+    let position = |column: &usize| node.output.iter().position(|it| it == column);
+    input.partitioned_by = partitioned_by.and_then(|it| it.iter().map(position).collect());
     Ok(input)
 }

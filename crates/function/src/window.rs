@@ -76,6 +76,8 @@ pub struct BoundWindow {
     pub result: Type,
     /// Whether results depend on the frame, not on the partition and its order alone.
     pub uses_frame: bool,
+    /// Whether it looks at [`WindowRows::peers`] or [`WindowRows::groups_before`] itself.
+    pub uses_peers: bool,
     /// Whether IGNORE NULLS and RESPECT NULLS may follow the call.
     pub takes_null_treatment: bool,
     /// The implementation.
@@ -83,7 +85,7 @@ pub struct BoundWindow {
 }
 
 impl BoundWindow {
-    /// A function that neither looks at frames nor takes IGNORE NULLS.
+    /// A function that looks at peers, but not at frames, and does not take IGNORE NULLS.
     pub fn new(
         args: Vec<Type>,
         result: Type,
@@ -94,6 +96,7 @@ impl BoundWindow {
             args,
             result,
             uses_frame: false,
+            uses_peers: true,
             takes_null_treatment: false,
             function: Arc::new(function),
         }

@@ -20,9 +20,10 @@ pub use builder::{Columns, PlanBuilder};
 pub use node::PlanNode;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
-    ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset, FrameUnits, GroupLimitNode, HashJoinNode, JoinKind,
-    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode,
-    SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode, UnionNode,
-    UniqueIdNode, ValuesNode, WindowCall, WindowLimit, WindowNode, WriteOptions,
+    ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
+    FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode,
+    NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode, SharedNode, SortKey, TableHandle,
+    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode, WindowCall,
+    WindowLimit, WindowNode, WriteOptions,
 };
 pub use walk::Visit;

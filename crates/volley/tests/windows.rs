@@ -85,7 +85,7 @@ fn limits_of_ranks_and_filters_of_partitions_go_below_windows() {
     session.set("disabled_rules", "limit_windows").unwrap();
     let (same, statistics) = run(&session, &format!("SELECT i FROM ({numbered}) s WHERE n <= 3"));
     assert_eq!((same, statistics.total("rows cut")), (rows, 0));
-    let (rows, statistics) = run(&session, &format!("SELECT i FROM ({numbered}) s WHERE g = 4"));
+    let (rows, statistics) = run(&session, &format!("SELECT i, n FROM ({numbered}) s WHERE g = 4"));
     assert_eq!((rows.len(), rows_in(&statistics)), (1000, 1000));
     let summed = "SELECT i, g, sum(i) OVER (ORDER BY i) AS n FROM t";
     let (rows, statistics) = run(&session, &format!("SELECT n FROM ({summed}) s WHERE g = 4"));

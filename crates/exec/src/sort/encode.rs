@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! per key   [null byte]   only if the column has nulls: 0 null (first), 1 value, 2 null (last)
-//!           value bytes   integers: big-endian, sign bit flipped; floats: as integers of their
+//!           value bytes   integers: distance from the least, big-endian, as many bytes as the
+//!                         greatest distance needs (HUGEINT: sign bit flipped); floats: as integers of their
 //!                         bits, negative ones inverted, one NaN, one zero; intervals: their
 //!                         length; strings: zero-padded to the longest, then the length; long
 //!                         strings: a prefix; descending: all bits flipped
@@ -40,6 +41,15 @@ struct Slot {
     bytes: usize,
     /// Whether they are the whole value.
     whole: bool,
+    /// The least value of integers.
+    least: i64,
+}
+
+/// How the values of a column are encoded.
+struct Shape {
+    bytes: usize,
+    whole: bool,
+    least: i64,
 }
 
 impl KeyLayout {
@@ -47,14 +57,15 @@ impl KeyLayout {
     pub(super) fn new(columns: &[Vector], keys: &[SortKey]) -> KeyLayout {
         let mut layout = KeyLayout { slots: Vec::new(), width: 0, ties: keys.len()..keys.len() };
         for (index, (column, key)) in columns.iter().zip(keys).enumerate() {
-            let (bytes, whole) = value_bytes(column);
+            let Shape { bytes, whole, least } = shape(column);
             let has_nulls = column.null_buffer().is_some();
             let end = layout.width + bytes + usize::from(has_nulls);
             if end > WIDTH_MAX {
                 layout.ties.start = index;
                 break;
             }
-            layout.slots.push(Slot { key: *key, offset: layout.width, has_nulls, bytes, whole });
+            let (key, offset) = (*key, layout.width);
+            layout.slots.push(Slot { key, offset, has_nulls, bytes, whole, least });
             layout.width = end;
             if !whole {
                 layout.ties.start = index;
@@ -72,6 +83,14 @@ impl KeyLayout {
     /// How many keys are encoded.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The bytes that tell which rows agree in the first `keys` keys, if bytes do.
+    pub(super) fn settled_bytes(&self, keys: usize) -> Option<usize> {
+        if keys > self.ties.start || keys > self.slots.len() {
+            return None;
+        }
+        Some(self.slots.get(keys).map_or(self.width, |it| it.offset))
     }
 
     /// The keys that rows with equal bytes are compared by.
@@ -95,8 +114,14 @@ impl KeyLayout {
         if slot.has_nulls {
             offset += 1;
         }
-        let target =
-            Target { bytes, width: self.width, offset, len: slot.bytes, whole: slot.whole };
+        let target = Target {
+            bytes,
+            width: self.width,
+            offset,
+            len: slot.bytes,
+            whole: slot.whole,
+            least: slot.least,
+        };
         if let Some(values) = column.flat_values() {
             encode_values(values, slot.key.descending, target);
         }
@@ -121,30 +146,43 @@ fn mark_nulls(column: &Vector, slot: &Slot, width: usize, bytes: &mut [u8]) {
     }
 }
 
-/// How many bytes a column's values take, and whether they are the whole value.
-fn value_bytes(column: &Vector) -> (usize, bool) {
-    let Some(values) = column.flat_values() else { return (0, false) };
+/// How a flat column is encoded.
+fn shape(column: &Vector) -> Shape {
+    let whole = |bytes: usize| Shape { bytes, whole: true, least: 0 };
+    let Some(values) = column.flat_values() else { return Shape { whole: false, ..whole(0) } };
     match values {
-        Values::Null(_) => (0, true),
-        Values::Boolean(_) | Values::I8(_) => (1, true),
-        Values::I16(_) => (2, true),
-        Values::I32(_) | Values::F32(_) => (4, true),
-        Values::I64(_) | Values::F64(_) => (8, true),
-        Values::I128(_) | Values::Interval(_) => (16, true),
+        Values::Null(_) => whole(0),
+        Values::Boolean(_) | Values::I8(_) => whole(1),
+        Values::I16(it) => narrowed(it),
+        Values::I32(it) => narrowed(it),
+        Values::I64(it) => narrowed(it),
+        Values::F32(_) => whole(4),
+        Values::F64(_) => whole(8),
+        Values::I128(_) | Values::Interval(_) => whole(16),
         Values::View(strings) => {
             let longest = strings.views.iter().map(|it| StringView::len_of(*it)).max().unwrap_or(0);
             if longest <= STRING_WHOLE_BYTES_MAX {
-                (longest + 1, true)
+                whole(longest + 1)
             } else {
-                (STRING_PREFIX_BYTES, false)
+                Shape { whole: false, ..whole(STRING_PREFIX_BYTES) }
             }
         }
         Values::Array(_)
         | Values::FixedArray(_)
         | Values::Map(_)
         | Values::Row { .. }
-        | Values::Object(_) => (0, false),
+        | Values::Object(_) => Shape { whole: false, ..whole(0) },
     }
+}
+
+/// Integers take as many bytes as their range does, whatever stands in the place of nulls.
+fn narrowed<T: Copy + Ord + Into<i64>>(values: &[T]) -> Shape {
+    let Some(first) = values.first() else { return Shape { bytes: 0, whole: true, least: 0 } };
+    let bounds = |(least, most): (T, T), it: &T| (least.min(*it), most.max(*it));
+    let (least, most) = values.iter().fold((*first, *first), bounds);
+    let (least, most): (i64, i64) = (least.into(), most.into());
+    let bits = u64::BITS - most.wrapping_sub(least).cast_unsigned().leading_zeros();
+    Shape { bytes: bits.div_ceil(8) as usize, whole: true, least }
 }
 
 /// Where the values of one key go.
@@ -154,9 +192,34 @@ struct Target<'a> {
     offset: usize,
     len: usize,
     whole: bool,
+    least: i64,
 }
 
 impl Target<'_> {
+    /// Writes the distances of integers from the least one.
+    fn fill_integers<T: Copy + Into<i64>>(self, descending: bool, values: &[T]) {
+        match self.len {
+            0 => {}
+            1 => self.fill_low::<1, T>(descending, values),
+            2 => self.fill_low::<2, T>(descending, values),
+            3 => self.fill_low::<3, T>(descending, values),
+            4 => self.fill_low::<4, T>(descending, values),
+            5 => self.fill_low::<5, T>(descending, values),
+            6 => self.fill_low::<6, T>(descending, values),
+            7 => self.fill_low::<7, T>(descending, values),
+            _ => self.fill_low::<8, T>(descending, values),
+        }
+    }
+
+    fn fill_low<const N: usize, T: Copy + Into<i64>>(self, descending: bool, values: &[T]) {
+        let least = self.least;
+        self.fill(descending, |row| {
+            let value: i64 = values[row].into();
+            let bytes = value.wrapping_sub(least).to_be_bytes();
+            std::array::from_fn::<u8, N, _>(|index| bytes[8 - N + index])
+        });
+    }
+
     /// Writes `value(row)` to every row, inverted when the order descends.
     #[inline(always)]
     fn fill<const N: usize>(self, descending: bool, value: impl Fn(usize) -> [u8; N]) {
@@ -172,9 +235,9 @@ fn encode_values(values: &Values, descending: bool, target: Target) {
     match values {
         Values::Boolean(bits) => target.fill(descending, |row| [u8::from(bits.value(row))]),
         Values::I8(it) => target.fill(descending, |row| (it[row] ^ i8::MIN).to_be_bytes()),
-        Values::I16(it) => target.fill(descending, |row| (it[row] ^ i16::MIN).to_be_bytes()),
-        Values::I32(it) => target.fill(descending, |row| (it[row] ^ i32::MIN).to_be_bytes()),
-        Values::I64(it) => target.fill(descending, |row| (it[row] ^ i64::MIN).to_be_bytes()),
+        Values::I16(it) => target.fill_integers(descending, it),
+        Values::I32(it) => target.fill_integers(descending, it),
+        Values::I64(it) => target.fill_integers(descending, it),
         Values::I128(it) => target.fill(descending, |row| (it[row] ^ i128::MIN).to_be_bytes()),
         Values::F32(it) => target.fill(descending, |row| ordered_f32(it[row]).to_be_bytes()),
         Values::F64(it) => target.fill(descending, |row| ordered_f64(it[row]).to_be_bytes()),

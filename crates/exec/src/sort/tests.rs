@@ -1,4 +1,4 @@
-use super::{RowSorter, Tie, key_prefixes};
+use super::{Phase, RowSorter, Tie, key_prefixes};
 use crate::test_kit::Random;
 use std::{cmp::Ordering, sync::Arc};
 use volley_memory::Pool;
@@ -165,6 +165,82 @@ fn several_runs_merge_as_the_naive_sort() {
         check(vec![integers.clone()], rows, &keys[..1]);
         check(vec![long, integers], rows, &keys);
     }
+}
+
+/// Keys of many rows: what their first bits look like, and numbers that do.
+fn many_keys(random: &mut Random, rows: usize) -> Vec<(&'static str, Vec<i64>)> {
+    let mut keys = |number: &mut dyn FnMut(&mut Random) -> i64| {
+        (0..rows).map(|_| number(random)).collect::<Vec<i64>>()
+    };
+    vec![
+        ("spread", keys(&mut |random| random.below(1 << 40) as i64 - 1000)),
+        ("few", keys(&mut |random| random.below(10) as i64)),
+        (
+            "skewed",
+            keys(&mut |random| {
+                let range = if random.below(10) == 0 { 1 << 60 } else { 5000 };
+                random.below(range) as i64
+            }),
+        ),
+        ("equal", vec![7; rows]),
+    ]
+}
+
+#[test]
+fn rows_sort_as_the_naive_sort_whether_buckets_are_even_or_not() {
+    let (mut random, rows) = (Random(5), 300_000);
+    for (name, integers) in many_keys(&mut random, rows) {
+        let pool = Pool::root("test", None);
+        let column = Vector::native::<i64>(Type::BigInt, integers, None);
+        let key = random_key(&mut random, 0);
+        let mut sorter = RowSorter::new(vec![column.clone()], rows, &[key], &pool).unwrap();
+        let (mut merged, mut bucketed) = (false, false);
+        while !sorter.step() {
+            merged |= matches!(sorter.phase, Phase::Merge(_));
+            bucketed |= matches!(sorter.phase, Phase::Scatter(..));
+        }
+        assert_eq!((merged, bucketed), (name == "skewed", matches!(name, "spread" | "few")));
+        assert!(sorter.rows(0, rows) == naive(std::slice::from_ref(&column), rows, &[key]));
+        let second = random_column(&mut random, &Type::Varchar, rows);
+        check(vec![column, second], rows, &[key, random_key(&mut random, 1)]);
+    }
+}
+
+#[test]
+fn changes_of_keys_are_those_of_the_values() {
+    let (mut random, types) = (Random(6), types());
+    let mut marked = 0;
+    for _ in 0..300 {
+        let rows = 1 + random.below(60);
+        let mut column = |_| {
+            let data_type = &types[random.below(types.len())];
+            random_column(&mut random, data_type, rows)
+        };
+        let columns: Vec<Vector> = (0..3).map(&mut column).collect();
+        let keys: Vec<SortKey> = (0..3).map(|it| random_key(&mut random, it)).collect();
+        let pool = Pool::root("test", None);
+        let mut sorter = RowSorter::new(columns.clone(), rows, &keys, &pool).unwrap();
+        while !sorter.step() {}
+        let order = sorter.rows(0, rows);
+        for count in (0..=3).filter(|it| sorter.settles(*it)) {
+            let ties: Vec<Tie> = (0..count)
+                .map(|it| Tie::new(&columns[it], &columns[it], keys[it]).unwrap())
+                .collect();
+            let differs = |pair: &[u32]| {
+                ties.iter().any(|it| it.compare(pair[0] as usize, pair[1] as usize).is_ne())
+            };
+            let expected: Vec<bool> =
+                std::iter::once(false).chain(order.windows(2).map(differs)).collect();
+            let middle = random.below(rows);
+            let mut found = vec![false; rows];
+            let (first, second) = found.split_at_mut(middle);
+            sorter.mark_changes(count, &(0..middle), first);
+            sorter.mark_changes(count, &(middle..rows), second);
+            assert_eq!(found, expected, "{count} keys of {columns:?}");
+            marked += found.iter().filter(|it| **it).count();
+        }
+    }
+    assert!(marked > 1000);
 }
 
 #[test]

@@ -55,6 +55,16 @@ impl ActiveRows {
         }
     }
 
+    /// Those of `rows`, counted by their positions in the list.
+    pub(super) fn select(&self, rows: &[u32]) -> Rows {
+        match &self.bits {
+            None => Rows::all(rows.len()),
+            Some(bits) => {
+                Rows::from_bits(&rows.iter().map(|it| bits.value(*it as usize)).collect())
+            }
+        }
+    }
+
     /// Whether a row counts.
     #[inline]
     pub(super) fn contains(&self, row: u32) -> bool {

@@ -180,7 +180,7 @@ fn aggregate(
             let running = if grow { Running::new(function, args, pool)? } else { None };
             match running {
                 Some(running) => Answer::Running(running),
-                None => Answer::Tree(Tree::new(function, args.to_vec(), rows, pool)),
+                None => Answer::Tree(Tree::new(function, args.to_vec(), rows, pool)?),
             }
         }
         function => {

@@ -26,6 +26,8 @@ pub(super) struct DistinctFrames {
     pub ranges: Ranges,
     /// After the exclusion.
     pub parts: Vec<FrameParts>,
+    /// Whether nothing is excluded: `ranges` are the frames.
+    pub is_whole: bool,
     /// Per row: its frame; `None` when all rows have frames of their own.
     pub codes: Option<Vec<u32>>,
 }
@@ -185,6 +187,7 @@ impl DistinctFrames {
         let mut distinct = DistinctFrames {
             ranges: Ranges::default(),
             parts: Vec::with_capacity(rows),
+            is_whole: exclusion == Exclusion::NoOthers,
             codes: None,
         };
         let mut codes = Vec::with_capacity(rows);

@@ -24,6 +24,8 @@ pub(super) struct WindowOperator {
     batch_rows: usize,
     charge: BatchCharge,
     rows: usize,
+    /// Until it is known where partitions end: the order of the rows, if they were sorted.
+    sorter: Option<RowSorter>,
     phase: Phase,
 }
 
@@ -80,6 +82,7 @@ impl WindowOperator {
             batch_rows: cx.task.batch_rows,
             charge: BatchCharge::new(&cx.pool),
             rows: 0,
+            sorter: None,
             phase: Phase::Collect(Vec::new()),
         }
     }
@@ -92,7 +95,11 @@ impl WindowOperator {
                 None => Phase::Concat(concat),
             },
             Phase::Sort { input, mut sorter } => match sorter.step() {
-                true => self.start_arranging(input, Some(sorter.rows(0, self.rows)))?,
+                true => {
+                    let order = sorter.rows(0, self.rows);
+                    self.sorter = Some(sorter);
+                    self.start_arranging(input, Some(order))?
+                }
                 false => Phase::Sort { input, sorter },
             },
             Phase::Arrange { input, mut arranging } => match arranging.step(&input)? {
@@ -102,10 +109,12 @@ impl WindowOperator {
                 }
                 false => Phase::Arrange { input, arranging },
             },
-            Phase::Place { input, run, mut places } => match places.step(&self.spec, &run)? {
-                true => self.start_calls(input, run, places)?,
-                false => Phase::Place { input, run, places },
-            },
+            Phase::Place { input, run, mut places } => {
+                match places.step(&self.spec, &run, self.sorter.as_ref())? {
+                    true => self.start_calls(input, run, places)?,
+                    false => Phase::Place { input, run, places },
+                }
+            }
             Phase::Prepare { mut work, ready } => match ready < work.calls.len() {
                 true => {
                     let done = work.prepare(&self.spec, ready)?;
@@ -140,12 +149,15 @@ impl WindowOperator {
     }
 
     fn start_arranging(&mut self, input: Batch, order: Option<Vec<u32>>) -> Result<Phase> {
-        let wanted = self.spec.arranged();
+        let sorter = self.sorter.as_ref();
+        let settles = |keys: usize| sorter.is_some_and(|it| it.settles(keys));
+        let wanted = self.spec.arranged(settles);
         let arranging = Arranging::new(self.rows, order, wanted, &self.pool)?;
         Ok(Phase::Arrange { input, arranging })
     }
 
     fn start_calls(&mut self, input: Batch, run: Run, places: Places) -> Result<Phase> {
+        self.sorter = None;
         self.metrics.add("partitions", places.partitions() as u64);
         let calls = (0..self.spec.calls.len())
             .map(|index| Call::new(&call_input(&self.spec, &run, &places, index), &self.pool));
@@ -202,7 +214,7 @@ impl WindowOperator {
             }
             kept = (codes.len() < rows.len()).then(|| ScalarBuffer::<u32>::from(codes));
         }
-        let mut columns = work.run.output(&work.input, rows.clone())?;
+        let mut columns = work.run.output(&work.input, &self.spec.output, rows.clone())?;
         columns.extend(pending.results);
         let batch = Batch::new(columns, rows.len());
         Ok(Some(match kept {

@@ -1,6 +1,7 @@
 //! Where partitions and groups of peers end.
 
 use super::{STEP_ROWS, run::Run, spec::WindowSpec};
+use crate::sort::RowSorter;
 use std::ops::Range;
 use volley_error::Result;
 use volley_function::Ranges;
@@ -59,22 +60,31 @@ impl Places {
         &self.levels[level]
     }
 
-    /// Goes on with some rows; true at the end.
-    pub(super) fn step(&mut self, spec: &WindowSpec, run: &Run) -> Result<bool> {
+    /// Goes on with some rows; true at the end. Where the sorted keys tell which rows are alike,
+    /// columns are not looked at.
+    pub(super) fn step(
+        &mut self,
+        spec: &WindowSpec,
+        run: &Run,
+        sorter: Option<&RowSorter>,
+    ) -> Result<bool> {
         let range = self.done..(self.done + STEP_ROWS).min(self.rows);
         self.done = range.end;
-        let mut differs = vec![false; range.len()];
-        for column in &spec.partition_by {
-            mark_changes(run.column(*column)?, &range, &mut differs)?;
-        }
-        self.push(0, &range, &differs);
-        let mut keys = 0;
-        for level in 1..spec.levels.len() {
-            for key in &spec.order_by[keys..spec.levels[level]] {
-                mark_changes(run.column(key.column)?, &range, &mut differs)?;
+        for level in 0..spec.levels.len() {
+            let mut differs = vec![false; range.len()];
+            let keys = spec.keys_of(level);
+            match sorter.filter(|it| it.settles(keys)) {
+                Some(sorter) => sorter.mark_changes(keys, &range, &mut differs),
+                None => {
+                    let order = spec.order_by.iter().take(spec.levels[level]);
+                    let order = order.map(|it| it.column);
+                    for column in spec.partition_by.iter().copied().chain(order) {
+                        mark_changes(run.column(column)?, &range, &mut differs)?;
+                    }
+                }
             }
-            keys = spec.levels[level];
-            self.push(level, &range, &differs);
+            let changes = differs.iter().enumerate().filter(|it| *it.1);
+            self.levels[level].extend(changes.map(|it| (range.start + it.0) as u32));
         }
         let is_done = self.done == self.rows;
         if is_done {
@@ -82,11 +92,6 @@ impl Places {
         }
         self.charge.resize(self.levels.iter().map(|it| it.capacity() * size_of::<u32>()).sum())?;
         Ok(is_done)
-    }
-
-    fn push(&mut self, level: usize, range: &Range<usize>, differs: &[bool]) {
-        let changes = differs.iter().enumerate().filter(|it| *it.1);
-        self.levels[level].extend(changes.map(|it| (range.start + it.0) as u32));
     }
 
     /// The places of `count` rows from `start` on, which is not before the rows asked for last.

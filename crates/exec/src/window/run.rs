@@ -43,14 +43,19 @@ impl Run {
         columns.iter().map(|it| self.column(*it).cloned()).collect()
     }
 
-    /// The input columns at some places.
-    pub(super) fn output(&self, input: &Batch, places: Range<usize>) -> Result<Vec<Vector>> {
+    /// Some input columns at some places.
+    pub(super) fn output(
+        &self,
+        input: &Batch,
+        columns: &[usize],
+        places: Range<usize>,
+    ) -> Result<Vec<Vector>> {
         let column = |index: usize| match (&self.arranged[index], &self.order) {
             (Some(column), _) => Ok(column.slice(places.start, places.len())),
             (None, Some(order)) => input.column(index).gather(&order[places.clone()]),
             (None, None) => Ok(input.column(index).slice(places.start, places.len())),
         };
-        (0..input.columns().len()).map(column).collect()
+        columns.iter().map(|it| column(*it)).collect()
     }
 }
 

@@ -26,6 +26,9 @@ impl Running {
         args: &[Vector],
         pool: &Pool,
     ) -> Result<Option<Running>> {
+        if !can_run(function, args, pool)? {
+            return Ok(None);
+        }
         let mut running = Running {
             args: args.to_vec(),
             state: States::new(function, pool),
@@ -34,11 +37,7 @@ impl Running {
             next: 0,
         };
         running.state.init(1)?;
-        let frames = RunningFrames { first: 0, held: (0, 0), ranges: &Ranges::default() };
-        let none: Vec<Vector> = args.iter().map(|it| it.slice(0, 0)).collect();
-        let (state, results) = (&mut running.state, &mut running.results);
-        let can = state.add_frames(&none, &Rows::all(0), frames, results)?;
-        Ok(can.then_some(running))
+        Ok(Some(running))
     }
 
     /// Goes on through some rows; the results of all `frames` at the end.
@@ -108,6 +107,19 @@ impl Running {
         let slice = |it: &Vector| it.slice(start as usize, (end - start) as usize);
         self.args.iter().map(slice).collect()
     }
+}
+
+/// Whether states of the function can be copied on their way.
+pub(super) fn can_run(
+    function: &Arc<dyn AggregateFunction>,
+    args: &[Vector],
+    pool: &Pool,
+) -> Result<bool> {
+    let (mut state, mut results) = (States::new(function, pool), States::new(function, pool));
+    state.init(1)?;
+    let frames = RunningFrames { first: 0, held: (0, 0), ranges: &Ranges::default() };
+    let none: Vec<Vector> = args.iter().map(|it| it.slice(0, 0)).collect();
+    state.add_frames(&none, &Rows::all(0), frames, &mut results)
 }
 
 /// Frames that are run through in one step, and the rows that they add.

@@ -13,6 +13,8 @@ pub(super) struct WindowSpec {
     pub order_by: Vec<SortKey>,
     pub calls: Vec<CallSpec>,
     pub limit: Option<WindowLimit>,
+    /// The input columns put out.
+    pub output: Vec<usize>,
     /// The numbers of order keys that calls have, ascending, each once; 0 (the partitions) always.
     pub levels: Vec<usize>,
 }
@@ -39,17 +41,28 @@ pub(super) enum CallFunction {
 
 impl WindowSpec {
     pub(super) fn new(node: &WindowNode, registry: &Registry) -> Result<WindowSpec> {
-        let mut levels: Vec<usize> = node.calls.iter().map(|it| it.order_keys).collect();
+        let functions = node.calls.iter().map(|it| CallFunction::new(it, registry));
+        let functions = functions.collect::<Result<Vec<_>>>()?;
+        let keys = |(call, function): (&WindowCall, &CallFunction)| {
+            // Who does not look at peers needs no groups of them.
+            if function.uses_peers(&call.frame) { call.order_keys } else { 0 }
+        };
+        let keys: Vec<usize> = node.calls.iter().zip(&functions).map(keys).collect();
+        let mut levels = keys.clone();
         levels.push(0);
         levels.sort_unstable();
         levels.dedup();
-        let calls = node.calls.iter().map(|it| CallSpec::new(it, &levels, registry));
+        let level = |keys: usize| levels.iter().position(|it| *it == keys).unwrap_or(0);
+        let calls = node.calls.iter().zip(functions).zip(keys);
+        let calls =
+            calls.map(|((call, function), keys)| CallSpec::new(call, function, level(keys)));
         Ok(WindowSpec {
             types: node.input.schema().types().cloned().collect(),
             partition_by: node.partition_by.clone(),
             order_by: node.order_by.clone(),
-            calls: calls.collect::<Result<_>>()?,
+            calls: calls.collect(),
             limit: node.limit,
+            output: node.output.clone(),
             levels,
         })
     }
@@ -61,35 +74,57 @@ impl WindowSpec {
         self.partition_by.iter().map(key).chain(self.order_by.iter().copied()).collect()
     }
 
-    /// Per input column: whether calls or the search for places read it in order.
-    pub(super) fn arranged(&self) -> Vec<bool> {
+    /// The sort keys that decide where the groups of a level end.
+    pub(super) fn keys_of(&self, level: usize) -> usize {
+        self.partition_by.len() + self.levels[level]
+    }
+
+    /// Per input column: whether it is read in order, by calls, or, where `settles` does not answer
+    /// yes for that many sort keys, to find where groups end.
+    pub(super) fn arranged(&self, settles: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut arranged = vec![false; self.types.len()];
-        let keys = self.levels.last().copied().unwrap_or(0);
-        let order = self.order_by.iter().take(keys).map(|it| it.column);
-        let columns = self.partition_by.iter().copied().chain(order);
-        columns.for_each(|it| arranged[it] = true);
+        for level in (0..self.levels.len()).filter(|it| !settles(self.keys_of(*it))) {
+            let order = self.order_by.iter().take(self.levels[level]).map(|it| it.column);
+            let columns = self.partition_by.iter().copied().chain(order);
+            columns.for_each(|it| arranged[it] = true);
+        }
         self.calls.iter().flat_map(CallSpec::columns).for_each(|it| arranged[it] = true);
         arranged
     }
 }
 
-impl CallSpec {
-    fn new(call: &WindowCall, levels: &[usize], registry: &Registry) -> Result<CallSpec> {
-        let function = if registry.is_window(&call.function) {
+impl CallFunction {
+    fn new(call: &WindowCall, registry: &Registry) -> Result<CallFunction> {
+        Ok(if registry.is_window(&call.function) {
             CallFunction::Window(registry.resolve_window(&call.function, &call.arg_types)?)
         } else {
             CallFunction::Aggregate(registry.resolve_aggregate(&call.function, &call.arg_types)?)
-        };
-        Ok(CallSpec {
+        })
+    }
+
+    /// Whether results over `frame` depend on which rows are peers.
+    fn uses_peers(&self, frame: &Frame) -> bool {
+        match self {
+            CallFunction::Window(bound) => {
+                bound.uses_peers || (bound.uses_frame && frame.uses_peers())
+            }
+            CallFunction::Aggregate(_) => frame.uses_peers(),
+        }
+    }
+}
+
+impl CallSpec {
+    fn new(call: &WindowCall, function: CallFunction, level: usize) -> CallSpec {
+        CallSpec {
             function,
             args: call.args.clone(),
             arg_types: call.arg_types.clone(),
             distinct: call.distinct,
             filter: call.filter,
             ignore_nulls: call.ignore_nulls,
-            level: levels.iter().position(|it| *it == call.order_keys).unwrap_or(0),
+            level,
             frame: call.frame.clone(),
-        })
+        }
     }
 
     /// The input columns that the call reads.

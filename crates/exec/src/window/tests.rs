@@ -149,9 +149,8 @@ fn rows(random: &mut Random, types: &[Type], descending: bool) -> RowValues {
             }
             _ => [key, lower, upper].map(|it| typed(&types[KEY], it)),
         };
-        let text = Value::text(
-            "abcdefghijklmnopq".repeat(1 + random.below(2))[random.below(5)..].to_owned(),
-        );
+        let long = "abcdefghijklmnopq".repeat(1 + random.below(2));
+        let text = Value::text(&long[random.below(5)..]);
         vec![
             Value::BigInt(id as i64),
             if partition == 0 { Value::Null } else { typed(&types[PARTITION], partition) },
@@ -214,7 +213,8 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
     let schema: Schema = types.iter().enumerate().map(field).collect();
     let input = Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: schema.clone() }));
     let partition_by = if has_partitions { vec![PARTITION] } else { Vec::new() };
-    WindowNode { input, partition_by, order_by, calls, limit, schema }
+    let output = (0..types.len()).collect();
+    WindowNode { input, partition_by, order_by, calls, limit, output, schema }
 }
 
 fn call(random: &mut Random, types: &[Type], order_keys: usize) -> WindowCall {

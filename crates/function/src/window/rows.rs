@@ -14,7 +14,8 @@ pub struct WindowRows<'a> {
     pub args: &'a [Vector],
     /// For each of `rows`: its partition.
     pub partitions: &'a Ranges,
-    /// For each of `rows`: the rows with the same order keys, itself included.
+    /// For each of `rows`: the rows with the same order keys, itself included. The partition, for
+    /// functions that use neither peers nor frames that end with them.
     pub peers: &'a Ranges,
     /// For each of `rows`: how many groups of peers its partition has before its own.
     pub groups_before: &'a [u32],

@@ -42,7 +42,10 @@ pub(super) fn register(registry: &mut Registry) {
         &[("ntile(2) OVER (ORDER BY x) FROM (VALUES (1), (2), (3)) v(x)", "1\n1\n2")],
     );
     let bind = |args: &[Type]| match args {
-        [n] if is_count(n) => Some(BoundWindow::new(vec![Type::BigInt], Type::BigInt, Ntile)),
+        [n] if is_count(n) => Some(BoundWindow {
+            uses_peers: false,
+            ..BoundWindow::new(vec![Type::BigInt], Type::BigInt, Ntile)
+        }),
         _ => None,
     };
     registry.add_window("ntile", ntile, Arc::new(bind));

@@ -55,6 +55,7 @@ fn bind(args: &[Type], which: Which) -> Option<BoundWindow> {
     Some(BoundWindow {
         takes_null_treatment: true,
         uses_frame: true,
+        uses_peers: false,
         ..BoundWindow::new(args, value.clone(), which)
     })
 }

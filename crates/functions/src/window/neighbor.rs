@@ -48,6 +48,7 @@ fn bind(args: &[Type], direction: Direction) -> Option<BoundWindow> {
     };
     Some(BoundWindow {
         takes_null_treatment: true,
+        uses_peers: false,
         ..BoundWindow::new(args, result, Neighbor { direction })
     })
 }

@@ -13,7 +13,9 @@ pub(super) fn register(registry: &mut Registry) {
     let values = "FROM (VALUES (1), (1), (2)) v(x) ORDER BY 1";
     let add = |registry: &mut Registry, name: &str, doc: FunctionDoc, kind: Rank| {
         let bind = move |args: &[Type]| {
-            args.is_empty().then(|| BoundWindow::new(Vec::new(), Type::BigInt, kind))
+            let uses_peers = kind != Rank::Row;
+            let bound = || BoundWindow::new(Vec::new(), Type::BigInt, kind);
+            args.is_empty().then(|| BoundWindow { uses_peers, ..bound() })
         };
         registry.add_window(name, doc, Arc::new(bind));
     };
@@ -24,7 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
         "window",
         &[(&format!("row_number() OVER (ORDER BY x) {values}"), "1\n2\n3")],
     );
-    add(registry, "row_number", row_number, Rank::OfRow);
+    add(registry, "row_number", row_number, Rank::Row);
     let rank = doc(
         "rank() -> bigint",
         "The number of rows of the partition that are ordered before the row, plus 1: rows with \
@@ -32,7 +34,7 @@ pub(super) fn register(registry: &mut Registry) {
         "window",
         &[(&format!("rank() OVER (ORDER BY x) {values}"), "1\n1\n3")],
     );
-    add(registry, "rank", rank, Rank::OfPeers);
+    add(registry, "rank", rank, Rank::Peers);
     let dense_rank = doc(
         "dense_rank() -> bigint",
         "The number of different order keys in the partition up to the row's: as rank, without \
@@ -40,29 +42,29 @@ pub(super) fn register(registry: &mut Registry) {
         "window",
         &[(&format!("dense_rank() OVER (ORDER BY x) {values}"), "1\n1\n2")],
     );
-    add(registry, "dense_rank", dense_rank, Rank::OfGroup);
+    add(registry, "dense_rank", dense_rank, Rank::Group);
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Rank {
-    OfRow,
-    OfPeers,
-    OfGroup,
+    Row,
+    Peers,
+    Group,
 }
 
 impl WindowFunction for Rank {
     fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
         let partitions = window.partitions.starts.iter();
         Ok(bigints(match self {
-            Rank::OfRow => {
+            Rank::Row => {
                 let rows = window.rows.clone().zip(partitions);
                 rows.map(|(row, start)| row as i64 - i64::from(*start) + 1).collect()
             }
-            Rank::OfPeers => {
+            Rank::Peers => {
                 let peers = window.peers.starts.iter().zip(partitions);
                 peers.map(|(peer, start)| i64::from(*peer) - i64::from(*start) + 1).collect()
             }
-            Rank::OfGroup => {
+            Rank::Group => {
                 window.groups_before.iter().map(|before| i64::from(*before) + 1).collect()
             }
         }))

@@ -3,13 +3,13 @@
 
 use super::expr::Computed;
 use super::sort::lower_sort_keys;
-use super::{Lowered, Lowering, not_this_node};
+use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, as_constant, collect_used};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_logical::{Plan, WindowCall as LogicalCall};
+use volley_logical::{Column, Plan, WindowCall as LogicalCall};
 use volley_plan::{ExchangeKind, LocalExchangeNode, PlanNode, WindowCall, WindowLimit, WindowNode};
-use volley_types::{Field, Type};
+use volley_types::Type;
 
 impl Lowering<'_> {
     pub(super) fn window(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
@@ -39,18 +39,15 @@ impl Lowering<'_> {
             None => None,
         };
         let Lowered { node, columns } = computed.finish();
-        let mut schema = node.schema().clone();
-        let width = schema.len();
-        schema.fields.extend(
-            calls
-                .iter()
-                .map(|(column, _)| Field::new(column.name.clone(), column.data_type.clone())),
-        );
-        let made = calls.iter().zip(width..).map(|(it, at)| (it.0.clone(), at));
-        let columns = columns.into_iter().chain(made).collect();
+        let kept: Vec<_> = columns.into_iter().filter(|it| required.contains(&it.0.id)).collect();
+        let output: Vec<usize> = kept.iter().map(|it| it.1).collect();
+        let mut columns: Vec<Column> = kept.into_iter().map(|it| it.0).collect();
+        columns.extend(calls.iter().map(|it| it.0.clone()));
+        let schema = schema_of(&columns);
         let input = self.exchanged(node, &partition_by);
-        let node = WindowNode { input, partition_by, order_by, calls: lowered, limit, schema };
-        Ok(Lowered::same_columns(PlanNode::Window(node), columns).narrowed(required))
+        let node =
+            WindowNode { input, partition_by, order_by, calls: lowered, limit, output, schema };
+        Ok(Lowered::new(PlanNode::Window(node), columns).narrowed(required))
     }
 
     /// The rows of each partition with one driver.
@@ -70,8 +67,9 @@ impl Lowering<'_> {
 fn is_partitioned(input: &PlanNode, keys: &[usize]) -> bool {
     match input {
         PlanNode::Window(node) => {
-            node.partition_by.iter().all(|it| keys.contains(it))
-                && (!node.partition_by.is_empty() || keys.is_empty())
+            let put_out = |it: &usize| node.output.iter().position(|other| other == it);
+            let here = |it: &usize| put_out(it).is_some_and(|at| keys.contains(&at));
+            node.partition_by.iter().all(here) && (!node.partition_by.is_empty() || keys.is_empty())
         }
         _ => false,
     }

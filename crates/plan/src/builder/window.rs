@@ -55,8 +55,15 @@ impl PlanBuilder {
                     frame: frame.clone(),
                 });
             }
-            let (calls, limit) = (resolved, None);
-            Ok(PlanNode::Window(WindowNode { input, partition_by, order_by, calls, limit, schema }))
+            Ok(PlanNode::Window(WindowNode {
+                output: (0..input.schema().len()).collect(),
+                input,
+                partition_by,
+                order_by,
+                calls: resolved,
+                limit: None,
+                schema,
+            }))
         })
     }
 }

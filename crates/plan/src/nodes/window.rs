@@ -19,7 +19,9 @@ pub struct WindowNode {
     pub calls: Vec<WindowCall>,
     /// Only the first rows of each partition are put out.
     pub limit: Option<WindowLimit>,
-    /// The input's columns, then one per call.
+    /// The input columns put out.
+    pub output: Vec<usize>,
+    /// These, then one column per call.
     pub schema: Schema,
 }
 
@@ -120,6 +122,16 @@ impl<C> Frame<C> {
             end: FrameBound::CurrentRow,
             exclusion: Exclusion::NoOthers,
         }
+    }
+
+    /// Whether a bound or the exclusion depends on which rows are peers.
+    pub fn uses_peers(&self) -> bool {
+        let is_unbounded = |it: &FrameBound<C>| {
+            matches!(it, FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing)
+        };
+        matches!(self.exclusion, Exclusion::Group | Exclusion::Ties)
+            || (self.units != FrameUnits::Rows
+                && !(is_unbounded(&self.start) && is_unbounded(&self.end)))
     }
 
     /// The offsets of both bounds.

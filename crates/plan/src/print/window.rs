@@ -18,6 +18,9 @@ pub(super) fn window(node: &WindowNode) -> String {
     }
     let calls = node.calls.iter().map(|it| call(it, node.order_by.len()));
     let _ = write!(text, " calls=[{}]", calls.collect::<Vec<_>>().join(", "));
+    if node.output.len() < node.input.schema().len() {
+        let _ = write!(text, " output={}", columns(&node.output));
+    }
     if let Some(WindowLimit { call, rows }) = node.limit {
         let _ = write!(text, " limit=call {call} <= {rows}");
     }
