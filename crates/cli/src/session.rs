@@ -2,7 +2,7 @@
 
 use crate::{args::SessionArgs, error_text::Failure};
 use std::{collections::HashSet, fs, path::Path};
-use volley::{Error, Session};
+use volley::{Error, Session, Zone};
 
 /// File endings that become tables.
 const ENDINGS: [&str; 5] = ["parquet", "csv", "json", "ndjson", "jsonl"];
@@ -10,6 +10,8 @@ const ENDINGS: [&str; 5] = ["parquet", "csv", "json", "ndjson", "jsonl"];
 /// A session with the settings of the command line.
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
     let session = Session::new().map_err(|e| Failure::of_error(&e))?;
+    // Where a person sits; a program says what it wants.
+    session.set("timezone", Zone::of_machine().name()).map_err(|e| Failure::of_error(&e))?;
     let set = |name: &str, value: &str| session.set(name, value).map_err(|e| Failure::usage(&e));
     if let Some(threads) = &args.threads {
         set("threads", threads)?;

@@ -4,6 +4,7 @@ use crate::RowErrors;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
+use volley_types::Zone;
 
 /// The state of one evaluation of a set of expressions over a batch.
 #[derive(Debug, Default)]
@@ -26,8 +27,8 @@ pub struct EvalContext {
 pub struct QueryConstants {
     /// `now()`: microseconds since 1970-01-01 00:00:00 UTC, read once when the query starts.
     pub now_micros: i64,
-    /// The session's time zone, an IANA name; empty for UTC.
-    pub time_zone: String,
+    /// The session's time zone.
+    pub time_zone: Zone,
 }
 
 impl EvalContext {

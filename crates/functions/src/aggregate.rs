@@ -16,6 +16,7 @@ mod position;
 mod string_agg;
 mod array_agg;
 mod approx_distinct;
+mod approx_set;
 mod sketch;
 #[cfg(test)]
 mod tests;
@@ -37,4 +38,5 @@ pub(crate) fn register(registry: &mut Registry) {
     string_agg::register(registry);
     array_agg::register(registry);
     approx_distinct::register(registry);
+    approx_set::register(registry);
 }

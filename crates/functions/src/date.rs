@@ -11,6 +11,7 @@ mod difference;
 mod elapsed;
 mod make;
 mod now;
+mod zoned;
 mod format;
 mod format_parse;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub(crate) fn register(registry: &mut Registry) {
     now::register(registry);
     format::register(registry);
     format_parse::register(registry);
+    zoned::register(registry);
 }
 
 fn timestamp_out_of_range() -> Error {

@@ -6,7 +6,10 @@ use parquet::{
     schema::types::{ColumnDescriptor, Type as StoredType},
 };
 use volley_error::Result;
-use volley_types::{DECIMAL_PRECISION_MAX, Type};
+use volley_types::{
+    DECIMAL_PRECISION_MAX, Type,
+    custom::{Json, TimestampTz, Uuid},
+};
 
 /// One leaf of the schema: one column chunk per row group.
 #[derive(Clone, Debug)]
@@ -54,7 +57,7 @@ pub(crate) enum Conversion {
     FixedFloat16,
     /// Months, days and milliseconds.
     FixedInterval,
-    /// To text.
+    /// The 16 bytes of a UUID, the most significant first.
     FixedUuid,
 }
 
@@ -113,6 +116,9 @@ fn leaf_type(stored: &StoredType) -> Result<(Type, Conversion)> {
         Stored::DOUBLE => (Type::Double, Conversion::Double),
         Stored::BYTE_ARRAY => match decimal {
             Some(decimal) => (decimal, Conversion::BytesDecimal),
+            None if is_json(logical, converted) => {
+                (Json::data_type(), Conversion::Bytes { utf8: true })
+            }
             None if is_text(logical, converted) => {
                 (Type::Varchar, Conversion::Bytes { utf8: true })
             }
@@ -130,7 +136,9 @@ fn leaf_type(stored: &StoredType) -> Result<(Type, Conversion)> {
                 (Some(LogicalType::Float16), _) if len == 2 => {
                     (Type::Real, Conversion::FixedFloat16)
                 }
-                (Some(LogicalType::Uuid), _) if len == 16 => (Type::Varchar, Conversion::FixedUuid),
+                (Some(LogicalType::Uuid), _) if len == 16 => {
+                    (Uuid::data_type(), Conversion::FixedUuid)
+                }
                 (_, ConvertedType::INTERVAL) if len == 12 => {
                     (Type::Interval, Conversion::FixedInterval)
                 }
@@ -140,13 +148,20 @@ fn leaf_type(stored: &StoredType) -> Result<(Type, Conversion)> {
     })
 }
 
+fn is_json(logical: Option<&LogicalType>, converted: ConvertedType) -> bool {
+    match logical {
+        Some(logical) => matches!(logical, LogicalType::Json),
+        None => converted == ConvertedType::JSON,
+    }
+}
+
 fn is_text(logical: Option<&LogicalType>, converted: ConvertedType) -> bool {
     match logical {
         Some(logical) => {
-            matches!(logical, LogicalType::String | LogicalType::Enum | LogicalType::Json)
+            matches!(logical, LogicalType::String | LogicalType::Enum)
         }
         None => {
-            matches!(converted, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON)
+            matches!(converted, ConvertedType::UTF8 | ConvertedType::ENUM)
         }
     }
 }
@@ -213,7 +228,11 @@ fn int64_type(
         return (decimal, signed(Unit::Same));
     }
     match (logical, converted) {
-        (Some(LogicalType::Timestamp(it)), _) => (Type::Timestamp, signed(unit_of(&it.unit))),
+        (Some(LogicalType::Timestamp(it)), _) => {
+            let is_instant = it.is_adjusted_to_u_t_c;
+            let data_type = if is_instant { TimestampTz::data_type() } else { Type::Timestamp };
+            (data_type, signed(unit_of(&it.unit)))
+        }
         (Some(LogicalType::Time(it)), _) => (Type::Time, signed(unit_of(&it.unit))),
         (None, ConvertedType::TIMESTAMP_MILLIS) => (Type::Timestamp, signed(Unit::Thousands)),
         (None, ConvertedType::TIMESTAMP_MICROS) => (Type::Timestamp, signed(Unit::Same)),

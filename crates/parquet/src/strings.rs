@@ -10,7 +10,7 @@ use crate::{
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 use volley_error::Result;
-use volley_types::PhysicalType;
+use volley_types::{PhysicalType, custom::stored_bits};
 use volley_vector::{INLINE_BYTES, StringBuilder, StringView, Vector};
 
 /// A page of strings, each after its length in four bytes.
@@ -163,11 +163,8 @@ pub(crate) fn collect_strings<'a>(
             Ok(Vector::native::<i128>(data_type, values, None))
         }
         Conversion::FixedUuid => {
-            let mut builder = StringBuilder::default();
-            for string in strings {
-                builder.push(uuid_text(string?).as_bytes());
-            }
-            Ok(Vector::strings(data_type, builder.finish(), None))
+            let values = strings.map(|it| uuid(it?)).collect::<Result<Vec<_>>>()?;
+            Ok(Vector::native::<i128>(data_type, values, None))
         }
         Conversion::Bytes { .. } | Conversion::Fixed { .. } => {
             let mut builder = StringBuilder::default();
@@ -198,16 +195,8 @@ fn decimal<T: TryFrom<i128>>(bytes: &[u8]) -> Result<T> {
     big_endian(bytes).ok_or_else(|| corrupt("value beyond the range of its type"))
 }
 
-/// 16 bytes as `8-4-4-4-12` hexadecimal digits.
-fn uuid_text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (index, byte) in bytes.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-        }
-    }
-    text
+/// A UUID as it is stored: see [`stored_bits`].
+fn uuid(bytes: &[u8]) -> Result<i128> {
+    let bytes = bytes.try_into().map_err(|_| corrupt("UUID of other than 16 bytes"))?;
+    Ok(stored_bits(u128::from_be_bytes(bytes)))
 }

@@ -32,6 +32,14 @@ pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
         (Type::Boolean, number) | (number, Type::Boolean) if number.is_numeric() => {
             Some(number.clone())
         }
+        (Type::Custom(custom), other) | (other, Type::Custom(custom)) if custom.absorbs(other) => {
+            Some(Type::Custom(custom.clone()))
+        }
+        (Type::Custom(custom), other) | (other, Type::Custom(custom))
+            if custom.is_storage() && custom.storage() == other =>
+        {
+            Some(other.clone())
+        }
         _ if left.is_numeric() && right.is_numeric() => Some(common_numeric(left, right)),
         _ => None,
     }
@@ -92,6 +100,8 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
         (_, Type::Double) if from.is_numeric() => Some(20),
         (_, Type::Real) if from.is_integer() || from.is_decimal() => Some(24),
         (Type::Date, Type::Timestamp) => Some(10),
+        (_, Type::Custom(custom)) if custom.absorbs(from) => Some(12),
+        (Type::Custom(custom), _) if custom.is_storage() && custom.storage() == to => Some(1),
         (Type::Array(from), Type::Array(to)) => implicit_cast_cost(from, to),
         (Type::FixedArray(from), Type::Array(to)) => Some(2 + implicit_cast_cost(&from.0, to)?),
         (Type::FixedArray(from), Type::FixedArray(to)) if from.1 == to.1 => {

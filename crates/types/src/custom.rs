@@ -1,22 +1,123 @@
 //! Types that are registered at run time.
 //!
 //! A custom type gives a meaning of its own to the values of a storage type: how they are written
-//! and read, and whether they have an order. Vectors, operators and files treat them as values of
-//! the storage type, so every kernel works on them.
+//! and read, what they are compared by, and whether they have an order. Vectors, operators and
+//! files treat them as values of the storage type, so every kernel works on them.
+//!
+//! # A type of one's own
+//!
+//! 1. Choose a name and a storage type: whatever built-in type without parts holds the values.
+//! 2. [`CustomType::parse`] and [`CustomType::push`] read and write text. With them there are casts
+//!    from and to VARCHAR, literals such as `VERSION '1.2'`, results and files of text.
+//! 3. Values are equal, and in order, as stored values are. Where that is not what they mean,
+//!    [`CustomType::key`] gives what to compare by instead: then comparisons, IN, GROUP BY,
+//!    DISTINCT, joins, ORDER BY, min and max, set operations and functions on arrays and maps
+//!    compare keys, also of values inside of nested types. [`CustomType::order`] says that there is
+//!    no order, or no equality either; what needs it is refused, naming the type.
+//! 4. Register it in a session's [`TypeRegistry`]: [`TypeRegistry::add_plain`], or
+//!    [`TypeRegistry::add`] for a type with parameters. Functions of the type are registered as all
+//!    functions are, and conversions from and to other types with `Registry::add_casts`.
+//!
+//! Versions of software, such as 1.10.2, of at most so many parts: kept as they were written, and
+//! compared part by part as numbers.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use volley_types::{ComparisonKey, Custom, CustomType, Type, TypeRegistry, Value};
+//!
+//! /// VERSION(parts). Stored as VARCHAR.
+//! #[derive(Debug)]
+//! struct Version {
+//!     name: String,
+//!     parts_max: usize,
+//! }
+//!
+//! /// The parts of a version; `None` when the text is none.
+//! fn parts(text: &str) -> Option<Vec<u32>> {
+//!     text.split('.').map(|it| it.parse().ok()).collect()
+//! }
+//!
+//! impl CustomType for Version {
+//!     // Types of one name are the same type, so the parameters belong into it.
+//!     fn name(&self) -> &str {
+//!         &self.name
+//!     }
+//!
+//!     fn storage(&self) -> &Type {
+//!         &Type::Varchar
+//!     }
+//!
+//!     fn push(&self, out: &mut String, stored: &Value) {
+//!         out.push_str(stored.as_str().unwrap_or_default());
+//!     }
+//!
+//!     fn parse(&self, text: &str) -> Option<Value> {
+//!         let count = parts(text.trim())?.len();
+//!         (count <= self.parts_max).then(|| Value::text(text.trim()))
+//!     }
+//!
+//!     fn key(&self) -> Option<&dyn ComparisonKey> {
+//!         Some(self)
+//!     }
+//! }
+//!
+//! impl ComparisonKey for Version {
+//!     fn data_type(&self) -> &Type {
+//!         &Type::Varbinary
+//!     }
+//!
+//!     // Numbers of the same length compare as their bytes do; 1.0 is 1.
+//!     fn key(&self, stored: &Value) -> Value {
+//!         let mut parts = parts(stored.as_str().unwrap_or_default()).unwrap_or_default();
+//!         while parts.last() == Some(&0) {
+//!             parts.pop();
+//!         }
+//!         Value::Varbinary(parts.iter().flat_map(|it| it.to_be_bytes()).collect())
+//!     }
+//! }
+//!
+//! fn make(parameters: &[String]) -> Result<Type, String> {
+//!     let parts_max = match parameters {
+//!         [] => 3,
+//!         [parts] => parts.parse().map_err(|_| "VERSION takes a number of parts".to_owned())?,
+//!         _ => return Err("VERSION takes one parameter".to_owned()),
+//!     };
+//!     let name = format!("VERSION({parts_max})");
+//!     Ok(Type::Custom(Custom::new(Version { name, parts_max })))
+//! }
+//!
+//! let mut types = TypeRegistry::default();
+//! types.add("VERSION", Arc::new(make));
+//! let version = types.make("version", &["2".to_owned()]).expect("registered")?;
+//! assert_eq!(version.to_string(), "VERSION(2)");
+//!
+//! let Type::Custom(custom) = &version else { unreachable!() };
+//! assert_eq!(custom.parse("1.2.3"), None);
+//! let (old, new) = (custom.parse("1.9").expect("valid"), custom.parse(" 1.10 ").expect("valid"));
+//! assert_eq!(new.display(&version).to_string(), "1.10");
+//! let (Value::Varbinary(old), Value::Varbinary(new)) =
+//!     (version.key_of(&old), version.key_of(&new)) else { unreachable!() };
+//! assert!(old < new);
+//! # Ok::<(), String>(())
+//! ```
 
+mod hyper_log_log;
 mod ip_address;
 mod json;
 mod key;
+mod timestamp_tz;
 #[cfg(test)]
 mod tests;
 mod uuid;
 
+pub use hyper_log_log::HyperLogLog;
 pub use ip_address::IpAddress;
 pub use json::Json;
 pub use key::ComparisonKey;
+pub use timestamp_tz::TimestampTz;
 pub use uuid::Uuid;
 
-use crate::{Type, Value};
+use crate::{Field, Type, Value, Zone};
 use std::{collections::BTreeMap, fmt, hash, sync::Arc};
 
 /// What a custom type is.
@@ -48,6 +149,23 @@ pub trait CustomType: fmt::Debug + Send + Sync {
     fn exchange(&self) -> Exchange {
         Exchange::Storage
     }
+
+    /// Whether values of another type become values of this one without being asked, where both
+    /// meet; there must be a conversion.
+    fn absorbs(&self, _other: &Type) -> bool {
+        false
+    }
+
+    /// Whether values may be used as those of the storage type without being asked.
+    fn is_storage(&self) -> bool {
+        false
+    }
+
+    /// The type as a session of this time zone writes and reads it; `None` when it does so as this
+    /// one.
+    fn in_zone(&self, _zone: &Zone) -> Option<Custom> {
+        None
+    }
 }
 
 /// Which comparisons a custom type has, from the fewest to the most.
@@ -68,6 +186,12 @@ pub enum Exchange {
     Storage,
     /// As text.
     Text,
+    /// As timestamps in UTC; the storage type is TIMESTAMP.
+    Instants,
+    /// As the 16 bytes of UUIDs; the storage type is HUGEINT, see [`stored_bits`].
+    Uuids,
+    /// As text that is JSON; the storage type is VARCHAR.
+    Json,
 }
 
 /// A handle to a custom type. Cheap to clone; equal by name.
@@ -140,6 +264,13 @@ impl TypeRegistry {
         self.add(&name, Arc::new(make));
     }
 
+    /// Makes the type `name` known as `alias`, too; nothing when there is no such type.
+    pub fn add_alias(&mut self, alias: &str, name: &str) {
+        if let Some(make) = self.makers.get(&name.to_ascii_uppercase()).cloned() {
+            self.add(alias, make);
+        }
+    }
+
     /// The type called `name`, ignoring case; `None` when there is none.
     pub fn make(&self, name: &str, parameters: &[String]) -> Option<Result<Type, String>> {
         self.makers.get(&name.to_ascii_uppercase()).map(|make| make(parameters))
@@ -164,5 +295,21 @@ pub fn bits_of(stored: i128) -> u128 {
 impl fmt::Debug for TypeRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.makers.keys()).finish()
+    }
+}
+
+impl Type {
+    /// The type as a session of this time zone writes and reads it, parts included.
+    pub fn in_zone(&self, zone: &Zone) -> Type {
+        match self {
+            Type::Custom(custom) => custom.in_zone(zone).map_or_else(|| self.clone(), Type::Custom),
+            Type::Array(element) => Type::array(element.in_zone(zone)),
+            Type::FixedArray(array) => Type::fixed_array(array.0.in_zone(zone), array.1),
+            Type::Map(entry) => Type::map(entry.0.in_zone(zone), entry.1.in_zone(zone)),
+            Type::Row(fields) => Type::row(
+                fields.iter().map(|it| Field::new(it.name.clone(), it.data_type.in_zone(zone))),
+            ),
+            _ => self.clone(),
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod custom;
 mod opaque;
 mod nearest;
 pub mod civil;
+mod zone;
 pub mod text;
 pub mod dispatch;
 
@@ -28,3 +29,4 @@ pub use nearest::nearest_name;
 pub use opaque::{Object, Opaque, OpaqueType};
 pub use physical::{Native, PhysicalType};
 pub use value::Value;
+pub use zone::{Clock, Zone};

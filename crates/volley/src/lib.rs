@@ -59,5 +59,5 @@ pub use volley_function::Registry;
 pub use volley_memory::{format_bytes, parse_bytes};
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 pub use volley_sql::{ParsedStatement, parse};
-pub use volley_types::{Field, Schema, Type, Value, custom, row_field_name};
+pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name};
 pub use volley_vector::{Batch, Decoded, Rows, Vector, arrow};

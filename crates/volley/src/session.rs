@@ -21,7 +21,7 @@ use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
-use volley_types::Schema;
+use volley_types::{Field, Schema, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 
 /// Tables, settings and running queries of one user. Shared by reference among threads.
@@ -376,12 +376,13 @@ impl Session {
     pub(crate) fn query_constants(&self) -> Arc<QueryConstants> {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-        Arc::new(QueryConstants { now_micros, time_zone: String::new() })
+        Arc::new(QueryConstants { now_micros, time_zone: self.settings().time_zone })
     }
 
     /// Starts a plan.
     pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
         let settings = self.settings();
+        let schema = shown(schema, &planned.constants.time_zone);
         let config = TaskConfig {
             plan: planned.plan,
             tables: planned.tables,
@@ -402,6 +403,12 @@ impl Session {
         drop(running);
         Ok(result)
     }
+}
+
+/// The schema with types that write values as the zone's clocks show them.
+pub(crate) fn shown(schema: Schema, zone: &Zone) -> Schema {
+    let fields = schema.fields.into_iter();
+    fields.map(|it| Field { data_type: it.data_type.in_zone(zone), ..it }).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

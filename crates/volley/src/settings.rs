@@ -4,7 +4,7 @@ use crate::memory::default_limit_bytes;
 use std::{collections::BTreeSet, num::NonZero, thread};
 use volley_error::{Error, Result};
 use volley_memory::{format_bytes, parse_bytes};
-use volley_types::nearest_name;
+use volley_types::{Zone, nearest_name};
 
 /// Rows per batch: measured on TPC-H between 1024 and 16384.
 const BATCH_ROWS_DEFAULT: usize = 8192;
@@ -26,6 +26,8 @@ pub struct Settings {
     pub batch_rows: usize,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
+    /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
+    pub time_zone: Zone,
 }
 
 /// One setting, for people and for SET.
@@ -36,7 +38,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 4] = [
+const SETTINGS: [Setting; 5] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -73,6 +75,15 @@ const SETTINGS: [Setting; 4] = [
             Ok(())
         },
     },
+    Setting {
+        name: "timezone",
+        description: "the zone in which TIMESTAMP WITH TIME ZONE is shown and read",
+        get: |it| it.time_zone.name().to_owned(),
+        set: |it, text| {
+            let _: () = it.time_zone = zone(text)?;
+            Ok(())
+        },
+    },
 ];
 
 impl Default for Settings {
@@ -82,6 +93,7 @@ impl Default for Settings {
             memory_limit_bytes: default_limit_bytes(),
             batch_rows: BATCH_ROWS_DEFAULT,
             disabled_rules: BTreeSet::new(),
+            time_zone: Zone::default(),
         }
     }
 }
@@ -139,6 +151,13 @@ fn number(name: &str, text: &str, max: usize) -> Result<usize> {
 
 fn limit(text: &str) -> Result<Option<usize>> {
     if text.eq_ignore_ascii_case("none") { Ok(None) } else { parse_bytes(text).map(Some) }
+}
+
+fn zone(text: &str) -> Result<Zone> {
+    Zone::find(text).ok_or_else(|| {
+        Error::invalid_value(format!("no such time zone: '{text}'"))
+            .hint("zones are named as in the IANA database, such as Europe/Berlin or UTC")
+    })
 }
 
 fn rule_names(text: &str) -> Result<BTreeSet<String>> {

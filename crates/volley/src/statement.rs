@@ -9,10 +9,11 @@ use crate::{
 use std::sync::Arc;
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
+use volley_expression::Expr;
 use volley_logical::ColumnIds;
-use volley_plan::{PlanNode, TableWriteNode};
+use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
 use volley_sql::{BindSettings, ParsedStatement, Query, Statement};
-use volley_types::{Field, Schema, Type};
+use volley_types::{Field, Schema, Type, Zone};
 use volley_vector::Batch;
 
 /// Batches of a new table in memory have about this many rows.
@@ -193,6 +194,9 @@ pub(crate) fn copy_plan(
     let constants = session.query_constants();
     let settings = session.settings();
     let mut planned = plan_query(query.plan, column_ids, &session.registry, &constants, &settings)?;
+    if format != FileFormat::Parquet {
+        planned.plan = shown(planned.plan, &constants.time_zone);
+    }
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
     planned.plan = Arc::new(PlanNode::TableWrite(TableWriteNode {
         input: planned.plan,
@@ -203,6 +207,14 @@ pub(crate) fn copy_plan(
         schema: written,
     }));
     Ok(planned)
+}
+
+/// The plan with a schema whose types write values as the zone's clocks show them.
+fn shown(input: Arc<PlanNode>, zone: &Zone) -> Arc<PlanNode> {
+    let schema = crate::session::shown(input.schema().clone(), zone);
+    let columns = input.schema().types().enumerate();
+    let exprs = columns.map(|(index, it)| Expr::column(index, it.clone())).collect();
+    Arc::new(PlanNode::Project(ProjectNode { input, exprs, schema }))
 }
 
 /// The single BIGINT of a result.

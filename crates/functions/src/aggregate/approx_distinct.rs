@@ -75,14 +75,7 @@ impl Form for ApproxDistinct {
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
-        let mut builder = StringBuilder::with_capacity(states.len());
-        for slot in 0..states.len() {
-            match states.get(slot) {
-                Some(sketch) => builder.push(&sketch.to_bytes()),
-                None => builder.push_empty(),
-            }
-        }
-        Ok(Vector::strings(Type::Varbinary, builder.finish(), None))
+        Ok(sketches_of(states, Type::Varbinary))
     }
 
     fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
@@ -92,12 +85,32 @@ impl Form for ApproxDistinct {
     }
 
     fn outside_bytes(&self, state: &Self::State) -> usize {
-        state.as_ref().map_or(0, |sketch| size_of::<Sketch>() + sketch.bytes())
+        sketch_bytes(state)
     }
 }
 
+/// The sketches as bytes; of the type HYPERLOGLOG or VARBINARY. No sketch is no bytes.
+pub(super) fn sketches_of(
+    states: &mut TypedSlots<'_, Option<Box<Sketch>>>,
+    data_type: Type,
+) -> Vector {
+    let mut builder = StringBuilder::with_capacity(states.len());
+    for slot in 0..states.len() {
+        match states.get(slot) {
+            Some(sketch) => builder.push(&sketch.to_bytes()),
+            None => builder.push_empty(),
+        }
+    }
+    Vector::strings(data_type, builder.finish(), None)
+}
+
+/// Bytes on the heap behind a state.
+pub(super) fn sketch_bytes(state: &Option<Box<Sketch>>) -> usize {
+    state.as_ref().map_or(0, |sketch| size_of::<Sketch>() + sketch.bytes())
+}
+
 /// One hash per value of the base; equal values have equal hashes.
-fn hashes_of(decoded: &Decoded<'_>) -> Result<Vec<u64>> {
+pub(super) fn hashes_of(decoded: &Decoded<'_>) -> Result<Vec<u64>> {
     if decoded.base().data_type().key_type().is_some() {
         let keys = decoded.base().comparison_keys()?.flatten()?;
         return hashes_of(&Decoded::new(&keys)?);

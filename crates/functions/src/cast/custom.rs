@@ -20,6 +20,7 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
 fn parse(to: &Type) -> Option<BoundScalar> {
     let Type::Custom(custom) = to.clone() else { return None };
     let function = simple::vectorized(move |rows, args, to, ctx| {
+        let custom = custom.in_zone(&ctx.query.time_zone).unwrap_or_else(|| custom.clone());
         let decoded = Decoded::new(&args[0])?;
         let mut values = vec![Value::Null; rows.len()];
         rows.for_each(|row| {

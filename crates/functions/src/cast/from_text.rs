@@ -78,12 +78,13 @@ fn fits(unscaled: i128, to: &Type) -> bool {
 fn nested() -> Arc<dyn ScalarFunction> {
     simple::vectorized(|rows, args, to, ctx| {
         let decoded = Decoded::new(&args[0])?;
+        let shown = to.in_zone(&ctx.query.time_zone);
         let mut values = vec![Value::Null; rows.len()];
         rows.for_each(|row| {
             if decoded.is_null(row) {
                 return;
             }
-            match value_of(decoded.text(row), to) {
+            match value_of(decoded.text(row), &shown) {
                 Some(value) => values[row] = value,
                 None => ctx.fail(row, || invalid_text(decoded.text(row), to)),
             }

@@ -27,9 +27,10 @@ fn function(from: &Type) -> Arc<dyn ScalarFunction> {
         Type::Timestamp => native(text::push_timestamp),
         Type::Interval => native(text::push_interval),
         Type::Decimal { precision, scale } => decimal(*precision, *scale),
-        _ => simple::vectorized(|rows, args, _, _| {
+        _ => simple::vectorized(|rows, args, _, ctx| {
             let decoded = Decoded::new(&args[0])?;
-            write(&decoded, rows, |out, index| push_element(out, &decoded, index))
+            let shown = decoded.data_type().in_zone(&ctx.query.time_zone);
+            write(&decoded, rows, |out, index| push_element(out, &decoded, &shown, index))
         }),
     }
 }
@@ -72,12 +73,12 @@ fn write(decoded: &Decoded<'_>, rows: &Rows, push: impl Fn(&mut String, usize)) 
     Ok(Vector::strings(Type::Varchar, values, decoded.nulls()))
 }
 
-/// Appends the element at `index` of booleans, bytes and nested values.
-fn push_element(out: &mut String, decoded: &Decoded<'_>, index: usize) {
+/// Appends the element at `index` of booleans, bytes and nested values, as values of `shown`.
+fn push_element(out: &mut String, decoded: &Decoded<'_>, shown: &Type, index: usize) {
     match decoded.values() {
         _ if matches!(decoded.data_type(), Type::Custom(_)) => {
             if let Ok(value) = decoded.base().value(index) {
-                text::push_value(out, &value, decoded.data_type());
+                text::push_value(out, &value, shown);
             }
         }
         Values::Boolean(bits) => text::push_boolean(out, bits.value(index)),
@@ -85,7 +86,7 @@ fn push_element(out: &mut String, decoded: &Decoded<'_>, index: usize) {
         _ => {
             // A flat base has nothing to load, so there is nothing to fail.
             if let Ok(value) = decoded.base().value(index) {
-                text::push_value(out, &value, decoded.data_type());
+                text::push_value(out, &value, shown);
             }
         }
     }

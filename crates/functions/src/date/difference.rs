@@ -74,7 +74,7 @@ fn time_unit(name: &str) -> Result<Unit, Error> {
 }
 
 /// The length of a unit within a day.
-fn micros_of(unit: Unit) -> Option<i64> {
+pub(super) fn micros_of(unit: Unit) -> Option<i64> {
     Some(match unit {
         Unit::Hour => MICROS_PER_HOUR,
         Unit::Minute => MICROS_PER_MINUTE,
@@ -90,7 +90,7 @@ fn is_day(unit: Unit) -> bool {
     matches!(unit, Day | DayOfWeek | DayOfYear | IsoDayOfWeek | Julian)
 }
 
-fn borders(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
+pub(super) fn borders(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
     if let Some(step) = micros_of(unit) {
         return Ok(end.div_euclid(step) - start.div_euclid(step));
     }
@@ -118,7 +118,7 @@ fn borders(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
     })
 }
 
-fn whole(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
+pub(super) fn whole(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
     let micros = end.checked_sub(start).ok_or_else(timestamp_out_of_range)?;
     if let Some(step) = micros_of(unit) {
         return Ok(micros / step);

@@ -197,7 +197,7 @@ impl ScalarFunction for DatePart {
     }
 }
 
-fn integer_unit(name: &str) -> Result<Unit> {
+pub(super) fn integer_unit(name: &str) -> Result<Unit> {
     match Unit::parse(name)? {
         unit @ (Unit::Epoch | Unit::Julian) => {
             let message = format!("date part {} is no integer", unit.name());

@@ -26,10 +26,13 @@ pub(super) enum Unit {
     Microsecond,
     Epoch,
     Julian,
+    Zone,
+    ZoneHour,
+    ZoneMinute,
 }
 
 /// The names, the first of each unit being the plain one.
-const NAMES: [(&str, Unit); 69] = [
+const NAMES: [(&str, Unit); 72] = [
     ("era", Unit::Era),
     ("millennium", Unit::Millennium),
     ("millennia", Unit::Millennium),
@@ -99,6 +102,9 @@ const NAMES: [(&str, Unit); 69] = [
     ("usecs", Unit::Microsecond),
     ("epoch", Unit::Epoch),
     ("julian", Unit::Julian),
+    ("timezone", Unit::Zone),
+    ("timezone_hour", Unit::ZoneHour),
+    ("timezone_minute", Unit::ZoneMinute),
 ];
 
 impl Unit {

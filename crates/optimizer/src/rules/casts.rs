@@ -6,7 +6,7 @@ use crate::OptimizerContext;
 use crate::expr::as_constant;
 use volley_error::Result;
 use volley_logical::{Expr, ExprKind, Plan, SpecialForm};
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, Zone, custom::TimestampTz};
 
 /// Microseconds of a day.
 const DAY_MICROS: i128 = 24 * 60 * 60 * 1_000_000;
@@ -18,16 +18,16 @@ const COMPARISONS: &[&str] =
     &["eq", "neq", "lt", "lte", "gt", "gte", "is_distinct_from", "is_not_distinct_from"];
 
 /// Narrows constants that are compared with casts.
-pub(super) fn narrow_constants(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    rewrite_exprs(plan, &narrow_comparison)
+pub(super) fn narrow_constants(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
+    rewrite_exprs(plan, &|expr| narrow_comparison(expr, &ctx.query.time_zone))
 }
 
-fn narrow_comparison(expr: &mut Expr) {
+fn narrow_comparison(expr: &mut Expr, zone: &Zone) {
     match &mut expr.kind {
         ExprKind::Call { name, args } if COMPARISONS.contains(&name.as_str()) => {
             let [a, b] = args.as_mut_slice() else { return };
-            let narrowed = narrow_pair(a, b).or_else(|| {
-                let (b, a) = narrow_pair(b, a)?;
+            let narrowed = narrow_pair(a, b, zone).or_else(|| {
+                let (b, a) = narrow_pair(b, a, zone)?;
                 Some((a, b))
             });
             if let Some((left, right)) = narrowed {
@@ -38,7 +38,7 @@ fn narrow_comparison(expr: &mut Expr) {
             let Some((tested, list)) = args.split_first() else { return };
             let Some(inner) = cast_input(tested) else { return };
             let list: Option<Vec<Expr>> =
-                list.iter().map(|it| narrow(it, &inner.data_type)).collect();
+                list.iter().map(|it| narrow(it, &inner.data_type, zone)).collect();
             if let Some(list) = list {
                 *args = [inner.clone()].into_iter().chain(list).collect();
             }
@@ -48,9 +48,9 @@ fn narrow_comparison(expr: &mut Expr) {
 }
 
 /// `cast(a) = constant` as `a = constant`.
-fn narrow_pair(cast: &Expr, constant: &Expr) -> Option<(Expr, Expr)> {
+fn narrow_pair(cast: &Expr, constant: &Expr, zone: &Zone) -> Option<(Expr, Expr)> {
     let inner = cast_input(cast)?;
-    Some((inner.clone(), narrow(constant, &inner.data_type)?))
+    Some((inner.clone(), narrow(constant, &inner.data_type, zone)?))
 }
 
 /// What a cast converts that loses nothing and keeps the order.
@@ -59,6 +59,8 @@ fn cast_input(expr: &Expr) -> Option<&Expr> {
     let (from, to) = (&input.data_type, &expr.data_type);
     let widens = match (from, to) {
         (Type::Date, Type::Timestamp) => true,
+        // Around a change of clocks it does not; `narrow` sees to that.
+        (Type::Timestamp, to) if TimestampTz::is(to) => true,
         (Type::TinyInt | Type::SmallInt | Type::Integer, Type::Double) => true,
         _ => match (from.decimal_shape(), to.decimal_shape()) {
             (Some((p1, s1)), Some((p2, s2))) => {
@@ -73,10 +75,14 @@ fn cast_input(expr: &Expr) -> Option<&Expr> {
 }
 
 /// The constant of the narrower type that widens to this one.
-fn narrow(constant: &Expr, to: &Type) -> Option<Expr> {
+fn narrow(constant: &Expr, to: &Type, zone: &Zone) -> Option<Expr> {
     let value = as_constant(constant)?;
     if value.is_null() {
         return Some(Expr::constant(Value::Null, to.clone()).at(constant.span));
+    }
+    if TimestampTz::is(&constant.data_type) {
+        let local = zone.clock().comparable_local(i64::try_from(value.as_i128()?).ok()?)?;
+        return Some(Expr::constant(Value::Timestamp(local), to.clone()).at(constant.span));
     }
     let number = match (&constant.data_type, to) {
         (Type::Timestamp, Type::Date) => divided(value.as_i128()?, DAY_MICROS)?,

@@ -44,6 +44,7 @@ impl Binder<'_> {
             DataType::Time(_, zone) if !has_zone(zone) => Type::Time,
             DataType::Timestamp(_, zone) if !has_zone(zone) => Type::Timestamp,
             DataType::Datetime(_) => Type::Timestamp,
+            DataType::Timestamp(..) => self.registered_type("TIMESTAMPTZ", &[], span)?,
             DataType::Interval { .. } => Type::Interval,
             DataType::Uuid => self.registered_type("UUID", &[], span)?,
             DataType::JSON | DataType::JSONB => self.registered_type("JSON", &[], span)?,

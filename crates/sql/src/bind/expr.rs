@@ -73,6 +73,9 @@ impl<'a> Binder<'a> {
                 self.like("ilike", expr, pattern, escape_char.as_deref(), *negated)
             }
             E::Extract { field, expr, .. } => self.extract(field, expr),
+            E::AtTimeZone { timestamp, time_zone } => {
+                self.calls("timezone", &[time_zone, timestamp])
+            }
             E::Ceil { expr, field } => self.rounded("ceil", expr, field),
             E::Floor { expr, field } => self.rounded("floor", expr, field),
             E::Position { expr, r#in } => self.calls("position", &[r#in, expr]),
@@ -400,7 +403,6 @@ fn construct(expr: &ast::Expr) -> &'static str {
         E::Like { .. } | E::ILike { .. } => "LIKE ANY",
         E::Overlay { .. } => "OVERLAY",
         E::Collate { .. } => "COLLATE",
-        E::AtTimeZone { .. } => "AT TIME ZONE",
         E::JsonAccess { .. } => "JSON access by a colon",
         E::Convert { .. } => "CONVERT",
         E::InUnnest { .. } => "IN UNNEST",

@@ -1,6 +1,6 @@
 //! JSON: text that is one JSON value (RFC 8259), kept as it was written.
 
-use super::{Custom, CustomType};
+use super::{Custom, CustomType, Exchange};
 use crate::{Type, Value};
 use serde::de::IgnoredAny;
 
@@ -30,5 +30,13 @@ impl CustomType for Json {
 
     fn parse(&self, text: &str) -> Option<Value> {
         serde_json::from_str::<IgnoredAny>(text).ok().map(|_| Value::text(text))
+    }
+
+    fn exchange(&self) -> Exchange {
+        Exchange::Json
+    }
+
+    fn is_storage(&self) -> bool {
+        true
     }
 }

@@ -61,6 +61,6 @@ impl CustomType for Uuid {
     }
 
     fn exchange(&self) -> Exchange {
-        Exchange::Text
+        Exchange::Uuids
     }
 }

@@ -20,6 +20,17 @@ pub fn push_timestamp(out: &mut String, micros: i64) {
     push_time(out, micros_of_day);
 }
 
+/// Appends how far a zone is ahead of UTC: `+02`, `-03:30`; seconds are left out.
+pub fn push_offset(out: &mut String, seconds: i64) {
+    out.push(if seconds < 0 { '-' } else { '+' });
+    let minutes = seconds.unsigned_abs() / 60;
+    push_padded(out, minutes / 60, 2);
+    if !minutes.is_multiple_of(60) {
+        out.push(':');
+        push_padded(out, minutes % 60, 2);
+    }
+}
+
 /// Appends `12:00:00.5`.
 pub fn push_time(out: &mut String, micros: i64) {
     push_clock(out, micros.unsigned_abs());

@@ -18,6 +18,48 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     timestamp_of(days, micros)
 }
 
+/// The zone behind a timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenZone<'a> {
+    /// There is none.
+    None,
+    /// Seconds ahead of UTC.
+    Offset(i64),
+    /// Its name.
+    Name(&'a str),
+}
+
+/// Reads a timestamp as [`parse_timestamp`] does, and the zone behind it, whether it exists or not:
+/// an offset, or a name.
+pub fn parse_zoned(text: &str) -> Option<(i64, WrittenZone<'_>)> {
+    let mut cursor = Cursor::new(text);
+    if cursor.rest.eq_ignore_ascii_case(b"epoch") {
+        return Some((0, WrittenZone::Offset(0)));
+    }
+    let days = cursor.date()?;
+    if cursor.is_at_end() {
+        return Some((timestamp_of(days, 0)?, WrittenZone::None));
+    }
+    if !cursor.eat(b'T') && !cursor.eat_blanks() {
+        return None;
+    }
+    let local = timestamp_of(days, cursor.clock()?)?;
+    let has_blanks = cursor.eat_blanks();
+    // What the cursor left is the end of the text.
+    let rest = text.trim_ascii().get(text.trim_ascii().len() - cursor.rest.len()..)?;
+    let is_name = rest.bytes().any(|it| it.is_ascii_alphabetic());
+    if rest.eq_ignore_ascii_case("Z") {
+        return Some((local, WrittenZone::Offset(0)));
+    }
+    if is_name {
+        return has_blanks.then_some((local, WrittenZone::Name(rest)));
+    }
+    Some((
+        local,
+        if rest.is_empty() { WrittenZone::None } else { WrittenZone::Offset(cursor.offset()?) },
+    ))
+}
+
 /// Reads a time of day: `12:34`, `12:34:56.789`, or the time of a timestamp.
 pub fn parse_time(text: &str) -> Option<i64> {
     let mut cursor = Cursor::new(text);
@@ -149,15 +191,28 @@ impl<'a> Cursor<'a> {
         if self.is_at_end() {
             return Some(());
         }
-        if !self.eat(b'+') && !self.eat(b'-') {
-            return None;
-        }
-        let digits = self.rest.iter().filter(|it| it.is_ascii_digit()).count();
-        let well_formed = self.rest.iter().enumerate().all(|(index, it)| match it {
+        self.offset().map(|_| ())
+    }
+
+    /// Seconds ahead of UTC: `+02`, `-02:30`, `+0230`, `+02:30:15`; then the end.
+    fn offset(&mut self) -> Option<i64> {
+        let sign = match self.rest.first()? {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return None,
+        };
+        let digits = &self.rest[1..];
+        let well_formed = digits.iter().enumerate().all(|(index, it)| match it {
             b':' => index == 2 || index == 5,
             _ => it.is_ascii_digit(),
         });
         self.rest = &[];
-        (well_formed && matches!(digits, 2 | 4 | 6)).then_some(())
+        let digits: Vec<i64> =
+            digits.iter().filter(|it| **it != b':').map(|it| i64::from(it - b'0')).collect();
+        if !well_formed || !matches!(digits.len(), 2 | 4 | 6) {
+            return None;
+        }
+        let parts = digits.chunks_exact(2).map(|it| it[0] * 10 + it[1]).zip([3600, 60, 1]);
+        Some(sign * parts.map(|(value, seconds)| value * seconds).sum::<i64>())
     }
 }

@@ -5,7 +5,9 @@ use arrow_schema::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Exchange, FIXED_ARRAY_SIZE_MAX, Field, Schema, Type, row_field_name};
+use volley_types::{
+    Exchange, FIXED_ARRAY_SIZE_MAX, Field, Schema, Type, custom::TimestampTz, row_field_name,
+};
 
 /// Which of several Arrow layouts a vector takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,26 +39,28 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
         Type::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         Type::Array(element) => {
-            let element = Arc::new(ArrowField::new("item", type_to_arrow(element, layout), true));
+            let element = Arc::new(arrow_field("item", element, layout, true));
             match layout {
                 ArrowLayout::Native => DataType::ListView(element),
                 ArrowLayout::Portable => DataType::List(element),
             }
         }
         Type::FixedArray(array) => {
-            let element = ArrowField::new("item", type_to_arrow(&array.0, layout), true);
+            let element = arrow_field("item", &array.0, layout, true);
             DataType::FixedSizeList(Arc::new(element), array.1 as i32)
         }
         Type::Map(entry) => {
-            let key = ArrowField::new("key", type_to_arrow(&entry.0, layout), false);
-            let value = ArrowField::new("value", type_to_arrow(&entry.1, layout), true);
+            let key = arrow_field("key", &entry.0, layout, false);
+            let value = arrow_field("value", &entry.1, layout, true);
             let entries = DataType::Struct(Fields::from(vec![key, value]));
             DataType::Map(Arc::new(ArrowField::new("entries", entries, false)), false)
         }
         Type::Row(fields) => DataType::Struct(row_to_arrow(fields, layout)),
         Type::Custom(custom) => match custom.exchange() {
             Exchange::Storage => type_to_arrow(custom.storage(), layout),
-            Exchange::Text => DataType::Utf8View,
+            Exchange::Text | Exchange::Json => DataType::Utf8View,
+            Exchange::Uuids => DataType::FixedSizeBinary(16),
+            Exchange::Instants => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
         },
         Type::Opaque(_) => DataType::Null,
     }
@@ -75,7 +79,25 @@ pub(super) fn row_to_arrow(fields: &[Field], layout: ArrowLayout) -> Fields {
 
 /// The Arrow field of a field; always nullable.
 pub fn field_to_arrow(field: &Field, layout: ArrowLayout) -> ArrowField {
-    ArrowField::new(&field.name, type_to_arrow(&field.data_type, layout), true)
+    arrow_field(&field.name, &field.data_type, layout, true)
+}
+
+/// A field, with the name of Arrow's extension type where there is one.
+fn arrow_field(name: &str, of: &Type, layout: ArrowLayout, nullable: bool) -> ArrowField {
+    let field = ArrowField::new(name, type_to_arrow(of, layout), nullable);
+    let Type::Custom(custom) = of else { return field };
+    let extension = match custom.exchange() {
+        Exchange::Uuids => "arrow.uuid",
+        Exchange::Json => "arrow.json",
+        _ => return field,
+    };
+    let name = ("ARROW:extension:name".to_owned(), extension.to_owned());
+    let parameters = ("ARROW:extension:metadata".to_owned(), String::new());
+    let metadata = match extension {
+        "arrow.uuid" => vec![name],
+        _ => vec![name, parameters],
+    };
+    field.with_metadata(metadata.into_iter().collect::<std::collections::HashMap<_, _>>())
 }
 
 /// The Arrow schema of a schema.
@@ -126,7 +148,8 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         | DataType::FixedSizeBinary(_) => Type::Varbinary,
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Time32(_) | DataType::Time64(_) => Type::Time,
-        DataType::Timestamp(..) => Type::Timestamp,
+        DataType::Timestamp(_, None) => Type::Timestamp,
+        DataType::Timestamp(_, Some(_)) => TimestampTz::data_type(),
         DataType::Interval(_) | DataType::Duration(_) => Type::Interval,
         DataType::List(element)
         | DataType::LargeList(element)

@@ -6,15 +6,15 @@ use super::{
 };
 use crate::{Batch, Decoded, Nested, StringBuilder, Values, Vector};
 use arrow_array::{
-    ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeListArray, ListArray,
-    ListViewArray, MapArray, NullArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
-    StringViewArray, StructArray, types::*,
+    ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray,
+    FixedSizeListArray, ListArray, ListViewArray, MapArray, NullArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringViewArray, StructArray, TimestampMicrosecondArray, types::*,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Custom, Exchange, PhysicalType, Type};
+use volley_types::{Custom, Exchange, PhysicalType, Type, custom::bits_of};
 
 /// The vector as an Arrow array of [`type_to_arrow`]'s type.
 ///
@@ -23,6 +23,11 @@ use volley_types::{Custom, Exchange, PhysicalType, Type};
 /// What a lazy vector's loader reports; more list elements than the layout can address; objects,
 /// which have no form in Arrow.
 pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
+    if let Type::Custom(custom) = vector.data_type()
+        && custom.exchange() == Exchange::Uuids
+    {
+        return uuids(vector);
+    }
     let flat = match vector.data_type() {
         Type::Custom(custom) => exchanged(vector, custom)?,
         _ => vector.flatten()?,
@@ -42,6 +47,10 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         (Values::I64(values), Type::Time) => primitive::<Time64MicrosecondType>(values, nulls)?,
         (Values::I64(values), Type::Timestamp) => {
             primitive::<TimestampMicrosecondType>(values, nulls)?
+        }
+        (Values::I64(values), Type::Custom(_)) => {
+            let array = TimestampMicrosecondArray::try_new(values.clone(), nulls);
+            Arc::new(array.map_err(internal)?.with_timezone("UTC"))
         }
         (Values::I64(values), Type::Decimal { .. }) => {
             let wide: Vec<i128> = values.iter().map(|it| i128::from(*it)).collect();
@@ -86,9 +95,24 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
     })
 }
 
+/// UUIDs as their bytes.
+fn uuids(vector: &Vector) -> Result<ArrayRef> {
+    let decoded = Decoded::new(vector)?;
+    let values = decoded.native::<i128>();
+    let mut bytes = Vec::with_capacity(vector.len() * 16);
+    for row in 0..vector.len() {
+        bytes.extend_from_slice(&bits_of(values[decoded.index(row)]).to_be_bytes());
+    }
+    let array = FixedSizeBinaryArray::try_new(16, bytes.into(), decoded.nulls());
+    Ok(Arc::new(array.map_err(internal)?))
+}
+
 /// A flat vector of a built-in type for one of a custom type.
 fn exchanged(vector: &Vector, custom: &Custom) -> Result<Vector> {
     match custom.exchange() {
+        Exchange::Instants => vector.flatten(),
+        Exchange::Json => vector.flatten()?.with_type(Type::Varchar).flatten(),
+        Exchange::Uuids => Err(Error::internal("UUIDs as values of a built-in type")),
         Exchange::Storage => vector.flatten()?.with_type(custom.storage().clone()).flatten(),
         Exchange::Text => {
             let mut builder = StringBuilder::with_capacity(vector.len());

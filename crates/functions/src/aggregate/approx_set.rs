@@ -1,0 +1,264 @@
+//! Sketches as values: `approx_set` makes them of rows, `merge` of sketches; `cardinality` and
+//! `empty_approx_set` are scalar functions.
+
+use super::{
+    approx_distinct::{hashes_of, sketch_bytes, sketches_of},
+    bound,
+    form::{Form, arg, unexpected_layout},
+    sketch::Sketch,
+};
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{BoundAggregate, BoundScalar, Registry, ScalarTraits, simple};
+use volley_memory::TypedSlots;
+use volley_types::{CustomOrder, Type, Value, custom::HyperLogLog, implicit_cast_cost};
+use volley_vector::{Decoded, NullBuffer, StringValues, Values, Vector};
+
+/// Registers the functions of HYPERLOGLOG, and its conversion from bytes.
+pub(super) fn register(registry: &mut Registry) {
+    let set = doc(
+        "approx_set(x[, e]) -> hyperloglog",
+        "A sketch of the set of values that are not null, whose `cardinality` is about their \
+         number: with a standard error of at most e, from 0.0040625 to 0.26, or else of 0.8 %.",
+        "aggregate",
+        &[("cardinality(approx_set(x)) FROM (VALUES (1), (2), (2)) v(x)", "2")],
+    );
+    registry.add_aggregate("approx_set", set, Arc::new(bind_set));
+    let merge = doc(
+        "merge(hyperloglog) -> hyperloglog",
+        "The sketch of the union of the sets.",
+        "aggregate",
+        &[(
+            "cardinality(merge(s)) FROM (SELECT approx_set(x) AS s FROM (VALUES (1), (2)) v(x) \
+             GROUP BY x)",
+            "2",
+        )],
+    );
+    registry.add_aggregate("merge", merge, Arc::new(bind_merge));
+    let cardinality = doc(
+        "cardinality(hyperloglog) -> bigint",
+        "About how many different values were added to the sketch.",
+        "aggregate",
+        &[("cardinality(empty_approx_set())", "0")],
+    );
+    registry.add_scalar("cardinality", cardinality, Arc::new(bind_cardinality));
+    let empty = doc(
+        "empty_approx_set() -> hyperloglog",
+        "The sketch of the empty set.",
+        "aggregate",
+        &[("cardinality(empty_approx_set())", "0")],
+    );
+    registry.add_scalar("empty_approx_set", empty, Arc::new(bind_empty));
+    registry.add_casts(Arc::new(bind_bytes));
+}
+
+fn bind_set(args: &[Type]) -> Option<BoundAggregate> {
+    let (of, error) = args.split_first()?;
+    let has_error = match error {
+        [] => false,
+        [error] => implicit_cast_cost(error, &Type::Double).is_some(),
+        _ => return None,
+    };
+    if of.order() < CustomOrder::Equality || (!error.is_empty() && !has_error) {
+        return None;
+    }
+    let types = [of.clone()].into_iter().chain(error.iter().map(|_| Type::Double)).collect();
+    let (partial, result) = (HyperLogLog::data_type(), HyperLogLog::data_type());
+    Some(bound(types, partial, result, ApproxSet))
+}
+
+fn bind_merge(args: &[Type]) -> Option<BoundAggregate> {
+    let sketch = HyperLogLog::data_type();
+    let fits = *args == [sketch.clone()];
+    fits.then(|| bound(args.to_vec(), sketch.clone(), sketch, Merge))
+}
+
+/// The sketch of rows.
+struct ApproxSet;
+
+/// The hash of each value of the base, and the error that each row asks for.
+struct Rows<'a> {
+    hashes: Vec<u64>,
+    errors: Option<&'a Decoded<'a>>,
+}
+
+impl Rows<'_> {
+    fn new_sketch(&self, row: usize) -> Box<Sketch> {
+        let asked = self.errors.filter(|it| !it.is_null(row));
+        let error = asked.and_then(|it| it.native::<f64>().get(it.index(row)).copied());
+        Box::new(error.and_then(Sketch::of_error).unwrap_or_default())
+    }
+}
+
+impl Form for ApproxSet {
+    type State = Option<Box<Sketch>>;
+    type Input<'a> = Rows<'a>;
+    type Partial<'a> = &'a StringValues;
+
+    fn empty(&self) -> Self::State {
+        None
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Rows<'a>> {
+        let errors = args.get(1);
+        if let Some(decoded) = errors {
+            let asked = (0..decoded.len()).filter(|row| !decoded.is_null(*row));
+            let values = decoded.native::<f64>();
+            let mut asked = asked.map(|row| values[decoded.index(row)]);
+            if let Some(wrong) = asked.find(|it| Sketch::of_error(*it).is_none()) {
+                let message = format!("approx_set takes an error from 0.0040625 to 0.26: {wrong}");
+                return Err(Error::invalid_value(message));
+            }
+        }
+        Ok(Rows { hashes: hashes_of(arg(args, 0)?)?, errors })
+    }
+
+    fn add(&self, state: &mut Self::State, input: &Rows<'_>, row: usize, index: usize) {
+        state.get_or_insert_with(|| input.new_sketch(row)).add(input.hashes[index]);
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a StringValues> {
+        bytes_of(partial)
+    }
+
+    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) {
+        merge_bytes(state, partial.bytes(index));
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        Ok(sketches_of(states, HyperLogLog::data_type()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        Ok(sketches_or_null(states))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        sketch_bytes(state)
+    }
+}
+
+/// The union of sketches.
+struct Merge;
+
+impl Form for Merge {
+    type State = Option<Box<Sketch>>;
+    type Input<'a> = &'a StringValues;
+    type Partial<'a> = &'a StringValues;
+
+    fn empty(&self) -> Self::State {
+        None
+    }
+
+    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a StringValues> {
+        bytes_of(arg(args, 0)?)
+    }
+
+    fn add(&self, state: &mut Self::State, input: &&StringValues, _row: usize, index: usize) {
+        merge_bytes(state, input.bytes(index));
+    }
+
+    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a StringValues> {
+        bytes_of(partial)
+    }
+
+    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) {
+        merge_bytes(state, partial.bytes(index));
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        Ok(sketches_of(states, HyperLogLog::data_type()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        Ok(sketches_or_null(states))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        sketch_bytes(state)
+    }
+}
+
+fn bytes_of<'a>(decoded: &'a Decoded<'a>) -> Result<&'a StringValues> {
+    match decoded.values() {
+        Values::View(strings) => Ok(strings),
+        _ => Err(unexpected_layout()),
+    }
+}
+
+/// Values of the type are sketches; no bytes are no sketch.
+fn merge_bytes(state: &mut Option<Box<Sketch>>, bytes: &[u8]) {
+    match state {
+        Some(sketch) => sketch.merge(bytes),
+        None => *state = Sketch::from_bytes(bytes).map(Box::new),
+    }
+}
+
+fn sketches_or_null(states: &mut TypedSlots<'_, Option<Box<Sketch>>>) -> Vector {
+    let valid: Vec<bool> = (0..states.len()).map(|slot| states.get(slot).is_some()).collect();
+    let sketches = sketches_of(states, HyperLogLog::data_type());
+    match sketches.flat_values() {
+        Some(values) => {
+            let nulls = Some(NullBuffer::from(valid));
+            Vector::flat(HyperLogLog::data_type(), values.clone(), nulls)
+        }
+        None => sketches,
+    }
+}
+
+fn bind_cardinality(args: &[Type]) -> Option<BoundScalar> {
+    if *args != [HyperLogLog::data_type()] {
+        return None;
+    }
+    let function = simple::vectorized(|rows, args, to, ctx| {
+        let decoded = Decoded::new(&args[0])?;
+        let mut counts = vec![0i64; rows.len()];
+        rows.for_each(|row| match Sketch::from_bytes(decoded.bytes(row)) {
+            Some(sketch) => counts[row] = sketch.estimate(),
+            None => ctx.fail(row, malformed),
+        });
+        Ok(Vector::native::<i64>(to.clone(), counts, decoded.nulls()))
+    });
+    scalar(args.to_vec(), Type::BigInt, ScalarTraits::DEFAULT, function)
+}
+
+fn bind_empty(args: &[Type]) -> Option<BoundScalar> {
+    let function = simple::vectorized(|rows, _, to, _| {
+        let empty = Value::Varbinary(Sketch::default().to_bytes().into());
+        Ok(Vector::constant(to.clone(), &empty, rows.len()))
+    });
+    let result = HyperLogLog::data_type();
+    args.is_empty().then(|| scalar(vec![], result, ScalarTraits::INFALLIBLE, function))?
+}
+
+/// VARBINARY as a sketch, if it is one. The other way values are what they are stored as.
+fn bind_bytes(from: &Type, to: &Type) -> Option<BoundScalar> {
+    if *from != Type::Varbinary || *to != HyperLogLog::data_type() {
+        return None;
+    }
+    let function = simple::vectorized(|rows, args, to, ctx| {
+        let decoded = Decoded::new(&args[0])?;
+        rows.for_each(|row| {
+            if !decoded.is_null(row) && !HyperLogLog::is_valid(decoded.bytes(row)) {
+                ctx.fail(row, malformed);
+            }
+        });
+        Ok(args[0].with_type(to.clone()))
+    });
+    let cast = scalar(vec![from.clone()], to.clone(), ScalarTraits::DEFAULT, function)?;
+    Some(BoundScalar { name: "cast".to_owned(), ..cast })
+}
+
+fn malformed() -> Error {
+    Error::invalid_value("bytes are no HYPERLOGLOG")
+}
+
+fn scalar(
+    args: Vec<Type>,
+    result: Type,
+    traits: ScalarTraits,
+    function: Arc<dyn volley_function::ScalarFunction>,
+) -> Option<BoundScalar> {
+    Some(BoundScalar { name: String::new(), args, result, traits, function })
+}

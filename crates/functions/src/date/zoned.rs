@@ -1,0 +1,75 @@
+//! TIMESTAMP WITH TIME ZONE: instants, taken apart and put together in the session's zone.
+//!
+//! ```text
+//! instant ── local time ──> the function for TIMESTAMP ──> a number, a text, an interval, or
+//!                                                          a local time ──> instant
+//! ```
+//!
+//! Most functions are those for TIMESTAMP of what the session's clocks show; `local` makes them.
+//! The others are in `moved` and `made`. What happens to local times that clocks skip or show twice
+//! is said at [`volley_types::Clock::instant_of`]; these are DuckDB's rules.
+
+mod convert;
+mod local;
+mod made;
+mod moved;
+mod part;
+
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits};
+use volley_types::{Type, Value, custom::TimestampTz};
+use volley_vector::{Encoding, Values, Vector};
+
+/// Registers the type's functions; those for TIMESTAMP must be there.
+pub(super) fn register(registry: &mut Registry) {
+    registry.add_casts(Arc::new(convert::bind));
+    local::register(registry);
+    moved::register(registry);
+    part::register(registry);
+    made::register(registry);
+}
+
+/// Whether an argument of this type is, or becomes, an instant.
+fn is_instant(data_type: &Type) -> bool {
+    TimestampTz::is(data_type)
+}
+
+fn bound(
+    args: Vec<Type>,
+    result: Type,
+    traits: ScalarTraits,
+    function: Arc<dyn ScalarFunction>,
+) -> Option<BoundScalar> {
+    Some(BoundScalar { name: String::new(), args, result, traits, function })
+}
+
+/// The vector with `f` of every value, for types stored as 64-bit integers; constants and
+/// dictionaries stay what they are. What `f` makes of null rows does not matter.
+fn map_micros(vector: &Vector, to: &Type, f: &mut dyn FnMut(i64) -> i64) -> Result<Vector> {
+    match vector.encoding() {
+        Encoding::Constant(base) => Ok(Vector::repeat(map_micros(base, to, f)?, vector.len())),
+        Encoding::Dictionary { codes, base } if base.len() <= vector.len() => {
+            let base = Arc::new(map_micros(base, to, f)?);
+            Ok(Vector::dictionary(codes.clone(), base, vector.null_buffer().cloned()))
+        }
+        Encoding::Flat(Values::I64(values)) => {
+            let mapped: Vec<i64> = values.iter().map(|it| f(*it)).collect();
+            Ok(Vector::native::<i64>(to.clone(), mapped, vector.null_buffer().cloned()))
+        }
+        Encoding::Flat(_) => Ok(Vector::from_values(to.clone(), &vec![Value::Null; vector.len()])),
+        _ => map_micros(&vector.flatten()?, to, f),
+    }
+}
+
+/// What the session's clocks show.
+fn to_local(vector: &Vector, ctx: &EvalContext) -> Result<Vector> {
+    let mut clock = ctx.query.time_zone.clock();
+    map_micros(vector, &Type::Timestamp, &mut |it| clock.local_of(it))
+}
+
+/// The instants at which the session's clocks show these times.
+fn to_instants(vector: &Vector, to: &Type, ctx: &EvalContext) -> Result<Vector> {
+    let mut clock = ctx.query.time_zone.clock();
+    map_micros(vector, to, &mut |it| clock.instant_of(it))
+}

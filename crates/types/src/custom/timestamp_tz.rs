@@ -1,0 +1,66 @@
+//! TIMESTAMP WITH TIME ZONE: instants. The zone is not kept with the value but is the session's,
+//! in which instants are shown, read and taken apart; see `docs/decisions`.
+
+use super::{Custom, CustomType, Exchange};
+use crate::{Type, Value, Zone, civil::MICROS_PER_SECOND, text};
+
+/// The type TIMESTAMP WITH TIME ZONE. Stored as TIMESTAMP, in UTC.
+#[derive(Debug, Default)]
+pub struct TimestampTz {
+    /// In which text is written, and read where it names no zone itself.
+    zone: Zone,
+}
+
+impl TimestampTz {
+    /// The name of the type.
+    pub const NAME: &str = "TIMESTAMP WITH TIME ZONE";
+
+    /// The type, as text in UTC.
+    pub fn data_type() -> Type {
+        Type::Custom(Custom::new(TimestampTz::default()))
+    }
+
+    /// Whether this is the type.
+    pub fn is(data_type: &Type) -> bool {
+        matches!(data_type, Type::Custom(custom) if custom.name() == TimestampTz::NAME)
+    }
+}
+
+impl CustomType for TimestampTz {
+    fn name(&self) -> &str {
+        TimestampTz::NAME
+    }
+
+    fn storage(&self) -> &Type {
+        &Type::Timestamp
+    }
+
+    fn push(&self, out: &mut String, stored: &Value) {
+        let Value::Timestamp(instant) = stored else { return };
+        let offset = self.zone.clock().offset_at(*instant);
+        text::push_timestamp(out, instant.saturating_add(offset));
+        text::push_offset(out, offset / MICROS_PER_SECOND);
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        let (local, written) = text::parse_zoned(text)?;
+        let instant = match written {
+            text::WrittenZone::None => self.zone.clock().instant_of(local),
+            text::WrittenZone::Offset(seconds) => local.checked_sub(seconds * MICROS_PER_SECOND)?,
+            text::WrittenZone::Name(name) => Zone::find(name)?.clock().instant_of(local),
+        };
+        Some(Value::Timestamp(instant))
+    }
+
+    fn exchange(&self) -> Exchange {
+        Exchange::Instants
+    }
+
+    fn absorbs(&self, other: &Type) -> bool {
+        matches!(other, Type::Date | Type::Timestamp)
+    }
+
+    fn in_zone(&self, zone: &Zone) -> Option<Custom> {
+        (self.zone != *zone).then(|| Custom::new(TimestampTz { zone: zone.clone() }))
+    }
+}
