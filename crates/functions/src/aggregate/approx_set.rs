@@ -10,7 +10,7 @@ use super::{
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundAggregate, BoundScalar, Registry, ScalarTraits, simple};
+use volley_function::{BoundAggregate, BoundScalar, Registry, ScalarTraits, simple::{self, Source}};
 use volley_memory::TypedSlots;
 use volley_types::{CustomOrder, Type, Value, custom::HyperLogLog, implicit_cast_cost};
 use volley_vector::{Decoded, NullBuffer, StringValues, Values, Vector};
@@ -100,8 +100,8 @@ impl Form for ApproxSet {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<Rows<'a>> {
-        let errors = args.get(1);
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Rows<'a>> {
+        let errors = args.get(1).map(Source::decoded);
         if let Some(decoded) = errors {
             let asked = (0..decoded.len()).filter(|row| !decoded.is_null(*row));
             let values = decoded.native::<f64>();
@@ -114,16 +114,18 @@ impl Form for ApproxSet {
         Ok(Rows { hashes: hashes_of(arg(args, 0)?)?, errors })
     }
 
-    fn add(&self, state: &mut Self::State, input: &Rows<'_>, row: usize, index: usize) {
+    fn add(&self, state: &mut Self::State, input: &Rows<'_>, row: usize, index: usize) -> Result<()> {
         state.get_or_insert_with(|| input.new_sketch(row)).add(input.hashes[index]);
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a StringValues> {
-        bytes_of(partial)
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a StringValues> {
+        bytes_of(arg(partial, 0)?)
     }
 
-    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) {
+    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) -> Result<()> {
         merge_bytes(state, partial.bytes(index));
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
@@ -151,20 +153,22 @@ impl Form for Merge {
         None
     }
 
-    fn open<'a>(&self, args: &'a [Decoded<'a>]) -> Result<&'a StringValues> {
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<&'a StringValues> {
         bytes_of(arg(args, 0)?)
     }
 
-    fn add(&self, state: &mut Self::State, input: &&StringValues, _row: usize, index: usize) {
+    fn add(&self, state: &mut Self::State, input: &&StringValues, _row: usize, index: usize) -> Result<()> {
         merge_bytes(state, input.bytes(index));
+        Ok(())
     }
 
-    fn open_partial<'a>(&self, partial: &'a Decoded<'a>) -> Result<&'a StringValues> {
-        bytes_of(partial)
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a StringValues> {
+        bytes_of(arg(partial, 0)?)
     }
 
-    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) {
+    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) -> Result<()> {
         merge_bytes(state, partial.bytes(index));
+        Ok(())
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {

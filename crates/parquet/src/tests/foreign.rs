@@ -12,7 +12,7 @@ use parquet::{
 };
 use std::sync::Arc;
 use volley_memory::Pool;
-use volley_types::{custom::Json, Interval, Type, Value};
+use volley_types::{Interval, Type, Value, custom::Json};
 
 /// Values of one leaf, with their levels.
 struct Column<'a, T: DataType> {

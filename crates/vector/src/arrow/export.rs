@@ -48,10 +48,7 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         (Values::I64(values), Type::Timestamp) => {
             primitive::<TimestampMicrosecondType>(values, nulls)?
         }
-        (Values::I64(values), Type::Custom(_)) => {
-            let array = TimestampMicrosecondArray::try_new(values.clone(), nulls);
-            Arc::new(array.map_err(internal)?.with_timezone("UTC"))
-        }
+        (Values::I64(values), Type::Custom(_)) => instants(values, nulls)?,
         (Values::I64(values), Type::Decimal { .. }) => {
             let wide: Vec<i128> = values.iter().map(|it| i128::from(*it)).collect();
             decimal(wide.into(), nulls, data_type)?
@@ -93,6 +90,12 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         }
         (Values::Row { .. }, _) => return Err(Error::internal("row storage of another type")),
     })
+}
+
+/// Timestamps in UTC.
+fn instants(values: &ScalarBuffer<i64>, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let array = TimestampMicrosecondArray::try_new(values.clone(), nulls);
+    Ok(Arc::new(array.map_err(internal)?.with_timezone("UTC")))
 }
 
 /// UUIDs as their bytes.
