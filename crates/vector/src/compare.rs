@@ -63,9 +63,7 @@ impl Comparable {
             Values::Row { children, .. } => {
                 Kind::Fields(children.iter().map(Comparable::new).collect::<Result<_>>()?)
             }
-            Values::FixedArray(arrays) => {
-                Kind::Fixed(Box::new(Comparable::new(&arrays.elements)?))
-            }
+            Values::FixedArray(arrays) => Kind::Fixed(Box::new(Comparable::new(&arrays.elements)?)),
             values => Kind::Leaf(leaf_comparator(values)),
         };
         Ok(Comparable { decoded, kind })

@@ -10,7 +10,10 @@ use super::{
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundAggregate, BoundScalar, Registry, ScalarTraits, simple::{self, Source}};
+use volley_function::{
+    BoundAggregate, BoundScalar, Registry, ScalarTraits,
+    simple::{self, Source},
+};
 use volley_memory::TypedSlots;
 use volley_types::{CustomOrder, Type, Value, custom::HyperLogLog, implicit_cast_cost};
 use volley_vector::{Decoded, NullBuffer, StringValues, Values, Vector};
@@ -114,7 +117,13 @@ impl Form for ApproxSet {
         Ok(Rows { hashes: hashes_of(arg(args, 0)?)?, errors })
     }
 
-    fn add(&self, state: &mut Self::State, input: &Rows<'_>, row: usize, index: usize) -> Result<()> {
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &Rows<'_>,
+        row: usize,
+        index: usize,
+    ) -> Result<()> {
         state.get_or_insert_with(|| input.new_sketch(row)).add(input.hashes[index]);
         Ok(())
     }
@@ -157,7 +166,13 @@ impl Form for Merge {
         bytes_of(arg(args, 0)?)
     }
 
-    fn add(&self, state: &mut Self::State, input: &&StringValues, _row: usize, index: usize) -> Result<()> {
+    fn add(
+        &self,
+        state: &mut Self::State,
+        input: &&StringValues,
+        _row: usize,
+        index: usize,
+    ) -> Result<()> {
         merge_bytes(state, input.bytes(index));
         Ok(())
     }
