@@ -5,7 +5,7 @@ use volley::{
     custom::{Custom, CustomType},
     function::{
         BindScalar, FunctionDoc, ScalarTraits,
-        simple::{self, BigInt, Physical},
+        simple::{self, BigInt, Pattern, Physical},
     },
 };
 
@@ -57,9 +57,10 @@ fn major(stored: i64) -> i64 {
 /// `major(VERSION) -> BIGINT`. There is no marker for our type: `Physical` reads what is stored,
 /// and the types are given to `bind`.
 pub fn bind_major() -> BindScalar {
-    let version = Type::Custom(Custom::new(Version));
+    let version = Pattern::Exact(Type::Custom(Custom::new(Version)));
     let function = simple::function1::<Physical<i64>, BigInt, _>(major);
-    simple::bind(vec![version], Type::BigInt, ScalarTraits::INFALLIBLE, function)
+    let result = Pattern::Exact(Type::BigInt);
+    simple::bind(vec![version], result, ScalarTraits::INFALLIBLE, function)
 }
 
 /// What `DESCRIBE FUNCTION major` shows.
