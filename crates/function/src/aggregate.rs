@@ -68,8 +68,8 @@ pub trait AggregateFunction: AggregateState {
     /// the rows of frame `i`. A frame that begins where the one before did, and does not end before
     /// it, goes on from there. The other rows of `args` than the active `rows` do not count.
     ///
-    /// False, with nothing done, by functions whose states cannot be copied: their frames are merged
-    /// from intermediate results.
+    /// False, with nothing done, by functions whose states cannot be copied: their frames are
+    /// merged from intermediate results.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Entries by the first bits in which they differ: what is left to sort fits the cache, and needs no
-//! merging.
+//! Entries by the first bits in which they differ: what is left to sort fits the cache, and needs
+//! no merging.
 
 /// The most bits of a bucket's number: as many places are written to in turn.
 const BITS_MAX: u32 = 11;

@@ -3,10 +3,10 @@
 //! ```text
 //! per key   [null byte]   only if the column has nulls: 0 null (first), 1 value, 2 null (last)
 //!           value bytes   integers: distance from the least, big-endian, as many bytes as the
-//!                         greatest distance needs (HUGEINT: sign bit flipped); floats: as integers of their
-//!                         bits, negative ones inverted, one NaN, one zero; intervals: their
-//!                         length; strings: zero-padded to the longest, then the length; long
-//!                         strings: a prefix; descending: all bits flipped
+//!                         greatest distance needs (HUGEINT: sign bit flipped); floats: as
+//!                         integers of their bits, negative ones inverted, one NaN, one zero;
+//!                         intervals: their length; strings: zero-padded to the longest, then
+//!                         the length; long strings: a prefix; descending: all bits flipped
 //! ```
 //!
 //! All rows have the same width. Long strings, nested values and keys beyond the maximal width are

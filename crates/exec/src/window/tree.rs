@@ -11,8 +11,8 @@
 //! A frame is put together from left to right, so that aggregates for which the order of rows
 //! matters are right, too. All frames of a batch go through the levels together: one call per level
 //! and direction, whose nodes are gathered by dictionaries. Rows at the ends of frames follow one
-//! another; where states can be copied, a state runs through them ([`AggregateFunction::add_frames`])
-//! and nothing is gathered.
+//! another; where states can be copied, a state runs through them
+//! ([`AggregateFunction::add_frames`]) and nothing is gathered.
 
 use super::{
     STEP_ROWS, active::ActiveRows, frames::DistinctFrames, running::can_run, states::States,

@@ -87,10 +87,18 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn new_sketch(&self, row: usize) -> Box<Sketch> {
+    /// The sketch of a group whose first row this is.
+    fn new_sketch(&self, row: usize) -> Result<Box<Sketch>> {
         let asked = self.errors.filter(|it| !it.is_null(row));
-        let error = asked.and_then(|it| it.native::<f64>().get(it.index(row)).copied());
-        Box::new(error.and_then(Sketch::of_error).unwrap_or_default())
+        let Some(error) = asked.and_then(|it| it.native::<f64>().get(it.index(row)).copied())
+        else {
+            return Ok(Box::default());
+        };
+        let out_of_range = || {
+            let message = format!("approx_set takes an error from 0.0040625 to 0.26: {error}");
+            Error::invalid_value(message)
+        };
+        Sketch::of_error(error).map(Box::new).ok_or_else(out_of_range)
     }
 }
 
@@ -105,15 +113,6 @@ impl Form for ApproxSet {
 
     fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Rows<'a>> {
         let errors = args.get(1).map(Source::decoded);
-        if let Some(decoded) = errors {
-            let asked = (0..decoded.len()).filter(|row| !decoded.is_null(*row));
-            let values = decoded.native::<f64>();
-            let mut asked = asked.map(|row| values[decoded.index(row)]);
-            if let Some(wrong) = asked.find(|it| Sketch::of_error(*it).is_none()) {
-                let message = format!("approx_set takes an error from 0.0040625 to 0.26: {wrong}");
-                return Err(Error::invalid_value(message));
-            }
-        }
         Ok(Rows { hashes: hashes_of(arg(args, 0)?)?, errors })
     }
 
@@ -124,7 +123,11 @@ impl Form for ApproxSet {
         row: usize,
         index: usize,
     ) -> Result<()> {
-        state.get_or_insert_with(|| input.new_sketch(row)).add(input.hashes[index]);
+        let sketch = match state {
+            Some(sketch) => sketch,
+            None => state.insert(input.new_sketch(row)?),
+        };
+        sketch.add(input.hashes[index]);
         Ok(())
     }
 

@@ -170,12 +170,14 @@ impl Sketch {
         }
     }
 
-    /// The set as bytes.
+    /// The set as bytes: the same ones for the same set.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let bits = self.index_bits as u8;
         match &self.set {
             Set::Exact(hashes) => {
                 let mut bytes = vec![0, bits];
+                let mut hashes: Vec<u64> = hashes.iter().copied().collect();
+                hashes.sort_unstable();
                 hashes.iter().for_each(|hash| bytes.extend(hash.to_be_bytes()));
                 bytes
             }

@@ -169,7 +169,7 @@ fn points_in_time_are_made_of_numbers() {
     assert_eq!(fails("to_years", &[number(i64::MAX)]), "interval out of range");
     let zero = Value::Interval(Interval { months: 0, days: 0, nanoseconds: 0 });
     assert_eq!(call("to_days", &[number(0)]), zero);
-    assert_eq!(text("now", &[]), "1970-01-01 00:00:00");
+    assert_eq!(text("now", &[]), "1970-01-01 00:00:00+00");
 }
 
 #[test]

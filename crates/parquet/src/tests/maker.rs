@@ -69,7 +69,8 @@ fn column(random: &mut Generator, rows: usize) -> ArrayRef {
 /// Whether Parquet has the type: no intervals, no rows without fields, no fields without names.
 fn is_stored(data_type: &Type) -> bool {
     match data_type {
-        Type::Interval | Type::Unknown => false,
+        // Arrays of a fixed size come back as arrays of any size.
+        Type::Interval | Type::Unknown | Type::FixedArray(_) | Type::Opaque(_) => false,
         Type::Array(element) => is_stored(element),
         Type::Map(entry) => is_stored(&entry.0) && is_stored(&entry.1),
         Type::Row(fields) => !fields.is_empty() && fields.iter().all(|it| is_stored(&it.data_type)),

@@ -238,7 +238,7 @@ fn types_that_do_not_fit_are_errors() {
         $1 => [$1] not supported: the parameter $1
         a similar to 'x' => [a similar to 'x'] not supported: SIMILAR TO
         lambda x: x + 1 => [select] not supported: a lambda that is no argument of a function
-        a at time zone 'UTC' => [a at time zone 'UTC'] not supported: AT TIME ZONE
+        a at time zone 'UTC' => [a at time zone 'UTC'] function timezone does not take (VARCHAR, INTEGER) (it is timezone(timestamp with time zone) -> bigint or timezone(zone, timestamp) -> timestamp with time zone)
         b collate nocase => [b collate nocase] not supported: COLLATE
         list[1:2] => [list] not supported: slices of lists
         upper(b := 1) => [upper] not supported: named arguments
