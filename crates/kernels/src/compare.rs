@@ -1,6 +1,10 @@
 //! Comparisons of columns into bitmaps.
 
-use crate::{bits::word, order::Ordered};
+use crate::{
+    bits::word,
+    cpu::{self, Kernel},
+    order::Ordered,
+};
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,122 +94,71 @@ pub fn compare_columns<T: Ordered>(
     }
 }
 
-#[inline(always)]
-fn constant_body<T: Ordered>(
-    left: &[T],
-    constant: T,
-    bits: &mut [u64],
-    f: impl Fn(T, T) -> bool + Copy,
-) {
-    let (chunks, rest) = left.as_chunks::<64>();
-    for (chunk, bits) in chunks.iter().zip(bits.iter_mut()) {
-        *bits = word(64, |row| f(chunk[row], constant));
-    }
-    if let (false, Some(bits)) = (rest.is_empty(), bits.last_mut()) {
-        *bits = word(rest.len(), |row| f(rest[row], constant));
-    }
-}
-
-#[inline(always)]
-fn columns_body<T: Ordered>(
-    left: &[T],
-    right: &[T],
-    bits: &mut [u64],
-    f: impl Fn(T, T) -> bool + Copy,
-) {
-    let (chunks, rest) = left.as_chunks::<64>();
-    let (others, other_rest) = right.as_chunks::<64>();
-    for ((chunk, other), bits) in chunks.iter().zip(others).zip(bits.iter_mut()) {
-        *bits = word(64, |row| f(chunk[row], other[row]));
-    }
-    if let (false, Some(bits)) = (rest.is_empty(), bits.last_mut()) {
-        *bits = word(rest.len(), |row| f(rest[row], other_rest[row]));
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod shells {
-    use super::{Ordered, columns_body, constant_body};
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn constant_avx2<T: Ordered>(
-        left: &[T],
-        constant: T,
-        bits: &mut [u64],
-        f: impl Fn(T, T) -> bool + Copy,
-    ) {
-        constant_body(left, constant, bits, f);
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-    pub(super) fn constant_avx512<T: Ordered>(
-        left: &[T],
-        constant: T,
-        bits: &mut [u64],
-        f: impl Fn(T, T) -> bool + Copy,
-    ) {
-        constant_body(left, constant, bits, f);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn columns_avx2<T: Ordered>(
-        left: &[T],
-        right: &[T],
-        bits: &mut [u64],
-        f: impl Fn(T, T) -> bool + Copy,
-    ) {
-        columns_body(left, right, bits, f);
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-    pub(super) fn columns_avx512<T: Ordered>(
-        left: &[T],
-        right: &[T],
-        bits: &mut [u64],
-        f: impl Fn(T, T) -> bool + Copy,
-    ) {
-        columns_body(left, right, bits, f);
-    }
-}
-
 fn run_constant<T: Ordered>(
     left: &[T],
     constant: T,
     bits: &mut [u64],
-    f: impl Fn(T, T) -> bool + Copy,
+    holds: impl Fn(T, T) -> bool,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if crate::cpu::has_avx512() {
-            // SAFETY: the features were found on this CPU.
-            return unsafe { shells::constant_avx512(left, constant, bits, f) };
-        }
-        if crate::cpu::has_avx2() {
-            // SAFETY: the feature was found on this CPU.
-            return unsafe { shells::constant_avx2(left, constant, bits, f) };
-        }
-    }
-    constant_body(left, constant, bits, f);
+    cpu::dispatch(WithConstant { left, constant, bits, holds });
 }
 
 fn run_columns<T: Ordered>(
     left: &[T],
     right: &[T],
     bits: &mut [u64],
-    f: impl Fn(T, T) -> bool + Copy,
+    holds: impl Fn(T, T) -> bool,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if crate::cpu::has_avx512() {
-            // SAFETY: the features were found on this CPU.
-            return unsafe { shells::columns_avx512(left, right, bits, f) };
+    cpu::dispatch(OfColumns { left, right, bits, holds });
+}
+
+/// Compares each value with the same one.
+struct WithConstant<'a, T, F> {
+    left: &'a [T],
+    constant: T,
+    bits: &'a mut [u64],
+    holds: F,
+}
+
+impl<T: Ordered, F: Fn(T, T) -> bool> Kernel for WithConstant<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let WithConstant { left, constant, bits, holds } = self;
+        let (chunks, rest) = left.as_chunks::<64>();
+        for (chunk, bits) in chunks.iter().zip(bits.iter_mut()) {
+            *bits = word(64, |row| holds(chunk[row], constant));
         }
-        if crate::cpu::has_avx2() {
-            // SAFETY: the feature was found on this CPU.
-            return unsafe { shells::columns_avx2(left, right, bits, f) };
+        if let (false, Some(bits)) = (rest.is_empty(), bits.last_mut()) {
+            *bits = word(rest.len(), |row| holds(rest[row], constant));
         }
     }
-    columns_body(left, right, bits, f);
+}
+
+/// Compares values row by row.
+struct OfColumns<'a, T, F> {
+    left: &'a [T],
+    right: &'a [T],
+    bits: &'a mut [u64],
+    holds: F,
+}
+
+impl<T: Ordered, F: Fn(T, T) -> bool> Kernel for OfColumns<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let OfColumns { left, right, bits, holds } = self;
+        let (chunks, rest) = left.as_chunks::<64>();
+        let (others, other_rest) = right.as_chunks::<64>();
+        for ((chunk, other), bits) in chunks.iter().zip(others).zip(bits.iter_mut()) {
+            *bits = word(64, |row| holds(chunk[row], other[row]));
+        }
+        if let (false, Some(bits)) = (rest.is_empty(), bits.last_mut()) {
+            *bits = word(rest.len(), |row| holds(rest[row], other_rest[row]));
+        }
+    }
 }
 
 #[cfg(test)]
