@@ -13,12 +13,8 @@ mod reduce;
 #[cfg(test)]
 mod tests;
 
-use volley_error::Result;
-use volley_function::{
-    ArgumentType, BoundHigherOrder, EvalContext, Lambda, LambdaType, Registry, ScalarTraits,
-};
+use volley_function::{ArgumentType, LambdaType, Registry};
 use volley_types::Type;
-use volley_vector::{Rows, Vector};
 
 /// How many elements a lambda gets at a time.
 const CHUNK_ELEMENTS: usize = 1 << 14;
@@ -30,25 +26,6 @@ pub(crate) fn register(registry: &mut Registry) {
     quantified::register(registry);
     zip::register(registry);
     reduce::register(registry);
-}
-
-/// A bound function made of a closure.
-fn settle(
-    args: Vec<ArgumentType>,
-    result: Type,
-    traits: ScalarTraits,
-    function: impl Fn(
-        &Rows,
-        &[Vector],
-        &mut [&mut dyn Lambda],
-        &Type,
-        &mut EvalContext,
-    ) -> Result<Vector>
-    + Send
-    + Sync
-    + 'static,
-) -> Option<BoundHigherOrder> {
-    Some(BoundHigherOrder::of_closure(args, result, traits, function))
 }
 
 /// The type of an array's elements; NULL is an array, too.

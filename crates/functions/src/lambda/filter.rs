@@ -3,7 +3,7 @@
 use super::{
     element_and_place, element_type,
     elements::{Collections, select},
-    entry_types, settle,
+    entry_types,
 };
 use crate::{
     documentation::doc,
@@ -93,12 +93,13 @@ fn bind_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::Value(array.clone()),
         ArgumentType::of_lambda(parameters, Some(Type::Boolean)),
     ];
-    settle(args, array, ScalarTraits::INFALLIBLE, move |rows, args, lambdas, to, ctx| {
+    let traits = ScalarTraits::INFALLIBLE;
+    Some(BoundHigherOrder::of_closure(args, array, traits, move |rows, args, lambdas, to, ctx| {
         let arrays = Collections::new(&args[0])?;
         let kept = Kept::new(&arrays, rows, lambdas[0], with_index, ctx)?;
         let elements = select(&arrays.columns()?[0], &kept.positions);
         Ok(Vector::flat(to.clone(), Values::Array(nested_of(kept.sizes, elements)?), None))
-    })
+    }))
 }
 
 fn bind_map_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
@@ -112,14 +113,15 @@ fn bind_map_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::Value(map.clone()),
         ArgumentType::of_lambda([key, value], Some(Type::Boolean)),
     ];
-    settle(args, map, ScalarTraits::INFALLIBLE, |rows, args, lambdas, to, ctx| {
+    let traits = ScalarTraits::INFALLIBLE;
+    Some(BoundHigherOrder::of_closure(args, map, traits, |rows, args, lambdas, to, ctx| {
         let maps = Collections::new(&args[0])?;
         let kept = Kept::new(&maps, rows, lambdas[0], false, ctx)?;
         let columns = maps.columns()?;
         let children = [0, 1].map(|field| select(&columns[field], &kept.positions));
         let entries = entries_of(&to.entry_type(), children);
         Ok(Vector::flat(to.clone(), Values::Map(nested_of(kept.sizes, entries)?), None))
-    })
+    }))
 }
 
 fn bind_find(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
@@ -132,7 +134,8 @@ fn bind_find(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::Value(Type::array(element.clone())),
         ArgumentType::of_lambda([element.clone()], Some(Type::Boolean)),
     ];
-    settle(args, element, ScalarTraits::INFALLIBLE, |rows, args, lambdas, _, ctx| {
+    let traits = ScalarTraits::INFALLIBLE;
+    Some(BoundHigherOrder::of_closure(args, element, traits, |rows, args, lambdas, _, ctx| {
         let arrays = Collections::new(&args[0])?;
         let kept = Kept::new(&arrays, rows, lambdas[0], false, ctx)?;
         let mut rest = kept.positions.as_slice();
@@ -143,5 +146,5 @@ fn bind_find(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         };
         let found: Vec<Option<u32>> = kept.sizes.iter().map(&mut first_of).collect();
         gather_or_null(&arrays.columns()?[0], &found)
-    })
+    }))
 }

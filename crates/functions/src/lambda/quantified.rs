@@ -1,6 +1,6 @@
 //! Whether a lambda is true for any, all or none of the elements, in three-valued logic.
 
-use super::{element_type, elements::Collections, entry_types, settle};
+use super::{element_type, elements::Collections, entry_types};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;
@@ -83,15 +83,15 @@ fn bind(args: &[ArgumentType], quantifier: Quantifier, over: Over) -> Option<Bou
     }
     let args =
         vec![ArgumentType::Value(whole), ArgumentType::of_lambda([part], Some(Type::Boolean))];
-    let traits = ScalarTraits::INFALLIBLE;
-    settle(args, Type::Boolean, traits, move |rows, args, lambdas, _, ctx| {
+    let (result, traits) = (Type::Boolean, ScalarTraits::INFALLIBLE);
+    Some(BoundHigherOrder::of_closure(args, result, traits, move |rows, args, lambdas, _, ctx| {
         let collections = Collections::new(&args[0])?;
         let field = usize::from(matches!(over, Over::Values));
         // All is true when none is false.
         let decides = !matches!(quantifier, Quantifier::All);
         let found = Found::new(&collections, field, rows, decides, lambdas[0], ctx)?;
         Ok(found.answer(matches!(quantifier, Quantifier::Any)))
-    })
+    }))
 }
 
 /// What was found among the elements of each row.

@@ -3,7 +3,7 @@
 //! Rows advance together: step `i` runs the lambda once, on the state and on element `i` of every
 //! row that has one. A row whose elements are used up leaves, so that steps get smaller.
 
-use super::{body_type, element_type, elements::Collections, settle};
+use super::{body_type, element_type, elements::Collections};
 use crate::{documentation::doc, nested::gather_or_null};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -53,7 +53,8 @@ fn bind_with_output(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::of_lambda([state.clone(), element], Some(state.clone())),
         ArgumentType::of_lambda([state], output.result.clone()),
     ];
-    settle(args, body_type(output), TRAITS, |rows, args, lambdas, to, ctx| {
+    let result = body_type(output);
+    Some(BoundHigherOrder::of_closure(args, result, TRAITS, |rows, args, lambdas, to, ctx| {
         let arrays = Collections::new(&args[0])?;
         let active = rows_with_array(&arrays, rows);
         let [step, output] = lambdas else {
@@ -65,7 +66,7 @@ fn bind_with_output(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let applied = Applied { rows: &all, parameters: &[states], owners: &owners };
         let results = output.evaluate(&applied, ctx)?;
         scatter(&results, &owners, rows.len(), to)
-    })
+    }))
 }
 
 /// `reduce(array, (state, x[, index]) -> state[, initial])`.
@@ -91,7 +92,7 @@ fn bind_fold(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::of_lambda(parameters, Some(state.clone())),
     ];
     args.extend(initial.map(|_| ArgumentType::Value(state.clone())));
-    settle(args, state, TRAITS, move |rows, args, lambdas, to, ctx| {
+    Some(BoundHigherOrder::of_closure(args, state, TRAITS, move |rows, args, lambdas, to, ctx| {
         let arrays = Collections::new(&args[0])?;
         let mut active = rows_with_array(&arrays, rows);
         let with_index = arity == 3;
@@ -104,7 +105,7 @@ fn bind_fold(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         };
         let (states, owners) = run(&arrays, &active, start, lambdas[0], ctx)?;
         scatter(&states, &owners, rows.len(), to)
-    })
+    }))
 }
 
 /// The type of states that begin as `initial` and that the lambda makes.

@@ -1,8 +1,6 @@
 //! One new element or entry for each old one: transform, transform_keys, transform_values.
 
-use super::{
-    body_type, element_and_place, element_type, elements::Collections, entry_types, settle,
-};
+use super::{body_type, element_and_place, element_type, elements::Collections, entry_types};
 use crate::{
     documentation::doc,
     nested::{entries_of, nested_of, reject_bad_keys},
@@ -57,7 +55,8 @@ fn bind_transform(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::Value(Type::array(element)),
         ArgumentType::of_lambda(parameters, lambda.result.clone()),
     ];
-    settle(args, result, ScalarTraits::INFALLIBLE, move |rows, args, lambdas, to, ctx| {
+    let traits = ScalarTraits::INFALLIBLE;
+    Some(BoundHigherOrder::of_closure(args, result, traits, move |rows, args, lambdas, to, ctx| {
         let arrays = Collections::new(&args[0])?;
         let element = match to {
             Type::Array(element) => element,
@@ -66,7 +65,7 @@ fn bind_transform(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let elements = apply_to_all(&arrays, rows, lambdas[0], element, with_index, ctx)?;
         let values = Values::Array(nested_of(arrays.sizes(rows)?, elements)?);
         Ok(Vector::flat(to.clone(), values, None))
-    })
+    }))
 }
 
 /// The lambda's values for all elements of the active rows, side by side.
@@ -107,7 +106,7 @@ fn bind_entries(args: &[ArgumentType], changed: usize) -> Option<BoundHigherOrde
         ArgumentType::of_lambda([key, value], lambda.result.clone()),
     ];
     let traits = if changed == 0 { ScalarTraits::DEFAULT } else { ScalarTraits::INFALLIBLE };
-    settle(args, result, traits, move |rows, args, lambdas, to, ctx| {
+    Some(BoundHigherOrder::of_closure(args, result, traits, move |rows, args, lambdas, to, ctx| {
         let maps = Collections::new(&args[0])?;
         let entry = to.entry_type();
         let new_type = match &entry {
@@ -123,5 +122,5 @@ fn bind_entries(args: &[ArgumentType], changed: usize) -> Option<BoundHigherOrde
             reject_bad_keys(&result, rows, ctx)?;
         }
         Ok(result)
-    })
+    }))
 }

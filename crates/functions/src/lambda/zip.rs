@@ -1,6 +1,6 @@
 //! Two collections at once: zip_with, map_zip_with.
 
-use super::{body_type, element_type, elements::Collections, entry_types, settle};
+use super::{body_type, element_type, elements::Collections, entry_types};
 use crate::{
     documentation::doc,
     nested::{entries_of, gather_or_null, nested_of},
@@ -74,7 +74,7 @@ fn bind_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::of_lambda([left, right], lambda.result.clone()),
     ];
     let (result, traits) = (Type::array(body_type(lambda)), ScalarTraits::INFALLIBLE);
-    settle(args, result, traits, |rows, args, lambdas, to, ctx| {
+    Some(BoundHigherOrder::of_closure(args, result, traits, |rows, args, lambdas, to, ctx| {
         let (left, right) = (Collections::new(&args[0])?, Collections::new(&args[1])?);
         let mut pairs = Pairs { sizes: vec![0; rows.len()], ..Pairs::default() };
         rows.try_for_each(|row| -> Result<()> {
@@ -91,7 +91,7 @@ fn bind_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let sizes = std::mem::take(&mut pairs.sizes);
         let elements = pairs.apply(lambdas[0], &parameters, ctx)?;
         Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)?), None))
-    })
+    }))
 }
 
 fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
@@ -107,7 +107,7 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::of_lambda([key.clone(), left, right], lambda.result.clone()),
     ];
     let (result, traits) = (Type::map(key, body_type(lambda)), ScalarTraits::INFALLIBLE);
-    settle(args, result, traits, |rows, args, lambdas, to, ctx| {
+    Some(BoundHigherOrder::of_closure(args, result, traits, |rows, args, lambdas, to, ctx| {
         let (left, right) = (Collections::new(&args[0])?, Collections::new(&args[1])?);
         let (from_left, from_right) = (left.columns()?, right.columns()?);
         let mut pairs =
@@ -131,7 +131,7 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let values = pairs.apply(lambdas[0], &parameters, ctx)?;
         let entries = entries_of(&to.entry_type(), [keys, values]);
         Ok(Vector::flat(to.clone(), Values::Map(nested_of(sizes, entries)?), None))
-    })
+    }))
 }
 
 /// The entries of two maps with the same key as pairs: those of the left map in order, then those
