@@ -63,10 +63,7 @@ impl Form for ApproxDistinct {
     }
 
     fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a StringValues> {
-        match arg(partial, 0)?.values() {
-            Values::View(strings) => Ok(strings),
-            _ => Err(unexpected_layout()),
-        }
+        bytes_of(arg(partial, 0)?)
     }
 
     fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) -> Result<()> {
@@ -86,6 +83,14 @@ impl Form for ApproxDistinct {
 
     fn outside_bytes(&self, state: &Self::State) -> usize {
         sketch_bytes(state)
+    }
+}
+
+/// Bytes of sketches.
+pub(super) fn bytes_of<'a>(decoded: &'a Decoded<'a>) -> Result<&'a StringValues> {
+    match decoded.values() {
+        Values::View(strings) => Ok(strings),
+        _ => Err(unexpected_layout()),
     }
 }
 

@@ -2,9 +2,9 @@
 //! `empty_approx_set` are scalar functions.
 
 use super::{
-    approx_distinct::{hashes_of, sketch_bytes, sketches_of},
+    approx_distinct::{bytes_of, hashes_of, sketch_bytes, sketches_of},
     bound,
-    form::{Form, arg, unexpected_layout},
+    form::{Form, arg},
     sketch::Sketch,
 };
 use crate::documentation::doc;
@@ -16,7 +16,7 @@ use volley_function::{
 };
 use volley_memory::TypedSlots;
 use volley_types::{CustomOrder, Type, Value, custom::HyperLogLog, implicit_cast_cost};
-use volley_vector::{Decoded, NullBuffer, StringValues, Values, Vector};
+use volley_vector::{Decoded, NullBuffer, StringValues, Vector};
 
 /// Registers the functions of HYPERLOGLOG, and its conversion from bytes.
 pub(super) fn register(registry: &mut Registry) {
@@ -68,25 +68,35 @@ fn bind_set(args: &[Type]) -> Option<BoundAggregate> {
     }
     let types = [of.clone()].into_iter().chain(error.iter().map(|_| Type::Double)).collect();
     let (partial, result) = (HyperLogLog::data_type(), HyperLogLog::data_type());
-    Some(bound(types, partial, result, ApproxSet))
+    Some(bound(types, partial, result, SketchOf::Values))
 }
 
 fn bind_merge(args: &[Type]) -> Option<BoundAggregate> {
     let sketch = HyperLogLog::data_type();
     let fits = *args == [sketch.clone()];
-    fits.then(|| bound(args.to_vec(), sketch.clone(), sketch, Merge))
+    fits.then(|| bound(args.to_vec(), sketch.clone(), sketch, SketchOf::Sketches))
 }
 
-/// The sketch of rows.
-struct ApproxSet;
+/// Makes sketches.
+enum SketchOf {
+    /// Values, and for each row, if it is given, the error that the sketch may have.
+    Values,
+    /// Sketches, to be united.
+    Sketches,
+}
+
+enum Rows<'a> {
+    Values(Hashes<'a>),
+    Sketches(&'a StringValues),
+}
 
 /// The hash of each value of the base, and the error that each row asks for.
-struct Rows<'a> {
+struct Hashes<'a> {
     hashes: Vec<u64>,
     errors: Option<&'a Decoded<'a>>,
 }
 
-impl Rows<'_> {
+impl Hashes<'_> {
     /// The sketch of a group whose first row this is.
     fn new_sketch(&self, row: usize) -> Result<Box<Sketch>> {
         let asked = self.errors.filter(|it| !it.is_null(row));
@@ -102,7 +112,7 @@ impl Rows<'_> {
     }
 }
 
-impl Form for ApproxSet {
+impl Form for SketchOf {
     type State = Option<Box<Sketch>>;
     type Input<'a> = Rows<'a>;
     type Partial<'a> = &'a StringValues;
@@ -112,8 +122,14 @@ impl Form for ApproxSet {
     }
 
     fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Rows<'a>> {
-        let errors = args.get(1).map(Source::decoded);
-        Ok(Rows { hashes: hashes_of(arg(args, 0)?)?, errors })
+        let first = arg(args, 0)?;
+        Ok(match self {
+            SketchOf::Values => {
+                let errors = args.get(1).map(Source::decoded);
+                Rows::Values(Hashes { hashes: hashes_of(first)?, errors })
+            }
+            SketchOf::Sketches => Rows::Sketches(bytes_of(first)?),
+        })
     }
 
     fn add(
@@ -123,11 +139,16 @@ impl Form for ApproxSet {
         row: usize,
         index: usize,
     ) -> Result<()> {
-        let sketch = match state {
-            Some(sketch) => sketch,
-            None => state.insert(input.new_sketch(row)?),
-        };
-        sketch.add(input.hashes[index]);
+        match input {
+            Rows::Values(input) => {
+                let sketch = match state {
+                    Some(sketch) => sketch,
+                    None => state.insert(input.new_sketch(row)?),
+                };
+                sketch.add(input.hashes[index]);
+            }
+            Rows::Sketches(sketches) => merge_bytes(state, sketches.bytes(index)),
+        }
         Ok(())
     }
 
@@ -150,62 +171,6 @@ impl Form for ApproxSet {
 
     fn outside_bytes(&self, state: &Self::State) -> usize {
         sketch_bytes(state)
-    }
-}
-
-/// The union of sketches.
-struct Merge;
-
-impl Form for Merge {
-    type State = Option<Box<Sketch>>;
-    type Input<'a> = &'a StringValues;
-    type Partial<'a> = &'a StringValues;
-
-    fn empty(&self) -> Self::State {
-        None
-    }
-
-    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<&'a StringValues> {
-        bytes_of(arg(args, 0)?)
-    }
-
-    fn add(
-        &self,
-        state: &mut Self::State,
-        input: &&StringValues,
-        _row: usize,
-        index: usize,
-    ) -> Result<()> {
-        merge_bytes(state, input.bytes(index));
-        Ok(())
-    }
-
-    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<&'a StringValues> {
-        bytes_of(arg(partial, 0)?)
-    }
-
-    fn merge(&self, state: &mut Self::State, partial: &&StringValues, index: usize) -> Result<()> {
-        merge_bytes(state, partial.bytes(index));
-        Ok(())
-    }
-
-    fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
-        Ok(sketches_of(states, HyperLogLog::data_type()))
-    }
-
-    fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
-        Ok(sketches_or_null(states))
-    }
-
-    fn outside_bytes(&self, state: &Self::State) -> usize {
-        sketch_bytes(state)
-    }
-}
-
-fn bytes_of<'a>(decoded: &'a Decoded<'a>) -> Result<&'a StringValues> {
-    match decoded.values() {
-        Values::View(strings) => Ok(strings),
-        _ => Err(unexpected_layout()),
     }
 }
 
