@@ -237,6 +237,29 @@ impl hash::Hash for Custom {
     }
 }
 
+/// The names of types that SQL knows without a registry, besides their synonyms.
+const BUILT_IN_NAMES: [&str; 19] = [
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "REAL",
+    "DOUBLE",
+    "DECIMAL",
+    "VARCHAR",
+    "VARBINARY",
+    "DATE",
+    "TIME",
+    "TIMESTAMP",
+    "INTERVAL",
+    "ARRAY",
+    "MAP",
+    "ROW",
+    "STRUCT",
+];
+
 /// Makes the type for the parameters that were written behind its name; `Err` says what is wrong
 /// with them.
 pub type MakeType = Arc<dyn Fn(&[String]) -> Result<Type, String> + Send + Sync>;
@@ -276,9 +299,9 @@ impl TypeRegistry {
         self.makers.get(&name.to_ascii_uppercase()).map(|make| make(parameters))
     }
 
-    /// The names, in upper case.
+    /// The names of all types, in upper case: the built-in ones and those that were added.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.makers.keys().map(String::as_str)
+        BUILT_IN_NAMES.into_iter().chain(self.makers.keys().map(String::as_str))
     }
 }
 

@@ -9,28 +9,6 @@ use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry
 use volley_plan::CustomPlanNode;
 use volley_types::custom::{CustomType, MakeType};
 
-/// Names of types that SQL knows without a registry, besides their synonyms.
-const BUILT_IN_TYPES: [&str; 18] = [
-    "BOOLEAN",
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "REAL",
-    "DOUBLE",
-    "DECIMAL",
-    "VARCHAR",
-    "VARBINARY",
-    "DATE",
-    "TIME",
-    "TIMESTAMP",
-    "INTERVAL",
-    "ARRAY",
-    "MAP",
-    "ROW",
-];
-
 /// Collects what a session knows beside the tables: functions, types, operators.
 ///
 /// The first thing that is wrong, such as a name that is taken, is kept and answered by
@@ -197,7 +175,7 @@ impl SessionBuilder {
 
     fn with_free_type(mut self, name: &str, add: impl FnOnce(&mut Self)) -> SessionBuilder {
         let is_taken = |it: &str| it.eq_ignore_ascii_case(name);
-        if self.registry.types().names().chain(BUILT_IN_TYPES).any(is_taken) {
+        if self.registry.types().names().any(is_taken) {
             let message = format!("there is already a type called {name}");
             self.keep(Err(Error::invalid_value(message)));
         } else {

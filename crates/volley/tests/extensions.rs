@@ -408,6 +408,7 @@ fn names_that_are_taken_are_refused() {
     refused(twice, &format!("{taken} r"));
     refused(start().add_type(Json), "there is already a type called JSON");
     refused(start().add_type(Taken("INTEGER")), "there is already a type called INTEGER");
+    refused(start().add_type(Taken("STRUCT")), "there is already a type called STRUCT");
     let twice = start().add_type(Taken("TAKEN")).add_type(Taken("taken"));
     refused(twice, "there is already a type called taken");
     let twice = builder().add_operator("Reverse", lower_reverse);

@@ -121,27 +121,9 @@ impl Binder<'_> {
     }
 
     fn unknown_type(&self, name: &str, span: Option<Span>) -> Error {
-        const NAMES: [&str; 17] = [
-            "BOOLEAN",
-            "TINYINT",
-            "SMALLINT",
-            "INTEGER",
-            "BIGINT",
-            "HUGEINT",
-            "REAL",
-            "DOUBLE",
-            "DECIMAL",
-            "VARCHAR",
-            "VARBINARY",
-            "DATE",
-            "TIME",
-            "TIMESTAMP",
-            "INTERVAL",
-            "MAP",
-            "STRUCT",
-        ];
         let error = Error::invalid_query(format!("no such type: {name}")).span(span);
-        let names = NAMES.into_iter().chain(self.shared.registry.types().names());
+        // ROW is how types are shown; STRUCT is how they are written.
+        let names = self.shared.registry.types().names().filter(|it| *it != "ROW");
         match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,

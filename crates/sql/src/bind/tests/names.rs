@@ -17,6 +17,9 @@ fn unknown_names_point_at_themselves_and_suggest_the_nearest() {
     expect!["[z] no such field: z (did you mean x?)"].assert_eq(&error("select r.z from s"));
     expect!["[integr] no such type: integr (did you mean INTEGER?)"]
         .assert_eq(&error("select cast(1 as integr)"));
+    expect!["[strct] no such type: strct (did you mean STRUCT?)"]
+        .assert_eq(&error("select cast(null as strct)"));
+    expect!["[row] no such type: row"].assert_eq(&error("select cast(null as row)"));
     expect!["['missing.csv'] no such file: missing.csv"]
         .assert_eq(&error("select 1 from 'missing.csv'"));
 }
