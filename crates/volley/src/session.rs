@@ -92,21 +92,7 @@ impl Session {
     ///
     /// When the threads cannot be started.
     pub fn with_settings(settings: Settings) -> Result<Session> {
-        Session::with_extensions(settings, |_| ())
-    }
-
-    /// A session with these settings, and with functions and types of one's own: `extend` adds them
-    /// to those that every session knows. [`Session::builder`] looks out for names that are taken,
-    /// and takes more than functions and types.
-    ///
-    /// # Errors
-    ///
-    /// When the threads cannot be started.
-    pub fn with_extensions(
-        settings: Settings,
-        extend: impl FnOnce(&mut Registry),
-    ) -> Result<Session> {
-        Session::builder().settings(settings).extend(extend).build()
+        Session::builder().settings(settings).build()
     }
 
     /// Makes a session with functions, types, operators and table functions of one's own.

@@ -147,7 +147,7 @@ impl Rows {
 
 fn session(threads: usize) -> Session {
     let settings = Settings { threads, batch_rows: 7, ..Settings::default() };
-    Session::with_extensions(settings, simple::register).unwrap()
+    Session::builder().settings(settings).extend(simple::register).build().unwrap()
 }
 
 /// An aggregation of one function.

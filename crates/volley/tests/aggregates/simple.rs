@@ -213,11 +213,9 @@ impl SimpleAggregate for Fails {
 }
 
 fn session() -> Session {
-    let extend = |registry: &mut Registry| {
-        register(registry);
-        registry.add_aggregate("fails", FunctionDoc::default(), simple::bind(Fails));
-    };
-    Session::with_extensions(Settings::default(), extend).unwrap()
+    let fails = simple::bind(Fails);
+    let builder = Session::builder().extend(register);
+    builder.add_aggregate("fails", FunctionDoc::default(), fails).build().unwrap()
 }
 
 #[test]
@@ -259,7 +257,7 @@ fn errors_fail_the_query() {
 #[test]
 fn states_outside_the_row_are_charged() {
     let settings = Settings { memory_limit_bytes: Some(24 << 20), ..Settings::default() };
-    let session = Session::with_extensions(settings, register).unwrap();
+    let session = Session::builder().settings(settings).extend(register).build().unwrap();
     // 40 states of 1 MiB each, made of texts that are dropped again.
     let digits = "SELECT x::INTEGER AS x FROM (VALUES (0), (1), (2), (3), (4), (5), (6)) v(x)";
     let sql = format!(

@@ -11,7 +11,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use volley::{Error, Outcome, Session, Settings, Type, Value};
+use volley::{Error, Outcome, Session, Type, Value};
 
 /// The whole corpus.
 const CORPUS: &str = "tests/slt";
@@ -91,7 +91,7 @@ fn run_file(
     records: &mut usize,
     failures: &mut Vec<String>,
 ) {
-    let session = Session::with_extensions(Settings::default(), made_up::register).unwrap();
+    let session = Session::builder().extend(made_up::register).build().unwrap();
     settings.iter().for_each(|(name, value)| session.set(name, value).unwrap());
     let mut session = Some(session);
     let mut runner = Runner::new(|| {
