@@ -81,6 +81,18 @@ pub struct BoundScalar {
     pub function: Arc<dyn ScalarFunction>,
 }
 
+impl BoundScalar {
+    /// A function that gets its name from where it is found.
+    pub fn new(
+        args: Vec<Type>,
+        result: Type,
+        traits: ScalarTraits,
+        function: Arc<dyn ScalarFunction>,
+    ) -> BoundScalar {
+        BoundScalar { name: String::new(), args, result, traits, function }
+    }
+}
+
 impl ScalarTraits {
     /// Deterministic, null in null out, may fail a row: what most functions are.
     pub const DEFAULT: ScalarTraits = ScalarTraits {

@@ -15,7 +15,7 @@ mod tests;
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
-use volley_function::{BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits};
+use volley_function::{BindScalar, BoundScalar, Registry};
 use volley_types::{Type, common_type};
 
 /// Registers the arithmetic operators.
@@ -105,15 +105,6 @@ impl Operator {
 
 fn division_by_zero() -> Error {
     Error::invalid_value("division by zero")
-}
-
-fn settle(
-    args: Vec<Type>,
-    result: Type,
-    traits: ScalarTraits,
-    function: Arc<dyn ScalarFunction>,
-) -> Option<BoundScalar> {
-    Some(BoundScalar { name: String::new(), args, result, traits, function })
 }
 
 /// What the operands of an operator on numbers are.

@@ -14,7 +14,7 @@ pub(crate) use volley_function::simple::{MapKeys as Keys, reject_bad_keys};
 
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, simple};
+use volley_function::{EvalContext, Registry, ScalarFunction, simple};
 use volley_types::Type;
 use volley_vector::{Nested, NullBuffer, Rows, Values, Vector};
 
@@ -49,16 +49,6 @@ fn too_many_elements() -> Error {
 pub(crate) fn entries_of(data_type: &Type, children: [Vector; 2]) -> Vector {
     let len = children[0].len();
     Vector::flat(data_type.clone(), Values::Row { children: children.into(), len }, None)
-}
-
-/// A function whose arguments stay what they are.
-fn settle(
-    args: Vec<Type>,
-    result: Type,
-    traits: ScalarTraits,
-    function: Arc<dyn ScalarFunction>,
-) -> Option<BoundScalar> {
-    Some(BoundScalar { name: String::new(), args, result, traits, function })
 }
 
 /// A vectorized function that fails no row.

@@ -281,7 +281,7 @@ impl Simple {
         let function = Arc::clone(&self.function);
         let function =
             if self.preserves_ascii { super::ascii::preserving(function) } else { function };
-        Some(BoundScalar { name: String::new(), args, result, traits: self.traits, function })
+        Some(BoundScalar::new(args, result, self.traits, function))
     }
 
     /// One pattern for each of `count` arguments.

@@ -207,7 +207,7 @@ fn bind_cardinality(args: &[Type]) -> Option<BoundScalar> {
         });
         Ok(Vector::native::<i64>(to.clone(), counts, decoded.nulls()))
     });
-    scalar(args.to_vec(), Type::BigInt, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(args.to_vec(), Type::BigInt, ScalarTraits::DEFAULT, function))
 }
 
 fn bind_empty(args: &[Type]) -> Option<BoundScalar> {
@@ -216,7 +216,7 @@ fn bind_empty(args: &[Type]) -> Option<BoundScalar> {
         Ok(Vector::constant(to.clone(), &empty, rows.len()))
     });
     let result = HyperLogLog::data_type();
-    args.is_empty().then(|| scalar(vec![], result, ScalarTraits::INFALLIBLE, function))?
+    args.is_empty().then(|| BoundScalar::new(vec![], result, ScalarTraits::INFALLIBLE, function))
 }
 
 /// VARBINARY as a sketch, if it is one. The other way values are what they are stored as.
@@ -233,19 +233,10 @@ fn bind_bytes(from: &Type, to: &Type) -> Option<BoundScalar> {
         });
         Ok(args[0].with_type(to.clone()))
     });
-    let cast = scalar(vec![from.clone()], to.clone(), ScalarTraits::DEFAULT, function)?;
+    let cast = BoundScalar::new(vec![from.clone()], to.clone(), ScalarTraits::DEFAULT, function);
     Some(BoundScalar { name: "cast".to_owned(), ..cast })
 }
 
 fn malformed() -> Error {
     Error::invalid_value("bytes are no HYPERLOGLOG")
-}
-
-fn scalar(
-    args: Vec<Type>,
-    result: Type,
-    traits: ScalarTraits,
-    function: Arc<dyn volley_function::ScalarFunction>,
-) -> Option<BoundScalar> {
-    Some(BoundScalar { name: String::new(), args, result, traits, function })
 }

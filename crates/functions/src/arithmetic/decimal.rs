@@ -10,7 +10,7 @@
 //! in their own scale: the loop multiplies by powers of ten. Each operand and the result are 64 or
 //! 128 bits wide, and each combination gets its own loop.
 
-use super::{Operator, integer::BlockProduct, settle};
+use super::{Operator, integer::BlockProduct};
 use std::sync::Arc;
 use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple};
 use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, text::push_decimal};
@@ -89,7 +89,7 @@ fn bind(plan: Plan, result: Type) -> Option<BoundScalar> {
         Some(_) => ScalarTraits::DEFAULT,
         None => ScalarTraits::INFALLIBLE,
     };
-    settle(vec![decimal(plan.left), decimal(plan.right)], result, traits, function)
+    Some(BoundScalar::new(vec![decimal(plan.left), decimal(plan.right)], result, traits, function))
 }
 
 /// All in 64 bits. Without a limit nothing can overflow: sums have at most 18 digits then.

@@ -1,6 +1,6 @@
 //! Floats, by IEEE 754.
 
-use super::{division_by_zero, settle};
+use super::division_by_zero;
 use volley_function::{
     BoundScalar, ScalarTraits, block_binary,
     simple::{Double, Real, function1, function2, with_block},
@@ -23,7 +23,7 @@ pub(super) fn bind(
             with_block(function, block_binary(move |a: f64, b: f64| (wide(a, b), false)))
         }
     };
-    settle(vec![common.clone(), common.clone()], common, ScalarTraits::INFALLIBLE, function)
+    Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::INFALLIBLE, function))
 }
 
 /// `//`: the quotient, an error for a zero divisor.
@@ -36,7 +36,7 @@ pub(super) fn bind_checked_divide(common: Type) -> Option<BoundScalar> {
             if b == 0.0 { Err(division_by_zero()) } else { Ok(a / b) }
         }),
     };
-    settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::DEFAULT, function))
 }
 
 /// The negative float.
@@ -45,5 +45,5 @@ pub(super) fn bind_negate(data_type: Type) -> Option<BoundScalar> {
         Type::Real => function1::<Real, Real, _>(|a: f32| -a),
         _ => function1::<Double, Double, _>(|a: f64| -a),
     };
-    settle(vec![data_type.clone()], data_type, ScalarTraits::INFALLIBLE, function)
+    Some(BoundScalar::new(vec![data_type.clone()], data_type, ScalarTraits::INFALLIBLE, function))
 }

@@ -1,7 +1,7 @@
 //! Integers: every operator checks that the result fits the type. `mod` and `negate` serve
 //! decimals, too, whose operands have one scale then.
 
-use super::{Operator, division_by_zero, settle};
+use super::{Operator, division_by_zero};
 use std::{fmt::Display, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
@@ -72,7 +72,7 @@ pub(super) fn bind(operator: Operator, common: Type) -> Option<BoundScalar> {
         Operator::Multiply => multiply::<T>(),
         Operator::Divide => divide::<T>(),
     }, else return None);
-    settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::DEFAULT, function))
 }
 
 fn checked<T: Whole>(
@@ -144,7 +144,7 @@ pub(super) fn bind_mod(common: Type) -> Option<BoundScalar> {
         )
     }
     let function = match_integer!(common.physical(), T => function::<T>(), else return None);
-    settle(vec![common.clone(), common.clone()], common, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::DEFAULT, function))
 }
 
 /// The negative integer or decimal. Only the least integer has none.
@@ -160,5 +160,5 @@ pub(super) fn bind_negate(data_type: Type) -> Option<BoundScalar> {
     let traits =
         if data_type.is_decimal() { ScalarTraits::INFALLIBLE } else { ScalarTraits::DEFAULT };
     let function = match_integer!(data_type.physical(), T => function::<T>(), else return None);
-    settle(vec![data_type.clone()], data_type, traits, function)
+    Some(BoundScalar::new(vec![data_type.clone()], data_type, traits, function))
 }

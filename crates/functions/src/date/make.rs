@@ -109,13 +109,7 @@ fn bind_timestamp(given: &[Type]) -> Option<BoundScalar> {
         });
         Ok(Vector::native::<i64>(to.clone(), values, Some(NullBuffer::from(valid))))
     });
-    fits.then(|| BoundScalar {
-        name: String::new(),
-        args,
-        result: Type::Timestamp,
-        traits: ScalarTraits::DEFAULT,
-        function,
-    })
+    fits.then(|| BoundScalar::new(args, Type::Timestamp, ScalarTraits::DEFAULT, function))
 }
 
 fn register_intervals(registry: &mut Registry) {

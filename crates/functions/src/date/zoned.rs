@@ -17,7 +17,7 @@ mod part;
 
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits};
+use volley_function::{EvalContext, Registry};
 use volley_types::{Type, Value, custom::TimestampTz};
 use volley_vector::{Encoding, Values, Vector};
 
@@ -33,15 +33,6 @@ pub(super) fn register(registry: &mut Registry) {
 /// Whether an argument of this type is, or becomes, an instant.
 fn is_instant(data_type: &Type) -> bool {
     TimestampTz::is(data_type)
-}
-
-fn bound(
-    args: Vec<Type>,
-    result: Type,
-    traits: ScalarTraits,
-    function: Arc<dyn ScalarFunction>,
-) -> Option<BoundScalar> {
-    Some(BoundScalar { name: String::new(), args, result, traits, function })
 }
 
 /// The vector with `f` of every value, for types stored as 64-bit integers; constants and

@@ -100,7 +100,7 @@ fn bind(args: &[Type], operator: Operator) -> Option<BoundScalar> {
     let function =
         match_integer!(common.physical(), T => function::<T>(operator), else return None);
     let args = vec![common.clone(), common.clone()];
-    Some(BoundScalar { name: String::new(), args, result: common, traits, function })
+    Some(BoundScalar::new(args, common, traits, function))
 }
 
 fn function<T: Bits>(operator: Operator) -> Arc<dyn ScalarFunction> {
@@ -141,7 +141,7 @@ fn bind_not(args: &[Type]) -> Option<BoundScalar> {
         simple::function1::<Physical<T>, Physical<T>, _>(|it: T| !it)
     }, else return None);
     let (args, traits) = (vec![common.clone()], ScalarTraits::INFALLIBLE);
-    Some(BoundScalar { name: String::new(), args, result: common, traits, function })
+    Some(BoundScalar::new(args, common, traits, function))
 }
 
 fn bind_count(args: &[Type]) -> Option<BoundScalar> {
@@ -150,5 +150,5 @@ fn bind_count(args: &[Type]) -> Option<BoundScalar> {
         simple::function1::<Physical<T>, TinyInt, _>(|it: T| it.ones())
     }, else return None);
     let (args, traits) = (vec![common], ScalarTraits::INFALLIBLE);
-    Some(BoundScalar { name: String::new(), args, result: Type::TinyInt, traits, function })
+    Some(BoundScalar::new(args, Type::TinyInt, traits, function))
 }

@@ -41,13 +41,7 @@ fn bind(args: &[Type], wanted: Ordering) -> Option<BoundScalar> {
     let function = simple::vectorized(move |rows, args, to, _: &mut EvalContext| {
         choose(rows, args, to, wanted)
     });
-    Some(BoundScalar {
-        name: String::new(),
-        args: vec![common.clone(); args.len()],
-        result: common,
-        traits: TRAITS,
-        function,
-    })
+    Some(BoundScalar::new(vec![common.clone(); args.len()], common, TRAITS, function))
 }
 
 const TRAITS: ScalarTraits =

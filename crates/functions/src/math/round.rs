@@ -156,7 +156,7 @@ fn bind_whole(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
         }
     };
     let traits = ScalarTraits::INFALLIBLE;
-    Some(BoundScalar { name: String::new(), args: vec![arg], result, traits, function })
+    Some(BoundScalar::new(vec![arg], result, traits, function))
 }
 
 fn bind_digits(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
@@ -190,7 +190,7 @@ fn bind_digits(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
         }
     };
     let (args, traits) = (vec![arg, Type::BigInt], ScalarTraits::DEFAULT);
-    Some(BoundScalar { name: String::new(), args, result, traits, function })
+    Some(BoundScalar::new(args, result, traits, function))
 }
 
 /// Integers of units of `10^-scale` with the digits behind the given one zero. Whoever knows the

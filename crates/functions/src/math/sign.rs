@@ -72,13 +72,7 @@ fn bind_abs(args: &[Type]) -> Option<BoundScalar> {
         }
         _ => return None,
     };
-    Some(BoundScalar {
-        name: String::new(),
-        args: vec![arg.clone()],
-        result: arg,
-        traits,
-        function,
-    })
+    Some(BoundScalar::new(vec![arg.clone()], arg, traits, function))
 }
 
 fn abs<T: Signed>() -> Arc<dyn ScalarFunction> {
@@ -105,7 +99,7 @@ fn bind_sign(args: &[Type]) -> Option<BoundScalar> {
     };
     let traits = ScalarTraits::INFALLIBLE;
     let result = Type::TinyInt;
-    Some(BoundScalar { name: String::new(), args: vec![arg], result, traits, function })
+    Some(BoundScalar::new(vec![arg], result, traits, function))
 }
 
 fn sign_of(value: f64) -> i8 {

@@ -1,6 +1,6 @@
 //! Access: elements of arrays, values of maps, fields of rows.
 
-use super::{entry_field, infallible, nested_values, settle};
+use super::{entry_field, infallible, nested_values};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -74,7 +74,7 @@ fn bind_field(args: &[Type]) -> Option<BoundScalar> {
         let index = index.ok_or_else(|| Error::invalid_query(format!("no such field: {name}")))?;
         with_nulls(&children[index], flat.null_buffer())
     });
-    settle(args.to_vec(), result, ScalarTraits::INFALLIBLE, function)
+    Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, function))
 }
 
 /// The vector with more null rows.
@@ -100,5 +100,5 @@ fn bind_entries(args: &[Type], index: usize) -> Option<BoundScalar> {
         let values = Values::Array(Nested { offsets, sizes, elements });
         Ok(Vector::flat(to.clone(), values, maps.null_buffer().cloned()))
     });
-    settle(args.to_vec(), result, ScalarTraits::INFALLIBLE, function)
+    Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, function))
 }

@@ -1,6 +1,6 @@
 //! Constructors: `list_value`, `row`, `map`.
 
-use super::{Keys, entries_of, infallible, nested_of, nested_values, settle};
+use super::{Keys, entries_of, infallible, nested_of, nested_values};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -54,7 +54,7 @@ fn bind_list(args: &[Type]) -> Option<BoundScalar> {
         let values = Values::Array(nested_of(vec![args.len() as i32; len], elements)?);
         Ok(Vector::flat(to.clone(), values, None))
     });
-    settle(vec![common; args.len()], result, KEEPS_NULLS, function)
+    Some(BoundScalar::new(vec![common; args.len()], result, KEEPS_NULLS, function))
 }
 
 fn bind_row(args: &[Type]) -> Option<BoundScalar> {
@@ -64,7 +64,7 @@ fn bind_row(args: &[Type]) -> Option<BoundScalar> {
         let children = args.iter().map(Vector::flatten).collect::<Result<_>>()?;
         Ok(Vector::flat(to.clone(), Values::Row { children, len: rows.len() }, None))
     });
-    settle(args.to_vec(), result, KEEPS_NULLS, function)
+    Some(BoundScalar::new(args.to_vec(), result, KEEPS_NULLS, function))
 }
 
 fn bind_map(args: &[Type]) -> Option<BoundScalar> {
@@ -104,5 +104,5 @@ fn bind_map(args: &[Type]) -> Option<BoundScalar> {
         let nested = nested_of(sizes, entries_of(&to.entry_type(), children))?;
         Ok(Vector::flat(to.clone(), Values::Map(nested), Some(NullBuffer::from(valid))))
     });
-    settle(args.to_vec(), result, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::DEFAULT, function))
 }

@@ -1,6 +1,6 @@
 //! Whole arrays: their lengths, what they contain, and arrays made of them.
 
-use super::{infallible, nested_of, nested_values, search, settle, too_many_elements};
+use super::{infallible, nested_of, nested_values, search, too_many_elements};
 use crate::documentation::doc;
 use std::{collections::HashSet, sync::Arc};
 use volley_error::Result;
@@ -52,7 +52,7 @@ fn bind_length(args: &[Type]) -> Option<BoundScalar> {
         let sizes = ScalarBuffer::new(sizes.inner().clone(), 0, sizes.len());
         Ok(Vector::bias(to.clone(), 0, Deltas::U32(sizes), flat.null_buffer().cloned()))
     });
-    settle(args.to_vec(), Type::BigInt, ScalarTraits::INFALLIBLE, function)
+    Some(BoundScalar::new(args.to_vec(), Type::BigInt, ScalarTraits::INFALLIBLE, function))
 }
 
 /// `concat` and `list_concat` leave out null arrays; `||` with one is null.
@@ -87,7 +87,7 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
         Ok(Vector::flat(to.clone(), arrays_of(&elements, indices, sizes)?, None))
     });
     let traits = ScalarTraits { propagates_nulls, ..ScalarTraits::INFALLIBLE };
-    settle(vec![common.clone(); args.len()], common, traits, function)
+    Some(BoundScalar::new(vec![common.clone(); args.len()], common, traits, function))
 }
 
 /// Where the elements of each part stand among those of all.

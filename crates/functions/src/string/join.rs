@@ -61,13 +61,7 @@ fn joining(args: usize, traits: ScalarTraits) -> BoundScalar {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         join(rows, &args, |_| Some(""))
     });
-    BoundScalar {
-        name: String::new(),
-        args: vec![Type::Varchar; args],
-        result: Type::Varchar,
-        traits,
-        function,
-    }
+    BoundScalar::new(vec![Type::Varchar; args], Type::Varchar, traits, function)
 }
 
 const CHAIN: ScalarTraits = ScalarTraits { associative: true, ..ScalarTraits::INFALLIBLE };
@@ -91,13 +85,7 @@ fn bind_separated(args: &[Type]) -> Option<BoundScalar> {
         let (separators, rest) = (&args[0], &args[1..]);
         join(rows, rest, |row| (!separators.is_null(row)).then(|| separators.text(row)))
     });
-    Some(BoundScalar {
-        name: String::new(),
-        args: vec![Type::Varchar; args.len()],
-        result: Type::Varchar,
-        traits: KEEPS_NULLS,
-        function,
-    })
+    Some(BoundScalar::new(vec![Type::Varchar; args.len()], Type::Varchar, KEEPS_NULLS, function))
 }
 
 /// The texts of each row that are not null; a row without a separator is null.

@@ -1,6 +1,6 @@
 //! Between instants and what the session's clocks show.
 
-use super::{bound, is_instant, map_micros, to_instants, to_local};
+use super::{is_instant, map_micros, to_instants, to_local};
 use volley_error::Result;
 use volley_function::{
     BoundScalar, EvalContext, ScalarTraits,
@@ -38,7 +38,8 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         }
         _ => return None,
     };
-    let cast = bound(vec![from.clone()], to.clone(), traits, simple::vectorized(convert))?;
+    let cast =
+        BoundScalar::new(vec![from.clone()], to.clone(), traits, simple::vectorized(convert));
     Some(BoundScalar { name: "cast".to_owned(), ..cast })
 }
 

@@ -1,6 +1,6 @@
 //! Instants from numbers, from the clock and from local times of any zone.
 
-use super::{bound, is_instant, map_micros};
+use super::{is_instant, map_micros};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -64,7 +64,7 @@ fn bind_at_zone(args: &[Type]) -> Option<BoundScalar> {
         )
     });
     let function = Arc::new(AtZone { function, to_local });
-    bound(vec![Type::Varchar, source], result, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(vec![Type::Varchar, source], result, ScalarTraits::DEFAULT, function))
 }
 
 /// `timezone` of two arguments; a constant zone is looked up once.
@@ -121,7 +121,8 @@ fn bind_seconds(args: &[Type]) -> Option<BoundScalar> {
             Err(crate::date::timestamp_out_of_range())
         }
     });
-    bound(vec![Type::Double], TimestampTz::data_type(), ScalarTraits::DEFAULT, function)
+    let instant = TimestampTz::data_type();
+    Some(BoundScalar::new(vec![Type::Double], instant, ScalarTraits::DEFAULT, function))
 }
 
 fn bind_unixtime(args: &[Type]) -> Option<BoundScalar> {
@@ -131,7 +132,8 @@ fn bind_unixtime(args: &[Type]) -> Option<BoundScalar> {
     }
     let seconds = |it: i64| it as f64 / MICROS_PER_SECOND as f64;
     let function = simple::function1::<Timestamp, Double, _>(seconds);
-    bound(vec![TimestampTz::data_type()], Type::Double, ScalarTraits::INFALLIBLE, function)
+    let instant = TimestampTz::data_type();
+    Some(BoundScalar::new(vec![instant], Type::Double, ScalarTraits::INFALLIBLE, function))
 }
 
 /// `make_timestamptz` is `make_timestamp` in the session's zone, or in one that is named.
@@ -153,12 +155,12 @@ fn register_made(registry: &mut Registry) {
         match zone {
             [] if takes_local => {
                 let function = super::local::Localized { inner: inner.function, takes_local };
-                bound(inner.args, instant, inner.traits, Arc::new(function))
+                Some(BoundScalar::new(inner.args, instant, inner.traits, Arc::new(function)))
             }
-            [] => bound(inner.args, instant, inner.traits, inner.function),
+            [] => Some(BoundScalar::new(inner.args, instant, inner.traits, inner.function)),
             [Type::Varchar] => {
                 let types = inner.args.iter().cloned().chain([Type::Varchar]).collect();
-                bound(types, instant, inner.traits, in_zone(inner.function))
+                Some(BoundScalar::new(types, instant, inner.traits, in_zone(inner.function)))
             }
             _ => None,
         }
@@ -196,7 +198,8 @@ fn register_now(registry: &mut Registry) {
             Ok(Vector::constant(to.clone(), &now, rows.len()))
         });
         let instant = TimestampTz::data_type();
-        args.is_empty().then(|| bound(vec![], instant, ScalarTraits::INFALLIBLE, function))?
+        args.is_empty()
+            .then(|| BoundScalar::new(vec![], instant, ScalarTraits::INFALLIBLE, function))
     });
     for name in ["now", "current_timestamp", "transaction_timestamp", "get_current_timestamp"] {
         registry.add_scalar(name, doc.clone(), bind.clone());

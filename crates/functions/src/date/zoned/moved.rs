@@ -2,7 +2,7 @@
 //!
 //! Months and days are those of the session's calendar, everything shorter is a length of time.
 
-use super::{bound, is_instant};
+use super::is_instant;
 use crate::date::{
     difference::{borders, micros_of, whole},
     timestamp_out_of_range,
@@ -66,7 +66,7 @@ fn bind_moved(args: &[Type], sign: i64) -> Option<BoundScalar> {
         )
     });
     let types = vec![instant.clone(), Type::Interval];
-    bound(types, instant.clone(), ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(types, instant.clone(), ScalarTraits::DEFAULT, function))
 }
 
 /// The function of the arguments in the other order.
@@ -130,7 +130,7 @@ fn bind_between(args: &[Type]) -> Option<BoundScalar> {
         )
     });
     let instant = TimestampTz::data_type();
-    bound(vec![instant.clone(), instant], Type::Interval, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(vec![instant; 2], Type::Interval, ScalarTraits::DEFAULT, function))
 }
 
 /// Whole days of the calendar and the time left over, of the same sign.
@@ -167,7 +167,7 @@ fn bind_truncated(args: &[Type]) -> Option<BoundScalar> {
         )
     });
     let types = vec![Type::Varchar, instant.clone()];
-    bound(types, instant.clone(), ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(types, instant.clone(), ScalarTraits::DEFAULT, function))
 }
 
 /// The start of the unit that holds an instant. Minutes and shorter units stay on their side of a
@@ -208,7 +208,7 @@ fn bind_counted(args: &[Type], count: Count) -> Option<BoundScalar> {
     );
     let instant = TimestampTz::data_type();
     let types = vec![Type::Varchar, instant.clone(), instant];
-    bound(types, Type::BigInt, ScalarTraits::DEFAULT, function)
+    Some(BoundScalar::new(types, Type::BigInt, ScalarTraits::DEFAULT, function))
 }
 
 fn count_borders(clock: &mut Clock<'_>, unit: Unit, start: i64, end: i64) -> Result<i64> {

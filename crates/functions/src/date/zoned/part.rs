@@ -1,6 +1,6 @@
 //! Fields of instants: `date_part`, and the session's distance from UTC.
 
-use super::{bound, is_instant};
+use super::is_instant;
 use crate::{
     date::{field::field_of, field::split, part::integer_unit, unit::Unit},
     documentation::doc,
@@ -35,7 +35,7 @@ pub(super) fn register(registry: &mut Registry) {
         let bind = move |args: &[Type]| match args {
             [of] if is_instant(of) => {
                 let traits = ScalarTraits::INFALLIBLE;
-                bound(args.to_vec(), Type::BigInt, traits, Arc::new(Field(unit)))
+                Some(BoundScalar::new(args.to_vec(), Type::BigInt, traits, Arc::new(Field(unit))))
             }
             _ => None,
         };
@@ -49,7 +49,7 @@ fn bind_part(args: &[Type]) -> Option<BoundScalar> {
         return None;
     }
     let types = vec![Type::Varchar, of.clone()];
-    bound(types, Type::BigInt, ScalarTraits::DEFAULT, Arc::new(DatePart))
+    Some(BoundScalar::new(types, Type::BigInt, ScalarTraits::DEFAULT, Arc::new(DatePart)))
 }
 
 /// A field, named row by row.
