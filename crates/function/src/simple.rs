@@ -65,8 +65,9 @@
 //!
 //! A closure returns `T`, `Option<T>` (`None` is null), `Result<T>` or `Result<Option<T>>` (an
 //! error fails its row), where `T` is a number, `bool`, one of the types above for dates and
-//! decimals, `String` or `Vec<u8>`. `Result<T, E>` with a function `E` that makes the error, as in
-//! `.ok_or(overflow)`, is the fastest for numbers: the loop has no branch.
+//! decimals, `String`, `&'static str`, `Cow<'static, str>` or `Vec<u8>`. `Result<T, E>` with a
+//! function `E` that makes the error, as in `.ok_or(overflow)`, is the fastest for numbers: the
+//! loop has no branch.
 //!
 //! Or it has a writer as its last parameter and returns `()`, `Option<()>`, `Result<()>` or
 //! `Result<Option<()>>`. Writers append to the result column itself:
@@ -195,8 +196,7 @@ pub use generic::{
 };
 pub use lambda::{Lambda, LambdaView};
 pub use map::{
-    Args, function1, function2, function3, function4, map_checked1, map_checked2, map1, map2, map3,
-    map4,
+    Args, function1, function2, function3, map_checked1, map_checked2, map1, map2, map3,
 };
 pub(crate) use map::{RowLoop, Work};
 pub use map_keys::{MapKeys, reject_bad_keys};
@@ -283,23 +283,6 @@ where
     bind(args, R::pattern(), traits, function3::<A, B, C, R, O>(f))
 }
 
-/// A function of four arguments.
-pub fn quaternary<A, B, C, D, R, O>(
-    f: impl Fn(A::Value<'_>, B::Value<'_>, C::Value<'_>, D::Value<'_>) -> O + Send + Sync + 'static,
-) -> BindScalar
-where
-    A: SqlType,
-    B: SqlType,
-    C: SqlType,
-    D: SqlType,
-    R: SqlType + ResultType,
-    O: Output<R::Column> + 'static,
-{
-    let traits = traits::<R, O>(A::PROPAGATES && B::PROPAGATES && C::PROPAGATES && D::PROPAGATES);
-    let args = vec![A::pattern(), B::pattern(), C::pattern(), D::pattern()];
-    bind(args, R::pattern(), traits, function4::<A, B, C, D, R, O>(f))
-}
-
 /// A function of two fixed-width arguments that may overflow: `f` gives the value and whether it is
 /// invalid, and runs in a loop without branches; `error` explains an active row that is invalid.
 pub fn checked_binary<A, B, R, T>(
@@ -318,23 +301,6 @@ where
         });
     let args = vec![A::pattern(), B::pattern()];
     bind(args, R::pattern(), ScalarTraits::DEFAULT, Arc::new(function))
-}
-
-/// A function of one fixed-width argument that may overflow; see [`checked_binary`].
-pub fn checked_unary<A, R, T>(
-    f: impl Fn(A::Value<'_>) -> (T, bool) + Send + Sync + 'static,
-    error: impl Fn(A::Value<'_>) -> volley_error::Error + Send + Sync + 'static,
-) -> BindScalar
-where
-    A: SqlType,
-    R: SqlType + ResultType,
-    T: Stored<R::Column> + 'static,
-{
-    let function =
-        ForRows(move |rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext| {
-            map_checked1::<A, R, T>(rows, args, to, ctx, &f, &error)
-        });
-    bind(vec![A::pattern()], R::pattern(), ScalarTraits::DEFAULT, Arc::new(function))
 }
 
 /// A vectorized function from a closure.

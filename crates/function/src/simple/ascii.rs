@@ -3,8 +3,7 @@
 //! Each takes two closures: one for any text, one for text that is all ASCII, where bytes are code
 //! points. A column knows whether all of its text is ASCII ([`StringValues::is_ascii`], asked
 //! once); where it is, the second closure runs on all rows. Otherwise every row is looked at by
-//! itself.
-//! With [`EvalContext::general_text`] the first closure runs on all rows.
+//! itself. With [`EvalContext::general_text`] the first closure runs on all rows.
 //!
 //! [`preserving_ascii`] declares that ASCII arguments give ASCII results, which need not be looked
 //! at again.

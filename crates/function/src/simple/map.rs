@@ -540,21 +540,6 @@ pub fn map3<A: Arg, B: Arg, C: Arg, R: ResultType, O: Output<R::Column>>(
     map::<(A, B, C), R, O>(rows, args, result_type, ctx, |(a, b, c)| f(a, b, c))
 }
 
-/// Computes a function of four arguments; see [`map1`].
-///
-/// # Errors
-///
-/// As [`map1`].
-pub fn map4<A: Arg, B: Arg, C: Arg, D: Arg, R: ResultType, O: Output<R::Column>>(
-    rows: &Rows,
-    args: &[Vector],
-    result_type: &Type,
-    ctx: &mut EvalContext,
-    f: impl Fn(A::Value<'_>, B::Value<'_>, C::Value<'_>, D::Value<'_>) -> O,
-) -> Result<Vector> {
-    map::<(A, B, C, D), R, O>(rows, args, result_type, ctx, |(a, b, c, d)| f(a, b, c, d))
-}
-
 /// Computes a function of one fixed-width argument that gives a value and whether it is invalid
 /// (overflow); `f` must be total and runs in a loop without branches, `error` explains active rows
 /// that are invalid.
@@ -615,19 +600,4 @@ pub fn function3<A: Arg, B: Arg, C: Arg, R: ResultType, O: Output<R::Column> + '
     f: impl Fn(A::Value<'_>, B::Value<'_>, C::Value<'_>) -> O + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
     super::vectorized(move |rows, args, to, ctx| map3::<A, B, C, R, O>(rows, args, to, ctx, &f))
-}
-
-/// A vectorized function from a closure of four arguments.
-pub fn function4<A, B, C, D, R, O>(
-    f: impl Fn(A::Value<'_>, B::Value<'_>, C::Value<'_>, D::Value<'_>) -> O + Send + Sync + 'static,
-) -> Arc<dyn ScalarFunction>
-where
-    A: Arg,
-    B: Arg,
-    C: Arg,
-    D: Arg,
-    R: ResultType,
-    O: Output<R::Column> + 'static,
-{
-    super::vectorized(move |rows, args, to, ctx| map4::<A, B, C, D, R, O>(rows, args, to, ctx, &f))
 }
