@@ -387,6 +387,30 @@ impl aggregate::simple::SimpleAggregate for Rows {
     }
 }
 
+/// VECTOR(n): an array of n numbers.
+fn vector(parameters: &[String]) -> Result<Type, String> {
+    match parameters {
+        [size] => match size.parse() {
+            Ok(size @ 1..10) => Ok(Type::fixed_array(Type::Integer, size)),
+            _ => Err(format!("a size of VECTOR: {size}")),
+        },
+        _ => Err("VECTOR takes a size".to_owned()),
+    }
+}
+
+#[test]
+fn parameters_make_types() {
+    let session = Session::builder().add_parametric_type("Vector", Arc::new(vector)).build();
+    let session = session.unwrap();
+    session.sql("CREATE TABLE t (v VECTOR(2))").unwrap();
+    session.sql("INSERT INTO t VALUES ([1, 2])").unwrap();
+    let sql = "SELECT typeof(v) = typeof([1, 2]::INTEGER[2]), v[2] FROM t";
+    let found = session.sql(sql).unwrap().collect_values().unwrap();
+    assert_eq!(found, [[Value::Boolean(true), Value::Integer(2)]]);
+    assert_eq!(error(&session, "SELECT NULL::vector").message(), "VECTOR takes a size");
+    assert_eq!(error(&session, "SELECT NULL::vector(0)").message(), "a size of VECTOR: 0");
+}
+
 #[test]
 fn names_that_are_taken_are_refused() {
     let identity = || simple::unary::<simple::BigInt, simple::BigInt, _>(|it| it);
@@ -409,6 +433,8 @@ fn names_that_are_taken_are_refused() {
     refused(start().add_type(Json), "there is already a type called JSON");
     refused(start().add_type(Taken("INTEGER")), "there is already a type called INTEGER");
     refused(start().add_type(Taken("STRUCT")), "there is already a type called STRUCT");
+    let vector = start().add_parametric_type("decimal", Arc::new(vector));
+    refused(vector, "there is already a type called decimal");
     let twice = start().add_type(Taken("TAKEN")).add_type(Taken("taken"));
     refused(twice, "there is already a type called taken");
     let twice = builder().add_operator("Reverse", lower_reverse);
