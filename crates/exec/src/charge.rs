@@ -5,10 +5,10 @@
 //! again and again; a [`BatchCharge`] counts an allocation when its first holder comes and gives it
 //! back when its last holder goes.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
-use volley_vector::{Batch, Buffer, Encoding, Nested, Values, Vector};
+use volley_vector::Batch;
 
 /// The bytes of a set of kept batches.
 #[derive(Debug)]
@@ -91,61 +91,5 @@ impl BatchCharge {
 
 /// Calls `f` with the address and size of every allocation behind `batch`; some may repeat.
 fn for_each_allocation(batch: &Batch, f: &mut impl FnMut(usize, usize)) {
-    batch.columns().iter().for_each(|it| vector_allocations(it, f));
-}
-
-fn vector_allocations(vector: &Vector, f: &mut impl FnMut(usize, usize)) {
-    if let Some(nulls) = vector.null_buffer() {
-        allocation(nulls.buffer(), f);
-    }
-    match vector.encoding() {
-        Encoding::Flat(values) => values_allocations(values, f),
-        Encoding::Constant(base) => vector_allocations(base, f),
-        Encoding::Dictionary { codes, base } => {
-            allocation(codes.inner(), f);
-            vector_allocations(base, f);
-        }
-        Encoding::RunLength { ends, base } => {
-            allocation(ends.inner(), f);
-            vector_allocations(base, f);
-        }
-        Encoding::Bias { deltas, .. } => allocation(deltas.buffer(), f),
-        Encoding::Lazy(lazy) => {
-            if let Some(loaded) = lazy.get() {
-                vector_allocations(loaded, f);
-            }
-        }
-    }
-}
-
-fn values_allocations(values: &Values, f: &mut impl FnMut(usize, usize)) {
-    match values {
-        Values::Null(_) => {}
-        Values::Boolean(bits) => allocation(bits.inner(), f),
-        Values::View(strings) => {
-            allocation(strings.views.inner(), f);
-            string_buffers(&strings.buffers, f);
-        }
-        Values::Array(nested) | Values::Map(nested) => nested_allocations(nested, f),
-        Values::FixedArray(arrays) => vector_allocations(&arrays.elements, f),
-        Values::Row { children, .. } => children.iter().for_each(|it| vector_allocations(it, f)),
-        Values::Object(objects) => f(objects.address(), objects.retained_bytes()),
-        _ => values.fixed_buffer().into_iter().for_each(|it| allocation(it, f)),
-    }
-}
-
-fn nested_allocations(nested: &Nested, f: &mut impl FnMut(usize, usize)) {
-    allocation(nested.offsets.inner(), f);
-    allocation(nested.sizes.inner(), f);
-    vector_allocations(&nested.elements, f);
-}
-
-fn string_buffers(buffers: &Arc<[Buffer]>, f: &mut impl FnMut(usize, usize)) {
-    buffers.iter().for_each(|it| allocation(it, f));
-}
-
-fn allocation(buffer: &Buffer, f: &mut impl FnMut(usize, usize)) {
-    if buffer.capacity() > 0 {
-        f(buffer.data_ptr().as_ptr() as usize, buffer.capacity());
-    }
+    batch.columns().iter().for_each(|it| it.for_each_allocation(f));
 }

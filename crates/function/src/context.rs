@@ -5,6 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
 use volley_types::Zone;
+use volley_vector::Vector;
 
 /// The state of one evaluation of a set of expressions over a batch.
 #[derive(Debug, Default)]
@@ -49,6 +50,25 @@ impl EvalContext {
     /// Bytes charged so far.
     pub fn charged(&self) -> usize {
         self.memory.as_ref().map_or(0, Reservation::bytes)
+    }
+
+    /// Charges `bytes` in place of what was charged since [`EvalContext::charged`] was `before`.
+    ///
+    /// # Errors
+    ///
+    /// The memory limit.
+    pub fn settle(&mut self, before: usize, bytes: usize) -> Result<()> {
+        let all = before.saturating_add(bytes);
+        self.memory.as_mut().map_or(Ok(()), |it| it.resize(all))
+    }
+
+    /// What to charge for `made`, which was made of `known`: the bytes that none of those keeps
+    /// alive. 0 where nothing is charged, and for vectors of less than `least_bytes`.
+    pub fn bytes_made(&self, made: &Vector, known: &[Vector], least_bytes: usize) -> usize {
+        if self.memory.is_none() || made.retained_bytes() < least_bytes {
+            return 0;
+        }
+        made.retained_bytes_beyond(known)
     }
 
     /// Records that `row` failed; `error` runs only if somebody will read its message.

@@ -29,6 +29,7 @@ mod bias;
 mod lazy;
 mod batch;
 mod builder;
+mod allocation;
 mod copy;
 mod change;
 mod scalar;

@@ -4,13 +4,20 @@ use super::Compiler;
 use crate::{
     evaluate::{Evaluator, Frame, NodeState},
     marks::{Mark, hit},
-    node::{Conjunction, Kind, Node, NodeId},
+    node::{Callee, Conjunction, Kind, Node, NodeId},
 };
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Error, ErrorKind, Result};
 use volley_function::EvalContext;
+use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows, Vector};
+
+/// More than this is evaluated when a query runs, and counts in its memory.
+const CONSTANT_BYTES_MAX: usize = 16 << 20;
+
+/// Lambdas over more than this are evaluated when a query runs.
+const LAMBDA_INPUT_BYTES_MAX: usize = 256 << 10;
 
 impl Compiler<'_> {
     /// Drops arguments that constants decide; `Err` when the node is one of its arguments.
@@ -106,14 +113,19 @@ impl Compiler<'_> {
             Kind::Call(call) if call.args.is_empty() => true,
             kind => kind.args().iter().all(|it| self.nodes[*it].columns.is_empty()),
         };
-        // Arguments without columns are constants, or fail.
+        // Arguments without columns are constants, or fail, or are too large.
         let constant = |id: &NodeId| self.nodes[*id].is_leaf();
-        if !folds || !node.kind.args().iter().all(constant) {
+        if !folds || !node.kind.args().iter().all(constant) || self.is_long(&node) {
             return Ok(node);
         }
-        hit(Mark::Folded);
         let data_type = node.data_type.clone();
-        let (vector, error) = self.evaluate_once(node)?;
+        let (node, outcome) = self.evaluate_once(node);
+        let (vector, error) = match outcome {
+            Ok(folded) => folded,
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => return Ok(node),
+            Err(error) => (null_of(&data_type), Some(error)),
+        };
+        hit(Mark::Folded);
         let kind = match error {
             Some(error) => Kind::Failing(error),
             None => Kind::Constant(vector),
@@ -135,23 +147,34 @@ impl Compiler<'_> {
         self.describe(Kind::Constant(vector), data_type)
     }
 
-    /// Evaluates a node without columns for one row: its value, or its error.
-    fn evaluate_once(&mut self, node: Node) -> Result<(Vector, Option<volley_error::Error>)> {
+    /// A call of lambdas over a large constant: work for a query, which can be cancelled.
+    fn is_long(&self, node: &Node) -> bool {
+        let Kind::Call(call) = &node.kind else { return false };
+        let bytes = |id: &NodeId| match &self.nodes[*id].kind {
+            Kind::Constant(vector) => vector.retained_bytes(),
+            _ => 0,
+        };
+        matches!(call.function, Callee::HigherOrder(..))
+            && call.args.iter().map(bytes).sum::<usize>() > LAMBDA_INPUT_BYTES_MAX
+    }
+
+    /// Evaluates a node without columns for one row: its value, and its error. Gives it back.
+    fn evaluate_once(&mut self, node: Node) -> (Node, Result<(Vector, Option<Error>)>) {
         let id = self.nodes.len();
-        let data_type = node.data_type.clone();
         self.nodes.push(node);
         let mut states = Vec::new();
         states.resize_with(self.nodes.len(), NodeState::default);
-        let mut ctx = EvalContext::new(Arc::clone(&self.query));
+        let pool = Pool::root("constants", Some(CONSTANT_BYTES_MAX));
+        let mut ctx = EvalContext {
+            memory: Some(pool.reservation()),
+            ..EvalContext::new(Arc::clone(&self.query))
+        };
         let batch = Batch::new(Vec::new(), 1);
         let mut evaluator = Evaluator { nodes: &self.nodes, states: &mut states, ctx: &mut ctx };
         let result = evaluator.evaluate(&mut Frame::of_batch(&batch), id, &Rows::all(1));
-        self.nodes.pop();
-        let vector = match result {
-            Ok(vector) => vector.flatten()?,
-            Err(error) => return Ok((null_of(&data_type), Some(error))),
-        };
-        Ok((vector, ctx.errors.first()))
+        let node = self.nodes.remove(id);
+        let vector = result.and_then(|it| it.flatten());
+        (node, vector.map(|vector| (vector, ctx.errors.first())))
     }
 }
 

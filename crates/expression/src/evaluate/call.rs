@@ -8,9 +8,9 @@ use crate::{
 };
 use std::borrow::Cow;
 use volley_error::{Error, Result};
-use volley_vector::{Buffer, Decoded, Encoding, Rows, Values, Vector};
+use volley_vector::{Encoding, Rows, Vector};
 
-/// Results with less text are not charged.
+/// Smaller results are not charged.
 const CHARGED_BYTES: usize = 1 << 20;
 
 impl Evaluator<'_> {
@@ -105,7 +105,8 @@ impl Evaluator<'_> {
         with_null_rows(&result?, &Rows::from_indices(rows.len(), errors.rows()))
     }
 
-    /// Calls the function and charges the text of its result, unless the function did.
+    /// Calls the function and charges what its result holds beyond the arguments, in place of what
+    /// the function charged on the way.
     fn charged(
         &mut self,
         node: NodeId,
@@ -125,8 +126,8 @@ impl Evaluator<'_> {
                 })?
             }
         };
-        let by_function = self.ctx.charged() - before;
-        self.ctx.charge(new_text_bytes(&result, args).saturating_sub(by_function))?;
+        let bytes = self.ctx.bytes_made(&result, args, CHARGED_BYTES);
+        self.ctx.settle(before, bytes)?;
         Ok(result)
     }
 
@@ -146,23 +147,6 @@ impl Evaluator<'_> {
         }
         Ok(Vector::repeat(result?, rows.len()))
     }
-}
-
-/// Bytes of long strings in `result` that no argument holds already.
-fn new_text_bytes(result: &Vector, args: &[Vector]) -> usize {
-    let Some(Values::View(strings)) = result.flat_values() else { return 0 };
-    let bytes: usize = strings.buffers.iter().map(Buffer::len).sum();
-    if bytes < CHARGED_BYTES {
-        return 0;
-    }
-    let args: Vec<Decoded<'_>> = args.iter().flat_map(Decoded::new).collect();
-    let is_shared = |buffer: &Buffer| {
-        args.iter().any(|arg| match arg.values() {
-            Values::View(strings) => strings.buffers.iter().any(|it| it.ptr_eq(buffer)),
-            _ => false,
-        })
-    };
-    strings.buffers.iter().filter(|it| !is_shared(it)).map(Buffer::len).sum()
 }
 
 fn note_null_rows(null_rows: &mut Option<Rows>, mut before: Rows, active: &Rows) {

@@ -9,6 +9,9 @@ use volley_error::Result;
 use volley_function::{Applied, EvalContext, Lambda};
 use volley_vector::{Batch, Rows, Vector};
 
+/// Smaller results of a lambda are not charged: a byte for each element of a chunk.
+const CHARGED_BYTES: usize = 1 << 14;
+
 /// A lambda of a call, for one batch of the call.
 struct BoundLambda<'a> {
     compiled: &'a CompiledLambda,
@@ -50,13 +53,16 @@ impl Lambda for BoundLambda<'_> {
         let captures = self.captures.iter().map(|it| it.wrap(applied.owners, &mut composed));
         let columns = captures.chain(applied.parameters.iter().cloned()).collect();
         let batch = Batch::new(columns, applied.rows.len());
-        let before = ctx.errors.take();
+        let (before, charged) = (ctx.errors.take(), ctx.charged());
         let mut evaluator =
             Evaluator { nodes: &self.compiled.nodes, states: self.states, ctx: &mut *ctx };
         let mut frame = Frame::of_batch(&batch);
         let result = evaluator.evaluate(&mut frame, self.compiled.root, applied.rows);
         let errors = std::mem::replace(&mut ctx.errors, before);
         let value = result?.loaded()?;
+        // What the body made on the way is gone.
+        let bytes = ctx.bytes_made(&value, batch.columns(), CHARGED_BYTES);
+        ctx.settle(charged, bytes)?;
         if errors.is_empty() {
             return Ok(value);
         }

@@ -284,7 +284,7 @@ impl Elements {
         with_place: bool,
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
-        let len = self.rows.len();
+        let (len, before) = (self.rows.len(), ctx.charged());
         let (mut offsets, mut sizes) = (vec![0i32; len], vec![0i32; len]);
         let (mut chunk, mut parts, mut end) = (Chunk::default(), Vec::new(), 0usize);
         self.rows.try_for_each(|row| {
@@ -309,7 +309,11 @@ impl Elements {
         i32::try_from(end).map_err(|_| too_many())?;
         let elements = match parts.len() {
             0 => Vector::from_values(body_type.clone(), &[]),
-            _ => Vector::concat(body_type, &parts)?,
+            _ => {
+                // The parts and the whole are there for a moment.
+                ctx.charge(ctx.charged() - before)?;
+                Vector::concat(body_type, &parts)?
+            }
         };
         let (offsets, sizes) = (offsets.into(), sizes.into());
         let nested = Nested { offsets, sizes, elements: elements.into() };

@@ -1,7 +1,8 @@
 //! One value of all elements, one after the other: reduce.
 //!
 //! Rows advance together: step `i` runs the lambda once, on the state and on element `i` of every
-//! row that has one. A row whose elements are used up leaves, so that steps get smaller.
+//! row that has one. A row whose elements are used up leaves, so that steps get smaller. States
+//! of former steps are gone: only the last ones, and those of rows that left, stay charged.
 
 use super::{body_type, element_type, elements::Collections};
 use crate::{documentation::doc, nested::gather_or_null};
@@ -148,6 +149,9 @@ fn first_elements(
     gather_or_null(&arrays.columns()?[0], &first)
 }
 
+/// Smaller states are not charged.
+const CHARGED_BYTES: usize = 1 << 14;
+
 /// How rows begin.
 struct Start {
     /// One state per row of the call.
@@ -176,6 +180,7 @@ fn run(
         ranges.push(range);
     }
     let mut states = start.states.gather(&owners)?;
+    let mut charge = StateCharge::new([elements.clone(), start.states], ctx);
     let (mut done, mut done_owners) = (Vec::new(), Vec::new());
     let mut place = start.skip;
     loop {
@@ -185,7 +190,9 @@ fn run(
         };
         let (finished, rest) = (at(true), at(false));
         if !finished.is_empty() {
-            done.push(states.gather(&finished)?);
+            let left = states.gather(&finished)?;
+            charge.leave(&left, ctx)?;
+            done.push(left);
             done_owners.extend(finished.iter().map(|it| owners[*it as usize]));
             states = states.gather(&rest)?;
             owners = rest.iter().map(|it| owners[*it as usize]).collect();
@@ -205,8 +212,42 @@ fn run(
         let (all, shared) = (Rows::all(owners.len()), ScalarBuffer::from(owners.clone()));
         let applied = Applied { rows: &all, parameters: &parameters, owners: &shared };
         states = step.evaluate(&applied, ctx)?;
+        charge.replace(&states, ctx)?;
     }
     Ok((Vector::concat(&state_type, &done)?, done_owners.into()))
+}
+
+/// What the states of a reduction are charged.
+struct StateCharge {
+    /// The charge of everything before.
+    before: usize,
+    /// What was there before.
+    known: [Vector; 2],
+    /// Bytes of states of rows that left.
+    left: usize,
+    /// Bytes of the states of the last step.
+    current: usize,
+}
+
+impl StateCharge {
+    fn new(known: [Vector; 2], ctx: &EvalContext) -> StateCharge {
+        StateCharge { before: ctx.charged(), known, left: 0, current: 0 }
+    }
+
+    /// Charges states that stay.
+    fn leave(&mut self, states: &Vector, ctx: &mut EvalContext) -> Result<()> {
+        self.left += ctx.bytes_made(states, &self.known, CHARGED_BYTES).min(self.current);
+        ctx.settle(self.before, self.left + self.current)
+    }
+
+    /// Charges new states in place of the former ones.
+    fn replace(&mut self, states: &Vector, ctx: &mut EvalContext) -> Result<()> {
+        // The lambda has charged what it made. States hold no more than that and what they held
+        // before; other allocations are captured columns.
+        let most = ctx.charged().saturating_sub(self.before + self.left);
+        self.current = ctx.bytes_made(states, &self.known, CHARGED_BYTES).min(most);
+        ctx.settle(self.before, self.left + self.current)
+    }
 }
 
 /// The values of `owners`, each in its row; other rows are null.

@@ -78,6 +78,7 @@ fn apply_to_all(
     ctx: &mut EvalContext,
 ) -> Result<Vector> {
     let columns = collections.columns()?;
+    let before = ctx.charged();
     let mut parts = Vec::new();
     collections.for_each_chunk(rows, |chunk| {
         let parameters = chunk.parameters(&columns, with_index);
@@ -86,7 +87,11 @@ fn apply_to_all(
     })?;
     match parts.as_slice() {
         [one] => Ok(one.clone()),
-        _ => Vector::concat(to, &parts),
+        _ => {
+            // Both are there for a moment.
+            ctx.charge(ctx.charged() - before)?;
+            Vector::concat(to, &parts)
+        }
     }
 }
 

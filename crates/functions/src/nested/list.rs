@@ -5,8 +5,8 @@ use crate::documentation::doc;
 use std::{collections::HashSet, sync::Arc};
 use volley_error::Result;
 use volley_function::{
-    BoundScalar, FunctionDoc, Registry, ScalarTraits,
-    simple::{Any, ArrayView, ArrayWriter, Equatable, Orderable, Simple, scalar},
+    BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
+    simple::{self, Any, ArrayView, ArrayWriter, Equatable, Orderable, Simple, scalar},
 };
 use volley_types::{Type, common_type};
 use volley_vector::{Decoded, Deltas, Nested, ScalarBuffer, Values, Vector};
@@ -62,7 +62,7 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
         return None;
     }
     let common = args.iter().cloned().try_fold(Type::Unknown, |a, b| common_type(&a, &b))?;
-    let function = infallible(|rows, args, to| {
+    let function = simple::vectorized(|rows, args, to, ctx: &mut EvalContext| {
         let flat = args.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
         let nested = flat.iter().map(nested_values).collect::<Result<Vec<&Nested>>>()?;
         let decoded = flat.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
@@ -83,6 +83,8 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
             Type::Array(element) => element.as_ref(),
             _ => &Type::Unknown,
         };
+        let bytes: usize = parts.iter().map(Vector::retained_bytes).sum();
+        ctx.charge(bytes + size_of_val(indices.as_slice()))?;
         let elements = Vector::concat(element, &parts)?;
         Ok(Vector::flat(to.clone(), arrays_of(&elements, indices, sizes)?, None))
     });
