@@ -22,7 +22,7 @@ use std::{
 };
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::{Error, Result};
-use volley_function::{QueryConstants, Registry};
+use volley_function::{QueryConstants, Registry, StopFlag};
 use volley_memory::Pool;
 use volley_plan::PlanNode;
 use volley_vector::Batch;
@@ -62,7 +62,7 @@ pub struct TaskConfig {
 /// use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 /// use volley_error::{Error, Result};
 /// use volley_exec::{Executor, Task, TaskConfig};
-/// use volley_function::{QueryConstants, Registry};
+/// use volley_function::{QueryConstants, Registry, StopFlag};
 /// use volley_memory::Pool;
 /// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
 /// use volley_types::{Type, Value};
@@ -115,7 +115,8 @@ pub struct Task {
 
 /// What drivers and the task's owner share.
 pub(crate) struct TaskShared {
-    stopped: AtomicBool,
+    /// Also among the constants of the query, for long evaluations.
+    stopped: StopFlag,
     /// Whether somebody outside asked for the end: then memory may be given back after it.
     cancelled: AtomicBool,
     results: Arc<ResultQueue>,
@@ -140,12 +141,15 @@ impl Task {
     /// A table or function that does not exist, an unsupported construct, I/O.
     pub fn start(config: TaskConfig, executor: &Executor) -> Result<Task> {
         let plan = Arc::clone(&config.plan);
+        // A flag of its own: other tasks may have the same constants.
+        let stop = StopFlag::default();
+        let query = QueryConstants { stop: stop.clone(), ..QueryConstants::clone(&config.query) };
         let context = Arc::new(TaskContext {
             tables: config.tables,
             sinks: config.sinks,
             registry: config.registry,
             lowerings: config.lowerings,
-            query: config.query,
+            query: Arc::new(query),
             pool: config.pool,
             drivers: config.drivers.max(1),
             batch_rows: config.batch_rows.max(1),
@@ -154,7 +158,7 @@ impl Task {
         // The memory limit must not refuse what is free in a moment.
         executor.wait_released();
         let mut records = Vec::new();
-        let shared = TaskShared::new(&lowered);
+        let shared = TaskShared::new(&lowered, stop);
         let last = lowered.pipelines.len().saturating_sub(1);
         let mut drivers = Vec::new();
         for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
@@ -227,11 +231,11 @@ impl Drop for Task {
 }
 
 impl TaskShared {
-    fn new(lowered: &LoweredPlan) -> Arc<TaskShared> {
+    fn new(lowered: &LoweredPlan, stopped: StopFlag) -> Arc<TaskShared> {
         let progress =
             TaskProgress { live: 0, live_in_last: 0, last_pipeline: 0, drivers: Vec::new() };
         Arc::new(TaskShared {
-            stopped: AtomicBool::new(false),
+            stopped,
             cancelled: AtomicBool::new(false),
             results: Arc::clone(&lowered.results),
             progress: Mutex::new(progress),
@@ -256,7 +260,7 @@ impl TaskShared {
 
     /// Whether drivers should give up: the task failed, was cancelled, or its result is complete.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+        self.stopped.is_raised()
     }
 
     /// Whether somebody outside asked for the end of the task.
@@ -278,7 +282,7 @@ impl TaskShared {
         // The outcome first: a driver that ends because of the flag must not be taken for one that
         // has put out everything.
         self.results.close(outcome);
-        self.stopped.store(true, Ordering::Release);
+        self.stopped.raise();
         let drivers = self.lock().drivers.clone();
         // Drivers that wait must come to their end, too.
         drivers.iter().for_each(Driver::schedule);

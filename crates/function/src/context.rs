@@ -1,7 +1,10 @@
 //! What evaluation carries along.
 
 use crate::RowErrors;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
 use volley_types::Zone;
@@ -30,12 +33,40 @@ pub struct QueryConstants {
     pub now_micros: i64,
     /// The session's time zone.
     pub time_zone: Zone,
+    /// Raised once nobody wants the query's result any more.
+    pub stop: StopFlag,
+}
+
+/// A flag that stays up once it is raised. Clones are the same flag.
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// Raises the flag.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether it is up.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl EvalContext {
     /// A context for one evaluation.
     pub fn new(query: Arc<QueryConstants>) -> EvalContext {
         EvalContext { query, ..EvalContext::default() }
+    }
+
+    /// Fails once nobody wants the query's result any more. For loops that may take long within one
+    /// evaluation; costs a nanosecond.
+    ///
+    /// # Errors
+    ///
+    /// Cancelled.
+    pub fn check_stopped(&self) -> Result<()> {
+        if self.query.stop.is_raised() { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     /// Charges `bytes` of a result that is being made. They are given back with the context.

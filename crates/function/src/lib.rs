@@ -28,7 +28,7 @@ pub use aggregate::{
 pub use block::{
     BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, in_blocks, push_block,
 };
-pub use context::{EvalContext, QueryConstants};
+pub use context::{EvalContext, QueryConstants, StopFlag};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, HigherOrderFunction, Lambda,
     LambdaType,

@@ -362,7 +362,11 @@ impl Session {
     pub(crate) fn query_constants(&self) -> Arc<QueryConstants> {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-        Arc::new(QueryConstants { now_micros, time_zone: self.settings().time_zone })
+        Arc::new(QueryConstants {
+            now_micros,
+            time_zone: self.settings().time_zone,
+            ..QueryConstants::default()
+        })
     }
 
     /// Starts a plan.

@@ -1,8 +1,18 @@
-//! Lambdas over long arrays: their memory is limited.
+//! Lambdas over long arrays: their memory is limited, and they can be cancelled midway.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use volley::{ErrorKind, Session, Settings, Value};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering},
+};
+use volley::{
+    Canceller, ErrorKind, Session, Settings, Value,
+    function::{FunctionDoc, simple},
+};
+
+/// Elements after which the test cancels.
+const ELEMENTS_BEFORE_CANCEL: u64 = 30_000;
 
 fn limited() -> Session {
     let settings =
@@ -47,4 +57,49 @@ fn what_former_steps_made_is_given_back() {
          FROM (VALUES (1), (2)) t(n) WHERE n = 1"
     );
     assert_eq!(run(&session, &sql).unwrap(), [[Value::BigInt(1 << 17)]]);
+}
+
+/// Cancels its query in the midst of an array of two million elements.
+fn check_cancel(call: &str) {
+    let seen = Arc::new(AtomicU64::new(0));
+    let canceller: Arc<OnceLock<Canceller>> = Arc::default();
+    let (count, cancel) = (Arc::clone(&seen), Arc::clone(&canceller));
+    let seen_by = simple::scalar(move |x: i32| {
+        if count.fetch_add(1, Ordering::Relaxed) == ELEMENTS_BEFORE_CANCEL {
+            loop {
+                match cancel.get() {
+                    Some(it) => break it.cancel(),
+                    None => std::thread::yield_now(),
+                }
+            }
+        }
+        x
+    });
+    let session = Session::builder()
+        .settings(Settings { threads: 1, ..Settings::default() })
+        .extend(|it| {
+            it.simple("seen", FunctionDoc::default(), seen_by.nondeterministic());
+        })
+        .build()
+        .unwrap();
+    let call = call.replace("{array}", &long_array(21));
+    let sql =
+        format!("SELECT cardinality(array_agg({call})) FROM (VALUES (1), (2)) t(n) WHERE n = 1");
+    let result = session.sql(&sql).unwrap();
+    assert!(canceller.set(result.canceller()).is_ok());
+    let error = result.collect_values().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{call}: {error}");
+    session.wait_released();
+    let seen = seen.load(Ordering::Relaxed);
+    assert!(seen > ELEMENTS_BEFORE_CANCEL && seen < 200_000, "{call}: {seen}");
+    assert_eq!(session.pool().stats().bytes, 0);
+}
+
+#[test]
+fn a_lambda_over_a_long_array_is_cancelled_midway() {
+    check_cancel("transform({array}, x -> seen(x))");
+    check_cancel("filter({array}, x -> seen(x) > 0)");
+    check_cancel("any_match({array}, x -> seen(x) > 1)");
+    check_cancel("zip_with({array}, [1], (x, y) -> seen(x) + y)");
+    check_cancel("reduce({array}, (s, x) -> seen(x), 0)");
 }

@@ -12,6 +12,10 @@ use volley_vector::{Batch, Rows, Vector};
 /// Smaller results of a lambda are not charged: a byte for each element of a chunk.
 const CHARGED_BYTES: usize = 1 << 14;
 
+/// How many rows a body gets at a time, whole words of bitmaps: what it makes on the way stays
+/// small, and whoever cancels does not wait for more.
+const SLICE_ROWS: usize = 1 << 16;
+
 /// A lambda of a call, for one batch of the call.
 struct BoundLambda<'a> {
     compiled: &'a CompiledLambda,
@@ -49,6 +53,34 @@ impl Evaluator<'_> {
 
 impl Lambda for BoundLambda<'_> {
     fn evaluate(&mut self, applied: &Applied<'_>, ctx: &mut EvalContext) -> Result<Vector> {
+        let len = applied.rows.len();
+        if len <= SLICE_ROWS {
+            return self.evaluate_slice(applied, ctx);
+        }
+        let charged = ctx.charged();
+        let mut parts = Vec::with_capacity(len.div_ceil(SLICE_ROWS));
+        for start in (0..len).step_by(SLICE_ROWS) {
+            let count = SLICE_ROWS.min(len - start);
+            let words = &applied.rows.words()[start / 64..(start + count).div_ceil(64)];
+            let rows = Rows::from_words(words.to_vec(), count);
+            let parameters = applied.parameters.iter().map(|it| it.slice(start, count));
+            let parameters: Vec<Vector> = parameters.collect();
+            let owners = applied.owners.slice(start, count);
+            let slice = Applied { rows: &rows, parameters: &parameters, owners: &owners };
+            parts.push(self.evaluate_slice(&slice, ctx)?);
+        }
+        // Both are there for a moment.
+        ctx.charge(ctx.charged() - charged)?;
+        let value = Vector::concat(&self.compiled.nodes[self.compiled.root].data_type, &parts)?;
+        let bytes = ctx.bytes_made(&value, applied.parameters, CHARGED_BYTES);
+        ctx.settle(charged, bytes)?;
+        Ok(value)
+    }
+}
+
+impl BoundLambda<'_> {
+    fn evaluate_slice(&mut self, applied: &Applied<'_>, ctx: &mut EvalContext) -> Result<Vector> {
+        ctx.check_stopped()?;
         let mut composed = Vec::new();
         let captures = self.captures.iter().map(|it| it.wrap(applied.owners, &mut composed));
         let columns = captures.chain(applied.parameters.iter().cloned()).collect();
