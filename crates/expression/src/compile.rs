@@ -79,7 +79,10 @@ impl<'r> Compiler<'r> {
             }
             ExprKind::Special { form: form @ SpecialForm::Coalesce, .. } => flatten(expr, *form),
             ExprKind::Special { form: SpecialForm::Switch, .. } => flatten_switch(expr),
-            ExprKind::Call { name, args } if args.iter().any(|it| is_same_call(it, expr, name)) => {
+            ExprKind::Call { name, args }
+                if !lambda::has_lambda(args)
+                    && args.iter().any(|it| is_same_call(it, expr, name)) =>
+            {
                 self.flatten_call(expr, name).unwrap_or_else(|| args.iter().collect())
             }
             ExprKind::Call { args, .. } => lambda::parts_of_call(args),

@@ -1,8 +1,9 @@
 //! Functions that take lambdas, over arrays and maps.
 //!
 //! A lambda runs once per element of all active rows, in pieces of [`CHUNK_ELEMENTS`], so that what
-//! it makes on the way stays small however long the arrays are. `reduce` runs it once per position,
-//! for all rows that have an element there.
+//! it makes on the way stays small however long the arrays are, and a cancel does not wait.
+//! `reduce` runs it once per position, for all rows that have an element there; `array_sort` once
+//! for many pairs.
 
 mod elements;
 mod transform;
@@ -10,6 +11,7 @@ mod filter;
 mod quantified;
 mod zip;
 mod reduce;
+mod sort;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +28,7 @@ pub(crate) fn register(registry: &mut Registry) {
     quantified::register(registry);
     zip::register(registry);
     reduce::register(registry);
+    sort::register(registry);
 }
 
 /// The type of an array's elements; NULL is an array, too.

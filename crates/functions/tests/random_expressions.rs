@@ -438,7 +438,11 @@ fn every_function_with_lambdas_answers_as_the_plain_evaluator() {
                         continue;
                     };
                     let columns = maker.columns;
-                    assert!(check(&registry, &expr, &columns, random), "{expr} compiles");
+                    if !check(&registry, &expr, &columns, random) {
+                        let query = Arc::new(QueryConstants::default());
+                        let exprs = std::slice::from_ref(&expr);
+                        panic!("{expr}: {:?}", ExprSet::compile(exprs, &registry, query).err());
+                    }
                     made += 1;
                     with_parameter += usize::from(expr.to_string().contains('$'));
                     check(&registry, &tried(expr), &columns, random);

@@ -103,3 +103,17 @@ fn a_lambda_over_a_long_array_is_cancelled_midway() {
     check_cancel("zip_with({array}, [1], (x, y) -> seen(x) + y)");
     check_cancel("reduce({array}, (s, x) -> seen(x), 0)");
 }
+
+#[test]
+fn long_arrays_are_sorted_by_comparisons_of_many_pairs() {
+    let session = Session::new().unwrap();
+    let order = "CASE WHEN a < b THEN 1 WHEN a > b THEN -1 ELSE 0 END";
+    let numbers = "(SELECT array_agg(r * 7919 % 10007) FROM 'tests/data/numbers.parquet')";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/numbers.parquet");
+    let sql = format!(
+        "SELECT array_sort(n, (a, b) -> {order}) = list_reverse(array_sort(n)), cardinality(n) > 0 \
+         FROM (SELECT {numbers} AS n) t"
+    );
+    let rows = run(&session, &sql.replace("tests/data/numbers.parquet", path)).unwrap();
+    assert_eq!(rows, [[Value::Boolean(true), Value::Boolean(true)]]);
+}

@@ -69,7 +69,7 @@ fn bind_transform(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
 }
 
 /// The lambda's values for all elements of the active rows, side by side.
-fn apply_to_all(
+pub(super) fn apply_to_all(
     collections: &Collections<'_>,
     rows: &Rows,
     lambda: &mut dyn Lambda,
