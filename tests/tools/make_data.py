@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the small data files in tests/data that the SQL corpus reads.
 
-    pip install pyarrow
+    pip install pyarrow duckdb
     tests/tools/make_data.py
 
 The files are checked in, since other versions of the writer make other bytes; run this only to
@@ -158,8 +158,26 @@ def texts():
     (DATA / "nested.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def duckdb_types():
+    """UUID, JSON and TIMESTAMP WITH TIME ZONE, also within others, as DuckDB writes them."""
+    import duckdb
+
+    uuid = "'5c3ef2a6-6c9b-4d2a-8b0e-1d2f3a4b5c6d'::UUID"
+    duckdb.sql(f"""
+        COPY (
+            SELECT {uuid} AS u, '{{"a": [1, null]}}'::JSON AS j,
+                TIMESTAMPTZ '2024-05-01 12:34:56.789012+02' AS z, [{uuid}, NULL] AS us,
+                ['{{"b": 1}}'::JSON] AS js,
+                {{'z': TIMESTAMPTZ '1969-12-31 23:00:00+00',
+                 'u': '00000000-0000-0000-0000-000000000000'::UUID}} AS r,
+                MAP(['k'], ['[1]'::JSON]) AS m
+            UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL
+        ) TO '{DATA / "duckdb_types.parquet"}' (FORMAT parquet)
+    """)
+
+
 def main():
-    for make in [numbers, types, nested, encodings, shapes, texts]:
+    for make in [numbers, types, nested, encodings, shapes, texts, duckdb_types]:
         make()
 
 

@@ -135,7 +135,14 @@ fn check_38_digits(array: &ArrayRef) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_types::{Field, Value};
+    use parquet::{
+        basic::{LogicalType, TimeUnit, TimestampType, Type as PhysicalType},
+        file::reader::FileReader,
+    };
+    use volley_types::{
+        Field, Value,
+        custom::{Json, TimestampTz, Uuid},
+    };
     use volley_vector::Vector;
 
     #[track_caller]
@@ -164,5 +171,29 @@ mod tests {
         check(things, Value::Null, Some("Parquet files do not hold THING: column c"));
         let intervals = Type::Array(Arc::new(Type::Interval));
         check(intervals, Value::Null, Some("Parquet files do not hold INTERVAL: column c"));
+    }
+
+    #[test]
+    fn other_readers_are_told_what_types_are() {
+        let types = [Uuid::data_type(), Json::data_type(), TimestampTz::data_type()];
+        let (nested, types) =
+            (Type::row(vec![Field::new("f", Type::array(types[0].clone()))]), types);
+        let fields = types.into_iter().chain([nested]).enumerate();
+        let schema: Schema =
+            fields.map(|(index, it)| Field::new(format!("c{index}"), it)).collect();
+        let writer = ParquetWriter::new(Vec::new(), &schema, Compression::None).unwrap();
+        let file = bytes::Bytes::from(writer.finish().unwrap());
+        let reader = parquet::file::reader::SerializedFileReader::new(file).unwrap();
+        let columns = reader.metadata().file_metadata().schema_descr().columns().to_vec();
+        let found = columns.iter().map(|it| (it.physical_type(), it.logical_type_ref().cloned()));
+        let unit = TimeUnit::MICROS;
+        let micros = TimestampType { is_adjusted_to_u_t_c: true, unit };
+        let expected = [
+            (PhysicalType::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid)),
+            (PhysicalType::BYTE_ARRAY, Some(LogicalType::Json)),
+            (PhysicalType::INT64, Some(LogicalType::Timestamp(micros))),
+            (PhysicalType::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid)),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 }
