@@ -209,9 +209,10 @@ pub use text::{
 };
 pub use variadic::{Variadic, VariadicView};
 pub use view::{Array, ArrayView, Elements, Key, Map, MapView, Row};
+pub(crate) use writer::with_nulls;
 pub use writer::{
-    AnyBuilder as AnyWriter, ArrayWriter, Collected, MapWriter, PartBuilder as PartWriter, PartOf,
-    Push, RowWriter, Writer, map_written,
+    AnyBuilder as AnyWriter, ArrayWriter, Builder, Collected, MapWriter, PartBuilder as PartWriter,
+    PartOf, Push, RowWriter, Writer, WrittenFields, map_written,
 };
 
 use crate::{

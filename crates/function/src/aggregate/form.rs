@@ -35,6 +35,21 @@ pub trait Form: Send + Sync + 'static {
     /// The state of an empty group. It holds no memory outside the row.
     fn empty(&self) -> Self::State;
 
+    /// Decodes the arguments, to be opened.
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        args.iter().map(Source::new).collect()
+    }
+
+    /// Decodes intermediate results, to be opened: a flat column and behind it its fields, when it
+    /// is a ROW.
+    fn decode_partial(column: &Vector) -> Result<Vec<Source<'_>>> {
+        let mut sources = vec![Source::new(column)?];
+        if let Some(Values::Row { children, .. }) = column.flat_values() {
+            sources.extend(children.iter().map(Source::new).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(sources)
+    }
+
     /// Opens the arguments.
     fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Self::Input<'a>>;
 
@@ -92,7 +107,7 @@ pub trait Form: Send + Sync + 'static {
         rows.try_for_each(|row| self.add(state, input, row, index))
     }
 
-    /// Opens intermediate results: a flat column, and behind it its fields, when it is a ROW.
+    /// Opens intermediate results, as [`Form::decode_partial`] gave them.
     fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>>;
 
     /// Merges the intermediate result at `index`; null rows are left out.
@@ -142,7 +157,7 @@ impl<F: Form> AggregateState for Formed<F> {
 
 impl<F: Form> AggregateFunction for Formed<F> {
     fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
-        let args = sources(args)?;
+        let args = F::decode(args)?;
         with_valid_rows(&args, F::IGNORES_NULLS, rows, |rows| {
             let input = self.0.open(&args)?;
             self.0.add_rows(&mut slots.typed(), &input, &args, rows)
@@ -150,7 +165,7 @@ impl<F: Form> AggregateFunction for Formed<F> {
     }
 
     fn add_to_one(&self, slot: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
-        let args = sources(args)?;
+        let args = F::decode(args)?;
         with_valid_rows(&args, F::IGNORES_NULLS, rows, |rows| {
             let input = self.0.open(&args)?;
             self.0.add_rows_to_one(slot.typed().get(0), &input, &args, rows)
@@ -165,7 +180,7 @@ impl<F: Form> AggregateFunction for Formed<F> {
         frames: RunningFrames<'_>,
         results: &mut Slots<'_>,
     ) -> Result<bool> {
-        let args = sources(args)?;
+        let args = F::decode(args)?;
         let input = self.0.open(&args)?;
         let (mut states, mut copies) = (slot.typed::<F::State>(), results.typed::<F::State>());
         let mut rows = rows.clone();
@@ -186,10 +201,7 @@ impl<F: Form> AggregateFunction for Formed<F> {
         let mut states = slots.typed::<F::State>();
         with_valid_rows(&whole, &[true], rows, |rows| {
             let decoded = whole[0].decoded();
-            let mut sources = vec![Source::new(decoded.base())?];
-            if let Values::Row { children, .. } = decoded.values() {
-                sources.extend(children.iter().map(Source::new).collect::<Result<Vec<_>>>()?);
-            }
+            let sources = F::decode_partial(decoded.base())?;
             let partial = self.0.open_partial(&sources)?;
             for_each_index(Some(decoded), rows, |row, index| {
                 self.0.merge(states.get(row), &partial, index)
@@ -276,10 +288,6 @@ impl<F: Form> Run<'_, '_, F> {
         }
         Ok(())
     }
-}
-
-fn sources(args: &[Vector]) -> Result<Vec<Source<'_>>> {
-    args.iter().map(Source::new).collect()
 }
 
 fn first<'a, 'v>(args: &'a [Source<'v>]) -> Option<&'a Decoded<'v>> {

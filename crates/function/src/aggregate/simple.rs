@@ -17,7 +17,7 @@
 mod columns;
 mod adapter;
 
-pub use columns::{Answer, InputTypes, Inputs, OutputTypes, Outputs};
+pub use columns::{Answer, InputTypes, Inputs, OutputTypes, Outputs, Write, WrittenColumn};
 
 use super::{BoundAggregate, form};
 use crate::BindAggregate;
@@ -42,7 +42,8 @@ pub type ResultItems<'a, A> = <<A as SimpleAggregate>::Result as Outputs>::Items
 ///
 /// SQL types are named by the markers of [`crate::simple`]: one of them, or a tuple of up to four.
 /// Values are what the marker says (`i64` for `BigInt`, `&str` for `Varchar`); text goes out as
-/// `Cow<str>`, so that a state can lend it. A tuple as `Partial` becomes a ROW.
+/// `Cow<str>`, so that a state can lend it, and arrays, maps and rows as a [`Write`]: a boxed
+/// closure that gets the writer that simple functions have. A tuple as `Partial` becomes a ROW.
 ///
 /// The engine calls `add` for rows and `result` at the end, or, where work is spread over threads,
 /// `add` and `partial` in each and then `merge` and `result`: both ways must give the same. Groups
@@ -116,6 +117,52 @@ pub type ResultItems<'a, A> = <<A as SimpleAggregate>::Result as Outputs>::Items
 /// registry.add_aggregate("longest", FunctionDoc::default(), simple::bind(Longest));
 /// let bound = registry.resolve_aggregate("longest", &[volley_types::Type::Varchar])?;
 /// assert_eq!(bound.intermediate.to_string(), "ROW(f0 VARCHAR, f1 BIGINT)");
+/// # Ok::<(), volley_error::Error>(())
+/// ```
+///
+/// The least and the greatest of some numbers, as an array:
+///
+/// ```
+/// use volley_error::Result;
+/// use volley_function::aggregate::simple::{self, SimpleAggregate, Write};
+/// use volley_function::simple::{Array, ArrayView, ArrayWriter, BigInt};
+///
+/// struct Extremes;
+///
+/// impl SimpleAggregate for Extremes {
+///     type State = Option<(i64, i64)>;
+///     type Args = BigInt;
+///     type Partial = Array<BigInt>;
+///     type Result = Array<BigInt>;
+///
+///     fn add(&self, state: &mut Self::State, x: i64) -> Result<()> {
+///         let (least, greatest) = state.unwrap_or((x, x));
+///         *state = Some((least.min(x), greatest.max(x)));
+///         Ok(())
+///     }
+///
+///     fn merge(&self, state: &mut Self::State, both: ArrayView<'_, BigInt>) -> Result<()> {
+///         both.iter().flatten().try_for_each(|it| self.add(state, it))
+///     }
+///
+///     fn partial<'s>(
+///         &self,
+///         state: &'s Self::State,
+///     ) -> Result<Option<Write<'s, ArrayWriter<BigInt>>>> {
+///         self.result(state)
+///     }
+///
+///     fn result<'s>(
+///         &self,
+///         state: &'s Self::State,
+///     ) -> Result<Option<Write<'s, ArrayWriter<BigInt>>>> {
+///         let Some((least, greatest)) = state else { return Ok(None) };
+///         Ok(Some(Box::new(|out| out.extend([*least, *greatest]))))
+///     }
+/// }
+///
+/// let bound = simple::bind(Extremes)(&[volley_types::Type::BigInt]).expect("it takes BIGINT");
+/// assert_eq!(bound.result.to_string(), "ARRAY(BIGINT)");
 /// # Ok::<(), volley_error::Error>(())
 /// ```
 pub trait SimpleAggregate: Send + Sync + 'static {

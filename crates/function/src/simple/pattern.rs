@@ -48,16 +48,29 @@ pub trait SqlType: Arg {
 
     /// The type of a marker that stands for one; of others, that of NULL.
     fn data_type() -> Type {
-        match Self::pattern() {
-            Pattern::Exact(data_type) => data_type,
-            _ => Type::Unknown,
-        }
+        Self::pattern().only_type().unwrap_or(Type::Unknown)
     }
 }
 
 impl<A: SqlType> SqlType for Nullable<A> {
     fn pattern() -> Pattern {
         A::pattern()
+    }
+}
+
+impl Pattern {
+    /// The type that the pattern stands for, when it is but one.
+    fn only_type(&self) -> Option<Type> {
+        Some(match self {
+            Pattern::Exact(data_type) => data_type.clone(),
+            Pattern::Array(element) => Type::array(element.only_type()?),
+            Pattern::Map(entry) => Type::map(entry.0.only_type()?, entry.1.only_type()?),
+            Pattern::Row(fields) => {
+                let fields = fields.iter().map(|it| Some(Field::new("", it.only_type()?)));
+                Type::row(fields.collect::<Option<Vec<_>>>()?)
+            }
+            _ => return None,
+        })
     }
 }
 

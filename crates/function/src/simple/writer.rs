@@ -406,7 +406,7 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
 }
 
 /// The vector with more null rows.
-fn with_nulls(vector: Vector, added: Option<NullBuffer>) -> Vector {
+pub(crate) fn with_nulls(vector: Vector, added: Option<NullBuffer>) -> Vector {
     let nulls = NullBuffer::union(vector.null_buffer(), added.as_ref());
     match vector.encoding() {
         Encoding::Flat(values) => Vector::flat(vector.data_type().clone(), values.clone(), nulls),

@@ -2,15 +2,19 @@
 //! the row, errors.
 
 use crate::query;
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 use volley::{ErrorKind, Registry, Result, Session, Settings, Value};
 use volley_function::{
     FunctionDoc,
-    aggregate::simple::{self, SimpleAggregate},
-    simple::{BigInt, Double, Nullable, Varbinary, Varchar},
+    aggregate::simple::{self, SimpleAggregate, Write},
+    simple::{
+        Array, ArrayWriter, BigInt, Double, Map, MapView, MapWriter, Nullable, Row, RowWriter,
+        Varbinary, Varchar,
+    },
 };
 
-/// Adds `weighted_mean`, `null_counts`, `rows_in_all`, `longest` and `checked_total`.
+/// Adds `weighted_mean`, `null_counts`, `rows_in_all`, `longest`, `checked_total`,
+/// `last_digits`, `length_counts` and `least_and_longest`.
 pub fn register(registry: &mut Registry) {
     let doc = FunctionDoc::default;
     registry.add_aggregate("weighted_mean", doc(), simple::bind(WeightedMean));
@@ -18,6 +22,9 @@ pub fn register(registry: &mut Registry) {
     registry.add_aggregate("rows_in_all", doc(), simple::bind(RowsInAll));
     registry.add_aggregate("longest", doc(), simple::bind(Longest));
     registry.add_aggregate("checked_total", doc(), simple::bind(CheckedTotal));
+    registry.add_aggregate("last_digits", doc(), simple::bind(LastDigits));
+    registry.add_aggregate("length_counts", doc(), simple::bind(LengthCounts));
+    registry.add_aggregate("least_and_longest", doc(), simple::bind(LeastAndLongest));
 }
 
 /// The mean of values with weights.
@@ -183,6 +190,113 @@ impl SimpleAggregate for CheckedTotal {
     }
 }
 
+/// The last digits that occur, in order, as an array; null without rows.
+struct LastDigits;
+
+impl SimpleAggregate for LastDigits {
+    /// A bit for each digit.
+    type State = u16;
+    type Args = BigInt;
+    type Partial = BigInt;
+    type Result = Array<BigInt>;
+
+    fn add(&self, state: &mut u16, value: i64) -> Result<()> {
+        *state |= 1 << (value % 10).unsigned_abs();
+        Ok(())
+    }
+
+    fn merge(&self, state: &mut u16, bits: i64) -> Result<()> {
+        *state |= bits as u16;
+        Ok(())
+    }
+
+    fn partial(&self, state: &u16) -> Result<Option<i64>> {
+        Ok((*state != 0).then_some(i64::from(*state)))
+    }
+
+    fn result<'s>(&self, state: &'s u16) -> Result<Option<Write<'s, ArrayWriter<BigInt>>>> {
+        if *state == 0 {
+            return Ok(None);
+        }
+        let digits = (0..10_i64).filter(move |it| *state >> it & 1 == 1);
+        Ok(Some(Box::new(|out| out.extend(digits))))
+    }
+}
+
+/// How many texts of each length there are, as a map; also between steps.
+struct LengthCounts;
+
+type CountsWriter = MapWriter<BigInt, BigInt>;
+
+impl SimpleAggregate for LengthCounts {
+    type State = BTreeMap<i64, i64>;
+    type Args = Varchar;
+    type Partial = Map<BigInt, BigInt>;
+    type Result = Map<BigInt, BigInt>;
+
+    fn add(&self, state: &mut Self::State, text: &str) -> Result<()> {
+        *state.entry(text.len() as i64).or_default() += 1;
+        Ok(())
+    }
+
+    fn merge(&self, state: &mut Self::State, counts: MapView<'_, BigInt, BigInt>) -> Result<()> {
+        for (length, count) in counts.iter() {
+            *state.entry(length).or_default() += count.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn partial<'s>(&self, state: &'s Self::State) -> Result<Option<Write<'s, CountsWriter>>> {
+        if state.is_empty() { Ok(None) } else { self.result(state) }
+    }
+
+    fn result<'s>(&self, state: &'s Self::State) -> Result<Option<Write<'s, CountsWriter>>> {
+        Ok(Some(Box::new(|out| state.iter().for_each(|(length, count)| out.push(*length, *count)))))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        state.len() * 2 * size_of::<i64>()
+    }
+}
+
+/// The least number and the longest text (the least of those), as a row.
+struct LeastAndLongest;
+
+type PairWriter = RowWriter<(BigInt, Varchar)>;
+
+impl SimpleAggregate for LeastAndLongest {
+    type State = Option<(i64, String)>;
+    type Args = (BigInt, Varchar);
+    type Partial = (BigInt, Varchar);
+    type Result = Row<(BigInt, Varchar)>;
+
+    fn add(&self, state: &mut Self::State, (number, text): (i64, &str)) -> Result<()> {
+        let (least, longest) = state.get_or_insert_with(|| (number, text.to_owned()));
+        *least = number.min(*least);
+        if text.len() > longest.len() || text.len() == longest.len() && text < longest.as_str() {
+            *longest = text.to_owned();
+        }
+        Ok(())
+    }
+
+    fn merge(&self, state: &mut Self::State, partial: (i64, &str)) -> Result<()> {
+        self.add(state, partial)
+    }
+
+    fn partial<'s>(&self, state: &'s Self::State) -> Result<Option<(i64, Cow<'s, str>)>> {
+        Ok(state.as_ref().map(|(least, longest)| (*least, longest.as_str().into())))
+    }
+
+    fn result<'s>(&self, state: &'s Self::State) -> Result<Option<Write<'s, PairWriter>>> {
+        let Some((least, longest)) = state else { return Ok(None) };
+        Ok(Some(Box::new(|out| out.set((*least, longest.as_str())))))
+    }
+
+    fn outside_bytes(&self, state: &Self::State) -> usize {
+        state.as_ref().map_or(0, |it| it.1.capacity())
+    }
+}
+
 /// Fails for a negative value.
 struct Fails;
 
@@ -252,6 +366,20 @@ fn errors_fail_the_query() {
     assert_eq!(query(&session(), sql), ["Null"]);
     let error = session().sql("SELECT checked_total(1000)").and_then(|it| it.collect_values());
     assert!(error.unwrap_err().to_string().contains("the total is 1000"));
+}
+
+#[test]
+fn results_can_be_arrays_maps_and_rows() {
+    let sql = "SELECT g, last_digits(x)::VARCHAR, length_counts(t)::VARCHAR, \
+                   least_and_longest(x, t)::VARCHAR \
+               FROM (VALUES (1, 23, 'a'), (1, 4, 'bb'), (1, 13, 'cc'), (2, NULL, NULL), (3, -7, '')) \
+                   v(g, x, t) GROUP BY g ORDER BY g";
+    let expected = [
+        "Integer(1) | Varchar(\"[3, 4]\") | Varchar(\"{1=1, 2=2}\") | Varchar(\"(4, bb)\")",
+        "Integer(2) | Null | Varchar(\"{}\") | Null",
+        "Integer(3) | Varchar(\"[7]\") | Varchar(\"{0=1}\") | Varchar(\"(-7, '')\")",
+    ];
+    assert_eq!(query(&session(), sql), expected);
 }
 
 #[test]

@@ -5,10 +5,10 @@ use crate::{
     aggregate::form::Form,
     simple::{Args, NullRows, RowLoop, Source, Work},
 };
-use volley_error::{Error, Result};
+use volley_error::Result;
 use volley_memory::TypedSlots;
 use volley_types::Type;
-use volley_vector::{Indices, Rows, Vector};
+use volley_vector::{Indices, Rows, Values, Vector};
 
 /// A simple aggregate with the types of its intermediate values and results.
 pub(super) struct Adapter<A> {
@@ -27,6 +27,19 @@ impl<A: SimpleAggregate> Form for Adapter<A> {
 
     fn empty(&self) -> A::State {
         A::State::default()
+    }
+
+    fn decode(args: &[Vector]) -> Result<Vec<Source<'_>>> {
+        Tuple::<A::Args>::decode(args)
+    }
+
+    fn decode_partial(column: &Vector) -> Result<Vec<Source<'_>>> {
+        match column.flat_values() {
+            Some(Values::Row { children, .. }) if A::Partial::IS_ROW => {
+                Tuple::<A::Partial>::decode(children)
+            }
+            _ => Tuple::<A::Partial>::decode(std::slice::from_ref(column)),
+        }
     }
 
     fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Self::Input<'a>> {
@@ -74,9 +87,7 @@ impl<A: SimpleAggregate> Form for Adapter<A> {
     }
 
     fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
-        let parts = if A::Partial::IS_ROW { partial.get(1..) } else { Some(partial) };
-        let missing = || Error::internal("aggregate got intermediate results without fields");
-        Tuple::<A::Partial>::open(parts.ok_or_else(missing)?)
+        Tuple::<A::Partial>::open(partial)
     }
 
     #[inline(always)]

@@ -1,6 +1,9 @@
 //! The columns that a simple aggregate reads and makes, named by markers or tuples of them.
 
 mod tuples;
+mod written;
+
+pub use written::{Write, WrittenColumn};
 
 use crate::simple::{
     Arg, Args, Boolean, BooleanColumn, Column, Contiguous, NativeColumn, NullRows, Nullable,
