@@ -2,6 +2,7 @@
 //! them, and syntax errors with their place.
 
 use crate::{dialect::VolleyDialect, position::Positions, stack};
+use nested_types::{Text, with_nested_type};
 use sqlparser::{
     ast::{DataType, Ident, ObjectName, Query, Statement},
     keywords::Keyword,
@@ -17,6 +18,7 @@ mod command;
 mod construct;
 mod error;
 mod exclusion;
+mod nested_types;
 mod tokens;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
@@ -67,11 +69,34 @@ pub(crate) fn parse_query(sql: &str) -> Result<(Box<Query>, Source)> {
     })
 }
 
-/// Parses the name of a type.
+/// Parses a type.
 pub(crate) fn parse_type(text: &str) -> Result<DataType> {
-    parser(tokenize(text, &Positions::new(text))?.list)
-        .parse_data_type()
-        .map_err(|_| Error::invalid_query(format!("no such type: {text}")))
+    let positions = Positions::new(text);
+    let tokens = tokenize(text, &positions)?.list;
+    type_of(&tokens, text, &positions)
+}
+
+/// Parses a field of a row type: a type, or a name and a type.
+pub(crate) fn parse_field(text: &str) -> Result<(String, DataType)> {
+    let positions = Positions::new(text);
+    let tokens = tokenize(text, &positions)?.list;
+    let unnamed = type_of(&tokens, text, &positions);
+    match (unnamed, tokens.split_first()) {
+        (Err(_), Some((TokenWithSpan { token: Token::Word(name), .. }, rest))) => {
+            Ok((name.value.clone(), type_of(rest, text, &positions)?))
+        }
+        (unnamed, _) => unnamed.map(|it| (String::new(), it)),
+    }
+}
+
+/// The type that all of `tokens` are.
+fn type_of(tokens: &[TokenWithSpan], text: &str, positions: &Positions) -> Result<DataType> {
+    let tokens = with_nested_type(tokens, &Text { sql: text, positions });
+    let mut parser = parser(tokens);
+    let parsed = parser.parse_data_type().ok();
+    parsed
+        .filter(|_| parser.peek_token_ref().token == Token::EOF)
+        .ok_or_else(|| Error::invalid_query(format!("no such type: {text}")))
 }
 
 fn parse_all(sql: &str) -> Result<Vec<ParsedStatement>> {

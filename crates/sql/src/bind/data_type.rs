@@ -87,12 +87,8 @@ impl Binder<'_> {
 
     /// Types that the parser has no word for.
     fn custom_type(&self, name: &str, arguments: &[String], span: Option<Span>) -> Result<Type> {
-        if let ("MAP", [key, value]) = (name.to_ascii_uppercase().as_str(), arguments) {
-            let part = |it: &String| {
-                let written = crate::parse::parse_type(it);
-                self.data_type(&written.map_err(|it| it.span(span))?, span)
-            };
-            return Ok(Type::map(part(key)?, part(value)?));
+        if let Some(nested) = self.nested_type(name, arguments, span)? {
+            return Ok(nested);
         }
         let plain = match name.to_ascii_uppercase().as_str() {
             "HUGEINT" | "INT128" => Type::HugeInt,
@@ -105,6 +101,37 @@ impl Binder<'_> {
             _ => return self.registered_type(name, arguments, span),
         };
         if arguments.is_empty() { Ok(plain) } else { Err(self.unknown_type(name, span)) }
+    }
+
+    /// ARRAY, MAP or ROW with the texts of its parts.
+    fn nested_type(
+        &self,
+        name: &str,
+        arguments: &[String],
+        span: Option<Span>,
+    ) -> Result<Option<Type>> {
+        let part = |it: &String| {
+            let written = crate::parse::parse_type(it);
+            self.data_type(&written.map_err(|it| it.span(span))?, span)
+        };
+        Ok(Some(match (name.to_ascii_uppercase().as_str(), arguments) {
+            ("ARRAY", [element]) => Type::array(part(element)?),
+            ("ARRAY", [element, size]) => {
+                let message = "the size of an array type is a whole number";
+                let size = size.parse().map_err(|_| Error::invalid_query(message).span(span))?;
+                fixed_array(part(element)?, size, span)?
+            }
+            ("MAP", [key, value]) => Type::map(part(key)?, part(value)?),
+            ("ROW", [_, ..]) => {
+                let field = |it: &String| {
+                    let (name, written) =
+                        crate::parse::parse_field(it).map_err(|it| it.span(span))?;
+                    Ok(Field::new(name, self.data_type(&written, span)?))
+                };
+                Type::row(arguments.iter().map(field).collect::<Result<Vec<_>>>()?)
+            }
+            _ => return Ok(None),
+        }))
     }
 
     /// A type that was registered at run time.

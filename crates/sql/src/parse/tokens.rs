@@ -3,6 +3,7 @@
 use super::{
     exclusion::{Exclusions, take_out_exclusions},
     lower_first,
+    nested_types::{Text, with_nested_types},
 };
 use crate::{
     dialect::{RESERVED, VolleyDialect},
@@ -36,6 +37,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
+    let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (list, materialized) =
         take_out_materialized(with_select(with_filter_where(with_is_null(tokens))));
