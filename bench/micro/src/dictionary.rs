@@ -2,7 +2,7 @@
 
 use crate::{
     measure::Comparison,
-    setup::{Program, call, registry, strings, text, texts},
+    setup::{BATCH, Program, call, registry, strings, text, texts},
 };
 use std::sync::Arc;
 use volley_error::Result;
@@ -11,7 +11,6 @@ use volley_types::Type;
 use volley_vector::{Batch, Vector};
 
 const ROWS: usize = 1 << 20;
-const BATCH: usize = 8192;
 const DISTINCT: usize = 1000;
 
 /// The time on a dictionary may be this much of the time on flat text.

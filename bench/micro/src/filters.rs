@@ -2,7 +2,7 @@
 
 use crate::{
     measure::Comparison,
-    setup::{Program, call, doubles, int, integers, registry, strings, text, texts},
+    setup::{Program, batches_of, call, doubles, int, integers, registry, strings, text, texts},
 };
 use volley_error::Result;
 use volley_expression::{Expr, SpecialForm};
@@ -12,20 +12,20 @@ use volley_vector::{Batch, Values, Vector};
 
 /// 64 MB of integers: more than the caches hold.
 const ROWS: usize = 1 << 23;
-const BATCH: usize = 8192;
 
 pub fn run() -> Result<bool> {
     let registry = registry();
     let mut all_kept = integers_filters(&registry)?;
     all_kept &= doubles_filters(&registry)?;
     all_kept &= strings_filters(&registry)?;
+    all_kept &= several_columns(&registry)?;
     Ok(all_kept)
 }
 
 fn integers_filters(registry: &Registry) -> Result<bool> {
     let values = integers(ROWS, 0..1 << 40);
     let column = Vector::native::<i64>(Type::BigInt, values.clone(), None);
-    let batches = batches_of(&column);
+    let batches = batches_of(std::slice::from_ref(&column));
     let mut less = Program::new(compare(registry, "lt", Type::BigInt, int(1 << 38))?, registry)?;
     let mut range = Program::new(
         Expr::and(vec![
@@ -54,7 +54,7 @@ fn integers_filters(registry: &Registry) -> Result<bool> {
 fn doubles_filters(registry: &Registry) -> Result<bool> {
     let values = doubles(ROWS, 5);
     let column = Vector::native::<f64>(Type::Double, values.clone(), None);
-    let batches = batches_of(&column);
+    let batches = batches_of(std::slice::from_ref(&column));
     let half = Expr::constant(Value::Double(0.5), Type::Double);
     let mut less = Program::new(compare(registry, "lt", Type::Double, half)?, registry)?;
     let list = values.iter().step_by(ROWS / 1000).take(1000);
@@ -71,7 +71,7 @@ fn doubles_filters(registry: &Registry) -> Result<bool> {
 fn strings_filters(registry: &Registry) -> Result<bool> {
     let texts = texts(ROWS / 4, 2..12);
     let column = strings(texts.iter().map(String::as_str));
-    let batches = batches_of(&column);
+    let batches = batches_of(std::slice::from_ref(&column));
     let wanted = texts[7].as_str();
     let mut equal = Program::new(compare(registry, "eq", Type::Varchar, text(wanted))?, registry)?;
     let mut less = Program::new(compare(registry, "lt", Type::Varchar, text("k"))?, registry)?;
@@ -91,9 +91,43 @@ fn strings_filters(registry: &Registry) -> Result<bool> {
     Ok(comparison.print())
 }
 
-fn batches_of(column: &Vector) -> Vec<Batch> {
-    let starts = (0..column.len()).step_by(BATCH);
-    starts.map(|start| Batch::new(vec![column.slice(start, BATCH)], BATCH)).collect()
+/// A date range, a decimal range and a bound, each on a column of its own.
+fn several_columns(registry: &Registry) -> Result<bool> {
+    let rows = ROWS / 4;
+    let days: Vec<i32> = integers(rows, 0..2500).iter().map(|it| *it as i32).collect();
+    let (discount, quantity) = (integers(rows, 0..11), integers(rows, 1..51));
+    let decimal = Type::decimal(15, 2);
+    let columns = [
+        Vector::native::<i32>(Type::Date, days.clone(), None),
+        Vector::native::<i64>(decimal.clone(), discount.clone(), None),
+        Vector::native::<i64>(decimal.clone(), quantity.clone(), None),
+    ];
+    let batches = batches_of(&columns);
+    let term = |name: &str, column: usize, value: Value| {
+        let data_type = columns[column].data_type();
+        let constant = Expr::constant(value, data_type.clone());
+        call(registry, name, vec![Expr::column(column, data_type.clone()), constant])
+    };
+    let terms = vec![
+        term("gte", 0, Value::Date(700))?,
+        term("lt", 0, Value::Date(1065))?,
+        term("gte", 1, Value::Decimal(5))?,
+        term("lte", 1, Value::Decimal(7))?,
+        term("lt", 2, Value::Decimal(24))?,
+    ];
+    let mut engine = Program::new(Expr::and(terms), registry)?;
+    let comparison = Comparison::new("Five conditions on three columns", rows, "one loop", || {
+        let keep = |row: &usize| {
+            (days[*row] >= 700)
+                & (days[*row] < 1065)
+                & (discount[*row] >= 5)
+                & (discount[*row] <= 7)
+                & (quantity[*row] < 24)
+        };
+        (0..rows).filter(keep).map(|it| it as u32).collect::<Vec<u32>>()
+    })
+    .with("Volley", None, || select(&mut engine, &batches));
+    Ok(comparison.print())
 }
 
 fn compare(registry: &Registry, name: &str, data_type: Type, constant: Expr) -> Result<Expr> {

@@ -3,18 +3,16 @@
 
 use crate::{
     measure::Comparison,
-    setup::{Program, call, doubles, int, integers, registry},
+    setup::{Program, batches_of, call, doubles, int, integers, registry},
 };
 use std::any::Any;
 use volley_error::Result;
 use volley_expression::Expr;
+use volley_function::Registry;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
 
 const ROWS: usize = 65_536;
-
-/// Rows per batch, the engine's default.
-const BATCH: usize = 8192;
 
 const FACTOR: i64 = 10;
 
@@ -23,7 +21,8 @@ const LIMIT: f64 = 1.3;
 
 pub fn run() -> Result<bool> {
     let multiply = multiply()?;
-    Ok(discount()? & multiply)
+    let doubles = discount_doubles()?;
+    Ok(discount_decimals()? & doubles & multiply)
 }
 
 /// One operator of a row-at-a-time engine: the next row, boxed.
@@ -157,20 +156,44 @@ fn multiply() -> Result<bool> {
     Ok(comparison.print())
 }
 
-/// The projection x * (1 - y) * (1 + z).
-fn discount() -> Result<bool> {
+/// The projection x * (1 - y) * (1 + z) of three columns.
+fn projection(registry: &Registry, data_type: &Type, one: &Expr) -> Result<Program> {
+    let column = |index| Expr::column(index, data_type.clone());
+    let less = call(registry, "minus", vec![one.clone(), column(1)])?;
+    let more = call(registry, "plus", vec![one.clone(), column(2)])?;
+    let product = call(registry, "multiply", vec![column(0), less])?;
+    Program::new(call(registry, "multiply", vec![product, more])?, registry)
+}
+
+fn discount_decimals() -> Result<bool> {
+    let registry = registry();
+    let columns = [integers(ROWS, 0..10_000_000), integers(ROWS, 0..11), integers(ROWS, 0..9)];
+    let data_type = Type::decimal(15, 2);
+    let vectors = columns.each_ref().map(|it| Vector::native(data_type.clone(), it.clone(), None));
+    let batches = batches_of(&vectors);
+    let one = Expr::constant(Value::Integer(1), Type::Integer);
+    let mut engine = projection(&registry, &data_type, &one)?;
+    let [x, y, z] = &columns;
+    let rows = || x.iter().zip(y).zip(z);
+    let name = "x * (1 - y) * (1 + z), DECIMAL(15, 2)";
+    let comparison = Comparison::new(name, ROWS, "fused loop", || {
+        let product = |((x, y), z): ((&i64, &i64), &i64)| {
+            i128::from(*x) * i128::from(100 - y) * i128::from(100 + z)
+        };
+        rows().map(product).collect::<Vec<i128>>()
+    })
+    .with("Volley", None, || run_all(&mut engine, &batches));
+    Ok(comparison.print())
+}
+
+fn discount_doubles() -> Result<bool> {
     let registry = registry();
     let columns = [doubles(ROWS, 1), doubles(ROWS, 2), doubles(ROWS, 3)];
     let vectors =
         columns.each_ref().map(|it| Vector::native::<f64>(Type::Double, it.clone(), None));
     let batches = batches_of(&vectors);
-    let column = |index| Expr::column(index, Type::Double);
-    let one = || Expr::constant(Value::Double(1.0), Type::Double);
-    let less = call(&registry, "minus", vec![one(), column(1)])?;
-    let more = call(&registry, "plus", vec![one(), column(2)])?;
-    let product = call(&registry, "multiply", vec![column(0), less])?;
-    let product = call(&registry, "multiply", vec![product, more])?;
-    let mut engine = Program::new(product, &registry)?;
+    let one = Expr::constant(Value::Double(1.0), Type::Double);
+    let mut engine = projection(&registry, &Type::Double, &one)?;
     let [x, y, z] = &columns;
     let rows = || x.iter().zip(y).zip(z);
     let comparison = Comparison::new("x * (1 - y) * (1 + z), DOUBLE", ROWS, "fused loop", || {
@@ -194,11 +217,6 @@ fn discount() -> Result<bool> {
         rows().map(row).map(product).collect::<Vec<Value>>()
     });
     Ok(comparison.print())
-}
-
-fn batches_of(columns: &[Vector]) -> Vec<Batch> {
-    let part = |start| columns.iter().map(|it| it.slice(start, BATCH)).collect();
-    (0..ROWS).step_by(BATCH).map(|start| Batch::new(part(start), BATCH)).collect()
 }
 
 /// Evaluates all batches, one after the other, keeping one result at a time as operators do.

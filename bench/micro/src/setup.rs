@@ -55,6 +55,19 @@ impl Program {
     }
 }
 
+/// Rows per batch, the engine's default.
+pub const BATCH: usize = 8192;
+
+/// Columns of the same length, cut into batches.
+pub fn batches_of(columns: &[Vector]) -> Vec<Batch> {
+    let rows = columns.first().map_or(0, Vector::len);
+    let batch = |start| {
+        let rows = BATCH.min(rows - start);
+        Batch::new(columns.iter().map(|it| it.slice(start, rows)).collect(), rows)
+    };
+    (0..rows).step_by(BATCH).map(batch).collect()
+}
+
 /// Random integers from `range`.
 pub fn integers(rows: usize, range: std::ops::Range<i64>) -> Vec<i64> {
     let mut random = fastrand::Rng::with_seed(1);

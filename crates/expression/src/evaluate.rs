@@ -98,14 +98,22 @@ impl<'b> Frame<'b> {
         Frame { columns, len, cache: Vec::new(), peeled: peel::PeeledFrames::default() }
     }
 
-    fn column(&self, index: usize) -> Result<Vector> {
-        let missing = || volley_error::Error::internal("expression of a column that is not there");
-        match &self.columns {
-            Columns::Batch(batch) => batch.columns().get(index).cloned().ok_or_else(missing),
+    fn column(&self, index: usize) -> Result<&Vector> {
+        let column = match &self.columns {
+            Columns::Batch(batch) => batch.columns().get(index),
             Columns::Peeled(columns) => {
-                let found = columns.iter().find(|(column, _)| *column == index);
-                found.map(|(_, vector)| vector.clone()).ok_or_else(missing)
+                columns.iter().find(|(column, _)| *column == index).map(|(_, vector)| vector)
             }
+        };
+        let missing = || volley_error::Error::internal("expression of a column that is not there");
+        column.ok_or_else(missing)
+    }
+
+    /// A column of the batch that needs no loading.
+    fn present_column(&self, index: usize) -> Option<&'b Vector> {
+        match &self.columns {
+            Columns::Batch(batch) => batch.columns().get(index).filter(|it| !it.is_lazy()),
+            Columns::Peeled(_) => None,
         }
     }
 }
@@ -149,7 +157,7 @@ impl Evaluator<'_> {
         rows: &Rows,
     ) -> Result<Option<Vector>> {
         match &self.nodes[node].kind {
-            Kind::Column(index) => frame.column(*index).map(Some),
+            Kind::Column(index) => frame.column(*index).cloned().map(Some),
             Kind::Constant(base) => Ok(Some(Vector::repeat(base.clone(), frame.len))),
             Kind::Failing(error) => {
                 rows.for_each(|row| self.ctx.fail(row, || error.clone()));
@@ -228,7 +236,7 @@ impl Evaluator<'_> {
             Kind::Coalesce(args) => self.coalesce(frame, &nodes[node], args, rows),
             Kind::In { input, set } => {
                 let (vector, active) = self.evaluate_valid(frame, *input, rows)?;
-                set.evaluate(&vector.loaded()?, &active)
+                set.evaluate(&vector.into_loaded()?, &active)
             }
             Kind::Try(input) => self.attempt(frame, *input, rows),
             Kind::IsNull(input) => self.is_null(frame, *input, rows),

@@ -20,7 +20,8 @@ pub struct ExprSet {
     states: Vec<NodeState>,
     /// One per expression.
     roots: Vec<NodeId>,
-    query: Arc<QueryConstants>,
+    /// Kept over batches for the memory that it recycles.
+    ctx: EvalContext,
     /// Charged for large results while a batch is evaluated.
     pool: Option<Pool>,
 }
@@ -30,7 +31,7 @@ pub struct Evaluation<'a> {
     nodes: &'a [Node],
     states: &'a mut [NodeState],
     roots: &'a [NodeId],
-    ctx: EvalContext,
+    ctx: &'a mut EvalContext,
     frame: Frame<'a>,
 }
 
@@ -52,7 +53,7 @@ impl ExprSet {
         let nodes = compiler.nodes;
         let mut states = Vec::new();
         states.resize_with(nodes.len(), NodeState::default);
-        Ok(ExprSet { nodes, states, roots, query, pool: None })
+        Ok(ExprSet { nodes, states, roots, ctx: EvalContext::new(query), pool: None })
     }
 
     /// The same set, which charges `pool` for large results while a batch is evaluated.
@@ -81,14 +82,12 @@ impl ExprSet {
 
     /// Starts on a batch.
     pub fn begin<'a>(&'a mut self, input: &'a Batch) -> Evaluation<'a> {
+        self.ctx.memory = self.pool.as_ref().map(Pool::reservation);
         Evaluation {
             nodes: &self.nodes,
             states: &mut self.states,
             roots: &self.roots,
-            ctx: EvalContext {
-                memory: self.pool.as_ref().map(Pool::reservation),
-                ..EvalContext::new(Arc::clone(&self.query))
-            },
+            ctx: &mut self.ctx,
             frame: Frame::of_batch(input),
         }
     }
@@ -124,8 +123,7 @@ impl Evaluation<'_> {
     ) -> Result<T> {
         let root = self.roots.get(index).copied();
         let root = root.ok_or_else(|| Error::internal("no such expression in the set"))?;
-        let mut evaluator =
-            Evaluator { nodes: self.nodes, states: self.states, ctx: &mut self.ctx };
+        let mut evaluator = Evaluator { nodes: self.nodes, states: self.states, ctx: self.ctx };
         let result = work(&mut evaluator, &mut self.frame, root);
         let errors = self.ctx.errors.take();
         let result = result?;
@@ -133,5 +131,12 @@ impl Evaluation<'_> {
             Some(error) => Err(error),
             None => Ok(result),
         }
+    }
+}
+
+impl Drop for Evaluation<'_> {
+    /// Gives back what was charged.
+    fn drop(&mut self) {
+        self.ctx.memory = None;
     }
 }

@@ -23,6 +23,8 @@ pub enum Mark {
     ShortCut,
     /// Calls were joined to run block by block.
     Joined,
+    /// Two joined calls became one loop.
+    Fused,
     /// Joined calls ran block by block.
     Blockwise,
     /// A function ran on rows none of which was null, of flat or constant arguments.

@@ -3,7 +3,7 @@
 use crate::in_set::InSet;
 use std::{ops::Range, sync::Arc};
 use volley_error::Error;
-use volley_function::{HigherOrderFunction, ScalarFunction, ScalarTraits};
+use volley_function::{BlockFunction, HigherOrderFunction, ScalarFunction, ScalarTraits};
 use volley_types::{Type, Value};
 use volley_vector::Vector;
 
@@ -64,11 +64,14 @@ pub(crate) struct Call {
     pub(crate) null_on_error: bool,
 }
 
+/// Inputs of joined calls at most.
+pub(crate) const INPUTS_MAX: usize = 16;
+
 /// Calls that run together, block by block.
 pub(crate) struct Blocks {
-    /// The nodes whose values they start from.
+    /// The nodes whose values they start from, at most [`INPUTS_MAX`].
     pub(crate) inputs: Vec<NodeId>,
-    /// One per call, arguments before their users.
+    /// One per call or fused calls, arguments before their users.
     pub(crate) steps: Vec<Step>,
     /// The last call, for when they run one after the other.
     pub(crate) call: Call,
@@ -76,7 +79,7 @@ pub(crate) struct Blocks {
 
 /// One of the calls that run together.
 pub(crate) struct Step {
-    pub(crate) function: Arc<dyn ScalarFunction>,
+    pub(crate) function: Arc<dyn BlockFunction>,
     pub(crate) args: Vec<Operand>,
     /// Bytes of an element of each argument.
     pub(crate) widths: Vec<usize>,

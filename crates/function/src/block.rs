@@ -4,11 +4,12 @@
 //! function that offers a [`BlockFunction`] can also run on one block after the other, so that what
 //! lies between functions stays in the first-level cache.
 
+use std::{any::Any, marker::PhantomData, sync::Arc};
 use volley_error::Result;
 use volley_kernels::cpu::{self, Kernel};
 use volley_types::{Native, Type, match_native};
 use volley_vector::{
-    Encoding, MutableBuffer, NullBuffer, Rows, Values, Vector, native_slice, native_slice_mut,
+    Encoding, NullBuffer, Recycler, Rows, Values, Vector, native_slice, native_slice_mut,
 };
 
 /// Rows per block: a few columns of 8 bytes fit the first-level cache.
@@ -22,10 +23,17 @@ pub struct BlockArg<'a>(pub &'a [u8]);
 /// A scalar function of fixed-width arguments, for whole blocks of rows.
 ///
 /// Rows of a block may hold anything where an argument is null; they must not be a reason to fail.
-pub trait BlockFunction: Send + Sync {
+pub trait BlockFunction: Any + Send + Sync {
     /// Computes the elements of `out`, one per row. False when some row may have failed: nothing
     /// of the result counts then, and the function is called the ordinary way.
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool;
+
+    /// Both functions in one loop: this one, with the results of `inner` as argument number `arg`.
+    /// The arguments are this function's, with those of `inner` in that one's place. `None`: there
+    /// is no such loop.
+    fn over(&self, _arg: usize, _inner: &dyn BlockFunction) -> Option<Arc<dyn BlockFunction>> {
+        None
+    }
 }
 
 /// Computes a function of flat and constant arguments block by block; `None` for other encodings,
@@ -39,6 +47,7 @@ pub fn in_blocks(
     rows: &Rows,
     args: &[Vector],
     result_type: &Type,
+    recycler: &mut Recycler,
 ) -> Result<Option<Vector>> {
     let width = match_native!(result_type.physical(), T => size_of::<T>(), else return Ok(None));
     if rows.count() * 2 < rows.len() {
@@ -51,24 +60,20 @@ pub fn in_blocks(
         nulls = NullBuffer::union(nulls.as_ref(), arg.null_buffer());
         inputs.push(input);
     }
-    let mut result = MutableBuffer::with_capacity(rows.len() * width);
+    let mut result = recycler.take(rows.len() * width);
     let mut parts = vec![BlockArg(&[]); inputs.len()];
     for start in (0..rows.len()).step_by(BLOCK_ROWS) {
         let count = BLOCK_ROWS.min(rows.len() - start);
         parts.iter_mut().zip(&inputs).for_each(|(part, it)| *part = it.part(start, count));
-        if !function.run(&parts, push_block(&mut result, count * width)) {
+        let out = &mut result[start * width..(start + count) * width];
+        if !function.run(&parts, out) {
             return Ok(None);
         }
     }
-    let values = Values::from_fixed_bytes(result_type.physical(), result.into());
+    let result = result.into();
+    recycler.keep(&result);
+    let values = Values::from_fixed_bytes(result_type.physical(), result);
     Ok(values.map(|it| Vector::flat(result_type.clone(), it, nulls)))
-}
-
-/// Room for one more block of results.
-pub fn push_block(results: &mut MutableBuffer, bytes: usize) -> &mut [u8] {
-    let start = results.len();
-    results.resize(start + bytes, 0);
-    &mut results.as_slice_mut()[start..]
 }
 
 /// A column of fixed-width elements that blocks are cut from.
@@ -88,11 +93,17 @@ impl<'v> BlockInput<'v> {
                 let width = match_native!(values.physical(), T => size_of::<T>(), else return None);
                 Some(BlockInput::Rows(values.fixed_bytes()?, width))
             }
-            Encoding::Constant(base) if base.null_buffer().is_none() => {
-                Some(BlockInput::Constant(base.flat_values()?.fixed_bytes()?))
-            }
+            Encoding::Constant(base) => BlockInput::of_constant(base),
             _ => None,
         }
+    }
+
+    /// The single row of `base`, for all rows; `None` when it is null.
+    pub fn of_constant(base: &'v Vector) -> Option<BlockInput<'v>> {
+        if base.null_buffer().is_some() {
+            return None;
+        }
+        Some(BlockInput::Constant(base.flat_values()?.fixed_bytes()?))
     }
 
     /// The block of `count` rows from `start` on.
@@ -108,17 +119,17 @@ impl<'v> BlockInput<'v> {
 pub fn block_binary<A: Native, B: Native, R: Native>(
     f: impl Fn(A, B) -> (R, bool) + Send + Sync + 'static,
 ) -> impl BlockFunction {
-    Binary { f, types: std::marker::PhantomData::<fn(A, B) -> R> }
+    Binary { f, types: PhantomData::<fn(A, B) -> R> }
 }
 
 struct Binary<F, T> {
     f: F,
-    types: std::marker::PhantomData<T>,
+    types: PhantomData<T>,
 }
 
 impl<A: Native, B: Native, R: Native, F> BlockFunction for Binary<F, fn(A, B) -> R>
 where
-    F: Fn(A, B) -> (R, bool) + Send + Sync,
+    F: Fn(A, B) -> (R, bool) + Send + Sync + 'static,
 {
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
         let [a, b] = args else { return false };

@@ -8,7 +8,7 @@ use std::sync::{
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
 use volley_types::Zone;
-use volley_vector::Vector;
+use volley_vector::{Recycler, Vector};
 
 /// The state of one evaluation of a set of expressions over a batch.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub struct EvalContext {
     pub query: Arc<QueryConstants>,
     /// Where large results are charged while they are made and passed on; `None`: nowhere.
     pub memory: Option<Reservation>,
+    /// Memory for fixed-width results.
+    pub recycler: Recycler,
 }
 
 /// What is the same for every row of a query.

@@ -38,7 +38,7 @@ pub trait ScalarFunction: Send + Sync {
     }
 
     /// The same function for blocks of rows, if it works on fixed-width elements without a branch.
-    fn block(&self) -> Option<&dyn BlockFunction> {
+    fn block(&self) -> Option<Arc<dyn BlockFunction>> {
         None
     }
 }

@@ -314,14 +314,14 @@ pub fn vectorized(
 /// The same function, which `block` computes for blocks of rows.
 pub fn with_block(
     function: Arc<dyn ScalarFunction>,
-    block: impl BlockFunction + 'static,
+    block: impl BlockFunction,
 ) -> Arc<dyn ScalarFunction> {
-    Arc::new(WithBlock(function, block))
+    Arc::new(WithBlock(function, Arc::new(block)))
 }
 
-struct WithBlock<B>(Arc<dyn ScalarFunction>, B);
+struct WithBlock(Arc<dyn ScalarFunction>, Arc<dyn BlockFunction>);
 
-impl<B: BlockFunction> ScalarFunction for WithBlock<B> {
+impl ScalarFunction for WithBlock {
     fn evaluate(
         &self,
         rows: &Rows,
@@ -332,8 +332,8 @@ impl<B: BlockFunction> ScalarFunction for WithBlock<B> {
         self.0.evaluate(rows, args, result_type, ctx)
     }
 
-    fn block(&self) -> Option<&dyn BlockFunction> {
-        Some(&self.1)
+    fn block(&self) -> Option<Arc<dyn BlockFunction>> {
+        Some(Arc::clone(&self.1))
     }
 }
 

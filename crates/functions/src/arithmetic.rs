@@ -7,6 +7,7 @@
 mod decimal;
 mod integer;
 mod float;
+mod double;
 mod temporal;
 mod interval;
 #[cfg(test)]
@@ -141,7 +142,9 @@ fn bind_plus(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Plus, common),
         Operands::Decimals(left, right) => decimal::bind_sum(Operator::Plus, left, right),
-        Operands::Floats(common) => float::bind(common, |a, b| a + b, |a, b| a + b),
+        Operands::Floats(common) => {
+            float::bind_operator(Operator::Plus, common, |a, b| a + b, |a, b| a + b)
+        }
     }
 }
 
@@ -149,7 +152,9 @@ fn bind_minus(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Minus, common),
         Operands::Decimals(left, right) => decimal::bind_sum(Operator::Minus, left, right),
-        Operands::Floats(common) => float::bind(common, |a, b| a - b, |a, b| a - b),
+        Operands::Floats(common) => {
+            float::bind_operator(Operator::Minus, common, |a, b| a - b, |a, b| a - b)
+        }
     }
 }
 
@@ -157,7 +162,9 @@ fn bind_multiply(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Multiply, common),
         Operands::Decimals(left, right) => decimal::bind_product(left, right),
-        Operands::Floats(common) => float::bind(common, |a, b| a * b, |a, b| a * b),
+        Operands::Floats(common) => {
+            float::bind_operator(Operator::Multiply, common, |a, b| a * b, |a, b| a * b)
+        }
     }
 }
 

@@ -134,7 +134,7 @@ impl Lazy {
 
     fn run_loader(&self, rows: Option<&[u32]>) -> Result<Vector> {
         let vector = self.take_loader()?.load(rows)?;
-        if vector.is_lazy() { vector.loaded() } else { Ok(vector) }
+        vector.into_loaded()
     }
 }
 

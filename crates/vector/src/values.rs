@@ -343,10 +343,10 @@ impl Nested {
 ///
 /// If they are not aligned, or the last element is not whole.
 pub fn native_slice<T: Native>(bytes: &[u8]) -> &[T] {
-    // SAFETY: every pattern of bits is a value of a native type.
-    let (before, elements, after) = unsafe { bytes.align_to::<T>() };
-    assert!(before.is_empty() && after.is_empty(), "whole, aligned elements");
-    elements
+    let len = elements_of::<T>(bytes);
+    // SAFETY: `len` elements fit the bytes, the first of them is aligned, and every pattern of bits
+    // is a value of a native type.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) }
 }
 
 /// Bytes as elements of `T`, to write.
@@ -355,8 +355,15 @@ pub fn native_slice<T: Native>(bytes: &[u8]) -> &[T] {
 ///
 /// As [`native_slice`].
 pub fn native_slice_mut<T: Native>(bytes: &mut [u8]) -> &mut [T] {
-    // SAFETY: every pattern of bits is a value of a native type, and of bytes.
-    let (before, elements, after) = unsafe { bytes.align_to_mut::<T>() };
-    assert!(before.is_empty() && after.is_empty(), "whole, aligned elements");
-    elements
+    let len = elements_of::<T>(bytes);
+    // SAFETY: as in `native_slice`; and every pattern of bits is one of bytes.
+    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
+}
+
+/// How many elements of `T` stand in `bytes`.
+fn elements_of<T: Native>(bytes: &[u8]) -> usize {
+    let is_whole =
+        bytes.as_ptr().cast::<T>().is_aligned() && bytes.len().is_multiple_of(size_of::<T>());
+    assert!(is_whole, "whole, aligned elements");
+    bytes.len() / size_of::<T>()
 }

@@ -254,6 +254,15 @@ impl Vector {
         matches!(self.encoding, Encoding::Constant(_))
     }
 
+    /// As [`Vector::loaded`], without a copy of what is not lazy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::loaded`].
+    pub fn into_loaded(self) -> Result<Vector> {
+        if self.is_lazy() { self.loaded() } else { Ok(self) }
+    }
+
     /// This vector with its values present: itself, or what its loader decodes. Loads at most once.
     ///
     /// # Errors

@@ -2,10 +2,10 @@
 
 use crate::{
     marks::{Mark, hit},
-    node::{Blocks, Call, Callee, Kind, Node, NodeId, Operand, Step},
+    node::{Blocks, Call, Callee, INPUTS_MAX, Kind, Node, NodeId, Operand, Step},
 };
-use std::{mem, sync::Arc};
-use volley_function::ScalarFunction;
+use std::{collections::HashMap, mem, sync::Arc};
+use volley_function::BlockFunction;
 use volley_types::{Type, match_native};
 
 /// How deep a tree of joined calls is at most: longer chains are joined in part.
@@ -28,20 +28,20 @@ pub(super) fn join_calls(nodes: &mut [Node]) {
             continue;
         };
         hit(Mark::Joined);
+        tree.fuse_steps();
+        tree.assign_slots();
         let Tree { inputs, steps, .. } = tree;
         nodes[root].kind = Kind::Blocks(Blocks { inputs, steps, call });
     }
 }
 
-/// Calls being joined.
+/// Calls being joined. The slot of a step is its position until [`Tree::assign_slots`].
 #[derive(Default)]
 struct Tree {
     inputs: Vec<NodeId>,
     steps: Vec<Step>,
     /// The nodes of the steps.
     joined: Vec<NodeId>,
-    /// Whether the place for a result is free.
-    free_slots: Vec<bool>,
 }
 
 impl Tree {
@@ -56,14 +56,9 @@ impl Tree {
             args.push(self.operand(nodes, arg, levels)?);
             widths.push(width_of(&nodes[arg].data_type)?);
         }
-        let slot = self.take_slot();
-        for arg in &args {
-            if let Operand::Slot(slot) = arg {
-                self.free_slots[*slot] = true;
-            }
-        }
         self.joined.push(node);
-        self.steps.push(Step { function: Arc::clone(function), args, widths, width, slot });
+        let slot = self.steps.len();
+        self.steps.push(Step { function, args, widths, width, slot });
         Some(Operand::Slot(slot))
     }
 
@@ -77,32 +72,68 @@ impl Tree {
             return None;
         }
         let known = self.inputs.iter().position(|it| *it == node);
-        let input = known.unwrap_or_else(|| {
+        let input = known.unwrap_or(self.inputs.len());
+        if known.is_none() {
             self.inputs.push(node);
-            self.inputs.len() - 1
-        });
-        Some(Operand::Input(input))
+        }
+        (input < INPUTS_MAX).then_some(Operand::Input(input))
     }
 
-    fn take_slot(&mut self) -> usize {
-        let slot = self.free_slots.iter().position(|it| *it).unwrap_or_else(|| {
-            self.free_slots.push(true);
-            self.free_slots.len() - 1
-        });
-        self.free_slots[slot] = false;
-        slot
+    /// Makes one step of a step and one that it takes an argument from, where there is a loop for
+    /// both.
+    fn fuse_steps(&mut self) {
+        let mut is_fused = vec![false; self.steps.len()];
+        for outer in 0..self.steps.len() {
+            let fused = (0..self.steps[outer].args.len()).find_map(|position| {
+                let Operand::Slot(inner) = self.steps[outer].args[position] else { return None };
+                let function =
+                    self.steps[outer].function.over(position, &*self.steps[inner].function)?;
+                Some((position, inner, function))
+            });
+            let Some((position, inner, function)) = fused else { continue };
+            hit(Mark::Fused);
+            is_fused[inner] = true;
+            let args = mem::take(&mut self.steps[inner].args);
+            let widths = mem::take(&mut self.steps[inner].widths);
+            let outer = &mut self.steps[outer];
+            outer.function = function;
+            outer.args.splice(position..=position, args);
+            outer.widths.splice(position..=position, widths);
+        }
+        let mut is_fused = is_fused.into_iter();
+        self.steps.retain(|_| is_fused.next() != Some(true));
+    }
+
+    /// Gives steps whose results are not needed at the same time the same slot.
+    fn assign_slots(&mut self) {
+        let mut is_free: Vec<bool> = Vec::new();
+        let mut places = HashMap::new();
+        for step in &mut self.steps {
+            let place = is_free.iter().position(|it| *it).unwrap_or(is_free.len());
+            if place == is_free.len() {
+                is_free.push(true);
+            }
+            is_free[place] = false;
+            places.insert(mem::replace(&mut step.slot, place), place);
+            for arg in &mut step.args {
+                if let Operand::Slot(slot) = arg {
+                    *slot = places[slot];
+                    is_free[*slot] = true;
+                }
+            }
+        }
     }
 }
 
 /// The call of a node whose function works on blocks, nulls in giving nulls out.
-fn block_call(node: &Node) -> Option<(&Call, &Arc<dyn ScalarFunction>)> {
+fn block_call(node: &Node) -> Option<(&Call, Arc<dyn BlockFunction>)> {
     let Kind::Call(call) = &node.kind else { return None };
     let Callee::Scalar(function) = &call.function else { return None };
     let fits = call.traits.propagates_nulls
         && call.traits.deterministic
         && !call.null_on_error
         && !call.args.is_empty();
-    (fits && function.block().is_some()).then_some((call, function))
+    if fits { Some((call, function.block()?)) } else { None }
 }
 
 /// Bytes of an element; `None` when the type is not of fixed width.

@@ -9,12 +9,19 @@ use super::{Evaluator, Frame};
 use crate::{
     marks::{Mark, hit},
     merge::nulls_of,
-    node::{Blocks, NodeId, Operand, Step},
+    node::{Blocks, INPUTS_MAX, Kind, NodeId, Operand, Step},
 };
+use std::borrow::Cow;
 use volley_error::{Error, Result};
-use volley_function::{BLOCK_ROWS, BlockArg, BlockInput, push_block};
+use volley_function::{BLOCK_ROWS, BlockArg, BlockInput};
 use volley_types::match_native;
-use volley_vector::{Encoding, MutableBuffer, NullBuffer, Rows, Values, Vector};
+use volley_vector::{Buffer, Encoding, MutableBuffer, NullBuffer, Recycler, Rows, Values, Vector};
+
+/// Room for a block of results of the widest type.
+const SLOT_BYTES: usize = BLOCK_ROWS * size_of::<i128>();
+
+/// No step has more arguments: no function that works on blocks has, nor two of them in one loop.
+const ARGS_MAX: usize = 4;
 
 /// With fewer active rows than this part of all, calls on active rows only are faster.
 const ACTIVE_PART: usize = 2;
@@ -22,8 +29,8 @@ const ACTIVE_PART: usize = 2;
 /// Space for the blocks between steps, kept over batches.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// One per slot of the steps.
-    slots: Vec<MutableBuffer>,
+    /// [`SLOT_BYTES`] for each slot of the steps.
+    slots: MutableBuffer,
     /// One per input, for blocks of dictionaries.
     gathered: Vec<MutableBuffer>,
 }
@@ -47,11 +54,25 @@ impl Evaluator<'_> {
         if rows.count() * ACTIVE_PART < rows.len() {
             return self.call_from_arguments(frame, node, &blocks.call, rows);
         }
-        let mut vectors = Vec::with_capacity(blocks.inputs.len());
+        let nodes = self.nodes;
+        let mut vectors: Vec<Cow<Vector>> = Vec::with_capacity(blocks.inputs.len());
         for &input in &blocks.inputs {
-            vectors.push(self.evaluate(frame, input, rows)?.loaded()?);
+            let at_hand = match &nodes[input].kind {
+                Kind::Constant(one_row) => Some(one_row),
+                Kind::Column(column) => frame.present_column(*column),
+                _ => None,
+            };
+            vectors.push(match at_hand {
+                Some(vector) => Cow::Borrowed(vector),
+                None => Cow::Owned(self.evaluate(frame, input, rows)?.into_loaded()?),
+            });
         }
-        let inputs: Option<Vec<Input>> = vectors.iter().map(Input::of).collect();
+        let input = |(vector, input): (_, &NodeId)| match &nodes[*input].kind {
+            Kind::Constant(one_row) => BlockInput::of_constant(one_row).map(Input::Plain),
+            _ => Input::of(vector),
+        };
+        let inputs: Option<Vec<Input>> =
+            vectors.iter().map(|it| &**it).zip(&blocks.inputs).map(input).collect();
         if let Some(inputs) = inputs
             && let Some(vector) = self.run_blocks(node, blocks, &inputs, &vectors, rows)?
         {
@@ -67,17 +88,22 @@ impl Evaluator<'_> {
         node: NodeId,
         blocks: &Blocks,
         inputs: &[Input],
-        vectors: &[Vector],
+        vectors: &[Cow<Vector>],
         rows: &Rows,
     ) -> Result<Option<Vector>> {
         let scratch = &mut self.states[node].scratch;
-        let Some(bytes) = scratch.run(&blocks.steps, inputs, rows.len()) else { return Ok(None) };
+        let recycler = &mut self.ctx.recycler;
+        let Some(bytes) = scratch.run(&blocks.steps, inputs, rows.len(), recycler) else {
+            return Ok(None);
+        };
+        recycler.keep(&bytes);
         let mut nulls = None;
-        for vector in vectors {
+        // A constant is not null.
+        for vector in vectors.iter().filter(|it| it.len() == rows.len()) {
             nulls = NullBuffer::union(nulls.as_ref(), nulls_of(vector)?.as_ref());
         }
         let data_type = self.nodes[node].data_type.clone();
-        let values = Values::from_fixed_bytes(data_type.physical(), bytes.into());
+        let values = Values::from_fixed_bytes(data_type.physical(), bytes);
         let values = values.ok_or_else(|| Error::internal("joined calls of another layout"))?;
         Ok(Some(Vector::flat(data_type, values, nulls)))
     }
@@ -85,64 +111,68 @@ impl Evaluator<'_> {
 
 impl Scratch {
     /// The bytes of the last step's results; `None` when some row may have failed.
-    fn run(&mut self, steps: &[Step], inputs: &[Input], len: usize) -> Option<MutableBuffer> {
+    fn run(
+        &mut self,
+        steps: &[Step],
+        inputs: &[Input],
+        len: usize,
+        recycler: &mut Recycler,
+    ) -> Option<Buffer> {
         let (last, before) = steps.split_last()?;
-        self.reserve(before, inputs);
-        let mut result = MutableBuffer::with_capacity(len * last.width);
-        for start in (0..len).step_by(BLOCK_ROWS) {
-            let rows = BLOCK_ROWS.min(len - start);
-            for (input, gathered) in inputs.iter().zip(&mut self.gathered) {
-                input.gather(start, rows, gathered);
+        let slots = before.iter().map(|it| it.slot + 1).max().unwrap_or(0);
+        self.slots.resize(self.slots.len().max(slots * SLOT_BYTES), 0);
+        self.gathered.resize_with(inputs.len(), MutableBuffer::default);
+        let mut result = recycler.take(len * last.width);
+        // A single step leaves nothing between steps.
+        let block = if before.is_empty() { len.max(1) } else { BLOCK_ROWS };
+        for start in (0..len).step_by(block) {
+            let rows = block.min(len - start);
+            let mut parts = [BlockArg(&[]); INPUTS_MAX];
+            let places = parts.get_mut(..inputs.len())?.iter_mut();
+            for ((part, input), gathered) in places.zip(inputs).zip(&mut self.gathered) {
+                *part = input.part(start, rows, gathered);
             }
             for step in before {
-                let mut slot = std::mem::take(&mut self.slots[step.slot]);
-                let out = &mut slot[..rows * step.width];
-                let is_valid = self.step(step, inputs, start, rows, out);
-                self.slots[step.slot] = slot;
-                is_valid.then_some(())?;
+                let (left, out, right) = around(&mut self.slots, step.slot);
+                let slot = |it: usize| match it.checked_sub(step.slot + 1) {
+                    Some(it) => &right[it * SLOT_BYTES..],
+                    None => &left[it * SLOT_BYTES..],
+                };
+                step_on(step, &parts, slot, rows, &mut out[..rows * step.width]).then_some(())?;
             }
-            let out = push_block(&mut result, rows * last.width);
-            self.step(last, inputs, start, rows, out).then_some(())?;
+            let slot = |it: usize| &self.slots[it * SLOT_BYTES..];
+            let out = &mut result[start * last.width..(start + rows) * last.width];
+            step_on(last, &parts, slot, rows, out).then_some(())?;
         }
-        Some(result)
+        Some(result.into())
     }
+}
 
-    fn reserve(&mut self, steps: &[Step], inputs: &[Input]) {
-        self.gathered.resize_with(inputs.len(), MutableBuffer::default);
-        for step in steps {
-            if self.slots.len() <= step.slot {
-                self.slots.resize_with(step.slot + 1, MutableBuffer::default);
-            }
-            let slot = &mut self.slots[step.slot];
-            slot.resize(slot.len().max(BLOCK_ROWS * step.width), 0);
-        }
-    }
+/// The slots before number `slot`, that one, and those behind it.
+fn around(slots: &mut [u8], slot: usize) -> (&[u8], &mut [u8], &[u8]) {
+    let (left, rest) = slots.split_at_mut(slot * SLOT_BYTES);
+    let (slot, right) = rest.split_at_mut(SLOT_BYTES);
+    (left, slot, right)
+}
 
-    /// One step over one block; false when some row may have failed.
-    fn step(
-        &self,
-        step: &Step,
-        inputs: &[Input],
-        start: usize,
-        rows: usize,
-        out: &mut [u8],
-    ) -> bool {
-        /// No function that works on blocks has more.
-        const ARGS_MAX: usize = 4;
-        let Some(function) = step.function.block() else { return false };
-        let mut args = [BlockArg(&[]); ARGS_MAX];
-        let Some(args) = args.get_mut(..step.args.len()) else { return false };
-        for ((place, arg), width) in args.iter_mut().zip(&step.args).zip(&step.widths) {
-            *place = match arg {
-                Operand::Input(input) => match &inputs[*input] {
-                    Input::Plain(plain) => plain.part(start, rows),
-                    Input::Codes(..) => BlockArg(&self.gathered[*input]),
-                },
-                Operand::Slot(slot) => BlockArg(&self.slots[*slot][..rows * width]),
-            };
-        }
-        function.run(args, out)
+/// One step over one block; false when some row may have failed.
+#[inline]
+fn step_on<'a>(
+    step: &Step,
+    inputs: &[BlockArg<'a>],
+    slot: impl Fn(usize) -> &'a [u8],
+    rows: usize,
+    out: &mut [u8],
+) -> bool {
+    let mut args = [BlockArg(&[]); ARGS_MAX];
+    let Some(args) = args.get_mut(..step.args.len()) else { return false };
+    for ((place, arg), width) in args.iter_mut().zip(&step.args).zip(&step.widths) {
+        *place = match *arg {
+            Operand::Input(input) => inputs[input],
+            Operand::Slot(it) => BlockArg(&slot(it)[..rows * width]),
+        };
     }
+    step.function.run(args, out)
 }
 
 impl<'v> Input<'v> {
@@ -158,14 +188,26 @@ impl<'v> Input<'v> {
         }
     }
 
-    /// Gathers a block of a dictionary's rows.
-    fn gather(&self, start: usize, rows: usize, out: &mut MutableBuffer) {
-        let Input::Codes(values, codes) = self else { return };
-        let codes = &codes[start..start + rows];
-        match_native!(values.physical(), T => {
-            let Some(values) = values.native::<T>() else { return };
-            out.clear();
-            out.extend(codes.iter().map(|code| values[*code as usize]));
-        }, else ());
+    /// The block of `rows` rows from `start` on; those of a dictionary are put into `gathered`.
+    #[inline]
+    fn part<'p>(&self, start: usize, rows: usize, gathered: &'p mut MutableBuffer) -> BlockArg<'p>
+    where
+        'v: 'p,
+    {
+        match self {
+            Input::Plain(plain) => plain.part(start, rows),
+            Input::Codes(values, codes) => {
+                gather(values, &codes[start..start + rows], gathered);
+                BlockArg(gathered)
+            }
+        }
     }
+}
+
+fn gather(values: &Values, codes: &[u32], out: &mut MutableBuffer) {
+    match_native!(values.physical(), T => {
+        let Some(values) = values.native::<T>() else { return };
+        out.clear();
+        out.extend(codes.iter().map(|code| values[*code as usize]));
+    }, else ());
 }

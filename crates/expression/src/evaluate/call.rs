@@ -50,7 +50,7 @@ impl Evaluator<'_> {
                 Some(first) => (first.value, self.failed_since(first.errors_before, rows.len())),
                 None => self.evaluate_with_failed(frame, arg, &active)?,
             };
-            let vector = vector.loaded()?;
+            let vector = vector.into_loaded()?;
             if let Some(failed) = failed {
                 active.to_mut().subtract(&failed);
             }

@@ -58,7 +58,7 @@ impl Evaluator<'_> {
                 break;
             }
             let (value, valid) = self.evaluate_valid(frame, arg, &rest)?;
-            let value = value.loaded()?;
+            let value = value.into_loaded()?;
             let mut found = valid.into_owned();
             let mut null_rows = found.clone();
             if let Some(nulls) = nulls_of(&value)? {
@@ -99,7 +99,7 @@ impl Evaluator<'_> {
         input: NodeId,
         rows: &Rows,
     ) -> Result<Vector> {
-        let value = self.evaluate(frame, input, rows)?.loaded()?;
+        let value = self.evaluate(frame, input, rows)?.into_loaded()?;
         if let Encoding::Constant(base) = value.encoding() {
             let one = Rows::all(base.len());
             let mut valid = one.clone();

@@ -91,7 +91,7 @@ impl BoundLambda<'_> {
         let mut frame = Frame::of_batch(&batch);
         let result = evaluator.evaluate(&mut frame, self.compiled.root, applied.rows);
         let errors = std::mem::replace(&mut ctx.errors, before);
-        let value = result?.loaded()?;
+        let value = result?.into_loaded()?;
         // What the body made on the way is gone.
         let bytes = ctx.bytes_made(&value, batch.columns(), CHARGED_BYTES);
         ctx.settle(charged, bytes)?;

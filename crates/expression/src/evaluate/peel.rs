@@ -131,7 +131,14 @@ impl Evaluator<'_> {
             {
                 return Ok(None);
             }
-            let vector = vector.loaded()?;
+            let loaded;
+            let vector = match vector.is_lazy() {
+                true => {
+                    loaded = vector.loaded()?;
+                    &loaded
+                }
+                false => vector,
+            };
             // Arguments run from left to right: one that fails may stand before one that is null.
             let skips_nulls = node.strict && (node.infallible || node.columns.len() == 1);
             if vector.null_buffer().is_some() && !skips_nulls {
@@ -207,7 +214,7 @@ impl Evaluator<'_> {
     ) -> Result<Results> {
         let mut inner = frame.peeled.take(wrapping);
         let before = self.ctx.errors.take();
-        let vector = self.evaluate(&mut inner, node, &base_rows).and_then(|it| it.loaded());
+        let vector = self.evaluate(&mut inner, node, &base_rows).and_then(|it| it.into_loaded());
         let errors = std::mem::replace(&mut self.ctx.errors, before);
         frame.peeled.frames.push((wrapping.address, inner));
         let vector = vector?;

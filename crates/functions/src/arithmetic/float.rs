@@ -1,13 +1,30 @@
 //! Floats, by IEEE 754.
 
-use super::division_by_zero;
+use super::{Operator, division_by_zero, double::DoubleOperator};
+use std::sync::Arc;
 use volley_function::{
-    BoundScalar, ScalarTraits, block_binary,
+    BoundScalar, ScalarFunction, ScalarTraits, block_binary,
     simple::{Double, Real, function1, function2, with_block},
 };
 use volley_types::Type;
 
-/// An operator on two floats of type `common`, in both widths.
+/// A sum, difference or product of floats of type `common`, in both widths.
+pub(super) fn bind_operator(
+    operator: Operator,
+    common: Type,
+    narrow: impl Fn(f32, f32) -> f32 + Copy + Send + Sync + 'static,
+    wide: impl Fn(f64, f64) -> f64 + Copy + Send + Sync + 'static,
+) -> Option<BoundScalar> {
+    match common {
+        Type::Double => {
+            let function = function2::<Double, Double, Double, _>(wide);
+            bound(common, with_block(function, DoubleOperator(operator)))
+        }
+        _ => bind(common, narrow, wide),
+    }
+}
+
+/// A function of two floats of type `common`, in both widths.
 pub(super) fn bind(
     common: Type,
     narrow: impl Fn(f32, f32) -> f32 + Copy + Send + Sync + 'static,
@@ -23,6 +40,10 @@ pub(super) fn bind(
             with_block(function, block_binary(move |a: f64, b: f64| (wide(a, b), false)))
         }
     };
+    bound(common, function)
+}
+
+fn bound(common: Type, function: Arc<dyn ScalarFunction>) -> Option<BoundScalar> {
     Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::INFALLIBLE, function))
 }
 

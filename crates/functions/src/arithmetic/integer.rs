@@ -115,7 +115,7 @@ impl BlockProduct {
     /// The function that computes products so where it can, and else as `checked` does.
     pub(super) fn or(self, checked: Arc<dyn ScalarFunction>) -> Arc<dyn ScalarFunction> {
         let function = simple::vectorized(move |rows, args, to, ctx| {
-            match in_blocks(&self, rows, args, to)? {
+            match in_blocks(&self, rows, args, to, &mut ctx.recycler)? {
                 Some(products) => Ok(products),
                 None => checked.evaluate(rows, args, to, ctx),
             }
