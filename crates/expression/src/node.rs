@@ -64,6 +64,9 @@ pub(crate) struct Call {
     pub(crate) null_on_error: bool,
 }
 
+/// Arguments of a step of joined calls at most.
+pub(crate) const ARGS_MAX: usize = 8;
+
 /// Inputs of joined calls at most.
 pub(crate) const INPUTS_MAX: usize = 16;
 

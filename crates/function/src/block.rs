@@ -29,9 +29,14 @@ pub trait BlockFunction: Any + Send + Sync {
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool;
 
     /// Both functions in one loop: this one, with the results of `inner` as argument number `arg`.
-    /// The arguments are this function's, with those of `inner` in that one's place. `None`: there
-    /// is no such loop.
-    fn over(&self, _arg: usize, _inner: &dyn BlockFunction) -> Option<Arc<dyn BlockFunction>> {
+    /// The arguments are this function's, with those of `inner` in that one's place;
+    /// `is_constant` tells which of these are. `None`: there is no such loop.
+    fn over(
+        &self,
+        _arg: usize,
+        _inner: &dyn BlockFunction,
+        _is_constant: &[bool],
+    ) -> Option<Arc<dyn BlockFunction>> {
         None
     }
 }

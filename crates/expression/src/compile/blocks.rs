@@ -2,7 +2,7 @@
 
 use crate::{
     marks::{Mark, hit},
-    node::{Blocks, Call, Callee, INPUTS_MAX, Kind, Node, NodeId, Operand, Step},
+    node::{ARGS_MAX, Blocks, Call, Callee, INPUTS_MAX, Kind, Node, NodeId, Operand, Step},
 };
 use std::{collections::HashMap, mem, sync::Arc};
 use volley_function::BlockFunction;
@@ -28,7 +28,7 @@ pub(super) fn join_calls(nodes: &mut [Node]) {
             continue;
         };
         hit(Mark::Joined);
-        tree.fuse_steps();
+        tree.fuse_steps(nodes);
         tree.assign_slots();
         let Tree { inputs, steps, .. } = tree;
         nodes[root].kind = Kind::Blocks(Blocks { inputs, steps, call });
@@ -79,29 +79,42 @@ impl Tree {
         (input < INPUTS_MAX).then_some(Operand::Input(input))
     }
 
-    /// Makes one step of a step and one that it takes an argument from, where there is a loop for
-    /// both.
-    fn fuse_steps(&mut self) {
+    /// Makes one step of a step and those that it takes arguments from, where there is a loop for
+    /// all of them.
+    fn fuse_steps(&mut self, nodes: &[Node]) {
         let mut is_fused = vec![false; self.steps.len()];
         for outer in 0..self.steps.len() {
-            let fused = (0..self.steps[outer].args.len()).find_map(|position| {
-                let Operand::Slot(inner) = self.steps[outer].args[position] else { return None };
-                let function =
-                    self.steps[outer].function.over(position, &*self.steps[inner].function)?;
-                Some((position, inner, function))
-            });
-            let Some((position, inner, function)) = fused else { continue };
-            hit(Mark::Fused);
-            is_fused[inner] = true;
-            let args = mem::take(&mut self.steps[inner].args);
-            let widths = mem::take(&mut self.steps[inner].widths);
-            let outer = &mut self.steps[outer];
-            outer.function = function;
-            outer.args.splice(position..=position, args);
-            outer.widths.splice(position..=position, widths);
+            let mut position = 0;
+            while position < self.steps[outer].args.len() {
+                match self.fuse(nodes, outer, position) {
+                    Some(inner) => is_fused[inner] = true,
+                    None => position += 1,
+                }
+            }
         }
         let mut is_fused = is_fused.into_iter();
         self.steps.retain(|_| is_fused.next() != Some(true));
+    }
+
+    /// Makes one step of a step and the one that argument number `position` comes from, which is
+    /// the answer.
+    fn fuse(&mut self, nodes: &[Node], outer: usize, position: usize) -> Option<usize> {
+        let Operand::Slot(inner) = self.steps[outer].args[position] else { return None };
+        let [outer, from] = self.steps.get_disjoint_mut([outer, inner]).ok()?;
+        let mut args = outer.args.clone();
+        args.splice(position..=position, from.args.iter().copied());
+        let is_constant = |it: &Operand| match it {
+            Operand::Input(input) => matches!(nodes[self.inputs[*input]].kind, Kind::Constant(_)),
+            Operand::Slot(_) => false,
+        };
+        let is_constant: Vec<bool> = args.iter().map(is_constant).collect();
+        let fits = args.len() <= ARGS_MAX;
+        outer.function =
+            outer.function.over(position, &*from.function, &is_constant).filter(|_| fits)?;
+        hit(Mark::Fused);
+        outer.args = args;
+        outer.widths.splice(position..=position, mem::take(&mut from.widths));
+        Some(inner)
     }
 
     /// Gives steps whose results are not needed at the same time the same slot.

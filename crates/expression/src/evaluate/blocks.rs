@@ -9,7 +9,7 @@ use super::{Evaluator, Frame};
 use crate::{
     marks::{Mark, hit},
     merge::nulls_of,
-    node::{Blocks, INPUTS_MAX, Kind, NodeId, Operand, Step},
+    node::{ARGS_MAX, Blocks, INPUTS_MAX, Kind, NodeId, Operand, Step},
 };
 use std::borrow::Cow;
 use volley_error::{Error, Result};
@@ -19,9 +19,6 @@ use volley_vector::{Buffer, Encoding, MutableBuffer, NullBuffer, Recycler, Rows,
 
 /// Room for a block of results of the widest type.
 const SLOT_BYTES: usize = BLOCK_ROWS * size_of::<i128>();
-
-/// No step has more arguments: no function that works on blocks has, nor two of them in one loop.
-const ARGS_MAX: usize = 4;
 
 /// With fewer active rows than this part of all, calls on active rows only are faster.
 const ACTIVE_PART: usize = 2;

@@ -1,7 +1,9 @@
-//! Operators on DOUBLE for blocks of rows, alone or two in one loop.
+//! Operators on DOUBLE for blocks of rows: one, or a few in one loop.
 //!
-//! What lies between two operators stays in a register then. Floats are computed in the order that
-//! is written, with two roundings: results are those of two loops.
+//! What lies between operators stays in registers then. A loop takes up to three terms, and a term
+//! is a column or a constant, or the sum or difference of a column and a constant: `c - x` is
+//! `-x + c`, and `x` is `x + -0.0`. Floats are computed in the order that is written and each
+//! operator rounds: results are those of one loop per operator.
 
 use super::Operator;
 use std::{any::Any, sync::Arc};
@@ -64,6 +66,7 @@ macro_rules! match_operation {
 }
 
 /// A sum, difference or product.
+#[derive(Clone, Copy)]
 pub(super) struct DoubleOperator(pub(super) Operator);
 
 impl BlockFunction for DoubleOperator {
@@ -73,112 +76,303 @@ impl BlockFunction for DoubleOperator {
         })
     }
 
-    fn over(&self, arg: usize, inner: &dyn BlockFunction) -> Option<Arc<dyn BlockFunction>> {
-        let inner = (inner as &dyn Any).downcast_ref::<DoubleOperator>()?;
-        Some(Arc::new(TwoOperators { outer: self.0, inner: inner.0, arg }))
+    fn over(
+        &self,
+        arg: usize,
+        inner: &dyn BlockFunction,
+        is_constant: &[bool],
+    ) -> Option<Arc<dyn BlockFunction>> {
+        self.tree([false; 2]).over(arg, inner, is_constant)
     }
 }
 
-/// `outer` of the result of `inner`, which is its argument number `arg`, and another argument.
-struct TwoOperators {
-    outer: Operator,
-    inner: Operator,
-    arg: usize,
-}
-
-impl BlockFunction for TwoOperators {
-    fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
-        let [a, b, c] = args else { return false };
-        let columns = [a, b, c].map(|it| native_slice::<f64>(it.0));
-        let out = native_slice_mut::<f64>(out);
-        match_operation!(self.outer, Outer => match_operation!(self.inner, Inner => match self.arg {
-            0 => each(columns, out, |a, b, c| Outer::apply(Inner::apply(a, b), c)),
-            _ => each(columns, out, |a, b, c| Outer::apply(a, Inner::apply(b, c))),
-        }))
+impl DoubleOperator {
+    /// The operator on two arguments, which may be known to be constant.
+    fn tree(self, is_constant: [bool; 2]) -> Tree {
+        let [left, right] = [0, 1].map(|it| Tree::Argument(it, is_constant[it]));
+        Tree::Operation(self.0, Box::new([left, right]))
     }
 }
 
-/// An argument as a column or as one value for all rows.
-trait Operand: Copy {
-    /// Its first `len` rows.
-    fn cut(self, len: usize) -> Self;
-    fn at(self, row: usize) -> f64;
+/// Operators over each other.
+#[derive(Clone)]
+enum Tree {
+    /// The argument of this number, and whether it is constant.
+    Argument(usize, bool),
+    Operation(Operator, Box<[Tree; 2]>),
 }
 
-impl Operand for &[f64] {
-    #[inline(always)]
-    fn cut(self, len: usize) -> Self {
-        &self[..len]
-    }
-
-    #[inline(always)]
-    fn at(self, row: usize) -> f64 {
-        self[row]
-    }
-}
-
-impl Operand for f64 {
-    #[inline(always)]
-    fn cut(self, _: usize) -> Self {
-        self
-    }
-
-    #[inline(always)]
-    fn at(self, _: usize) -> f64 {
-        self
-    }
-}
-
-/// `$body` with `$operand`, a slice of `$len` values or of a single one, as what it is; false for
-/// other lengths.
-macro_rules! match_operand {
-    ($operand:ident, $len:expr, $body:expr) => {
-        if $operand.len() == $len {
-            $body
-        } else if let &[$operand] = $operand {
-            $body
-        } else {
-            false
+impl Tree {
+    /// How many arguments stand in it.
+    fn arguments(&self) -> usize {
+        match self {
+            Tree::Argument(..) => 1,
+            Tree::Operation(_, sides) => sides.iter().map(Tree::arguments).sum(),
         }
-    };
+    }
+
+    /// The same with `inner` in the place of argument number `arg`.
+    fn with(&self, arg: usize, inner: &Tree, is_constant: &[bool]) -> Tree {
+        let added = inner.arguments() - 1;
+        match self {
+            Tree::Argument(number, _) if *number == arg => inner.moved(arg, is_constant),
+            Tree::Argument(number, _) => {
+                let number = if *number > arg { number + added } else { *number };
+                Tree::Argument(number, is_constant.get(number) == Some(&true))
+            }
+            Tree::Operation(operator, sides) => {
+                let sides = sides.each_ref().map(|it| it.with(arg, inner, is_constant));
+                Tree::Operation(*operator, Box::new(sides))
+            }
+        }
+    }
+
+    /// The same with numbers greater by `by`.
+    fn moved(&self, by: usize, is_constant: &[bool]) -> Tree {
+        match self {
+            Tree::Argument(number, _) => {
+                let number = number + by;
+                Tree::Argument(number, is_constant.get(number) == Some(&true))
+            }
+            Tree::Operation(operator, sides) => {
+                let sides = sides.each_ref().map(|it| it.moved(by, is_constant));
+                Tree::Operation(*operator, Box::new(sides))
+            }
+        }
+    }
+
+    /// Both in one loop, if there is one.
+    fn over(
+        &self,
+        arg: usize,
+        inner: &dyn BlockFunction,
+        is_constant: &[bool],
+    ) -> Option<Arc<dyn BlockFunction>> {
+        let inner: &dyn Any = inner;
+        let tree = match (inner.downcast_ref::<Operators>(), inner.downcast_ref()) {
+            (Some(Operators { tree, .. }), _) => self.with(arg, tree, is_constant),
+            (_, Some(DoubleOperator(operator))) => {
+                self.with(arg, &DoubleOperator(*operator).tree([false; 2]), is_constant)
+            }
+            _ => return None,
+        };
+        let form = Form::of(&tree)?;
+        Some(Arc::new(Operators { tree, form }))
+    }
+}
+
+/// A term of a loop, by numbers of arguments.
+#[derive(Clone, Copy)]
+enum TermOf {
+    Argument(usize),
+    /// `argument + constant`, or `argument - constant`.
+    Moved {
+        argument: usize,
+        constant: usize,
+        is_minus: bool,
+    },
+    /// `constant - argument`.
+    Reflected {
+        argument: usize,
+        constant: usize,
+    },
+}
+
+impl TermOf {
+    fn of(tree: &Tree) -> Option<TermOf> {
+        let (operator, sides) = match tree {
+            Tree::Argument(number, _) => return Some(TermOf::Argument(*number)),
+            Tree::Operation(operator, sides) => (operator, &**sides),
+        };
+        match (operator, sides) {
+            (Operator::Plus, [Tree::Argument(argument, false), Tree::Argument(constant, true)])
+            | (Operator::Plus, [Tree::Argument(constant, true), Tree::Argument(argument, false)]) => {
+                Some(TermOf::Moved { argument: *argument, constant: *constant, is_minus: false })
+            }
+            (
+                Operator::Minus,
+                [Tree::Argument(argument, false), Tree::Argument(constant, true)],
+            ) => Some(TermOf::Moved { argument: *argument, constant: *constant, is_minus: true }),
+            (
+                Operator::Minus,
+                [Tree::Argument(constant, true), Tree::Argument(argument, false)],
+            ) => Some(TermOf::Reflected { argument: *argument, constant: *constant }),
+            _ => None,
+        }
+    }
+
+    /// The term of a block; `None` when an argument is of another length.
+    fn term<'a>(self, args: &[BlockArg<'a>], len: usize) -> Option<Term<'a>> {
+        let values = |number: usize| args.get(number).map(|it| native_slice::<f64>(it.0));
+        let constant = |number| match values(number)? {
+            &[value] => Some(value),
+            _ => None,
+        };
+        let (argument, flip, add) = match self {
+            TermOf::Argument(argument) => (argument, 0, -0.0),
+            TermOf::Moved { argument, constant: number, is_minus } => {
+                let added = constant(number)?;
+                (argument, 0, if is_minus { -added } else { added })
+            }
+            TermOf::Reflected { argument, constant: number } => {
+                (argument, 1 << 63, constant(number)?)
+            }
+        };
+        let values = values(argument)?;
+        let is_column = values.len() == len;
+        let tile = [*values.first()?; LANES];
+        (is_column || values.len() == 1).then_some(Term { values, is_column, tile, flip, add })
+    }
+}
+
+/// The loop that computes a tree.
+#[derive(Clone, Copy)]
+enum Form {
+    One(Operator, [TermOf; 2]),
+    /// `(a inner b) outer c`
+    Left {
+        outer: Operator,
+        inner: Operator,
+        terms: [TermOf; 3],
+    },
+    /// `a outer (b inner c)`
+    Right {
+        outer: Operator,
+        inner: Operator,
+        terms: [TermOf; 3],
+    },
+}
+
+impl Form {
+    fn of(tree: &Tree) -> Option<Form> {
+        let Tree::Operation(outer, sides) = tree else { return None };
+        let [left, right] = &**sides;
+        let both = |sides: &[Tree; 2]| Some([TermOf::of(&sides[0])?, TermOf::of(&sides[1])?]);
+        match (TermOf::of(left), TermOf::of(right), left, right) {
+            (Some(a), Some(b), ..) => Some(Form::One(*outer, [a, b])),
+            (None, Some(c), Tree::Operation(inner, sides), _) => {
+                let [a, b] = both(sides)?;
+                Some(Form::Left { outer: *outer, inner: *inner, terms: [a, b, c] })
+            }
+            (Some(a), None, _, Tree::Operation(inner, sides)) => {
+                let [b, c] = both(sides)?;
+                Some(Form::Right { outer: *outer, inner: *inner, terms: [a, b, c] })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A tree of operators in one loop.
+struct Operators {
+    tree: Tree,
+    form: Form,
+}
+
+impl BlockFunction for Operators {
+    fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
+        let out = native_slice_mut::<f64>(out);
+        match self.form {
+            Form::One(operator, [a, b]) => match_operation!(operator, O => {
+                each([a, b, b], args, out, |a, b, _| O::apply(a, b))
+            }),
+            Form::Left { outer, inner, terms } => match_operation!(outer, Outer => {
+                match_operation!(inner, Inner => {
+                    each(terms, args, out, |a, b, c| Outer::apply(Inner::apply(a, b), c))
+                })
+            }),
+            Form::Right { outer, inner, terms } => match_operation!(outer, Outer => {
+                match_operation!(inner, Inner => {
+                    each(terms, args, out, |a, b, c| Outer::apply(a, Inner::apply(b, c)))
+                })
+            }),
+        }
+    }
+
+    fn over(
+        &self,
+        arg: usize,
+        inner: &dyn BlockFunction,
+        is_constant: &[bool],
+    ) -> Option<Arc<dyn BlockFunction>> {
+        self.tree.over(arg, inner, is_constant)
+    }
+}
+
+/// Rows per turn of a loop.
+const LANES: usize = 32;
+
+/// A term over a block: `±value + add`.
+#[derive(Clone, Copy)]
+struct Term<'a> {
+    values: &'a [f64],
+    /// Whether there is a value for each row; or else one for all.
+    is_column: bool,
+    /// The first value, repeated.
+    tile: [f64; LANES],
+    /// Bits of values to change: the sign, or none.
+    flip: u64,
+    add: f64,
+}
+
+impl Term<'_> {
+    #[inline(always)]
+    fn values<const N: usize>(&self, start: usize) -> &[f64; N] {
+        let values = if self.is_column { &self.values[start..] } else { &self.tile };
+        values.first_chunk().unwrap_or(&[0.0; N])
+    }
+
+    #[inline(always)]
+    fn of(&self, value: f64) -> f64 {
+        f64::from_bits(value.to_bits() ^ self.flip) + self.add
+    }
 }
 
 /// Sets each element of `out`; false when an argument is of another length.
-fn each(columns: [&[f64]; 3], out: &mut [f64], f: impl Fn(f64, f64, f64) -> f64 + Copy) -> bool {
-    let [a, b, c] = columns;
-    let len = out.len();
-    match_operand!(
-        a,
-        len,
-        match_operand!(
-            b,
-            len,
-            match_operand!(c, len, {
-                cpu::dispatch(Loop { args: (a, b, c), out, f });
-                true
-            })
-        )
-    )
+fn each(
+    terms: [TermOf; 3],
+    args: &[BlockArg<'_>],
+    out: &mut [f64],
+    f: impl Fn(f64, f64, f64) -> f64 + Copy,
+) -> bool {
+    let [a, b, c] = terms.map(|it| it.term(args, out.len()));
+    let (Some(a), Some(b), Some(c)) = (a, b, c) else { return out.is_empty() };
+    cpu::dispatch(Loop { terms: [&a, &b, &c], out, f });
+    true
 }
 
-struct Loop<'a, A, F> {
-    args: A,
+struct Loop<'a, F> {
+    terms: [&'a Term<'a>; 3],
     out: &'a mut [f64],
     f: F,
 }
 
-impl<A: Operand, B: Operand, C: Operand, F: Fn(f64, f64, f64) -> f64> Kernel
-    for Loop<'_, (A, B, C), F>
-{
+impl<F: Fn(f64, f64, f64) -> f64> Loop<'_, F> {
+    /// `N` rows from `start` on.
+    #[inline(always)]
+    fn rows<const N: usize>(terms: [&Term; 3], start: usize, out: &mut [f64; N], f: &F) {
+        let [a, b, c] = terms;
+        let (a_values, b_values, c_values) =
+            (a.values::<N>(start), b.values::<N>(start), c.values::<N>(start));
+        for lane in 0..N {
+            out[lane] = f(a.of(a_values[lane]), b.of(b_values[lane]), c.of(c_values[lane]));
+        }
+    }
+}
+
+impl<F: Fn(f64, f64, f64) -> f64> Kernel for Loop<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Loop { args: (a, b, c), out, f } = self;
-        // The compiler sees that all are of one length, and checks none in the loop.
-        let (a, b, c) = (a.cut(out.len()), b.cut(out.len()), c.cut(out.len()));
-        for (row, out) in out.iter_mut().enumerate() {
-            *out = f(a.at(row), b.at(row), c.at(row));
+        let Loop { terms, out, f } = self;
+        let (chunks, rest) = out.as_chunks_mut::<LANES>();
+        let done = chunks.len() * LANES;
+        for (chunk, out) in chunks.iter_mut().enumerate() {
+            Self::rows(terms, chunk * LANES, out, &f);
+        }
+        for (row, out) in rest.iter_mut().enumerate() {
+            Self::rows(terms, done + row, std::array::from_mut(out), &f);
         }
     }
 }
@@ -192,54 +386,99 @@ mod tests {
         [0.1, -0.0, 0.0, f64::NAN, f64::INFINITY, -1.5, 1e308, f64::NEG_INFINITY, 3.0];
     const OPERATORS: [Operator; 3] = [Operator::Plus, Operator::Minus, Operator::Multiply];
 
-    fn run(function: &dyn BlockFunction, args: &[&[f64]], rows: usize) -> Option<Vec<u64>> {
+    /// More than two turns of a loop, and a rest.
+    const ROWS: usize = 81;
+
+    fn run(function: &dyn BlockFunction, args: &[Vec<f64>], rows: usize) -> Option<Vec<f64>> {
         let args: Vec<Buffer> = args.iter().map(Buffer::from_slice_ref).collect();
         let args: Vec<BlockArg<'_>> = args.iter().map(|it| BlockArg(it)).collect();
         let mut out = MutableBuffer::from_len_zeroed(rows * 8);
-        // Which NaN comes out depends on the order of an addition's registers.
-        let bits = |it: &f64| if it.is_nan() { f64::NAN.to_bits() } else { it.to_bits() };
         let is_valid = function.run(&args, &mut out);
-        is_valid.then(|| out.typed_data::<f64>().iter().map(bits).collect())
+        is_valid.then(|| out.typed_data::<f64>().to_vec())
     }
 
-    /// The arguments of each form: columns of all pairs of values, or a single value.
-    fn forms(column: &[f64]) -> [Vec<f64>; 2] {
-        [column.to_vec(), vec![column[3]]]
+    /// The bits of values; which NaN comes out depends on the order of an operator's registers.
+    fn bits(values: &[f64]) -> Vec<u64> {
+        let canonical = |it: &f64| if it.is_nan() { f64::NAN } else { *it };
+        values.iter().map(|it| canonical(it).to_bits()).collect()
     }
 
-    #[test]
-    fn two_operators_in_one_loop_give_what_two_loops_give() {
-        let rows = 81;
-        let column = |step: usize| -> Vec<f64> {
-            (0..rows).map(|row| VALUES[(row / step + row) % VALUES.len()]).collect()
-        };
-        let (a, b, c) = (column(1), column(9), column(4));
-        for (outer, inner) in OPERATORS.iter().flat_map(|it| OPERATORS.map(|inner| (*it, inner))) {
-            let (outer, inner) = (DoubleOperator(outer), DoubleOperator(inner));
-            for mask in 0..7 {
-                let [a, b, c] = [&a, &b, &c].map(|it| forms(it));
-                let (a, b, c) = (&a[mask & 1], &b[mask >> 1 & 1], &c[mask >> 2]);
-                let inner_rows = a.len().max(b.len());
-                let first = run(&inner, &[a, b], inner_rows).unwrap();
-                let first: Vec<f64> = first.into_iter().map(f64::from_bits).collect();
-                let expected = run(&outer, &[&first, c], rows);
-                let fused = outer.over(0, &inner).unwrap();
-                assert_eq!(run(&*fused, &[a, b, c], rows), expected);
-                let inner_rows = b.len().max(c.len());
-                let second = run(&inner, &[b, c], inner_rows).unwrap();
-                let second: Vec<f64> = second.into_iter().map(f64::from_bits).collect();
-                let expected = run(&outer, &[a, &second], rows);
-                let fused = outer.over(1, &inner).unwrap();
-                assert_eq!(run(&*fused, &[a, b, c], rows), expected);
+    /// One operator after the other.
+    fn by_steps(tree: &Tree, args: &[Vec<f64>]) -> Vec<f64> {
+        match tree {
+            Tree::Argument(number, _) => args[*number].clone(),
+            Tree::Operation(operator, sides) => {
+                let sides = sides.each_ref().map(|it| by_steps(it, args));
+                let rows = sides[0].len().max(sides[1].len());
+                run(&DoubleOperator(*operator), &sides, rows).unwrap()
             }
         }
     }
 
+    /// A random tree fused from its leaves up as far as there are loops, and what it computes.
+    fn fused(random: &mut fastrand::Rng) -> (Tree, Vec<bool>, Option<Arc<dyn BlockFunction>>) {
+        let mut operator = || DoubleOperator(OPERATORS[random.usize(0..3)]);
+        let operators = [operator(), operator(), operator(), operator()];
+        let is_constant: Vec<bool> = (0..5).map(|_| random.u8(0..3) == 0).collect();
+        let mut tree = operators[0].tree([is_constant[0], is_constant[1]]);
+        let mut function: Option<Arc<dyn BlockFunction>> = None;
+        for inner in &operators[1..random.usize(2..5)] {
+            let arg = random.usize(0..tree.arguments());
+            let outer = function.clone().unwrap_or_else(|| Arc::new(operators[0]));
+            let Some(next) = outer.over(arg, inner, &is_constant) else { break };
+            tree = tree.with(arg, &inner.tree([false; 2]), &is_constant);
+            function = Some(next);
+        }
+        (tree, is_constant, function)
+    }
+
+    #[test]
+    fn operators_in_one_loop_give_what_one_after_the_other_gives() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut loops = [0; 6];
+        for _ in 0..5000 {
+            let (tree, is_constant, function) = fused(&mut random);
+            let Some(function) = function else { continue };
+            loops[tree.arguments()] += 1;
+            let mut value = || VALUES[random.usize(0..VALUES.len())];
+            let mut args: Vec<Vec<f64>> = Vec::new();
+            for is_constant in &is_constant[..tree.arguments()] {
+                let rows = if *is_constant { 1 } else { ROWS };
+                args.push((0..rows).map(|_| value()).collect());
+            }
+            if random.u8(0..4) == 0 {
+                // A column whose rows are all the same.
+                args[random.usize(0..tree.arguments())].truncate(1);
+            }
+            let mut expected = by_steps(&tree, &args);
+            if expected.len() == 1 {
+                expected = vec![expected[0]; ROWS];
+            }
+            let found = run(&*function, &args, ROWS).unwrap();
+            assert_eq!(bits(&found), bits(&expected), "{args:?}");
+        }
+        assert!(loops[3..].iter().all(|it| *it > 20), "{loops:?}");
+    }
+
+    #[test]
+    fn a_projection_of_three_columns_is_one_loop() {
+        // x * (1 - y) * (1 + z)
+        let product = DoubleOperator(Operator::Multiply);
+        let first = product.over(1, &DoubleOperator(Operator::Minus), &[false, true, false]);
+        let outer = product.over(0, &*first.unwrap(), &[false, true, false, false]).unwrap();
+        let constants = [false, true, false, true, false];
+        let all = outer.over(3, &DoubleOperator(Operator::Plus), &constants).unwrap();
+        let args = [vec![2.0; 5], vec![1.0], vec![0.25; 5], vec![1.0], vec![0.5; 5]];
+        assert_eq!(run(&*all, &args, 5), Some(vec![2.25; 5]));
+        assert!(all.over(2, &product, &[false; 6]).is_none());
+    }
+
     #[test]
     fn arguments_of_other_lengths_are_refused() {
-        let fused =
-            DoubleOperator(Operator::Plus).over(0, &DoubleOperator(Operator::Plus)).unwrap();
-        assert_eq!(run(&*fused, &[&VALUES, &VALUES[..2], &VALUES], VALUES.len()), None);
-        assert_eq!(run(&*fused, &[&VALUES, &VALUES], VALUES.len()), None);
+        let plus = DoubleOperator(Operator::Plus);
+        let fused = plus.over(0, &plus, &[false; 3]).unwrap();
+        let (long, short) = (vec![1.0; 9], vec![1.0; 2]);
+        assert_eq!(run(&*fused, &[long.clone(), short, long.clone()], 9), None);
+        assert_eq!(run(&*fused, &[long.clone(), long], 9), None);
     }
 }
