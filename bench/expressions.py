@@ -141,7 +141,7 @@ class Volley:
         if done.returncode != 0:
             sys.exit(f"volley: {done.stderr.strip()}")
         times = [float(it) for it in re.findall(r"time: ([0-9.]+) s", done.stderr)][1:]
-        results = done.stdout.split()[1::2]
+        results = done.stdout.splitlines()[1::2]
         return {
             name: {"seconds": times[at * repeat : (at + 1) * repeat], "result": results[at * repeat]}
             for at, name in enumerate(EXPRESSIONS)

@@ -120,6 +120,59 @@ impl<'v> BlockInput<'v> {
     }
 }
 
+/// A block function of one argument; `f` gives a value and whether it is invalid.
+pub fn block_unary<A: Native, R: Native>(
+    f: impl Fn(A) -> (R, bool) + Send + Sync + 'static,
+) -> impl BlockFunction {
+    Unary { f, types: PhantomData::<fn(A) -> R> }
+}
+
+struct Unary<F, T> {
+    f: F,
+    types: PhantomData<T>,
+}
+
+impl<A: Native, R: Native, F> BlockFunction for Unary<F, fn(A) -> R>
+where
+    F: Fn(A) -> (R, bool) + Send + Sync + 'static,
+{
+    fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
+        let [a] = args else { return false };
+        let (a, out) = (native_slice::<A>(a.0), native_slice_mut::<R>(out));
+        match a {
+            _ if a.len() == out.len() => cpu::dispatch(UnaryLoop { a, out, f: &self.f }),
+            &[a] => {
+                let (value, is_invalid) = (self.f)(a);
+                out.fill(value);
+                !is_invalid
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The loop over a block.
+struct UnaryLoop<'a, A, R, F> {
+    a: &'a [A],
+    out: &'a mut [R],
+    f: &'a F,
+}
+
+impl<A: Native, R: Native, F: Fn(A) -> (R, bool)> Kernel for UnaryLoop<'_, A, R, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut any_invalid = false;
+        for (out, a) in self.out.iter_mut().zip(self.a) {
+            let (value, is_invalid) = (self.f)(*a);
+            *out = value;
+            any_invalid |= is_invalid;
+        }
+        !any_invalid
+    }
+}
+
 /// A block function of two arguments; `f` gives a value and whether it is invalid.
 pub fn block_binary<A: Native, B: Native, R: Native>(
     f: impl Fn(A, B) -> (R, bool) + Send + Sync + 'static,

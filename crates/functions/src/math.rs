@@ -13,7 +13,11 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use volley_function::Registry;
+use std::sync::Arc;
+use volley_function::{
+    Registry, ScalarFunction, block_unary,
+    simple::{Double, function1, with_block},
+};
 
 /// Registers the functions on numbers, but for the operators.
 pub(crate) fn register(registry: &mut Registry) {
@@ -24,4 +28,9 @@ pub(crate) fn register(registry: &mut Registry) {
     bits::register(registry);
     choice::register(registry);
     random::register(registry);
+}
+
+/// A function of one DOUBLE that the compiler makes a vector loop of.
+fn of_double(f: impl Fn(f64) -> f64 + Copy + Send + Sync + 'static) -> Arc<dyn ScalarFunction> {
+    with_block(function1::<Double, Double, _>(f), block_unary(move |it: f64| (f(it), false)))
 }

@@ -133,6 +133,12 @@ impl Rows {
             return;
         }
         for (index, &word) in self.words.iter().enumerate() {
+            if word == u64::MAX {
+                for row in index * 64..index * 64 + 64 {
+                    f(row);
+                }
+                continue;
+            }
             let mut rest = word;
             while rest != 0 {
                 f(index * 64 + rest.trailing_zeros() as usize);

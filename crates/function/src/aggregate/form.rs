@@ -93,7 +93,11 @@ pub trait Form: Send + Sync + 'static {
 
     /// Adds all rows of a flat first argument of `len` rows.
     fn add_all(&self, state: &mut Self::State, input: &Self::Input<'_>, len: usize) -> Result<()> {
-        (0..len).try_for_each(|row| self.add(state, input, row, row))
+        // A state of its own stays in registers.
+        let mut own = std::mem::replace(state, self.empty());
+        let added = (0..len).try_for_each(|row| self.add(&mut own, input, row, row));
+        *state = own;
+        added
     }
 
     /// Adds the value at `index` for each of `rows`.

@@ -236,10 +236,13 @@ impl<A: SqlType> SqlType for Array<A> {
     }
 }
 
-/// A map: a range of the keys and values of all rows.
+/// A map: a range of the keys and values of all rows, which are looked for only when they are asked
+/// for.
 pub struct MapView<'a, K: Arg, V: Arg> {
-    keys: ArrayView<'a, K>,
-    values: ArrayView<'a, V>,
+    keys: ArrayBase<'a, K>,
+    values: ArrayBase<'a, V>,
+    /// Where the map stands in both.
+    index: usize,
 }
 
 impl<K: Arg, V: Arg> Clone for MapView<'_, K, V> {
@@ -254,30 +257,30 @@ impl<'a, K: Arg, V: Arg> MapView<'a, K, V> {
     /// The number of entries.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.keys.sizes[self.index] as usize
     }
 
     /// Whether there is no entry.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
     /// The keys; none is null.
     #[inline(always)]
     pub fn keys(&self) -> ArrayView<'a, K> {
-        self.keys
+        self.keys.view(self.index)
     }
 
     /// The values, in the order of the keys.
     #[inline(always)]
     pub fn values(&self) -> ArrayView<'a, V> {
-        self.values
+        self.values.view(self.index)
     }
 
     /// The entries; null values are `None`.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (K::Value<'a>, Option<V::Value<'a>>)> {
-        let (keys, values) = (self.keys, self.values);
+        let (keys, values) = (self.keys(), self.values());
         (0..keys.len()).map(move |index| (keys.value(index), values.get(index)))
     }
 
@@ -287,7 +290,7 @@ impl<'a, K: Arg, V: Arg> MapView<'a, K, V> {
     where
         K: Key,
     {
-        self.keys.position(key)
+        self.keys().position(key)
     }
 
     /// The value of the key; `None` when it is null or the key is not in the map.
@@ -296,7 +299,8 @@ impl<'a, K: Arg, V: Arg> MapView<'a, K, V> {
     where
         K: Key,
     {
-        self.values.get(self.position(key)?)
+        let position = self.position(key)?;
+        self.values().get(position)
     }
 }
 
@@ -378,7 +382,7 @@ impl<K: Arg, V: Arg> Arg for Map<K, V> {
 
     #[inline(always)]
     fn get<'a>(base: Self::Base<'a>, _row: usize, index: usize) -> Self::Value<'a> {
-        MapView { keys: base.0.view(index), values: base.1.view(index) }
+        MapView { keys: base.0, values: base.1, index }
     }
 }
 

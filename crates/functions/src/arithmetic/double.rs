@@ -44,36 +44,18 @@ impl Operation for Product {
     }
 }
 
-/// `$body` with `$operation` as the type of an operator; false for others.
-macro_rules! match_operation {
-    ($operator:expr, $operation:ident => $body:expr) => {
-        match $operator {
-            Operator::Plus => {
-                type $operation = Sum;
-                $body
-            }
-            Operator::Minus => {
-                type $operation = Difference;
-                $body
-            }
-            Operator::Multiply => {
-                type $operation = Product;
-                $body
-            }
-            Operator::Divide => false,
-        }
-    };
-}
-
 /// A sum, difference or product.
 #[derive(Clone, Copy)]
 pub(super) struct DoubleOperator(pub(super) Operator);
 
 impl BlockFunction for DoubleOperator {
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
-        match_operation!(self.0, O => {
-            block_binary(|a: f64, b: f64| (O::apply(a, b), false)).run(args, out)
-        })
+        match self.0 {
+            Operator::Plus => alone::<Sum>(args, out),
+            Operator::Minus => alone::<Difference>(args, out),
+            Operator::Multiply => alone::<Product>(args, out),
+            Operator::Divide => false,
+        }
     }
 
     fn over(
@@ -84,6 +66,10 @@ impl BlockFunction for DoubleOperator {
     ) -> Option<Arc<dyn BlockFunction>> {
         self.tree([false; 2]).over(arg, inner, is_constant)
     }
+}
+
+fn alone<O: Operation>(args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
+    block_binary(|a: f64, b: f64| (O::apply(a, b), false)).run(args, out)
 }
 
 impl DoubleOperator {
@@ -185,10 +171,11 @@ impl TermOf {
             Tree::Operation(operator, sides) => (operator, &**sides),
         };
         match (operator, sides) {
-            (Operator::Plus, [Tree::Argument(argument, false), Tree::Argument(constant, true)])
-            | (Operator::Plus, [Tree::Argument(constant, true), Tree::Argument(argument, false)]) => {
-                Some(TermOf::Moved { argument: *argument, constant: *constant, is_minus: false })
-            }
+            (
+                Operator::Plus,
+                [Tree::Argument(argument, false), Tree::Argument(constant, true)]
+                | [Tree::Argument(constant, true), Tree::Argument(argument, false)],
+            ) => Some(TermOf::Moved { argument: *argument, constant: *constant, is_minus: false }),
             (
                 Operator::Minus,
                 [Tree::Argument(argument, false), Tree::Argument(constant, true)],
@@ -227,20 +214,21 @@ impl TermOf {
 
 /// The loop that computes a tree.
 #[derive(Clone, Copy)]
-enum Form {
-    One(Operator, [TermOf; 2]),
+struct Form {
+    shape: Shape,
+    outer: Operator,
+    inner: Operator,
+    terms: [TermOf; 3],
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    /// `a outer b`
+    One,
     /// `(a inner b) outer c`
-    Left {
-        outer: Operator,
-        inner: Operator,
-        terms: [TermOf; 3],
-    },
+    Left,
     /// `a outer (b inner c)`
-    Right {
-        outer: Operator,
-        inner: Operator,
-        terms: [TermOf; 3],
-    },
+    Right,
 }
 
 impl Form {
@@ -248,17 +236,52 @@ impl Form {
         let Tree::Operation(outer, sides) = tree else { return None };
         let [left, right] = &**sides;
         let both = |sides: &[Tree; 2]| Some([TermOf::of(&sides[0])?, TermOf::of(&sides[1])?]);
-        match (TermOf::of(left), TermOf::of(right), left, right) {
-            (Some(a), Some(b), ..) => Some(Form::One(*outer, [a, b])),
+        let (shape, inner, terms) = match (TermOf::of(left), TermOf::of(right), left, right) {
+            (Some(a), Some(b), ..) => (Shape::One, *outer, [a, b, b]),
             (None, Some(c), Tree::Operation(inner, sides), _) => {
                 let [a, b] = both(sides)?;
-                Some(Form::Left { outer: *outer, inner: *inner, terms: [a, b, c] })
+                (Shape::Left, *inner, [a, b, c])
             }
             (Some(a), None, _, Tree::Operation(inner, sides)) => {
                 let [b, c] = both(sides)?;
-                Some(Form::Right { outer: *outer, inner: *inner, terms: [a, b, c] })
+                (Shape::Right, *inner, [a, b, c])
             }
-            _ => None,
+            _ => return None,
+        };
+        Some(Form { shape, outer: *outer, inner, terms })
+    }
+
+    fn run(&self, args: &[BlockArg<'_>], out: &mut [f64]) -> bool {
+        match self.outer {
+            Operator::Plus => self.with_outer::<Sum>(args, out),
+            Operator::Minus => self.with_outer::<Difference>(args, out),
+            Operator::Multiply => self.with_outer::<Product>(args, out),
+            Operator::Divide => false,
+        }
+    }
+
+    fn with_outer<Outer: Operation>(&self, args: &[BlockArg<'_>], out: &mut [f64]) -> bool {
+        match (self.shape, self.inner) {
+            (Shape::One, _) => each(self.terms, args, out, |a, b, _| Outer::apply(a, b)),
+            (_, Operator::Plus) => self.with_both::<Outer, Sum>(args, out),
+            (_, Operator::Minus) => self.with_both::<Outer, Difference>(args, out),
+            (_, Operator::Multiply) => self.with_both::<Outer, Product>(args, out),
+            (_, Operator::Divide) => false,
+        }
+    }
+
+    fn with_both<Outer: Operation, Inner: Operation>(
+        &self,
+        args: &[BlockArg<'_>],
+        out: &mut [f64],
+    ) -> bool {
+        match self.shape {
+            Shape::Right => {
+                each(self.terms, args, out, |a, b, c| Outer::apply(a, Inner::apply(b, c)))
+            }
+            Shape::One | Shape::Left => {
+                each(self.terms, args, out, |a, b, c| Outer::apply(Inner::apply(a, b), c))
+            }
         }
     }
 }
@@ -271,22 +294,7 @@ struct Operators {
 
 impl BlockFunction for Operators {
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
-        let out = native_slice_mut::<f64>(out);
-        match self.form {
-            Form::One(operator, [a, b]) => match_operation!(operator, O => {
-                each([a, b, b], args, out, |a, b, _| O::apply(a, b))
-            }),
-            Form::Left { outer, inner, terms } => match_operation!(outer, Outer => {
-                match_operation!(inner, Inner => {
-                    each(terms, args, out, |a, b, c| Outer::apply(Inner::apply(a, b), c))
-                })
-            }),
-            Form::Right { outer, inner, terms } => match_operation!(outer, Outer => {
-                match_operation!(inner, Inner => {
-                    each(terms, args, out, |a, b, c| Outer::apply(a, Inner::apply(b, c)))
-                })
-            }),
-        }
+        self.form.run(args, native_slice_mut::<f64>(out))
     }
 
     fn over(

@@ -33,12 +33,14 @@ macro_rules! whole {
 
             #[inline(always)]
             fn plus(self, other: $native) -> ($native, bool) {
-                self.overflowing_add(other)
+                let sum = self.wrapping_add(other);
+                (sum, ((self ^ sum) & (other ^ sum)) < 0)
             }
 
             #[inline(always)]
             fn minus(self, other: $native) -> ($native, bool) {
-                self.overflowing_sub(other)
+                let difference = self.wrapping_sub(other);
+                (difference, ((self ^ other) & (self ^ difference)) < 0)
             }
 
             #[inline(always)]
@@ -61,7 +63,8 @@ macro_rules! whole {
     };
 }
 
-// Narrow products are computed in a wider type, which the compiler makes vector loops of.
+// The compiler makes vector loops of overflows told by signs, and of narrow products in a wider
+// type; it makes none of `overflowing_add` and such.
 whole!(i8 as i16, i16 as i32, i32 as i64, i64 as i64, i128 as i128);
 
 /// `operator` on two integers of type `common`.

@@ -3,7 +3,7 @@
 use super::{decimal, fallible, infallible, out_of_range};
 use std::{fmt::Display, sync::Arc};
 use volley_function::{
-    BoundScalar, ScalarFunction,
+    BoundScalar, ScalarFunction, block_unary,
     simple::{self, Boolean, Double, NativeColumn, Physical, Real, Stored},
 };
 use volley_types::{Native, Type, match_integer, text};
@@ -79,21 +79,25 @@ fn integer_to_integer(from: &Type, to: &Type) -> Option<BoundScalar> {
 }
 
 fn resize<A: Whole, B: Whole>() -> Arc<dyn ScalarFunction> {
-    simple::vectorized(|rows, args, to, ctx| {
-        let convert = |value: A| {
-            let wide: i128 = value.into();
-            let narrow = B::wrap(wide);
-            (narrow, narrow.into() != wide)
-        };
+    let convert = |value: A| {
+        let wide: i128 = value.into();
+        let narrow = B::wrap(wide);
+        (narrow, narrow.into() != wide)
+    };
+    let function = simple::vectorized(move |rows, args, to, ctx| {
         let error = |value: A| out_of_range(value, to);
         simple::map_checked1::<Physical<A>, Physical<B>, B>(rows, args, to, ctx, convert, error)
-    })
+    });
+    simple::with_block(function, block_unary(convert))
 }
 
 fn integer_to_float(from: &Type, to: &Type) -> Option<Arc<dyn ScalarFunction>> {
     Some(match_integer!(from.physical(), A => match to {
         Type::Real => simple::function1::<Physical<A>, Real, _>(|it: A| it.to_f32()),
-        _ => simple::function1::<Physical<A>, Double, _>(|it: A| it.to_f64()),
+        _ => simple::with_block(
+            simple::function1::<Physical<A>, Double, _>(|it: A| it.to_f64()),
+            block_unary(|it: A| (it.to_f64(), false)),
+        ),
     }, else return None))
 }
 

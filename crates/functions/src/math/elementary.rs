@@ -1,16 +1,16 @@
 //! Roots, powers, logarithms and trigonometry, on DOUBLE.
 
+use super::of_double;
 use crate::documentation::doc;
 use volley_function::{
-    Registry,
-    simple::{Double, binary, nullary, unary},
+    Registry, ScalarTraits,
+    simple::{Double, SqlType, binary, bind, nullary, unary},
 };
 
 /// A function of one float: name, what it is, what it does, an example.
 type Entry = (&'static str, fn(f64) -> f64, &'static str, (&'static str, &'static str));
 
-const FUNCTIONS: [Entry; 28] = [
-    ("sqrt", f64::sqrt, "The square root; NaN of a negative number.", ("sqrt(4)", "2.0")),
+const FUNCTIONS: [Entry; 27] = [
     ("cbrt", f64::cbrt, "The cube root.", ("cbrt(8)", "2.0")),
     ("exp", f64::exp, "e to the power of x.", ("exp(0)", "1.0")),
     ("ln", f64::ln, "The natural logarithm; NaN of a negative number.", ("ln(1)", "0.0")),
@@ -51,6 +51,15 @@ pub(super) fn register(registry: &mut Registry) {
         let doc = doc(&format!("{name}(double) -> double"), description, "math", &[example]);
         registry.add_scalar(name, doc, unary::<Double, Double, _>(f));
     }
+    let sqrt = doc(
+        "sqrt(double) -> double",
+        "The square root; NaN of a negative number.",
+        "math",
+        &[("sqrt(4)", "2.0")],
+    );
+    let root = of_double(|it| it.sqrt());
+    let (args, result) = (vec![Double::pattern()], Double::pattern());
+    registry.add_scalar("sqrt", sqrt, bind(args, result, ScalarTraits::INFALLIBLE, root));
     let log = |base: f64, value: f64| value.log10() / base.log10();
     let none = volley_function::FunctionDoc::default();
     registry.add_scalar("log", none, binary::<Double, Double, Double, _>(log));

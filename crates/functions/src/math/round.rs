@@ -3,6 +3,7 @@
 //! Halves are rounded away from zero. A decimal keeps its precision and, without a number of
 //! digits, loses its scale; with one it keeps the scale, and digits become zero.
 
+use super::of_double;
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
@@ -151,8 +152,14 @@ fn bind_whole(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
         }
         other => {
             implicit_cast_cost(other, &Type::Double)?;
-            let f = move |value: f64| rounding.float(value);
-            (Type::Double, Type::Double, simple::function1::<Double, Double, _>(f))
+            // One loop each: the direction is not looked up for every row.
+            let function = match rounding {
+                Rounding::Nearest => of_double(|it| Rounding::Nearest.float(it)),
+                Rounding::TowardZero => of_double(|it| Rounding::TowardZero.float(it)),
+                Rounding::Up => of_double(|it| Rounding::Up.float(it)),
+                Rounding::Down => of_double(|it| Rounding::Down.float(it)),
+            };
+            (Type::Double, Type::Double, function)
         }
     };
     let traits = ScalarTraits::INFALLIBLE;

@@ -5,11 +5,11 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BoundScalar, Registry, ScalarTraits,
-    simple::{Any, AnyWriter, ArrayView},
+    BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    simple::{Any, AnyWriter, ArrayView, IntoSimple},
 };
-use volley_types::Type;
-use volley_vector::{Decoded, Nested, NullBuffer, Values, Vector};
+use volley_types::{Type, Value};
+use volley_vector::{BooleanBuffer, Decoded, Encoding, Nested, NullBuffer, Rows, Values, Vector};
 
 /// Registers the functions that take parts of nested values.
 pub(super) fn register(registry: &mut Registry) {
@@ -19,17 +19,19 @@ pub(super) fn register(registry: &mut Registry) {
         "nested",
         &[("[10, 20][2]", "20"), ("[10, 20][-1]", "20")],
     );
+    let by_row = |array: ArrayView<Any<0>>, index: i64, out: &mut AnyWriter<0>| {
+        let at = position(index, array.len());
+        if let Some(element) = at.and_then(|at| array.get(at)) {
+            out.set(element);
+        }
+    };
+    let by_row = by_row.into_simple().into_bind();
+    let bind_element: BindScalar = Arc::new(move |args: &[Type]| {
+        let bound = by_row(args)?;
+        Some(BoundScalar { function: Arc::new(Element { by_row: bound.function }), ..bound })
+    });
     for name in ["array_extract", "list_extract", "list_element", "element_at"] {
-        registry.simple(
-            name,
-            element.clone(),
-            |array: ArrayView<Any<0>>, index: i64, out: &mut AnyWriter<0>| {
-                let at = position(index, array.len());
-                if let Some(element) = at.and_then(|at| array.get(at)) {
-                    out.set(element);
-                }
-            },
-        );
+        registry.add_scalar(name, element.clone(), Arc::clone(&bind_element));
     }
     let field = doc(
         "struct_extract(row, 'name') -> field",
@@ -52,6 +54,58 @@ fn position(index: i64, len: usize) -> Option<usize> {
     let len = len as i64;
     let at = if index > 0 { index - 1 } else { len.checked_add(index)? };
     (index != 0 && (0..len).contains(&at)).then_some(at as usize)
+}
+
+/// The elements of arrays at an index. Those of flat arrays at a constant one are rows of the
+/// arrays' elements, found by a loop over offsets and sizes.
+struct Element {
+    by_row: Arc<dyn ScalarFunction>,
+}
+
+impl ScalarFunction for Element {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        if let [arrays, index] = args
+            && let Some(Values::Array(nested)) = arrays.flat_values()
+            && let Encoding::Constant(index) = index.encoding()
+            && let Value::BigInt(index) = index.value(0)?
+            && !nested.elements.is_empty()
+            && !nested.elements.is_lazy()
+        {
+            return Ok(elements_at(nested, arrays.null_buffer(), index));
+        }
+        self.by_row.evaluate(rows, args, result_type, ctx)
+    }
+}
+
+fn elements_at(nested: &Nested, nulls: Option<&NullBuffer>, index: i64) -> Vector {
+    let Nested { offsets, sizes, elements } = nested;
+    let len = offsets.len();
+    // From 0, and whether the row has such an element.
+    let place = |row: usize| {
+        let size = i64::from(sizes[row]);
+        let at = if index > 0 { index - 1 } else { size + index };
+        (at, index != 0 && (0..size).contains(&at))
+    };
+    let code = |row: usize| match place(row) {
+        (at, true) => (i64::from(offsets[row]) + at) as u32,
+        _ => 0,
+    };
+    let mut codes: Vec<u32> = (0..len).map(code).collect();
+    let found = NullBuffer::new(BooleanBuffer::collect_bool(len, |row| place(row).1));
+    let found = (found.null_count() > 0).then_some(found);
+    if let Some(nulls) = nulls {
+        // Null rows may have any offset and size.
+        let valid = codes.iter_mut().zip(nulls.iter());
+        valid.for_each(|(code, is_valid)| *code = if is_valid { *code } else { 0 });
+    }
+    let nulls = NullBuffer::union(nulls, found.as_ref());
+    Vector::dictionary(codes.into(), Arc::clone(elements), nulls)
 }
 
 /// The name is looked up when the batch is evaluated: the type of the result is that of the field,

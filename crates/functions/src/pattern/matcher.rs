@@ -93,8 +93,8 @@ impl Segments {
 
     #[inline]
     fn match_bytes(&self, text: &[u8]) -> bool {
-        let Some(rest) = text.strip_prefix(self.start.as_bytes()) else { return false };
-        let Some(mut rest) = rest.strip_suffix(self.end.as_bytes()) else { return false };
+        let Some(rest) = without_start(text, self.start.as_bytes()) else { return false };
+        let Some(mut rest) = without_end(rest, self.end.as_bytes()) else { return false };
         // Taking the leftmost place of each part leaves the most for the others.
         for finder in &self.middle {
             let Some(at) = finder.find(rest) else { return false };
@@ -102,6 +102,19 @@ impl Segments {
         }
         true
     }
+}
+
+/// The text behind `start`. Comparing no bytes is not free: a load that is masked out from an
+/// address without memory behind it, as that of an empty string, takes about 20 ns.
+#[inline]
+fn without_start<'t>(text: &'t [u8], start: &[u8]) -> Option<&'t [u8]> {
+    if start.is_empty() { Some(text) } else { text.strip_prefix(start) }
+}
+
+/// The text before `end`.
+#[inline]
+fn without_end<'t>(text: &'t [u8], end: &[u8]) -> Option<&'t [u8]> {
+    if end.is_empty() { Some(text) } else { text.strip_suffix(end) }
 }
 
 fn tokens(pattern: &str, escape: Option<char>) -> Result<Vec<Token>> {

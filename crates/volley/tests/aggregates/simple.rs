@@ -183,8 +183,9 @@ impl SimpleAggregate for CheckedTotal {
     }
 
     fn result(&self, state: &i64) -> Result<Option<i64>> {
-        if *state == 1000 {
-            return Err(volley::Error::invalid_value("the total is 1000"));
+        // No random total is so large.
+        if *state == 1 << 60 {
+            return Err(volley::Error::invalid_value("the total is 2^60"));
         }
         Ok(Some(*state))
     }
@@ -364,8 +365,10 @@ fn errors_fail_the_query() {
     // Null rows are not added, those that FILTER drops neither.
     let sql = "SELECT fails(x) FILTER (WHERE x > 0) FROM (VALUES (1), (-7), (NULL)) v(x)";
     assert_eq!(query(&session(), sql), ["Null"]);
-    let error = session().sql("SELECT checked_total(1000)").and_then(|it| it.collect_values());
-    assert!(error.unwrap_err().to_string().contains("the total is 1000"));
+    let error = session()
+        .sql("SELECT checked_total(1152921504606846976)")
+        .and_then(|it| it.collect_values());
+    assert!(error.unwrap_err().to_string().contains("the total is 2^60"));
 }
 
 #[test]
