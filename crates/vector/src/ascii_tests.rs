@@ -1,6 +1,6 @@
 //! Whether strings are ASCII: the answer for all, and what is known of parts.
 
-use crate::{StringValues, StringView};
+use crate::{Buffer, StringValues, StringView};
 
 #[test]
 fn ascii_is_found_in_views_and_buffers() {
@@ -30,6 +30,21 @@ fn lengths_and_positions_are_no_text() {
     let strings: StringValues = std::iter::repeat_n(long.as_str(), 3).collect();
     assert!(strings.is_ascii());
     assert!(StringView::position(strings.views[1]).1 >= 128);
+}
+
+#[test]
+fn bytes_between_strings_do_not_count() {
+    let text = "a string of many bytes\u{f6}another one that is long";
+    let buffer = Buffer::from(text.as_bytes());
+    let view = |range: std::ops::Range<usize>| {
+        StringView::new(&text.as_bytes()[range.clone()], 0, range.start as u32)
+    };
+    let (first, second) = (view(0..22), view(24..text.len()));
+    let of = |views: Vec<u128>| StringValues::new(views.into(), [buffer.clone()].into());
+    assert!(of(vec![first, second]).is_ascii());
+    assert!(of(vec![second, first, first]).is_ascii());
+    assert!(!of(vec![first, view(1..24)]).is_ascii());
+    assert!(!of(vec![first, view(22..text.len())]).is_ascii());
 }
 
 #[test]

@@ -184,8 +184,8 @@ impl SimpleAggregate for CheckedTotal {
 
     fn result(&self, state: &i64) -> Result<Option<i64>> {
         // No random total is so large.
-        if *state == 1 << 60 {
-            return Err(volley::Error::invalid_value("the total is 2^60"));
+        if *state == 1_000_000 {
+            return Err(volley::Error::invalid_value("the total is a million"));
         }
         Ok(Some(*state))
     }
@@ -365,10 +365,12 @@ fn errors_fail_the_query() {
     // Null rows are not added, those that FILTER drops neither.
     let sql = "SELECT fails(x) FILTER (WHERE x > 0) FROM (VALUES (1), (-7), (NULL)) v(x)";
     assert_eq!(query(&session(), sql), ["Null"]);
-    let error = session()
-        .sql("SELECT checked_total(1152921504606846976)")
-        .and_then(|it| it.collect_values());
-    assert!(error.unwrap_err().to_string().contains("the total is 2^60"));
+    let ten =
+        |name: &str| format!("(VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) {name}(x)");
+    let thousand = [ten("a"), ten("b"), ten("c")].join(", ");
+    let sql = format!("SELECT checked_total(1000) FROM {thousand}");
+    let error = session().sql(&sql).and_then(|it| it.collect_values());
+    assert!(error.unwrap_err().to_string().contains("the total is a million"));
 }
 
 #[test]

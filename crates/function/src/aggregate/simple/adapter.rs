@@ -82,8 +82,9 @@ impl<A: SimpleAggregate> Form for Adapter<A> {
             let values = A::Args::from_tuple(values);
             return self.aggregate.add_repeated(state, values, rows.count());
         }
-        let add = ForEach(|_, values| self.aggregate.add(state, A::Args::from_tuple(values)));
-        Tuple::<A::Args>::run(*input, Work::exactly(rows), add)
+        let add =
+            |state: &mut A::State, values| self.aggregate.add(state, A::Args::from_tuple(values));
+        Tuple::<A::Args>::run(*input, Work::exactly(rows), IntoState { state, add })
     }
 
     fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
@@ -146,5 +147,26 @@ impl<V, F: FnMut(usize, V) -> Result<()>> RowLoop<V> for ForEach<F> {
     #[inline(always)]
     fn run(mut self, work: Work, values: impl Fn(usize) -> V) -> Result<()> {
         work.rows().try_for_each(|row| (self.0)(row, values(row)))
+    }
+}
+
+/// Values of rows added to one state.
+struct IntoState<'s, S, F> {
+    state: &'s mut S,
+    add: F,
+}
+
+impl<V, S: Default, F: FnMut(&mut S, V) -> Result<()>> RowLoop<V> for IntoState<'_, S, F> {
+    type Result = Result<()>;
+
+    const BRANCH_FREE: bool = true;
+
+    /// A state of its own stays in registers.
+    #[inline(always)]
+    fn run(mut self, work: Work, values: impl Fn(usize) -> V) -> Result<()> {
+        let mut own = std::mem::take(self.state);
+        let added = work.rows().try_for_each(|row| (self.add)(&mut own, values(row)));
+        *self.state = own;
+        added
     }
 }
