@@ -13,6 +13,9 @@ use volley_error::Result;
 use volley_types::Type;
 use volley_vector::{Rows, ScalarBuffer, Vector};
 
+/// How many elements a function gives to a lambda at a time.
+pub const CHUNK_ELEMENTS: usize = 1 << 14;
+
 /// A lambda argument while a call is evaluated: its body, with what it captured.
 pub trait Lambda {
     /// The values of the body where `applied` says; one row per row of that space, any encoding.

@@ -30,8 +30,8 @@ pub use block::{
 };
 pub use context::{EvalContext, QueryConstants, StopFlag};
 pub use higher_order::{
-    Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, HigherOrderFunction, Lambda,
-    LambdaType,
+    Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, CHUNK_ELEMENTS, HigherOrderFunction,
+    Lambda, LambdaType,
 };
 pub use registry::{
     BindAggregate, BindCast, BindScalar, BindWindow, Entry, FunctionDoc, FunctionKind, Registry,

@@ -1,6 +1,7 @@
 //! Functions that take lambdas, over arrays and maps.
 //!
-//! A lambda runs once per element of all active rows, in pieces of [`CHUNK_ELEMENTS`], so that what
+//! A lambda runs once per element of all active rows, in pieces of
+//! [`volley_function::CHUNK_ELEMENTS`], so that what
 //! it makes on the way stays small however long the arrays are, and a cancel does not wait.
 //! `reduce` runs it once per position, for all rows that have an element there; `array_sort` once
 //! for many pairs.
@@ -17,9 +18,6 @@ mod tests;
 
 use volley_function::{ArgumentType, LambdaType, Registry};
 use volley_types::Type;
-
-/// How many elements a lambda gets at a time.
-const CHUNK_ELEMENTS: usize = 1 << 14;
 
 /// Registers the functions that take lambdas.
 pub(crate) fn register(registry: &mut Registry) {

@@ -45,6 +45,21 @@ impl Vector {
         }
     }
 
+    /// Rows `positions` of this vector without copying them: a slice when they stand next to each
+    /// other, or else as [`Vector::wrap`].
+    ///
+    /// # Panics
+    ///
+    /// If a position is not a row.
+    pub fn select(&self, positions: &[u32]) -> Vector {
+        let is_range = positions.windows(2).all(|it| it[0] + 1 == it[1]);
+        match positions.first() {
+            None => self.slice(0, 0),
+            Some(first) if is_range => self.slice(*first as usize, positions.len()),
+            Some(_) => self.wrap(&positions.to_vec().into(), &mut Composed::new()),
+        }
+    }
+
     /// Rows `indices` of this vector, copied into a flat one.
     ///
     /// # Errors

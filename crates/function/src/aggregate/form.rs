@@ -93,11 +93,7 @@ pub trait Form: Send + Sync + 'static {
 
     /// Adds all rows of a flat first argument of `len` rows.
     fn add_all(&self, state: &mut Self::State, input: &Self::Input<'_>, len: usize) -> Result<()> {
-        // A state of its own stays in registers.
-        let mut own = std::mem::replace(state, self.empty());
-        let added = (0..len).try_for_each(|row| self.add(&mut own, input, row, row));
-        *state = own;
-        added
+        (0..len).try_for_each(|row| self.add(state, input, row, row))
     }
 
     /// Adds the value at `index` for each of `rows`.

@@ -19,16 +19,13 @@ use super::{
     view::{Array, ArrayBase, ArrayView},
 };
 use crate::{
-    Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, EvalContext, HigherOrderFunction,
-    Lambda as Body, ScalarFunction, ScalarTraits,
+    Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, CHUNK_ELEMENTS, EvalContext,
+    HigherOrderFunction, Lambda as Body, ScalarFunction, ScalarTraits,
 };
 use std::{marker::PhantomData, ops::Deref, sync::Arc};
 use volley_error::{Error, Result};
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, ScalarBuffer, Values, Vector};
-
-/// How many elements a lambda gets at a time.
-const CHUNK_ELEMENTS: usize = 1 << 14;
 
 /// The marker of a lambda whose results marker `B` reads.
 pub struct Lambda<B>(PhantomData<B>);
@@ -329,7 +326,7 @@ impl Elements {
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
         let columns = self.columns.iter();
-        let mut parameters: Vec<_> = columns.map(|it| select(it, &chunk.positions)).collect();
+        let mut parameters: Vec<_> = columns.map(|it| it.select(&chunk.positions)).collect();
         if with_place {
             parameters.push(Vector::native::<i64>(Type::BigInt, chunk.places, None));
         }
@@ -343,13 +340,4 @@ impl Elements {
 fn too_many() -> Error {
     Error::new(volley_error::ErrorKind::OutOfMemory, "too many array elements in one batch")
         .hint("use a smaller batch_rows")
-}
-
-/// Rows `positions` of `all`, without copying them.
-fn select(all: &Vector, positions: &[u32]) -> Vector {
-    let is_range = positions.windows(2).all(|it| it[0] + 1 == it[1]);
-    match positions.first() {
-        Some(first) if is_range => all.slice(*first as usize, positions.len()),
-        _ => all.wrap(&ScalarBuffer::from(positions.to_vec()), &mut Vec::new()),
-    }
 }

@@ -6,7 +6,7 @@
 //! operator rounds: results are those of one loop per operator.
 
 use super::Operator;
-use std::{any::Any, sync::Arc};
+use std::{any::Any, cmp::Ordering, sync::Arc};
 use volley_function::{BlockArg, BlockFunction, block_binary};
 use volley_kernels::cpu::{self, Kernel};
 use volley_vector::{native_slice, native_slice_mut};
@@ -64,7 +64,7 @@ impl BlockFunction for DoubleOperator {
         inner: &dyn BlockFunction,
         is_constant: &[bool],
     ) -> Option<Arc<dyn BlockFunction>> {
-        self.tree([false; 2]).over(arg, inner, is_constant)
+        self.tree().over(arg, inner, is_constant)
     }
 }
 
@@ -73,18 +73,17 @@ fn alone<O: Operation>(args: &[BlockArg<'_>], out: &mut [u8]) -> bool {
 }
 
 impl DoubleOperator {
-    /// The operator on two arguments, which may be known to be constant.
-    fn tree(self, is_constant: [bool; 2]) -> Tree {
-        let [left, right] = [0, 1].map(|it| Tree::Argument(it, is_constant[it]));
-        Tree::Operation(self.0, Box::new([left, right]))
+    /// The operator on its two arguments.
+    fn tree(self) -> Tree {
+        Tree::Operation(self.0, Box::new([Tree::Argument(0), Tree::Argument(1)]))
     }
 }
 
 /// Operators over each other.
 #[derive(Clone)]
 enum Tree {
-    /// The argument of this number, and whether it is constant.
-    Argument(usize, bool),
+    /// The argument of this number.
+    Argument(usize),
     Operation(Operator, Box<[Tree; 2]>),
 }
 
@@ -92,37 +91,27 @@ impl Tree {
     /// How many arguments stand in it.
     fn arguments(&self) -> usize {
         match self {
-            Tree::Argument(..) => 1,
+            Tree::Argument(_) => 1,
             Tree::Operation(_, sides) => sides.iter().map(Tree::arguments).sum(),
         }
     }
 
     /// The same with `inner` in the place of argument number `arg`.
-    fn with(&self, arg: usize, inner: &Tree, is_constant: &[bool]) -> Tree {
+    fn with(&self, arg: usize, inner: &Tree) -> Tree {
         let added = inner.arguments() - 1;
-        match self {
-            Tree::Argument(number, _) if *number == arg => inner.moved(arg, is_constant),
-            Tree::Argument(number, _) => {
-                let number = if *number > arg { number + added } else { *number };
-                Tree::Argument(number, is_constant.get(number) == Some(&true))
-            }
-            Tree::Operation(operator, sides) => {
-                let sides = sides.each_ref().map(|it| it.with(arg, inner, is_constant));
-                Tree::Operation(*operator, Box::new(sides))
-            }
-        }
+        self.map(&|number| match number.cmp(&arg) {
+            Ordering::Less => Tree::Argument(number),
+            Ordering::Equal => inner.map(&|it| Tree::Argument(it + arg)),
+            Ordering::Greater => Tree::Argument(number + added),
+        })
     }
 
-    /// The same with numbers greater by `by`.
-    fn moved(&self, by: usize, is_constant: &[bool]) -> Tree {
+    /// The same with what `f` makes of the number of each argument.
+    fn map(&self, f: &dyn Fn(usize) -> Tree) -> Tree {
         match self {
-            Tree::Argument(number, _) => {
-                let number = number + by;
-                Tree::Argument(number, is_constant.get(number) == Some(&true))
-            }
+            Tree::Argument(number) => f(*number),
             Tree::Operation(operator, sides) => {
-                let sides = sides.each_ref().map(|it| it.moved(by, is_constant));
-                Tree::Operation(*operator, Box::new(sides))
+                Tree::Operation(*operator, Box::new(sides.each_ref().map(|it| it.map(f))))
             }
         }
     }
@@ -136,13 +125,11 @@ impl Tree {
     ) -> Option<Arc<dyn BlockFunction>> {
         let inner: &dyn Any = inner;
         let tree = match (inner.downcast_ref::<Operators>(), inner.downcast_ref()) {
-            (Some(Operators { tree, .. }), _) => self.with(arg, tree, is_constant),
-            (_, Some(DoubleOperator(operator))) => {
-                self.with(arg, &DoubleOperator(*operator).tree([false; 2]), is_constant)
-            }
+            (Some(Operators { tree, .. }), _) => self.with(arg, tree),
+            (_, Some(operator @ DoubleOperator(_))) => self.with(arg, &operator.tree()),
             _ => return None,
         };
-        let form = Form::of(&tree)?;
+        let form = Form::of(&tree, is_constant)?;
         Some(Arc::new(Operators { tree, form }))
     }
 }
@@ -165,25 +152,26 @@ enum TermOf {
 }
 
 impl TermOf {
-    fn of(tree: &Tree) -> Option<TermOf> {
-        let (operator, sides) = match tree {
-            Tree::Argument(number, _) => return Some(TermOf::Argument(*number)),
-            Tree::Operation(operator, sides) => (operator, &**sides),
+    fn of(tree: &Tree, is_constant: &[bool]) -> Option<TermOf> {
+        let (operator, left, right) = match tree {
+            Tree::Argument(number) => return Some(TermOf::Argument(*number)),
+            Tree::Operation(operator, sides) => match **sides {
+                [Tree::Argument(left), Tree::Argument(right)] => (operator, left, right),
+                _ => return None,
+            },
         };
-        match (operator, sides) {
-            (
-                Operator::Plus,
-                [Tree::Argument(argument, false), Tree::Argument(constant, true)]
-                | [Tree::Argument(constant, true), Tree::Argument(argument, false)],
-            ) => Some(TermOf::Moved { argument: *argument, constant: *constant, is_minus: false }),
-            (
-                Operator::Minus,
-                [Tree::Argument(argument, false), Tree::Argument(constant, true)],
-            ) => Some(TermOf::Moved { argument: *argument, constant: *constant, is_minus: true }),
-            (
-                Operator::Minus,
-                [Tree::Argument(constant, true), Tree::Argument(argument, false)],
-            ) => Some(TermOf::Reflected { argument: *argument, constant: *constant }),
+        let is_constant = |number: usize| is_constant.get(number) == Some(&true);
+        let is_minus = matches!(operator, Operator::Minus);
+        match (operator, is_constant(left), is_constant(right)) {
+            (Operator::Plus | Operator::Minus, false, true) => {
+                Some(TermOf::Moved { argument: left, constant: right, is_minus })
+            }
+            (Operator::Plus, true, false) => {
+                Some(TermOf::Moved { argument: right, constant: left, is_minus })
+            }
+            (Operator::Minus, true, false) => {
+                Some(TermOf::Reflected { argument: right, constant: left })
+            }
             _ => None,
         }
     }
@@ -232,11 +220,12 @@ enum Shape {
 }
 
 impl Form {
-    fn of(tree: &Tree) -> Option<Form> {
+    fn of(tree: &Tree, is_constant: &[bool]) -> Option<Form> {
         let Tree::Operation(outer, sides) = tree else { return None };
         let [left, right] = &**sides;
-        let both = |sides: &[Tree; 2]| Some([TermOf::of(&sides[0])?, TermOf::of(&sides[1])?]);
-        let (shape, inner, terms) = match (TermOf::of(left), TermOf::of(right), left, right) {
+        let term = |it: &Tree| TermOf::of(it, is_constant);
+        let both = |[a, b]: &[Tree; 2]| Some([term(a)?, term(b)?]);
+        let (shape, inner, terms) = match (term(left), term(right), left, right) {
             (Some(a), Some(b), ..) => (Shape::One, *outer, [a, b, b]),
             (None, Some(c), Tree::Operation(inner, sides), _) => {
                 let [a, b] = both(sides)?;
@@ -414,7 +403,7 @@ mod tests {
     /// One operator after the other.
     fn by_steps(tree: &Tree, args: &[Vec<f64>]) -> Vec<f64> {
         match tree {
-            Tree::Argument(number, _) => args[*number].clone(),
+            Tree::Argument(number) => args[*number].clone(),
             Tree::Operation(operator, sides) => {
                 let sides = sides.each_ref().map(|it| by_steps(it, args));
                 let rows = sides[0].len().max(sides[1].len());
@@ -428,13 +417,13 @@ mod tests {
         let mut operator = || DoubleOperator(OPERATORS[random.usize(0..3)]);
         let operators = [operator(), operator(), operator(), operator()];
         let is_constant: Vec<bool> = (0..5).map(|_| random.u8(0..3) == 0).collect();
-        let mut tree = operators[0].tree([is_constant[0], is_constant[1]]);
+        let mut tree = operators[0].tree();
         let mut function: Option<Arc<dyn BlockFunction>> = None;
         for inner in &operators[1..random.usize(2..5)] {
             let arg = random.usize(0..tree.arguments());
             let outer = function.clone().unwrap_or_else(|| Arc::new(operators[0]));
             let Some(next) = outer.over(arg, inner, &is_constant) else { break };
-            tree = tree.with(arg, &inner.tree([false; 2]), &is_constant);
+            tree = tree.with(arg, &inner.tree());
             function = Some(next);
         }
         (tree, is_constant, function)

@@ -1,9 +1,8 @@
 //! The elements of arrays and the entries of maps, side by side.
 
-use super::CHUNK_ELEMENTS;
 use crate::nested::entry_field;
 use volley_error::{Error, Result};
-use volley_function::{Applied, EvalContext, Lambda};
+use volley_function::{Applied, CHUNK_ELEMENTS, EvalContext, Lambda};
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, Rows, ScalarBuffer, Values, Vector};
 
@@ -51,7 +50,7 @@ impl<'a> Collections<'a> {
             positions.extend(self.range(row)?.map(|it| it as u32));
             Ok(())
         })?;
-        Ok(select(&self.columns()?[field], &positions))
+        Ok(self.columns()?[field].select(&positions))
     }
 
     /// Where the elements of a row stand among all.
@@ -103,7 +102,7 @@ impl Chunk {
 
     /// The elements of the chunk among `all`, without copying them.
     pub(super) fn take_from(&self, all: &Vector) -> Vector {
-        select(all, &self.positions)
+        all.select(&self.positions)
     }
 
     /// What a lambda gets for the elements: theirs of each of `columns`, and their places if it
@@ -131,15 +130,5 @@ impl Chunk {
         let rows = Rows::all(owners.len());
         let applied = Applied { rows: &rows, parameters, owners: &owners };
         Ok((lambda.evaluate(&applied, ctx)?, owners))
-    }
-}
-
-/// Rows `positions` of `all`, without copying them.
-pub(super) fn select(all: &Vector, positions: &[u32]) -> Vector {
-    let is_range = positions.windows(2).all(|it| it[0] + 1 == it[1]);
-    match positions.first() {
-        Some(first) if is_range => all.slice(*first as usize, positions.len()),
-        None => all.slice(0, 0),
-        _ => all.wrap(&ScalarBuffer::from(positions.to_vec()), &mut Vec::new()),
     }
 }

@@ -1,10 +1,6 @@
 //! The elements or entries for which a lambda is true: filter, map_filter, find_first.
 
-use super::{
-    element_and_place, element_type,
-    elements::{Collections, select},
-    entry_types,
-};
+use super::{element_and_place, element_type, elements::Collections, entry_types};
 use crate::{
     documentation::doc,
     nested::{entries_of, gather_or_null, nested_of},
@@ -97,7 +93,7 @@ fn bind_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     Some(BoundHigherOrder::of_closure(args, array, traits, move |rows, args, lambdas, to, ctx| {
         let arrays = Collections::new(&args[0])?;
         let kept = Kept::new(&arrays, rows, lambdas[0], with_index, ctx)?;
-        let elements = select(&arrays.columns()?[0], &kept.positions);
+        let elements = arrays.columns()?[0].select(&kept.positions);
         Ok(Vector::flat(to.clone(), Values::Array(nested_of(kept.sizes, elements)?), None))
     }))
 }
@@ -118,7 +114,7 @@ fn bind_map_filter(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let maps = Collections::new(&args[0])?;
         let kept = Kept::new(&maps, rows, lambdas[0], false, ctx)?;
         let columns = maps.columns()?;
-        let children = [0, 1].map(|field| select(&columns[field], &kept.positions));
+        let children = [0, 1].map(|field| columns[field].select(&kept.positions));
         let entries = entries_of(&to.entry_type(), children);
         Ok(Vector::flat(to.clone(), Values::Map(nested_of(kept.sizes, entries)?), None))
     }))

@@ -203,7 +203,7 @@ fn run(
         }
         let positions: Vec<u32> = ranges.iter().map(|it| it.start as u32).collect();
         ranges.iter_mut().for_each(|it| it.start += 1);
-        let mut parameters = vec![states, super::elements::select(&elements, &positions)];
+        let mut parameters = vec![states, elements.select(&positions)];
         if start.with_index {
             let index = vec![place as i64 + 1; owners.len()];
             parameters.push(Vector::native::<i64>(Type::BigInt, index, None));

@@ -18,16 +18,13 @@
 //! left run that decrease, which only a comparison that contradicts itself gives, are raised: the
 //! result has each element once, whatever the lambda says.
 
-use super::{
-    CHUNK_ELEMENTS, body_type, element_type,
-    elements::{Collections, select},
-    transform::apply_to_all,
-};
+use super::{body_type, element_type, elements::Collections, transform::apply_to_all};
 use crate::{documentation::doc, nested::nested_of};
 use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
-    Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
+    Applied, ArgumentType, BoundHigherOrder, CHUNK_ELEMENTS, EvalContext, Lambda, Registry,
+    ScalarTraits,
 };
 use volley_types::{CustomOrder, Type, common_type};
 use volley_vector::{Comparable, Decoded, Rows, ScalarBuffer, Values, Vector};
@@ -131,7 +128,7 @@ fn sorted(
     order: &[u32],
     to: &Type,
 ) -> Result<Vector> {
-    let nested = nested_of(arrays.sizes(rows)?, select(elements, order))?;
+    let nested = nested_of(arrays.sizes(rows)?, elements.select(order))?;
     Ok(Vector::flat(to.clone(), Values::Array(nested), None))
 }
 
@@ -217,7 +214,7 @@ impl<'a> MergeSort<'a> {
         let left: Vec<u32> = own.clone().map(|it| self.order[it.at as usize]).collect();
         let right: Vec<u32> = own.clone().map(|it| self.order[it.middle()]).collect();
         let owners: ScalarBuffer<u32> = own.map(|it| it.owner).collect::<Vec<_>>().into();
-        let parameters = [select(self.elements, &left), select(self.elements, &right)];
+        let parameters = [self.elements.select(&left), self.elements.select(&right)];
         let rows = Rows::all(owners.len());
         let errors_before = ctx.errors.len();
         let applied = Applied { rows: &rows, parameters: &parameters, owners: &owners };

@@ -1,6 +1,7 @@
 //! Paths of functions with lambdas that answers alone do not show.
 
-use super::{CHUNK_ELEMENTS, elements::Collections};
+use super::elements::Collections;
+use volley_function::CHUNK_ELEMENTS;
 use volley_types::{Type, Value};
 use volley_vector::{Rows, Vector};
 
