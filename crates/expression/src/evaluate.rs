@@ -214,13 +214,14 @@ impl Evaluator<'_> {
         Ok((vector?, errors))
     }
 
-    fn add_to_cache(&self, frame: &mut Frame, new: Cached) -> Result<()> {
+    fn add_to_cache(&mut self, frame: &mut Frame, new: Cached) -> Result<()> {
         let Some(old) = frame.cache.iter_mut().find(|it| it.node == new.node) else {
             frame.cache.push(new);
             return Ok(());
         };
         let parts = vec![(old.rows.clone(), old.vector.clone()), (new.rows.clone(), new.vector)];
-        old.vector = merge(&self.nodes[new.node].data_type, frame.len, parts)?;
+        let data_type = &self.nodes[new.node].data_type;
+        old.vector = merge(data_type, frame.len, parts, &mut self.ctx.recycler)?;
         old.rows.union(&new.rows);
         old.errors.append(new.errors, |row| row);
         Ok(())

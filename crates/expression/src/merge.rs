@@ -1,10 +1,13 @@
 //! Putting results of different rows together, adding nulls, and reading truth values.
 
+mod native;
+
+use native::merge_native;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_types::{Native, PhysicalType, Type, match_native};
+use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{
-    BooleanBuffer, Buffer, Decoded, Encoding, Indices, NullBuffer, Rows, ScalarBuffer,
+    BooleanBuffer, Buffer, Decoded, Encoding, Indices, NullBuffer, Recycler, Rows, ScalarBuffer,
     StringValues, StringView, Values, Vector,
 };
 
@@ -18,11 +21,18 @@ pub(crate) fn merge(
     data_type: &Type,
     len: usize,
     mut parts: Vec<(Rows, Vector)>,
+    recycler: &mut Recycler,
 ) -> Result<Vector> {
     parts.retain(|(rows, _)| !rows.is_empty());
+    let is_null = |it: &(Rows, Vector)| is_null_constant(&it.1);
     match parts.as_slice() {
         [] => return Ok(Vector::nulls(data_type.clone(), len)),
         [(_, one)] => return Ok(one.clone()),
+        [null @ (null_rows, _), (_, other)] | [(_, other), null @ (null_rows, _)]
+            if is_null(null) && !other.is_constant() =>
+        {
+            return with_null_rows(other, null_rows);
+        }
         _ => {}
     }
     let decoded =
@@ -36,7 +46,8 @@ pub(crate) fn merge(
             return merge_nested(data_type, len, &parts);
         }
         physical => match_native!(physical, T => {
-            Values::from_native::<T>(merge_native::<T>(len, &decoded).into())
+            let merged = merge_native::<T>(len, &decoded, recycler);
+            Values::from_native::<T>(ScalarBuffer::new(merged, 0, len))
         }, else Values::Null(len)),
     };
     Ok(Vector::flat(data_type.clone(), values, nulls))
@@ -54,7 +65,15 @@ fn merge_nulls(len: usize, parts: &[(&Rows, Decoded)]) -> Option<NullBuffer> {
             *valid &= bits | !rows;
         }
     }
-    Some(NullBuffer::new(bits_of(valid, len)))
+    Some(NullBuffer::new(bits_of(valid, len))).filter(|it| it.null_count() > 0)
+}
+
+/// Whether a vector is NULL in every row, and says so.
+fn is_null_constant(vector: &Vector) -> bool {
+    match vector.encoding() {
+        Encoding::Constant(base) => base.null_buffer().is_some_and(|it| it.is_null(0)),
+        _ => false,
+    }
 }
 
 fn merge_bits(len: usize, parts: &[(&Rows, Decoded)]) -> BooleanBuffer {
@@ -67,27 +86,6 @@ fn merge_bits(len: usize, parts: &[(&Rows, Decoded)]) -> BooleanBuffer {
         }
     }
     bits_of(words, len)
-}
-
-fn merge_native<T: Native>(len: usize, parts: &[(&Rows, Decoded)]) -> Vec<T> {
-    let mut merged = vec![T::default(); len];
-    for (rows, part) in parts {
-        let values = part.native::<T>();
-        if values.is_empty() {
-            continue;
-        }
-        match part.indices() {
-            Indices::Identity => rows.for_each(|row| merged[row] = values[row]),
-            Indices::Constant(index) => {
-                let value = values[*index as usize];
-                rows.for_each(|row| merged[row] = value);
-            }
-            Indices::Codes(codes) => {
-                rows.for_each(|row| merged[row] = values[codes[row] as usize]);
-            }
-        }
-    }
-    merged
 }
 
 /// Copies views, and lists the buffers of all parts one after the other.

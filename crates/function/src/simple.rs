@@ -204,8 +204,8 @@ pub(crate) use output::NullRows;
 pub use output::{Output, Plain, Returned, Stored};
 pub use pattern::{Pattern, SqlType};
 pub use text::{
-    StringWriter, Written, map_slice, slice_binary, slice_ternary, slice_unary, text_binary,
-    text_quaternary, text_ternary, text_unary,
+    StringWriter, Written, map_slice, map_text, slice_binary, slice_ternary, slice_unary,
+    text_binary, text_quaternary, text_ternary, text_unary,
 };
 pub use variadic::{Variadic, VariadicView};
 pub use view::{Array, ArrayView, Elements, Key, Map, MapView, Row};
@@ -217,7 +217,7 @@ pub use writer::{
 
 use crate::{
     BindScalar, BlockFunction, BoundScalar, EvalContext, QueryConstants, ScalarFunction,
-    ScalarTraits,
+    ScalarTraits, in_blocks,
 };
 use pattern::Variables;
 use std::sync::Arc;
@@ -311,7 +311,7 @@ pub fn vectorized(
     Arc::new(ForRows(f))
 }
 
-/// The same function, which `block` computes for blocks of rows.
+/// The same function, which `block` computes where [`in_blocks`] can.
 pub fn with_block(
     function: Arc<dyn ScalarFunction>,
     block: impl BlockFunction,
@@ -329,7 +329,10 @@ impl ScalarFunction for WithBlock {
         result_type: &Type,
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
-        self.0.evaluate(rows, args, result_type, ctx)
+        match in_blocks(&*self.1, rows, args, result_type, &mut ctx.recycler)? {
+            Some(results) => Ok(results),
+            None => self.0.evaluate(rows, args, result_type, ctx),
+        }
     }
 
     fn block(&self) -> Option<Arc<dyn BlockFunction>> {

@@ -8,6 +8,7 @@ mod case;
 mod cut;
 mod trim;
 mod pad;
+mod occurrence;
 mod search;
 mod edit;
 mod join;
@@ -17,6 +18,7 @@ mod distance;
 mod tests;
 
 pub(crate) use case::lower_of;
+pub(crate) use occurrence::{Part, flat_texts};
 
 use volley_function::Registry;
 

@@ -128,3 +128,53 @@ fn elements_at_a_constant_index_are_shared_and_those_of_each_row() {
     let expr = Expr::call("element_at", args, Type::Integer);
     assert_eq!(plain(&registry, &expr, &Batch::new(vec![arrays()], rows)), first);
 }
+
+/// Texts in all encodings that searching tells apart, with nulls and characters of several bytes.
+fn texts(rows: usize) -> Vec<Vector> {
+    let words = ["", "ab", "abab", "the quick brown fox", "über den Fluß und ab", "ababababababab"];
+    let value = |row: usize| match row % 7 {
+        6 => Value::Null,
+        _ => Value::text(format!("{}{}", words[row % 6], words[row / 5 % 6])),
+    };
+    let values: Vec<Value> = (0..rows).map(value).collect();
+    let flat = Vector::from_values(Type::Varchar, &values);
+    let codes: Vec<u32> = (0..rows as u32).rev().collect();
+    let reversed = Vector::dictionary(codes.into(), Arc::new(flat.clone()), None);
+    vec![flat, reversed]
+}
+
+#[test]
+fn constants_are_searched_as_each_text_alone_is() {
+    let registry = registry();
+    let (column, text) =
+        (Expr::column(0, Type::Varchar), |it: &str| Expr::constant(Value::text(it), Type::Varchar));
+    let mut exprs = Vec::new();
+    for part in ["", "a", "ab", "ß", "fox", "bababab", "ababababababab", "nothing"] {
+        let args = || vec![column.clone(), text(part)];
+        exprs.push(Expr::call("strpos", args(), Type::BigInt));
+        exprs.push(Expr::call("contains", args(), Type::Boolean));
+        let replaced = vec![column.clone(), text(part), text("ä_")];
+        exprs.push(Expr::call("replace", replaced, Type::Varchar));
+        for pattern in ["%P%", "%P", "%P%ab", "%P%a%b%", "P%", "a%P%", "%P_%"] {
+            let pattern = text(&pattern.replace('P', part));
+            for name in ["like", "ilike"] {
+                exprs.push(Expr::call(name, vec![column.clone(), pattern.clone()], Type::Boolean));
+            }
+        }
+    }
+    for column in [1, 3, 200].into_iter().flat_map(texts) {
+        let rows = column.len();
+        let batch = Batch::new(vec![column], rows);
+        let query = Arc::new(QueryConstants::default());
+        let mut set = ExprSet::compile(&exprs, &registry, query).unwrap();
+        let third = Rows::from_indices(rows, (0..rows).step_by(3));
+        for (index, expr) in exprs.iter().enumerate() {
+            let expected = plain(&registry, expr, &batch);
+            for active in [&Rows::all(rows), &third] {
+                let found = set.begin(&batch).evaluate(index, active).unwrap();
+                let found = found.to_values().unwrap();
+                active.for_each(|row| assert_eq!(found[row], expected[row], "{expr}, row {row}"));
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! What is needed to compute without checking every row.
+//! Sums, and what is needed to compute without checking every row.
 
 use crate::cpu::{self, Kernel};
 
@@ -20,9 +20,41 @@ impl Kernel for Magnitudes<'_> {
     }
 }
 
+/// The sum, in several sums side by side: one of them would wait for each addition.
+pub fn sum_of_doubles(values: &[f64]) -> f64 {
+    cpu::dispatch(Sum(values))
+}
+
+struct Sum<'a>(&'a [f64]);
+
+impl Kernel for Sum<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let (chunks, rest) = self.0.as_chunks::<32>();
+        let mut sums = [0.0; 32];
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(sum, value)| *sum += value);
+        }
+        sums.iter().chain(rest).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn doubles_are_summed_up() {
+        for count in [0, 1, 31, 32, 33, 1000] {
+            let values: Vec<f64> = (0..count).map(f64::from).collect();
+            assert_eq!(sum_of_doubles(&values), values.iter().fold(0.0, |sum, it| sum + it));
+        }
+        assert!(sum_of_doubles(&[-0.0; 3]) == 0.0);
+        assert!(sum_of_doubles(&[[1.0; 40], [f64::NAN; 40]].concat()).is_nan());
+        assert_eq!(sum_of_doubles(&[1e308; 3]), f64::INFINITY);
+    }
 
     #[test]
     fn magnitudes_are_bounds() {

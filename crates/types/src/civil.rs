@@ -22,6 +22,17 @@ const DAYS_PER_ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_EPOCH: i64 = 719_468;
 
+const DAYS_OF_ERA: u32 = DAYS_PER_ERA as u32;
+
+/// Days of a century whose last year is no leap year.
+const DAYS_OF_CENTURY: u32 = 36_524;
+
+const DAYS_OF_FOUR_YEARS: u32 = 1_461;
+
+/// The era of the first day that 32 bits can tell, and that day's number in it.
+const FIRST_ERA: i32 = (i32::MIN as i64 + DAYS_TO_EPOCH).div_euclid(DAYS_PER_ERA) as i32;
+const FIRST_DAY_OF_ERA: u32 = (i32::MIN as i64 + DAYS_TO_EPOCH).rem_euclid(DAYS_PER_ERA) as u32;
+
 /// A calendar date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
@@ -34,20 +45,25 @@ pub struct Civil {
 }
 
 /// The date of a number of days since 1970-01-01.
-#[inline]
+#[inline(always)]
 pub fn civil_of_days(days: i32) -> Civil {
-    let shifted = i64::from(days) + DAYS_TO_EPOCH;
-    let era = shifted.div_euclid(DAYS_PER_ERA);
-    let day_of_era = shifted.rem_euclid(DAYS_PER_ERA) as u32;
-    // 1460, 36524 and 146096 are the last days of 4 years, of a century and of the era.
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // 32 bits and no branches, so that a loop over days becomes vector instructions.
+    let from_first = (days as u32) ^ (1 << 31);
+    let (eras, rest) = (from_first / DAYS_OF_ERA, from_first % DAYS_OF_ERA);
+    let is_next = u32::from(rest >= DAYS_OF_ERA - FIRST_DAY_OF_ERA);
+    let era = FIRST_ERA + (eras + is_next) as i32;
+    let day_of_era = rest + FIRST_DAY_OF_ERA - is_next * DAYS_OF_ERA;
+    let is_from = |century: u32| u32::from(day_of_era >= century * DAYS_OF_CENTURY);
+    // The fourth century is longer by a day.
+    let century = is_from(1) + is_from(2) + is_from(3);
+    let day_of_century = day_of_era - century * DAYS_OF_CENTURY;
+    let year_of_century = (4 * day_of_century + 3) / DAYS_OF_FOUR_YEARS;
+    let day_of_year = day_of_century - year_of_century * DAYS_OF_FOUR_YEARS / 4;
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + i64::from(year_of_era) + i64::from(month <= 2);
-    Civil { year: year as i32, month, day }
+    let year = era * 400 + (century * 100 + year_of_century) as i32 + i32::from(day_of_year >= 306);
+    Civil { year, month, day }
 }
 
 /// Days since 1970-01-01 of a date whose month is 1 to 12; days beyond the month's end run on.
@@ -131,10 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_range_are_dates() {
-        for days in [i32::MIN, i32::MIN + 1, -719_469, -719_468, -1, 0, i32::MAX] {
+    fn days_of_the_whole_range_are_dates() {
+        let ends = [i32::MIN, i32::MIN + 1, -719_469, -719_468, -1, 0, i32::MAX - 1, i32::MAX];
+        for days in ends.into_iter().chain((i32::MIN..i32::MAX).step_by(4_999)) {
             let date = civil_of_days(days);
             assert_eq!(days_of_civil(date.year.into(), date.month, date.day), i64::from(days));
+            let year = i64::from(date.year);
+            assert!((1..=days_in_month(year, date.month)).contains(&date.day), "{date:?}");
         }
         assert_eq!(checked_days(6_000_000, 1, 1), None);
         assert_eq!(checked_days(2021, 2, 29), None);

@@ -1,6 +1,6 @@
 //! The elements of a flat vector.
 
-use crate::{FixedArrays, INLINE_BYTES, Objects, StringView, Vector};
+use crate::{FixedArrays, INLINE_BYTES, Objects, StringView, Vector, neighbors::neighbors};
 use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use std::{
     ops::Range,
@@ -151,34 +151,12 @@ impl StringValues {
             let is_long = |view: u128| StringView::len_of(view) > INLINE_BYTES;
             let high_bits = |view| if is_long(view) { LONG_HIGH_BITS } else { SHORT_HIGH_BITS };
             let any_high = views.iter().fold(0, |any, view| any | view & high_bits(*view));
-            let mut long = views.iter().copied().filter(|it| is_long(*it));
+            let mut long = views.iter().filter(|it| is_long(**it));
+            // What stands between neighbors may be something else.
             any_high == 0
-                && (self.runs_are_ascii(long.clone())
-                    || long.all(|it| StringView::bytes_of(&it, &self.buffers).is_ascii()))
+                && (neighbors(views, &self.buffers).all(|it| it.bytes.is_ascii())
+                    || long.all(|it| StringView::bytes_of(it, &self.buffers).is_ascii()))
         })
-    }
-
-    /// Whether long strings are ASCII, and what stands between neighbors, too: they are looked at
-    /// as one.
-    fn runs_are_ascii(&self, views: impl Iterator<Item = u128>) -> bool {
-        /// Bytes between neighbors, such as a length in front of each.
-        const GAP_MAX: usize = 4;
-        let is_ascii = |(buffer, run): (u32, Range<usize>)| {
-            self.buffers.get(buffer as usize).is_none_or(|it| it[run].is_ascii())
-        };
-        let mut current = (0, 0..0);
-        for view in views {
-            let (buffer, start) = StringView::position(view);
-            let (start, end) = (start as usize, start as usize + StringView::len_of(view));
-            let is_neighbor =
-                buffer == current.0 && (current.1.end..=current.1.end + GAP_MAX).contains(&start);
-            if is_neighbor {
-                current.1.end = end;
-            } else if !is_ascii(std::mem::replace(&mut current, (buffer, start..end))) {
-                return false;
-            }
-        }
-        is_ascii(current)
     }
 }
 

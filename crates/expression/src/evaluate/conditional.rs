@@ -40,7 +40,7 @@ impl Evaluator<'_> {
             let value = self.evaluate(frame, default, &rest)?;
             parts.push((rest, value));
         }
-        merge(&node.data_type, frame.len, parts)
+        merge(&node.data_type, frame.len, parts, &mut self.ctx.recycler)
     }
 
     /// Each argument runs on the rows that are null so far.
@@ -71,7 +71,7 @@ impl Evaluator<'_> {
         if !rest.is_empty() {
             parts.push((rest, Vector::nulls(node.data_type.clone(), frame.len)));
         }
-        merge(&node.data_type, frame.len, parts)
+        merge(&node.data_type, frame.len, parts, &mut self.ctx.recycler)
     }
 
     /// Rows that fail become null.

@@ -253,7 +253,8 @@ impl Evaluator<'_> {
         let new = self.on_base(frame, node, wrapping, missing)?;
         let mut results = known;
         let parts = vec![(results.done.clone(), results.vector), (new.done.clone(), new.vector)];
-        results.vector = merge(&self.nodes[node].data_type, wrapping.base_len, parts)?;
+        let (data_type, recycler) = (&self.nodes[node].data_type, &mut self.ctx.recycler);
+        results.vector = merge(data_type, wrapping.base_len, parts, recycler)?;
         results.done.union(&new.done);
         results.errors.append(new.errors, |row| row);
         Ok(results)

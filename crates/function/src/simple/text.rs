@@ -128,7 +128,7 @@ impl Written for Result<Option<()>> {
 }
 
 /// Computes a function that writes a string.
-pub(super) fn map_text<T: Args, W: Written>(
+pub fn map_text<T: Args, W: Written>(
     rows: &Rows,
     args: &[Vector],
     result_type: &Type,

@@ -2,14 +2,14 @@
 
 use super::{
     bound,
-    float_sum::FloatAverage,
+    float_sum::Floats,
     form::{Form, arg, field_of, native_column, native_of, row_column},
     sum::{ExactSum, Summand, add_slice, add_times},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
-use volley_function::{BoundAggregate, Registry, aggregate::simple, simple::Source};
+use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{Field, PhysicalType, Type};
 use volley_vector::{Rows, Vector};
@@ -30,7 +30,7 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     if matches!(arg, Type::Real | Type::Double | Type::Unknown) {
         let to = partial_type(Type::Double);
-        return Some(simple::bound(vec![Type::Double], to, Type::Double, FloatAverage));
+        return Some(bound(vec![Type::Double], to, Type::Double, Floats::Average));
     }
     let (_, scale) = arg.decimal_shape()?;
     let (args, to) = (vec![arg.clone()], partial_type(Type::HugeInt));
@@ -43,7 +43,7 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
     })
 }
 
-fn partial_type(sum: Type) -> Type {
+pub(super) fn partial_type(sum: Type) -> Type {
     Type::row([Field::new("sum", sum), Field::new("count", Type::BigInt)])
 }
 

@@ -1,13 +1,17 @@
 //! The sum and the average of floats.
 
-use volley_error::Result;
-use volley_function::{
-    aggregate::simple::SimpleAggregate,
-    simple::{BigInt, Double},
+use super::{
+    average::partial_type,
+    form::{Form, arg, field_of, native_column, native_of, row_column},
 };
+use volley_error::Result;
+use volley_function::simple::Source;
+use volley_kernels::arithmetic::sum_of_doubles;
+use volley_memory::TypedSlots;
+use volley_types::Type;
+use volley_vector::Vector;
 
-/// A sum and the number of values in it. Values are added in the order of the rows, so that the sum
-/// does not depend on how batches are cut.
+/// A sum and the number of values in it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct FloatTotal {
     sum: f64,
@@ -22,62 +26,71 @@ impl FloatTotal {
     }
 }
 
-/// `sum` of DOUBLE.
-pub(super) struct FloatSum;
-
-impl SimpleAggregate for FloatSum {
-    type State = FloatTotal;
-    type Args = Double;
-    type Partial = Double;
-    type Result = Double;
-
-    #[inline(always)]
-    fn add(&self, state: &mut FloatTotal, value: f64) -> Result<()> {
-        state.add(value, 1);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn merge(&self, state: &mut FloatTotal, sum: f64) -> Result<()> {
-        state.add(sum, 1);
-        Ok(())
-    }
-
-    fn partial(&self, state: &FloatTotal) -> Result<Option<f64>> {
-        self.result(state)
-    }
-
-    fn result(&self, state: &FloatTotal) -> Result<Option<f64>> {
-        Ok((state.count > 0).then_some(state.sum))
-    }
+/// `sum` or `avg` of DOUBLE. The last digits depend on how the rows are cut into batches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Floats {
+    Sum,
+    Average,
 }
 
-/// `avg` of DOUBLE.
-pub(super) struct FloatAverage;
-
-impl SimpleAggregate for FloatAverage {
+impl Form for Floats {
     type State = FloatTotal;
-    type Args = Double;
-    type Partial = (Double, BigInt);
-    type Result = Double;
+    type Input<'a> = &'a [f64];
+    /// The sums and, for an average, the numbers of values.
+    type Partial<'a> = (&'a [f64], Option<&'a [i64]>);
 
-    #[inline(always)]
-    fn add(&self, state: &mut FloatTotal, value: f64) -> Result<()> {
-        state.add(value, 1);
-        Ok(())
+    fn empty(&self) -> FloatTotal {
+        FloatTotal::default()
+    }
+
+    fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<&'a [f64]> {
+        native_of(arg(args, 0)?)
     }
 
     #[inline(always)]
-    fn merge(&self, state: &mut FloatTotal, (sum, count): (f64, i64)) -> Result<()> {
-        state.add(sum, count as u64);
+    fn add(&self, state: &mut FloatTotal, input: &&[f64], _row: usize, index: usize) -> Result<()> {
+        state.add(input[index], 1);
         Ok(())
     }
 
-    fn partial(&self, state: &FloatTotal) -> Result<Option<(f64, i64)>> {
-        Ok(Some((state.sum, state.count as i64)))
+    fn add_all(&self, state: &mut FloatTotal, input: &&[f64], len: usize) -> Result<()> {
+        state.add(sum_of_doubles(&input[..len]), len as u64);
+        Ok(())
     }
 
-    fn result(&self, state: &FloatTotal) -> Result<Option<f64>> {
-        Ok((state.count > 0).then(|| state.sum / state.count as f64))
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
+        match self {
+            Floats::Sum => Ok((native_of(arg(partial, 0)?)?, None)),
+            Floats::Average => Ok((field_of(partial, 0)?, Some(field_of(partial, 1)?))),
+        }
+    }
+
+    #[inline(always)]
+    fn merge(
+        &self,
+        state: &mut FloatTotal,
+        (sums, counts): &Self::Partial<'_>,
+        index: usize,
+    ) -> Result<()> {
+        state.add(sums[index], counts.map_or(1, |it| it[index] as u64));
+        Ok(())
+    }
+
+    fn partial(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
+        if *self == Floats::Sum {
+            return self.result(states);
+        }
+        let sums = native_column(Type::Double, states, |state| Some(state.sum));
+        let counts = native_column(Type::BigInt, states, |state| Some(state.count as i64));
+        Ok(row_column(&partial_type(Type::Double), vec![sums, counts], states.len()))
+    }
+
+    fn result(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
+        let divisor = |state: &FloatTotal| match self {
+            Floats::Sum => 1.0,
+            Floats::Average => state.count as f64,
+        };
+        let result = |state: &FloatTotal| (state.count > 0).then(|| state.sum / divisor(state));
+        Ok(native_column(Type::Double, states, result))
     }
 }

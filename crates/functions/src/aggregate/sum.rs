@@ -2,13 +2,13 @@
 
 use super::{
     bound,
-    float_sum::FloatSum,
+    float_sum::Floats,
     form::{Form, arg, native_column, native_of},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::{Error, Result};
-use volley_function::{BoundAggregate, Registry, aggregate::simple, simple::Source};
+use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{DECIMAL_PRECISION_MAX, Native, PhysicalType, Type, text::push_type_name};
 use volley_vector::{Rows, Vector};
@@ -29,7 +29,7 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     let result = match arg {
         Type::Real | Type::Double => {
-            return Some(simple::bound(vec![Type::Double], Type::Double, Type::Double, FloatSum));
+            return Some(bound(vec![Type::Double], Type::Double, Type::Double, Floats::Sum));
         }
         Type::Decimal { scale, .. } => {
             Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: *scale }

@@ -115,7 +115,7 @@ fn product_below(plan: Plan, limit: i64) -> Arc<dyn ScalarFunction> {
         (product, overflow | (product >= limit) | (product <= -limit))
     });
     // 2^bits is below the limit.
-    BlockProduct { bits: (limit - 1).ilog2() }.or(checked)
+    simple::with_block(checked, BlockProduct { bits: (limit - 1).ilog2() })
 }
 
 /// A result in 128 bits.

@@ -5,8 +5,7 @@ use super::{Operator, division_by_zero};
 use std::{fmt::Display, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
-    BlockArg, BlockFunction, BoundScalar, ScalarFunction, ScalarTraits, block_binary, in_blocks,
-    simple,
+    BlockArg, BlockFunction, BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple,
 };
 use volley_kernels::arithmetic::magnitude_bits;
 use volley_types::{Native, PhysicalType, Type, match_integer};
@@ -97,7 +96,7 @@ fn multiply<T: Whole>() -> Arc<dyn ScalarFunction> {
     if T::PHYSICAL != PhysicalType::I64 {
         return checked;
     }
-    BlockProduct { bits: i64::BITS - 2 }.or(checked)
+    simple::with_block(checked, BlockProduct { bits: i64::BITS - 2 })
 }
 
 /// Products of 64-bit integers whose magnitudes have at most `bits` bits together.
@@ -111,19 +110,6 @@ impl BlockFunction for BlockProduct {
         let bits = args.iter().map(|it| magnitude_bits(native_slice(it.0))).sum::<u32>();
         bits <= self.bits
             && block_binary(|a: i64, b: i64| (a.wrapping_mul(b), false)).run(args, out)
-    }
-}
-
-impl BlockProduct {
-    /// The function that computes products so where it can, and else as `checked` does.
-    pub(super) fn or(self, checked: Arc<dyn ScalarFunction>) -> Arc<dyn ScalarFunction> {
-        let function = simple::vectorized(move |rows, args, to, ctx| {
-            match in_blocks(&self, rows, args, to, &mut ctx.recycler)? {
-                Some(products) => Ok(products),
-                None => checked.evaluate(rows, args, to, ctx),
-            }
-        });
-        simple::with_block(function, self)
     }
 }
 

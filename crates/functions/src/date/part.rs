@@ -10,7 +10,7 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, block_unary,
     simple::{self, BigInt, Date, Double, Interval, Time, Timestamp, Varchar},
 };
 use volley_types::{Type, Value, civil::MICROS_PER_DAY};
@@ -114,11 +114,12 @@ fn bind_field(unit: Unit, arg: &Type) -> Option<BoundScalar> {
     })
 }
 
-/// The field of the first argument; the fields asked for most get loops of their own.
+/// The field of the first argument; the fields of dates asked for most get loops of their own.
 fn field_function(unit: Unit, source: Source) -> Arc<dyn ScalarFunction> {
     match (source, unit) {
         (Source::Date, Unit::Year) => of_date(|days| field_of(Unit::Year, days, 0)),
         (Source::Date, Unit::Month) => of_date(|days| field_of(Unit::Month, days, 0)),
+        (Source::Date, Unit::Day) => of_date(|days| field_of(Unit::Day, days, 0)),
         (Source::Date, _) => of_date(move |days| field_of(unit, days, 0)),
         (Source::Timestamp, _) => simple::function1::<Timestamp, BigInt, _>(move |micros: i64| {
             let (days, of_day) = split(micros);
@@ -133,8 +134,9 @@ fn field_function(unit: Unit, source: Source) -> Arc<dyn ScalarFunction> {
     }
 }
 
-fn of_date(f: impl Fn(i32) -> i64 + Send + Sync + 'static) -> Arc<dyn ScalarFunction> {
-    simple::function1::<Date, BigInt, _>(f)
+fn of_date(f: impl Fn(i32) -> i64 + Copy + Send + Sync + 'static) -> Arc<dyn ScalarFunction> {
+    let function = simple::function1::<Date, BigInt, _>(f);
+    simple::with_block(function, block_unary(move |days| (f(days), false)))
 }
 
 fn bind_date_part(args: &[Type]) -> Option<BoundScalar> {

@@ -1,7 +1,7 @@
 //! LIKE and ILIKE, with and without ESCAPE.
 
 use super::{Cache, matcher::Matcher};
-use crate::documentation::doc;
+use crate::{documentation::doc, string::flat_texts};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
@@ -95,6 +95,11 @@ impl ScalarFunction for Like {
         };
         let matcher = Matcher::new(pattern, escape, self.ignores_case)?;
         Ok(Some(simple::vectorized(move |rows, args, to, ctx| {
+            if let Some(texts) = flat_texts(rows, &args[0])
+                && let Some(found) = matcher.select(texts)
+            {
+                return Ok(found);
+            }
             let matches = |text: &str| matcher.matches(text);
             simple::map1::<Varchar, Boolean, _>(rows, &args[..1], to, ctx, matches)
         })))

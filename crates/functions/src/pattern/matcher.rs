@@ -9,9 +9,10 @@
 //! with _         expression    the regular expression engine, linear as well
 //! ```
 
-use memchr::memmem::Finder;
+use crate::string::Part;
 use regex::Regex;
 use volley_error::{Error, Result};
+use volley_vector::{StringValues, Vector};
 
 /// A LIKE pattern, ready to match.
 pub(super) struct Matcher {
@@ -29,7 +30,7 @@ enum Kind {
 /// The parts between `%`.
 struct Segments {
     start: String,
-    middle: Vec<Finder<'static>>,
+    middle: Vec<Part>,
     end: String,
 }
 
@@ -55,6 +56,20 @@ impl Matcher {
             (false, false) => Kind::Exact(literals(&tokens)),
         };
         Ok(Matcher { kind, ignores_case })
+    }
+
+    /// For patterns that begin with `%` and a part: which of `texts` match.
+    pub(super) fn select(&self, texts: &StringValues) -> Option<Vector> {
+        let Kind::Segments(segments) = &self.kind else { return None };
+        let first = segments.middle.first()?;
+        if self.ignores_case || !segments.start.is_empty() {
+            return None;
+        }
+        Some(
+            first.select(texts, |row, at| {
+                segments.match_from(1, &texts.bytes(row)[at + first.len()..])
+            }),
+        )
     }
 
     /// Whether all of `text` matches.
@@ -86,19 +101,22 @@ impl Segments {
         let end = parts.pop().unwrap_or_default();
         let mut parts = parts.into_iter();
         let start = parts.next().unwrap_or_default();
-        let middle = parts.filter(|it| !it.is_empty());
-        let middle = middle.map(|it| Finder::new(it.as_bytes()).into_owned()).collect();
-        Segments { start, middle, end }
+        Segments { start, middle: parts.filter_map(|it| Part::new(&it)).collect(), end }
     }
 
     #[inline]
     fn match_bytes(&self, text: &[u8]) -> bool {
-        let Some(rest) = without_start(text, self.start.as_bytes()) else { return false };
-        let Some(mut rest) = without_end(rest, self.end.as_bytes()) else { return false };
+        without_start(text, self.start.as_bytes()).is_some_and(|it| self.match_from(0, it))
+    }
+
+    /// Whether the parts from number `first` on and the end match all of `text`.
+    #[inline]
+    fn match_from(&self, first: usize, text: &[u8]) -> bool {
+        let Some(mut rest) = without_end(text, self.end.as_bytes()) else { return false };
         // Taking the leftmost place of each part leaves the most for the others.
-        for finder in &self.middle {
-            let Some(at) = finder.find(rest) else { return false };
-            rest = &rest[at + finder.needle().len()..];
+        for part in &self.middle[first..] {
+            let Some(at) = part.find(rest) else { return false };
+            rest = &rest[at + part.len()..];
         }
         true
     }

@@ -1,13 +1,13 @@
 //! Changed texts: `replace`, `translate`, `reverse`, `overlay`.
 
-use super::byte_of;
+use super::{byte_of, occurrence::Part, search::searching};
 use crate::documentation::doc;
-use memchr::memmem;
+use std::sync::Arc;
 use volley_function::{
-    Registry,
+    Registry, ScalarFunction,
     simple::{
-        BigInt, StringWriter, Varchar, ascii_text_unary, preserving_ascii, text_quaternary,
-        text_ternary,
+        BigInt, StringWriter, Varchar, ascii_text_unary, map_text, preserving_ascii,
+        text_quaternary, text_ternary, vectorized,
     },
 };
 
@@ -20,7 +20,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("replace('hello', 'l', 'LL')", "heLLLLo")],
     );
     let bind = text_ternary::<Varchar, Varchar, Varchar, Varchar, _>(replace);
-    registry.add_scalar("replace", replace_doc, bind);
+    registry.add_scalar("replace", replace_doc, searching(bind, replacing));
     let translate_doc = doc(
         "translate(text, from, to) -> varchar",
         "The text with each character of `from` replaced by the one at the same place in `to`, or \
@@ -56,15 +56,28 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn replace(text: &str, old: &str, new: &str, out: &mut StringWriter) {
-    if old.is_empty() {
-        out.push_str(text);
-        return;
+    match Part::new(old) {
+        Some(old) => replace_part(text, &old, new, out),
+        None => out.push_str(text),
     }
+}
+
+/// Replaces a constant.
+fn replacing(old: Part) -> Arc<dyn ScalarFunction> {
+    vectorized(move |rows, args, to, ctx| {
+        let replace = |(text, new): (&str, &str), out: &mut StringWriter| {
+            replace_part(text, &old, new, out);
+        };
+        map_text::<(Varchar, Varchar), ()>(rows, args, to, ctx, replace)
+    })
+}
+
+fn replace_part(text: &str, old: &Part, new: &str, out: &mut StringWriter) {
     let mut end = 0;
-    for start in memmem::find_iter(text.as_bytes(), old.as_bytes()) {
-        out.push_str(&text[end..start]);
+    while let Some(at) = old.find(&text.as_bytes()[end..]) {
+        out.push_str(&text[end..end + at]);
         out.push_str(new);
-        end = start + old.len();
+        end += at + old.len();
     }
     out.push_str(&text[end..]);
 }

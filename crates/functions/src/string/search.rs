@@ -1,13 +1,16 @@
 //! Whether and where a text occurs in another.
 
-use super::code_points;
+use super::{
+    code_points,
+    occurrence::{Part, flat_texts},
+};
 use crate::documentation::doc;
 use memchr::memmem;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
     Argument, BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction,
-    simple::{self, BigInt, Boolean, Varchar, ascii_binary, ascii_unary, binary, unary},
+    simple::{BigInt, Boolean, Varchar, binary, function1, vectorized},
 };
 use volley_types::{Type, Value};
 use volley_vector::{Rows, Vector};
@@ -20,28 +23,11 @@ pub(super) fn register(registry: &mut Registry) {
         "string",
         &[("position('hello', 'l')", "3"), ("position('hello', 'x')", "0")],
     );
+    let by_row =
+        |text: &str, part: &str| position(text, memmem::find(text.as_bytes(), part.as_bytes()));
+    let positions = searching(binary::<Varchar, Varchar, BigInt, _>(by_row), positions_of);
     for name in ["position", "strpos", "instr"] {
-        registry.add_scalar(
-            name,
-            position_doc.clone(),
-            searching(
-                ascii_binary::<Varchar, Varchar, BigInt, _>(
-                    |text: &str, part: &str| {
-                        position(text, memmem::find(text.as_bytes(), part.as_bytes()))
-                    },
-                    |text: &str, part: &str| {
-                        ascii_position(memmem::find(text.as_bytes(), part.as_bytes()))
-                    },
-                ),
-                |finder| {
-                    let general = finder.clone();
-                    ascii_unary::<Varchar, BigInt, _>(
-                        move |text: &str| position(text, general.find(text.as_bytes())),
-                        move |text: &str| ascii_position(finder.find(text.as_bytes())),
-                    )
-                },
-            ),
-        );
+        registry.add_scalar(name, position_doc.clone(), Arc::clone(&positions));
     }
     let predicate = |signature: &str, description: &str, example: (&str, &str)| {
         doc(signature, description, "string", &[example])
@@ -55,9 +41,7 @@ pub(super) fn register(registry: &mut Registry) {
         binary::<Varchar, Varchar, Boolean, _>(|text: &str, part: &str| {
             memmem::find(text.as_bytes(), part.as_bytes()).is_some()
         }),
-        |finder| {
-            unary::<Varchar, Boolean, _>(move |text: &str| finder.find(text.as_bytes()).is_some())
-        },
+        texts_with,
     );
     registry.add_scalar("contains", contains_doc, contains);
     let starts = predicate(
@@ -87,16 +71,44 @@ fn position(text: &str, at: Option<usize>) -> i64 {
     at.map_or(0, |at| code_points(&text[..at]) as i64 + 1)
 }
 
-/// [`position`] where bytes are code points.
-fn ascii_position(at: Option<usize>) -> i64 {
-    at.map_or(0, |at| at as i64 + 1)
+/// Where a constant first occurs in a text.
+fn positions_of(part: Part) -> Arc<dyn ScalarFunction> {
+    let part = Arc::new(part);
+    let each = Arc::clone(&part);
+    let by_row = move |text: &str| position(text, each.find(text.as_bytes()));
+    let by_row = function1::<Varchar, BigInt, _>(by_row);
+    vectorized(move |rows, args, to, ctx| {
+        let Some(texts) = flat_texts(rows, &args[0]) else {
+            return by_row.evaluate(rows, args, to, ctx);
+        };
+        // To find out would take longer than to count the code points before matches.
+        let is_ascii = !ctx.general_text && texts.knows_ascii() == Some(true);
+        let mut positions = vec![0i64; rows.len()];
+        part.find_each(texts, |row, at| {
+            positions[row] =
+                if is_ascii { at as i64 + 1 } else { position(texts.text(row), Some(at)) };
+        });
+        Ok(Vector::native::<i64>(to.clone(), positions, None))
+    })
 }
 
-/// A function of a text and what is searched in it; `prepared` makes the function of the text alone
-/// for a constant that was prepared for searching.
-fn searching(
+/// Whether a constant occurs in a text.
+fn texts_with(part: Part) -> Arc<dyn ScalarFunction> {
+    let part = Arc::new(part);
+    let each = Arc::clone(&part);
+    let by_row = move |text: &str| each.find(text.as_bytes()).is_some();
+    let by_row = function1::<Varchar, Boolean, _>(by_row);
+    vectorized(move |rows, args, to, ctx| match flat_texts(rows, &args[0]) {
+        Some(texts) => Ok(part.select(texts, |_, _| true)),
+        None => by_row.evaluate(rows, args, to, ctx),
+    })
+}
+
+/// A function of a text and what is searched in it, and maybe more; `prepared` makes the function
+/// of the others for a constant that is searched.
+pub(super) fn searching(
     bind: BindScalar,
-    prepared: impl Fn(memmem::Finder<'static>) -> BindScalar + Send + Sync + 'static,
+    prepared: impl Fn(Part) -> Arc<dyn ScalarFunction> + Send + Sync + 'static,
 ) -> BindScalar {
     let prepared = Arc::new(prepared);
     Arc::new(move |types: &[Type]| {
@@ -111,10 +123,7 @@ struct Searching<F> {
     prepared: Arc<F>,
 }
 
-impl<F> ScalarFunction for Searching<F>
-where
-    F: Fn(memmem::Finder<'static>) -> BindScalar + Send + Sync,
-{
+impl<F: Fn(Part) -> Arc<dyn ScalarFunction> + Send + Sync> ScalarFunction for Searching<F> {
     fn evaluate(
         &self,
         rows: &Rows,
@@ -126,13 +135,12 @@ where
     }
 
     fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
-        let Some(Argument { constant: Some(Value::Varchar(part)), .. }) = args.get(1) else {
-            return Ok(None);
-        };
-        let finder = memmem::Finder::new(part.as_bytes()).into_owned();
-        let Some(bound) = (self.prepared)(finder)(&[Type::Varchar]) else { return Ok(None) };
-        Ok(Some(simple::vectorized(move |rows, args, to, ctx| {
-            bound.function.evaluate(rows, &args[..1], to, ctx)
+        let constant = args.get(1).and_then(|it| it.constant.as_ref()).and_then(Value::as_str);
+        let Some(part) = constant.and_then(Part::new) else { return Ok(None) };
+        let function = (self.prepared)(part);
+        Ok(Some(vectorized(move |rows, args, to, ctx| {
+            let others: Vec<Vector> = [&args[..1], &args[2..]].concat();
+            function.evaluate(rows, &others, to, ctx)
         })))
     }
 }
