@@ -6,7 +6,7 @@ use crate::{
 };
 use volley_error::{Error, Result};
 use volley_function::{
-    BindScalar, BoundScalar, EvalContext,
+    Argument, BindScalar, BoundScalar, EvalContext,
     simple::{BigInt, Varchar, text_ternary},
 };
 use volley_types::{Type, Value};
@@ -34,7 +34,11 @@ pub fn run() -> Result<bool> {
     let mut all_kept = true;
     for (name, args) in cases {
         let types: Vec<Type> = args.iter().map(|it| it.data_type().clone()).collect();
-        let bound = registry.resolve_scalar(name, &types)?;
+        let mut bound = registry.resolve_scalar(name, &types)?;
+        // As the engine does: constants are prepared once.
+        if let Some(prepared) = bound.function.specialize(&known(&args)?)? {
+            bound.function = prepared;
+        }
         let comparison = Comparison::new(name, ROWS, "any text", || call(&bound, &args, true))
             .with("ASCII", Some(LIMIT), || call(&bound, &args, false));
         all_kept &= comparison.print();
@@ -64,6 +68,14 @@ fn substr_in_steps(args: &[Vector], engine: &BoundScalar) -> Result<bool> {
         Comparison::new("substr, step 2", ROWS, "ASCII, copied", || call(&ascii, args, false))
             .with("ASCII, shared with the argument", Some(faster), || call(engine, args, false));
     Ok(counting.print() & sharing.print())
+}
+
+fn known(args: &[Vector]) -> Result<Vec<Argument>> {
+    let argument = |it: &Vector| {
+        let constant = if it.is_constant() { Some(it.value(0)?) } else { None };
+        Ok(Argument { data_type: it.data_type().clone(), constant })
+    };
+    args.iter().map(argument).collect()
 }
 
 fn types_of(args: &[Vector]) -> Vec<Type> {

@@ -2,7 +2,7 @@
 
 use crate::{INLINE_BYTES, StringValues, StringView, Vector};
 use arrow_buffer::Buffer;
-use std::ops::Range;
+use std::{mem::MaybeUninit, ops::Range};
 use volley_error::Result;
 use volley_types::{Type, Value};
 
@@ -270,4 +270,23 @@ pub fn collect_checked<T: Copy>(len: usize, f: impl Fn(usize) -> (T, bool)) -> (
     // SAFETY: the loop wrote all `len` slots.
     unsafe { values.set_len(len) };
     (values, any_invalid)
+}
+
+/// The values of `f` for `0..len`; `None` when one is missing.
+#[inline(always)]
+pub fn collect_all<T: Copy>(len: usize, f: impl Fn(usize) -> Option<T>) -> Option<Vec<T>> {
+    let mut values = Vec::with_capacity(len);
+    let mut has_all = true;
+    for (row, slot) in values.spare_capacity_mut()[..len].iter_mut().enumerate() {
+        let value = f(row);
+        has_all &= value.is_some();
+        // Anything will do where there is none: no branch is needed.
+        *slot = value.map_or(MaybeUninit::uninit(), MaybeUninit::new);
+    }
+    if !has_all {
+        return None;
+    }
+    // SAFETY: the loop wrote all `len` slots.
+    unsafe { values.set_len(len) };
+    Some(values)
 }

@@ -44,6 +44,16 @@ pub trait Column: Sized {
         (column, any_invalid)
     }
 
+    /// Computes every row; `None` when one has no result.
+    #[inline(always)]
+    fn collect_all(len: usize, f: impl Fn(usize) -> Option<Self::Item>) -> Option<Self> {
+        let mut column = Self::with_len(len);
+        for row in 0..len {
+            column.set(row, f(row)?);
+        }
+        Some(column)
+    }
+
     /// Fails those of `rows` whose results are no values of `data_type`.
     fn check(&mut self, _data_type: &Type, _rows: &Rows, _ctx: &mut EvalContext) {}
 
@@ -95,6 +105,11 @@ impl<T: Native> Column for NativeColumn<T> {
     fn collect_checked(len: usize, f: impl Fn(usize) -> (T, bool)) -> (Self, bool) {
         let (values, any_invalid) = volley_vector::collect_checked(len, f);
         (NativeColumn(values), any_invalid)
+    }
+
+    #[inline(always)]
+    fn collect_all(len: usize, f: impl Fn(usize) -> Option<T>) -> Option<Self> {
+        volley_vector::collect_all(len, f).map(NativeColumn)
     }
 
     fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {

@@ -20,9 +20,6 @@ pub trait Plain {}
 pub trait Stored<C: Column>: Plain {
     /// The value as the column's item.
     fn into_item(self) -> C::Item;
-
-    /// What stands where there is no value.
-    fn zero() -> C::Item;
 }
 
 /// A plain value of one SQL type.
@@ -136,7 +133,7 @@ impl<C: Column, T: Stored<C>> Output<C> for Result<T, Error> {
 }
 
 /// An error that is made only when somebody asks: the closure runs for all rows in a loop without a
-/// branch, and then, only if one failed, again for the active rows.
+/// branch, and only if one failed again for the active rows.
 impl<C: Column, T: Stored<C>, E: Fn() -> Error + Copy> Output<C> for Result<T, E> {
     const FALLIBLE: bool = true;
     const BRANCH_FREE: bool = true;
@@ -148,14 +145,10 @@ impl<C: Column, T: Stored<C>, E: Fn() -> Error + Copy> Output<C> for Result<T, E
         ctx: &mut EvalContext,
         f: impl Fn(usize) -> Result<T, E>,
     ) -> (C, Option<NullBuffer>) {
-        if dense || rows.is_all() {
-            let (column, any_failed) = C::collect_checked(rows.len(), |row| match f(row) {
-                Ok(value) => (value.into_item(), false),
-                Err(_) => (T::zero(), true),
-            });
-            if any_failed {
-                fail_rows(rows, ctx, f);
-            }
+        let value = |row| f(row).ok().map(T::into_item);
+        if (dense || rows.is_all())
+            && let Some(column) = C::collect_all(rows.len(), value)
+        {
             return (column, None);
         }
         let mut column = C::with_len(rows.len());
@@ -165,20 +158,6 @@ impl<C: Column, T: Stored<C>, E: Fn() -> Error + Copy> Output<C> for Result<T, E
         });
         (column, None)
     }
-}
-
-/// Records the errors of the active rows.
-#[cold]
-fn fail_rows<T, E: Fn() -> Error>(
-    rows: &Rows,
-    ctx: &mut EvalContext,
-    f: impl Fn(usize) -> Result<T, E>,
-) {
-    rows.for_each(|row| {
-        if let Err(error) = f(row) {
-            ctx.fail(row, error);
-        }
-    });
 }
 
 impl<C: Column, T: Stored<C>> Output<C> for Result<Option<T>, Error> {
@@ -227,7 +206,7 @@ impl NullRows {
 
 /// Says where values are stored and which SQL type they are.
 macro_rules! values {
-    ($($value:ty: $marker:ty => $column:ty, $zero:expr, |$it:ident| $item:expr;)*) => {
+    ($($value:ty: $marker:ty => $column:ty, |$it:ident| $item:expr;)*) => {
         $(
             impl Plain for $value {}
 
@@ -236,11 +215,6 @@ macro_rules! values {
                 fn into_item(self) -> <$column as Column>::Item {
                     let $it = self;
                     $item
-                }
-
-                #[inline(always)]
-                fn zero() -> <$column as Column>::Item {
-                    $zero
                 }
             }
 
@@ -252,23 +226,23 @@ macro_rules! values {
 }
 
 values! {
-    i8: i8 => NativeColumn<i8>, 0, |it| it;
-    i16: i16 => NativeColumn<i16>, 0, |it| it;
-    i32: i32 => NativeColumn<i32>, 0, |it| it;
-    i64: i64 => NativeColumn<i64>, 0, |it| it;
-    i128: i128 => NativeColumn<i128>, 0, |it| it;
-    f32: f32 => NativeColumn<f32>, 0.0, |it| it;
-    f64: f64 => NativeColumn<f64>, 0.0, |it| it;
-    Interval: Interval => NativeColumn<Interval>, Interval::default(), |it| it;
-    bool: bool => BooleanColumn, false, |it| it;
-    DateDays: DateDays => NativeColumn<i32>, 0, |it| it.0;
-    TimeMicros: TimeMicros => NativeColumn<i64>, 0, |it| it.0;
-    TimestampMicros: TimestampMicros => NativeColumn<i64>, 0, |it| it.0;
-    Decimal: Decimal => DecimalColumn, 0, |it| it.unscaled;
-    String: Varchar => StringColumn, Vec::new(), |it| it.into_bytes();
-    Vec<u8>: Varbinary => StringColumn, Vec::new(), |it| it;
-    &'static str: Varchar => StringColumn, Vec::new(), |it| it.as_bytes().to_vec();
-    Cow<'static, str>: Varchar => StringColumn, Vec::new(), |it| it.into_owned().into_bytes();
+    i8: i8 => NativeColumn<i8>, |it| it;
+    i16: i16 => NativeColumn<i16>, |it| it;
+    i32: i32 => NativeColumn<i32>, |it| it;
+    i64: i64 => NativeColumn<i64>, |it| it;
+    i128: i128 => NativeColumn<i128>, |it| it;
+    f32: f32 => NativeColumn<f32>, |it| it;
+    f64: f64 => NativeColumn<f64>, |it| it;
+    Interval: Interval => NativeColumn<Interval>, |it| it;
+    bool: bool => BooleanColumn, |it| it;
+    DateDays: DateDays => NativeColumn<i32>, |it| it.0;
+    TimeMicros: TimeMicros => NativeColumn<i64>, |it| it.0;
+    TimestampMicros: TimestampMicros => NativeColumn<i64>, |it| it.0;
+    Decimal: Decimal => DecimalColumn, |it| it.unscaled;
+    String: Varchar => StringColumn, |it| it.into_bytes();
+    Vec<u8>: Varbinary => StringColumn, |it| it;
+    &'static str: Varchar => StringColumn, |it| it.as_bytes().to_vec();
+    Cow<'static, str>: Varchar => StringColumn, |it| it.into_owned().into_bytes();
 }
 
 /// Lets builders take values.

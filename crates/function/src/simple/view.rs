@@ -94,7 +94,7 @@ impl<'a, A: Arg> ArrayView<'a, A> {
         A: Key,
     {
         match self.nulls {
-            None => (0..self.len).find(|index| A::same(self.value(*index), value)),
+            None => A::find(self, value),
             Some(_) => self.iter().position(|it| it.is_some_and(|it| A::same(it, value))),
         }
     }
@@ -308,6 +308,15 @@ impl<'a, K: Arg, V: Arg> MapView<'a, K, V> {
 pub trait Key: Arg {
     /// Whether both are the same value, as SQL has it.
     fn same(left: Self::Value<'_>, right: Self::Value<'_>) -> bool;
+
+    /// Where the first of `values`, none of which is null, stands that is the same.
+    #[inline(always)]
+    fn find(values: &ArrayView<'_, Self>, wanted: Self::Value<'_>) -> Option<usize>
+    where
+        Self: Sized,
+    {
+        (0..values.len).find(|index| Self::same(values.value(*index), wanted))
+    }
 }
 
 impl<K: Contiguous<Element: Ordered> + for<'a> Arg<Value<'a> = <K as Contiguous>::Element>> Key
@@ -316,6 +325,11 @@ impl<K: Contiguous<Element: Ordered> + for<'a> Arg<Value<'a> = <K as Contiguous>
     #[inline(always)]
     fn same(left: K::Element, right: K::Element) -> bool {
         left.same(right)
+    }
+
+    #[inline(always)]
+    fn find(values: &ArrayView<'_, K>, wanted: K::Element) -> Option<usize> {
+        values.raw_slice().iter().position(|it| it.same(wanted))
     }
 }
 

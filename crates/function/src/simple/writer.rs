@@ -42,6 +42,9 @@ pub trait Builder: Sized + 'static {
     /// An empty builder for a call with these arguments.
     fn new(sources: &[Source<'_>]) -> Self;
 
+    /// Makes room for this many values.
+    fn reserve(&mut self, _count: usize) {}
+
     /// The writer of the next value.
     fn writer(&mut self) -> &mut Self::Writer;
 
@@ -265,6 +268,10 @@ impl Builder for TextBuilder {
         }
     }
 
+    fn reserve(&mut self, count: usize) {
+        self.views.reserve(count);
+    }
+
     fn writer(&mut self) -> &mut StringWriter {
         &mut self.writer
     }
@@ -374,6 +381,7 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
     let len = inputs.rows.len();
     let readers = T::open(&inputs.sources)?;
     let mut builder = W::Builder::new(&inputs.sources);
+    builder.reserve(len);
     let mut nulls = NullRows::default();
     let mut charged = 0;
     inputs.rows.try_for_each(|row| {

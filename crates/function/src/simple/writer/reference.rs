@@ -86,6 +86,10 @@ impl<const N: usize> Builder for PartBuilder<N> {
         }
     }
 
+    fn reserve(&mut self, count: usize) {
+        self.views.reserve(count);
+    }
+
     fn writer(&mut self) -> &mut Self {
         self
     }
@@ -194,6 +198,10 @@ impl<const N: usize> Builder for AnyBuilder<N> {
     fn new(_sources: &[Source<'_>]) -> Self {
         let (columns, codes) = (Vec::new(), Vec::new());
         AnyBuilder { columns, codes, set: None, nulls: NullPositions::default() }
+    }
+
+    fn reserve(&mut self, count: usize) {
+        self.codes.reserve(count);
     }
 
     fn writer(&mut self) -> &mut Self {
