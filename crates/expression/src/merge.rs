@@ -7,8 +7,8 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{
-    BooleanBuffer, Buffer, Decoded, Encoding, Indices, NullBuffer, Recycler, Rows, ScalarBuffer,
-    StringValues, StringView, Values, Vector,
+    BooleanBuffer, Buffer, BufferList, Decoded, Encoding, Indices, NullBuffer, Recycler, Rows,
+    ScalarBuffer, StringValues, Values, Vector,
 };
 
 /// Joins `parts`, each of which has the values of its rows, into one vector of `len` rows. Rows in
@@ -41,7 +41,7 @@ pub(crate) fn merge(
     let values = match data_type.physical() {
         PhysicalType::Null => Values::Null(len),
         PhysicalType::Boolean => Values::Boolean(merge_bits(len, &decoded)),
-        PhysicalType::View => Values::View(merge_strings(len, &decoded)),
+        PhysicalType::View => Values::View(merge_strings(len, &decoded)?),
         physical if physical.is_by_reference() => {
             return merge_nested(data_type, len, &parts);
         }
@@ -88,20 +88,16 @@ fn merge_bits(len: usize, parts: &[(&Rows, Decoded)]) -> BooleanBuffer {
     bits_of(words, len)
 }
 
-/// Copies views, and lists the buffers of all parts one after the other.
-fn merge_strings(len: usize, parts: &[(&Rows, Decoded)]) -> StringValues {
+/// Copies views, and lists the buffers of all parts.
+fn merge_strings(len: usize, parts: &[(&Rows, Decoded)]) -> Result<StringValues> {
     let mut views = vec![0u128; len];
-    let mut buffers: Vec<Buffer> = Vec::new();
+    let mut buffers = BufferList::default();
     for (rows, part) in parts {
         let Values::View(strings) = part.values() else { continue };
-        let base = buffers.len() as u32;
-        buffers.extend(strings.buffers.iter().cloned());
-        rows.for_each(|row| {
-            let view = strings.views[part.index(row)];
-            views[row] = StringView::with_buffers_moved(view, base);
-        });
+        let renumbered = buffers.add(strings)?;
+        rows.for_each(|row| views[row] = renumbered.view(strings.views[part.index(row)]));
     }
-    StringValues::new(views.into(), buffers.into())
+    Ok(StringValues::new(views.into(), buffers.finish()))
 }
 
 fn merge_nested(data_type: &Type, len: usize, parts: &[(Rows, Vector)]) -> Result<Vector> {

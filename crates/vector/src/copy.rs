@@ -1,11 +1,11 @@
 //! Copying and rearranging rows: wrap, gather, flatten, concatenate.
 
 use crate::{
-    Batch, BooleanBuffer, Decoded, Encoding, FixedArrays, Indices, Nested, NullBuffer,
-    ScalarBuffer, StringValues, StringView, Values, Vector,
+    Batch, BooleanBuffer, BufferList, Decoded, Encoding, FixedArrays, Indices, Nested, NullBuffer,
+    ScalarBuffer, StringValues, Values, Vector,
 };
 use arrow_buffer::{ArrowNativeType, Buffer};
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
 use volley_types::{Object, Type, match_width};
 
@@ -274,26 +274,13 @@ fn concat_bits(parts: &[&Values], len: usize) -> BooleanBuffer {
 
 fn concat_strings(parts: &[&Values], len: usize) -> Result<StringValues> {
     let mut views: Vec<u128> = Vec::with_capacity(len);
-    let mut buffers: Vec<Buffer> = Vec::new();
-    // The same dictionary page often stands behind several parts: where the buffers of a part that
-    // begin with this one stand.
-    let mut known: HashMap<*const u8, usize> = HashMap::new();
+    let mut buffers = BufferList::default();
     for part in parts {
         let Values::View(strings) = part else { continue };
-        let first = strings.buffers.first().map(|it| it.as_ptr());
-        let found = first.and_then(|it| known.get(&it).copied()).filter(|base| {
-            let same = buffers.iter().skip(*base).zip(&*strings.buffers);
-            same.filter(|(a, b)| a.ptr_eq(b)).count() == strings.buffers.len()
-        });
-        let base = found.unwrap_or(buffers.len());
-        if found.is_none() {
-            buffers.extend(strings.buffers.iter().cloned());
-            known.extend(first.map(|it| (it, base)));
-        }
-        let base = u32::try_from(base).map_err(|_| too_large("string buffers"))?;
-        views.extend(strings.views.iter().map(|it| StringView::with_buffers_moved(*it, base)));
+        let renumbered = buffers.add(strings)?;
+        views.extend(strings.views.iter().map(|it| renumbered.view(*it)));
     }
-    Ok(StringValues::new(views.into(), buffers.into()))
+    Ok(StringValues::new(views.into(), buffers.finish()))
 }
 
 fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
@@ -302,6 +289,7 @@ fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
     let mut base = 0i32;
     for part in parts {
         let (Values::Array(nested) | Values::Map(nested)) = part else { continue };
+        let nested = &compacted(nested)?;
         // Offsets of null or empty rows may point anywhere; keep them within the result.
         offsets.extend(nested.offsets.iter().map(|it| it.wrapping_add(base)));
         sizes.extend_from_slice(&nested.sizes);
@@ -313,6 +301,33 @@ fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
     let data_type = elements[0].data_type().clone();
     let elements = Arc::new(Vector::concat(&data_type, &elements)?);
     Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements })
+}
+
+/// The same arrays without elements that no row has, when these are many: what is put together
+/// and taken apart again and again would grow each time.
+fn compacted(nested: &Nested) -> Result<Cow<'_, Nested>> {
+    const UNUSED_MIN: usize = 1024;
+    let all = nested.elements.len();
+    // Null rows may have any offset and size.
+    let range = |row: usize| {
+        let (offset, size) = (nested.offsets[row].max(0), nested.sizes[row].max(0));
+        let range = offset as usize..offset as usize + size as usize;
+        if range.end <= all { range } else { 0..0 }
+    };
+    let rows = 0..nested.offsets.len();
+    let used: usize = rows.clone().map(|row| range(row).len()).sum();
+    if all <= 2 * used + UNUSED_MIN {
+        return Ok(Cow::Borrowed(nested));
+    }
+    let positions: Vec<u32> = rows.clone().flat_map(range).map(|it| it as u32).collect();
+    let sizes: Vec<i32> = rows.map(|row| range(row).len() as i32).collect();
+    let offsets = sizes.iter().scan(0, |end, size| {
+        *end += size;
+        Some(*end - size)
+    });
+    let elements = Arc::new(nested.elements.gather(&positions)?);
+    let offsets = offsets.collect::<Vec<i32>>().into();
+    Ok(Cow::Owned(Nested { offsets, sizes: sizes.into(), elements }))
 }
 
 fn concat_fixed_arrays(parts: &[&Values], size: usize, len: usize) -> Result<FixedArrays> {
@@ -337,7 +352,7 @@ fn empty_values(data_type: &Type) -> Result<Values> {
     vector.flat_values().cloned().ok_or_else(|| Error::internal("empty vector is not flat"))
 }
 
-fn too_large(what: &str) -> Error {
+pub(crate) fn too_large(what: &str) -> Error {
     Error::new(ErrorKind::OutOfMemory, format!("too many {what} in one vector"))
         .hint("use a smaller batch_rows")
 }

@@ -23,6 +23,7 @@ mod values;
 mod fixed_array;
 mod objects;
 mod string_view;
+mod buffer_list;
 mod neighbors;
 mod rows;
 mod decoded;
@@ -50,6 +51,7 @@ pub mod save;
 
 pub use batch::Batch;
 pub use bias::Deltas;
+pub use buffer_list::{BufferList, Renumbered};
 pub use builder::{StringBuilder, VectorBuilder, collect_all, collect_checked, collect_native};
 pub use change::CopyRange;
 pub use compare::{Comparable, Comparator, comparator, interval_nanos};

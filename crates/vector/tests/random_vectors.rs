@@ -335,3 +335,22 @@ fn lazy_vectors_decode_only_the_rows_asked_for_and_in_pieces() {
     assert_eq!((sum, pieces), (1 + 5 + 50 + 99 + 2 + 3 + 4 + 90, 4));
     assert_eq!(decoded.load(Ordering::Relaxed), 8);
 }
+
+/// Putting together and taking apart again and again must not keep everything that ever was.
+#[test]
+fn elements_that_no_row_has_do_not_pile_up() {
+    let data_type = Type::array(Type::array(Type::BigInt));
+    let value = |from: i64| {
+        let inner = |it: i64| Value::Array(vec![Value::BigInt(it); 3]);
+        Value::Array((from..from + 5).map(inner).collect())
+    };
+    let mut state = Vector::from_values(data_type.clone(), &[value(0), Value::Null, value(10)]);
+    let expected = state.to_values().unwrap();
+    for _ in 0..100 {
+        let all = Vector::concat(&data_type, &[state.clone(), state.clone(), state]).unwrap();
+        state = all.gather(&[6, 4, 2]).unwrap();
+        state.validate().unwrap();
+        assert_eq!(state.to_values().unwrap(), expected);
+        assert!(state.retained_bytes() < 1 << 20, "{}", state.retained_bytes());
+    }
+}

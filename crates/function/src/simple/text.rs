@@ -376,7 +376,7 @@ fn range_view(strings: &StringValues, index: usize, range: Range<usize>) -> u128
 }
 
 /// The view of `part`, which lies within string `index`.
-#[inline]
+#[inline(always)]
 pub(super) fn part_view(strings: &StringValues, index: usize, part: &[u8]) -> Option<u128> {
     let view = strings.views[index];
     let whole = strings.bytes(index);

@@ -56,19 +56,23 @@ pub struct PartBuilder<const N: usize> {
 
 impl<const N: usize> PartBuilder<N> {
     /// Makes `part` the result; the result is null where nothing is set.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, part: &str) {
         self.set = Some(self.view(part));
     }
 
-    #[inline]
+    #[inline(always)]
     fn view(&mut self, part: &str) -> u128 {
-        let bytes = part.as_bytes();
-        let Some(strings) = &self.strings else { return self.copies.store(bytes) };
-        part_view(strings, self.index, bytes).unwrap_or_else(|| {
-            let by = strings.buffers.len() as u32;
-            StringView::with_buffers_moved(self.copies.store(bytes), by)
-        })
+        let strings = self.strings.as_ref();
+        let view = strings.and_then(|it| part_view(it, self.index, part.as_bytes()));
+        view.unwrap_or_else(|| self.copied(part))
+    }
+
+    #[cold]
+    fn copied(&mut self, part: &str) -> u128 {
+        let view = self.copies.store(part.as_bytes());
+        let by = self.strings.as_ref().map_or(0, |it| it.buffers.len() as u32);
+        StringView::with_buffers_moved(view, by)
     }
 }
 
@@ -94,7 +98,7 @@ impl<const N: usize> Builder for PartBuilder<N> {
         self
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_row(&mut self, sources: &[Source<'_>], row: usize) {
         self.index = sources.get(N).map_or(0, |it| it.index(row));
     }
@@ -103,6 +107,7 @@ impl<const N: usize> Builder for PartBuilder<N> {
         self.views.len()
     }
 
+    #[inline(always)]
     fn close(&mut self) {
         match self.set.take() {
             Some(view) => self.views.push(view),
