@@ -1,7 +1,7 @@
 //! Building vectors.
 
 use crate::{INLINE_BYTES, StringValues, StringView, Vector};
-use arrow_buffer::Buffer;
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use std::{mem::MaybeUninit, ops::Range};
 use volley_error::Result;
 use volley_types::{Type, Value};
@@ -289,4 +289,25 @@ pub fn collect_all<T: Copy>(len: usize, f: impl Fn(usize) -> Option<T>) -> Optio
     // SAFETY: the loop wrote all `len` slots.
     unsafe { values.set_len(len) };
     Some(values)
+}
+
+/// The values of `f` for `0..len`, and where there are none; the default stands there.
+#[inline(always)]
+pub fn collect_nullable<T: Copy + Default>(
+    len: usize,
+    f: impl Fn(usize) -> Option<T>,
+) -> (Vec<T>, Option<NullBuffer>) {
+    let mut values = Vec::with_capacity(len);
+    let mut valid = Vec::with_capacity(len.div_ceil(64));
+    for start in (0..len).step_by(64) {
+        let mut word = 0u64;
+        values.extend((start..len.min(start + 64)).map(|row| {
+            let value = f(row);
+            word |= u64::from(value.is_some()) << (row - start);
+            value.unwrap_or_default()
+        }));
+        valid.push(word);
+    }
+    let nulls = NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(valid), 0, len));
+    (values, (nulls.null_count() > 0).then_some(nulls))
 }

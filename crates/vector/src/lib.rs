@@ -52,7 +52,9 @@ pub mod save;
 pub use batch::Batch;
 pub use bias::Deltas;
 pub use buffer_list::{BufferList, Renumbered};
-pub use builder::{StringBuilder, VectorBuilder, collect_all, collect_checked, collect_native};
+pub use builder::{
+    StringBuilder, VectorBuilder, collect_all, collect_checked, collect_native, collect_nullable,
+};
 pub use change::CopyRange;
 pub use compare::{Comparable, Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};

@@ -1,6 +1,9 @@
 //! Where a simple function's results go.
 
-use super::args::{Contiguous, Varbinary, Varchar};
+use super::{
+    args::{Contiguous, Varbinary, Varchar},
+    output::NullRows,
+};
 use crate::EvalContext;
 use volley_error::Result;
 use volley_types::{Native, Type};
@@ -52,6 +55,21 @@ pub trait Column: Sized {
             column.set(row, f(row)?);
         }
         Some(column)
+    }
+
+    /// Computes every row, and says which have no result.
+    #[inline(always)]
+    fn collect_nullable(
+        len: usize,
+        f: impl Fn(usize) -> Option<Self::Item>,
+    ) -> (Self, Option<NullBuffer>) {
+        let mut column = Self::with_len(len);
+        let mut nulls = NullRows::default();
+        (0..len).for_each(|row| match f(row) {
+            Some(item) => column.set(row, item),
+            None => nulls.add(row, len),
+        });
+        (column, nulls.finish(len))
     }
 
     /// Fails those of `rows` whose results are no values of `data_type`.
@@ -110,6 +128,12 @@ impl<T: Native> Column for NativeColumn<T> {
     #[inline(always)]
     fn collect_all(len: usize, f: impl Fn(usize) -> Option<T>) -> Option<Self> {
         volley_vector::collect_all(len, f).map(NativeColumn)
+    }
+
+    #[inline(always)]
+    fn collect_nullable(len: usize, f: impl Fn(usize) -> Option<T>) -> (Self, Option<NullBuffer>) {
+        let (values, nulls) = volley_vector::collect_nullable(len, f);
+        (NativeColumn(values), nulls)
     }
 
     fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {

@@ -103,6 +103,9 @@ impl<C: Column, T: Stored<C>> Output<C> for Option<T> {
         _ctx: &mut EvalContext,
         f: impl Fn(usize) -> Option<T>,
     ) -> (C, Option<NullBuffer>) {
+        if rows.is_all() {
+            return C::collect_nullable(rows.len(), move |row| f(row).map(T::into_item));
+        }
         let mut column = C::with_len(rows.len());
         let mut nulls = NullRows::default();
         rows.for_each(|row| match f(row) {

@@ -24,7 +24,7 @@ use super::{
     text::{StringWriter, Written},
 };
 use crate::EvalContext;
-use volley_error::{Error, Result};
+use volley_error::Result;
 use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Buffer, Encoding, NullBuffer, Rows, Values, Vector};
 
@@ -378,22 +378,55 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
     ctx: &mut EvalContext,
     f: impl Fn(T::Values<'_>, &mut W) -> O,
 ) -> Result<Vector> {
-    let len = inputs.rows.len();
-    let readers = T::open(&inputs.sources)?;
+    let rows = &inputs.rows;
     let mut builder = W::Builder::new(&inputs.sources);
-    builder.reserve(len);
-    let mut nulls = NullRows::default();
-    let mut charged = 0;
-    inputs.rows.try_for_each(|row| {
+    builder.reserve(rows.len());
+    let readers = T::open(&inputs.sources)?;
+    let (nulls, charged) = (NullRows::default(), 0);
+    let mut writing = Writing::<T, W, _> { inputs, readers, f, builder, nulls, charged };
+    if rows.is_all() {
+        // A loop of its own, which the function is inlined into.
+        for row in 0..rows.len() {
+            writing.write_row(row, ctx)?;
+        }
+    } else {
+        rows.try_for_each(|row| writing.write_row(row, ctx))?;
+    }
+    let Writing { mut builder, nulls, .. } = writing;
+    builder.pad(rows.len());
+    let nulls = inputs.result_nulls(nulls.finish(rows.len()));
+    let vector = with_nulls(builder.finish(result_type)?, nulls);
+    super::map_keys::reject_bad_keys(&vector, rows, ctx)?;
+    Ok(vector)
+}
+
+/// The rows of a call while they are written.
+struct Writing<'i, 'v, T: Args, W: Writer, F> {
+    inputs: &'i Inputs<'v>,
+    readers: T::Readers<'i>,
+    f: F,
+    builder: W::Builder,
+    nulls: NullRows,
+    /// Bytes that the query was charged with.
+    charged: usize,
+}
+
+impl<'i, T: Args, W: Writer, F> Writing<'i, '_, T, W, F> {
+    #[inline(always)]
+    fn write_row<O: Written>(&mut self, row: usize, ctx: &mut EvalContext) -> Result<()>
+    where
+        F: Fn(T::Values<'i>, &mut W) -> O,
+    {
+        let builder = &mut self.builder;
         if builder.len() < row {
             builder.pad(row);
         }
-        builder.begin_row(&inputs.sources, row);
-        match f(T::get(&readers, row), builder.writer()).outcome() {
+        builder.begin_row(&self.inputs.sources, row);
+        match (self.f)(T::get(&self.readers, row), builder.writer()).outcome() {
             Ok(true) => builder.close(),
             Ok(false) => {
                 builder.abandon();
-                nulls.add(row, len);
+                self.nulls.add(row, self.inputs.rows.len());
             }
             Err(error) => {
                 builder.abandon();
@@ -401,16 +434,12 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
             }
         }
         let bytes = builder.bytes();
-        if bytes >= charged + CHARGED_BYTES {
-            ctx.charge(bytes - charged)?;
-            charged = bytes;
+        if bytes >= self.charged + CHARGED_BYTES {
+            ctx.charge(bytes - self.charged)?;
+            self.charged = bytes;
         }
-        Ok::<_, Error>(())
-    })?;
-    builder.pad(len);
-    let vector = with_nulls(builder.finish(result_type)?, inputs.result_nulls(nulls.finish(len)));
-    super::map_keys::reject_bad_keys(&vector, &inputs.rows, ctx)?;
-    Ok(vector)
+        Ok(())
+    }
 }
 
 /// The vector with more null rows.

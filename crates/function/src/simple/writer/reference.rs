@@ -50,6 +50,7 @@ pub struct PartBuilder<const N: usize> {
     views: Vec<u128>,
     /// Those that are no parts, numbered from the end of the argument's buffers.
     copies: StringBuilder,
+    copied_bytes: usize,
     set: Option<u128>,
     nulls: NullPositions,
 }
@@ -70,6 +71,7 @@ impl<const N: usize> PartBuilder<N> {
 
     #[cold]
     fn copied(&mut self, part: &str) -> u128 {
+        self.copied_bytes += part.len();
         let view = self.copies.store(part.as_bytes());
         let by = self.strings.as_ref().map_or(0, |it| it.buffers.len() as u32);
         StringView::with_buffers_moved(view, by)
@@ -85,6 +87,7 @@ impl<const N: usize> Builder for PartBuilder<N> {
             index: 0,
             views: Vec::new(),
             copies: StringBuilder::with_capacity(0),
+            copied_bytes: 0,
             set: None,
             nulls: NullPositions::default(),
         }
@@ -135,7 +138,7 @@ impl<const N: usize> Builder for PartBuilder<N> {
     }
 
     fn bytes(&self) -> usize {
-        self.views.len() * size_of::<u128>() + self.copies.bytes()
+        self.views.len() * size_of::<u128>() + self.copied_bytes
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
