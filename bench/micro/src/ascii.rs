@@ -4,10 +4,11 @@ use crate::{
     measure::Comparison,
     setup::{registry, strings, texts},
 };
+use memchr::memmem;
 use volley_error::{Error, Result};
 use volley_function::{
-    Argument, BindScalar, BoundScalar, EvalContext,
-    simple::{BigInt, Varchar, text_ternary},
+    Argument, BindScalar, BoundScalar, EvalContext, Registry,
+    simple::{BigInt, Varchar, function1, text_ternary},
 };
 use volley_types::{Type, Value};
 use volley_vector::{Rows, Vector};
@@ -29,22 +30,41 @@ pub fn run() -> Result<bool> {
         ("lower", vec![column.clone()]),
         ("reverse", vec![column.clone()]),
         ("substr", vec![column.clone(), int(4), int(20)]),
-        ("strpos", vec![column.clone(), part]),
     ];
     let mut all_kept = true;
     for (name, args) in cases {
-        let types: Vec<Type> = args.iter().map(|it| it.data_type().clone()).collect();
-        let mut bound = registry.resolve_scalar(name, &types)?;
-        // As the engine does: constants are prepared once.
-        if let Some(prepared) = bound.function.specialize(&known(&args)?)? {
-            bound.function = prepared;
-        }
+        let bound = registry.resolve_scalar(name, &types_of(&args))?;
         let comparison = Comparison::new(name, ROWS, "any text", || call(&bound, &args, true))
             .with("ASCII", Some(LIMIT), || call(&bound, &args, false));
         all_kept &= comparison.print();
     }
+    all_kept &= strpos(&registry, &[column.clone(), part])?;
     let args = [column, int(4), int(20)];
     Ok(substr_in_steps(&args, &registry.resolve_scalar("substr", &types_of(&args))?)? & all_kept)
+}
+
+/// Text of any kind is searched as ASCII is, neighbors together, so that both are compared with a
+/// function of one text.
+fn strpos(registry: &Registry, args: &[Vector]) -> Result<bool> {
+    let mut engine = registry.resolve_scalar("strpos", &types_of(args))?;
+    // As the engine does: constants are prepared once.
+    if let Some(prepared) = engine.function.specialize(&known(args)?)? {
+        engine.function = prepared;
+    }
+    let Value::Varchar(part) = args[1].value(0)? else {
+        return Err(Error::internal("strpos of another type"));
+    };
+    let finder = memmem::Finder::new(part.as_bytes()).into_owned();
+    let by_text = function1::<Varchar, BigInt, _>(move |text: &str| {
+        let at = finder.find(text.as_bytes());
+        at.map_or(0, |at| text[..at].chars().count() as i64 + 1)
+    });
+    let by_text = BoundScalar { function: by_text, ..engine.clone() };
+    let comparison =
+        Comparison::new("strpos", ROWS, "text by text", || call(&by_text, &args[..1], true))
+            .with("any text", None, || call(&engine, args, true))
+            .with("ASCII", Some(LIMIT), || call(&engine, args, false));
+    Ok(comparison.print())
 }
 
 /// substr that copies, that counts bytes and copies, and the engine's, which counts bytes and

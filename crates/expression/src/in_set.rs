@@ -6,7 +6,7 @@ mod table;
 use std::collections::HashSet;
 use table::Table;
 use volley_error::{Error, Result};
-use volley_kernels::{bits, order::Ordered};
+use volley_kernels::{bits, membership::Key, order::Ordered};
 use volley_types::Native;
 use volley_vector::{
     BooleanBuffer, Buffer, Comparator, Decoded, INLINE_BYTES, Indices, NullBuffer, Rows,
@@ -63,7 +63,7 @@ impl Numbers {
         let (min, max) = (numbers().min()?, numbers().max()?);
         let range = max.wrapping_sub(min) as u64;
         let worth = Numbers::SMALL_BITMAP_BITS.max(keys.len() as u64 * Numbers::HASHED_BITS);
-        if is_integer && keys.len() > table::FEW && range < worth {
+        if is_integer && keys.len() > u64::FEW && range < worth {
             let mut bits = vec![0; range as usize / 64 + 1];
             for number in numbers() {
                 let place = number.wrapping_sub(min) as usize;

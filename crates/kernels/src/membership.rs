@@ -11,13 +11,21 @@ pub const BUCKET: usize = 8;
 /// Rows whose buckets are asked for before the first one is looked at.
 const ROWS_AHEAD: usize = 64;
 
+/// Members that are compared with a value at once.
+pub const GROUP: usize = 4;
+
 /// What a set is made of.
 pub trait Key: Copy + Eq + Send + Sync + 'static {
+    /// Up to this many members, comparing with each one is faster than a hash table.
+    const FEW: usize;
+
     /// 64 bits of which the upper ones are well mixed.
     fn mixed(self) -> u64;
 }
 
 impl Key for u64 {
+    const FEW: usize = 16;
+
     #[inline(always)]
     fn mixed(self) -> u64 {
         const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -27,6 +35,8 @@ impl Key for u64 {
 }
 
 impl Key for u128 {
+    const FEW: usize = 8;
+
     #[inline(always)]
     fn mixed(self) -> u64 {
         const ODD: u64 = 0xD6E8_FEB8_6659_FD93;
@@ -85,7 +95,8 @@ impl<K: Key> Buckets<'_, K> {
     }
 }
 
-/// Sets bit `i` of `bits` when the key of `values[i]` is one of a few `members`.
+/// Sets bit `i` of `bits` when the key of `values[i]` is one of a few members, in groups; one that
+/// fills a group up may stand there several times.
 ///
 /// # Panics
 ///
@@ -93,10 +104,10 @@ impl<K: Key> Buckets<'_, K> {
 pub fn find_few<T: Copy, K: Key>(
     values: &[T],
     key: impl Fn(T) -> K + Copy,
-    members: &[K],
+    groups: &[[K; GROUP]],
     bits: &mut [u64],
 ) {
-    cpu::dispatch(Words { values, bits, search: Few { key, members } });
+    cpu::dispatch(Words { values, bits, search: Few { key, groups } });
 }
 
 /// Sets bit `i` of `bits` when `number(values[i]) - min` is a set bit of `bitmap`.
@@ -153,15 +164,18 @@ impl<T, S: Search<T>> Kernel for Words<'_, T, S> {
 
 struct Few<'a, K, F> {
     key: F,
-    members: &'a [K],
+    groups: &'a [[K; GROUP]],
 }
 
 impl<T: Copy, K: Key, F: Fn(T) -> K> Search<T> for Few<'_, K, F> {
     #[inline(always)]
     fn word(&self, values: &[T]) -> u64 {
-        bits::word(values.len(), |row| {
-            let key = (self.key)(values[row]);
-            self.members.iter().fold(false, |found, it| found | (*it == key))
+        // All values with one group before the next: in vector registers.
+        self.groups.iter().fold(0, |word, group| {
+            word | bits::word(values.len(), |row| {
+                let key = (self.key)(values[row]);
+                group.iter().fold(false, |found, it| found | (*it == key))
+            })
         })
     }
 }
@@ -249,7 +263,8 @@ mod tests {
         let values: Vec<i64> = (-100..100).chain(members).chain([i64::MIN + 1]).collect();
         let is_set = |bits: &[u64], row: usize| bits[row / 64] >> (row % 64) & 1 == 1;
         let mut bits = vec![0; values.len().div_ceil(64)];
-        find_few(&values, |it| it as u64, &members.map(|it| it as u64), &mut bits);
+        let [a, b, c, d, e, f] = members.map(|it| it as u64);
+        find_few(&values, |it| it as u64, &[[a, b, c, d], [e, f, f, f]], &mut bits);
         for (row, value) in values.iter().enumerate() {
             assert_eq!(is_set(&bits, row), members.contains(value), "{value}");
         }

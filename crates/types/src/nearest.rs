@@ -6,9 +6,12 @@ use std::cmp::Reverse;
 /// equals, the one with the longest common beginning.
 pub fn nearest_name<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_ascii_lowercase();
-    let edits_max = (wanted.chars().count() / 3).max(1);
+    let len = wanted.chars().count();
+    let edits_max = (len / 3).max(1);
     names
         .into_iter()
+        // Each character more or less is an edit; what is asked for may be very long.
+        .filter(|it| it.chars().count().abs_diff(len) <= edits_max)
         .map(|it| (it.to_ascii_lowercase(), it))
         .map(|(lower, it)| ((edits(&wanted, &lower), Reverse(common(&wanted, &lower))), it))
         .filter(|((edits, _), _)| *edits <= edits_max)
@@ -54,5 +57,6 @@ mod tests {
         assert_eq!(nearest_name("ORDRES", names), Some("orders"));
         assert_eq!(nearest_name("zebra", names), None);
         assert_eq!(nearest_name("größe", ["größen"]), Some("größen"));
+        assert_eq!(nearest_name(&"part".repeat(1 << 20), names), None);
     }
 }

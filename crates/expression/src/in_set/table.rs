@@ -1,17 +1,18 @@
 //! Sets of keys, built for the kernels that search them.
 
 use super::find_in;
-use volley_kernels::membership::{BUCKET, Buckets, Key, find_few, find_in_buckets};
+use volley_kernels::membership::{BUCKET, Buckets, GROUP, Key, find_few, find_in_buckets};
 use volley_types::Native;
 use volley_vector::{Decoded, Rows};
 
-/// Up to this many members are compared one by one, in vector registers.
-pub(super) const FEW: usize = 8;
-
 /// At least one member.
 pub(super) enum Table<K> {
-    Few(Vec<K>),
-    Buckets { slots: Vec<[K; BUCKET]>, filler: K },
+    /// Compared one by one, in vector registers.
+    Few(Vec<[K; GROUP]>),
+    Buckets {
+        slots: Vec<[K; BUCKET]>,
+        filler: K,
+    },
 }
 
 impl<K: Key + Ord> Table<K> {
@@ -21,8 +22,9 @@ impl<K: Key + Ord> Table<K> {
         keys.sort_unstable();
         keys.dedup();
         let filler = *keys.first()?;
-        if keys.len() <= FEW {
-            return Some(Table::Few(keys));
+        if keys.len() <= K::FEW {
+            let group = |it: &[K]| std::array::from_fn(|at| it.get(at).copied().unwrap_or(filler));
+            return Some(Table::Few(keys.chunks(GROUP).map(group).collect()));
         }
         // Half full: few buckets overflow.
         let count = (keys.len() * 2 / BUCKET).next_power_of_two();
@@ -41,11 +43,11 @@ impl<K: Key + Ord> Table<K> {
         key: impl Fn(T) -> K + Copy,
     ) -> Vec<u64> {
         match self {
-            Table::Few(members) => find_in(
+            Table::Few(groups) => find_in(
                 decoded,
                 rows,
-                |values: &[T], words| find_few(values, key, members, words),
-                |value| members.contains(&key(value)),
+                |values: &[T], words| find_few(values, key, groups, words),
+                |value| groups.as_flattened().contains(&key(value)),
             ),
             Table::Buckets { slots, filler } => {
                 let buckets = Buckets { slots, filler: *filler };
