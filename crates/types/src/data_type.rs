@@ -276,7 +276,8 @@ impl fmt::Display for Type {
                 f.write_str("ROW(")?;
                 for (index, field) in fields.iter().enumerate() {
                     let comma = if index == 0 { "" } else { ", " };
-                    write!(f, "{comma}{} {}", field.name, field.data_type)?;
+                    let (name, data_type) = (shown_name(&field.name), &field.data_type);
+                    write!(f, "{comma}{name} {data_type}")?;
                 }
                 f.write_str(")")
             }
@@ -284,6 +285,15 @@ impl fmt::Display for Type {
             Type::Opaque(opaque) => f.write_str(opaque.name()),
         }
     }
+}
+
+/// A field's name as SQL has it: in quotes, unless it is a word.
+fn shown_name(name: &str) -> Cow<'_, str> {
+    let begins_word = name.starts_with(|it: char| it.is_alphabetic() || it == '_');
+    if begins_word && name.chars().all(|it| it.is_alphanumeric() || it == '_') {
+        return name.into();
+    }
+    format!("\"{}\"", name.replace('"', "\"\"")).into()
 }
 
 impl Field {

@@ -41,15 +41,16 @@ pub(super) fn register(registry: &mut Registry) {
     let format = doc(
         "strftime(date or timestamp, format) -> varchar",
         "The point in time as the format says: %Y year, %m month, %d day, %H hour, %M minute, %S \
-         second, %f microsecond, %b and %B month's name, %a and %A day's name, %j day of the year, ...",
+         second, %f microsecond, %b and %B month's name, %a and %A day's name, %j day of the year, %z \
+         and %Z the time zone's offset and name, ...",
         "date",
         &[("strftime(date '2020-02-29', '%d.%m.%Y')", "29.02.2020")],
     );
     let of_timestamp =
-        |micros: i64, format: &str, out: &mut StringWriter| write(micros, format, out);
+        |micros: i64, format: &str, out: &mut StringWriter| write(Shown::utc(micros), format, out);
     let of_date = |days: i32, format: &str, out: &mut StringWriter| {
         let micros = timestamp_of(days, 0).ok_or_else(super::timestamp_out_of_range)?;
-        write(micros, format, out)
+        write(Shown::utc(micros), format, out)
     };
     let timestamp_first = text_binary::<Timestamp, Varchar, Varchar, _>(of_timestamp);
     let date_first = text_binary::<Date, Varchar, Varchar, _>(of_date);
@@ -93,7 +94,25 @@ fn month_name(days: i32) -> &'static str {
     MONTHS[civil_of_days(days).month as usize - 1]
 }
 
-fn write(micros: i64, format: &str, out: &mut StringWriter) -> Result<(), Error> {
+/// What clocks show.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    /// The local time, in microseconds since 1970-01-01.
+    pub(super) micros: i64,
+    /// Of the time zone to UTC, in seconds.
+    pub(super) offset: i64,
+    /// The time zone's name.
+    pub(super) zone: &'a str,
+}
+
+impl Shown<'_> {
+    /// A time without a time zone.
+    fn utc(micros: i64) -> Shown<'static> {
+        Shown { micros, offset: 0, zone: "" }
+    }
+}
+
+pub(super) fn write(shown: Shown<'_>, format: &str, out: &mut StringWriter) -> Result<(), Error> {
     let mut characters = format.chars();
     while let Some(character) = characters.next() {
         if character != '%' {
@@ -106,15 +125,20 @@ fn write(micros: i64, format: &str, out: &mut StringWriter) -> Result<(), Error>
             specifier = characters.next();
         }
         let unknown = || Error::invalid_value(format!("unknown date format: '{format}'"));
-        let written = write_field(micros, specifier.ok_or_else(unknown)?, padded, out);
+        let written = write_field(shown, specifier.ok_or_else(unknown)?, padded, out);
         written.ok_or_else(unknown)?;
     }
     Ok(())
 }
 
 /// `None` for an unknown specifier.
-fn write_field(micros: i64, specifier: char, padded: bool, out: &mut StringWriter) -> Option<()> {
-    let (days, of_day) = split(micros);
+fn write_field(
+    shown: Shown<'_>,
+    specifier: char,
+    padded: bool,
+    out: &mut StringWriter,
+) -> Option<()> {
+    let (days, of_day) = split(shown.micros);
     let date = civil_of_days(days);
     let hour = of_day / MICROS_PER_HOUR;
     let day_of_year = i64::from(days) - days_of_civil(date.year.into(), 1, 1) + 1;
@@ -138,7 +162,7 @@ fn write_field(micros: i64, specifier: char, padded: bool, out: &mut StringWrite
         'W' => ((day_of_year + 7 - iso_day_of_week(days)) / 7, 2),
         'V' => (iso_week(days).1, 2),
         'G' => (iso_week(days).0, 4),
-        _ => return write_text(micros, specifier, out),
+        _ => return write_text(shown, specifier, out),
     };
     let width = if padded { number.1 } else { 1 };
     // Writing to memory does not fail.
@@ -146,7 +170,8 @@ fn write_field(micros: i64, specifier: char, padded: bool, out: &mut StringWrite
     Some(())
 }
 
-fn write_text(micros: i64, specifier: char, out: &mut StringWriter) -> Option<()> {
+fn write_text(shown: Shown<'_>, specifier: char, out: &mut StringWriter) -> Option<()> {
+    let micros = shown.micros;
     let (days, of_day) = split(micros);
     let mut text = String::new();
     match specifier {
@@ -161,8 +186,8 @@ fn write_text(micros: i64, specifier: char, out: &mut StringWriter) -> Option<()
         }
         'x' => text::push_date(&mut text, days),
         'X' => text::push_time(&mut text, of_day - of_day % MICROS_PER_SECOND),
-        'Z' => {}
-        'z' => text.push_str("+00"),
+        'Z' => text.push_str(shown.zone),
+        'z' => text::push_offset(&mut text, shown.offset),
         '%' => text.push('%'),
         _ => return None,
     }

@@ -10,6 +10,7 @@
 //! is said at [`volley_types::Clock::instant_of`]; these are DuckDB's rules.
 
 mod convert;
+mod format;
 mod local;
 mod made;
 mod moved;
@@ -25,6 +26,7 @@ use volley_vector::{Encoding, Values, Vector};
 pub(super) fn register(registry: &mut Registry) {
     registry.add_casts(Arc::new(convert::bind));
     local::register(registry);
+    format::register(registry);
     moved::register(registry);
     part::register(registry);
     made::register(registry);

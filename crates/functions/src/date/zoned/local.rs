@@ -10,7 +10,7 @@ use volley_types::{Type, Value, custom::TimestampTz, implicit_cast_cost};
 use volley_vector::{Rows, Vector};
 
 /// The functions whose result depends on the local time alone.
-const OF_LOCAL: [&str; 30] = [
+const OF_LOCAL: [&str; 29] = [
     "era",
     "millennium",
     "century",
@@ -39,7 +39,6 @@ const OF_LOCAL: [&str; 30] = [
     "last_day",
     "dayname",
     "monthname",
-    "strftime",
     "age",
 ];
 
