@@ -7,4 +7,5 @@ pub mod order;
 pub mod compare;
 pub mod membership;
 pub mod hash;
+pub mod text;
 pub mod unpack;

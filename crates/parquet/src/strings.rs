@@ -41,7 +41,7 @@ impl StringPage {
     /// string, at a fraction of what it costs to check them one by one.
     fn look(&mut self) {
         if self.check == Utf8Check::Unknown {
-            let is_ascii = self.bytes.is_ascii();
+            let is_ascii = volley_kernels::text::is_ascii(&self.bytes);
             self.check = if is_ascii { Utf8Check::Unneeded } else { Utf8Check::Needed };
         }
     }

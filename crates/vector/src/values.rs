@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicU8, Ordering},
     },
 };
+use volley_kernels::text::is_ascii;
 use volley_types::{Interval, Native, PhysicalType, match_native};
 
 /// The elements of a flat vector, by physical layout. Elements of null rows are unspecified but
@@ -154,7 +155,7 @@ impl StringValues {
             let mut long = views.iter().filter(|it| is_long(**it));
             // What stands between neighbors may be something else.
             any_high == 0
-                && (neighbors(views, &self.buffers).all(|it| it.bytes.is_ascii())
+                && (neighbors(views, &self.buffers).all(|it| is_ascii(it.bytes))
                     || long.all(|it| StringView::bytes_of(it, &self.buffers).is_ascii()))
         })
     }
