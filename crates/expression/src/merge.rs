@@ -65,7 +65,7 @@ fn merge_nulls(len: usize, parts: &[(&Rows, Decoded)]) -> Option<NullBuffer> {
             *valid &= bits | !rows;
         }
     }
-    Some(NullBuffer::new(bits_of(valid, len))).filter(|it| it.null_count() > 0)
+    Some(NullBuffer::new(bits_of(valid, len)))
 }
 
 /// Whether a vector is NULL in every row, and says so.

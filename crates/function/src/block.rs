@@ -47,7 +47,7 @@ pub trait BlockFunction: Any + Send + Sync {
 /// # Errors
 ///
 /// What decoding reports.
-pub fn in_blocks(
+pub(crate) fn in_blocks(
     function: &dyn BlockFunction,
     rows: &Rows,
     args: &[Vector],

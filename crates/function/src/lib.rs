@@ -25,9 +25,7 @@ pub use aggregate::{
     AggregateFunction, AggregateKind, AggregateState, BoundAggregate, CollectingFunction, Expanded,
     RunningFrames, StateLayout,
 };
-pub use block::{
-    BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, block_unary, in_blocks,
-};
+pub use block::{BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, block_unary};
 pub use context::{EvalContext, QueryConstants, StopFlag};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, CHUNK_ELEMENTS, HigherOrderFunction,

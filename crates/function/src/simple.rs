@@ -183,8 +183,7 @@ pub use args::{
     Varbinary, Varchar,
 };
 pub use ascii::{
-    ascii_binary, ascii_slice_binary, ascii_slice_ternary, ascii_text_unary, ascii_unary,
-    preserving_ascii,
+    ascii_slice_binary, ascii_slice_ternary, ascii_text_unary, ascii_unary, preserving_ascii,
 };
 pub use column::{BooleanColumn, Column, NativeColumn, ResultType, StringColumn};
 pub use decimal::Decimal;
@@ -217,7 +216,7 @@ pub use writer::{
 
 use crate::{
     BindScalar, BlockFunction, BoundScalar, EvalContext, QueryConstants, ScalarFunction,
-    ScalarTraits, in_blocks,
+    ScalarTraits, block::in_blocks,
 };
 use pattern::Variables;
 use std::sync::Arc;
@@ -311,7 +310,7 @@ pub fn vectorized(
     Arc::new(ForRows(f))
 }
 
-/// The same function, which `block` computes where [`in_blocks`] can.
+/// The same function, which `block` computes where `in_blocks` can.
 pub fn with_block(
     function: Arc<dyn ScalarFunction>,
     block: impl BlockFunction,

@@ -18,7 +18,7 @@ mod distance;
 mod tests;
 
 pub(crate) use case::lower_of;
-pub(crate) use occurrence::{Part, flat_texts};
+pub(crate) use occurrence::{Part, of_texts};
 
 use volley_function::Registry;
 

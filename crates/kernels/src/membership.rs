@@ -16,7 +16,8 @@ pub const GROUP: usize = 4;
 
 /// What a set is made of.
 pub trait Key: Copy + Eq + Send + Sync + 'static {
-    /// Up to this many members, comparing with each one is faster than a hash table.
+    /// Up to this many members are compared with each value, which is faster than buckets or a
+    /// bitmap then.
     const FEW: usize;
 
     /// 64 bits of which the upper ones are well mixed.

@@ -22,12 +22,13 @@ const DAYS_PER_ERA: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_EPOCH: i64 = 719_468;
 
+/// The same, for days of the whole range in 32 bits.
 const DAYS_OF_ERA: u32 = DAYS_PER_ERA as u32;
 
 /// Days of a century whose last year is no leap year.
-const DAYS_OF_CENTURY: u32 = 36_524;
+const DAYS_OF_CENTURY: u32 = 100 * 365 + 24;
 
-const DAYS_OF_FOUR_YEARS: u32 = 1_461;
+const DAYS_OF_FOUR_YEARS: u32 = 4 * 365 + 1;
 
 /// The era of the first day that 32 bits can tell, and that day's number in it.
 const FIRST_ERA: i32 = (i32::MIN as i64 + DAYS_TO_EPOCH).div_euclid(DAYS_PER_ERA) as i32;

@@ -57,6 +57,5 @@ mod tests {
         assert_eq!(nearest_name("ORDRES", names), Some("orders"));
         assert_eq!(nearest_name("zebra", names), None);
         assert_eq!(nearest_name("größe", ["größen"]), Some("größen"));
-        assert_eq!(nearest_name(&"part".repeat(1 << 20), names), None);
     }
 }

@@ -121,13 +121,6 @@ impl StringBuilder {
         self.views.is_empty()
     }
 
-    /// Bytes of memory held.
-    pub fn bytes(&self) -> usize {
-        self.views.capacity() * 16
-            + self.open.capacity()
-            + self.closed.iter().map(Buffer::len).sum::<usize>()
-    }
-
     /// Appends one string.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
@@ -286,7 +279,7 @@ pub fn collect_all<T: Copy>(len: usize, f: impl Fn(usize) -> Option<T>) -> Optio
     if !has_all {
         return None;
     }
-    // SAFETY: the loop wrote all `len` slots.
+    // SAFETY: no value was missing, so each of the `len` slots holds one.
     unsafe { values.set_len(len) };
     Some(values)
 }

@@ -46,7 +46,7 @@ impl Vector {
     }
 
     /// Rows `positions` of this vector without copying them: a slice when they stand next to each
-    /// other, or else as [`Vector::wrap`].
+    /// other and the vector is not lazy, or else as [`Vector::wrap`].
     ///
     /// # Panics
     ///
@@ -54,9 +54,11 @@ impl Vector {
     pub fn select(&self, positions: &[u32]) -> Vector {
         let is_range = positions.windows(2).all(|it| it[0] + 1 == it[1]);
         match positions.first() {
-            None => self.slice(0, 0),
-            Some(first) if is_range => self.slice(*first as usize, positions.len()),
-            Some(_) => self.wrap(&positions.to_vec().into(), &mut Composed::new()),
+            None if !self.is_lazy() => self.slice(0, 0),
+            Some(first) if is_range && !self.is_lazy() => {
+                self.slice(*first as usize, positions.len())
+            }
+            _ => self.wrap(&positions.to_vec().into(), &mut Composed::new()),
         }
     }
 
@@ -290,8 +292,7 @@ fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
     for part in parts {
         let (Values::Array(nested) | Values::Map(nested)) = part else { continue };
         let nested = &compacted(nested)?;
-        // Offsets of null or empty rows may point anywhere; keep them within the result.
-        offsets.extend(nested.offsets.iter().map(|it| it.wrapping_add(base)));
+        offsets.extend(nested.offsets.iter().map(|it| it + base));
         sizes.extend_from_slice(&nested.sizes);
         let count =
             i32::try_from(nested.elements.len()).map_err(|_| too_large("array elements"))?;
@@ -308,26 +309,19 @@ fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
 fn compacted(nested: &Nested) -> Result<Cow<'_, Nested>> {
     const UNUSED_MIN: usize = 1024;
     let all = nested.elements.len();
-    // Null rows may have any offset and size.
-    let range = |row: usize| {
-        let (offset, size) = (nested.offsets[row].max(0), nested.sizes[row].max(0));
-        let range = offset as usize..offset as usize + size as usize;
-        if range.end <= all { range } else { 0..0 }
-    };
-    let rows = 0..nested.offsets.len();
-    let used: usize = rows.clone().map(|row| range(row).len()).sum();
+    let used: usize = nested.sizes.iter().map(|it| *it as usize).sum();
     if all <= 2 * used + UNUSED_MIN {
         return Ok(Cow::Borrowed(nested));
     }
-    let positions: Vec<u32> = rows.clone().flat_map(range).map(|it| it as u32).collect();
-    let sizes: Vec<i32> = rows.map(|row| range(row).len() as i32).collect();
-    let offsets = sizes.iter().scan(0, |end, size| {
+    let rows = 0..nested.offsets.len();
+    let positions: Vec<u32> = rows.flat_map(|row| nested.range(row)).map(|it| it as u32).collect();
+    let offsets = nested.sizes.iter().scan(0, |end, size| {
         *end += size;
         Some(*end - size)
     });
-    let elements = Arc::new(nested.elements.gather(&positions)?);
     let offsets = offsets.collect::<Vec<i32>>().into();
-    Ok(Cow::Owned(Nested { offsets, sizes: sizes.into(), elements }))
+    let elements = Arc::new(nested.elements.gather(&positions)?);
+    Ok(Cow::Owned(Nested { offsets, sizes: nested.sizes.clone(), elements }))
 }
 
 fn concat_fixed_arrays(parts: &[&Values], size: usize, len: usize) -> Result<FixedArrays> {

@@ -5,7 +5,7 @@ use volley_kernels::cpu::{self, Kernel};
 use volley_types::Native;
 use volley_vector::{Buffer, Decoded, Indices, Recycler, Rows, native_slice_mut};
 
-/// The values of `len` rows; rows in no part hold anything.
+/// The values of `len` rows; rows in no part hold anything. There is a part at least.
 pub(super) fn merge_native<T: Native>(
     len: usize,
     parts: &[(&Rows, Decoded)],
@@ -32,10 +32,7 @@ fn set_all<T: Native>(merged: &mut [T], part: &(&Rows, Decoded)) {
             merged.copy_from_slice(&values[..merged.len()]);
         }
         Indices::Constant(index) if !values.is_empty() => merged.fill(values[*index as usize]),
-        _ => {
-            merged.fill(T::default());
-            set_rows(merged, part);
-        }
+        _ => set_rows(merged, part),
     }
 }
 
@@ -111,5 +108,77 @@ fn set_each<T: Native>(merged: &mut [T], values: &[T], mut word: u64) {
         let lane = word.trailing_zeros() as usize;
         merged[lane] = values[lane];
         word &= word - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_types::{Type, Value};
+    use volley_vector::{ScalarBuffer, Vector, random::Generator};
+
+    /// A column of one of the encodings whose values differ from part to part.
+    fn column<T: Native>(data_type: &Type, number: usize, len: usize, values: &[T]) -> Vector {
+        let flat = || Vector::native::<T>(data_type.clone(), values.to_vec(), None);
+        match number % 4 {
+            0 => flat(),
+            1 => Vector::repeat(flat().slice(0, 1), len),
+            2 => {
+                let codes: ScalarBuffer<u32> = (0..len as u32).rev().collect();
+                Vector::dictionary(codes, flat().into(), None)
+            }
+            _ => Vector::nulls(data_type.clone(), len),
+        }
+    }
+
+    fn check<T: Native>(data_type: &Type, value: impl Fn(usize) -> T) {
+        let mut random = Generator::new(5);
+        let mut recycler = Recycler::default();
+        for len in [1, 63, 64, 65, 129, 1000] {
+            for sparse in [2, 40] {
+                let mut rows: Vec<Vec<usize>> = vec![Vec::new(); 5];
+                for row in 0..len {
+                    let part = if random.below(sparse) > 0 { 0 } else { 1 + random.below(4) };
+                    rows[part].push(row);
+                }
+                let first = random.below(4);
+                let columns: Vec<Vector> = (0..5)
+                    .map(|part| {
+                        let values: Vec<T> = (0..len).map(|row| value(part * 31 + row)).collect();
+                        column(data_type, first + part, len, &values)
+                    })
+                    .collect();
+                let rows: Vec<Rows> =
+                    rows.into_iter().map(|it| Rows::from_indices(len, it)).collect();
+                // The fifth part has rows that nobody asks for.
+                let parts: Vec<(&Rows, Decoded)> = rows
+                    .iter()
+                    .zip(&columns)
+                    .take(4)
+                    .map(|(rows, column)| (rows, Decoded::new(column).unwrap()))
+                    .collect();
+                let merged = merge_native::<T>(len, &parts, &mut recycler);
+                let merged = &merged.typed_data::<T>()[..len];
+                let merged = Vector::native::<T>(data_type.clone(), merged.to_vec(), None);
+                let merged = merged.to_values().unwrap();
+                for (rows, column) in rows.iter().zip(&columns).take(4) {
+                    let expected = column.to_values().unwrap();
+                    rows.for_each(|row| {
+                        if expected[row] != Value::Null {
+                            assert_eq!(merged[row], expected[row], "{len} rows, row {row}");
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_row_has_the_value_of_its_part() {
+        check::<i8>(&Type::TinyInt, |it| it as i8);
+        check::<i32>(&Type::Integer, |it| it as i32);
+        check::<i64>(&Type::BigInt, |it| it as i64);
+        check::<f64>(&Type::Double, |it| it as f64 / 3.0);
+        check::<i128>(&Type::HugeInt, |it| it as i128);
     }
 }

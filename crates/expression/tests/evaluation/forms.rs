@@ -69,7 +69,7 @@ fn in_lists_of_every_length_and_type() {
     let in_list = |input: Expr, items: Vec<Expr>| {
         special(SpecialForm::In, std::iter::once(input).chain(items).collect())
     };
-    for len in [1, 3, 8, 9, 10_000] {
+    for len in [1, 3, 4, 5, 8, 9, 16, 17, 10_000] {
         let items: Vec<Expr> = (0..len).map(|it| lit(it * 2)).collect();
         let found = values(&in_list(int(0), items), &input(&[Some(0), Some(1), None])).unwrap();
         assert_eq!(found, truths(&[Some(true), Some(false), None]));

@@ -113,7 +113,7 @@ impl Maker<'_> {
             }
             2 => {
                 let data_type = self.random.of(&TYPES).clone();
-                let count = 1 + self.random.below(12);
+                let count = 1 + self.random.below(24);
                 let mut args = vec![self.make(&data_type, depth)];
                 let items = self.random.below(2) * depth;
                 args.extend((0..count).map(|_| self.make(&data_type, items.min(1))));

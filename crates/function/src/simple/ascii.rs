@@ -70,26 +70,6 @@ where
     bind(vec![A::pattern()], R::pattern(), traits, function)
 }
 
-/// A function of two arguments.
-pub fn ascii_binary<A, B, R, O>(
-    general: impl Fn(A::Value<'_>, B::Value<'_>) -> O + Send + Sync + 'static,
-    ascii: impl Fn(A::Value<'_>, B::Value<'_>) -> O + Send + Sync + 'static,
-) -> BindScalar
-where
-    A: SqlType,
-    B: SqlType,
-    R: SqlType + ResultType,
-    O: Output<R::Column> + 'static,
-{
-    let function = vectorized(move |rows, args, to, ctx| {
-        let general = |(a, b): (A::Value<'_>, B::Value<'_>)| general(a, b);
-        let ascii = |(a, b): (A::Value<'_>, B::Value<'_>)| ascii(a, b);
-        map_ascii::<(A, B), R, O>(rows, args, to, ctx, general, ascii)
-    });
-    let traits = super::traits::<R, O>(A::PROPAGATES && B::PROPAGATES);
-    bind(vec![A::pattern(), B::pattern()], R::pattern(), traits, function)
-}
-
 /// A function of one argument that writes a string.
 pub fn ascii_text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
     general: impl Fn(A::Value<'_>, &mut StringWriter) -> W + Send + Sync + 'static,

@@ -168,6 +168,22 @@ impl Column for BooleanColumn {
         BooleanColumn { words: (0..len).step_by(64).map(word).collect(), len }
     }
 
+    #[inline(always)]
+    fn collect_all(len: usize, f: impl Fn(usize) -> Option<bool>) -> Option<Self> {
+        let mut words = Vec::with_capacity(len.div_ceil(64));
+        let mut has_all = true;
+        for start in (0..len).step_by(64) {
+            let mut word = 0;
+            for row in start..len.min(start + 64) {
+                let value = f(row);
+                has_all &= value.is_some();
+                word |= u64::from(value == Some(true)) << (row - start);
+            }
+            words.push(word);
+        }
+        has_all.then_some(BooleanColumn { words, len })
+    }
+
     fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {
         let bits = BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.len);
         finish(data_type, Values::Boolean(bits), nulls)

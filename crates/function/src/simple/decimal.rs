@@ -82,6 +82,11 @@ impl Column for DecimalColumn {
         self.0[row] = item;
     }
 
+    #[inline(always)]
+    fn collect_all(len: usize, f: impl Fn(usize) -> Option<i128>) -> Option<Self> {
+        volley_vector::collect_all(len, f).map(DecimalColumn)
+    }
+
     fn check(&mut self, data_type: &Type, rows: &Rows, ctx: &mut EvalContext) {
         let Type::Decimal { precision, .. } = data_type else { return };
         let limit = 10u128.pow(u32::from(*precision));

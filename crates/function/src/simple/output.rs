@@ -136,7 +136,7 @@ impl<C: Column, T: Stored<C>> Output<C> for Result<T, Error> {
 }
 
 /// An error that is made only when somebody asks: the closure runs for all rows in a loop without a
-/// branch, and only if one failed again for the active rows.
+/// branch, and only if one failed, again for the active rows.
 impl<C: Column, T: Stored<C>, E: Fn() -> Error + Copy> Output<C> for Result<T, E> {
     const FALLIBLE: bool = true;
     const BRANCH_FREE: bool = true;

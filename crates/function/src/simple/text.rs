@@ -127,7 +127,12 @@ impl Written for Result<Option<()>> {
     }
 }
 
-/// Computes a function that writes a string.
+/// Computes a function that writes a string, inside a vectorized function; `T` is the tuple of the
+/// arguments' markers.
+///
+/// # Errors
+///
+/// Internal, when an argument or the result has another layout than its marker.
 pub fn map_text<T: Args, W: Written>(
     rows: &Rows,
     args: &[Vector],

@@ -26,7 +26,8 @@ impl FloatTotal {
     }
 }
 
-/// `sum` or `avg` of DOUBLE. The last digits depend on how the rows are cut into batches.
+/// `sum` or `avg` of DOUBLE. The last digits depend on the order of additions: rows of a flat batch
+/// that all go to one group are added up in several sums side by side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Floats {
     Sum,
@@ -54,7 +55,13 @@ impl Form for Floats {
     }
 
     fn add_all(&self, state: &mut FloatTotal, input: &&[f64], len: usize) -> Result<()> {
-        state.add(sum_of_doubles(&input[..len]), len as u64);
+        let sum = sum_of_doubles(&input[..len]);
+        if sum.is_finite() {
+            state.add(sum, len as u64);
+        } else {
+            // Of several sums, one may overflow where the sum in order does not.
+            input[..len].iter().for_each(|value| state.add(*value, 1));
+        }
         Ok(())
     }
 
@@ -86,11 +93,11 @@ impl Form for Floats {
     }
 
     fn result(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
-        let divisor = |state: &FloatTotal| match self {
-            Floats::Sum => 1.0,
-            Floats::Average => state.count as f64,
+        let result = |state: &FloatTotal| match self {
+            Floats::Sum => state.sum,
+            Floats::Average => state.sum / state.count as f64,
         };
-        let result = |state: &FloatTotal| (state.count > 0).then(|| state.sum / divisor(state));
+        let result = |state: &FloatTotal| (state.count > 0).then(|| result(state));
         Ok(native_column(Type::Double, states, result))
     }
 }

@@ -174,6 +174,19 @@ fn sums_of_integers_are_exact() {
 }
 
 #[test]
+fn sums_of_doubles_overflow_only_where_adding_in_order_does() {
+    let turns = (0..64).map(|it| if it % 2 == 0 { 1e308 } else { -1e308 });
+    check("sum", Type::Double, &doubles(turns.clone()), Value::Double(0.0));
+    check("avg", Type::Double, &doubles(turns), Value::Double(0.0));
+    let too_much = doubles([1e308; 64]);
+    check("sum", Type::Double, &too_much, Value::Double(f64::INFINITY));
+    let not_a_number = doubles((0..64).map(|it| if it == 33 { f64::NAN } else { 1.0 }));
+    check("sum", Type::Double, &not_a_number, Value::Double(f64::NAN));
+    check("sum", Type::Double, &doubles((0..100).map(f64::from)), Value::Double(4950.0));
+    check("sum", Type::Double, &doubles([-0.0; 40]), Value::Double(0.0));
+}
+
+#[test]
 fn sums_of_decimals_keep_their_scale_and_check_their_digits() {
     let values = [Value::Decimal(150), Value::Null, Value::Decimal(-25)];
     check("sum", Type::decimal(15, 2), &values, Value::Decimal(125));

@@ -96,14 +96,9 @@ fn elements_at(nested: &Nested, nulls: Option<&NullBuffer>, index: i64) -> Vecto
         (at, true) => (i64::from(offsets[row]) + at) as u32,
         _ => 0,
     };
-    let mut codes: Vec<u32> = (0..len).map(code).collect();
+    let codes: Vec<u32> = (0..len).map(code).collect();
     let found = NullBuffer::new(BooleanBuffer::collect_bool(len, |row| place(row).1));
     let found = (found.null_count() > 0).then_some(found);
-    if let Some(nulls) = nulls {
-        // Null rows may have any offset and size.
-        let valid = codes.iter_mut().zip(nulls.iter());
-        valid.for_each(|(code, is_valid)| *code = if is_valid { *code } else { 0 });
-    }
     let nulls = NullBuffer::union(nulls, found.as_ref());
     Vector::dictionary(codes.into(), Arc::clone(elements), nulls)
 }

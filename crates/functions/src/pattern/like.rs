@@ -1,12 +1,12 @@
 //! LIKE and ILIKE, with and without ESCAPE.
 
 use super::{Cache, matcher::Matcher};
-use crate::{documentation::doc, string::flat_texts};
+use crate::{documentation::doc, string::of_texts};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
-    simple::{self, Boolean, Varchar},
+    simple::{self, Boolean, Varchar, function1},
 };
 use volley_types::Type;
 use volley_vector::{Rows, Vector};
@@ -93,16 +93,10 @@ impl ScalarFunction for Like {
             (_, None) => return Ok(None),
             (_, Some(escape)) => escape_of(escape)?,
         };
-        let matcher = Matcher::new(pattern, escape, self.ignores_case)?;
-        Ok(Some(simple::vectorized(move |rows, args, to, ctx| {
-            if let Some(texts) = flat_texts(rows, &args[0])
-                && let Some(found) = matcher.select(texts)
-            {
-                return Ok(found);
-            }
-            let matches = |text: &str| matcher.matches(text);
-            simple::map1::<Varchar, Boolean, _>(rows, &args[..1], to, ctx, matches)
-        })))
+        let matcher = Arc::new(Matcher::new(pattern, escape, self.ignores_case)?);
+        let each = Arc::clone(&matcher);
+        let by_row = function1::<Varchar, Boolean, _>(move |text: &str| each.matches(text));
+        Ok(Some(of_texts(by_row, move |texts, _, _| matcher.select(texts))))
     }
 }
 

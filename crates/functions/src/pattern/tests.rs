@@ -1,6 +1,7 @@
 use super::matcher::Matcher;
 use crate::testing::{call, fails};
 use volley_types::{Type, Value};
+use volley_vector::{Values, Vector};
 
 fn text(text: &str) -> (Type, Value) {
     (Type::Varchar, Value::text(text))
@@ -39,6 +40,19 @@ fn every_short_pattern_matches_as_defined() {
         for text in &texts {
             let expected = naive(&text.chars().collect::<Vec<_>>(), &characters);
             assert_eq!(matcher.matches(text), expected, "'{text}' LIKE '{pattern}'");
+        }
+        // A part behind the first % is searched in all texts together.
+        let rest =
+            pattern.strip_prefix('%').and_then(|it| it.trim_start_matches('%').split_once('%'));
+        let is_searched = rest.is_some() && !pattern.contains('_');
+        let values: Vec<Value> = texts.iter().map(Value::text).collect();
+        let column = Vector::from_values(Type::Varchar, &values);
+        let Some(Values::View(strings)) = column.flat_values() else { panic!("text is no view") };
+        let found = matcher.select(strings);
+        assert_eq!(found.is_some(), is_searched, "{pattern}");
+        if let Some(found) = found {
+            let expected = texts.iter().map(|it| Value::Boolean(matcher.matches(it)));
+            assert_eq!(found.to_values().unwrap(), expected.collect::<Vec<_>>(), "{pattern}");
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Changed texts: `replace`, `translate`, `reverse`, `overlay`.
 
-use super::{byte_of, occurrence::Part, search::searching};
+use super::{
+    byte_of,
+    occurrence::{Part, searching},
+};
 use crate::documentation::doc;
+use memchr::memmem;
 use std::sync::Arc;
 use volley_function::{
     Registry, ScalarFunction,
@@ -56,28 +60,36 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn replace(text: &str, old: &str, new: &str, out: &mut StringWriter) {
-    match Part::new(old) {
-        Some(old) => replace_part(text, &old, new, out),
-        None => out.push_str(text),
+    if old.is_empty() {
+        return out.push_str(text);
     }
+    let finder = memmem::Finder::new(old);
+    replace_each(text, |it| finder.find(it), old.len(), new, out);
 }
 
 /// Replaces a constant.
 fn replacing(old: Part) -> Arc<dyn ScalarFunction> {
     vectorized(move |rows, args, to, ctx| {
         let replace = |(text, new): (&str, &str), out: &mut StringWriter| {
-            replace_part(text, &old, new, out);
+            replace_each(text, |it| old.find(it), old.len(), new, out);
         };
         map_text::<(Varchar, Varchar), ()>(rows, args, to, ctx, replace)
     })
 }
 
-fn replace_part(text: &str, old: &Part, new: &str, out: &mut StringWriter) {
+/// Replaces the `old_len` bytes at each place that `find` finds in the rest of the text.
+fn replace_each(
+    text: &str,
+    find: impl Fn(&[u8]) -> Option<usize>,
+    old_len: usize,
+    new: &str,
+    out: &mut StringWriter,
+) {
     let mut end = 0;
-    while let Some(at) = old.find(&text.as_bytes()[end..]) {
+    while let Some(at) = find(&text.as_bytes()[end..]) {
         out.push_str(&text[end..end + at]);
         out.push_str(new);
-        end += at + old.len();
+        end += at + old_len;
     }
     out.push_str(&text[end..]);
 }

@@ -10,6 +10,12 @@
 //! ```
 
 use memchr::memmem::Finder;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{
+    Argument, BindScalar, BoundScalar, EvalContext, ScalarFunction, simple::vectorized,
+};
+use volley_types::{Type, Value};
 use volley_vector::{
     BooleanBuffer, Buffer, INLINE_BYTES, Neighbors, Rows, StringValues, StringView, Values, Vector,
 };
@@ -94,11 +100,62 @@ impl Part {
     }
 }
 
-/// The texts of an argument most of whose rows are wanted, if it is flat.
-pub(crate) fn flat_texts<'a>(rows: &Rows, arg: &'a Vector) -> Option<&'a StringValues> {
-    match arg.flat_values() {
-        Some(Values::View(texts)) if rows.count() * 2 >= rows.len() => Some(texts),
-        _ => None,
+/// A function of the first argument alone: `together`, if it has an answer, for flat texts most of
+/// whose rows are wanted, and else `by_row`.
+pub(crate) fn of_texts(
+    by_row: Arc<dyn ScalarFunction>,
+    together: impl Fn(&StringValues, &Type, &EvalContext) -> Option<Vector> + Send + Sync + 'static,
+) -> Arc<dyn ScalarFunction> {
+    vectorized(move |rows, args, to, ctx| {
+        let texts = match args[0].flat_values() {
+            Some(Values::View(texts)) if rows.count() * 2 >= rows.len() => Some(texts),
+            _ => None,
+        };
+        match texts.and_then(|it| together(it, to, ctx)) {
+            Some(found) => Ok(found),
+            None => by_row.evaluate(rows, &args[..1], to, ctx),
+        }
+    })
+}
+
+/// A function of a text and what is searched in it, and maybe more; `prepared` makes the function
+/// of the others for a constant that is searched.
+pub(super) fn searching(
+    bind: BindScalar,
+    prepared: impl Fn(Part) -> Arc<dyn ScalarFunction> + Send + Sync + 'static,
+) -> BindScalar {
+    let prepared = Arc::new(prepared);
+    Arc::new(move |types: &[Type]| {
+        let bound = bind(types)?;
+        let (general, prepared) = (Arc::clone(&bound.function), Arc::clone(&prepared));
+        Some(BoundScalar { function: Arc::new(Searching { general, prepared }), ..bound })
+    })
+}
+
+struct Searching<F> {
+    general: Arc<dyn ScalarFunction>,
+    prepared: Arc<F>,
+}
+
+impl<F: Fn(Part) -> Arc<dyn ScalarFunction> + Send + Sync> ScalarFunction for Searching<F> {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        self.general.evaluate(rows, args, result_type, ctx)
+    }
+
+    fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
+        let constant = args.get(1).and_then(|it| it.constant.as_ref()).and_then(Value::as_str);
+        let Some(part) = constant.and_then(Part::new) else { return Ok(None) };
+        let function = (self.prepared)(part);
+        Ok(Some(vectorized(move |rows, args, to, ctx| {
+            let others: Vec<Vector> = [&args[..1], &args[2..]].concat();
+            function.evaluate(rows, &others, to, ctx)
+        })))
     }
 }
 
@@ -141,7 +198,7 @@ mod tests {
                 matches += found.iter().flatten().count();
                 let odd = searched.select(&strings, |_, at| at % 2 == 1).to_values().unwrap();
                 let expected = expected.iter().map(|it| it.is_some_and(|at| at % 2 == 1));
-                assert_eq!(odd, expected.map(volley_types::Value::Boolean).collect::<Vec<_>>());
+                assert_eq!(odd, expected.map(Value::Boolean).collect::<Vec<_>>());
             }
         }
         assert!(matches > 500, "{matches}");

@@ -2,18 +2,16 @@
 
 use super::{
     code_points,
-    occurrence::{Part, flat_texts},
+    occurrence::{Part, of_texts, searching},
 };
 use crate::documentation::doc;
 use memchr::memmem;
 use std::sync::Arc;
-use volley_error::Result;
 use volley_function::{
-    Argument, BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction,
-    simple::{BigInt, Boolean, Varchar, binary, function1, vectorized},
+    Registry, ScalarFunction,
+    simple::{BigInt, Boolean, Varchar, binary, function1},
 };
-use volley_types::{Type, Value};
-use volley_vector::{Rows, Vector};
+use volley_vector::Vector;
 
 /// Registers `position`, `contains`, `starts_with`, `ends_with` and their aliases.
 pub(super) fn register(registry: &mut Registry) {
@@ -76,19 +74,15 @@ fn positions_of(part: Part) -> Arc<dyn ScalarFunction> {
     let part = Arc::new(part);
     let each = Arc::clone(&part);
     let by_row = move |text: &str| position(text, each.find(text.as_bytes()));
-    let by_row = function1::<Varchar, BigInt, _>(by_row);
-    vectorized(move |rows, args, to, ctx| {
-        let Some(texts) = flat_texts(rows, &args[0]) else {
-            return by_row.evaluate(rows, args, to, ctx);
-        };
+    of_texts(function1::<Varchar, BigInt, _>(by_row), move |texts, to, ctx| {
         // To find out would take longer than to count the code points before matches.
         let is_ascii = !ctx.general_text && texts.knows_ascii() == Some(true);
-        let mut positions = vec![0i64; rows.len()];
+        let mut positions = vec![0i64; texts.len()];
         part.find_each(texts, |row, at| {
             positions[row] =
                 if is_ascii { at as i64 + 1 } else { position(texts.text(row), Some(at)) };
         });
-        Ok(Vector::native::<i64>(to.clone(), positions, None))
+        Some(Vector::native::<i64>(to.clone(), positions, None))
     })
 }
 
@@ -97,50 +91,7 @@ fn texts_with(part: Part) -> Arc<dyn ScalarFunction> {
     let part = Arc::new(part);
     let each = Arc::clone(&part);
     let by_row = move |text: &str| each.find(text.as_bytes()).is_some();
-    let by_row = function1::<Varchar, Boolean, _>(by_row);
-    vectorized(move |rows, args, to, ctx| match flat_texts(rows, &args[0]) {
-        Some(texts) => Ok(part.select(texts, |_, _| true)),
-        None => by_row.evaluate(rows, args, to, ctx),
+    of_texts(function1::<Varchar, Boolean, _>(by_row), move |texts, _, _| {
+        Some(part.select(texts, |_, _| true))
     })
-}
-
-/// A function of a text and what is searched in it, and maybe more; `prepared` makes the function
-/// of the others for a constant that is searched.
-pub(super) fn searching(
-    bind: BindScalar,
-    prepared: impl Fn(Part) -> Arc<dyn ScalarFunction> + Send + Sync + 'static,
-) -> BindScalar {
-    let prepared = Arc::new(prepared);
-    Arc::new(move |types: &[Type]| {
-        let bound = bind(types)?;
-        let (general, prepared) = (Arc::clone(&bound.function), Arc::clone(&prepared));
-        Some(BoundScalar { function: Arc::new(Searching { general, prepared }), ..bound })
-    })
-}
-
-struct Searching<F> {
-    general: Arc<dyn ScalarFunction>,
-    prepared: Arc<F>,
-}
-
-impl<F: Fn(Part) -> Arc<dyn ScalarFunction> + Send + Sync> ScalarFunction for Searching<F> {
-    fn evaluate(
-        &self,
-        rows: &Rows,
-        args: &[Vector],
-        result_type: &Type,
-        ctx: &mut EvalContext,
-    ) -> Result<Vector> {
-        self.general.evaluate(rows, args, result_type, ctx)
-    }
-
-    fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
-        let constant = args.get(1).and_then(|it| it.constant.as_ref()).and_then(Value::as_str);
-        let Some(part) = constant.and_then(Part::new) else { return Ok(None) };
-        let function = (self.prepared)(part);
-        Ok(Some(vectorized(move |rows, args, to, ctx| {
-            let others: Vec<Vector> = [&args[..1], &args[2..]].concat();
-            function.evaluate(rows, &others, to, ctx)
-        })))
-    }
 }

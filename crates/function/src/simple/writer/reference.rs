@@ -271,10 +271,9 @@ impl<const N: usize> Builder for AnyBuilder<N> {
         let codes: Vec<u32> =
             self.codes.iter().map(|(place, index)| starts[*place as usize] + index).collect();
         let nulls = self.nulls.finish(len);
-        let is_range = codes.windows(2).all(|it| it[0] + 1 == it[1]);
-        match codes.first() {
-            Some(first) if is_range && nulls.is_none() => Ok(all.slice(*first as usize, len)),
-            _ => Ok(Vector::dictionary(codes.into(), all.into(), nulls)),
+        match nulls {
+            None => Ok(all.select(&codes)),
+            Some(_) => Ok(Vector::dictionary(codes.into(), all.into(), nulls)),
         }
     }
 }
