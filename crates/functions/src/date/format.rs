@@ -41,8 +41,8 @@ pub(super) fn register(registry: &mut Registry) {
     let format = doc(
         "strftime(date or timestamp, format) -> varchar",
         "The point in time as the format says: %Y year, %m month, %d day, %H hour, %M minute, %S \
-         second, %f microsecond, %b and %B month's name, %a and %A day's name, %j day of the year, %z \
-         and %Z the time zone's offset and name, ...",
+         second, %f microsecond, %b and %B month's name, %a and %A day's name, %j day of the year, \
+         %z and %Z the time zone's offset and name, ...",
         "date",
         &[("strftime(date '2020-02-29', '%d.%m.%Y')", "29.02.2020")],
     );
