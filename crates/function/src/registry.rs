@@ -302,6 +302,10 @@ impl Registry {
     }
 
     fn unknown(&self, name: &str) -> Error {
+        if let Some(form) = self.forms.get(&name.to_ascii_lowercase()) {
+            let message = format!("{name} does not take these arguments");
+            return Error::invalid_query(message).hint(format!("it is {}", form.signature));
+        }
         let error = Error::invalid_query(format!("no such function: {name}"));
         let names = self.scalars.keys().chain(self.higher_order.keys());
         let names = names.chain(self.aggregates.keys()).chain(self.windows.keys());

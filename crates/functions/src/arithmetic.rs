@@ -17,7 +17,7 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BindScalar, BoundScalar, Registry};
-use volley_types::{Type, common_type};
+use volley_types::{Type, common_type, comparable_type};
 
 /// Registers the arithmetic operators.
 pub(crate) fn register(registry: &mut Registry) {
@@ -190,7 +190,7 @@ fn bind_mod(args: &[Type]) -> Option<BoundScalar> {
         Operands::Decimals((p1, s1), (p2, s2)) => {
             let left = Type::Decimal { precision: p1, scale: s1 };
             let right = Type::Decimal { precision: p2, scale: s2 };
-            integer::bind_mod(common_type(&left, &right)?)
+            integer::bind_mod(comparable_type(&left, &right)?)
         }
         Operands::Floats(common) => float::bind(common, |a, b| a % b, |a, b| a % b),
     }

@@ -12,7 +12,7 @@ use compare::{Compare, Distinct};
 use std::sync::Arc;
 use volley_function::{BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits, simple};
 use volley_kernels::compare::Comparison;
-use volley_types::{CustomOrder, Type, common_type};
+use volley_types::{CustomOrder, Type, comparable_type};
 
 /// Registers the comparisons.
 pub(crate) fn register(registry: &mut Registry) {
@@ -85,7 +85,7 @@ fn bind(
 ) -> BindScalar {
     Arc::new(move |given: &[Type]| {
         let [left, right] = given else { return None };
-        let common = common_type(left, right)?;
+        let common = comparable_type(left, right)?;
         let needed = if needs_order { CustomOrder::Ordered } else { CustomOrder::Equality };
         if common.order() < needed {
             return None;

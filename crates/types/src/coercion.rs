@@ -3,7 +3,7 @@
 use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 
 /// The type that values of both types convert to without loss of meaning: for CASE branches,
-/// set operations, comparisons, IN lists and COALESCE. `None` when there is none.
+/// set operations and COALESCE. `None` when there is none.
 ///
 /// The rules are DuckDB's: integers widen; an integer and a decimal meet in the decimal that holds
 /// both; with a float, numbers become that float; dates widen to timestamps; booleans become
@@ -45,6 +45,18 @@ pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
     }
 }
 
+/// The type in which values of both types are compared: as [`common_type`], but no digit of a
+/// fraction gets lost. A decimal that has too many digits for it is an error where it is cast.
+pub fn comparable_type(left: &Type, right: &Type) -> Option<Type> {
+    match (left, right) {
+        (
+            Type::Decimal { precision: p1, scale: s1 },
+            Type::Decimal { precision: p2, scale: s2 },
+        ) => Some(common_decimal((*p1, *s1), (*p2, *s2), false)),
+        _ => common_type(left, right),
+    }
+}
+
 fn common_row(left: &[Field], right: &[Field]) -> Option<Type> {
     if left.len() != right.len() {
         return None;
@@ -69,13 +81,13 @@ fn common_numeric(left: &Type, right: &Type) -> Type {
     }
 }
 
-/// Room for the integer digits and the fraction digits of both. Where 38 digits are too few, two
-/// decimals give up digits of the fraction; with an integer the scale stays.
-fn common_decimal((p1, s1): (u8, u8), (p2, s2): (u8, u8), both_decimals: bool) -> Type {
+/// Room for the integer digits and the fraction digits of both. Where 38 digits are too few, those
+/// of the fraction are given up if that is allowed, or else those of the integer part.
+fn common_decimal((p1, s1): (u8, u8), (p2, s2): (u8, u8), may_round: bool) -> Type {
     let scale = s1.max(s2);
     let integer_digits = (p1 - s1).max(p2 - s2);
     let precision = (integer_digits + scale).min(DECIMAL_PRECISION_MAX);
-    let scale = if both_decimals { precision - integer_digits } else { scale };
+    let scale = if may_round { precision - integer_digits } else { scale };
     Type::Decimal { precision, scale }
 }
 
@@ -125,6 +137,8 @@ mod tests {
         check(Type::Integer, Type::decimal(2, 1), Some(Type::decimal(11, 1)));
         check(Type::HugeInt, Type::decimal(2, 1), Some(Type::decimal(38, 1)));
         check(Type::decimal(38, 0), Type::decimal(38, 10), Some(Type::decimal(38, 0)));
+        let compared = comparable_type(&Type::decimal(38, 0), &Type::decimal(38, 10));
+        assert_eq!(compared, Some(Type::decimal(38, 10)));
         check(Type::decimal(5, 2), Type::Real, Some(Type::Real));
         check(Type::Real, Type::Double, Some(Type::Double));
         check(Type::Boolean, Type::Integer, Some(Type::Integer));

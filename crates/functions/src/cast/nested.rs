@@ -186,12 +186,14 @@ fn evaluate(
     Ok(Vector::flat(cast.result.clone(), values, all))
 }
 
-/// Fields by name where both sides name them, else by position. A name that is missing is null.
+/// Fields by name where both sides name them, else by position. A name that is missing is null; at
+/// least one must be there.
 fn bind_row(from: &Type, to: &Type, a: &[Field], b: &[Field]) -> Option<BoundScalar> {
     let named = |fields: &[Field]| fields.iter().all(|it| !it.name.is_empty());
     let find = |field: &Field| a.iter().position(|it| it.name.eq_ignore_ascii_case(&field.name));
-    let by_name = named(a) && named(b) && b.iter().any(|it| find(it).is_some());
-    if !by_name && a.len() != b.len() {
+    let by_name = named(a) && named(b);
+    let fits = if by_name { b.iter().any(|it| find(it).is_some()) } else { a.len() == b.len() };
+    if !fits {
         return None;
     }
     let sources: Vec<Option<usize>> = b

@@ -16,6 +16,9 @@ pub(super) fn is_numeric_or_boolean(data_type: &Type) -> bool {
 /// A conversion between two different types of numbers or booleans.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     match (from, to) {
+        (Type::Boolean, Type::Decimal { precision, scale }) if precision == scale => {
+            fallible(from, to, to_fraction(to)?)
+        }
         (Type::Boolean, _) => infallible(from, to, from_boolean(to)?),
         (_, Type::Boolean) => infallible(from, to, to_boolean(from)?),
         (Type::Real, Type::Double) => {
@@ -155,6 +158,17 @@ fn from_boolean(to: &Type) -> Option<Arc<dyn ScalarFunction>> {
             })
         }, else return None),
     })
+}
+
+/// To a DECIMAL without an integer digit: there is no room for true.
+fn to_fraction(to: &Type) -> Option<Arc<dyn ScalarFunction>> {
+    let to = to.clone();
+    Some(match_integer!(to.physical(), B => {
+        simple::function1::<Boolean, Physical<B>, _>(move |it: bool| match it {
+            true => Err(out_of_range(1, &to)),
+            false => Ok(B::wrap(0)),
+        })
+    }, else return None))
 }
 
 /// Everything but zero is true, also NaN.

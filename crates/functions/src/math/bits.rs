@@ -10,7 +10,7 @@ use volley_function::{
     BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits,
     simple::{self, NativeColumn, Physical, Stored, TinyInt},
 };
-use volley_types::{Native, Type, common_type, match_integer};
+use volley_types::{Native, PhysicalType, Type, common_type, match_integer};
 
 /// Registers the functions on bits.
 pub(super) fn register(registry: &mut Registry) {
@@ -39,7 +39,7 @@ pub(super) fn register(registry: &mut Registry) {
     let not: BindScalar = Arc::new(bind_not);
     add(registry, ["bit_not_op", "bitwise_not"], "All bits turned.", ("~5", "-6"), not);
     let count = doc(
-        "bit_count(integer) -> tinyint",
+        "bit_count(integer) -> tinyint, smallint of hugeint",
         "The number of bits set.",
         "math",
         &[("bit_count(5)", "2")],
@@ -67,15 +67,14 @@ trait Bits:
     + Not<Output = Self>
     + Stored<NativeColumn<Self>>
 {
-    fn ones(self) -> i8;
+    fn ones(self) -> u32;
 }
 
 macro_rules! bits {
     ($($native:ty),*) => {
         $(impl Bits for $native {
-            fn ones(self) -> i8 {
-                // At most 128, which only -1 as HUGEINT has.
-                self.count_ones().min(127) as i8
+            fn ones(self) -> u32 {
+                self.count_ones()
             }
         })*
     };
@@ -146,9 +145,16 @@ fn bind_not(args: &[Type]) -> Option<BoundScalar> {
 
 fn bind_count(args: &[Type]) -> Option<BoundScalar> {
     let common = integer_type(args).filter(|_| args.len() == 1)?;
-    let function = match_integer!(common.physical(), T => {
-        simple::function1::<Physical<T>, TinyInt, _>(|it: T| it.ones())
-    }, else return None);
-    let (args, traits) = (vec![common], ScalarTraits::INFALLIBLE);
-    Some(BoundScalar::new(args, Type::TinyInt, traits, function))
+    // -1 as HUGEINT has 128 bits set, which are too many for TINYINT.
+    let (function, result) = match common.physical() {
+        PhysicalType::I128 => {
+            let count = |it: i128| it.ones() as i16;
+            (simple::function1::<Physical<i128>, Physical<i16>, _>(count), Type::SmallInt)
+        }
+        physical => match_integer!(physical, T => {
+            let count = |it: T| it.ones() as i8;
+            (simple::function1::<Physical<T>, TinyInt, _>(count), Type::TinyInt)
+        }, else return None),
+    };
+    Some(BoundScalar::new(vec![common], result, ScalarTraits::INFALLIBLE, function))
 }

@@ -100,6 +100,9 @@ impl Rounding {
     /// To so many digits after the point.
     fn float_digits(self, value: f64, digits: i64) -> f64 {
         let power = 10f64.powi(digits.unsigned_abs().min(400) as i32);
+        if !value.is_finite() {
+            return value;
+        }
         if digits < 0 {
             let rounded = self.float(value / power) * power;
             return if rounded.is_finite() { rounded } else { 0.0 };

@@ -39,7 +39,16 @@ pub(super) fn register(registry: &mut Registry) {
                 to,
                 ctx,
                 |(text, pattern), out| -> Result<()> {
-                    out.extend(compiled(&cache, pattern)?.split(text));
+                    let mut start = 0;
+                    for found in compiled(&cache, pattern)?.find_iter(text) {
+                        // An empty match splits between characters only.
+                        let is_inside = found.start() > 0 && found.end() < text.len();
+                        if is_inside || !found.is_empty() {
+                            out.push(&text[start..found.start()]);
+                            start = found.end();
+                        }
+                    }
+                    out.push(&text[start..]);
                     Ok(())
                 },
             )
@@ -54,7 +63,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     for name in ["string_split", "split", "str_split", "string_to_array"] {
         registry.simple(name, plain.clone(), |text: &str, separator: &str, out: &mut Parts| {
-            if separator.is_empty() {
+            if text.is_empty() {
+                out.push(text);
+            } else if separator.is_empty() {
                 out.extend(text.char_indices().map(|(at, it)| &text[at..at + it.len_utf8()]));
             } else {
                 out.extend(text.split(separator));

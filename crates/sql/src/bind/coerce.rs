@@ -3,7 +3,7 @@
 use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind};
-use volley_types::{Type, Value, common_type};
+use volley_types::{Type, Value, common_type, comparable_type};
 
 /// Largest magnitude that a DOUBLE holds exactly with all integers below it.
 const DOUBLE_EXACT_MAX: i128 = 1 << 53;
@@ -26,7 +26,22 @@ impl Binder<'_> {
 
     /// Converts all to their common type; `what` names the construct in errors.
     pub(super) fn unify(&self, exprs: Vec<Expr>, what: &str) -> Result<Vec<Expr>> {
-        let common = common_of(&exprs).map_err(|(left, right, span)| {
+        self.unify_in(exprs, what, common_type)
+    }
+
+    /// Converts all to the type in which they are compared.
+    pub(super) fn unify_to_compare(&self, exprs: Vec<Expr>) -> Result<Vec<Expr>> {
+        self.unify_in(exprs, "comparison", comparable_type)
+    }
+
+    /// Converts all to the type in which they meet.
+    fn unify_in(
+        &self,
+        exprs: Vec<Expr>,
+        what: &str,
+        meet: fn(&Type, &Type) -> Option<Type>,
+    ) -> Result<Vec<Expr>> {
+        let common = common_of(&exprs, meet).map_err(|(left, right, span)| {
             let message = format!("{what} has values of types {left} and {right}");
             Error::invalid_query(message).hint("cast one of them").span(span)
         })?;
@@ -47,8 +62,11 @@ impl Binder<'_> {
     }
 }
 
-/// The common type, or two types without one and the place of the second.
-fn common_of(exprs: &[Expr]) -> Result<Type, (Type, Type, Option<Span>)> {
+/// The type in which all meet, or two types that do not and the place of the second.
+fn common_of(
+    exprs: &[Expr],
+    meet: fn(&Type, &Type) -> Option<Type>,
+) -> Result<Type, (Type, Type, Option<Span>)> {
     let mut common = Type::Unknown;
     let literal = |it: &&Expr| inspect::string_literal(it).is_some() || is_integer_literal(it);
     let firm = exprs.iter().filter(|it| !literal(it));
@@ -57,7 +75,7 @@ fn common_of(exprs: &[Expr]) -> Result<Type, (Type, Type, Option<Span>)> {
         if is_integer_literal(expr) && literal_fits(expr, &common) {
             continue;
         }
-        common = match common_type(&common, &expr.data_type) {
+        common = match meet(&common, &expr.data_type) {
             Some(common) => common,
             None => return Err((common, expr.data_type.clone(), expr.span)),
         };

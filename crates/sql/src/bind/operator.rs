@@ -133,7 +133,7 @@ impl<'a> Binder<'a> {
             };
             args = args.into_iter().map(widen).collect::<Result<Vec<_>>>()?;
         }
-        let args = self.unify(args, "comparison").map_err(|it| it.span(span))?;
+        let args = self.unify_to_compare(args).map_err(|it| it.span(span))?;
         if args.iter().all(|it| it.data_type == Type::Unknown) {
             return args.into_iter().map(|it| self.coerce(it, &Type::Integer)).collect();
         }

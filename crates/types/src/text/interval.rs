@@ -40,7 +40,8 @@ fn push_unit(out: &mut String, start: usize, count: i64, unit: &str) {
     out.push_str(if count.abs() == 1 { "" } else { "s" });
 }
 
-/// Reads `1 year 2 months`, `-3 days 04:05:06.5`, `1.5 hours`, `3 days ago`, `90` (seconds).
+/// Reads `1 year 2 months`, `-3 days 04:05:06.5`, `1.5 hours`, `3 days ago`. A time of day comes
+/// last, and a number alone counts seconds.
 /// `None` also when a part leaves its range.
 pub fn parse_interval(text: &str) -> Option<Interval> {
     let text = text.trim_ascii();
@@ -49,12 +50,24 @@ pub fn parse_interval(text: &str) -> Option<Interval> {
     if rest.is_empty() {
         return None;
     }
+    let all = rest;
     while !rest.is_empty() {
         if rest.eq_ignore_ascii_case("ago") && sum != Parts::default() {
             sum = sum.negated()?;
             break;
         }
-        rest = sum.read(rest)?.trim_ascii_start();
+        let part = rest;
+        let unit;
+        (unit, rest) = sum.read(rest)?;
+        rest = rest.trim_ascii_start();
+        let is_misplaced = match unit {
+            Written::Name => false,
+            Written::Clock => !rest.is_empty() && !rest.eq_ignore_ascii_case("ago"),
+            Written::Nothing => part.len() < all.len() || !rest.is_empty(),
+        };
+        if is_misplaced {
+            return None;
+        }
     }
     sum.finish()
 }
@@ -67,6 +80,14 @@ struct Parts {
     micros: i64,
 }
 
+/// What tells the unit of a number.
+enum Written {
+    Name,
+    /// Colons.
+    Clock,
+    Nothing,
+}
+
 /// What a unit counts, and how many of it.
 #[derive(Clone, Copy)]
 enum Unit {
@@ -76,15 +97,16 @@ enum Unit {
 }
 
 impl Parts {
-    /// Reads one number with its unit, or a time of day; answers what follows.
-    fn read<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+    /// Reads one number with its unit, or a time of day; answers which, and what follows.
+    fn read<'a>(&mut self, text: &'a str) -> Option<(Written, &'a str)> {
         let (sign, unsigned) = match text.strip_prefix('-') {
             Some(unsigned) => (-1, unsigned),
             None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
         let (whole, mut rest) = read_digits(unsigned);
         if rest.starts_with(':') && !whole.is_empty() {
-            return self.read_clock(whole.parse().ok()?, sign, rest);
+            let rest = self.read_clock(whole.parse().ok()?, sign, rest)?;
+            return Some((Written::Clock, rest));
         }
         let mut fraction = "";
         if let Some(behind) = rest.strip_prefix('.') {
@@ -97,9 +119,12 @@ impl Parts {
         let rest = rest.trim_ascii_start();
         let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (name, rest) = rest.split_at(letters);
-        let unit = if name.is_empty() { Unit::Micros(MICROS_PER_SECOND) } else { unit_of(name)? };
+        let (written, unit) = match name.is_empty() {
+            true => (Written::Nothing, Unit::Micros(MICROS_PER_SECOND)),
+            false => (Written::Name, unit_of(name)?),
+        };
         self.add(unit, count, millionths(fraction), sign)?;
-        Some(rest)
+        Some((written, rest))
     }
 
     /// Reads `:mm[:ss[.ffffff]]`.

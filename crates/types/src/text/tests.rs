@@ -209,6 +209,11 @@ fn intervals_are_read_and_printed() {
         "1e3 days",
         "ago",
         "1000000000 years",
+        "2020-01-01",
+        "1 2 3",
+        "10:00 11:00",
+        "10:00 1 day",
+        "1 day 5",
         "99999999999999999999 days",
     ] {
         assert_eq!(parse_interval(malformed), None, "{malformed}");
