@@ -87,7 +87,10 @@ def parse(text):
 
 
 def render(value):
-    return "NULL" if value is None else "(empty)" if value == "" else value.rstrip("\n")
+    """As in the corpus; the sign of NaN, which depends on the CPU, is left out."""
+    if value is None:
+        return "NULL"
+    return "(empty)" if value == "" else re.sub(r"(?<!\w)-nan\b", "nan", value.rstrip("\n"))
 
 
 def type_letter(kind):
