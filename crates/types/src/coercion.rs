@@ -11,24 +11,36 @@ use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 /// Arrays of a fixed size meet others in the array of any size.
 /// VARCHAR meets nothing but itself here (untyped literals are handled by the binder).
 pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
+    meeting(left, right, true)
+}
+
+/// The type in which values of both types are compared: as [`common_type`], but no digit of a
+/// fraction gets lost. A decimal that has too many digits for it is an error where it is cast.
+pub fn comparable_type(left: &Type, right: &Type) -> Option<Type> {
+    meeting(left, right, false)
+}
+
+/// The type that both convert to; `may_round`: decimals may give up digits of the fraction.
+fn meeting(left: &Type, right: &Type, may_round: bool) -> Option<Type> {
+    let meet = |left: &Type, right: &Type| meeting(left, right, may_round);
     if left == right {
         return Some(left.clone());
     }
     match (left, right) {
         (Type::Unknown, other) | (other, Type::Unknown) => Some(other.clone()),
         (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Some(Type::Timestamp),
-        (Type::Array(left), Type::Array(right)) => Some(Type::array(common_type(left, right)?)),
+        (Type::Array(left), Type::Array(right)) => Some(Type::array(meet(left, right)?)),
         (Type::FixedArray(left), Type::FixedArray(right)) if left.1 == right.1 => {
-            Some(Type::fixed_array(common_type(&left.0, &right.0)?, left.1))
+            Some(Type::fixed_array(meet(&left.0, &right.0)?, left.1))
         }
         (Type::FixedArray(_), Type::FixedArray(_) | Type::Array(_))
         | (Type::Array(_), Type::FixedArray(_)) => {
-            common_type(&left.without_size(), &right.without_size())
+            meet(&left.without_size(), &right.without_size())
         }
         (Type::Map(left), Type::Map(right)) => {
-            Some(Type::map(common_type(&left.0, &right.0)?, common_type(&left.1, &right.1)?))
+            Some(Type::map(meet(&left.0, &right.0)?, meet(&left.1, &right.1)?))
         }
-        (Type::Row(left), Type::Row(right)) => common_row(left, right),
+        (Type::Row(left), Type::Row(right)) => common_row(left, right, may_round),
         (Type::Boolean, number) | (number, Type::Boolean) if number.is_numeric() => {
             Some(number.clone())
         }
@@ -40,34 +52,25 @@ pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
         {
             Some(other.clone())
         }
-        _ if left.is_numeric() && right.is_numeric() => Some(common_numeric(left, right)),
+        _ if left.is_numeric() && right.is_numeric() => {
+            Some(common_numeric(left, right, may_round))
+        }
         _ => None,
     }
 }
 
-/// The type in which values of both types are compared: as [`common_type`], but no digit of a
-/// fraction gets lost. A decimal that has too many digits for it is an error where it is cast.
-pub fn comparable_type(left: &Type, right: &Type) -> Option<Type> {
-    match (left, right) {
-        (
-            Type::Decimal { precision: p1, scale: s1 },
-            Type::Decimal { precision: p2, scale: s2 },
-        ) => Some(common_decimal((*p1, *s1), (*p2, *s2), false)),
-        _ => common_type(left, right),
-    }
-}
-
-fn common_row(left: &[Field], right: &[Field]) -> Option<Type> {
+fn common_row(left: &[Field], right: &[Field], may_round: bool) -> Option<Type> {
     if left.len() != right.len() {
         return None;
     }
     let fields = left.iter().zip(right).map(|(left, right)| {
-        Some(Field::new(left.name.clone(), common_type(&left.data_type, &right.data_type)?))
+        let data_type = meeting(&left.data_type, &right.data_type, may_round)?;
+        Some(Field::new(left.name.clone(), data_type))
     });
     Some(Type::row(fields.collect::<Option<Vec<_>>>()?))
 }
 
-fn common_numeric(left: &Type, right: &Type) -> Type {
+fn common_numeric(left: &Type, right: &Type, may_round: bool) -> Type {
     if let (Some(a), Some(b)) = (left.integer_rank(), right.integer_rank()) {
         return if a >= b { left.clone() } else { right.clone() };
     }
@@ -75,7 +78,9 @@ fn common_numeric(left: &Type, right: &Type) -> Type {
         (Type::Double, _) | (_, Type::Double) => Type::Double,
         (Type::Real, _) | (_, Type::Real) => Type::Real,
         _ => match (left.decimal_shape(), right.decimal_shape()) {
-            (Some(a), Some(b)) => common_decimal(a, b, left.is_decimal() && right.is_decimal()),
+            (Some(a), Some(b)) => {
+                common_decimal(a, b, may_round && left.is_decimal() && right.is_decimal())
+            }
             _ => Type::Double,
         },
     }
@@ -139,6 +144,8 @@ mod tests {
         check(Type::decimal(38, 0), Type::decimal(38, 10), Some(Type::decimal(38, 0)));
         let compared = comparable_type(&Type::decimal(38, 0), &Type::decimal(38, 10));
         assert_eq!(compared, Some(Type::decimal(38, 10)));
+        let [left, right] = [0, 10].map(|scale| Type::array(Type::decimal(38, scale)));
+        assert_eq!(comparable_type(&left, &right), Some(Type::array(Type::decimal(38, 10))));
         check(Type::decimal(5, 2), Type::Real, Some(Type::Real));
         check(Type::Real, Type::Double, Some(Type::Double));
         check(Type::Boolean, Type::Integer, Some(Type::Integer));
