@@ -17,6 +17,8 @@ pub(crate) struct FileSource {
     parquet: Option<RowGroupReader>,
     text: Option<TextSource>,
     current: Current,
+    /// Row groups that filters of joins ruled out.
+    skipped: u64,
 }
 
 enum Current {
@@ -27,7 +29,7 @@ enum Current {
 
 impl FileSource {
     pub fn new(request: ScanRequest) -> Result<FileSource> {
-        Ok(FileSource { request, parquet: None, text: None, current: Current::Nothing })
+        Ok(FileSource { request, parquet: None, text: None, current: Current::Nothing, skipped: 0 })
     }
 
     fn start_text(&mut self, part: &Part) -> Result<()> {
@@ -47,6 +49,11 @@ impl Source for FileSource {
             self.current = Current::Text;
             return self.start_text(&split.part);
         };
+        if !split.may_join(&self.request) {
+            self.skipped += 1;
+            self.current = Current::Nothing;
+            return Ok(());
+        }
         let reader = match &mut self.parquet {
             Some(reader) => reader,
             None => self.parquet.insert(RowGroupReader::new(&self.request)?),
@@ -71,7 +78,8 @@ impl Source for FileSource {
 
     fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.parquet.as_ref().map(RowGroupReader::metrics).unwrap_or_default();
-        metrics += self.text.as_ref().map(|it| it.metrics).unwrap_or_default();
+        metrics += self.text.as_ref().map(TextSource::metrics).unwrap_or_default();
+        metrics.groups_skipped += self.skipped;
         metrics
     }
 }
@@ -95,6 +103,11 @@ impl TextSource {
         needed.dedup();
         let metrics = ScanMetrics::default();
         Ok(TextSource { request: request.clone(), conjuncts, needed, reader: None, metrics })
+    }
+
+    fn metrics(&self) -> ScanMetrics {
+        let rows_dropped_by_joins = self.conjuncts.as_ref().map_or(0, Conjuncts::dropped_by_joins);
+        ScanMetrics { rows_dropped_by_joins, ..self.metrics }
     }
 
     fn start(&mut self, part: &Part) -> Result<()> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, Split};
 use volley_error::Result;
 use volley_parquet::{ParquetFile, may_match};
+use volley_types::Value;
 
 /// A scan of a table's files.
 pub(crate) struct FileScan {
@@ -21,6 +22,23 @@ pub(crate) struct FileSplit {
     pub part: Part,
     /// Of a Parquet file.
     pub group: usize,
+}
+
+impl FileSplit {
+    /// Whether some row of it may match in the joins that filter the scan.
+    pub fn may_join(&self, request: &ScanRequest) -> bool {
+        let PartFile::Parquet(file) = &self.part.file else { return true };
+        request.dynamic_filters.iter().all(|it| {
+            let place = self.part.places.get(it.column);
+            let (Some(filter), Some(place)) = (it.filter.get(), place) else { return true };
+            let bounds = file.bounds(self.group, *place);
+            let integer = |value: &Value| i64::try_from(value.as_i128()?).ok();
+            match (bounds.min.as_ref().and_then(integer), bounds.max.as_ref().and_then(integer)) {
+                (Some(min), Some(max)) => filter.may_contain(min, max),
+                _ => true,
+            }
+        })
+    }
 }
 
 impl FileScan {

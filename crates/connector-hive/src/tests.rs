@@ -35,6 +35,7 @@ fn scan(
     let scan = table.scan(ScanRequest {
         columns: columns.to_vec(),
         filters,
+        dynamic_filters: Vec::new(),
         batch_rows,
         registry: registry(),
         query: Arc::new(QueryConstants::default()),

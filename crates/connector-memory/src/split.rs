@@ -1,10 +1,9 @@
 //! Scanning: one split per batch of the table.
 
 use std::{sync::Arc, task::Waker};
-use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split};
+use volley_connector::{Conjuncts, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split};
 use volley_error::{Error, Result};
-use volley_expression::{Expr, ExprSet};
-use volley_vector::{Batch, Rows};
+use volley_vector::Batch;
 
 /// A scan of a table's batches.
 pub(crate) struct MemoryScan {
@@ -30,18 +29,11 @@ impl Scan for MemoryScan {
 
     fn source(&self) -> Result<Box<dyn Source>> {
         let request = &self.request;
-        let filter = if request.filters.is_empty() {
-            None
-        } else {
-            let predicate = Expr::and(request.filters.clone());
-            let query = Arc::clone(&request.query);
-            Some(ExprSet::compile(&[predicate], &request.registry, query)?)
-        };
         Ok(Box::new(MemorySource {
             batches: Arc::clone(&self.batches),
             columns: request.columns.clone(),
             batch_rows: request.batch_rows.max(1),
-            filter,
+            conjuncts: Conjuncts::new(request)?,
             current: None,
             metrics: ScanMetrics::default(),
         }))
@@ -52,7 +44,7 @@ struct MemorySource {
     batches: Arc<[Batch]>,
     columns: Vec<usize>,
     batch_rows: usize,
-    filter: Option<ExprSet>,
+    conjuncts: Option<Conjuncts>,
     /// The batch being read, and how many of its rows were.
     current: Option<(Batch, usize)>,
     metrics: ScanMetrics,
@@ -77,10 +69,10 @@ impl Source for MemorySource {
         let part = batch.slice(*read, rows);
         *read += rows;
         self.metrics.rows_read += rows as u64;
-        let Some(filter) = &mut self.filter else {
+        let Some(conjuncts) = &mut self.conjuncts else {
             return Ok(SourceStep::Batch(part.project(&self.columns)));
         };
-        let selected = filter.begin(&part).select(0, &Rows::all(rows))?;
+        let selected = conjuncts.select(&part.project(conjuncts.columns()))?;
         if selected.is_empty() {
             return Ok(SourceStep::Progress);
         }
@@ -88,6 +80,7 @@ impl Source for MemorySource {
     }
 
     fn metrics(&self) -> ScanMetrics {
-        self.metrics
+        let dropped = self.conjuncts.as_ref().map_or(0, Conjuncts::dropped_by_joins);
+        ScanMetrics { rows_dropped_by_joins: dropped, ..self.metrics }
     }
 }

@@ -10,6 +10,7 @@
 //! operators.
 
 mod conjuncts;
+mod dynamic_filter;
 mod plan_table;
 mod sink;
 mod source;
@@ -18,6 +19,7 @@ mod table;
 mod table_function;
 
 pub use conjuncts::Conjuncts;
+pub use dynamic_filter::{ColumnFilter, DynamicFilter, KeyFilter};
 pub use plan_table::PlanTable;
 pub use sink::{RowSink, SinkFactory};
 pub use source::{Scan, ScanMetrics, Source, SourceStep, Split};

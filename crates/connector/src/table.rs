@@ -1,6 +1,6 @@
 //! Tables.
 
-use crate::{PlanTable, Scan, TableStatistics};
+use crate::{ColumnFilter, PlanTable, Scan, TableStatistics};
 use std::{fmt, sync::Arc};
 use volley_error::Result;
 use volley_expression::Expr;
@@ -45,6 +45,9 @@ pub struct ScanRequest {
     /// Conjuncts over the table's columns. The source applies all of them: a row that it puts out
     /// satisfies every one.
     pub filters: Vec<Expr>,
+    /// Filters that joins make, known (or not to come) before the first source is made. A source
+    /// may leave out rows that they rule out.
+    pub dynamic_filters: Vec<ColumnFilter>,
     /// The most rows per batch.
     pub batch_rows: usize,
     /// For compiling filters.

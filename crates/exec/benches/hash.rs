@@ -163,6 +163,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             pool: Pool::root("bench", None),
             drivers: threads,
             batch_rows: BATCH_ROWS,
+            dynamic_filters: true,
         };
         let task = Task::start(config, &executor)?;
         rows = 0;

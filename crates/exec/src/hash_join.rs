@@ -24,7 +24,7 @@ mod unknown;
 #[cfg(test)]
 mod tests;
 
-use crate::{Lowering, PipelineBuilder, hash_table::JoinTableSpec};
+use crate::{Lowering, PipelineBuilder, hash_table::JoinTableSpec, join_filter::JoinFilterSetter};
 use build::HashBuild;
 use output::OutputColumn;
 use probe::HashProbe;
@@ -73,12 +73,13 @@ pub(crate) fn lower(
     node: &HashJoinNode,
     mut probe: PipelineBuilder,
     mut build: PipelineBuilder,
+    filters: Vec<JoinFilterSetter>,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
     let spec = Arc::new(HashJoinSpec::new(node));
     let pool = cx.pool("hash join build");
-    let shared =
-        Arc::new(JoinShared::new(Arc::clone(&spec), build.drivers(), probe.drivers(), &pool));
+    let drivers = (build.drivers(), probe.drivers());
+    let shared = Arc::new(JoinShared::new(Arc::clone(&spec), filters, drivers, &pool));
     let for_build = Arc::clone(&shared);
     cx.add_in_pool(&mut build, "hash join build", pool, move |cx| {
         Ok(Box::new(HashBuild::new(Arc::clone(&for_build), &cx.pool)))

@@ -39,6 +39,7 @@ mod values;
 mod filter_project;
 mod aggregation;
 mod hash_join;
+mod join_filter;
 mod nested_loop_join;
 mod order_by;
 mod window;

@@ -10,6 +10,7 @@ mod enforce_single_row;
 mod filter;
 mod group_limit;
 mod hash_join;
+mod join_filters;
 mod limit;
 mod local_exchange;
 mod nested_loop_join;
@@ -29,6 +30,7 @@ mod tests;
 
 pub use custom::{LowerNode, LoweringRegistry};
 pub(crate) use filter::FilterProjectSpec;
+use join_filters::JoinFilters;
 
 use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
@@ -40,7 +42,7 @@ use crate::{
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
-use volley_plan::PlanNode;
+use volley_plan::{PlanNode, Visit};
 
 /// What lowering functions share: the pipelines that are complete, and where the task is.
 pub struct Lowering {
@@ -50,6 +52,36 @@ pub struct Lowering {
     complete: Vec<PipelineBuilder>,
     /// Results of shared subplans, by [`volley_plan::SharedNode::id`].
     shared: HashMap<u32, Arc<SharedRows>>,
+    filters: JoinFilters,
+}
+
+/// A plan's nodes, and how to find their inputs among them.
+struct Visited<'a> {
+    visits: Vec<Visit<'a>>,
+    /// For each node, the position after the last one below it.
+    ends: Vec<usize>,
+}
+
+impl<'a> Visited<'a> {
+    fn new(plan: &'a PlanNode) -> Visited<'a> {
+        let visits = plan.walk();
+        let mut ends = vec![0; visits.len()];
+        // The nodes whose ends are not known yet, each below the one before.
+        let mut open: Vec<usize> = Vec::new();
+        for (position, visit) in visits.iter().enumerate() {
+            let closed = open.partition_point(|it| visits[*it].depth < visit.depth);
+            open.drain(closed..).for_each(|it| ends[it] = position);
+            open.push(position);
+        }
+        open.into_iter().for_each(|it| ends[it] = visits.len());
+        Visited { visits, ends }
+    }
+
+    /// The position of an input of the node at `position`.
+    fn input(&self, position: usize, index: usize) -> usize {
+        let next = |it: usize| self.ends.get(it).copied().unwrap_or(usize::MAX);
+        (0..index).fold(position + 1, |it, _| next(it))
+    }
 }
 
 /// The pipelines of a task; the last one makes the result.
@@ -60,13 +92,19 @@ pub(crate) struct LoweredPlan {
 
 /// Cuts `plan` into pipelines.
 pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredPlan> {
-    let mut cx =
-        Lowering { task: Arc::clone(task), node: 0, complete: Vec::new(), shared: HashMap::new() };
-    let visits = plan.walk();
+    let plan = Visited::new(plan);
+    let has_filters = task.dynamic_filters;
+    let mut cx = Lowering {
+        task: Arc::clone(task),
+        node: 0,
+        complete: Vec::new(),
+        shared: HashMap::new(),
+        filters: if has_filters { JoinFilters::of_plan(&plan) } else { JoinFilters::default() },
+    };
     // Last to first, every node comes after all nodes below it; its inputs' pipelines are on top of
     // the stack, the first input uppermost.
     let mut open: Vec<PipelineBuilder> = Vec::new();
-    for (position, visit) in visits.iter().enumerate().rev() {
+    for (position, visit) in plan.visits.iter().enumerate().rev() {
         cx.node = position;
         let count = if visit.repeated { 0 } else { visit.node.inputs().len() };
         let mut inputs = open.split_off(open.len().saturating_sub(count));

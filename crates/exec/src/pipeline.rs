@@ -62,6 +62,8 @@ pub struct TaskContext {
     pub drivers: usize,
     /// The most rows of a batch.
     pub batch_rows: usize,
+    /// Whether joins filter the scans on their probe sides.
+    pub dynamic_filters: bool,
 }
 
 /// An operator of a pipeline, not yet made.

@@ -1,9 +1,13 @@
 //! Reads a table: drivers take splits from one queue, each with a source of its own.
 
-use crate::{BlockedOn, Operator, OperatorContext, OperatorMetrics, Step, StepContext};
+use crate::{
+    BlockedOn, Operator, OperatorContext, OperatorMetrics, Step, StepContext,
+    join_filter::JoinFilter,
+};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
+    task::Waker,
 };
 use volley_connector::{Scan, ScanMetrics, Source, SourceStep, Split};
 use volley_error::{Error, Result};
@@ -18,6 +22,8 @@ pub(crate) const SPLITS_TOTAL: &str = "splits in all";
 /// The splits of a scan that no driver has taken.
 pub struct SplitQueue {
     scan: Box<dyn Scan>,
+    /// What sources wait for.
+    filters: Vec<Arc<JoinFilter>>,
     splits: Mutex<VecDeque<Split>>,
     total: usize,
 }
@@ -25,7 +31,8 @@ pub struct SplitQueue {
 /// The source of a pipeline that reads a table.
 pub struct TableScan {
     queue: Arc<SplitQueue>,
-    source: Box<dyn Source>,
+    /// Made once the filters of joins are known.
+    source: Option<Box<dyn Source>>,
     /// Whether the source has a split that it is not done with.
     reading: bool,
     /// What the scan skipped before it began; counted by the first driver.
@@ -34,11 +41,11 @@ pub struct TableScan {
 }
 
 impl SplitQueue {
-    /// All splits of `scan`.
-    pub fn new(scan: Box<dyn Scan>) -> Arc<SplitQueue> {
+    /// All splits of `scan`, which uses `filters`.
+    pub(crate) fn new(scan: Box<dyn Scan>, filters: Vec<Arc<JoinFilter>>) -> Arc<SplitQueue> {
         let splits: VecDeque<Split> = scan.splits().into();
         let total = splits.len();
-        Arc::new(SplitQueue { scan, splits: Mutex::new(splits), total })
+        Arc::new(SplitQueue { scan, filters, splits: Mutex::new(splits), total })
     }
 
     /// How many splits there were at the start.
@@ -53,24 +60,19 @@ impl SplitQueue {
 
 impl TableScan {
     /// A driver's reader of the queue's splits.
-    ///
-    /// # Errors
-    ///
-    /// A filter that does not compile.
-    pub fn new(queue: &Arc<SplitQueue>, cx: &OperatorContext) -> Result<TableScan> {
+    pub fn new(queue: &Arc<SplitQueue>, cx: &OperatorContext) -> TableScan {
         let metrics = Arc::clone(&cx.metrics);
         let mut pruned = ScanMetrics::default();
         if cx.driver == 0 {
             pruned = queue.scan.pruned();
             metrics.add(SPLITS_TOTAL, queue.total as u64);
         }
-        let source = queue.scan.source()?;
-        Ok(TableScan { queue: Arc::clone(queue), source, reading: false, pruned, metrics })
+        TableScan { queue: Arc::clone(queue), source: None, reading: false, pruned, metrics }
     }
 
     /// Shows what was read so far.
     fn record(&self) {
-        let mut scan = self.source.metrics();
+        let mut scan = self.source.as_ref().map(|it| it.metrics()).unwrap_or_default();
         scan += self.pruned;
         let counts = [
             ("bytes read", scan.bytes_read),
@@ -79,17 +81,40 @@ impl TableScan {
             ("groups skipped", scan.groups_skipped),
             ("pages read", scan.pages_read),
             ("pages skipped", scan.pages_skipped),
+            ("rows dropped by joins", scan.rows_dropped_by_joins),
         ];
         counts.into_iter().for_each(|(name, value)| self.metrics.set(name, value));
     }
 
-    /// Takes another split; false when there is none left.
-    fn start(&mut self) -> Result<bool> {
-        let Some(split) = self.queue.next() else { return Ok(false) };
-        let label = split.label.clone();
-        self.source.start(split).map_err(|it| it.at("split", label))?;
-        self.reading = true;
-        Ok(true)
+    /// Makes the source, unless it has to wait for a filter.
+    fn open(&mut self, waker: &Waker) -> Result<bool> {
+        let is_known = |it: &Arc<JoinFilter>| it.known.wait(waker).is_some();
+        if self.source.is_none() && self.queue.filters.iter().all(is_known) {
+            self.source = Some(self.queue.scan.source()?);
+        }
+        Ok(self.source.is_some())
+    }
+
+    /// Reads on, with another split if need be.
+    fn read(&mut self, waker: &Waker) -> Result<Step> {
+        let Some(source) = &mut self.source else { return Ok(Step::Finished) };
+        if !self.reading {
+            let Some(split) = self.queue.next() else { return Ok(Step::Finished) };
+            let label = split.label.clone();
+            source.start(split).map_err(|it| it.at("split", label))?;
+            self.reading = true;
+        }
+        Ok(match source.step(waker)? {
+            SourceStep::Batch(batch) => Step::Output(batch),
+            SourceStep::Blocked => Step::Blocked(BlockedOn::Io),
+            SourceStep::Progress => Step::Yield,
+            SourceStep::NeedSplit => {
+                self.reading = false;
+                self.metrics.add(SPLITS_DONE, 1);
+                self.record();
+                Step::Yield
+            }
+        })
     }
 }
 
@@ -113,19 +138,9 @@ impl Operator for TableScan {
     }
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        if !self.reading && !self.start()? {
-            return Ok(Step::Finished);
+        if !self.open(cx.waker)? {
+            return Ok(Step::Blocked(BlockedOn::Build));
         }
-        Ok(match self.source.step(cx.waker)? {
-            SourceStep::Batch(batch) => Step::Output(batch),
-            SourceStep::Blocked => Step::Blocked(BlockedOn::Io),
-            SourceStep::Progress => Step::Yield,
-            SourceStep::NeedSplit => {
-                self.reading = false;
-                self.metrics.add(SPLITS_DONE, 1);
-                self.record();
-                Step::Yield
-            }
-        })
+        self.read(cx.waker)
     }
 }

@@ -48,6 +48,8 @@ pub struct TaskConfig {
     pub drivers: usize,
     /// The most rows of a batch; at least one.
     pub batch_rows: usize,
+    /// Whether joins filter the scans on their probe sides.
+    pub dynamic_filters: bool,
 }
 
 /// A running plan. Dropping it cancels what still runs and waits until no driver does.
@@ -97,6 +99,7 @@ pub struct TaskConfig {
 ///     pool: Pool::root("query", Some(1 << 20)),
 ///     drivers: 2,
 ///     batch_rows: 1024,
+///     dynamic_filters: true,
 /// };
 /// let executor = Executor::new(2)?;
 /// let task = Task::start(config, &executor)?;
@@ -153,6 +156,7 @@ impl Task {
             pool: config.pool,
             drivers: config.drivers.max(1),
             batch_rows: config.batch_rows.max(1),
+            dynamic_filters: config.dynamic_filters,
         });
         let lowered = lower(&plan, &context)?;
         // The memory limit must not refuse what is free in a moment.

@@ -50,6 +50,7 @@ pub(crate) fn config(plan: Arc<PlanNode>, tables: &TestTables, setup: Setup) -> 
         pool: Pool::root("query", None),
         drivers: setup.drivers,
         batch_rows: setup.batch_rows,
+        dynamic_filters: true,
     }
 }
 

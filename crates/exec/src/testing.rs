@@ -179,6 +179,7 @@ pub(crate) fn operator_context(
         pool: pool.clone(),
         drivers,
         batch_rows,
+        dynamic_filters: true,
     };
     OperatorContext {
         driver,

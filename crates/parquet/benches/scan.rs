@@ -17,6 +17,7 @@ fn scan(file: &ParquetFile, columns: &[usize], load: bool) -> Result<usize> {
     let mut reader = RowGroupReader::new(&ScanRequest {
         columns: columns.to_vec(),
         filters: Vec::new(),
+        dynamic_filters: Vec::new(),
         batch_rows: 8192,
         registry: Arc::new(Registry::default()),
         query: Arc::new(QueryConstants::default()),

@@ -60,6 +60,7 @@ pub(crate) fn request(columns: Vec<usize>, batch_rows: usize) -> ScanRequest {
     ScanRequest {
         columns,
         filters: Vec::new(),
+        dynamic_filters: Vec::new(),
         batch_rows,
         registry: Arc::new(Registry::default()),
         query: Arc::new(QueryConstants::default()),

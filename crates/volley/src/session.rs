@@ -383,6 +383,7 @@ impl Session {
             pool: self.pool.child("query"),
             drivers: settings.threads,
             batch_rows: settings.batch_rows,
+            dynamic_filters: settings.dynamic_filters,
         };
         let executor = lock(&self.executor).clone();
         let task = Task::start(config, &executor)?;

@@ -24,6 +24,8 @@ pub struct Settings {
     pub memory_limit_bytes: Option<usize>,
     /// Most rows of a batch; at least one.
     pub batch_rows: usize,
+    /// Whether joins filter the scans on their probe sides.
+    pub dynamic_filters: bool,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
     /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
@@ -38,7 +40,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 5] = [
+const SETTINGS: [Setting; 6] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -54,6 +56,15 @@ const SETTINGS: [Setting; 5] = [
         get: |it| it.disabled_rules.iter().cloned().collect::<Vec<_>>().join(","),
         set: |it, text| {
             let _: () = it.disabled_rules = rule_names(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "dynamic_filters",
+        description: "whether joins filter the scans on their probe sides",
+        get: |it| it.dynamic_filters.to_string(),
+        set: |it, text| {
+            let _: () = it.dynamic_filters = truth("dynamic_filters", text)?;
             Ok(())
         },
     },
@@ -92,6 +103,7 @@ impl Default for Settings {
             threads: thread::available_parallelism().map_or(1, NonZero::get),
             memory_limit_bytes: default_limit_bytes(),
             batch_rows: BATCH_ROWS_DEFAULT,
+            dynamic_filters: true,
             disabled_rules: BTreeSet::new(),
             time_zone: Zone::default(),
         }
@@ -147,6 +159,14 @@ fn number(name: &str, text: &str, max: usize) -> Result<usize> {
     text.parse().ok().filter(|it| (1..=max).contains(it)).ok_or_else(|| {
         Error::invalid_value(format!("{name} must be a number from 1 to {max}: '{text}'"))
     })
+}
+
+fn truth(name: &str, text: &str) -> Result<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Error::invalid_value(format!("{name} must be true or false: '{text}'"))),
+    }
 }
 
 fn limit(text: &str) -> Result<Option<usize>> {

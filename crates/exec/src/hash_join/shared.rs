@@ -4,6 +4,7 @@ use super::HashJoinSpec;
 use crate::{
     Promise,
     hash_table::{JoinRows, JoinTable},
+    join_filter::JoinFilterSetter,
 };
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -15,6 +16,8 @@ use volley_memory::Pool;
 /// The state of one join.
 pub(super) struct JoinShared {
     pub(super) spec: Arc<HashJoinSpec>,
+    /// Filters of scans on the probe side.
+    filters: Vec<JoinFilterSetter>,
     pool: Pool,
     /// Rows of the build drivers that have ended.
     parts: Mutex<Vec<BuildPart>>,
@@ -59,12 +62,13 @@ pub(super) struct BuildTables {
 impl JoinShared {
     pub(super) fn new(
         spec: Arc<HashJoinSpec>,
-        build_drivers: usize,
-        probe_drivers: usize,
+        filters: Vec<JoinFilterSetter>,
+        (build_drivers, probe_drivers): (usize, usize),
         pool: &Pool,
     ) -> JoinShared {
         JoinShared {
             spec,
+            filters,
             pool: pool.clone(),
             parts: Mutex::default(),
             build_drivers,
@@ -99,7 +103,7 @@ impl JoinShared {
             }
             std::mem::take(&mut *parts)
         };
-        let tables = BuildTables::new(&self.spec, parts, &self.pool)?;
+        let tables = BuildTables::new(self, parts)?;
         // Set once: this was the last driver.
         let _ = self.tables.set(Arc::new(tables));
         Ok(())
@@ -117,6 +121,9 @@ impl JoinShared {
             inserted |= all.insert_next()? | nulls.insert_next()?;
         }
         if tables.is_complete() {
+            for (setter, filter) in self.filters.iter().zip(tables.table.filters()) {
+                setter.set(Some(Arc::clone(filter)));
+            }
             // Two drivers may find this at the same time; the value is the same.
             let _ = self.ready.set(Arc::clone(tables));
         }
@@ -131,7 +138,8 @@ impl JoinShared {
 }
 
 impl BuildTables {
-    fn new(spec: &HashJoinSpec, parts: Vec<BuildPart>, pool: &Pool) -> Result<BuildTables> {
+    fn new(shared: &JoinShared, parts: Vec<BuildPart>) -> Result<BuildTables> {
+        let (spec, pool) = (&*shared.spec, &shared.pool);
         let is_empty = parts.iter().all(|it| it.seen_rows == 0);
         let has_null = parts.iter().any(|it| it.has_null);
         let (mut rows, mut all, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
@@ -143,12 +151,13 @@ impl BuildTables {
             }
         }
         let correlated = if spec.has_correlation() {
-            let table = |parts| JoinTable::new(spec.correlation_table(), parts, pool);
+            let table = |parts| JoinTable::new(spec.correlation_table(), parts, &[], pool);
             Some((table(all)?, table(nulls)?))
         } else {
             None
         };
-        let table = JoinTable::new(spec.table(), rows, pool)?;
+        let filtered: Vec<usize> = shared.filters.iter().map(|it| it.key).collect();
+        let table = JoinTable::new(spec.table(), rows, &filtered, pool)?;
         Ok(BuildTables { table, correlated, is_empty, has_null })
     }
 

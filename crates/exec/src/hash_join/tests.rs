@@ -139,7 +139,7 @@ impl Case {
     ) -> Vec<String> {
         let pool = Pool::root("test", None);
         let spec = Arc::new(HashJoinSpec::new(&self.node()));
-        let shared = Arc::new(JoinShared::new(spec, drivers, drivers, &pool));
+        let shared = Arc::new(JoinShared::new(spec, Vec::new(), (drivers, drivers), &pool));
         let deal = |batches: Vec<Batch>| {
             let mut hands = vec![Vec::new(); drivers];
             batches.into_iter().enumerate().for_each(|(i, it)| hands[i % drivers].push(it));

@@ -22,7 +22,11 @@ use super::{
     pairs::PairCursor,
 };
 use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+use volley_connector::KeyFilter;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr};
 use volley_types::Type;
@@ -68,6 +72,8 @@ pub(crate) struct JoinTable {
     spec: JoinTableSpec,
     keys: KeyWords,
     entries: Vec<AtomicU64>,
+    /// For some keys, what values they have.
+    filters: Vec<(usize, Arc<KeyFilter>)>,
     /// A hash shifted right by this is a position; `None`: the word is.
     shift: Option<u32>,
     has_chains: AtomicBool,
@@ -126,12 +132,18 @@ impl JoinRows {
 }
 
 impl JoinTable {
-    /// A table of the rows of all drivers, not yet inserted.
+    /// A table of the rows of all drivers, not yet inserted; it makes filters of the keys at
+    /// `filtered`, which must be possible.
     ///
     /// # Errors
     ///
     /// Out of memory.
-    pub(crate) fn new(spec: JoinTableSpec, parts: Vec<JoinRows>, pool: &Pool) -> Result<JoinTable> {
+    pub(crate) fn new(
+        spec: JoinTableSpec,
+        parts: Vec<JoinRows>,
+        filtered: &[usize],
+        pool: &Pool,
+    ) -> Result<JoinTable> {
         let mut all = JoinRows::new(&spec, pool);
         for part in parts {
             for (into, from) in all.ranges.iter_mut().zip(part.ranges) {
@@ -148,11 +160,14 @@ impl JoinTable {
         let mut reservation = pool.reservation();
         reservation.resize(len * 8)?;
         let entries = zeroed_entries(len);
+        let filter = |key: &usize| (*key, new_filter(all.ranges[*key], rows, &mut reservation));
+        let filters = filtered.iter().map(filter).collect();
         Ok(JoinTable {
             container,
             spec,
             keys,
             entries,
+            filters,
             shift,
             has_chains: AtomicBool::new(false),
             next_block: AtomicUsize::new(0),
@@ -191,6 +206,11 @@ impl JoinTable {
         self.has_chains.load(Ordering::Relaxed)
     }
 
+    /// The filters asked for, complete when the table is.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = &Arc<KeyFilter>> {
+        self.filters.iter().map(|(_, filter)| filter)
+    }
+
     /// The rows' columns, flags and null row.
     pub(crate) fn container(&self) -> &RowContainer {
         &self.container
@@ -211,6 +231,9 @@ impl JoinTable {
             let list = self.container.block_rows(block, start, CHUNK_ROWS);
             let keys = (0..self.spec.nulls_equal.len()).map(|it| self.container.gather(it, &list));
             let keys = keys.collect::<Result<Vec<_>>>()?;
+            for (key, filter) in &self.filters {
+                filter.insert(&Decoded::new(&keys[*key])?);
+            }
             self.keys.words(&keys, &self.spec.nulls_equal, list.len(), &mut words)?;
             for (word, row) in words.words.iter().zip(&words.rows) {
                 let row = list.pointers()[*row as usize];
@@ -410,6 +433,20 @@ impl JoinTable {
         }
         Ok(())
     }
+}
+
+/// A filter of a key's values, at most `rows` of them; the range alone where memory is short.
+fn new_filter(
+    range: Option<KeyRange>,
+    rows: usize,
+    reservation: &mut Reservation,
+) -> Arc<KeyFilter> {
+    let range = range.unwrap_or(KeyRange { min: i64::MIN, max: i64::MAX });
+    let is_charged = reservation.grow(KeyFilter::bytes_for(range.min, range.max, rows)).is_ok();
+    Arc::new(match is_charged {
+        true => KeyFilter::new(range.min, range.max, rows),
+        false => KeyFilter::range(range.min, range.max),
+    })
 }
 
 /// The number of entries, and the shift unless the words are positions.

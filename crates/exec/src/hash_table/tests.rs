@@ -137,7 +137,7 @@ fn join_mode(keys: &[Value], data_type: &Type) -> &'static str {
     let numbers: Vec<i64> = (0..keys.len() as i64).collect();
     rows.append(&[key.clone(), Vector::native::<i64>(Type::BigInt, numbers, None)], keys.len())
         .unwrap();
-    let table = JoinTable::new(spec, vec![rows], &pool).unwrap();
+    let table = JoinTable::new(spec, vec![rows], &[], &pool).unwrap();
     while table.insert_next().unwrap() {}
     let mut cursor =
         table.lookup(std::slice::from_ref(&key), keys.len(), &mut Words::default()).unwrap();

@@ -11,5 +11,6 @@ pub(super) fn lower(
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
     cx.close_fused(&mut probe);
-    crate::hash_join::lower(node, probe, build, cx)
+    let filters = cx.filters.take_join(cx.node);
+    crate::hash_join::lower(node, probe, build, filters, cx)
 }

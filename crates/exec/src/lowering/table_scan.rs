@@ -5,7 +5,7 @@ use crate::{
     table_scan::{SplitQueue, TableScan},
 };
 use std::sync::Arc;
-use volley_connector::ScanRequest;
+use volley_connector::{ColumnFilter, ScanRequest};
 use volley_error::Result;
 use volley_plan::TableScanNode;
 
@@ -13,17 +13,23 @@ pub(super) fn lower(node: &TableScanNode, cx: &mut Lowering) -> Result<PipelineB
     let task = Arc::clone(cx.task());
     let pool = cx.pool("table scan");
     let table = task.tables.table(&node.table)?;
+    let filters = cx.filters.take_scan(cx.node);
+    let dynamic_filters = filters
+        .iter()
+        .map(|(column, it)| ColumnFilter { column: *column, filter: Arc::clone(&it.filter) });
     let scan = table.scan(ScanRequest {
         columns: node.columns.clone(),
         filters: node.filters.clone(),
+        dynamic_filters: dynamic_filters.collect(),
         batch_rows: task.batch_rows,
         registry: Arc::clone(&task.registry),
         query: Arc::clone(&task.query),
         pool: pool.clone(),
     })?;
-    let splits = SplitQueue::new(scan);
+    let filters = filters.into_iter().map(|(_, it)| it).collect();
+    let splits = SplitQueue::new(scan, filters);
     let drivers = task.drivers.min(splits.total()).max(1);
     Ok(cx.source_in_pool("table scan", drivers, pool, move |cx| {
-        Ok(Box::new(TableScan::new(&splits, cx)?))
+        Ok(Box::new(TableScan::new(&splits, cx)))
     }))
 }

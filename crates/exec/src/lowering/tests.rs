@@ -19,6 +19,7 @@ fn pipelines(plan: PlanBuilder, tables: &TestTables) -> Vec<String> {
         pool: config.pool,
         drivers: config.drivers,
         batch_rows: config.batch_rows,
+        dynamic_filters: config.dynamic_filters,
     };
     let lowered = lower(&config.plan, &Arc::new(context)).unwrap();
     let line = |it: &crate::PipelineBuilder| {

@@ -52,6 +52,7 @@ impl Harness {
             pool: pool.clone(),
             drivers: 1,
             batch_rows,
+            dynamic_filters: true,
         };
         OperatorContext {
             driver: 0,

@@ -127,7 +127,7 @@ fn the_corpus_holds_with_two_threads_and_batches_of_1024_rows() {
 
 #[test]
 fn the_corpus_holds_with_one_thread_and_batches_of_one_row() {
-    check(&[("threads", "1"), ("batch_rows", "1")]);
+    check(&[("threads", "1"), ("batch_rows", "1"), ("dynamic_filters", "off")]);
 }
 
 #[test]
