@@ -150,7 +150,7 @@ impl TextSource {
             return Ok(output);
         };
         let Some(conjuncts) = &mut self.conjuncts else { return Ok(output) };
-        let rows = conjuncts.select(&batch.project(&used))?;
+        let rows = conjuncts.select(batch.project(&used))?.rows;
         Ok(output.select(&rows))
     }
 }

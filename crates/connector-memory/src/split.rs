@@ -72,7 +72,7 @@ impl Source for MemorySource {
         let Some(conjuncts) = &mut self.conjuncts else {
             return Ok(SourceStep::Batch(part.project(&self.columns)));
         };
-        let selected = conjuncts.select(&part.project(conjuncts.columns()))?;
+        let selected = conjuncts.select(part.project(conjuncts.columns()))?.rows;
         if selected.is_empty() {
             return Ok(SourceStep::Progress);
         }

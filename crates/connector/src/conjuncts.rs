@@ -4,10 +4,13 @@ use crate::{KeyFilter, ScanRequest};
 use std::{sync::Arc, time::Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
-use volley_vector::{Batch, Rows};
+use volley_vector::{Batch, Encoding, Rows, Vector};
 
 /// The order is reconsidered after this many batches.
 const BATCHES_PER_ORDER: u32 = 16;
+
+/// When fewer than one of this many rows is left, conjuncts load what they need for these alone.
+const COMPACT_SHARE: usize = 4;
 
 /// A filter of a join is left out when fewer than one of this many rows is dropped by it.
 const MIN_DROP: u64 = 16;
@@ -34,6 +37,8 @@ pub struct Conjuncts {
 /// A conjunct, what it cost and what it did so far.
 struct Conjunct {
     test: Test,
+    /// The columns of the batch that it uses.
+    columns: Vec<usize>,
     nanos: u64,
     rows_in: u64,
     rows_out: u64,
@@ -55,9 +60,69 @@ struct KeyTest {
     resting_until: u32,
 }
 
+/// What conjuncts leave of a batch.
+pub struct Selected {
+    /// The rows that satisfy all of them.
+    pub rows: Rows,
+    /// The columns that they use, these rows alone; lazy where nobody needed the values.
+    pub columns: Batch,
+}
+
+/// What is left of a batch between conjuncts.
+struct Left {
+    /// The batch, or some of its rows.
+    batch: Batch,
+    /// The rows of the batch that came.
+    total: usize,
+    /// Where the rows stand in that one; `None`: all of it is there.
+    positions: Option<Vec<u32>>,
+    /// The rows of `batch` that satisfy the conjuncts so far.
+    rows: Rows,
+}
+
+impl Left {
+    /// Whether few rows are left of a batch of which some of `columns` must still be loaded.
+    fn is_worth_compacting(&self, columns: &[usize]) -> bool {
+        self.rows.count() * COMPACT_SHARE < self.batch.rows()
+            && columns.iter().any(|it| is_unloaded(self.batch.column(*it)))
+    }
+
+    /// Goes on with the rows that are left alone: of other rows, nothing more is loaded.
+    fn compact(&mut self) -> Result<()> {
+        if self.rows.is_all() {
+            return Ok(());
+        }
+        let indices = self.rows.to_indices();
+        self.positions = Some(match &self.positions {
+            Some(before) => indices.iter().map(|it| before[*it as usize]).collect(),
+            None => indices,
+        });
+        let loaded = |it: &Vector| if is_unloaded(it) { Ok(it.clone()) } else { it.loaded() };
+        let columns = self.batch.columns().iter().map(loaded).collect::<Result<Vec<_>>>()?;
+        self.batch = Batch::new(columns, self.batch.rows()).select(&self.rows);
+        self.rows = Rows::all(self.batch.rows());
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Selected> {
+        self.compact()?;
+        let rows = match self.positions {
+            Some(positions) => {
+                Rows::from_indices(self.total, positions.iter().map(|it| *it as usize))
+            }
+            None => self.rows,
+        };
+        Ok(Selected { rows, columns: self.batch })
+    }
+}
+
+fn is_unloaded(vector: &Vector) -> bool {
+    matches!(vector.encoding(), Encoding::Lazy(lazy) if lazy.get().is_none())
+}
+
 impl Conjunct {
-    fn new(test: Test) -> Conjunct {
-        Conjunct { test, nanos: 0, rows_in: 0, rows_out: 0 }
+    fn new(test: Test, columns: Vec<usize>) -> Conjunct {
+        Conjunct { test, columns, nanos: 0, rows_in: 0, rows_out: 0 }
     }
 
     /// Time for each row that was dropped: the least goes first.
@@ -75,7 +140,7 @@ impl KeyTest {
             return;
         }
         if (self.rows_in - self.rows_out) * MIN_DROP < self.rows_in {
-            self.resting_until = batch.saturating_add(REST_BATCHES);
+            self.resting_until = batch.saturating_add(1 + REST_BATCHES);
         }
         (self.rows_in, self.rows_out) = (0, 0);
     }
@@ -106,12 +171,17 @@ impl Conjuncts {
         filters.iter_mut().for_each(|it| it.map_columns(&place));
         let query = Arc::clone(&request.query);
         let exprs = ExprSet::compile(&filters, &request.registry, query)?.charged_to(&request.pool);
-        let tests = (0..filters.len()).map(Test::Expr);
+        let tests = filters.iter().enumerate().map(|(index, filter)| {
+            let mut columns = Vec::new();
+            filter.for_each_column(&mut |column| columns.push(column));
+            Conjunct::new(Test::Expr(index), columns)
+        });
         let keys = known.into_iter().map(|(column, filter)| {
             let column = place(column);
-            Test::Key(KeyTest { column, filter, rows_in: 0, rows_out: 0, resting_until: 0 })
+            let test = KeyTest { column, filter, rows_in: 0, rows_out: 0, resting_until: 0 };
+            Conjunct::new(Test::Key(test), vec![column])
         });
-        let conjuncts = tests.chain(keys).map(Conjunct::new).collect();
+        let conjuncts = tests.chain(keys).collect();
         Ok(Some(Conjuncts { columns, exprs, conjuncts, batches: 0, dropped: 0 }))
     }
 
@@ -125,40 +195,54 @@ impl Conjuncts {
         self.dropped
     }
 
-    /// The rows that satisfy all conjuncts.
+    /// The rows of `batch` that satisfy all conjuncts.
     ///
     /// # Errors
     ///
     /// An error of a row that was evaluated; what a lazy column's loader reports.
-    pub fn select(&mut self, batch: &Batch) -> Result<Rows> {
-        let mut rows = Rows::all(batch.rows());
-        let mut evaluation = self.exprs.begin(batch);
-        let is_timed = self.conjuncts.len() > 1;
-        for conjunct in &mut self.conjuncts {
-            if rows.is_empty() {
-                break;
+    pub fn select(&mut self, batch: Batch) -> Result<Selected> {
+        let total = batch.rows();
+        let mut left = Left { batch, total, positions: None, rows: Rows::all(total) };
+        let mut next = 0;
+        while next < self.conjuncts.len() && !left.rows.is_empty() {
+            if left.is_worth_compacting(&self.conjuncts[next].columns) {
+                left.compact()?;
             }
-            let before = rows.count() as u64;
+            next = self.test(next, &mut left)?;
+        }
+        self.batches = self.batches.saturating_add(1);
+        if self.conjuncts.len() > 1 && self.batches.is_multiple_of(BATCHES_PER_ORDER) {
+            self.reorder();
+        }
+        left.finish()
+    }
+
+    /// Tests the conjuncts from `next` on, until one would better see fewer rows; where to go on.
+    fn test(&mut self, next: usize, left: &mut Left) -> Result<usize> {
+        let is_timed = self.conjuncts.len() > 1;
+        let mut evaluation = self.exprs.begin(&left.batch);
+        for (position, conjunct) in self.conjuncts.iter_mut().enumerate().skip(next) {
+            let is_first = position == next;
+            if left.rows.is_empty() || !is_first && left.is_worth_compacting(&conjunct.columns) {
+                return Ok(position);
+            }
+            let before = left.rows.count() as u64;
             let start = is_timed.then(Instant::now);
             match &mut conjunct.test {
-                Test::Expr(index) => rows = evaluation.select(*index, &rows)?,
+                Test::Expr(index) => left.rows = evaluation.select(*index, &left.rows)?,
                 Test::Key(test) if test.resting_until > self.batches => continue,
                 Test::Key(test) => {
-                    rows = test.filter.select(batch.column(test.column), &rows)?;
-                    test.learn(before, rows.count() as u64, self.batches);
-                    self.dropped += before - rows.count() as u64;
+                    let column = left.batch.column(test.column);
+                    left.rows = test.filter.select(column, &left.rows)?;
+                    test.learn(before, left.rows.count() as u64, self.batches);
+                    self.dropped += before - left.rows.count() as u64;
                 }
             }
             conjunct.nanos += start.map_or(0, |it| it.elapsed().as_nanos() as u64);
             conjunct.rows_in += before;
-            conjunct.rows_out += rows.count() as u64;
+            conjunct.rows_out += left.rows.count() as u64;
         }
-        drop(evaluation);
-        self.batches = self.batches.saturating_add(1);
-        if is_timed && self.batches.is_multiple_of(BATCHES_PER_ORDER) {
-            self.reorder();
-        }
-        Ok(rows)
+        Ok(self.conjuncts.len())
     }
 
     fn reorder(&mut self) {
@@ -167,5 +251,89 @@ impl Conjuncts {
             // Recent batches count more.
             (it.nanos, it.rows_in, it.rows_out) = (it.nanos / 2, it.rows_in / 2, it.rows_out / 2);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ColumnFilter, DynamicFilter};
+    use std::sync::Mutex;
+    use volley_function::{QueryConstants, Registry};
+    use volley_memory::Pool;
+    use volley_types::Type;
+    use volley_vector::Loader;
+
+    /// A request with a filter for each column: integers up to `limits[column]`.
+    fn request(limits: &[i64]) -> ScanRequest {
+        let filter = |(column, limit): (usize, &i64)| {
+            let filter = DynamicFilter::default();
+            filter.set(Some(Arc::new(KeyFilter::range(0, *limit))));
+            ColumnFilter { column, filter: Arc::new(filter) }
+        };
+        ScanRequest {
+            columns: Vec::new(),
+            filters: Vec::new(),
+            dynamic_filters: limits.iter().enumerate().map(filter).collect(),
+            batch_rows: 1024,
+            registry: Arc::new(Registry::default()),
+            query: Arc::new(QueryConstants::default()),
+            pool: Pool::root("test", None),
+        }
+    }
+
+    /// Loads numbers and notes which rows it was asked for.
+    struct Recording(Vec<i64>, Arc<Mutex<Vec<Option<Vec<u32>>>>>);
+
+    impl Loader for Recording {
+        fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
+            self.1.lock().unwrap().push(rows.map(<[u32]>::to_vec));
+            let all: Vec<u32> = (0..self.0.len() as u32).collect();
+            let rows = rows.unwrap_or(&all).iter();
+            let values: Vec<i64> = rows.map(|row| self.0[*row as usize]).collect();
+            Ok(Vector::native::<i64>(Type::BigInt, values, None))
+        }
+    }
+
+    fn numbers(count: i64) -> Vec<i64> {
+        (0..count).map(|it| it * 7 % count).collect()
+    }
+
+    #[test]
+    fn few_rows_that_are_left_are_loaded_alone() {
+        let loads = Arc::default();
+        let lazy = |values: Vec<i64>| {
+            let rows = values.len();
+            Vector::lazy(Type::BigInt, rows, Box::new(Recording(values, Arc::clone(&loads))))
+        };
+        let first = Vector::native::<i64>(Type::BigInt, numbers(100), None);
+        let (second, third) = ((0..100).collect(), (0..100).rev().collect());
+        let batch = Batch::new(vec![first, lazy(second), lazy(third)], 100);
+        let mut conjuncts = Conjuncts::new(&request(&[9, 60, 90])).unwrap().unwrap();
+        let selected = conjuncts.select(batch).unwrap();
+        // Of the rows with 7 * row % 100 < 10, those up to 60, and from 9 on.
+        let left: Vec<u32> = (0..100).filter(|row| row * 7 % 100 < 10).collect();
+        let found: Vec<u32> = left.iter().copied().filter(|it| (9..=60).contains(it)).collect();
+        assert_eq!(selected.rows.to_indices(), found);
+        assert_eq!(selected.rows.len(), 100);
+        let values: Vec<i64> = found.iter().map(|it| i64::from(*it)).collect();
+        let column = selected.columns.column(1).loaded().unwrap();
+        let expected = Vector::native::<i64>(Type::BigInt, values, None);
+        assert_eq!(column.to_values().unwrap(), expected.to_values().unwrap());
+        assert_eq!(*loads.lock().unwrap(), [Some(left.clone()), Some(left)]);
+        assert_eq!(conjuncts.dropped_by_joins(), 100 - found.len() as u64);
+    }
+
+    #[test]
+    fn a_filter_of_a_join_that_drops_little_rests_for_a_while() {
+        let mut conjuncts = Conjuncts::new(&request(&[998])).unwrap().unwrap();
+        let column = Vector::native::<i64>(Type::BigInt, numbers(1000), None);
+        let mut counts = Vec::new();
+        for _ in 0..380 {
+            let batch = Batch::new(vec![column.clone()], 1000);
+            counts.push(conjuncts.select(batch).unwrap().rows.count());
+        }
+        assert_eq!(counts.iter().take_while(|it| **it == 999).count(), 66);
+        assert_eq!(counts.iter().filter(|it| **it == 1000).count(), REST_BATCHES as usize);
     }
 }

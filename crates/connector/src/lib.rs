@@ -18,7 +18,7 @@ mod statistics;
 mod table;
 mod table_function;
 
-pub use conjuncts::Conjuncts;
+pub use conjuncts::{Conjuncts, Selected};
 pub use dynamic_filter::{ColumnFilter, DynamicFilter, KeyFilter};
 pub use plan_table::PlanTable;
 pub use sink::{RowSink, SinkFactory};

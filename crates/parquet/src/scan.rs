@@ -30,7 +30,7 @@ use volley_error::{Error, Result};
 use volley_io::RangeReads;
 use volley_memory::{Pool, Reservation};
 use volley_types::Type;
-use volley_vector::{Batch, Encoding, Loader, Rows, Vector};
+use volley_vector::{Batch, Loader, Vector};
 
 /// A step returns after this many rows without output.
 const ROWS_PER_STEP: usize = 1 << 16;
@@ -283,15 +283,14 @@ impl BatchView<'_> {
         };
         let used = conjuncts.columns().to_vec();
         let filtered = used.iter().map(|it| self.lazy(*it, None)).collect::<Result<Vec<_>>>()?;
-        let filtered = Batch::new(filtered, self.rows);
-        let rows = conjuncts.select(&filtered)?;
+        let selected = conjuncts.select(Batch::new(filtered, self.rows))?;
+        let rows = selected.rows;
         if rows.is_empty() {
             return Ok(None);
         }
-        let filtered = select_loaded(filtered, &rows)?;
         let selection: Option<Arc<[u32]>> = (!rows.is_all()).then(|| rows.to_indices().into());
         let column = |column: usize| match used.binary_search(&column) {
-            Ok(place) => Ok(filtered.column(place).clone()),
+            Ok(place) => Ok(selected.columns.column(place).clone()),
             Err(_) => self.lazy(column, selection.clone()),
         };
         let columns = each_once(columns, column)?;
@@ -329,16 +328,6 @@ fn each_once(columns: &[usize], make: impl Fn(usize) -> Result<Vector>) -> Resul
         made.push(vector);
     }
     Ok(made)
-}
-
-/// The selected rows of filter columns; what the filters did not load stays lazy.
-fn select_loaded(filtered: Batch, rows: &Rows) -> Result<Batch> {
-    let loaded = |vector: &Vector| match vector.encoding() {
-        Encoding::Lazy(lazy) if lazy.get().is_some() => vector.loaded(),
-        _ => Ok(vector.clone()),
-    };
-    let columns = filtered.columns().iter().map(loaded).collect::<Result<Vec<_>>>()?;
-    Ok(Batch::new(columns, filtered.rows()).select(rows))
 }
 
 /// Decodes a column of one batch.

@@ -1,0 +1,165 @@
+"""Runs SQL statements over Parquet files in Volley, DuckDB and Polars and compares their times.
+
+For `groupby.py` and `join.py`. The runs are interleaved: in each round every statement runs in every
+engine, one after the other. Each engine runs in a process of its own that is held to as many CPUs as
+it has threads; Volley's is started anew for each run, which takes a few milliseconds that count. The
+table shows the best time of each. A statement puts out one row, which must be the same in all engines.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import compare
+
+ENGINES = ["volley", "duckdb", "polars"]
+
+
+def open_duckdb(threads):
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads})
+
+    def run(sql, views):
+        for name, path in views.items():
+            connection.execute(f"create or replace view {name} as from read_parquet('{path}')")
+        return lambda: connection.sql(sql).fetchall()[0]
+
+    return run
+
+
+def open_polars(threads):
+    import polars
+
+    assert polars.thread_pool_size() == threads
+
+    def run(sql, views):
+        context = polars.SQLContext({name: polars.scan_parquet(path) for name, path in views.items()})
+        return lambda: context.execute(sql).collect(engine="streaming").row(0)
+
+    return run
+
+
+def worker(engine, threads):
+    """Answers each line of standard input, a statement and its views, with a line of JSON."""
+    prepare = {"duckdb": open_duckdb, "polars": open_polars}[engine](threads)
+    for line in sys.stdin:
+        try:
+            run = prepare(*json.loads(line))
+            start = time.perf_counter()
+            row = run()
+            answer = {"seconds": time.perf_counter() - start, "row": [str(it) for it in row]}
+        except BaseException as problem:  # Polars' panics are no Exception
+            answer = {"error": str(problem).splitlines()[0][:200]}
+        print(json.dumps(answer), flush=True)
+
+
+class Peer:
+    def __init__(self, engine, threads):
+        command = [sys.executable, sys.argv[0], "--worker", engine, "--threads", str(threads)]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"POLARS_MAX_THREADS": str(threads)},
+            preexec_fn=lambda: compare.hold_to(threads),
+        )
+
+    def run(self, sql, views):
+        print(json.dumps([sql, views]), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": "the process ended"}
+
+
+class Volley:
+    def __init__(self, threads):
+        self.threads = threads
+
+    def run(self, sql, views):
+        # Views are of the session: they take no time.
+        statements = [f"create view {name} as from '{path}'" for name, path in views.items()] + [sql]
+        command = [str(compare.BINARY), "--threads", str(self.threads), "--format", "csv", "-c", "; ".join(statements)]
+        start = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, preexec_fn=lambda: compare.hold_to(self.threads))
+        seconds = time.perf_counter() - start
+        if done.returncode != 0:
+            return {"error": (done.stderr.strip().splitlines() or ["no message"])[0][:200]}
+        return {"seconds": seconds, "row": done.stdout.strip().split("\n")[-1].split(",")}
+
+
+def is_same(left, right):
+    """Whether two rows, as texts of numbers, are equal but for rounding."""
+    return len(left) == len(right) and all(math.isclose(float(a), float(b), rel_tol=1e-9) for a, b in zip(left, right))
+
+
+def measure(statements, engines, runs):
+    """`statements`: (name, SQL, views). Returns {name: {engine: best seconds or an error's text}}."""
+    best = {name: {} for name, _, _ in statements}
+    for _ in range(runs):
+        for name, sql, views in statements:
+            rows = {}
+            for engine, connection in engines.items():
+                answer = connection.run(sql, {view: str(path) for view, path in views.items()})
+                if "error" in answer:
+                    best[name][engine] = answer["error"]
+                    continue
+                rows[engine] = answer["row"]
+                best[name][engine] = min(answer["seconds"], best[name].get(engine, math.inf))
+            first = next(iter(rows.values()))
+            if not all(is_same(first, row) for row in rows.values()):
+                raise SystemExit(f"{name}: the results differ: {rows}")
+    return best
+
+
+def report(best, engines):
+    peers = [it for it in engines if it != "volley"]
+    print(f"{'':28}" + "".join(f"{it:>10}" for it in engines) + "".join(f"{'/ ' + it:>10}" for it in peers))
+    ratios = {peer: [] for peer in peers}
+    for name, times in best.items():
+        cells = [f"{it:10.3f}" if isinstance(it, float) else f"{'error':>10}" for it in (times[it] for it in engines)]
+        for peer in peers:
+            if isinstance(times.get("volley"), float) and isinstance(times[peer], float):
+                ratios[peer].append(times["volley"] / times[peer])
+                cells.append(f"{ratios[peer][-1]:10.2f}")
+            else:
+                cells.append(f"{'':>10}")
+        print(f"{name:28}" + "".join(cells))
+        for engine, problem in times.items():
+            if not isinstance(problem, float):
+                print(f"    {engine}: {problem}")
+    for peer, all in ratios.items():
+        if all:
+            print(f"geometric mean / {peer}: {math.exp(sum(map(math.log, all)) / len(all)):.2f} of {len(all)}")
+
+
+def main(doc, add_arguments, make_statements):
+    """The program: `make_statements(options)` writes the data if need be and returns what to run."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--engines", default=",".join(ENGINES), help="some of " + ",".join(ENGINES))
+    parser.add_argument("--only", type=lambda it: it.split(","), default=[""], help="parts of names")
+    parser.add_argument("--json", type=pathlib.Path, help="write the times to this file")
+    parser.add_argument("--no-build", action="store_true", help="take the release binary as it is")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    add_arguments(parser)
+    options = parser.parse_args()
+    if options.worker:
+        return worker(options.worker, options.threads)
+    compare.enter_venv(["duckdb"])
+    if not options.no_build:
+        compare.build_volley()
+    statements = [it for it in make_statements(options) if any(part in it[0] for part in options.only)]
+    names = options.engines.split(",")
+    engines = {it: Volley(options.threads) if it == "volley" else Peer(it, options.threads) for it in names}
+    best = measure(statements, engines, options.runs)
+    report(best, names)
+    if options.json:
+        options.json.write_text(json.dumps(best, indent=1))
