@@ -5,6 +5,7 @@ mod native;
 use native::merge_native;
 use std::sync::Arc;
 use volley_error::Result;
+use volley_kernels::lookup::look_up;
 use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{
     BooleanBuffer, Buffer, BufferList, Decoded, Encoding, Indices, NullBuffer, Recycler, Rows,
@@ -80,7 +81,7 @@ fn merge_bits(len: usize, parts: &[(&Rows, Decoded)]) -> BooleanBuffer {
     let mut words = vec![0u64; len.div_ceil(64)];
     for (rows, part) in parts {
         let Values::Boolean(_) = part.values() else { continue };
-        let bits = decoded_words(part);
+        let bits = decoded_words(part, rows);
         for ((word, rows), bits) in words.iter_mut().zip(rows.words()).zip(bits) {
             *word |= bits & rows;
         }
@@ -167,14 +168,14 @@ pub(crate) fn nulls_of(vector: &Vector) -> Result<Option<NullBuffer>> {
 pub(crate) fn truth(vector: &Vector, rows: &Rows) -> Result<(Rows, Rows)> {
     let decoded = Decoded::new(vector)?;
     let Some(nulls) = decoded.nulls() else {
-        let words = decoded_words(&decoded);
+        let words = decoded_words(&decoded, rows);
         return Ok((and_words(words, rows), Rows::none(rows.len())));
     };
     let mut valid = rows.clone();
     valid.subtract_nulls(&nulls);
     let mut null_rows = rows.clone();
     null_rows.subtract(&valid);
-    let is_true = and_words(decoded_words(&decoded), &valid);
+    let is_true = and_words(decoded_words(&decoded, &valid), &valid);
     Ok((is_true, null_rows))
 }
 
@@ -183,8 +184,9 @@ fn and_words(mut words: Vec<u64>, rows: &Rows) -> Rows {
     Rows::from_words(words, rows.len())
 }
 
-/// The truth value of every row, as a bitmap; unspecified for null rows and beyond the end.
-fn decoded_words(decoded: &Decoded) -> Vec<u64> {
+/// The truth value of every one of `rows`, as a bitmap; unspecified for other rows, for null rows
+/// and beyond the end.
+fn decoded_words(decoded: &Decoded, rows: &Rows) -> Vec<u64> {
     let count = decoded.len().div_ceil(64);
     let Values::Boolean(bits) = decoded.values() else {
         return vec![0; count];
@@ -198,20 +200,12 @@ fn decoded_words(decoded: &Decoded) -> Vec<u64> {
         Indices::Constant(index) => {
             vec![if bits.value(*index as usize) { u64::MAX } else { 0 }; count]
         }
-        Indices::Codes(codes) if bits.len() > codes.len() => {
-            let word = |codes: &[u32]| {
-                let bits = codes.iter().map(|code| bits.value(*code as usize)).enumerate();
-                bits.fold(0, |word, (row, bit)| word | u64::from(bit) << row)
-            };
-            codes.chunks(64).map(word).collect()
-        }
         Indices::Codes(codes) => {
-            let table: Vec<u8> = bits.iter().map(u8::from).collect();
-            let word = |codes: &[u32]| {
-                let bits = codes.iter().enumerate();
-                bits.fold(0, |word, (row, code)| word | u64::from(table[*code as usize]) << row)
-            };
-            codes.chunks(64).map(word).collect()
+            let mut words = vec![0; count];
+            let mut table: Vec<u64> = bits.bit_chunks().iter_padded().collect();
+            table.truncate(bits.len().div_ceil(64));
+            look_up(codes, &table, rows.words(), &mut words);
+            words
         }
     }
 }

@@ -6,6 +6,8 @@ pub mod arithmetic;
 pub mod order;
 pub mod compare;
 pub mod membership;
+pub mod lookup;
 pub mod hash;
+pub mod gather;
 pub mod text;
 pub mod unpack;

@@ -1,5 +1,6 @@
 //! The order of fixed-width values: NaN equals itself and is the greatest, -0.0 equals 0.0.
 
+use crate::cpu::{self, Kernel};
 use std::cmp::Ordering;
 
 /// A value with SQL's order.
@@ -24,6 +25,22 @@ pub trait Ordered: Copy + Send + Sync + 'static {
 
     /// Bits that are equal for the same values, widened or folded to 64.
     fn key_bits(self) -> u64;
+}
+
+/// The greatest of the values; 0 without any.
+pub fn max_u32(values: &[u32]) -> u32 {
+    cpu::dispatch(Max(values))
+}
+
+struct Max<'a>(&'a [u32]);
+
+impl Kernel for Max<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        self.0.iter().fold(0, |max, it| max.max(*it))
+    }
 }
 
 macro_rules! ordered_integers {
@@ -109,6 +126,18 @@ mod tests {
         assert_eq!((-0.0f64).order(0.0), Ordering::Equal);
         assert_eq!((-0.0f64).key_bits(), 0.0f64.key_bits());
         assert_eq!((-f64::NAN).key_bits(), f64::NAN.key_bits());
+    }
+
+    #[test]
+    fn the_greatest_is_found_at_every_place() {
+        for len in [1, 15, 16, 17, 64, 100, 300] {
+            for place in 0..len {
+                let mut values = vec![3; len];
+                values[place] = u32::MAX - 1;
+                assert_eq!(max_u32(&values), u32::MAX - 1);
+            }
+        }
+        assert_eq!(max_u32(&[]), 0);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use std::sync::Arc;
 use volley_error::{Error, Result};
+use volley_kernels::{gather::gather, order::max_u32};
 use volley_vector::{Encoding, StringValues, Values, Vector};
 
 /// Collects values; starts a new piece where the encoding changes.
@@ -99,9 +100,11 @@ impl<'a> Accumulator<'a> {
             | (Kind::Bits(codes), PageValues::Bits(hybrid)) => {
                 self.scratch.clear();
                 hybrid.read(count, &mut self.scratch)?;
-                let all = &self.scratch;
-                let code = |it: &u32| all.get(*it as usize).copied().unwrap_or_default();
-                codes.extend(positions.iter().map(code));
+                if positions.last().is_some_and(|it| *it as usize >= count) {
+                    return Err(Error::internal("position beyond the rows"));
+                }
+                codes.reserve(positions.len());
+                gather(&self.scratch, positions, codes);
                 Ok(())
             }
             (Kind::Codes { codes, .. }, PageValues::Decoded { values, at }) => {
@@ -264,7 +267,7 @@ fn finish_codes(
         // All rows are null.
         return Ok(Vector::nulls(leaf.data_type.clone(), codes.len()));
     }
-    let max = codes.iter().copied().max().unwrap_or_default();
+    let max = max_u32(&codes);
     if max as usize >= base.len() {
         return Err(corrupt(format!(
             "dictionary code {max} beyond the dictionary of {} values",
@@ -272,7 +275,7 @@ fn finish_codes(
         )));
     }
     if is_dictionary {
-        return Ok(Vector::dictionary(codes.into(), base, nulls));
+        return Ok(Vector::checked_dictionary(codes.into(), base, nulls));
     }
     let flat = base.gather(&codes)?;
     match (flat.encoding(), nulls) {

@@ -8,6 +8,7 @@ use crate::{
     pages::Pages,
     validity::Validity,
 };
+use std::borrow::Cow;
 use volley_error::Result;
 use volley_vector::Vector;
 
@@ -154,21 +155,21 @@ impl FlatPage {
         }
         self.rows_left -= rows;
         let start = validity.rows();
-        let local = selected.iter().map(|it| it - begin as u32);
-        let Some(defs) = &mut self.defs else {
-            validity.append_valid(selected.len());
-            let positions: Vec<u32> = local.collect();
-            return accumulator.append_at(&mut self.values, rows, &positions);
+        let local: Cow<[u32]> = match begin as u32 {
+            0 => Cow::Borrowed(selected),
+            begin => selected.iter().map(|it| it - begin).collect(),
         };
         let mut all = Validity::default();
-        let valid = defs.read_valid(rows, &mut all)?;
+        let valid = match &mut self.defs {
+            Some(defs) => defs.read_valid(rows, &mut all)?,
+            None => rows,
+        };
         if valid == rows {
             validity.append_valid(selected.len());
-            let positions: Vec<u32> = local.collect();
-            return accumulator.append_at(&mut self.values, rows, &positions);
+            return accumulator.append_at(&mut self.values, rows, &local);
         }
         let (mut positions, mut rank, mut row) = (Vec::with_capacity(selected.len()), 0, 0);
-        for wanted in local {
+        for &wanted in &*local {
             while row < wanted {
                 rank += u32::from(all.is_valid(row as usize));
                 row += 1;

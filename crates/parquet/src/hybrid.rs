@@ -52,10 +52,9 @@ impl Hybrid {
             match &self.run {
                 Run::Repeat { value, .. } => out.resize(out.len() + taken, *value),
                 Run::Packed { start, next, .. } => {
-                    let begin = out.len();
-                    out.resize(begin + taken, 0);
                     let data = self.data.get(*start..).unwrap_or_default();
-                    unpack_u32(data, self.width, *next, out.get_mut(begin..).unwrap_or_default());
+                    out.reserve(taken);
+                    unpack_u32(data, self.width, *next, taken, out);
                 }
             }
             self.advance(taken);

@@ -7,6 +7,7 @@ use crate::{
 use arrow_buffer::{ArrowNativeType, Buffer};
 use std::{borrow::Cow, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
+use volley_kernels::gather::gather;
 use volley_types::{Object, Type, match_width};
 
 /// Codes composed so far in one wrap of several columns: the old codes' address, the new codes.
@@ -37,7 +38,7 @@ impl Vector {
                         new
                     }
                 };
-                Vector::dictionary(codes, Arc::clone(base), nulls)
+                Vector::checked_dictionary(codes, Arc::clone(base), nulls)
             }
             Encoding::Flat(_) | Encoding::RunLength { .. } | Encoding::Bias { .. } => {
                 Vector::dictionary(codes.clone(), Arc::new(self.clone()), None)
@@ -140,7 +141,9 @@ impl Batch {
 }
 
 fn gather_slice<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
-    indices.iter().map(|index| values[*index as usize]).collect()
+    let mut gathered = Vec::with_capacity(indices.len());
+    gather(values, indices, &mut gathered);
+    gathered
 }
 
 fn gather_nulls(nulls: &NullBuffer, indices: &[u32]) -> NullBuffer {

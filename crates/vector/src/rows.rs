@@ -2,6 +2,7 @@
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use std::sync::Arc;
+use volley_kernels::gather::{SET_BITS_ROOM, set_bits};
 
 /// A subset of the rows `0..len`.
 ///
@@ -168,8 +169,11 @@ impl Rows {
 
     /// The selected rows, ascending, as indices.
     pub fn to_indices(&self) -> Vec<u32> {
-        let mut indices = Vec::with_capacity(self.count);
-        self.for_each(|row| indices.push(row as u32));
+        if self.count == self.end - self.begin {
+            return (self.begin as u32..self.end as u32).collect();
+        }
+        let mut indices = Vec::with_capacity(self.count + SET_BITS_ROOM);
+        set_bits(&self.words, &mut indices);
         indices
     }
 

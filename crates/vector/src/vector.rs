@@ -4,6 +4,7 @@ use crate::{Deltas, Lazy, Loader, StringValues, Values};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use std::sync::Arc;
 use volley_error::Result;
+use volley_kernels::order::max_u32;
 use volley_types::{Native, Type, Value};
 
 /// A column of `len` values of one logical type. Cheap to clone: storage is shared.
@@ -122,8 +123,25 @@ impl Vector {
         base: Arc<Vector>,
         nulls: Option<NullBuffer>,
     ) -> Vector {
-        let max = codes.iter().copied().max();
-        assert!(max.is_none_or(|it| (it as usize) < base.len), "code beyond the dictionary");
+        let max = max_u32(&codes) as usize;
+        assert!(codes.is_empty() || max < base.len, "code beyond the dictionary");
+        Vector::checked_dictionary(codes, base, nulls)
+    }
+
+    /// As [`Vector::dictionary`], where the caller has just found every code to be a row of `base`.
+    ///
+    /// # Panics
+    ///
+    /// If `base` is lazy.
+    pub fn checked_dictionary(
+        codes: ScalarBuffer<u32>,
+        base: Arc<Vector>,
+        nulls: Option<NullBuffer>,
+    ) -> Vector {
+        debug_assert!(
+            codes.iter().all(|it| (*it as usize) < base.len),
+            "code beyond the dictionary"
+        );
         assert!(!matches!(base.encoding, Encoding::Lazy(_)), "lazy dictionary base");
         Vector {
             data_type: base.data_type.clone(),

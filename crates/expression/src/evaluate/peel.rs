@@ -36,6 +36,13 @@ pub(crate) struct Memo {
     results: Option<Results>,
 }
 
+impl Memo {
+    /// Whether there is nothing left to evaluate on the base.
+    fn is_complete(&self) -> bool {
+        self.results.as_ref().is_some_and(|it| it.done.is_all())
+    }
+}
+
 /// What was computed on a base.
 struct Results {
     vector: Vector,
@@ -99,7 +106,11 @@ impl Evaluator<'_> {
         if let Some(nulls) = &wrapping.nulls {
             active.subtract_nulls(nulls);
         }
-        let base_rows = base_rows(&wrapping, &active, self.nodes[node].infallible);
+        let is_known = memo_base.is_some() && self.states[node].memo.is_complete();
+        let base_rows = match is_known {
+            true => Rows::none(wrapping.base_len),
+            false => base_rows(&wrapping, &active, self.nodes[node].infallible),
+        };
         let Some(base) = memo_base else {
             let results = self.on_base(frame, node, &wrapping, base_rows)?;
             self.copy_errors(&results.errors, &wrapping, &active);
@@ -173,7 +184,7 @@ impl Evaluator<'_> {
         let mut base_rows_max = BASE_ROWS_PER_ROW_MAX * rows.count();
         match (memo_base, &memo.base) {
             (Some(base), Some(known)) if Arc::ptr_eq(base, known) => {
-                if memo.results.as_ref().is_some_and(|it| it.done.is_all()) {
+                if memo.is_complete() {
                     return true;
                 }
                 base_rows_max = KNOWN_BASE_ROWS_PER_ROW_MAX * rows.count();
@@ -349,5 +360,6 @@ fn wrap(vector: &Vector, wrapping: &Wrapping) -> Result<Vector> {
         };
     }
     let base = Arc::new(vector.clone());
-    Ok(Vector::dictionary(wrapping.codes.clone(), base, wrapping.nulls.clone()))
+    // The codes are those of a dictionary with a base of the same length.
+    Ok(Vector::checked_dictionary(wrapping.codes.clone(), base, wrapping.nulls.clone()))
 }
