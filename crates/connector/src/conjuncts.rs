@@ -167,7 +167,7 @@ impl Conjuncts {
         columns.sort_unstable();
         columns.dedup();
         let place = |column: usize| columns.binary_search(&column).unwrap_or_default();
-        let mut filters: Vec<Expr> = request.filters.clone();
+        let mut filters = join_by_column(&request.filters);
         filters.iter_mut().for_each(|it| it.map_columns(&place));
         let query = Arc::clone(&request.query);
         let exprs = ExprSet::compile(&filters, &request.registry, query)?.charged_to(&request.pool);
@@ -254,6 +254,23 @@ impl Conjuncts {
     }
 }
 
+/// The filters, those of one and the same column joined by AND: over a dictionary they are evaluated
+/// together, once per distinct value, and rows are looked up once.
+fn join_by_column(filters: &[Expr]) -> Vec<Expr> {
+    let mut joined: Vec<(Option<usize>, Vec<Expr>)> = Vec::new();
+    for filter in filters {
+        let mut columns = Vec::new();
+        filter.for_each_column(&mut |column| columns.push(column));
+        columns.dedup();
+        let only = columns.first().copied().filter(|_| columns.len() == 1);
+        match joined.iter_mut().find(|(column, _)| only.is_some() && *column == only) {
+            Some((_, filters)) => filters.push(filter.clone()),
+            None => joined.push((only, vec![filter.clone()])),
+        }
+    }
+    joined.into_iter().map(|(_, filters)| Expr::and(filters)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,5 +352,15 @@ mod tests {
         }
         assert_eq!(counts.iter().take_while(|it| **it == 999).count(), 66);
         assert_eq!(counts.iter().filter(|it| **it == 1000).count(), REST_BATCHES as usize);
+    }
+
+    #[test]
+    fn filters_of_one_column_are_joined() {
+        let column = |index| Expr::column(index, Type::Boolean);
+        let both = || Expr::call("xor", vec![column(1), column(2)], Type::Boolean);
+        let negated = || Expr::call("not", vec![column(1)], Type::Boolean);
+        let joined = join_by_column(&[column(1), column(2), negated(), both(), both()]);
+        let first = Expr::and(vec![column(1), negated()]);
+        assert_eq!(joined, [first, column(2), both(), both()]);
     }
 }

@@ -258,6 +258,9 @@ impl Evaluator<'_> {
         if let Kind::Conjunction(conjunction) = &nodes[node].kind
             && !nodes[node].shared
         {
+            if let Some(selected) = self.select_on_base(frame, node, rows)? {
+                return Ok(selected);
+            }
             return match conjunction.decides {
                 false => self.select_and(frame, node, conjunction, rows),
                 true => self.select_or(frame, node, conjunction, rows),
@@ -269,6 +272,29 @@ impl Evaluator<'_> {
             selected.subtract(&failed);
         }
         Ok(selected)
+    }
+
+    /// [`Evaluator::select`] of an AND or OR over one dictionary: all arguments are evaluated on the
+    /// base, and rows are looked up once. `None` when there is no such dictionary.
+    fn select_on_base(
+        &mut self,
+        frame: &mut Frame,
+        node: NodeId,
+        rows: &Rows,
+    ) -> Result<Option<Rows>> {
+        let &[column] = &*self.nodes[node].columns else { return Ok(None) };
+        if !self.nodes[node].deterministic {
+            return Ok(None);
+        }
+        // Some argument needs it.
+        frame.column(column)?.loaded()?;
+        let before = self.ctx.errors.len();
+        let Some(vector) = self.peel(frame, node, rows)? else { return Ok(None) };
+        let mut selected = truth(&vector, rows)?.0;
+        if let Some(failed) = self.failed_since(before, rows.len()) {
+            selected.subtract(&failed);
+        }
+        Ok(Some(selected))
     }
 
     /// The values, and the rows that failed, if any did.

@@ -128,6 +128,28 @@ fn results_for_a_dictionary_are_kept_over_batches() {
 }
 
 #[test]
+fn conjuncts_over_one_dictionary_are_one_lookup() {
+    let base = Arc::new(ints(&[Some(0), Some(5), None, Some(10), Some(20)]));
+    for (form, expected) in [(SpecialForm::And, [1, 3, 6]), (SpecialForm::Or, [1, 3, 6])] {
+        let (low, high) = match form {
+            SpecialForm::And => {
+                (call("lt", vec![lit(4), int(0)]), call("lt", vec![int(0), lit(15)]))
+            }
+            _ => (call("eq", vec![int(0), lit(5)]), call("eq", vec![int(0), lit(10)])),
+        };
+        let mut set = compile(&[Expr::special(form, vec![low, high], Type::Boolean)]).unwrap();
+        let (peeled, _) = hits(Mark::Peeled, || {
+            for _ in 0..2 {
+                let batch = Batch::new(vec![dictionary(&[0, 1, 2, 3, 4, 2, 1], &base)], 7);
+                let rows = set.begin(&batch).select(0, &Rows::all(7)).unwrap();
+                assert_eq!(rows.to_indices(), expected);
+            }
+        });
+        assert_eq!(peeled, 2);
+    }
+}
+
+#[test]
 fn remembered_errors_fail_only_the_rows_that_have_them() {
     let mut set = compile(&[call("divide", vec![lit(6), int(0)])]).unwrap();
     let base = Arc::new(ints(&[Some(0), Some(1), Some(2), Some(3)]));
