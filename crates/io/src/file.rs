@@ -28,11 +28,18 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     ///
     /// As [`RandomAccessFile::read_into`]; then nothing was allocated for bytes that are not there.
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        let bytes =
-            check_range(&range, self.size_bytes()).map_err(|it| it.at("file", self.path()))?;
-        let mut buffer = vec![0; bytes];
+        let mut buffer = vec![0; self.check_range(&range)?];
         self.read_into(range.start, &mut buffer)?;
         Ok(buffer.into())
+    }
+
+    /// The length of a range within the file.
+    ///
+    /// # Errors
+    ///
+    /// Corruption, when the range is not within the file.
+    fn check_range(&self, range: &Range<u64>) -> Result<usize> {
+        check_range(range, self.size_bytes()).map_err(|it| it.at("file", self.path()))
     }
 
     /// Whether a driver reads `bytes` bytes itself, because that is about as quick as asking
@@ -86,7 +93,7 @@ impl RandomAccessFile for LocalFile {
 
     fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
         let end = start.saturating_add(out.len() as u64);
-        check_range(&(start..end), self.size_bytes).map_err(|it| it.at("file", &self.path))?;
+        self.check_range(&(start..end))?;
         self.file.read_exact_at(out, start).map_err(|it| Error::io(&self.path, it))
     }
 

@@ -9,11 +9,13 @@
 //! that may be slow: whoever needs bytes starts reads and polls them. This crate does not know
 //! formats.
 
+mod buffers;
 mod file;
 mod list;
 mod output;
 mod reads;
 
+pub use buffers::{BufferPool, PooledBuffer};
 pub use file::{LocalFile, RandomAccessFile, open_file};
 pub use list::list_files;
 pub use output::OutputFile;

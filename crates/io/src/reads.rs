@@ -1,6 +1,6 @@
 //! Reads of several ranges of one file, without blocking the caller.
 
-use crate::RandomAccessFile;
+use crate::{BufferPool, RandomAccessFile};
 use bytes::Bytes;
 use std::{
     ops::Range,
@@ -44,12 +44,16 @@ enum State {
 }
 
 impl RangeReads {
-    /// Starts to read `ranges`, in any order and possibly overlapping.
+    /// Starts to read `ranges`, in any order and possibly overlapping, into memory of `buffers`.
     ///
     /// # Errors
     ///
     /// I/O, when no thread can be started.
-    pub fn start(file: Arc<dyn RandomAccessFile>, ranges: Vec<Range<u64>>) -> Result<RangeReads> {
+    pub fn start(
+        file: Arc<dyn RandomAccessFile>,
+        ranges: Vec<Range<u64>>,
+        buffers: &BufferPool,
+    ) -> Result<RangeReads> {
         let shared = Arc::new(Shared {
             state: Mutex::new(State::Waiting(None)),
             is_unwanted: AtomicBool::new(false),
@@ -58,11 +62,12 @@ impl RangeReads {
         let bytes =
             ranges.iter().fold(0u64, |sum, it| sum.saturating_add(it.end.saturating_sub(it.start)));
         if file.reads_at_once(bytes) {
-            *shared.lock() = State::Done(read_all(&*file, &ranges, &shared.is_unwanted));
+            *shared.lock() = State::Done(read_all(&*file, &ranges, buffers, &shared.is_unwanted));
             return Ok(result);
         }
+        let buffers = buffers.clone();
         runtime()?.spawn_blocking(move || {
-            let read = || read_all(&*file, &ranges, &shared.is_unwanted);
+            let read = || read_all(&*file, &ranges, &buffers, &shared.is_unwanted);
             // Whoever waits must hear of it in any case.
             let bytes = catch_unwind(AssertUnwindSafe(read))
                 .unwrap_or_else(|_| Err(Error::internal("panic in a read")));
@@ -126,14 +131,15 @@ fn runtime() -> Result<&'static Runtime> {
 fn read_all(
     file: &dyn RandomAccessFile,
     ranges: &[Range<u64>],
+    buffers: &BufferPool,
     is_unwanted: &AtomicBool,
 ) -> Result<Vec<Bytes>> {
     let reads = coalesce(ranges);
-    let read = |it: &Range<u64>| read_in_pieces(file, it.clone(), is_unwanted);
-    let buffers = reads.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let read = |it: &Range<u64>| read_in_pieces(file, it.clone(), buffers, is_unwanted);
+    let parts = reads.iter().map(read).collect::<Result<Vec<_>>>()?;
     let part = |range: &Range<u64>| {
         let index = reads.partition_point(|read| read.start <= range.start).checked_sub(1);
-        let found = index.and_then(|it| Some((reads.get(it)?, buffers.get(it)?)));
+        let found = index.and_then(|it| Some((reads.get(it)?, parts.get(it)?)));
         match found {
             Some((read, buffer)) if range.end <= read.end && range.start <= range.end => {
                 let start = (range.start - read.start) as usize;
@@ -149,14 +155,11 @@ fn read_all(
 fn read_in_pieces(
     file: &dyn RandomAccessFile,
     range: Range<u64>,
+    buffers: &BufferPool,
     is_unwanted: &AtomicBool,
 ) -> Result<Bytes> {
-    let len = range.end.saturating_sub(range.start);
-    if len <= PIECE_BYTES as u64 || range.end > file.size_bytes() {
-        return file.read(range);
-    }
-    let len = usize::try_from(len).map_err(|_| Error::corruption("range beyond all memory"))?;
-    let (mut buffer, mut start) = (vec![0; len], range.start);
+    let mut buffer = buffers.take(file.check_range(&range)?);
+    let mut start = range.start;
     for piece in buffer.chunks_mut(PIECE_BYTES) {
         if is_unwanted.load(Ordering::Relaxed) {
             return Err(Error::cancelled());
@@ -164,7 +167,7 @@ fn read_in_pieces(
         file.read_into(start, piece)?;
         start += piece.len() as u64;
     }
-    Ok(buffer.into())
+    Ok(buffer.freeze())
 }
 
 /// The reads that cover `ranges`, ascending.
@@ -221,10 +224,11 @@ mod tests {
     fn long_ranges_are_read_in_pieces_until_nobody_wants_them() {
         let (wanted, unwanted) = (AtomicBool::new(false), AtomicBool::new(true));
         let range = 3..3 + 2 * PIECE_BYTES as u64 + 5;
-        let bytes = read_in_pieces(&Slow, range.clone(), &wanted).unwrap();
+        let buffers = BufferPool::default();
+        let bytes = read_in_pieces(&Slow, range.clone(), &buffers, &wanted).unwrap();
         assert!(bytes.iter().zip(range.clone()).all(|(byte, at)| *byte == at as u8));
         assert_eq!(bytes.len() as u64, range.end - range.start);
-        let error = read_in_pieces(&Slow, range, &unwanted).unwrap_err();
+        let error = read_in_pieces(&Slow, range, &buffers, &unwanted).unwrap_err();
         assert_eq!(error.kind(), volley_error::ErrorKind::Cancelled);
     }
 
@@ -238,7 +242,9 @@ mod tests {
         }
         let (sender, receiver) = std::sync::mpsc::channel();
         let waker = Waker::from(Arc::new(Flag(sender)));
-        let mut reads = RangeReads::start(Arc::new(Slow), vec![5..8, 1..3, 7..7]).unwrap();
+        let reads =
+            RangeReads::start(Arc::new(Slow), vec![5..8, 1..3, 7..7], &BufferPool::default());
+        let mut reads = reads.unwrap();
         let bytes = loop {
             match reads.poll(&waker).unwrap() {
                 Some(bytes) => break bytes,

@@ -11,3 +11,4 @@ pub mod hash;
 pub mod gather;
 pub mod text;
 pub mod unpack;
+pub mod snappy;

@@ -15,6 +15,7 @@ use lz4_flex::{block::decompress_into, frame::FrameDecoder};
 use parquet::basic::Compression;
 use std::{fmt::Display, io::Read};
 use volley_error::{Error, Result};
+use volley_kernels::snappy;
 
 /// How a frame begins.
 const LZ4_FRAME_MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
@@ -34,43 +35,39 @@ impl Decompressor {
         Decompressor { codec, zstd: None }
     }
 
-    /// `bytes` decompressed, which make `len` bytes.
-    pub fn decompress(&mut self, bytes: &[u8], len: usize) -> Result<Vec<u8>> {
-        if len == 0 {
+    /// Decompresses `bytes`, which must make as many as `out` has; on an error `out` holds anything.
+    pub fn decompress(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<()> {
+        if out.is_empty() {
             // A page without values; nothing needs to be stored of it.
-            return Ok(Vec::new());
+            return Ok(());
         }
         match self.codec {
-            Compression::SNAPPY => {
-                let mut out = vec![0; len];
-                let found = snap::raw::Decoder::new().decompress(bytes, &mut out);
-                check_len(found.map_err(invalid)?, out)
-            }
+            Compression::SNAPPY => snappy::decompress(bytes, out).ok_or_else(invalid_snappy),
             Compression::ZSTD(_) => {
                 let zstd = match &mut self.zstd {
                     Some(zstd) => zstd,
                     None => self.zstd.insert(zstd::bulk::Decompressor::new().map_err(invalid)?),
                 };
-                let mut out = Vec::with_capacity(len);
-                let found = zstd.decompress_to_buffer(bytes, &mut out).map_err(invalid)?;
-                if found == len { Ok(out) } else { Err(wrong_size()) }
+                check_len(zstd.decompress_to_buffer(bytes, out).map_err(invalid)?, out)
             }
-            Compression::GZIP(_) => read_all(flate2::read::MultiGzDecoder::new(bytes), len),
+            Compression::GZIP(_) => read_all(flate2::read::MultiGzDecoder::new(bytes), out),
             Compression::BROTLI(_) => {
-                read_all(brotli::Decompressor::new(bytes, BROTLI_BUFFER_BYTES), len)
+                read_all(brotli::Decompressor::new(bytes, BROTLI_BUFFER_BYTES), out)
             }
-            Compression::LZ4_RAW => {
-                let mut out = vec![0; len];
-                check_len(decompress_into(bytes, &mut out).map_err(invalid)?, out)
-            }
-            Compression::LZ4 => decompress_lz4(bytes, len),
+            Compression::LZ4_RAW => check_len(decompress_into(bytes, out).map_err(invalid)?, out),
+            Compression::LZ4 => decompress_lz4(bytes, out),
             other => Err(Error::unsupported(format!("parquet codec {other}"))),
         }
     }
 }
 
-fn check_len(found: usize, out: Vec<u8>) -> Result<Vec<u8>> {
-    if found == out.len() { Ok(out) } else { Err(wrong_size()) }
+fn check_len(found: usize, out: &[u8]) -> Result<()> {
+    if found == out.len() { Ok(()) } else { Err(wrong_size()) }
+}
+
+#[cold]
+fn invalid_snappy() -> Error {
+    corrupt("invalid compressed page: no Snappy block of the size that its header says")
 }
 
 #[cold]
@@ -78,14 +75,13 @@ fn wrong_size() -> Error {
     corrupt("compressed page is of another size than its header says")
 }
 
-/// All of `reader`, which must be `len` bytes.
-fn read_all(mut reader: impl Read, len: usize) -> Result<Vec<u8>> {
-    let mut out = vec![0; len];
-    reader.read_exact(&mut out).map_err(invalid)?;
+/// All of `reader`, which must be as long as `out`.
+fn read_all(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
+    reader.read_exact(out).map_err(invalid)?;
     if reader.read(&mut [0]).map_err(invalid)? > 0 {
         return Err(wrong_size());
     }
-    Ok(out)
+    Ok(())
 }
 
 #[cold]
@@ -93,16 +89,15 @@ fn invalid(error: impl Display) -> Error {
     corrupt(format!("invalid compressed page: {error}"))
 }
 
-fn decompress_lz4(bytes: &[u8], len: usize) -> Result<Vec<u8>> {
-    let mut out = vec![0; len];
-    if hadoop_blocks(bytes, &mut out).is_some() {
-        return Ok(out);
+fn decompress_lz4(bytes: &[u8], out: &mut [u8]) -> Result<()> {
+    if hadoop_blocks(bytes, out).is_some() {
+        return Ok(());
     }
     if bytes.starts_with(&LZ4_FRAME_MAGIC) {
-        return read_all(Frames { decoder: FrameDecoder::new(bytes) }, len);
+        return read_all(Frames { decoder: FrameDecoder::new(bytes) }, out);
     }
-    match decompress_into(bytes, &mut out) {
-        Ok(found) if found == len => Ok(out),
+    match decompress_into(bytes, out) {
+        Ok(found) if found == out.len() => Ok(()),
         _ => Err(corrupt("invalid compressed page: LZ4 in no known framing")),
     }
 }
@@ -150,6 +145,7 @@ mod tests {
     use super::*;
     use lz4_flex::block::compress;
     use std::io::Write;
+    use volley_vector::random::Generator;
 
     fn text(len: usize) -> Vec<u8> {
         (0..len).map(|it| (it / 3 % 251) as u8).collect()
@@ -160,7 +156,9 @@ mod tests {
     }
 
     fn decompress(codec: Compression, bytes: &[u8], len: usize) -> Result<Vec<u8>> {
-        Decompressor::new(codec).decompress(bytes, len)
+        let mut out = vec![7; len];
+        Decompressor::new(codec).decompress(bytes, &mut out)?;
+        Ok(out)
     }
 
     #[track_caller]
@@ -221,6 +219,37 @@ mod tests {
         let all = text(1000);
         check(Compression::SNAPPY, &snap::raw::Encoder::new().compress_vec(&all).unwrap(), &all);
         check(Compression::LZ4_RAW, &compress(&all), &all);
+    }
+
+    #[test]
+    fn snappy_blocks_are_read_as_by_the_library() {
+        let mut random = Generator::new(5);
+        let words: [&[u8]; 4] = [b"the ", b"of ", b"ab", b"x"];
+        for round in 0..2000 {
+            // Numbers of a few bytes, text of a few words, and anything.
+            let len = 10 + random.below(1000);
+            let mut page = Vec::new();
+            while page.len() < len {
+                match round % 3 {
+                    0 => page.extend((random.below(1 << 20) as u64).to_le_bytes()),
+                    1 => page.extend_from_slice(random.choose::<&[u8]>(&words)),
+                    _ => page.push(random.below(256) as u8),
+                }
+            }
+            let mut block = snap::raw::Encoder::new().compress_vec(&page).unwrap();
+            check(Compression::SNAPPY, &block, &page);
+            for _ in 0..=random.below(3) {
+                let place = random.below(block.len());
+                block[place] = random.below(256) as u8;
+            }
+            let mut expected = vec![0; page.len()];
+            let library = snap::raw::Decoder::new().decompress(&block, &mut expected);
+            let found = decompress(Compression::SNAPPY, &block, page.len());
+            match library.ok().filter(|it| *it == page.len()) {
+                Some(_) => assert!(found.unwrap() == expected),
+                None => assert!(found.is_err()),
+            }
+        }
     }
 
     #[test]

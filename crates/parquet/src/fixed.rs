@@ -5,6 +5,8 @@ use crate::{
     leaf::{Conversion, Leaf, Unit},
     validity::Validity,
 };
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use bytes::Bytes;
 use volley_error::Result;
 use volley_types::{Interval, Native, PhysicalType, match_integer};
 use volley_vector::Values;
@@ -86,6 +88,27 @@ pub(crate) fn fixed_sink(leaf: &Leaf) -> Result<Box<dyn FixedSink>> {
         },
         _ => return Err(no_layout(leaf)),
     })
+}
+
+/// The first `count` values of `bytes` where they lie, if they are stored as our layouts have them.
+pub(crate) fn shared_values(leaf: &Leaf, bytes: &Bytes, count: usize) -> Option<Values> {
+    fn share<T: ArrowNativeType>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<T>> {
+        let is_aligned = bytes.as_ptr().cast::<T>().is_aligned();
+        let is_there = count.checked_mul(size_of::<T>()).is_some_and(|it| it <= bytes.len());
+        let fits = is_aligned && is_there && cfg!(target_endian = "little");
+        fits.then(|| ScalarBuffer::new(Buffer::from(bytes.clone()), 0, count))
+    }
+    match (leaf.conversion, leaf.data_type.physical()) {
+        (Conversion::Int32 { unsigned: false, factor: 1 }, PhysicalType::I32) => {
+            share(bytes, count).map(Values::I32)
+        }
+        (Conversion::Int64 { unsigned: false, unit: Unit::Same }, PhysicalType::I64) => {
+            share(bytes, count).map(Values::I64)
+        }
+        (Conversion::Float, PhysicalType::F32) => share(bytes, count).map(Values::F32),
+        (Conversion::Double, PhysicalType::F64) => share(bytes, count).map(Values::F64),
+        _ => None,
+    }
 }
 
 fn no_layout(leaf: &Leaf) -> volley_error::Error {

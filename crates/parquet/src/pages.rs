@@ -15,6 +15,7 @@ use parquet::{
 };
 use std::sync::Arc;
 use volley_error::Result;
+use volley_io::BufferPool;
 use volley_memory::Reservation;
 use volley_vector::Vector;
 
@@ -28,6 +29,8 @@ pub(crate) struct Pages {
     chunk: Bytes,
     compression: Compression,
     decompressor: Decompressor,
+    /// Memory for pages.
+    buffers: BufferPool,
     /// Where the header after the next page begins in the chunk.
     at: usize,
     /// The next page, a data page, when it was looked at.
@@ -68,12 +71,13 @@ pub(crate) struct DataPage {
 
 impl Pages {
     /// The pages in `chunk`, which are the bytes that `metadata` names. Whoever read them has
-    /// charged them; `reservation` is for what is made of them.
+    /// charged them; `reservation` is for what is made of them, in memory of `buffers`.
     pub fn new(
         leaf: Leaf,
         metadata: &ColumnChunkMetaData,
         chunk: Bytes,
         rows: usize,
+        buffers: BufferPool,
         reservation: Reservation,
     ) -> Pages {
         let compression = metadata.compression();
@@ -82,6 +86,7 @@ impl Pages {
             chunk,
             compression,
             decompressor: Decompressor::new(compression),
+            buffers,
             at: 0,
             next: None,
             dictionary_page: None,
@@ -232,7 +237,9 @@ impl Pages {
         if self.compression == Compression::UNCOMPRESSED {
             return Ok(bytes);
         }
-        self.decompressor.decompress(&bytes, len).map(Bytes::from)
+        let mut out = self.buffers.take(len);
+        self.decompressor.decompress(&bytes, &mut out)?;
+        Ok(out.freeze())
     }
 
     /// Decompresses a page and takes its parts asunder.

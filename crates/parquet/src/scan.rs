@@ -27,7 +27,7 @@ use std::{
 };
 use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
-use volley_io::RangeReads;
+use volley_io::{BufferPool, RangeReads};
 use volley_memory::{Pool, Reservation};
 use volley_types::Type;
 use volley_vector::{Batch, Loader, Vector};
@@ -48,6 +48,8 @@ pub struct RowGroupReader {
     conjuncts: Option<Conjuncts>,
     batch_rows: usize,
     pool: Pool,
+    /// Memory of chunks and pages, from one row group to the next.
+    buffers: BufferPool,
     /// Columns to read, by position in the table, ascending.
     needed: Vec<usize>,
     state: State,
@@ -103,6 +105,7 @@ impl RowGroupReader {
             conjuncts,
             batch_rows: request.batch_rows.max(1),
             pool: request.pool.clone(),
+            buffers: BufferPool::default(),
             needed,
             state: State::Idle,
             metrics: ScanMetrics::default(),
@@ -133,7 +136,7 @@ impl RowGroupReader {
         self.metrics.bytes_read += bytes;
         let mut reservation = self.pool.reservation();
         reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        let reads = RangeReads::start(Arc::clone(file.file()), ranges)?;
+        let reads = RangeReads::start(Arc::clone(file.file()), ranges, &self.buffers)?;
         let current = Arc::new(AtomicUsize::new(NO_BATCH));
         let rows = file.rows(group);
         let columns = Vec::new();
@@ -160,7 +163,7 @@ impl RowGroupReader {
         if let State::Reading(_, reads) = &mut self.state {
             let Some(chunks) = reads.poll(waker)? else { return Ok(SourceStep::Blocked) };
             if let State::Reading(mut group, _) = std::mem::replace(&mut self.state, State::Idle) {
-                group.open(chunks, &self.pool)?;
+                group.open(chunks, &self.pool, &self.buffers)?;
                 self.state = State::Open(group);
             }
         }
@@ -214,7 +217,7 @@ impl RowGroupReader {
 
 impl Group {
     /// Makes the column readers; `chunks`: one per leaf.
-    fn open(&mut self, chunks: Vec<bytes::Bytes>, pool: &Pool) -> Result<()> {
+    fn open(&mut self, chunks: Vec<bytes::Bytes>, pool: &Pool, buffers: &BufferPool) -> Result<()> {
         let mut chunks = chunks.into_iter();
         for column in &self.places {
             let name = self.file.schema().fields.get(*column).map(|it| it.name.clone());
@@ -224,8 +227,9 @@ impl Group {
             for leaf in node.leaves() {
                 let bytes = chunks.next().ok_or_else(|| Error::internal("column without bytes"))?;
                 let metadata = self.file.chunk(self.group, leaf)?;
-                let reservation = pool.reservation();
-                pages.push(Pages::new(leaf.clone(), metadata, bytes, self.rows, reservation));
+                let (buffers, reservation) = (buffers.clone(), pool.reservation());
+                let leaf = leaf.clone();
+                pages.push(Pages::new(leaf, metadata, bytes, self.rows, buffers, reservation));
             }
             self.columns.push(Arc::new(SharedColumn {
                 reader: Mutex::new(ColumnReader::new(node, pages, self.rows)?),

@@ -11,6 +11,7 @@ use parquet::{
     schema::parser::parse_message_type,
 };
 use std::sync::Arc;
+use volley_io::BufferPool;
 use volley_memory::Pool;
 use volley_types::{Interval, Type, Value, custom::Json};
 
@@ -145,7 +146,8 @@ fn read_pages(file: &ParquetFile, rows: usize, pages: &[Vec<u8>]) -> Vec<Value> 
     let leaf = node.leaves()[0].clone();
     let metadata = file.chunk(0, &leaf).unwrap();
     let reservation = Pool::root("test", None).reservation();
-    let pages = Pages::new(leaf, metadata, pages.concat().into(), rows, reservation);
+    let pages =
+        Pages::new(leaf, metadata, pages.concat().into(), rows, BufferPool::default(), reservation);
     let mut reader = ColumnReader::new(node, vec![pages], rows).unwrap();
     reader.read(0, rows, None).unwrap().to_values().unwrap()
 }

@@ -7,7 +7,7 @@ use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::ErrorKind;
 use volley_expression::{Expr, ExprSet};
 use volley_function::{QueryConstants, Registry};
-use volley_io::open_file;
+use volley_io::{BufferPool, open_file};
 use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows};
@@ -183,7 +183,7 @@ fn column_reader(file: &ParquetFile, column: usize) -> ColumnReader {
         let chunk = file.chunk(0, leaf).unwrap();
         let bytes = file.file().read(chunk_range(chunk)).unwrap();
         let reservation = Pool::root("test", None).reservation();
-        Pages::new(leaf.clone(), chunk, bytes, rows, reservation)
+        Pages::new(leaf.clone(), chunk, bytes, rows, BufferPool::default(), reservation)
     });
     ColumnReader::new(node, pages.collect(), rows).unwrap()
 }
