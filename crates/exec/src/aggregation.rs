@@ -10,7 +10,9 @@
 //! are kept as columns; at the end they are sorted by group, or added in their order (see `kept`).
 //!
 //! A partial aggregation hands its groups on early when they take too much memory, and stops
-//! grouping when nearly every row is a group of its own: then rows pass as groups of one row.
+//! grouping when the table does not reduce: then rows pass as groups of one row, made without
+//! states where functions know how, or, where neighbors have equal keys, run by run: see
+//! `partial`.
 
 mod accumulator;
 mod kept;
@@ -18,6 +20,7 @@ mod grouping;
 mod operator;
 mod outside;
 mod partial;
+mod runs;
 #[cfg(test)]
 mod tests;
 

@@ -92,6 +92,16 @@ pub trait AggregateFunction: AggregateState {
     /// As [`AggregateFunction::add`].
     fn merge(&self, slots: &mut Slots<'_>, intermediate: &Vector, rows: &Rows) -> Result<()>;
 
+    /// The intermediate results of `rows` groups of one row each, made from the arguments without
+    /// states; `None` by functions that do not know a way shorter than that through states.
+    ///
+    /// # Errors
+    ///
+    /// As [`AggregateFunction::add`].
+    fn lift(&self, _args: &[Vector], _rows: usize) -> Result<Option<Vector>> {
+        Ok(None)
+    }
+
     /// The states as intermediate results, one row per slot. Asked once, as
     /// [`AggregateFunction::extract`].
     ///

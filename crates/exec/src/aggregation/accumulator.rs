@@ -106,6 +106,11 @@ impl Accumulator {
         }
     }
 
+    /// Whether every row is added when it comes.
+    pub(super) fn takes_all(&self, spec: &AccumulatorSpec) -> bool {
+        self.seen.is_none() && self.kept.is_none() && spec.filter.is_none()
+    }
+
     /// The rows by group, where they are collected and all steps are finished.
     pub(super) fn kept(&self) -> Option<&KeptRows> {
         self.kept.as_ref()

@@ -5,6 +5,7 @@ use super::{
     accumulator::{Accumulator, Target, collected},
     outside::OutsideCharge,
     partial::PartialPolicy,
+    runs::Runs,
 };
 use crate::{
     Operator, Step, StepContext,
@@ -40,7 +41,7 @@ pub(super) struct HashAggregation {
 
 enum Phase {
     Collecting,
-    /// A batch of groups of one row each.
+    /// A batch of groups of one row or one run each.
     Passing(Batch),
     /// Puts out the groups from the cursor on; collects again unless the input has ended.
     Emitting(GroupCursor),
@@ -109,22 +110,60 @@ impl HashAggregation {
         self.table.bytes() + self.outside.bytes() + accumulators.sum::<usize>()
     }
 
-    /// Makes a group of each row.
+    /// Makes a group of each run, or of each row where runs are short.
     fn pass(&mut self, batch: &Batch) -> Result<Batch> {
-        let mut columns = self.keys_of(batch);
-        if !self.spec.aggregates.is_empty() {
-            self.table.make_separate(batch.rows())?;
-            self.accumulate(batch, false)?;
-            for (index, accumulator) in self.accumulators.iter_mut().enumerate() {
-                let spec = &self.spec.aggregates[index];
-                while !accumulator.finish_step(spec, &mut self.table, index)? {}
-            }
-            self.results.clear();
-            columns.extend(self.extract(None)?);
-            self.table.clear();
-            self.accumulators = accumulators(&self.spec, self.outside.pool());
+        let keys = Batch::new(self.keys_of(batch), batch.rows());
+        let mut runs = None;
+        if let Some(partial) = &mut self.partial
+            && partial.looks_for_runs(batch.rows())
+        {
+            runs = Runs::find(keys.columns(), batch.rows())?;
+            runs = runs.filter(|it| partial.is_clustered(batch.rows(), it.len()));
         }
-        Ok(Batch::new(columns, batch.rows()))
+        if let Some(runs) = runs {
+            return self.pass_runs(batch, keys.gather(&runs.starts)?, &runs);
+        }
+        match self.lift(batch)? {
+            Some(results) => {
+                let columns = keys.into_columns().into_iter().chain(results);
+                Ok(Batch::new(columns.collect(), batch.rows()))
+            }
+            None => self.pass_runs(batch, keys, &Runs::separate(batch.rows())),
+        }
+    }
+
+    /// The intermediate results of each row, where all functions know how to make them.
+    fn lift(&self, batch: &Batch) -> Result<Option<Vec<Vector>>> {
+        let mut columns = Vec::with_capacity(self.spec.aggregates.len());
+        for (aggregate, accumulator) in self.spec.aggregates.iter().zip(&self.accumulators) {
+            let lifted = match &aggregate.bound.function {
+                AggregateKind::Folding(function) if accumulator.takes_all(aggregate) => {
+                    let args: Vec<Vector> =
+                        aggregate.args.iter().map(|it| batch.column(*it).clone()).collect();
+                    function.lift(&args, batch.rows())?
+                }
+                _ => None,
+            };
+            let Some(column) = lifted else { return Ok(None) };
+            columns.push(column);
+        }
+        Ok(Some(columns))
+    }
+
+    /// Makes a group of each run; `keys`: one row per run.
+    fn pass_runs(&mut self, batch: &Batch, keys: Batch, runs: &Runs) -> Result<Batch> {
+        let groups = self.table.make_groups(runs.len(), &runs.of_rows)?;
+        self.accumulate(batch, false)?;
+        for (index, accumulator) in self.accumulators.iter_mut().enumerate() {
+            let spec = &self.spec.aggregates[index];
+            while !accumulator.finish_step(spec, &mut self.table, index)? {}
+        }
+        self.results.clear();
+        let mut columns = keys.into_columns();
+        columns.extend(self.extract(&groups)?);
+        self.table.restart();
+        self.accumulators = accumulators(&self.spec, self.outside.pool());
+        Ok(Batch::new(columns, runs.len()))
     }
 
     /// The next groups, up to a batch of them.
@@ -136,7 +175,7 @@ impl HashAggregation {
         let bytes = self.table.outside_bytes(&groups);
         self.results.resize(bytes)?;
         let mut columns = self.table.keys_of(&groups)?;
-        columns.extend(self.extract(Some(&groups))?);
+        columns.extend(self.extract(&groups)?);
         Ok(Some(Batch::new(columns, groups.len())))
     }
 
@@ -159,15 +198,12 @@ impl HashAggregation {
         self.table.next_groups(cursor, count)
     }
 
-    /// The results of `groups`, of those of the last batch if `None`; one vector per aggregate.
-    fn extract(&mut self, groups: Option<&RowList>) -> Result<Vec<Vector>> {
+    /// The results of `groups`, one vector per aggregate.
+    fn extract(&mut self, groups: &RowList) -> Result<Vec<Vector>> {
         let step = self.spec.step;
         let mut columns = Vec::with_capacity(self.accumulators.len());
         for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
-            let mut slots = match groups {
-                Some(groups) => self.table.slots_of(index, groups),
-                None => self.table.slots(index),
-            };
+            let mut slots = self.table.slots_of(index, groups);
             let kept = self.accumulators[index].kept();
             columns.push(match (&aggregate.bound.function, step, kept) {
                 (AggregateKind::Collecting(_), step, Some(kept)) => {
@@ -203,7 +239,12 @@ impl HashAggregation {
 
     /// After the last group was put out.
     fn end_emitting(&mut self) {
-        self.table.clear();
+        let groups_again = self.partial.as_ref().is_some_and(|it| !it.has_given_up());
+        if groups_again && !self.input_done {
+            self.table.restart();
+        } else {
+            self.table.clear();
+        }
         self.accumulators = accumulators(&self.spec, self.outside.pool());
         self.outside.clear();
         self.results.clear();
@@ -232,7 +273,7 @@ impl Operator for HashAggregation {
         if let Some(partial) = &mut self.partial
             && !self.spec.keys.is_empty()
         {
-            partial.count(input.rows());
+            partial.count(input.rows(), self.table.runs());
             if partial.must_flush(self.table.len(), bytes) {
                 self.phase = Phase::Finishing(0);
             }

@@ -1,30 +1,61 @@
 //! When a partial aggregation hands its groups on, and when it gives up grouping.
+//!
+//! ```text
+//! grouping ── groups are nearly as many as runs ──> passing ── many rows later ──> grouping
+//! ```
+//!
+//! What counts is what the table reduces beyond joining neighboring rows with equal keys (*runs*),
+//! because rows that pass are joined so, too: input that is clustered on the keys needs no table.
 
 /// Groups are handed on when they take this many bytes: what a core's share of the caches holds.
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
-/// Whether grouping is worth it is judged after this many rows.
+/// Whether grouping is worth it is judged after this many rows,
 const JUDGED_ROWS: usize = 1 << 16;
 
-/// Grouping is given up when more than this share of the rows are groups: 4 of 5.
-const GIVE_UP_SHARE: (usize, usize) = (4, 5);
+/// and when there are this many groups: fewer cost little.
+const JUDGED_GROUPS: usize = 1 << 12;
+
+/// Grouping is given up early when more than this share of the runs are groups: 19 of 20. With
+/// fewer, later rows may well find the groups of earlier ones.
+const EARLY_SHARE: (usize, usize) = (19, 20);
+
+/// Grouping is given up with a full table when more than this share of the runs are groups. A
+/// group that is handed on is looked up once more: half as many groups make up for it.
+const FULL_SHARE: (usize, usize) = (1, 2);
+
+/// Grouping is tried again after this many rows have passed: then the trial costs 2 %.
+const RETRY_ROWS: usize = 1 << 22;
+
+/// Runs are worth looking for when there are at most this many for 4 rows; if not
+const RUNS_OF_4_ROWS: usize = 3;
+
+/// so many batches are not looked at.
+const SKIPPED_BATCHES: usize = 31;
 
 /// The decisions of one partial aggregation.
 #[derive(Debug, Default)]
 pub(super) struct PartialPolicy {
     /// Rows since the groups were last handed on.
     rows: usize,
-    /// Whether rows pass as groups of one row.
+    /// Their runs.
+    runs: usize,
+    /// Whether rows pass.
     has_given_up: bool,
+    /// Rows that passed since.
+    passed: usize,
+    /// Batches whose runs are not looked for.
+    skipped: usize,
 }
 
 impl PartialPolicy {
-    /// Counts input rows.
-    pub(super) fn count(&mut self, rows: usize) {
+    /// Counts input rows that were grouped.
+    pub(super) fn count(&mut self, rows: usize, runs: usize) {
         self.rows += rows;
+        self.runs += runs;
     }
 
-    /// Whether rows pass as groups of one row.
+    /// Whether rows pass, each run as a group.
     pub(super) fn has_given_up(&self) -> bool {
         self.has_given_up
     }
@@ -32,14 +63,37 @@ impl PartialPolicy {
     /// Whether the groups must be handed on now, given their number and bytes; decides about
     /// giving up.
     pub(super) fn must_flush(&mut self, groups: usize, bytes: usize) -> bool {
-        if self.rows >= JUDGED_ROWS && groups * GIVE_UP_SHARE.1 > self.rows * GIVE_UP_SHARE.0 {
+        let is_full = bytes > GROUP_BYTES_MAX;
+        let share = if is_full { FULL_SHARE } else { EARLY_SHARE };
+        let is_judged = self.rows >= JUDGED_ROWS && groups >= JUDGED_GROUPS;
+        if is_judged && groups * share.1 > self.runs * share.0 {
             self.has_given_up = true;
         }
-        self.has_given_up || bytes > GROUP_BYTES_MAX
+        self.has_given_up || is_full
     }
 
     /// Notes that the groups were handed on.
     pub(super) fn flushed(&mut self) {
-        self.rows = 0;
+        (self.rows, self.runs, self.passed) = (0, 0, 0);
+    }
+
+    /// Whether to look for the runs of the next batch that passes, of `rows` rows.
+    pub(super) fn looks_for_runs(&mut self, rows: usize) -> bool {
+        self.passed += rows;
+        if self.passed >= RETRY_ROWS {
+            self.has_given_up = false;
+        }
+        let looks = self.skipped == 0;
+        self.skipped = self.skipped.saturating_sub(1);
+        looks
+    }
+
+    /// Whether the runs of a batch are worth joining.
+    pub(super) fn is_clustered(&mut self, rows: usize, runs: usize) -> bool {
+        let is_clustered = runs * 4 <= rows * RUNS_OF_4_ROWS;
+        if !is_clustered {
+            self.skipped = SKIPPED_BATCHES;
+        }
+        is_clustered
     }
 }

@@ -4,6 +4,7 @@ use super::{
     AggregationSpec,
     accumulator::{AccumulatorSpec, state_of},
     operator::HashAggregation,
+    runs::Runs,
 };
 use crate::{Operator, Step, StepContext, testing::Random};
 use std::{collections::BTreeMap, sync::Arc, task::Waker};
@@ -482,6 +483,72 @@ fn a_partial_aggregation_that_does_not_reduce_passes_rows_on() {
     assert_eq!(batch.column(1).value(3).unwrap(), Value::HugeInt(key.into()));
     assert_eq!(batch.column(2).value(3).unwrap(), Value::text(format!("{key};")));
     assert_eq!(batch.column(3).value(3).unwrap(), Value::text(format!("{key};")));
+}
+
+#[test]
+fn a_partial_aggregation_joins_runs_where_the_table_does_not_reduce() {
+    let rows = 300_000i64;
+    let batch = |start: i64| {
+        let keys: Vec<i64> = (start..start + 1000).map(|it| it / 4).collect();
+        let values: Vec<i64> = (start..start + 1000).collect();
+        let column = |it| Vector::native::<i64>(Type::BigInt, it, None);
+        Batch::new(vec![column(keys), column(values)], 1000)
+    };
+    let batches: Vec<_> = (0..rows / 1000).map(|it| batch(it * 1000)).collect();
+    let expected = naive_sums(&batches, 1, 1);
+    let aggregates = || vec![sum(1), listing(1), collected(1)];
+    let partials = run(spec(AggregateStep::Partial, &[Type::BigInt], aggregates()), batches, 1024);
+    assert!(partials.iter().filter(|it| it.rows() == 250).count() > 200, "runs passed");
+    let sums: Vec<_> = partials.iter().map(|it| it.project(&[0, 1])).collect();
+    assert_eq!(sorted(&sums), expected, "every run is a group");
+    let text = |it: i64| format!("{};{};{};{};", it * 4, it * 4 + 1, it * 4 + 2, it * 4 + 3);
+    for batch in &partials {
+        let key = batch.column(0).value(7).unwrap().as_i128().unwrap() as i64;
+        assert_eq!(batch.column(2).value(7).unwrap(), Value::text(text(key)));
+        assert_eq!(batch.column(3).value(7).unwrap(), Value::text(text(key)));
+    }
+}
+
+#[test]
+fn a_partial_aggregation_groups_again_once_that_reduces() {
+    let batch = |start: i64, distinct: i64| {
+        let keys: Vec<i64> = (start..start + 1000).map(|it| it % distinct).collect();
+        let column = Vector::native::<i64>(Type::BigInt, keys, None);
+        Batch::new(vec![column.clone(), column], 1000)
+    };
+    let batches = |count: i64, distinct| (0..count).map(move |it| batch(it * 1000, distinct));
+    let batches: Vec<_> = batches(300, i64::MAX).chain(batches(4500, 100)).collect();
+    let partial = spec(AggregateStep::Partial, &[Type::BigInt], vec![sum(1)]);
+    let partials = run(partial, batches, 1024);
+    let rows: usize = partials.iter().map(Batch::rows).sum();
+    assert!((4_000_000..4_400_000).contains(&rows), "{rows} rows: some passed, some were grouped");
+}
+
+#[test]
+fn runs_are_found_in_every_encoding() {
+    let check = |keys: &[Vector], expected: &[u32]| {
+        let runs = Runs::find(keys, keys[0].len()).unwrap().expect("comparable keys");
+        assert_eq!(runs.starts, expected);
+        let mut run = 0;
+        for row in 0..keys[0].len() as u32 {
+            run += usize::from(runs.starts.get(run + 1) == Some(&row));
+            assert_eq!(runs.of_rows[row as usize] as usize, run);
+        }
+    };
+    let integers = Vector::native::<i32>(Type::Integer, vec![1, 1, 2, 2, 1, 1], None);
+    check(std::slice::from_ref(&integers), &[0, 2, 4]);
+    let codes: Vec<u32> = vec![0, 1, 5, 4, 2, 3];
+    let dictionary = Vector::dictionary(codes.into(), Arc::new(integers.clone()), None);
+    check(&[dictionary], &[0, 4]);
+    check(&[Vector::constant(Type::Integer, &Value::Integer(3), 6)], &[0]);
+    let values = ["a", "a", "a", "b", "b", "b"].map(Value::text);
+    let strings = Vector::from_values(Type::Varchar, &values);
+    check(&[strings.clone()], &[0, 3]);
+    check(&[integers, strings], &[0, 2, 3, 4]);
+    let values = [Value::Null, Value::Null, Value::BigInt(0), Value::BigInt(0), Value::Null];
+    check(&[Vector::from_values(Type::BigInt, &values)], &[0, 2, 4]);
+    let values = [0.0, -0.0, f64::NAN, -f64::NAN].map(Value::Double);
+    check(&[Vector::from_values(Type::Double, &values)], &[0, 2]);
 }
 
 #[test]

@@ -183,19 +183,26 @@ impl GroupTable {
         self.groups.pick(&vec![0; count])
     }
 
-    /// Makes a group of each of `rows` rows; keys are not written. The table must be empty.
+    /// How many runs of neighbors with equal keys the last batch had; not exact where words are
+    /// hashes.
+    pub(crate) fn runs(&self) -> usize {
+        let changes = self.words.windows(2).filter(|it| it[0] != it[1]).count();
+        changes + usize::from(!self.words.is_empty())
+    }
+
+    /// Makes `count` groups, whose keys are not written, for a batch; `group_of` each of its rows.
+    /// The table must be empty.
     ///
     /// # Errors
     ///
     /// Out of memory.
-    pub(crate) fn make_separate(&mut self, rows: usize) -> Result<()> {
-        let mut groups = self.container.new_list();
-        self.container.append(rows, &mut groups)?;
-        let all: Vec<u32> = (0..rows as u32).collect();
-        self.new_groups = groups.pick(&all);
-        self.groups = groups;
+    pub(crate) fn make_groups(&mut self, count: usize, group_of: &[u32]) -> Result<RowList> {
+        let mut made = self.container.new_list();
+        self.container.append(count, &mut made)?;
+        self.groups = made.pick(group_of);
+        self.new_groups = made;
         self.init_states(0);
-        Ok(())
+        Ok(std::mem::replace(&mut self.new_groups, self.container.new_list()))
     }
 
     /// The keys of `groups`, one vector per key. Call [`GroupTable::freeze`] before.
@@ -225,6 +232,18 @@ impl GroupTable {
     pub(crate) fn clear(&mut self) {
         while self.drop_some_states() {}
         self.container.clear();
+        self.forget();
+    }
+
+    /// Forgets all groups; keeps their memory for the next ones.
+    pub(crate) fn restart(&mut self) {
+        while self.drop_some_states() {}
+        self.container.restart();
+        self.forget();
+    }
+
+    /// Forgets what refers to the rows of the container, which has none.
+    fn forget(&mut self) {
         self.dropped_blocks = 0;
         let columns: Vec<Type> = self.key_types.iter().map(key_type).collect();
         // Ranges begin anew: input is often clustered.
@@ -286,8 +305,7 @@ impl GroupTable {
         if first == self.new_groups.len() {
             return;
         }
-        let positions: Vec<u32> = (first as u32..self.new_groups.len() as u32).collect();
-        let groups = self.new_groups.pick(&positions);
+        let groups = self.new_groups.from(first);
         for (index, function) in self.functions.iter().enumerate() {
             function.init(&mut self.container.slots(index, &groups));
         }
@@ -298,8 +316,7 @@ impl GroupTable {
         if first == self.new_groups.len() {
             return Ok(());
         }
-        let positions: Vec<u32> = (first as u32..self.new_groups.len() as u32).collect();
-        let groups = self.new_groups.pick(&positions);
+        let groups = self.new_groups.from(first);
         for (column, decoded) in columns.iter().enumerate() {
             self.container.scatter(column, decoded, &self.new_rows[first..], &groups)?;
         }

@@ -138,7 +138,9 @@ impl Index {
 
     /// Forgets all rows; keeps the memory.
     pub(super) fn clear(&mut self) {
-        self.entries.fill(0);
+        if self.used > 0 {
+            self.entries.fill(0);
+        }
         self.used = 0;
     }
 }

@@ -42,6 +42,9 @@ impl KeyRange {
                 if values.len() <= column.len() && !is_constant {
                     return range_of_base(column, values.iter().map(|it| *it as i64));
                 }
+                if let (None, Indices::Codes(codes)) = (&nulls, column.indices()) {
+                    return range_of(codes.iter().map(|it| values[*it as usize] as i64));
+                }
                 let rows = (0..column.len()).filter(|row| {
                     nulls.as_ref().is_none_or(|it| it.is_valid(*row))
                 });

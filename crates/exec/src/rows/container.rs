@@ -26,6 +26,8 @@ pub(crate) struct RowContainer {
     id: u64,
     pub(super) layout: RowLayout,
     blocks: Vec<Block>,
+    /// Zeroed blocks from before [`RowContainer::restart`], used before new ones are made.
+    spare: Vec<Block>,
     rows: usize,
     pub(super) heap: StringHeap,
     /// One per column; used for nested types.
@@ -58,6 +60,7 @@ impl RowContainer {
             id: next_id(),
             layout,
             blocks: Vec::new(),
+            spare: Vec::new(),
             rows: 0,
             heap: StringHeap::default(),
             sides: (0..columns).map(|_| SideColumn::default()).collect(),
@@ -72,9 +75,15 @@ impl RowContainer {
         self.rows
     }
 
-    /// Bytes charged.
+    /// Bytes charged for the rows.
     pub(crate) fn bytes(&self) -> usize {
-        self.reservations.iter().map(Reservation::bytes).sum()
+        let charged: usize = self.reservations.iter().map(Reservation::bytes).sum();
+        charged - self.spare_bytes()
+    }
+
+    /// Bytes charged for the memory of rows to come.
+    fn spare_bytes(&self) -> usize {
+        self.spare.iter().map(Block::bytes).sum()
     }
 
     /// An empty list of rows of this container.
@@ -133,6 +142,10 @@ impl RowContainer {
         if free >= count {
             return Ok(());
         }
+        if let Some(spare) = self.spare.iter().rposition(|it| it.capacity >= count) {
+            self.blocks.push(self.spare.swap_remove(spare));
+            return Ok(());
+        }
         let size = (BLOCK_BYTES_MIN << self.blocks.len().min(8)).min(BLOCK_BYTES_MAX);
         let capacity = (size / self.layout.row_bytes).max(count).max(1);
         let block = Block::new(capacity, self.layout.row_bytes, &mut self.reservations[0])?;
@@ -157,15 +170,27 @@ impl RowContainer {
 
     /// Forgets all rows and gives their memory back. Lists of this container become invalid.
     pub(crate) fn clear(&mut self) {
-        self.id = next_id();
         self.blocks.clear();
+        self.spare.clear();
+        self.restart();
+    }
+
+    /// Forgets all rows; keeps their memory for the next ones. Lists of this container become
+    /// invalid.
+    pub(crate) fn restart(&mut self) {
+        self.id = next_id();
+        let row_bytes = self.layout.row_bytes;
+        self.blocks.iter_mut().for_each(|it| it.empty(row_bytes));
+        self.spare.append(&mut self.blocks);
         self.rows = 0;
         self.heap = StringHeap::default();
         self.sides.iter_mut().for_each(|it| *it = SideColumn::default());
         self.has_nulls.fill(false);
         self.null_row = None;
         self.reservations.truncate(1);
-        self.reservations[0].clear();
+        let bytes = self.spare_bytes();
+        // Gives memory back only.
+        let _ = self.reservations[0].resize(bytes);
     }
 
     /// The number of blocks; see [`RowContainer::block_rows`].
@@ -343,6 +368,19 @@ impl Block {
             return Err(Error::unsupported("hash tables above 48 bits of address space"));
         }
         Ok(Block { start, rows: 0, capacity, memory })
+    }
+
+    fn bytes(&self) -> usize {
+        self.memory.len() * 16
+    }
+
+    /// Takes all rows back, whose memory becomes zero.
+    fn empty(&mut self, row_bytes: usize) {
+        let used = (self.rows * row_bytes).div_ceil(16);
+        self.memory[..used].fill(0);
+        // Touching the memory made the old pointer invalid.
+        self.start = RowPtr::new(self.memory.as_mut_ptr().cast());
+        self.rows = 0;
     }
 
     #[inline]

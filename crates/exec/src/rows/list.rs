@@ -54,6 +54,12 @@ impl RowList {
         self.rows.truncate(positions.len());
     }
 
+    /// The rows from number `first` on.
+    pub(crate) fn from(&self, first: usize) -> RowList {
+        let rows = self.rows[first..].to_vec();
+        RowList { owner: self.owner, rows, has_missing: self.has_missing }
+    }
+
     /// The rows at `positions`.
     pub(crate) fn pick(&self, positions: &[u32]) -> RowList {
         let rows = positions.iter().map(|it| self.rows[*it as usize]).collect();

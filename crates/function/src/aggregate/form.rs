@@ -118,6 +118,11 @@ pub trait Form: Send + Sync + 'static {
         index: usize,
     ) -> Result<()>;
 
+    /// As [`AggregateFunction::lift`].
+    fn lift(&self, _args: &[Vector], _rows: usize) -> Result<Option<Vector>> {
+        Ok(None)
+    }
+
     /// The intermediate results.
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector>;
 
@@ -207,6 +212,10 @@ impl<F: Form> AggregateFunction for Formed<F> {
                 self.0.merge(states.get(row), &partial, index)
             })
         })
+    }
+
+    fn lift(&self, args: &[Vector], rows: usize) -> Result<Option<Vector>> {
+        self.0.lift(args, rows)
     }
 
     fn extract_intermediate(&self, slots: &mut Slots<'_>) -> Result<Vector> {
@@ -366,7 +375,8 @@ pub fn native_column<S, T: Native>(
         valid.push(value.is_some());
         values.push(value.unwrap_or_default());
     }
-    Vector::native::<T>(data_type, values, Some(NullBuffer::from(valid)))
+    let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
+    Vector::native::<T>(data_type, values, nulls)
 }
 
 /// A BOOLEAN column of what `f` makes of each state.

@@ -4,7 +4,7 @@ use super::{
     bound,
     float_sum::Floats,
     form::{Form, arg, field_of, native_column, native_of, row_column},
-    sum::{ExactSum, Summand, add_slice, add_times},
+    sum::{ExactSum, Summand, add_slice, add_times, widened},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
@@ -12,7 +12,7 @@ use volley_error::Result;
 use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{Field, PhysicalType, Type};
-use volley_vector::{Rows, Vector};
+use volley_vector::{Decoded, Rows, Vector};
 
 /// Registers `avg` and `mean`.
 pub(super) fn register(registry: &mut Registry) {
@@ -105,6 +105,21 @@ impl<T: Summand> Form for Average<T> {
     fn merge(&self, state: &mut ExactSum, partial: &Self::Partial<'_>, index: usize) -> Result<()> {
         state.add_sum(partial.0[index], partial.1[index] as u64);
         Ok(())
+    }
+
+    fn lift(&self, args: &[Vector], rows: usize) -> Result<Option<Vector>> {
+        let [arg] = args else { return Ok(None) };
+        let column = Decoded::new(arg)?;
+        let mut sums = widened::<T>(&column)?;
+        let mut counts = vec![1i64; rows];
+        if let Some(nulls) = column.nulls() {
+            for row in (0..rows).filter(|row| nulls.is_null(*row)) {
+                (sums[row], counts[row]) = (0, 0);
+            }
+        }
+        let sums = Vector::native::<i128>(Type::HugeInt, sums, None);
+        let counts = Vector::native::<i64>(Type::BigInt, counts, None);
+        Ok(Some(row_column(&partial_type(Type::HugeInt), vec![sums, counts], rows)))
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {

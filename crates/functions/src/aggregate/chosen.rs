@@ -191,6 +191,10 @@ impl<H: Held, R: Rule> Form for Chosen<H, R> {
         self.add(state, partial, index, index)
     }
 
+    fn lift(&self, args: &[Vector], _rows: usize) -> Result<Option<Vector>> {
+        Ok(args.first().filter(|it| *it.data_type() == self.data_type).cloned())
+    }
+
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
         self.result(states)
     }

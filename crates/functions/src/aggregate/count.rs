@@ -9,8 +9,8 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{Registry, simple::Source};
 use volley_memory::TypedSlots;
-use volley_types::Type;
-use volley_vector::{Rows, Vector};
+use volley_types::{Type, Value};
+use volley_vector::{Decoded, Rows, Vector};
 
 /// Registers `count`.
 pub(super) fn register(registry: &mut Registry) {
@@ -72,6 +72,20 @@ impl<const IGNORES_NULLS: bool> Form for Count<IGNORES_NULLS> {
     fn merge(&self, state: &mut i64, partial: &&[i64], index: usize) -> Result<()> {
         *state += partial[index];
         Ok(())
+    }
+
+    fn lift(&self, args: &[Vector], rows: usize) -> Result<Option<Vector>> {
+        let nulls = match args.first().filter(|_| IGNORES_NULLS) {
+            Some(arg) => Decoded::new(arg)?.nulls(),
+            None => None,
+        };
+        Ok(Some(match nulls {
+            None => Vector::constant(Type::BigInt, &Value::BigInt(1), rows),
+            Some(nulls) => {
+                let counts: Vec<i64> = nulls.iter().map(i64::from).collect();
+                Vector::native::<i64>(Type::BigInt, counts, None)
+            }
+        }))
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, i64>) -> Result<Vector> {

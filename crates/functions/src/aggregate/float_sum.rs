@@ -83,6 +83,11 @@ impl Form for Floats {
         Ok(())
     }
 
+    fn lift(&self, args: &[Vector], _rows: usize) -> Result<Option<Vector>> {
+        let is_sum = *self == Floats::Sum;
+        Ok(args.first().filter(|it| is_sum && *it.data_type() == Type::Double).cloned())
+    }
+
     fn partial(&self, states: &mut TypedSlots<'_, FloatTotal>) -> Result<Vector> {
         if *self == Floats::Sum {
             return self.result(states);

@@ -11,7 +11,7 @@ use volley_error::{Error, Result};
 use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{DECIMAL_PRECISION_MAX, Native, PhysicalType, Type, text::push_type_name};
-use volley_vector::{Rows, Vector};
+use volley_vector::{Decoded, Indices, Rows, Vector};
 
 /// Registers `sum`.
 pub(super) fn register(registry: &mut Registry) {
@@ -61,6 +61,17 @@ pub(super) struct ExactSum {
     count: u64,
 }
 
+/// 10^0 to 10^38: what sums of decimals stay below.
+const POWERS_OF_TEN: [u128; DECIMAL_PRECISION_MAX as usize + 1] = {
+    let mut powers = [1; DECIMAL_PRECISION_MAX as usize + 1];
+    let mut precision = 1;
+    while precision < powers.len() {
+        powers[precision] = powers[precision - 1] * 10;
+        precision += 1;
+    }
+    powers
+};
+
 /// The sum left 128 bits.
 const OVERFLOWED: u64 = 1 << 63;
 
@@ -105,9 +116,9 @@ impl ExactSum {
     pub(super) fn checked(&self, data_type: &Type) -> Result<Option<i128>> {
         let total = self.total();
         let fits = match data_type {
-            Type::Decimal { precision, .. } => {
-                total.unsigned_abs() < 10u128.pow(u32::from(*precision))
-            }
+            Type::Decimal { precision, .. } => POWERS_OF_TEN
+                .get(usize::from(*precision))
+                .is_none_or(|it| total.unsigned_abs() < *it),
             _ => true,
         };
         if self.count >= OVERFLOWED || !fits {
@@ -207,6 +218,19 @@ pub(super) fn add_times<T: Summand>(state: &mut ExactSum, value: T, rows: &Rows)
     state.add_product(value, rows.count());
 }
 
+/// The values of a column in 128 bits, zero where it is null; nulls are another column's matter.
+pub(super) fn widened<T: Summand>(column: &Decoded) -> Result<Vec<i128>> {
+    let values = native_of::<T>(column)?;
+    if values.is_empty() {
+        return Ok(vec![0; column.len()]);
+    }
+    Ok(match column.indices() {
+        Indices::Identity => values.iter().map(|it| it.wide()).collect(),
+        Indices::Constant(index) => vec![values[*index as usize].wide(); column.len()],
+        Indices::Codes(codes) => codes.iter().map(|it| values[*it as usize].wide()).collect(),
+    })
+}
+
 /// The sum of integers or unscaled decimals.
 struct Sum<T> {
     result: Type,
@@ -264,6 +288,13 @@ impl<T: Summand> Form for Sum<T> {
     fn merge(&self, state: &mut ExactSum, partial: &&[i128], index: usize) -> Result<()> {
         state.add_sum(partial[index], 1);
         Ok(())
+    }
+
+    fn lift(&self, args: &[Vector], _rows: usize) -> Result<Option<Vector>> {
+        let [arg] = args else { return Ok(None) };
+        let column = Decoded::new(arg)?;
+        let values = widened::<T>(&column)?;
+        Ok(Some(Vector::native::<i128>(self.result.clone(), values, column.nulls())))
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {

@@ -105,8 +105,49 @@ fn run(name: &str, args: &[Vector]) -> Vec<Value> {
             folding(it).merge(slots, &intermediate, &Rows::all(3)).unwrap();
         });
         results.push(finish(&mut merged));
+        results.extend(run_lifted(&aggregate, &args, rows));
     }
     results
+}
+
+/// The way by intermediate results that are made without states, where there is one.
+fn run_lifted(aggregate: &BoundAggregate, args: &[Vector], rows: usize) -> Option<Value> {
+    let lifted = folding(aggregate).lift(args, rows).unwrap()?;
+    assert_eq!(lifted.data_type(), &aggregate.intermediate);
+    assert_eq!(lifted.len(), rows);
+    let mut merged = States::new(aggregate, 1);
+    let groups = vec![0; rows];
+    merged.with(&groups, |it, slots| {
+        folding(it).merge(slots, &lifted, &Rows::all(rows)).unwrap();
+    });
+    Some(finish(&mut merged))
+}
+
+#[test]
+fn rows_are_lifted_as_groups_of_one_row_are() {
+    let values = [Some(7), None, Some(-3), Some(7)].map(|it| it.map_or(Value::Null, Value::BigInt));
+    let column = Vector::from_values(Type::BigInt, &values);
+    let codes: ScalarBuffer<u32> = vec![3, 1, 2, 1, 0].into();
+    let dictionary = Vector::dictionary(codes, column.clone().into(), None);
+    let constant = Vector::constant(Type::BigInt, &Value::BigInt(5), 3);
+    let nulls = Vector::nulls(Type::BigInt, 3);
+    for name in ["sum", "avg", "count", "min", "max", "any_value"] {
+        let aggregate = resolve(name, &[Type::BigInt]);
+        for column in [&column, &dictionary, &constant, &nulls] {
+            let rows = column.len();
+            let mut states = States::new(&aggregate, rows);
+            let all = states.all();
+            let arg = std::slice::from_ref(column);
+            let expected = states.with(&all, |it, slots| {
+                folding(it).add(slots, arg, &Rows::all(rows)).unwrap();
+                folding(it).extract_intermediate(slots).unwrap()
+            });
+            let lifted = folding(&aggregate).lift(arg, rows).unwrap().expect("it can be lifted");
+            assert_eq!(lifted.to_values().unwrap(), expected.to_values().unwrap(), "{name}");
+        }
+    }
+    let lifted = folding(&resolve("count", &[])).lift(&[], 2).unwrap().expect("it can be lifted");
+    assert_eq!(lifted.to_values().unwrap(), [Value::BigInt(1), Value::BigInt(1)]);
 }
 
 /// As [`run`]: all rows at once, and by way of intermediate results of their halves and no row.
