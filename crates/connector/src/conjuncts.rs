@@ -1,6 +1,6 @@
 //! The filters of a scan, evaluated one after the other in an order learnt from the data.
 
-use crate::{KeyFilter, ScanRequest};
+use crate::{KeyFilter, KeyFilterMemo, ScanRequest};
 use std::{sync::Arc, time::Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
@@ -54,6 +54,7 @@ enum Test {
 struct KeyTest {
     column: usize,
     filter: Arc<KeyFilter>,
+    memo: KeyFilterMemo,
     rows_in: u64,
     rows_out: u64,
     /// Not tested before this batch.
@@ -132,6 +133,11 @@ impl Conjunct {
 }
 
 impl KeyTest {
+    fn new(column: usize, filter: Arc<KeyFilter>) -> KeyTest {
+        let memo = KeyFilterMemo::default();
+        KeyTest { column, filter, memo, rows_in: 0, rows_out: 0, resting_until: 0 }
+    }
+
     /// Counts what a batch did, and decides whether to rest.
     fn learn(&mut self, rows_in: u64, rows_out: u64, batch: u32) {
         self.rows_in += rows_in;
@@ -178,8 +184,7 @@ impl Conjuncts {
         });
         let keys = known.into_iter().map(|(column, filter)| {
             let column = place(column);
-            let test = KeyTest { column, filter, rows_in: 0, rows_out: 0, resting_until: 0 };
-            Conjunct::new(Test::Key(test), vec![column])
+            Conjunct::new(Test::Key(KeyTest::new(column, filter)), vec![column])
         });
         let conjuncts = tests.chain(keys).collect();
         Ok(Some(Conjuncts { columns, exprs, conjuncts, batches: 0, dropped: 0 }))
@@ -233,7 +238,7 @@ impl Conjuncts {
                 Test::Key(test) if test.resting_until > self.batches => continue,
                 Test::Key(test) => {
                     let column = left.batch.column(test.column);
-                    left.rows = test.filter.select(column, &left.rows)?;
+                    left.rows = test.filter.select(column, &left.rows, &mut test.memo)?;
                     test.learn(before, left.rows.count() as u64, self.batches);
                     self.dropped += before - left.rows.count() as u64;
                 }
@@ -254,8 +259,8 @@ impl Conjuncts {
     }
 }
 
-/// The filters, those of one and the same column joined by AND: over a dictionary they are evaluated
-/// together, once per distinct value, and rows are looked up once.
+/// The filters, those of one and the same column joined by AND: over a dictionary they are
+/// evaluated together, once per distinct value, and rows are looked up once.
 fn join_by_column(filters: &[Expr]) -> Vec<Expr> {
     let mut joined: Vec<(Option<usize>, Vec<Expr>)> = Vec::new();
     for filter in filters {

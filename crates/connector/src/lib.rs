@@ -11,6 +11,7 @@
 
 mod conjuncts;
 mod dynamic_filter;
+mod key_filter;
 mod plan_table;
 mod sink;
 mod source;
@@ -19,7 +20,8 @@ mod table;
 mod table_function;
 
 pub use conjuncts::{Conjuncts, Selected};
-pub use dynamic_filter::{ColumnFilter, DynamicFilter, KeyFilter};
+pub use dynamic_filter::{ColumnFilter, DynamicFilter};
+pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};
 pub use plan_table::PlanTable;
 pub use sink::{RowSink, SinkFactory};
 pub use source::{Scan, ScanMetrics, Source, SourceStep, Split};

@@ -274,8 +274,8 @@ impl Evaluator<'_> {
         Ok(selected)
     }
 
-    /// [`Evaluator::select`] of an AND or OR over one dictionary: all arguments are evaluated on the
-    /// base, and rows are looked up once. `None` when there is no such dictionary.
+    /// [`Evaluator::select`] of an AND or OR over one dictionary: all arguments are evaluated on
+    /// the base, and rows are looked up once. `None` when there is no such dictionary.
     fn select_on_base(
         &mut self,
         frame: &mut Frame,

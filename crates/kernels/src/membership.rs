@@ -126,6 +126,22 @@ pub fn find_in_bitmap<T: Copy>(
     cpu::dispatch(Words { values, bits, search: InBitmap { number, min, bitmap } });
 }
 
+/// How far each number is from `min`, as codes for [`crate::lookup::look_up`]: what is less, or
+/// farther than 32 bits reach, gets the greatest code.
+///
+/// # Panics
+///
+/// If `codes` is not as long as `values`.
+pub fn distances<T: Copy>(
+    values: &[T],
+    number: impl Fn(T) -> i64 + Copy,
+    min: i64,
+    codes: &mut [u32],
+) {
+    assert_eq!(values.len(), codes.len(), "one code per value");
+    cpu::dispatch(Distances { values, number, min, codes });
+}
+
 /// Sets bit `i` of `bits` when the key of `values[i]` is in `buckets`. The buckets of many rows are
 /// on their way from memory at once.
 ///
@@ -160,6 +176,25 @@ impl<T, S: Search<T>> Kernel for Words<'_, T, S> {
     #[inline(always)]
     fn run(self) {
         bits::fill_words(self.values, self.bits, |values| self.search.word(values));
+    }
+}
+
+struct Distances<'a, T, F> {
+    values: &'a [T],
+    number: F,
+    min: i64,
+    codes: &'a mut [u32],
+}
+
+impl<T: Copy, F: Fn(T) -> i64> Kernel for Distances<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (value, code) in self.values.iter().zip(self.codes) {
+            let distance = (self.number)(*value).wrapping_sub(self.min) as u64;
+            *code = distance.min(u64::from(u32::MAX)) as u32;
+        }
     }
 }
 

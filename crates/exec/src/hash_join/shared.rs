@@ -122,7 +122,7 @@ impl JoinShared {
         }
         if tables.is_complete() {
             for (setter, filter) in self.filters.iter().zip(tables.table.filters()) {
-                setter.set(Some(Arc::clone(filter)));
+                setter.set(Some(Arc::new(filter.finish())));
             }
             // Two drivers may find this at the same time; the value is the same.
             let _ = self.ready.set(Arc::clone(tables));

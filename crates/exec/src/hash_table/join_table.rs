@@ -22,11 +22,8 @@ use super::{
     pairs::PairCursor,
 };
 use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-};
-use volley_connector::KeyFilter;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use volley_connector::KeyFilterBuilder;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr};
 use volley_types::Type;
@@ -73,7 +70,7 @@ pub(crate) struct JoinTable {
     keys: KeyWords,
     entries: Vec<AtomicU64>,
     /// For some keys, what values they have.
-    filters: Vec<(usize, Arc<KeyFilter>)>,
+    filters: Vec<(usize, KeyFilterBuilder)>,
     /// A hash shifted right by this is a position; `None`: the word is.
     shift: Option<u32>,
     has_chains: AtomicBool,
@@ -206,8 +203,8 @@ impl JoinTable {
         self.has_chains.load(Ordering::Relaxed)
     }
 
-    /// The filters asked for, complete when the table is.
-    pub(crate) fn filters(&self) -> impl Iterator<Item = &Arc<KeyFilter>> {
+    /// What makes the filters asked for, complete when the table is.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = &KeyFilterBuilder> {
         self.filters.iter().map(|(_, filter)| filter)
     }
 
@@ -440,13 +437,13 @@ fn new_filter(
     range: Option<KeyRange>,
     rows: usize,
     reservation: &mut Reservation,
-) -> Arc<KeyFilter> {
+) -> KeyFilterBuilder {
     let range = range.unwrap_or(KeyRange { min: i64::MIN, max: i64::MAX });
-    let is_charged = reservation.grow(KeyFilter::bytes_for(range.min, range.max, rows)).is_ok();
-    Arc::new(match is_charged {
-        true => KeyFilter::new(range.min, range.max, rows),
-        false => KeyFilter::range(range.min, range.max),
-    })
+    let bytes = KeyFilterBuilder::bytes_for(range.min, range.max, rows);
+    match reservation.grow(bytes).is_ok() {
+        true => KeyFilterBuilder::new(range.min, range.max, rows),
+        false => KeyFilterBuilder::range(range.min, range.max),
+    }
 }
 
 /// The number of entries, and the shift unless the words are positions.
