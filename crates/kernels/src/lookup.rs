@@ -14,8 +14,8 @@ const LANES: usize = 64;
 /// With fewer rows wanted of a word, they are looked up one by one.
 const WANTED_MIN: u32 = 10;
 
-/// Sets bit `i` of `bits` when bit `i` of `wanted` and bit `codes[i]` of `table` are set, and clears
-/// all others. The table says no to codes beyond its end.
+/// Sets bit `i` of `bits` when bit `i` of `wanted` and bit `codes[i]` of `table` are set, and
+/// clears all others. The table says no to codes beyond its end.
 ///
 /// # Panics
 ///

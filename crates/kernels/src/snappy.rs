@@ -1,7 +1,7 @@
 //! Decompresses blocks of Snappy's raw format.
 //!
-//! A block is the length of what it holds, as a varint, and then elements, each of which begins with
-//! a tag byte whose two lower bits tell its kind:
+//! A block is the length of what it holds, as a varint, and then elements, each of which begins
+//! with a tag byte whose two lower bits tell its kind:
 //!
 //! ```text
 //! 0  literal: bytes follow; 1 + the tag's upper 6 bits of them, or, from 60 on, 1 + a number of
@@ -26,8 +26,8 @@ const ELEMENT_BYTES_MAX: usize = 64;
 /// The longest literal whose length is in its tag.
 const LITERAL_BYTES_MAX: usize = 60;
 
-/// The longest literal that leaves a tag and a distance in a word of 8 bytes: its own tag and it are
-/// up to 5 bytes.
+/// The longest literal that leaves a tag and a distance in a word of 8 bytes: its own tag and it
+/// are up to 5 bytes.
 const LITERAL_IN_WORD: usize = 4;
 
 /// What the loop reads from a tag's place on: the tag, an element, a word.

@@ -35,7 +35,8 @@ impl Decompressor {
         Decompressor { codec, zstd: None }
     }
 
-    /// Decompresses `bytes`, which must make as many as `out` has; on an error `out` holds anything.
+    /// Decompresses `bytes`, which must make as many as `out` has; on an error `out` holds
+    /// anything.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<()> {
         if out.is_empty() {
             // A page without values; nothing needs to be stored of it.
