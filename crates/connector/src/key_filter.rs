@@ -24,10 +24,10 @@ const BITMAP_BITS_PER_KEY: u128 = 64;
 /// A bitmap of this many bits (512 KiB, within a core's caches) is always worth it.
 const BITS_FREE: u128 = 1 << 22;
 
-/// A bitmap of more bits (256 MiB) is not made.
-const BITMAP_BITS_MAX: u128 = 1 << 31;
+/// A bitmap of more bits (64 MiB) is not made: one driver clears it, and copies it, in a step.
+const BITMAP_BITS_MAX: u128 = 1 << 29;
 
-/// Bits of a Bloom filter per key: with 5 bits set for each, 1 of 100 others passes.
+/// Bits of a Bloom filter per key; 5 are set for each.
 const BLOOM_BITS_PER_KEY: usize = 16;
 
 /// The range alone is enough when this share of its values may be keys: 7 of 8.
