@@ -4,6 +4,7 @@
     bench/compare.py                          scale 1, all engines, all queries
     bench/compare.py --scale 10 --threads 8 --runs 7 --queries 1,3-5 --json result.json
     bench/compare.py --engines duckdb,polars,datafusion
+    bench/compare.py --memory --json result.json         then: bench/render.py result.json
 
 On first use it makes a virtual environment in bench/.venv with the newest versions of the peers
 from PyPI, builds Volley with `cargo build --release`, and generates the data with Volley into
@@ -19,6 +20,11 @@ Volley's ratio to each peer (below 1: Volley is faster); `--json` keeps all time
 rows must be the same in all engines.
 
 Polars runs the SQL text through its SQLContext and its streaming engine.
+
+`--memory` (Linux only) adds a pass that runs every query once more in every engine, each time in a
+new process, and reports the largest resident memory during the query, less what the process held
+before: Python with the engine's library and the open tables, or Volley after SELECT 1. What counts
+is what the operating system sees, pages of mapped files included.
 """
 
 import argparse
@@ -26,6 +32,8 @@ import json
 import math
 import os
 import pathlib
+import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -77,16 +85,31 @@ def worker(engine, data, threads):
     for line in sys.stdin:
         query, repeat = map(int, line.split())
         seconds, rows = [], 0
+        start_bytes = forget_peak()
         try:
             for _ in range(repeat):
                 sql = query_text(query)
                 start = time.perf_counter()
                 rows = run(sql)
                 seconds.append(time.perf_counter() - start)
-            answer = {"seconds": seconds, "rows": rows}
+            answer = {"seconds": seconds, "rows": rows, "start_bytes": start_bytes, "peak_bytes": status_bytes("VmHWM")}
         except BaseException as problem:  # Polars' panics are no Exception
             answer = {"error": str(problem).splitlines()[0][:200]}
         print(json.dumps(answer), flush=True)
+
+
+def status_bytes(name):
+    """A line of /proc/self/status, such as VmRSS, in bytes; None where there is no such file."""
+    status = pathlib.Path("/proc/self/status")
+    found = re.search(rf"^{name}:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
+    return int(found[1]) << 10 if found else None
+
+
+def forget_peak():
+    """Lets the process's peak memory begin anew; returns what is resident."""
+    if os.path.exists("/proc/self/clear_refs"):
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    return status_bytes("VmRSS")
 
 
 def query_text(number):
@@ -129,6 +152,10 @@ class Peer:
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": "the process ended"}
 
+    def memory(self, query):
+        """{"start_bytes", "peak_bytes"} of one run; tells of this query only if it is the first."""
+        return self.run(query, 1)
+
     def close(self):
         self.process.stdin.close()
         self.process.wait()
@@ -156,6 +183,22 @@ class Volley:
         # The command tells no more of its runs than these two.
         seconds = [result["best_seconds"], result["median_seconds"]]
         return {"seconds": seconds, "rows": result["rows"], "checksum": result.get("checksum")}
+
+    def memory(self, query):
+        return {
+            "start_bytes": self.peak("--data", self.data, "-c", "select 1"),
+            "peak_bytes": self.peak("tpch", "run", "--data", self.data, "--query", query),
+        }
+
+    def peak(self, *arguments):
+        """The largest resident memory of the command (or of this program, if that is larger)."""
+        command = [self.binary, *arguments, "--threads", self.threads]
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=subprocess.DEVNULL, preexec_fn=lambda: hold_to(self.threads)
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return usage.ru_maxrss << 10
 
     def close(self):
         pass
@@ -225,6 +268,43 @@ def measure(engines, queries, rounds, repeat):
     return results
 
 
+def measure_memory(open_engine, names, queries, results):
+    """Adds "start_bytes" and "peak_bytes" to the results, each of a process that runs nothing else."""
+    for query in queries:
+        for name in names:
+            engine = open_engine(name)
+            answer = engine.memory(query)
+            engine.close()
+            results[query][name] |= {key: answer[key] for key in ["start_bytes", "peak_bytes"] if answer.get(key)}
+
+
+def added_bytes(result):
+    """What a query added to the memory of its process at most."""
+    if "peak_bytes" not in result or "error" in result:
+        return None
+    return max(result["peak_bytes"] - result["start_bytes"], 1 << 20)
+
+
+def report_memory(results, names):
+    """Prints the table of memory, in MiB; what is below 1 counts as 1."""
+    ratios = [peer for peer in names if peer != "volley"] if "volley" in names else []
+    print("\npeak memory that the query adds to its process, MiB")
+    print("query".rjust(5) + "".join(f"{name:>11}" for name in names) + "".join(f"{'/ ' + peer:>13}" for peer in ratios))
+    quotients, largest = {peer: [] for peer in ratios}, {name: 0 for name in names}
+    for query, by_engine in results.items():
+        bytes_ = {name: added_bytes(by_engine[name]) for name in names}
+        line = f"{query:>5}" + "".join(" " + cell(bytes_[name] and bytes_[name] / 2**20, digits=1) for name in names)
+        for peer in ratios:
+            quotient = bytes_["volley"] / bytes_[peer] if bytes_["volley"] and bytes_[peer] else None
+            quotients[peer] += [quotient] if quotient else []
+            line += cell(quotient, 13, 2)
+        largest = {name: max(largest[name], bytes_[name] or 0) for name in names}
+        print(line)
+    line = " most" + "".join(" " + cell(largest[name] / 2**20, digits=1) for name in names)
+    print(line + "".join(cell(largest["volley"] / largest[peer] if largest[peer] else None, 13, 2) for peer in ratios))
+    print(" geom" + " " * 11 * len(names) + "".join(cell(geomean(quotients[peer]), 13, 2) for peer in ratios))
+
+
 def best(result):
     return None if "error" in result else min(result["seconds"])
 
@@ -282,6 +362,14 @@ def versions(names):
     return found
 
 
+def machine():
+    """What the figures depend on, beside the engines."""
+    info = pathlib.Path("/proc/cpuinfo")
+    model = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
+    cpu = model[1] if model else platform.processor() or platform.machine()
+    return {"cpu": cpu, "cpus": os.cpu_count(), "system": platform.system(), "date": time.strftime("%Y-%m-%d")}
+
+
 def write_json(path, arguments, names, results):
     for by_engine in results.values():
         for result in by_engine.values():
@@ -289,7 +377,7 @@ def write_json(path, arguments, names, results):
                 result["best_seconds"] = min(result["seconds"])
                 result["median_seconds"] = statistics.median(result["seconds"])
     settings = {key: getattr(arguments, key) for key in ["scale", "threads", "runs", "repeat"]}
-    content = {"settings": settings, "versions": versions(names), "cpus": os.cpu_count(), "queries": results}
+    content = {"settings": settings, "versions": versions(names), "machine": machine(), "queries": results}
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -302,7 +390,8 @@ def parse_arguments():
     parser.add_argument("--repeat", type=int, default=2, help="runs of a query in a row within a round")
     parser.add_argument("--queries", type=query_numbers, default=query_numbers("1-22"), help="such as 1,3-5")
     parser.add_argument("--engines", default=",".join(ENGINES), help="some of " + ",".join(ENGINES))
-    parser.add_argument("--json", type=pathlib.Path, help="write all times to this file")
+    parser.add_argument("--memory", action="store_true", help="measure peak memory, too")
+    parser.add_argument("--json", type=pathlib.Path, help="write all figures to this file")
     parser.add_argument("--no-build", action="store_true", help="take the release binary as it is")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -321,9 +410,12 @@ def main():
     data = (arguments.data or ROOT / "data" / f"tpch-sf{arguments.scale}").resolve()
     generate(data, arguments.scale)
 
-    engines = {}
-    for name in names:
-        engines[name] = Volley(data, arguments.threads) if name == "volley" else Peer(name, data, arguments.threads)
+    def open_engine(name):
+        return Volley(data, arguments.threads) if name == "volley" else Peer(name, data, arguments.threads)
+
+    if arguments.memory and not os.path.exists("/proc/self/clear_refs"):
+        sys.exit("--memory needs Linux")
+    engines = {name: open_engine(name) for name in names}
     print(f"TPC-H scale {arguments.scale}, {arguments.threads} threads, best of {arguments.runs} x {arguments.repeat} runs, seconds")
     print(", ".join(f"{name} {version}" for name, version in versions(names).items()))
     try:
@@ -332,6 +424,9 @@ def main():
         for engine in engines.values():
             engine.close()
     wrong = report(results, names)
+    if arguments.memory:
+        measure_memory(open_engine, names, arguments.queries, results)
+        report_memory(results, names)
     if arguments.json:
         write_json(arguments.json, arguments, names, results)
     for message in wrong:
