@@ -11,6 +11,7 @@ use args::{Args, Command};
 use clap::Parser;
 use std::process::ExitCode;
 
+mod allocator;
 mod args;
 mod error_text;
 mod format;
@@ -20,10 +21,8 @@ mod script;
 mod session;
 mod tpch;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
+    allocator::set_up();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(&error),

@@ -58,10 +58,19 @@ impl Source for FileSource {
             Some(reader) => reader,
             None => self.parquet.insert(RowGroupReader::new(&self.request)?),
         };
-        let places = &split.part.places;
-        let place = |column: usize| places.get(column).copied().unwrap_or(usize::MAX);
         self.current = Current::Parquet;
-        reader.start(file.clone(), split.group, &place)
+        reader.start(file.clone(), split.group, &|column| split.part.place(column))
+    }
+
+    fn prepare(&mut self, split: &Split) -> Result<()> {
+        let split = split.data.downcast_ref::<FileSplit>();
+        let (Some(split), Some(reader)) = (split, &self.parquet) else { return Ok(()) };
+        match &split.part.file {
+            PartFile::Parquet(file) if split.may_join(&self.request) => {
+                reader.prepare(file, split.group, &|column| split.part.place(column))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn step(&mut self, waker: &Waker) -> Result<SourceStep> {

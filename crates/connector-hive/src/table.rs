@@ -43,6 +43,13 @@ pub(crate) enum PartFile {
     Json(Arc<JsonFile>),
 }
 
+impl Part {
+    /// The position in the file of a column of the table; beyond the last for one that is not there.
+    pub fn place(&self, column: usize) -> usize {
+        self.places.get(column).copied().unwrap_or(usize::MAX)
+    }
+}
+
 impl PartFile {
     pub fn path(&self) -> &str {
         match self {

@@ -45,6 +45,15 @@ pub trait Source: Send {
     /// I/O, corruption.
     fn start(&mut self, split: Split) -> Result<()>;
 
+    /// Says which split somebody will most likely start next, so that its reads can begin.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Source::start`].
+    fn prepare(&mut self, _split: &Split) -> Result<()> {
+        Ok(())
+    }
+
     /// Advances by at most one batch. When it answers [`SourceStep::Blocked`], `waker` is woken
     /// once there is progress to be made.
     ///

@@ -53,8 +53,10 @@ impl SplitQueue {
         self.total
     }
 
-    fn next(&self) -> Option<Split> {
-        self.splits.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    /// The next split, and the one after it.
+    fn next(&self) -> Option<(Split, Option<Split>)> {
+        let mut splits = self.splits.lock().unwrap_or_else(PoisonError::into_inner);
+        Some((splits.pop_front()?, splits.front().cloned()))
     }
 }
 
@@ -99,9 +101,12 @@ impl TableScan {
     fn read(&mut self, waker: &Waker) -> Result<Step> {
         let Some(source) = &mut self.source else { return Ok(Step::Finished) };
         if !self.reading {
-            let Some(split) = self.queue.next() else { return Ok(Step::Finished) };
+            let Some((split, following)) = self.queue.next() else { return Ok(Step::Finished) };
             let label = split.label.clone();
             source.start(split).map_err(|it| it.at("split", label))?;
+            if let Some(split) = following {
+                source.prepare(&split).map_err(|it| it.at("split", split.label.clone()))?;
+            }
             self.reading = true;
         }
         Ok(match source.step(waker)? {

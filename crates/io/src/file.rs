@@ -4,9 +4,6 @@ use bytes::Bytes;
 use std::{fmt, fs::File, ops::Range, os::unix::fs::FileExt, path::Path, sync::Arc};
 use volley_error::{Error, Result};
 
-/// What a driver reads itself of a local file: from the page cache less than half a millisecond.
-const AT_ONCE_BYTES_MAX: u64 = 1 << 20;
-
 /// A file that does not change while it is open, read at any place.
 pub trait RandomAccessFile: Send + Sync + fmt::Debug {
     /// Its name, for messages.
@@ -42,11 +39,14 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
         check_range(range, self.size_bytes()).map_err(|it| it.at("file", self.path()))
     }
 
-    /// Whether a driver reads `bytes` bytes itself, because that is about as quick as asking
-    /// another thread.
-    fn reads_at_once(&self, _bytes: u64) -> bool {
+    /// Whether reading these bytes most likely takes no waiting for a device, so that a driver may
+    /// do it itself.
+    fn is_at_hand(&self, _ranges: &[Range<u64>]) -> bool {
         false
     }
+
+    /// Says that these bytes will be read soon; does not wait.
+    fn will_read(&self, _ranges: &[Range<u64>]) {}
 }
 
 /// Opens a file by its path.
@@ -97,9 +97,52 @@ impl RandomAccessFile for LocalFile {
         self.file.read_exact_at(out, start).map_err(|it| Error::io(&self.path, it))
     }
 
-    fn reads_at_once(&self, bytes: u64) -> bool {
-        bytes <= AT_ONCE_BYTES_MAX
+    fn is_at_hand(&self, ranges: &[Range<u64>]) -> bool {
+        ranges.iter().filter(|it| it.start < it.end).all(|it| {
+            page_cache::holds(&self.file, it.start) && page_cache::holds(&self.file, it.end - 1)
+        })
     }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        ranges.iter().for_each(|it| page_cache::fill(&self.file, it));
+    }
+}
+
+/// What the operating system holds of files in memory.
+#[cfg(target_os = "linux")]
+mod page_cache {
+    use rustix::{
+        fs::{Advice, fadvise},
+        io::{ReadWriteFlags, preadv2},
+    };
+    use std::{fs::File, io::IoSliceMut, num::NonZeroU64, ops::Range};
+
+    /// Whether it has the byte at `place`. Some file systems cannot tell.
+    pub fn holds(file: &File, place: u64) -> bool {
+        let mut byte = [0];
+        let read = preadv2(file, &mut [IoSliceMut::new(&mut byte)], place, ReadWriteFlags::NOWAIT);
+        read == Ok(1)
+    }
+
+    /// Begins to read `range` into it.
+    pub fn fill(file: &File, range: &Range<u64>) {
+        if let Some(len) = NonZeroU64::new(range.end.saturating_sub(range.start)) {
+            // A hint: without it the read waits longer.
+            let _ = fadvise(file, range.start, Some(len), Advice::WillNeed);
+        }
+    }
+}
+
+/// Elsewhere nothing tells what is in memory: reads go to another thread.
+#[cfg(not(target_os = "linux"))]
+mod page_cache {
+    use std::{fs::File, ops::Range};
+
+    pub fn holds(_file: &File, _place: u64) -> bool {
+        false
+    }
+
+    pub fn fill(_file: &File, _range: &Range<u64>) {}
 }
 
 /// The length of a range within a file.
@@ -117,6 +160,17 @@ fn check_range(range: &Range<u64>, size_bytes: u64) -> Result<usize> {
 mod tests {
     use super::*;
     use volley_error::ErrorKind;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_was_just_written_is_at_hand() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, &[7; 10_000]).unwrap();
+        let file = open_file(file.path().to_str().unwrap()).unwrap();
+        file.will_read(&[0..10_000, 5..5, 9_000..20_000]);
+        assert!(file.is_at_hand(&[0..10_000, 5..6, 7..7]));
+        assert!(!file.is_at_hand(&[9_000..10_001]));
+    }
 
     #[test]
     fn ranges_beyond_the_file_are_errors_and_not_allocations() {

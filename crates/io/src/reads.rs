@@ -59,12 +59,6 @@ impl RangeReads {
             is_unwanted: AtomicBool::new(false),
         });
         let result = RangeReads { shared: Arc::clone(&shared) };
-        let bytes =
-            ranges.iter().fold(0u64, |sum, it| sum.saturating_add(it.end.saturating_sub(it.start)));
-        if file.reads_at_once(bytes) {
-            *shared.lock() = State::Done(read_all(&*file, &ranges, buffers, &shared.is_unwanted));
-            return Ok(result);
-        }
         let buffers = buffers.clone();
         runtime()?.spawn_blocking(move || {
             let read = || read_all(&*file, &ranges, &buffers, &shared.is_unwanted);

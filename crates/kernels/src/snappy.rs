@@ -13,12 +13,19 @@
 //!
 //! Dictionaries of numbers become a literal of one to three bytes and a copy of the rest, again and
 //! again; text becomes many short copies. What takes time is that the place of a tag depends on the
-//! tag before. So the loop loads eight bytes for a short literal and the copy behind it, takes the
-//! copy's tag from the same word, and copies whole strides, of which the next elements overwrite
-//! what was too much. Whatever does not fit (long literals, copies that overlap themselves, both
-//! ends of the block) takes one step of the plain way, which checks everything.
+//! tag before. So the loop takes a literal and the copy behind it from one word of eight bytes. When
+//! both together are no longer than that, and the copy comes from the same place in an earlier
+//! number, they are one word to be written, too: what is `distance` bytes back, with the literal in
+//! its lower bytes. (Loading behind the literal would take bytes of two stores that are still under
+//! way, which processors wait for.) Otherwise whole strides are copied, of which the next elements
+//! overwrite what was too much. Whatever does not fit (long literals, copies that overlap
+//! themselves, both ends of the block) takes one step of the plain way, which checks everything.
+//!
+//! Two blocks at a time hide the latency of each other: numbers take 0.7 of the time.
 //!
 //! Source: `format_description.txt` of google/snappy.
+
+use std::ops::Range;
 
 /// The longest element of the loop.
 const ELEMENT_BYTES_MAX: usize = 64;
@@ -27,7 +34,7 @@ const ELEMENT_BYTES_MAX: usize = 64;
 const LITERAL_BYTES_MAX: usize = 60;
 
 /// The longest literal that leaves a tag and a distance in a word of 8 bytes: its own tag and it
-/// are up to 5 bytes.
+/// are up to 5 bytes. A power of two.
 const LITERAL_IN_WORD: usize = 4;
 
 /// What the loop reads from a tag's place on: the tag, an element, a word.
@@ -39,21 +46,60 @@ const ROOM_BYTES: usize = 2 * ELEMENT_BYTES_MAX;
 /// Bytes that are copied at once.
 const STRIDE: usize = 16;
 
+/// Bytes of a word.
+const WORD_BYTES: usize = 8;
+
 /// Decompresses `src` into `out`, which is as long as what the block holds; `None` if the block is
 /// damaged, or of another length. What `out` holds then is unspecified.
 pub fn decompress(src: &[u8], out: &mut [u8]) -> Option<()> {
-    let (len, at) = read_len(src)?;
-    if len != out.len() as u64 {
-        return None;
-    }
-    let mut block = Block { src, at, out, done: 0 };
-    loop {
-        block.run();
-        if block.at >= block.src.len() {
-            return (block.done == block.out.len()).then_some(());
+    Block::new(src, out)?.finish()
+}
+
+/// Decompresses two blocks as [`decompress`] does; `None` if one of them is damaged.
+pub fn decompress_two(srcs: [&[u8]; 2], outs: [&mut [u8]; 2]) -> Option<()> {
+    let ([first, second], [first_out, second_out]) = (srcs, outs);
+    let (mut first, mut second) = (Block::new(first, first_out)?, Block::new(second, second_out)?);
+    while let (Some(mut a), Some(mut b)) = (first.cursor(), second.cursor()) {
+        let (mut fits_a, mut fits_b) = (true, true);
+        while fits_a && fits_b && a.has_room() && b.has_room() {
+            // SAFETY: both have room.
+            fits_a = unsafe { a.advance() };
+            // SAFETY: as before.
+            fits_b = unsafe { b.advance() };
         }
-        block.step()?;
+        let is_near_end = !a.has_room() || !b.has_room();
+        (first.at, first.done, second.at, second.done) = (a.at, a.done, b.at, b.done);
+        if is_near_end {
+            break;
+        }
+        if !fits_a {
+            first.step()?;
+        }
+        if !fits_b {
+            second.step()?;
+        }
     }
+    first.finish()?;
+    second.finish()
+}
+
+/// Where the bytes are that a block holds, if it is nothing but one literal: what does not
+/// compress.
+pub fn only_literal(src: &[u8]) -> Option<Range<usize>> {
+    let (len, at) = read_len(src)?;
+    let tag = *src.get(at)?;
+    let upper = usize::from(tag >> 2);
+    let (stored, size) = match tag & 3 {
+        0 if upper < 60 => (upper, 0),
+        0 => {
+            let bytes = src.get(at + 1..at + 1 + (upper - 59))?;
+            (bytes.iter().rev().fold(0, |it, byte| it << 8 | usize::from(*byte)), bytes.len())
+        }
+        _ => return None,
+    };
+    let start = at + 1 + size;
+    let all = start..src.len();
+    (all.len() as u64 == len && stored.checked_add(1) == Some(all.len())).then_some(all)
 }
 
 /// The length at the beginning of a block, and how many bytes it takes.
@@ -78,52 +124,141 @@ struct Block<'a> {
     done: usize,
 }
 
-impl Block<'_> {
+/// The loop's place in a block that is long enough for it.
+struct Cursor {
+    src: *const u8,
+    out: *mut u8,
+    at: usize,
+    done: usize,
+    /// The last places that have room.
+    at_max: usize,
+    done_max: usize,
+}
+
+impl Cursor {
+    /// Whether from `at` on there are `WINDOW_BYTES`, and from `done` on `ROOM_BYTES`.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.at <= self.at_max && self.done <= self.done_max
+    }
+
+    /// Takes a literal and a copy, or a copy; false when something does not fit the loop.
+    ///
+    /// # Safety
+    ///
+    /// There is room.
+    #[inline(always)]
+    unsafe fn advance(&mut self) -> bool {
+        let place = self.src.wrapping_add(self.at);
+        // SAFETY: within the window.
+        let word = unsafe { load(place) };
+        let tag = (word & 0xff) as usize;
+        if tag & !((LITERAL_IN_WORD - 1) << 2) == 0 {
+            let literal = (tag >> 2) + 1;
+            // 8 * literal + 8, in the fewest steps: everything that follows waits for it.
+            let behind = word >> ((2 * tag + 16) & 63);
+            let (len, distance) = copy_of(behind);
+            let both = literal + len;
+            if both <= WORD_BYTES && distance >= WORD_BYTES && distance <= self.done {
+                let to = self.out.wrapping_add(self.done);
+                // SAFETY: `distance` is at most `done`, and at least a word.
+                let from = unsafe { load(to.wrapping_sub(distance)) };
+                let mask = !0 >> (8 * (WORD_BYTES - literal));
+                let number = from & !mask | word >> 8 & mask;
+                // SAFETY: within the room.
+                unsafe { to.cast::<u64>().write_unaligned(number.to_le()) };
+                self.at += literal + 2 + (behind & 3) as usize;
+                self.done += both;
+                return true;
+            }
+        }
+        // SAFETY: the caller's.
+        unsafe { self.advance_by_strides(word) }
+    }
+
+    /// The same for elements of up to 64 bytes; `word`: what is at the place.
+    ///
+    /// # Safety
+    ///
+    /// There is room.
+    #[inline(always)]
+    unsafe fn advance_by_strides(&mut self, mut word: u64) -> bool {
+        let tag = (word & 0xff) as usize;
+        if tag & 3 == 0 {
+            if tag >= LITERAL_BYTES_MAX << 2 {
+                return false;
+            }
+            let bytes = self.src.wrapping_add(self.at + 1);
+            let len = (tag >> 2) + 1;
+            // SAFETY: a tag and a literal are within the window, and an element in the room.
+            unsafe { copy(bytes, self.out.wrapping_add(self.done), len) };
+            self.done += len;
+            self.at += len + 1;
+            word = if len <= LITERAL_IN_WORD {
+                word >> ((2 * tag + 16) & 63)
+            } else {
+                // SAFETY: behind a tag and a literal the window has another word.
+                unsafe { load(self.src.wrapping_add(self.at)) }
+            };
+        }
+        let (len, distance) = copy_of(word);
+        if distance < len || distance > self.done {
+            return false;
+        }
+        let to = self.out.wrapping_add(self.done);
+        // SAFETY: `distance` is at most `done`, behind which there is room for an element.
+        unsafe { copy(to.wrapping_sub(distance), to, len) };
+        self.at += 1 + (word & 3) as usize;
+        self.done += len;
+        true
+    }
+}
+
+/// The length and the distance of the copy whose tag is the lowest byte; a distance of 0 if it is
+/// none for the loop.
+#[inline(always)]
+fn copy_of(word: u64) -> (usize, usize) {
+    let copied = COPIES[(word & 0xff) as usize];
+    let distance = (copied >> 8 & 0xffff) + (word >> 8 & copied >> 32);
+    ((copied & 0xff) as usize, distance as usize)
+}
+
+impl<'a> Block<'a> {
+    /// A block that says to hold as much as `out`.
+    fn new(src: &'a [u8], out: &'a mut [u8]) -> Option<Block<'a>> {
+        let (len, at) = read_len(src)?;
+        (len == out.len() as u64).then_some(Block { src, at, out, done: 0 })
+    }
+
+    /// Takes all elements.
+    fn finish(&mut self) -> Option<()> {
+        loop {
+            self.run();
+            if self.at >= self.src.len() {
+                return (self.done == self.out.len()).then_some(());
+            }
+            self.step()?;
+        }
+    }
+
     /// Takes elements while they are of the usual kinds and far from both ends.
     fn run(&mut self) {
-        if self.src.len() < WINDOW_BYTES || self.out.len() < ROOM_BYTES {
-            return;
-        }
-        let (src, start) = (self.src.as_ptr(), self.out.as_mut_ptr());
-        let at_max = self.src.len() - WINDOW_BYTES;
-        let done_max = self.out.len() - ROOM_BYTES;
-        let (mut at, mut done) = (self.at, self.done);
-        while at <= at_max && done <= done_max {
-            let place = src.wrapping_add(at);
-            // SAFETY: from `at` on there are `WINDOW_BYTES`.
-            let tag = usize::from(unsafe { *place });
-            // SAFETY: as before.
-            let mut word = unsafe { load(place) };
-            if tag & 3 == 0 {
-                if tag >= LITERAL_BYTES_MAX << 2 {
-                    break;
-                }
-                let (bytes, len) = (place.wrapping_add(1), (tag >> 2) + 1);
-                // SAFETY: a tag and a literal are within the window, and an element in the room.
-                unsafe { copy(bytes, start.wrapping_add(done), len) };
-                done += len;
-                at += (tag >> 2) + 2;
-                word = if tag < LITERAL_IN_WORD << 2 {
-                    word >> ((2 * tag + 16) & 63)
-                } else {
-                    // SAFETY: behind a tag and a literal the window has another word.
-                    unsafe { load(src.wrapping_add(at)) }
-                };
-            }
-            let copied = COPIES[(word & 0xff) as usize];
-            let len = (copied & 0xff) as usize;
-            let distance = (copied >> 8 & 0xffff) + (word >> 8 & copied >> 32);
-            let distance = distance as usize;
-            if distance < len || distance > done {
-                break;
-            }
-            let to = start.wrapping_add(done);
-            // SAFETY: `distance` is at most `done`, behind which there is room for an element.
-            unsafe { copy(to.wrapping_sub(distance), to, len) };
-            at += 1 + (word & 3) as usize;
-            done += len;
-        }
-        (self.at, self.done) = (at, done);
+        let Some(mut cursor) = self.cursor() else { return };
+        // SAFETY: it has room.
+        while cursor.has_room() && unsafe { cursor.advance() } {}
+        (self.at, self.done) = (cursor.at, cursor.done);
+    }
+
+    /// The loop's place, if the block is long enough.
+    fn cursor(&mut self) -> Option<Cursor> {
+        Some(Cursor {
+            at_max: self.src.len().checked_sub(WINDOW_BYTES)?,
+            done_max: self.out.len().checked_sub(ROOM_BYTES)?,
+            src: self.src.as_ptr(),
+            out: self.out.as_mut_ptr(),
+            at: self.at,
+            done: self.done,
+        })
     }
 
     /// Takes one element of any kind.
@@ -315,7 +450,12 @@ mod tests {
     fn blocks_of_any_elements_hold_what_was_put_in() {
         for seed in 0..300 {
             let (block, held) = block(seed, 1 + seed as usize % 100);
-            for decompress in [decompress, plain] {
+            let beside = |src: &[u8], out: &mut [u8]| {
+                let mut other = vec![0; held.len()];
+                decompress_two([&block, src], [&mut other, out]).filter(|()| other == held)
+            };
+            let all: [&dyn Fn(&[u8], &mut [u8]) -> Option<()>; 3] = [&decompress, &plain, &beside];
+            for decompress in all {
                 let mut out = vec![7; held.len()];
                 assert_eq!(decompress(&block, &mut out), Some(()), "seed {seed}");
                 assert_eq!(out, held, "seed {seed}");
@@ -361,6 +501,45 @@ mod tests {
         taken.run();
         assert!(taken.done > 700, "{}", taken.done);
         assert_eq!(decompress(&block, &mut out), Some(()));
+    }
+
+    #[test]
+    fn two_blocks_of_different_lengths_are_decompressed_side_by_side() {
+        for seed in 0..300 {
+            let (first, first_held) = block(seed, 1 + seed as usize % 100);
+            let (mut second, second_held) = block(seed + 1000, 1 + seed as usize % 37);
+            let mut outs = [vec![0; first_held.len()], vec![0; second_held.len()]];
+            let [a, b] = &mut outs;
+            assert_eq!(decompress_two([&first, &second], [&mut *a, &mut *b]), Some(()));
+            assert_eq!([&*a, &*b], [&first_held, &second_held]);
+            second.pop();
+            assert_eq!(decompress_two([&first, &second], [a, b]), None);
+            assert_eq!(decompress_two([&second, &first], [b, a]), None);
+        }
+    }
+
+    #[test]
+    fn blocks_of_one_literal_are_found() {
+        assert_eq!(only_literal(&[2, 1 << 2, 7, 7]), Some(2..4));
+        assert_eq!(only_literal(&[2, 60 << 2, 1, 7, 7]), Some(3..5));
+        let long = [&[0xac, 2, 61 << 2, 0x2b, 1][..], &[7; 300]].concat();
+        assert_eq!(only_literal(&long), Some(5..305));
+        // Another length than the block's, more elements, a copy, a part, nothing.
+        for block in [
+            &[3, 1 << 2, 7, 7][..],
+            &[2, 1 << 2, 7, 7, 0],
+            &[4, 1 << 2, 7, 7, 1, 7, 7],
+            &[4, 1, 1],
+            &[2, 1 << 2, 7],
+            &[2, 63 << 2, 255, 255, 255, 255, 7],
+            &[0],
+            &[],
+        ] {
+            assert_eq!(only_literal(block), None, "{block:?}");
+        }
+        let mut out = vec![0; 300];
+        assert_eq!(decompress(&long, &mut out), Some(()));
+        assert_eq!(out, long[5..]);
     }
 
     #[test]

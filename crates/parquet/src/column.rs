@@ -73,16 +73,19 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Pages decompressed and pages passed over so far.
-    pub fn page_counts(&self) -> (u64, u64) {
-        let counts = |pages: &Pages| (pages.pages_read, pages.pages_skipped);
+    /// The pages of a column without nesting.
+    pub fn flat_pages(&mut self) -> Option<&mut Pages> {
+        match &mut self.kind {
+            Kind::Flat(reader) => Some(&mut reader.pages),
+            Kind::Nested(_) => None,
+        }
+    }
+
+    /// The pages of its leaves.
+    pub fn pages(&self) -> Vec<&Pages> {
         match &self.kind {
-            Kind::Flat(reader) => counts(&reader.pages),
-            Kind::Nested(reader) => reader
-                .leaves
-                .iter()
-                .map(|it| counts(&it.pages))
-                .fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1)),
+            Kind::Flat(reader) => vec![&reader.pages],
+            Kind::Nested(reader) => reader.leaves.iter().map(|it| &it.pages).collect(),
         }
     }
 }

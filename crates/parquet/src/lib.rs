@@ -24,6 +24,7 @@ mod bounds;
 mod prune;
 mod header;
 mod decompress;
+mod chunk;
 mod pages;
 mod dictionary;
 mod hybrid;
@@ -37,6 +38,7 @@ mod accumulator;
 mod flat;
 mod nested;
 mod column;
+mod lazy_column;
 mod scan;
 mod writer;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The pages of a column chunk: decompressed on demand, or passed over.
 
 use crate::{
+    chunk::ChunkBytes,
     decompress::Decompressor,
     dictionary::read_dictionary,
     error::corrupt,
@@ -14,8 +15,9 @@ use parquet::{
     file::metadata::ColumnChunkMetaData,
 };
 use std::sync::Arc;
-use volley_error::Result;
-use volley_io::BufferPool;
+use volley_error::{Error, Result};
+use volley_io::{BufferPool, PooledBuffer};
+use volley_kernels::snappy;
 use volley_memory::Reservation;
 use volley_vector::Vector;
 
@@ -23,10 +25,16 @@ use volley_vector::Vector;
 /// lists, its code.
 const ENTRY_BYTES: usize = 4 * (2 + 2) + 8 + 4;
 
+/// Bytes that most headers fit in.
+const HEADER_BYTES: usize = 256;
+
+/// Dictionaries from this size on are decompressed in pairs.
+const LARGE_DICTIONARY_BYTES: usize = 32 << 10;
+
 /// The pages of one column chunk, forward only.
 pub(crate) struct Pages {
     pub leaf: Leaf,
-    chunk: Bytes,
+    chunk: ChunkBytes,
     compression: Compression,
     decompressor: Decompressor,
     /// Memory for pages.
@@ -35,7 +43,10 @@ pub(crate) struct Pages {
     at: usize,
     /// The next page, a data page, when it was looked at.
     next: Option<StoredPage>,
-    dictionary_page: Option<StoredPage>,
+    /// The page of the dictionary, until a data page needs it.
+    dictionary_page: Option<DictionaryPage>,
+    /// Its size as stored, as the footer has it.
+    dictionary_bytes: usize,
     dictionary: Option<Arc<Vector>>,
     /// Rows of the row group, to choose between dictionary and flat vectors.
     pub rows: usize,
@@ -50,10 +61,19 @@ pub(crate) struct Pages {
 }
 
 /// A page as it is in the file.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct StoredPage {
     header: PageHeader,
+    /// Where it begins in the chunk, after its header.
+    begin: usize,
+}
+
+/// The page of a dictionary.
+struct DictionaryPage {
+    header: PageHeader,
     bytes: Bytes,
+    /// Otherwise the bytes are as stored. If so, they are charged.
+    is_decompressed: bool,
 }
 
 /// A decompressed data page.
@@ -69,13 +89,37 @@ pub(crate) struct DataPage {
     pub bytes: Bytes,
 }
 
+/// Decompresses the dictionaries of two chunks, whose codec is Snappy; leaves alone what is damaged,
+/// for whoever needs it.
+///
+/// # Errors
+///
+/// Out of memory.
+pub(crate) fn decompress_dictionaries(a: &mut Pages, b: &mut Pages) -> Result<()> {
+    let (Some(stored_a), Some(stored_b)) = (a.stored_dictionary(), b.stored_dictionary()) else {
+        return Ok(());
+    };
+    let (mut out_a, mut out_b) = (a.dictionary_buffer()?, b.dictionary_buffer()?);
+    let done = snappy::decompress_two([&stored_a, &stored_b], [&mut out_a, &mut out_b]).is_some();
+    a.set_dictionary_page(done.then_some(out_a));
+    b.set_dictionary_page(done.then_some(out_b));
+    Ok(())
+}
+
+/// The size of a chunk's dictionary as stored, as its metadata tells; 0 without one.
+fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> usize {
+    let start = chunk.dictionary_page_offset().filter(|it| *it > 0);
+    let bytes = start.and_then(|it| chunk.data_page_offset().checked_sub(it));
+    bytes.and_then(|it| usize::try_from(it).ok()).unwrap_or_default()
+}
+
 impl Pages {
-    /// The pages in `chunk`, which are the bytes that `metadata` names. Whoever read them has
-    /// charged them; `reservation` is for what is made of them, in memory of `buffers`.
+    /// The pages in `chunk`, which are the bytes that `metadata` names. `reservation` is for what is
+    /// made of them, in memory of `buffers`.
     pub fn new(
         leaf: Leaf,
         metadata: &ColumnChunkMetaData,
-        chunk: Bytes,
+        chunk: ChunkBytes,
         rows: usize,
         buffers: BufferPool,
         reservation: Reservation,
@@ -90,6 +134,7 @@ impl Pages {
             at: 0,
             next: None,
             dictionary_page: None,
+            dictionary_bytes: dictionary_bytes(metadata),
             dictionary: None,
             rows,
             values: usize::try_from(metadata.num_values()).unwrap_or_default(),
@@ -129,24 +174,47 @@ impl Pages {
             if let Some(page) = &self.next {
                 return Ok(Some(page.header));
             }
-            let rest = self.chunk.get(self.at..).unwrap_or_default();
-            if rest.is_empty() {
+            if self.at >= self.chunk.len() {
                 return Ok(None);
             }
-            let header = read_page_header(rest).map_err(|it| it.at("part", "page header"))?;
+            let header = self.read_header()?;
             let begin = self.at + header.header_bytes;
             let end = begin.saturating_add(header.compressed_bytes);
             if end > self.chunk.len() {
                 return Err(corrupt("page ends after its column"));
             }
             self.at = end;
-            let page = StoredPage { header, bytes: self.chunk.slice(begin..end) };
+            let page = StoredPage { header, begin };
             match header.kind {
                 PageKind::Data => self.next = Some(page),
-                PageKind::Dictionary => self.dictionary_page = Some(page),
+                PageKind::Dictionary => {
+                    let bytes = self.stored(&page)?;
+                    let page = DictionaryPage { header, bytes, is_decompressed: false };
+                    self.dictionary_page = Some(page);
+                }
                 PageKind::Other => {}
             }
         }
+    }
+
+    /// The header at `at`.
+    fn read_header(&mut self) -> Result<PageHeader> {
+        let mut len = HEADER_BYTES;
+        loop {
+            let bytes = self.chunk.at(self.at, len)?;
+            match read_page_header(&bytes) {
+                Ok(header) => return Ok(header),
+                // It may be longer; texts in its statistics have any length.
+                Err(_) if bytes.len() < self.chunk.len() - self.at => len = bytes.len() * 8,
+                Err(error) => return Err(error.at("part", "page header")),
+            }
+        }
+    }
+
+    /// The bytes of a page, as stored.
+    fn stored(&mut self, page: &StoredPage) -> Result<Bytes> {
+        let len = page.header.compressed_bytes;
+        Ok(self.chunk.at(page.begin, len)?.split_to(len))
     }
 
     /// Passes over the next data page.
@@ -170,8 +238,14 @@ impl Pages {
         if self.leaf.rep_max > 0 || self.leaf.def_max > 1 {
             self.charge_decoded(header.values.saturating_mul(ENTRY_BYTES))?;
         }
-        let page = self.next.take().map(|it| it.bytes).unwrap_or_default();
-        self.split(&header, page)
+        let page = self.next.take().ok_or_else(|| Error::internal("page was not looked at"))?;
+        let bytes = self.stored(&page)?;
+        self.split(&header, bytes)
+    }
+
+    /// Bytes read from the file so far, by this.
+    pub fn bytes_read(&self) -> u64 {
+        self.chunk.bytes_read
     }
 
     /// Charges what the values of the current page take when decoded, before they are.
@@ -208,7 +282,12 @@ impl Pages {
         let values = header.values.saturating_mul(per_value);
         let bytes = values.saturating_add(header.uncompressed_bytes);
         self.reservation.grow(bytes)?;
-        let page = self.decompress(page.bytes, header.uncompressed_bytes)?;
+        let page = if page.is_decompressed {
+            self.reservation.shrink(header.uncompressed_bytes);
+            page.bytes
+        } else {
+            self.decompress(page.bytes, header.uncompressed_bytes)?
+        };
         let dictionary = Arc::new(read_dictionary(&self.leaf, page, header.values)?);
         self.reservation.shrink(bytes);
         self.reservation.grow(dictionary.retained_bytes())?;
@@ -242,13 +321,61 @@ impl Pages {
         Ok(out.freeze())
     }
 
+    /// Decompresses a page of codes, of which nothing is kept once they are read: what did not
+    /// compress stays where it is.
+    fn decompress_codes(&mut self, bytes: Bytes, len: usize) -> Result<Bytes> {
+        if self.compression == Compression::SNAPPY
+            && let Some(literal) = snappy::only_literal(&bytes).filter(|it| it.len() == len)
+        {
+            return Ok(bytes.slice(literal));
+        }
+        self.decompress(bytes, len)
+    }
+
+    /// Whether a page with a dictionary is ahead that is worth decompressing beside another.
+    pub fn has_large_dictionary(&self) -> bool {
+        self.dictionary_bytes >= LARGE_DICTIONARY_BYTES
+            && self.compression == Compression::SNAPPY
+            && self.dictionary.is_none()
+    }
+
+    /// The dictionary as stored, if it comes before all data pages.
+    fn stored_dictionary(&mut self) -> Option<Bytes> {
+        // Whoever needs it looks again, and gets the error.
+        self.look().ok()?;
+        let page = self.dictionary_page.as_ref().filter(|it| !it.is_decompressed)?;
+        self.check_size(&page.header).ok()?;
+        Some(page.bytes.clone())
+    }
+
+    /// Memory for the dictionary's page, charged.
+    fn dictionary_buffer(&mut self) -> Result<PooledBuffer> {
+        let len = self.dictionary_page.as_ref().map_or(0, |it| it.header.uncompressed_bytes);
+        self.reservation.grow(len)?;
+        Ok(self.buffers.take(len))
+    }
+
+    /// Takes the dictionary's page decompressed, or gives back what was charged for it.
+    fn set_dictionary_page(&mut self, decompressed: Option<PooledBuffer>) {
+        let Some(page) = &mut self.dictionary_page else { return };
+        match decompressed {
+            Some(bytes) => (page.bytes, page.is_decompressed) = (bytes.freeze(), true),
+            None => self.reservation.shrink(page.header.uncompressed_bytes),
+        }
+    }
+
     /// Decompresses a page and takes its parts asunder.
     fn split(&mut self, header: &PageHeader, mut bytes: Bytes) -> Result<DataPage> {
         let (def_max, rep_max) = (self.leaf.def_max, self.leaf.rep_max);
         let (values, encoding) = (header.values, header.encoding);
         let (reps, defs) = match header.levels {
             LevelLayout::Inside { definition, repetition } => {
-                bytes = self.decompress(bytes, header.uncompressed_bytes)?;
+                bytes = match encoding {
+                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                        self.decompress_codes(bytes, header.uncompressed_bytes)?
+                    }
+                    _ => self.decompress(bytes, header.uncompressed_bytes)?,
+                };
                 let mut levels = |max: u16, encoding| {
                     let levels = || Levels::split_off(&mut bytes, encoding, max, values);
                     (max > 0).then(levels).transpose()

@@ -1,25 +1,24 @@
 //! Reads row groups: filters first, then the other columns for the rows that are left.
 //!
 //! ```text
-//! start(group)   reads of all column chunks begin
+//! start(group)   reads of all column chunks begin, unless they are in the page cache: then each
+//!                column reads what it decodes next
 //! step           filter columns of the next rows, lazily ── conjuncts ── selected rows
 //!                output: filter columns as dictionaries over what is decoded,
 //!                        other columns lazily, decoded for the selected rows alone
 //! ```
-//!
-//! A lazy column shares its reader with the columns of later batches. Readers go forward only: rows
-//! of batches that nobody loaded are passed over by the next load, whole pages without
-//! decompression. Once the source has moved on, loading is an error.
 
 use crate::{
+    chunk::ChunkBytes,
     column::ColumnReader,
-    error::corrupt,
     file::{ParquetFile, chunk_range},
+    lazy_column::{ColumnLoader, SharedColumn, Use},
     pages::Pages,
 };
 use std::{
+    ops::Range,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     task::Waker,
@@ -29,8 +28,7 @@ use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
 use volley_io::{BufferPool, RangeReads};
 use volley_memory::{Pool, Reservation};
-use volley_types::Type;
-use volley_vector::{Batch, Loader, Vector};
+use volley_vector::{Batch, Vector};
 
 /// A step returns after this many rows without output.
 const ROWS_PER_STEP: usize = 1 << 16;
@@ -52,6 +50,8 @@ pub struct RowGroupReader {
     buffers: BufferPool,
     /// Columns to read, by position in the table, ascending.
     needed: Vec<usize>,
+    /// Which of them get used.
+    uses: Vec<Arc<Use>>,
     state: State,
     metrics: ScanMetrics,
 }
@@ -72,20 +72,11 @@ struct Group {
     /// For each of the needed columns: its position in the file.
     places: Vec<usize>,
     /// For each of the needed columns, once its bytes are there.
-    columns: Vec<Arc<SharedColumn>>,
+    columns: Arc<[SharedColumn]>,
     /// The first row of the current batch.
     current: Arc<AtomicUsize>,
-    /// The bytes of the column chunks.
-    _reservation: Reservation,
-}
-
-/// A column's reader, shared by the lazy vectors of its batches.
-struct SharedColumn {
-    reader: Mutex<ColumnReader>,
-    current: Arc<AtomicUsize>,
-    data_type: Type,
-    /// For messages: file, row group, column.
-    place: (String, usize, String),
+    /// The bytes of the column chunks that were read together.
+    reservation: Reservation,
 }
 
 impl RowGroupReader {
@@ -106,6 +97,7 @@ impl RowGroupReader {
             batch_rows: request.batch_rows.max(1),
             pool: request.pool.clone(),
             buffers: BufferPool::default(),
+            uses: needed.iter().map(|_| Arc::default()).collect(),
             needed,
             state: State::Idle,
             metrics: ScanMetrics::default(),
@@ -125,32 +117,52 @@ impl RowGroupReader {
     ) -> Result<()> {
         self.close();
         let places: Vec<usize> = self.needed.iter().map(|it| place(*it)).collect();
-        let mut ranges = Vec::new();
-        for column in &places {
-            for leaf in file.node(*column)?.leaves() {
-                ranges.push(chunk_range(file.chunk(group, leaf)?));
-            }
-        }
+        let ranges = chunk_ranges(&file, group, &places)?;
         self.metrics.groups_read += 1;
-        let bytes = ranges.iter().map(|it| it.end - it.start).sum::<u64>();
-        self.metrics.bytes_read += bytes;
-        let mut reservation = self.pool.reservation();
-        reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        let reads = RangeReads::start(Arc::clone(file.file()), ranges, &self.buffers)?;
-        let current = Arc::new(AtomicUsize::new(NO_BATCH));
-        let rows = file.rows(group);
-        let columns = Vec::new();
-        let group = Group {
-            file,
+        let mut group = Group {
             group,
-            rows,
+            rows: file.rows(group),
             row: 0,
             places,
-            columns,
-            current,
-            _reservation: reservation,
+            columns: Arc::default(),
+            current: Arc::new(AtomicUsize::new(NO_BATCH)),
+            reservation: self.pool.reservation(),
+            file,
         };
-        self.state = State::Reading(group, reads);
+        let from = group.file.file();
+        self.state = if from.is_at_hand(&ranges) {
+            let chunk = |range| {
+                let (buffers, reservation) = (self.buffers.clone(), self.pool.reservation());
+                ChunkBytes::windows(Arc::clone(from), range, buffers, reservation)
+            };
+            let chunks = ranges.into_iter().map(chunk).collect::<Result<_>>()?;
+            group.open(chunks, &self.pool, &self.buffers, &self.uses)?;
+            State::Open(group)
+        } else {
+            let bytes = ranges.iter().map(|it| it.end - it.start).sum::<u64>();
+            self.metrics.bytes_read += bytes;
+            group.reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+            let reads = RangeReads::start(Arc::clone(from), ranges, &self.buffers)?;
+            State::Reading(group, reads)
+        };
+        Ok(())
+    }
+
+    /// Says which row group will most likely be read next, so that a device may begin.
+    ///
+    /// # Errors
+    ///
+    /// Internal: no such column.
+    pub fn prepare(
+        &self,
+        file: &ParquetFile,
+        group: usize,
+        place: &dyn Fn(usize) -> usize,
+    ) -> Result<()> {
+        if matches!(self.state, State::Reading(..)) {
+            let places: Vec<usize> = self.needed.iter().map(|it| place(*it)).collect();
+            file.file().will_read(&chunk_ranges(file, group, &places)?);
+        }
         Ok(())
     }
 
@@ -163,7 +175,8 @@ impl RowGroupReader {
         if let State::Reading(_, reads) = &mut self.state {
             let Some(chunks) = reads.poll(waker)? else { return Ok(SourceStep::Blocked) };
             if let State::Reading(mut group, _) = std::mem::replace(&mut self.state, State::Idle) {
-                group.open(chunks, &self.pool, &self.buffers)?;
+                let chunks = chunks.into_iter().map(ChunkBytes::whole).collect();
+                group.open(chunks, &self.pool, &self.buffers, &self.uses)?;
                 self.state = State::Open(group);
             }
         }
@@ -217,9 +230,15 @@ impl RowGroupReader {
 
 impl Group {
     /// Makes the column readers; `chunks`: one per leaf.
-    fn open(&mut self, chunks: Vec<bytes::Bytes>, pool: &Pool, buffers: &BufferPool) -> Result<()> {
+    fn open(
+        &mut self,
+        chunks: Vec<ChunkBytes>,
+        pool: &Pool,
+        buffers: &BufferPool,
+        uses: &[Arc<Use>],
+    ) -> Result<()> {
         let mut chunks = chunks.into_iter();
-        for column in &self.places {
+        let column = |(column, use_before): (&usize, &Arc<Use>)| {
             let name = self.file.schema().fields.get(*column).map(|it| it.name.clone());
             let place = (self.file.path().to_owned(), self.group, name.unwrap_or_default());
             let node = self.file.node(*column)?;
@@ -231,42 +250,36 @@ impl Group {
                 let leaf = leaf.clone();
                 pages.push(Pages::new(leaf, metadata, bytes, self.rows, buffers, reservation));
             }
-            self.columns.push(Arc::new(SharedColumn {
-                reader: Mutex::new(ColumnReader::new(node, pages, self.rows)?),
-                current: Arc::clone(&self.current),
-                data_type: node.data_type.clone(),
-                place,
-            }));
-        }
+            let reader = ColumnReader::new(node, pages, self.rows)?;
+            let (current, data_type) = (Arc::clone(&self.current), node.data_type.clone());
+            Ok(SharedColumn::new(reader, current, data_type, place, Arc::clone(use_before)))
+        };
+        self.columns = self.places.iter().zip(uses).map(column).collect::<Result<_>>()?;
         Ok(())
     }
 
     /// Passes over the rows before the next one in the columns where that takes decoding, so that
     /// it does not pile up until somebody loads them.
     fn pass_over(&self) -> Result<()> {
-        for column in &self.columns {
-            let mut reader = column.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            if reader.is_nested() {
-                reader.pass_to(self.row).map_err(|it| in_place(it, &column.place))?;
-            }
-        }
-        Ok(())
+        self.columns.iter().try_for_each(|it| it.pass_nested_to(self.row))
     }
 
     fn page_metrics(&self) -> ScanMetrics {
         let mut metrics = ScanMetrics::default();
-        for column in &self.columns {
-            let reader = column.reader.lock().unwrap_or_else(PoisonError::into_inner);
-            let (read, skipped) = reader.page_counts();
-            metrics.pages_read += read;
-            metrics.pages_skipped += skipped;
-        }
+        self.columns.iter().for_each(|it| it.add_metrics(&mut metrics));
         metrics
     }
 }
 
-fn in_place(error: Error, (file, group, column): &(String, usize, String)) -> Error {
-    error.at("file", file).at("row group", group).at("column", column)
+/// Where the chunks of these columns are: one range per leaf.
+fn chunk_ranges(file: &ParquetFile, group: usize, places: &[usize]) -> Result<Vec<Range<u64>>> {
+    let mut ranges = Vec::new();
+    for column in places {
+        for leaf in file.node(*column)?.leaves() {
+            ranges.push(chunk_range(file.chunk(group, leaf)?));
+        }
+    }
+    Ok(ranges)
 }
 
 /// Some rows of the row group on their way to a batch.
@@ -303,17 +316,10 @@ impl BatchView<'_> {
 
     /// A column of the table, to be decoded on first use.
     fn lazy(&self, column: usize, selection: Option<Arc<[u32]>>) -> Result<Vector> {
-        let place = self.needed.binary_search(&column).ok();
-        let shared = place.and_then(|it| self.group.columns.get(it));
-        let shared = shared.ok_or_else(|| Error::internal("column that was not asked for"))?;
-        let len = selection.as_ref().map_or(self.rows, |it| it.len());
-        let loader = ColumnLoader {
-            column: Arc::clone(shared),
-            start: self.start,
-            rows: self.rows,
-            selection,
-        };
-        Ok(Vector::lazy(shared.data_type.clone(), len, Box::new(loader)))
+        let place = self.needed.binary_search(&column);
+        let place = place.map_err(|_| Error::internal("column that was not asked for"))?;
+        let columns = Arc::clone(&self.group.columns);
+        ColumnLoader { columns, place, start: self.start, rows: self.rows, selection }.into_vector()
     }
 }
 
@@ -332,44 +338,4 @@ fn each_once(columns: &[usize], make: impl Fn(usize) -> Result<Vector>) -> Resul
         made.push(vector);
     }
     Ok(made)
-}
-
-/// Decodes a column of one batch.
-struct ColumnLoader {
-    column: Arc<SharedColumn>,
-    start: usize,
-    rows: usize,
-    /// The rows of the batch, counted from `start`; all when `None`.
-    selection: Option<Arc<[u32]>>,
-}
-
-impl Loader for ColumnLoader {
-    fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
-        let column = &*self.column;
-        if column.current.load(Ordering::Acquire) != self.start {
-            return Err(Error::internal("lazy column loaded after its scan went on"));
-        }
-        let mut reader = column.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let composed: Vec<u32>;
-        let selection = match (&self.selection, rows) {
-            (None, rows) => rows,
-            (Some(selection), None) => Some(&**selection),
-            (Some(selection), Some(rows)) => {
-                let row = |it: &u32| selection.get(*it as usize).copied();
-                composed = rows.iter().filter_map(row).collect();
-                Some(composed.as_slice())
-            }
-        };
-        if selection.is_some_and(|it| it.last().is_some_and(|it| *it as usize >= self.rows)) {
-            return Err(Error::internal("row beyond the batch"));
-        }
-        let wanted = selection.map_or(self.rows, <[u32]>::len);
-        let vector = reader
-            .read(self.start, self.rows, selection)
-            .map_err(|it| in_place(it, &column.place))?;
-        if vector.len() != wanted {
-            return Err(in_place(corrupt("column with a wrong number of rows"), &column.place));
-        }
-        Ok(vector)
-    }
 }

@@ -50,7 +50,7 @@ impl RandomAccessFile for MemoryFile {
         Ok(())
     }
 
-    fn reads_at_once(&self, _bytes: u64) -> bool {
+    fn is_at_hand(&self, _ranges: &[Range<u64>]) -> bool {
         true
     }
 }

@@ -1,7 +1,7 @@
 //! Types and nestings of other writers, among them old ones, become what users expect.
 
 use super::{MemoryFile, columns_of, read_batches, request};
-use crate::{ParquetFile, column::ColumnReader, pages::Pages};
+use crate::{ParquetFile, chunk::ChunkBytes, column::ColumnReader, pages::Pages};
 use parquet::{
     data_type::{
         ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
@@ -146,8 +146,8 @@ fn read_pages(file: &ParquetFile, rows: usize, pages: &[Vec<u8>]) -> Vec<Value> 
     let leaf = node.leaves()[0].clone();
     let metadata = file.chunk(0, &leaf).unwrap();
     let reservation = Pool::root("test", None).reservation();
-    let pages =
-        Pages::new(leaf, metadata, pages.concat().into(), rows, BufferPool::default(), reservation);
+    let bytes = ChunkBytes::whole(pages.concat().into());
+    let pages = Pages::new(leaf, metadata, bytes, rows, BufferPool::default(), reservation);
     let mut reader = ColumnReader::new(node, vec![pages], rows).unwrap();
     reader.read(0, rows, None).unwrap().to_values().unwrap()
 }

@@ -1,7 +1,10 @@
 //! Filters while scanning keep the rows that a filter after a plain scan keeps.
 
 use super::{columns_of, data, request};
-use crate::{ParquetFile, RowGroupReader, column::ColumnReader, file::chunk_range, pages::Pages};
+use crate::{
+    ParquetFile, RowGroupReader, chunk::ChunkBytes, column::ColumnReader, file::chunk_range,
+    pages::Pages,
+};
 use std::{sync::Arc, task::Waker};
 use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::ErrorKind;
@@ -181,7 +184,7 @@ fn column_reader(file: &ParquetFile, column: usize) -> ColumnReader {
     let (node, rows) = (file.node(column).unwrap(), file.rows(0));
     let pages = node.leaves().into_iter().map(|leaf| {
         let chunk = file.chunk(0, leaf).unwrap();
-        let bytes = file.file().read(chunk_range(chunk)).unwrap();
+        let bytes = ChunkBytes::whole(file.file().read(chunk_range(chunk)).unwrap());
         let reservation = Pool::root("test", None).reservation();
         Pages::new(leaf.clone(), chunk, bytes, rows, BufferPool::default(), reservation)
     });

@@ -1,0 +1,161 @@
+//! Columns that are decoded on first use.
+//!
+//! A lazy column shares its reader with the columns of later batches. Readers go forward only: rows
+//! of batches that nobody loaded are passed over by the next load, whole pages without
+//! decompression. Once the source has moved on, loading is an error.
+//!
+//! Large dictionaries are decompressed two at a time, when the columns of both were used in the row
+//! group before.
+
+use crate::{column::ColumnReader, error::corrupt, pages::decompress_dictionaries};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+use volley_connector::ScanMetrics;
+use volley_error::{Error, Result};
+use volley_types::Type;
+use volley_vector::{Loader, Vector};
+
+/// Whether a column gets used, which many are not: where filters drop whole row groups.
+#[derive(Default)]
+pub(crate) struct Use {
+    now: AtomicBool,
+    before: AtomicBool,
+}
+
+/// A column's reader, shared by the lazy vectors of its batches.
+pub(crate) struct SharedColumn {
+    reader: Mutex<ColumnReader>,
+    /// The first row of the current batch.
+    current: Arc<AtomicUsize>,
+    data_type: Type,
+    /// For messages: file, row group, column.
+    place: (String, usize, String),
+    uses: Arc<Use>,
+}
+
+impl SharedColumn {
+    /// A column of a row group that begins; `current`: the first row of the batch that may be
+    /// loaded.
+    pub fn new(
+        reader: ColumnReader,
+        current: Arc<AtomicUsize>,
+        data_type: Type,
+        place: (String, usize, String),
+        uses: Arc<Use>,
+    ) -> SharedColumn {
+        uses.before.store(uses.now.swap(false, Ordering::Relaxed), Ordering::Relaxed);
+        SharedColumn { reader: Mutex::new(reader), current, data_type, place, uses }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ColumnReader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes over the rows before `row` where that takes decoding.
+    ///
+    /// # Errors
+    ///
+    /// Corruption, out of memory.
+    pub fn pass_nested_to(&self, row: usize) -> Result<()> {
+        let mut reader = self.lock();
+        if reader.is_nested() {
+            reader.pass_to(row).map_err(|it| self.in_place(it))?;
+        }
+        Ok(())
+    }
+
+    /// Adds what was read and skipped.
+    pub fn add_metrics(&self, metrics: &mut ScanMetrics) {
+        for pages in self.lock().pages() {
+            metrics.bytes_read += pages.bytes_read();
+            metrics.pages_read += pages.pages_read;
+            metrics.pages_skipped += pages.pages_skipped;
+        }
+    }
+
+    fn in_place(&self, error: Error) -> Error {
+        let (file, group, column) = &self.place;
+        error.at("file", file).at("row group", group).at("column", column)
+    }
+
+    /// Decompresses the dictionary beside that of another column, if there is one that was used in
+    /// the row group before and has not been used in this one.
+    fn begin_with_another(&self, columns: &[SharedColumn]) -> Result<()> {
+        let mut reader = self.lock();
+        let Some(pages) = reader.flat_pages().filter(|it| it.has_large_dictionary()) else {
+            return Ok(());
+        };
+        for other in columns {
+            let uses = &*other.uses;
+            if !uses.before.load(Ordering::Relaxed) || uses.now.load(Ordering::Relaxed) {
+                continue;
+            }
+            let Ok(mut other) = other.reader.try_lock() else { continue };
+            if let Some(other) = other.flat_pages().filter(|it| it.has_large_dictionary()) {
+                return decompress_dictionaries(pages, other).map_err(|it| self.in_place(it));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decodes a column of one batch.
+pub(crate) struct ColumnLoader {
+    /// The columns of the row group, and which one of them.
+    pub columns: Arc<[SharedColumn]>,
+    pub place: usize,
+    /// The batch: its first row, and how many it has.
+    pub start: usize,
+    pub rows: usize,
+    /// The rows of the batch to be decoded, counted from `start`; all when `None`.
+    pub selection: Option<Arc<[u32]>>,
+}
+
+impl ColumnLoader {
+    /// A vector to be decoded on first use.
+    pub fn into_vector(self) -> Result<Vector> {
+        let len = self.selection.as_ref().map_or(self.rows, |it| it.len());
+        let data_type = self.column()?.data_type.clone();
+        Ok(Vector::lazy(data_type, len, Box::new(self)))
+    }
+
+    fn column(&self) -> Result<&SharedColumn> {
+        let column = self.columns.get(self.place);
+        column.ok_or_else(|| Error::internal("column that was not asked for"))
+    }
+}
+
+impl Loader for ColumnLoader {
+    fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
+        let column = self.column()?;
+        if column.current.load(Ordering::Acquire) != self.start {
+            return Err(Error::internal("lazy column loaded after its scan went on"));
+        }
+        if !column.uses.now.swap(true, Ordering::Relaxed) {
+            column.begin_with_another(&self.columns)?;
+        }
+        let mut reader = column.lock();
+        let composed: Vec<u32>;
+        let selection = match (&self.selection, rows) {
+            (None, rows) => rows,
+            (Some(selection), None) => Some(&**selection),
+            (Some(selection), Some(rows)) => {
+                let row = |it: &u32| selection.get(*it as usize).copied();
+                composed = rows.iter().filter_map(row).collect();
+                Some(composed.as_slice())
+            }
+        };
+        if selection.is_some_and(|it| it.last().is_some_and(|it| *it as usize >= self.rows)) {
+            return Err(Error::internal("row beyond the batch"));
+        }
+        let wanted = selection.map_or(self.rows, <[u32]>::len);
+        let vector =
+            reader.read(self.start, self.rows, selection).map_err(|it| column.in_place(it))?;
+        if vector.len() != wanted {
+            return Err(column.in_place(corrupt("column with a wrong number of rows")));
+        }
+        Ok(vector)
+    }
+}
