@@ -19,7 +19,7 @@ use volley_types::{PhysicalType, match_integer};
 use volley_vector::{Decoded, Encoding, Indices, Rows, Vector};
 
 /// A bitmap has at most this many bits per key, or [`BITS_FREE`].
-const BITMAP_BITS_PER_KEY: u128 = 64;
+const BITMAP_BITS_PER_KEY: u128 = 256;
 
 /// A bitmap of this many bits (512 KiB, within a core's caches) is always worth it.
 const BITS_FREE: u128 = 1 << 22;

@@ -9,6 +9,8 @@
 //! Rows of aggregates that collect (array_agg) and of those with an ORDER BY of their own
 //! are kept as columns; at the end they are sorted by group, or added in their order (see `kept`).
 //!
+//! Where the groups of a last step outgrow the caches, rows wait by part: see `spread`.
+//!
 //! A partial aggregation hands its groups on early when they take too much memory, and stops
 //! grouping when the table does not reduce: then rows pass as groups of one row, made without
 //! states where functions know how, or, where neighbors have equal keys, run by run: see
@@ -21,14 +23,18 @@ mod operator;
 mod outside;
 mod partial;
 mod runs;
+mod spread;
+#[cfg(test)]
+mod spread_tests;
 #[cfg(test)]
 mod tests;
 
 use crate::{Lowering, PipelineBuilder};
-use accumulator::{AccumulatorSpec, state_of};
+use accumulator::{AccumulatorSpec, collected, state_of};
 use operator::HashAggregation;
 use std::sync::Arc;
 use volley_error::Result;
+use volley_function::{AggregateFunction, AggregateKind};
 use volley_plan::{AggregateStep, AggregationNode};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, StringView, Values};
@@ -43,6 +49,20 @@ struct AggregationSpec {
 }
 
 impl AggregationSpec {
+    /// Whether groups can be taken out of their table and put in again.
+    fn can_spread(&self) -> bool {
+        let folds = |it: &AccumulatorSpec| !it.collects() && !it.distinct && it.order_by.is_empty();
+        self.step.finishes() && !self.keys.is_empty() && self.aggregates.iter().all(folds)
+    }
+
+    /// The function of an aggregate that folds rows when they come.
+    fn folding(&self, index: usize) -> Result<&dyn AggregateFunction> {
+        match self.aggregates.get(index).map(|it| &it.bound.function) {
+            Some(AggregateKind::Folding(function)) => Ok(function.as_ref()),
+            _ => Err(collected()),
+        }
+    }
+
     /// Bytes of the long strings in the arguments of aggregates whose states may copy them.
     fn owned_string_bytes(&self, batch: &Batch) -> Result<usize> {
         let mut bytes = 0;

@@ -17,6 +17,7 @@ mod barrier;
 mod chain;
 mod driver;
 mod executor;
+mod partition;
 mod pipeline;
 mod result_queue;
 mod task;

@@ -14,7 +14,6 @@
 //! thousands: every event wakes some while there is room, and sending or finishing, which is what a
 //! woken sender does, is such an event. So none sleeps while there is room.
 
-mod partition;
 mod receiver;
 mod sender;
 mod waiting_senders;

@@ -339,6 +339,12 @@ impl Pages {
             && self.dictionary.is_none()
     }
 
+    /// Whether the dictionary's page waits to be used.
+    #[cfg(test)]
+    pub fn has_decompressed_dictionary(&self) -> bool {
+        self.dictionary_page.as_ref().is_some_and(|it| it.is_decompressed)
+    }
+
     /// The dictionary as stored, if it comes before all data pages.
     fn stored_dictionary(&mut self) -> Option<Bytes> {
         // Whoever needs it looks again, and gets the error.

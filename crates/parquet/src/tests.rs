@@ -13,6 +13,7 @@ use volley_types::Value;
 use volley_vector::{Batch, arrow::batch_from_arrow};
 
 mod damage;
+mod dictionaries;
 mod foreign;
 mod maker;
 mod memory;

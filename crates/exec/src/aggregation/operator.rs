@@ -6,6 +6,7 @@ use super::{
     outside::OutsideCharge,
     partial::PartialPolicy,
     runs::Runs,
+    spread::{Spread, SpreadPolicy, Waiting},
 };
 use crate::{
     Operator, Step, StepContext,
@@ -17,7 +18,7 @@ use volley_error::Result;
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation};
 use volley_plan::AggregateStep;
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Rows, Vector};
 
 /// Groups are put out together while they have collected at most this many rows.
 const COLLECTED_ROWS_MAX: usize = 1 << 18;
@@ -30,6 +31,10 @@ pub(super) struct HashAggregation {
     accumulators: Vec<Accumulator>,
     /// Only in step Partial.
     partial: Option<PartialPolicy>,
+    /// Whether groups are spread; only where states can be put out before the end.
+    spread_policy: Option<SpreadPolicy>,
+    /// What waits, once they are.
+    spread: Option<Spread>,
     phase: Phase,
     input_done: bool,
     /// What states hold outside the groups' rows.
@@ -49,6 +54,8 @@ enum Phase {
     Dropping,
     /// Adds what waited for all rows to this aggregate and those after it.
     Finishing(usize),
+    /// Groups what waits in this part, to be put out.
+    Part(usize),
     Ended,
 }
 
@@ -65,6 +72,8 @@ impl HashAggregation {
             table: GroupTable::new(spec.key_types.clone(), states, pool),
             accumulators: accumulators(&spec, pool),
             partial: (spec.step == AggregateStep::Partial).then(PartialPolicy::default),
+            spread_policy: spec.can_spread().then(SpreadPolicy::default),
+            spread: None,
             phase: Phase::Collecting,
             input_done: false,
             outside: OutsideCharge::new(pool),
@@ -108,6 +117,99 @@ impl HashAggregation {
     fn bytes(&self) -> usize {
         let accumulators = self.accumulators.iter().map(Accumulator::bytes);
         self.table.bytes() + self.outside.bytes() + accumulators.sum::<usize>()
+    }
+
+    /// Spreads the groups over parts if there are too many.
+    fn spread_if_large(&mut self, rows: usize) -> Result<()> {
+        let bytes = self.bytes();
+        let Some(policy) = &mut self.spread_policy else { return Ok(()) };
+        if !policy.wants_spread(rows, self.table.len(), bytes) {
+            return Ok(());
+        }
+        let mut spread = Spread::new(&self.spec.keys, self.batch_rows, self.outside.pool());
+        self.hand_over(&mut |batch| spread.push_groups(&batch))?;
+        self.spread = Some(spread);
+        Ok(())
+    }
+
+    /// Takes a batch while groups are spread.
+    fn collect_spread(&mut self, batch: Batch) -> Result<()> {
+        let Some(mut spread) = self.spread.take() else { return Ok(()) };
+        spread.push_rows(batch)?;
+        if let Some(part) = spread.take_due() {
+            let waiting = spread.waiting(part);
+            while self.collect_part(&mut spread, part)? {}
+            spread.grouped(waiting, self.table.len());
+            self.hand_over(&mut |batch| spread.add_groups(part, batch))?;
+        }
+        self.spread = Some(spread);
+        Ok(())
+    }
+
+    /// Adds a batch that waits in `part` to its groups; false when there is none.
+    fn collect_part(&mut self, spread: &mut Spread, part: usize) -> Result<bool> {
+        match spread.pop(part) {
+            Some(Waiting::Rows(batch)) => self.collect(&batch)?,
+            Some(Waiting::Groups(batch)) => self.merge(&batch)?,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Merges groups with their keys and intermediate results.
+    fn merge(&mut self, batch: &Batch) -> Result<()> {
+        let (keys, results) = batch.columns().split_at(self.spec.keys.len());
+        self.table.find_or_insert(keys, batch.rows())?;
+        for (index, result) in results.iter().enumerate() {
+            let function = self.spec.folding(index)?;
+            let mut slots = self.table.slots(index);
+            function.merge(&mut slots, result, &Rows::all(batch.rows()))?;
+        }
+        self.outside.added(&mut self.table, batch.rows(), 0)
+    }
+
+    /// Hands all groups with their keys and intermediate results to `take`, and forgets them.
+    fn hand_over(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
+        self.table.freeze()?;
+        let mut cursor = GroupCursor::default();
+        loop {
+            let groups = self.table.next_groups(&mut cursor, self.batch_rows);
+            if groups.is_empty() {
+                break;
+            }
+            let mut columns = self.table.keys_of(&groups)?;
+            for index in 0..self.spec.aggregates.len() {
+                let function = self.spec.folding(index)?;
+                columns
+                    .push(function.extract_intermediate(&mut self.table.slots_of(index, &groups))?);
+            }
+            take(Batch::new(columns, groups.len()))?;
+        }
+        self.table.restart();
+        self.outside.clear();
+        Ok(())
+    }
+
+    /// Goes on with a part: groups what waits in it, and then puts the groups out.
+    fn continue_part(&mut self, part: usize) -> Result<()> {
+        let Some(mut spread) = self.spread.take() else { return Ok(()) };
+        let has_more = self.collect_part(&mut spread, part)?;
+        self.spread = Some(spread);
+        if has_more {
+            self.phase = Phase::Part(part);
+            return Ok(());
+        }
+        self.start_emitting()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_spread(&self) -> bool {
+        self.spread.is_some()
+    }
+
+    /// The part to be put out next.
+    fn next_part(&self) -> Option<usize> {
+        self.spread.as_ref()?.next_part(None)
     }
 
     /// Makes a group of each run, or of each row where runs are short.
@@ -239,8 +341,11 @@ impl HashAggregation {
 
     /// After the last group was put out.
     fn end_emitting(&mut self) {
-        let groups_again = self.partial.as_ref().is_some_and(|it| !it.has_given_up());
-        if groups_again && !self.input_done {
+        let groups_again = match &self.partial {
+            Some(partial) => !partial.has_given_up() && !self.input_done,
+            None => self.next_part().is_some(),
+        };
+        if groups_again {
             self.table.restart();
         } else {
             self.table.clear();
@@ -268,7 +373,11 @@ impl Operator for HashAggregation {
             self.phase = Phase::Passing(self.pass(&input)?);
             return Ok(());
         }
+        if self.spread.is_some() {
+            return self.collect_spread(input);
+        }
         self.collect(&input)?;
+        self.spread_if_large(input.rows())?;
         let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
         if let Some(partial) = &mut self.partial
             && !self.spec.keys.is_empty()
@@ -287,6 +396,10 @@ impl Operator for HashAggregation {
         }
         self.input_done = true;
         self.phase = Phase::Finishing(0);
+        if let Some(spread) = &mut self.spread {
+            spread.finish()?;
+            self.phase = self.next_part().map_or(Phase::Ended, Phase::Part);
+        }
         Ok(())
     }
 
@@ -308,14 +421,18 @@ impl Operator for HashAggregation {
                     return Ok(Step::Yield);
                 }
                 self.end_emitting();
-                if self.input_done {
-                    self.phase = Phase::Ended;
-                    return Ok(Step::Finished);
+                if !self.input_done {
+                    return Ok(Step::NeedInput);
                 }
-                Ok(Step::NeedInput)
+                self.phase = self.next_part().map_or(Phase::Ended, Phase::Part);
+                Ok(Step::Yield)
             }
             Phase::Finishing(index) => {
                 self.finish_accumulator(index)?;
+                Ok(Step::Yield)
+            }
+            Phase::Part(part) => {
+                self.continue_part(part)?;
                 Ok(Step::Yield)
             }
             Phase::Ended => Ok(Step::Finished),

@@ -178,7 +178,7 @@ fn aggregate(function: Arc<dyn AggregateFunction>, result: Type, arg: usize) -> 
     }
 }
 
-fn sum(arg: usize) -> AccumulatorSpec {
+pub(super) fn sum(arg: usize) -> AccumulatorSpec {
     aggregate(Arc::new(Sum), Type::HugeInt, arg)
 }
 
@@ -194,7 +194,7 @@ fn collected(arg: usize) -> AccumulatorSpec {
     spec
 }
 
-fn spec(
+pub(super) fn spec(
     step: AggregateStep,
     key_types: &[Type],
     aggregates: Vec<AccumulatorSpec>,
@@ -205,6 +205,16 @@ fn spec(
 
 /// Runs one aggregation over `batches`; checks that no memory is held after it.
 fn run(spec: AggregationSpec, batches: Vec<Batch>, batch_rows: usize) -> Vec<Batch> {
+    run_and_look(spec, batches, batch_rows).0
+}
+
+/// The same, and whether groups were spread.
+pub(super) fn run_and_look(
+    spec: AggregationSpec,
+    batches: Vec<Batch>,
+    batch_rows: usize,
+) -> (Vec<Batch>, bool) {
+    let mut is_spread = false;
     let pool = Pool::root("test", None);
     let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, batch_rows);
     let (mut batches, mut output) = (batches.into_iter(), Vec::new());
@@ -215,7 +225,10 @@ fn run(spec: AggregationSpec, batches: Vec<Batch>, batch_rows: usize) -> Vec<Bat
                 output.push(batch);
             }
             Step::NeedInput => match batches.next() {
-                Some(batch) => operator.accept(batch).unwrap(),
+                Some(batch) => {
+                    operator.accept(batch).unwrap();
+                    is_spread |= operator.is_spread();
+                }
                 None => operator.finish_input().unwrap(),
             },
             Step::Yield => {}
@@ -225,7 +238,7 @@ fn run(spec: AggregationSpec, batches: Vec<Batch>, batch_rows: usize) -> Vec<Bat
     }
     drop(operator);
     assert_eq!(pool.stats().bytes, 0);
-    output
+    (output, is_spread)
 }
 
 /// All rows, sorted by their text.

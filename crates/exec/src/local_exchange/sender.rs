@@ -1,7 +1,10 @@
 //! The sink of a pipeline before an exchange.
 
-use super::{Exchange, Partitioning, Room, partition::Partitioner};
-use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext};
+use super::{Exchange, Partitioning, Room};
+use crate::{
+    BlockedOn, Operator, OperatorContext, Step, StepContext,
+    partition::{Partitioner, Purpose},
+};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_vector::Batch;
@@ -21,7 +24,10 @@ impl ExchangeSender {
     pub fn new(exchange: &Arc<Exchange>, cx: &OperatorContext) -> ExchangeSender {
         let queues = exchange.lock().queues.len();
         let partitioner = match &exchange.partitioning {
-            Partitioning::Hash(keys) => Some(Partitioner::new(keys.clone(), queues, cx)),
+            Partitioning::Hash(keys) => {
+                let (keys, rows) = (keys.clone(), cx.task.batch_rows);
+                Some(Partitioner::new(keys, queues, Purpose::Exchange, rows, &cx.pool))
+            }
             Partitioning::Single | Partitioning::Any => None,
         };
         ExchangeSender {

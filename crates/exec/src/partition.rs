@@ -11,7 +11,7 @@
 //! The steps are those of Presto's optimized repartitioning; the range reduction is Lemire's
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
-use crate::{OperatorContext, coalesce::Coalescer};
+use crate::coalesce::Coalescer;
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_types::Type;
@@ -21,10 +21,21 @@ use volley_vector::{Batch, ScalarBuffer, Vector, hash_columns};
 /// holding the whole batch for it would waste memory.
 const PARTITIONS_WRAPPED_MAX: usize = 8;
 
+/// Which bits of hashes choose the partition. Rows that one purpose has split are split evenly by
+/// the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Drivers behind an exchange.
+    Exchange,
+    /// Parts of one driver's groups.
+    Spread,
+}
+
 /// One driver's splitter.
-pub(super) struct Partitioner {
+pub(crate) struct Partitioner {
     keys: Vec<usize>,
     partitions: usize,
+    purpose: Purpose,
     batch_rows: usize,
     pool: Pool,
     /// One per partition, made with the first batch; none when pieces are not copied.
@@ -35,12 +46,20 @@ pub(super) struct Partitioner {
 }
 
 impl Partitioner {
-    pub(super) fn new(keys: Vec<usize>, partitions: usize, cx: &OperatorContext) -> Partitioner {
+    /// Splits by columns `keys` into batches of about `batch_rows` rows.
+    pub(crate) fn new(
+        keys: Vec<usize>,
+        partitions: usize,
+        purpose: Purpose,
+        batch_rows: usize,
+        pool: &Pool,
+    ) -> Partitioner {
         Partitioner {
             keys,
             partitions,
-            batch_rows: cx.task.batch_rows,
-            pool: cx.pool.clone(),
+            purpose,
+            batch_rows,
+            pool: pool.clone(),
             coalescers: Vec::new(),
             hashes: Vec::new(),
             targets: Vec::new(),
@@ -48,11 +67,11 @@ impl Partitioner {
     }
 
     /// The rows of a loaded batch by partition; partitions without rows are missing.
-    pub(super) fn split(&mut self, batch: &Batch) -> Result<Vec<(usize, Batch)>> {
+    pub(crate) fn split(&mut self, batch: &Batch) -> Result<Vec<(usize, Batch)>> {
         let keys: Vec<Vector> = self.keys.iter().map(|it| batch.column(*it).clone()).collect();
         self.hashes.resize(batch.rows(), 0);
         hash_columns(&keys, &mut self.hashes)?;
-        reduce(&self.hashes, self.partitions, &mut self.targets);
+        reduce(&self.hashes, self.partitions, self.purpose, &mut self.targets);
         let (rows, ends) = rows_by_partition(&self.targets, self.partitions);
         if self.partitions <= PARTITIONS_WRAPPED_MAX {
             return Ok(wrap(batch, &rows.into(), &ends));
@@ -61,7 +80,7 @@ impl Partitioner {
     }
 
     /// What small pieces are left.
-    pub(super) fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
+    pub(crate) fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
         let mut pieces = Vec::new();
         for (partition, coalescer) in self.coalescers.iter_mut().enumerate() {
             pieces.extend(coalescer.flush()?.map(|it| (partition, it)));
@@ -88,12 +107,17 @@ impl Partitioner {
 
 /// Maps hashes to `0..partitions`. The hash is mixed once more: hash tables behind the exchange use
 /// its own bits, which must not all be alike within a partition.
-fn reduce(hashes: &[u64], partitions: usize, targets: &mut Vec<u32>) {
-    const MIX: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 divided by the golden ratio, odd
+fn reduce(hashes: &[u64], partitions: usize, purpose: Purpose, targets: &mut Vec<u32>) {
+    let mix: u64 = match purpose {
+        // 2^64 divided by the golden ratio, odd.
+        Purpose::Exchange => 0x9e37_79b9_7f4a_7c15,
+        // A constant of splitmix64.
+        Purpose::Spread => 0xbf58_476d_1ce4_e5b9,
+    };
     let partitions = partitions as u64;
     targets.clear();
     targets
-        .extend(hashes.iter().map(|it| ((it.wrapping_mul(MIX) >> 32) * partitions >> 32) as u32));
+        .extend(hashes.iter().map(|it| ((it.wrapping_mul(mix) >> 32) * partitions >> 32) as u32));
 }
 
 /// Row numbers sorted by partition, and where each partition's end.

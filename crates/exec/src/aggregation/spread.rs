@@ -1,0 +1,239 @@
+//! More groups than the caches hold: rows wait, spread by the hash of their keys, and are grouped
+//! part by part.
+//!
+//! ```text
+//! table    outgrows the caches, and most rows begin a group ──> its groups, spread over parts
+//! batch    spread: rows wait in their parts
+//! part     has many rows more than groups ──> grouped: its groups wait instead
+//! the end  part after part: grouped in the table, put out
+//! ```
+//!
+//! A row is copied twice, but found in a cache; and rows are smaller than states, of which only one
+//! part's take memory at a time.
+
+use crate::{
+    BatchCharge,
+    coalesce::Coalescer,
+    partition::{Partitioner, Purpose},
+};
+use volley_error::Result;
+use volley_memory::Pool;
+use volley_vector::Batch;
+
+/// The parts. Tables of this share of the groups fit the caches for some ten million groups.
+const PARTS: usize = 64;
+
+/// A table of more bytes outgrows the caches.
+const TABLE_BYTES_MAX: usize = 16 << 20;
+
+/// Rows that are split at a time: with fewer, the pieces would cost more than the rows in them.
+const SPLIT_ROWS: usize = 1 << 14;
+
+/// Rows of a part that are grouped early at least, until that turns out not to help.
+const PART_ROWS_MIN: usize = 1 << 14;
+
+/// When grouping a part early left more than this share of its rows, 3 of 4, such parts
+const LEFT_SHARE: (usize, usize) = (3, 4);
+
+/// wait for this many times the rows.
+const WAIT_FACTOR: usize = 4;
+
+/// Decides whether groups are spread.
+#[derive(Debug)]
+pub(super) struct SpreadPolicy {
+    /// Groups when the table was looked at last, and rows since.
+    groups: usize,
+    rows_since: usize,
+    /// The table is looked at when it has this many bytes.
+    due_bytes: usize,
+}
+
+/// Rows and groups by part.
+pub(super) struct Spread {
+    /// Joins input batches; made with the first one.
+    input: Option<Coalescer>,
+    rows: Partitioner,
+    groups: Partitioner,
+    parts: Vec<Part>,
+    charge: BatchCharge,
+    /// Rows after which a part is grouped early.
+    part_rows: usize,
+    /// A part that is due.
+    due: Option<usize>,
+}
+
+/// What waits in a part.
+#[derive(Default)]
+struct Part {
+    /// Keys and intermediate results, and how many.
+    groups: Vec<Batch>,
+    group_count: usize,
+    /// Input rows, and how many.
+    rows: Vec<Batch>,
+    row_count: usize,
+}
+
+/// A batch of a part.
+pub(super) enum Waiting {
+    /// Keys and intermediate results.
+    Groups(Batch),
+    /// Input.
+    Rows(Batch),
+}
+
+impl Default for SpreadPolicy {
+    fn default() -> SpreadPolicy {
+        SpreadPolicy { groups: 0, rows_since: 0, due_bytes: TABLE_BYTES_MAX }
+    }
+}
+
+impl SpreadPolicy {
+    /// Whether to spread a table of `groups` groups and `bytes` bytes after `rows` more rows: when
+    /// most of the rows since the last look began a group.
+    pub(super) fn wants_spread(&mut self, rows: usize, groups: usize, bytes: usize) -> bool {
+        self.rows_since += rows;
+        if bytes <= self.due_bytes {
+            return false;
+        }
+        let is_mostly_new = (groups - self.groups) * 2 > self.rows_since;
+        self.due_bytes = bytes * 2;
+        (self.groups, self.rows_since) = (groups, 0);
+        is_mostly_new
+    }
+}
+
+impl Spread {
+    /// `keys`: the key columns of input rows; those of groups come first.
+    pub(super) fn new(keys: &[usize], batch_rows: usize, pool: &Pool) -> Spread {
+        let partitioner = |keys| Partitioner::new(keys, PARTS, Purpose::Spread, batch_rows, pool);
+        Spread {
+            input: None,
+            rows: partitioner(keys.to_vec()),
+            groups: partitioner((0..keys.len()).collect()),
+            parts: (0..PARTS).map(|_| Part::default()).collect(),
+            charge: BatchCharge::new(pool),
+            part_rows: PART_ROWS_MIN,
+            due: None,
+        }
+    }
+
+    /// Takes a batch of input.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(super) fn push_rows(&mut self, batch: Batch) -> Result<()> {
+        let types = || batch.columns().iter().map(|it| it.data_type().clone()).collect();
+        let input = match &mut self.input {
+            Some(input) => input,
+            None => self.input.insert(Coalescer::new(types(), SPLIT_ROWS, self.charge.pool())),
+        };
+        match input.push(batch.loaded()?)? {
+            Some(batch) => self.split_rows(&batch),
+            None => Ok(()),
+        }
+    }
+
+    fn split_rows(&mut self, batch: &Batch) -> Result<()> {
+        for (part, batch) in self.rows.split(batch)? {
+            self.add_rows(part, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Takes groups with their keys and intermediate results.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(super) fn push_groups(&mut self, batch: &Batch) -> Result<()> {
+        for (part, batch) in self.groups.split(batch)? {
+            self.add_groups(part, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what the partitioners hold, after the last batch.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if let Some(batch) = self.input.take().map(|mut it| it.flush()).transpose()?.flatten() {
+            self.split_rows(&batch)?;
+        }
+        for (part, batch) in self.rows.finish()? {
+            self.add_rows(part, batch)?;
+        }
+        for (part, batch) in self.groups.finish()? {
+            self.add_groups(part, batch)?;
+        }
+        self.due = None;
+        Ok(())
+    }
+
+    fn add_rows(&mut self, index: usize, batch: Batch) -> Result<()> {
+        self.charge.add(&batch)?;
+        let part = &mut self.parts[index];
+        part.row_count += batch.rows();
+        part.rows.push(batch);
+        if part.row_count >= self.part_rows.max(part.group_count) {
+            self.due = Some(index);
+        }
+        Ok(())
+    }
+
+    /// Puts groups into a part.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(super) fn add_groups(&mut self, index: usize, batch: Batch) -> Result<()> {
+        self.charge.add(&batch)?;
+        let part = &mut self.parts[index];
+        part.group_count += batch.rows();
+        part.groups.push(batch);
+        Ok(())
+    }
+
+    /// A part that is to be grouped early.
+    pub(super) fn take_due(&mut self) -> Option<usize> {
+        self.due.take()
+    }
+
+    /// The next batch of a part, which leaves it; `None` when it is empty.
+    pub(super) fn pop(&mut self, index: usize) -> Option<Waiting> {
+        let part = self.parts.get_mut(index)?;
+        let (batch, waiting) = match part.groups.pop() {
+            Some(batch) => {
+                part.group_count -= batch.rows();
+                (batch.clone(), Waiting::Groups(batch))
+            }
+            None => {
+                let batch = part.rows.pop()?;
+                part.row_count -= batch.rows();
+                (batch.clone(), Waiting::Rows(batch))
+            }
+        };
+        self.charge.remove(&batch);
+        Some(waiting)
+    }
+
+    /// How many rows and groups wait in a part.
+    pub(super) fn waiting(&self, index: usize) -> usize {
+        self.parts.get(index).map_or(0, |it| it.row_count + it.group_count)
+    }
+
+    /// Notes that grouping `waiting` rows and groups early left `groups`.
+    pub(super) fn grouped(&mut self, waiting: usize, groups: usize) {
+        if groups * LEFT_SHARE.1 > waiting * LEFT_SHARE.0 {
+            self.part_rows = self.part_rows.saturating_mul(WAIT_FACTOR);
+        }
+    }
+
+    /// The part after `index` in which something waits, or the first one.
+    pub(super) fn next_part(&self, index: Option<usize>) -> Option<usize> {
+        let from = index.map_or(0, |it| it + 1);
+        (from..PARTS).find(|it| self.waiting(*it) > 0)
+    }
+}

@@ -1,0 +1,126 @@
+//! Large dictionaries, which are decompressed in pairs, from files in memory and on devices.
+
+use super::{MemoryFile, columns_of, read_batches, request};
+use crate::{
+    ParquetFile,
+    chunk::ChunkBytes,
+    file::chunk_range,
+    pages::{Pages, decompress_dictionaries},
+};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use bytes::Bytes;
+use parquet::{
+    arrow::ArrowWriter,
+    basic::Compression,
+    file::properties::{WriterProperties, WriterVersion},
+};
+use std::{ops::Range, sync::Arc};
+use volley_error::Result;
+use volley_io::{BufferPool, RandomAccessFile};
+use volley_memory::Pool;
+use volley_types::Value;
+
+const GROUPS: usize = 3;
+const GROUP_ROWS: usize = 20_000;
+
+/// Values of a column: sorted, scattered, few.
+fn value(column: usize, row: usize) -> i64 {
+    let row = row as i64;
+    match column {
+        0 => row,
+        1 => (row * 7_919 % 104_729) << 3,
+        _ => row % 5,
+    }
+}
+
+/// A file of three row groups.
+fn write(version: WriterVersion) -> Bytes {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_writer_version(version)
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_data_page_row_count_limit(3_000)
+        .set_write_batch_size(1_000)
+        .build();
+    let column = |column| {
+        let values = (0..GROUPS * GROUP_ROWS).map(|row| value(column, row));
+        (format!("c{column}"), Arc::new(Int64Array::from_iter_values(values)) as ArrayRef)
+    };
+    let batch = RecordBatch::try_from_iter((0..3).map(column)).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap().into()
+}
+
+/// A file of a device: reads go to another thread.
+#[derive(Debug)]
+struct Device(MemoryFile);
+
+impl RandomAccessFile for Device {
+    fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.0.size_bytes()
+    }
+
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.0.read_into(start, out)
+    }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        assert!(ranges.iter().all(|it| it.end <= self.size_bytes()));
+    }
+}
+
+#[test]
+fn columns_are_the_same_from_memory_and_from_a_device() {
+    let expected: Vec<Vec<Value>> = (0..3)
+        .map(|column| {
+            (0..GROUPS * GROUP_ROWS).map(|row| Value::BigInt(value(column, row))).collect()
+        })
+        .collect();
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let bytes = write(version);
+        let files: [Arc<dyn RandomAccessFile>; 2] =
+            [Arc::new(MemoryFile(bytes.clone())), Arc::new(Device(MemoryFile(bytes)))];
+        for file in files {
+            let file = ParquetFile::open(file).unwrap();
+            assert_eq!(file.row_groups(), GROUPS);
+            for batch_rows in [3, 1024, 100_000] {
+                let batches = read_batches(&file, &request(vec![0, 1, 2], batch_rows)).unwrap();
+                assert!(columns_of(&batches, 3).unwrap() == expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn large_dictionaries_are_decompressed_in_pairs() {
+    let file = ParquetFile::open(Arc::new(MemoryFile(write(WriterVersion::PARQUET_1_0)))).unwrap();
+    let pool = Pool::root("test", None);
+    let pages = |column: usize| {
+        let leaf = file.node(column).unwrap().leaves()[0].clone();
+        let chunk = file.chunk(1, &leaf).unwrap();
+        let (from, buffers) = (Arc::clone(file.file()), BufferPool::default());
+        let bytes = ChunkBytes::windows(from, chunk_range(chunk), buffers, pool.reservation());
+        let (rows, buffers) = (file.rows(1), BufferPool::default());
+        Pages::new(leaf, chunk, bytes.unwrap(), rows, buffers, pool.reservation())
+    };
+    let mut all = [pages(0), pages(1), pages(2)];
+    assert_eq!([0, 1, 2].map(|it| all[it].has_large_dictionary()), [true, true, false]);
+    let [first, second, _] = &mut all;
+    let held = pool.stats().bytes;
+    decompress_dictionaries(first, second).unwrap();
+    assert!(pool.stats().bytes - held >= 2 * 8 * GROUP_ROWS, "both are charged");
+    assert!(first.has_decompressed_dictionary() && second.has_decompressed_dictionary());
+    for (column, pages) in [first, second].into_iter().enumerate() {
+        let values = pages.dictionary().unwrap().to_values().unwrap();
+        let expected = (GROUP_ROWS..2 * GROUP_ROWS).map(|row| Value::BigInt(value(column, row)));
+        assert!(values == expected.collect::<Vec<_>>());
+        assert!(!pages.has_decompressed_dictionary() && !pages.has_large_dictionary());
+    }
+    drop(all);
+    assert_eq!(pool.stats().bytes, 0);
+}
