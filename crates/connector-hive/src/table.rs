@@ -44,7 +44,7 @@ pub(crate) enum PartFile {
 }
 
 impl Part {
-    /// The position in the file of a column of the table; beyond the last for one that is not there.
+    /// The position in the file of a column of the table; beyond the last for one that is missing.
     pub fn place(&self, column: usize) -> usize {
         self.places.get(column).copied().unwrap_or(usize::MAX)
     }

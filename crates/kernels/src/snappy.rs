@@ -13,8 +13,8 @@
 //!
 //! Dictionaries of numbers become a literal of one to three bytes and a copy of the rest, again and
 //! again; text becomes many short copies. What takes time is that the place of a tag depends on the
-//! tag before. So the loop takes a literal and the copy behind it from one word of eight bytes. When
-//! both together are no longer than that, and the copy comes from the same place in an earlier
+//! tag before. So the loop takes a literal and the copy behind it from one word of eight bytes.
+//! When both together are no longer than that, and the copy comes from the same place in an earlier
 //! number, they are one word to be written, too: what is `distance` bytes back, with the literal in
 //! its lower bytes. (Loading behind the literal would take bytes of two stores that are still under
 //! way, which processors wait for.) Otherwise whole strides are copied, of which the next elements

@@ -89,8 +89,8 @@ pub(crate) struct DataPage {
     pub bytes: Bytes,
 }
 
-/// Decompresses the dictionaries of two chunks, whose codec is Snappy; leaves alone what is damaged,
-/// for whoever needs it.
+/// Decompresses the dictionaries of two chunks, whose codec is Snappy; leaves alone what is
+/// damaged, for whoever needs it.
 ///
 /// # Errors
 ///
@@ -114,8 +114,8 @@ fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> usize {
 }
 
 impl Pages {
-    /// The pages in `chunk`, which are the bytes that `metadata` names. `reservation` is for what is
-    /// made of them, in memory of `buffers`.
+    /// The pages in `chunk`, which are the bytes that `metadata` names. `reservation` is for what
+    /// is made of them, in memory of `buffers`.
     pub fn new(
         leaf: Leaf,
         metadata: &ColumnChunkMetaData,
