@@ -15,7 +15,7 @@ use crate::expr::as_column;
 use crate::stack::deep;
 use crate::statistics::Estimate;
 use crate::{Estimator, OptimizerContext};
-use graph::Graph;
+use graph::{Graph, Inputs};
 use region::Region;
 use volley_error::Result;
 use volley_logical::{Column, Expr, JoinKind, Plan};
@@ -39,6 +39,23 @@ pub(super) fn order_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan
     // One estimator: it knows what the definitions make, of which each refers to those before.
     let mut estimator = Estimator::new();
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator).0))
+}
+
+/// How many rows inner joins make, guessed alike for every order in which they are written.
+pub(super) fn rows_of_joins(
+    plan: &Plan,
+    ctx: &OptimizerContext<'_>,
+    estimator: &mut Estimator,
+) -> f64 {
+    if begins_region(plan, ctx) {
+        let region = Region::of(plan.clone(), ctx);
+        if region.inputs.len() < Inputs::BITS as usize {
+            let estimates: Vec<Estimate> =
+                region.inputs.iter().map(|it| estimator.estimate(it)).collect();
+            return Graph::new(&region, &estimates).rows_of_all();
+        }
+    }
+    estimator.estimate(plan).rows
 }
 
 /// The plan with its joins ordered, and what it makes; each node is guessed once.

@@ -1,6 +1,8 @@
 //! Semi and anti joins move to the one input of inner joins whose columns they test, when that
-//! input has not many more rows than the inner joins make, or when they drop most of its rows.
+//! input has not many more rows than the inner joins make, or when they drop most of its rows. The
+//! guesses do not depend on the order in which inner joins are written: they are ordered later.
 
+use super::join_order::rows_of_joins;
 use crate::columns::output_set;
 use crate::expr::{ColumnSet, used_by_all};
 use crate::stack::deep;
@@ -12,38 +14,34 @@ use volley_logical::{JoinKind, Plan};
 const SELECTIVE_SHARE: f64 = 0.2;
 
 /// Places all semi and anti joins.
-pub(super) fn place_semi_joins(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
+pub(super) fn place_semi_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     // One estimator: it knows what the definitions make, of which each refers to those before.
     let mut estimator = Estimator::new();
-    super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, &mut estimator)))
+    super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator)))
 }
 
-fn visit(mut plan: Plan, estimator: &mut Estimator) -> Plan {
+fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Plan {
     deep(|| {
         for input in plan.inputs_mut() {
-            *input = visit(std::mem::take(input), estimator);
+            *input = visit(std::mem::take(input), ctx, estimator);
         }
-        let Plan::Join { left, right, kind, conditions, .. } = &mut plan else { return plan };
+        let Plan::Join { left, right, kind, conditions, .. } = &plan else { return plan };
         if !matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti) {
             return plan;
         }
         let mut tested = used_by_all(conditions.iter());
         let of_right = output_set(right);
         tested.retain(|it| !of_right.contains(it));
-        let all = estimator.estimate(left).rows;
         let Some(target) = target_of(left, &tested) else { return plan };
-        let own = estimator.estimate(target).rows;
-        let share = estimated_share(&plan, estimator);
-        if own > all && share > SELECTIVE_SHARE {
+        let all = rows_of_joins(left, ctx, estimator);
+        let (own, right) = (estimator.estimate(target), estimator.estimate(right));
+        let before = own.rows;
+        let after = estimator.estimate_over(&plan, vec![own, right]).rows;
+        if before > all && after > before * SELECTIVE_SHARE {
             return plan;
         }
         moved(plan, &tested)
     })
-}
-
-fn estimated_share(plan: &Plan, estimator: &mut Estimator) -> f64 {
-    let Plan::Join { left, .. } = plan else { return 1.0 };
-    estimator.estimate(plan).rows / estimator.estimate(left).rows.max(1.0)
 }
 
 /// The input of inner joins that makes all tested columns, if the plan is an inner join at all.

@@ -64,6 +64,11 @@ impl Graph {
         self.rows.len()
     }
 
+    /// How many rows the join of all inputs makes; there must be fewer than [`Inputs`] has bits.
+    pub(super) fn rows_of_all(&self) -> f64 {
+        self.rows_of((1 << self.len()) - 1)
+    }
+
     /// How many rows the join of these inputs makes; the same for every order.
     pub(super) fn rows_of(&self, inputs: Inputs) -> f64 {
         let has = |input: usize| inputs & (1 << input) != 0;
