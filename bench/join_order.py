@@ -9,7 +9,8 @@ Of each query whose FROM lists name at least `--tables` tables (those of its sub
 too), it makes up to `--ways` different orders, the written one first and the others at random from a
 fixed seed, and runs them in one process of Volley's, in rounds: each round runs every order once.
 An order's time is its best one. All orders must give the same rows. The program fails when an order
-takes more than `--bound` times as long as the fastest of the same query.
+takes more than `--bound` times as long as the fastest of the same query. `plans` counts the different
+shapes of plans, which do not vary with what else the machine does: 1 where the order does not matter.
 """
 
 import argparse
@@ -75,11 +76,23 @@ def run(orders, data, threads, runs):
     return [max(min(seconds[at :: len(orders)]), 0.001) for at in range(len(orders))]
 
 
-def explain(sql, data, threads):
-    command = [compare.BINARY, "--data", data, "--threads", threads, "--format", "json", "-c", "explain " + sql]
+def explain(orders, data, threads):
+    """The plan of each order, as lines."""
+    command = [compare.BINARY, "--data", data, "--threads", threads, "--format", "ndjson"]
+    for sql in orders:
+        command += ["-c", "explain " + sql]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
-    lists = "; ".join(", ".join(tables) for tables in tables_of(sql))
-    return f"from {lists}\n" + "\n".join(row["plan"] for row in json.loads(done.stdout)) + "\n"
+    plans = []
+    for row in map(json.loads, done.stdout.splitlines()):
+        # All nodes but the first are indented.
+        plans += [] if row["plan"].startswith(" ") else [[]]
+        plans[-1].append(row["plan"])
+    return plans
+
+
+def shape_of(plan):
+    """The nodes of a plan and the tables that it scans, without columns and conditions."""
+    return "\n".join(re.split(r" on | #| keys=| \[", line)[0] for line in plan)
 
 
 def parse_arguments():
@@ -104,7 +117,7 @@ def main():
         compare.build_volley()
     data = (arguments.data or compare.ROOT / "data" / f"tpch-sf{arguments.scale}").resolve()
     compare.generate(data, arguments.scale)
-    print(f"{'query':>5}{'orders':>8}{'as written':>12}{'fastest':>9}{'slowest':>9}{'ratio':>7}")
+    print(f"{'query':>5}{'orders':>8}{'plans':>7}{'as written':>12}{'fastest':>9}{'slowest':>9}{'ratio':>7}")
     broken = []
     for query in arguments.queries:
         sql = compare.query_text(query)
@@ -112,13 +125,16 @@ def main():
             continue
         orders = orders_of(sql, arguments.ways, arguments.seed)
         times = run(orders, data, arguments.threads, arguments.runs)
+        plans = explain(orders, data, arguments.threads)
+        shapes = len(set(map(shape_of, plans)))
         ratio = max(times) / min(times)
-        print(f"{query:>5}{len(orders):>8}{times[0]:>12.3f}{min(times):>9.3f}{max(times):>9.3f}{ratio:>7.2f}", flush=True)
+        print(f"{query:>5}{len(orders):>8}{shapes:>7}{times[0]:>12.3f}{min(times):>9.3f}{max(times):>9.3f}{ratio:>7.2f}", flush=True)
         if ratio > arguments.bound:
             broken.append(str(query))
             for name, pick in [("fastest", min), ("slowest", max)] if arguments.explain else []:
-                plan = explain(orders[times.index(pick(times))], data, arguments.threads)
-                print(f"\nquery {query}, {name}: {plan}")
+                at = times.index(pick(times))
+                lists = "; ".join(", ".join(tables) for tables in tables_of(orders[at]))
+                print("\n".join([f"\nquery {query}, {name}: from {lists}", *plans[at], ""]))
     if broken:
         sys.exit(f"the slowest order takes more than {arguments.bound:g} times the fastest: {', '.join(broken)}")
 
