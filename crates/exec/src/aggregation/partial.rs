@@ -10,6 +10,10 @@
 /// Groups are handed on when they take this many bytes: what a core's share of the caches holds.
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
+/// A table may take this many times as much when fewer than half of the latest rows began a group:
+/// then it has seen most groups.
+const EXTENSION: usize = 4;
+
 /// Whether grouping is worth it is judged after this many rows,
 const JUDGED_ROWS: usize = 1 << 16;
 
@@ -40,6 +44,8 @@ pub(super) struct PartialPolicy {
     rows: usize,
     /// Their runs.
     runs: usize,
+    /// Runs and groups when the table was half full.
+    half: Option<(usize, usize)>,
     /// Whether rows pass.
     has_given_up: bool,
     /// Rows that passed since.
@@ -63,7 +69,11 @@ impl PartialPolicy {
     /// Whether the groups must be handed on now, given their number and bytes; decides about
     /// giving up.
     pub(super) fn must_flush(&mut self, groups: usize, bytes: usize) -> bool {
-        let is_full = bytes > GROUP_BYTES_MAX;
+        if bytes * 2 > GROUP_BYTES_MAX && self.half.is_none() {
+            self.half = Some((self.runs, groups));
+        }
+        let is_full =
+            bytes > GROUP_BYTES_MAX * if self.has_seen_most(groups) { EXTENSION } else { 1 };
         let share = if is_full { FULL_SHARE } else { EARLY_SHARE };
         let is_judged = self.rows >= JUDGED_ROWS && groups >= JUDGED_GROUPS;
         if is_judged && groups * share.1 > self.runs * share.0 {
@@ -72,9 +82,15 @@ impl PartialPolicy {
         self.has_given_up || is_full
     }
 
+    /// Whether few of the runs since the table was half full began a group.
+    fn has_seen_most(&self, groups: usize) -> bool {
+        self.half.is_some_and(|(runs, before)| (groups - before) * 2 < self.runs - runs)
+    }
+
     /// Notes that the groups were handed on.
     pub(super) fn flushed(&mut self) {
         (self.rows, self.runs, self.passed) = (0, 0, 0);
+        self.half = None;
     }
 
     /// Whether to look for the runs of the next batch that passes, of `rows` rows.
@@ -95,5 +111,41 @@ impl PartialPolicy {
             self.skipped = SKIPPED_BATCHES;
         }
         is_clustered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    /// Feeds rows of `distinct` keys, in an order without pattern, into a table of `group_bytes`
+    /// per group; the rows and groups when it was first handed on.
+    fn first_flush(distinct: usize, group_bytes: usize, rows: usize) -> Option<(usize, usize)> {
+        let mut random = Random::new(3);
+        let (mut policy, mut seen, mut groups) =
+            (PartialPolicy::default(), vec![false; distinct], 0);
+        for row in 0..rows {
+            let key = random.below(distinct as u64) as usize;
+            let is_new = !std::mem::replace(&mut seen[key], true);
+            groups += usize::from(is_new);
+            if row % 1000 == 999 {
+                policy.count(1000, 1000);
+                if policy.must_flush(groups, groups * group_bytes) {
+                    assert!(policy.has_given_up() || groups * 2 <= row + 1);
+                    return Some((row + 1, groups));
+                }
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_table_that_has_seen_most_groups_may_grow() {
+        // 20 MB in the end.
+        assert_eq!(first_flush(100_000, 200, 2_000_000), None);
+        // 200 MB.
+        let (rows, groups) = first_flush(1_000_000, 200, 2_000_000).unwrap();
+        assert!(groups * 200 < 2 * GROUP_BYTES_MAX && groups * 2 > rows, "{rows} {groups}");
     }
 }
