@@ -11,7 +11,7 @@
 //! The steps are those of Presto's optimized repartitioning; the range reduction is Lemire's
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
-use crate::coalesce::Coalescer;
+use crate::{coalesce::Coalescer, sort::compact_strings};
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_types::Type;
@@ -97,7 +97,8 @@ impl Partitioner {
         }
         let mut pieces = Vec::new();
         for (partition, start, end) in ranges(ends) {
-            let piece = batch.gather(&rows[start..end])?;
+            // Pieces of many batches wait together: each with its own strings.
+            let piece = compact_strings(batch.gather(&rows[start..end])?)?;
             let full = self.coalescers[partition].push(piece)?;
             pieces.extend(full.map(|it| (partition, it)));
         }
