@@ -18,7 +18,7 @@ import statements
 # By name: the key columns, and how DuckDB makes them from `g`, the number of the group.
 KEYS = {
     "integer": {"k": "g"},
-    "sparse integer": {"k": "(g * 922337203685 + 17)"},
+    "sparse integer": {"k": "(g * 92233720368 + 17)"},
     "two integers": {"k": "(g % 1000)::integer", "l": "(g // 1000)::integer"},
     "short text": {"k": "'k' || lpad(g::varchar, 7, '0')"},
     "long text": {"k": "md5(g::varchar) || lpad(g::varchar, 8, '0')"},

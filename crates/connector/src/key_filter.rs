@@ -30,6 +30,9 @@ const BITMAP_BITS_MAX: u128 = 1 << 29;
 /// Bits of a Bloom filter per key; 5 are set for each.
 const BLOOM_BITS_PER_KEY: usize = 16;
 
+/// Values that are added at a time.
+const INSERTED_VALUES: usize = 64;
+
 /// The range alone is enough when this share of its values may be keys: 7 of 8.
 const DENSE_SHARE: (u128, u128) = (7, 8);
 
@@ -226,24 +229,42 @@ impl KeyFilterBuilder {
         let rows = (0..keys.len()).filter(|row| nulls.as_ref().is_none_or(|it| it.is_valid(*row)));
         match_integer!(keys.values().physical(), T => {
             let values = keys.values().native::<T>().unwrap_or_default();
-            rows.for_each(|row| self.insert_value(values[keys.index(row)] as i64));
+            self.insert_values(rows.map(|row| values[keys.index(row)] as i64));
         }, else {});
     }
 
+    /// Adds values, some at a time: first their words are looked at, so that many cache misses are
+    /// in flight, and then those are changed that must be, of which each waits for the one before.
+    fn insert_values(&self, mut values: impl Iterator<Item = i64>) {
+        let mut changes = [(0, 0); INSERTED_VALUES];
+        loop {
+            let (mut count, mut is_end) = (0, true);
+            for value in values.by_ref().take(INSERTED_VALUES) {
+                let (place, mask) = self.place_of(value);
+                let word = self.words.get(place).map_or(!0, |it| it.load(Ordering::Relaxed));
+                changes[count] = (place, mask);
+                count += usize::from(word & mask != mask);
+                is_end = false;
+            }
+            for (place, mask) in &changes[..count] {
+                self.words[*place].fetch_or(*mask, Ordering::Relaxed);
+            }
+            if is_end {
+                return;
+            }
+        }
+    }
+
+    /// The word of a value, and its bits in there.
     #[inline]
-    fn insert_value(&self, value: i64) {
-        let (place, mask) = match self.shape {
-            Shape::Range => return,
+    fn place_of(&self, value: i64) -> (usize, u64) {
+        match self.shape {
+            Shape::Range => (0, 0),
             Shape::Bitmap(_) => {
                 let distance = distance(self.min, value);
                 ((distance >> 6) as usize, 1 << (distance & 63))
             }
             Shape::Bloom(_) => bloom_place(value, self.words.len()),
-        };
-        if let Some(word) = self.words.get(place)
-            && word.load(Ordering::Relaxed) & mask != mask
-        {
-            word.fetch_or(mask, Ordering::Relaxed);
         }
     }
 

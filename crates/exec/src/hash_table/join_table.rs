@@ -232,10 +232,15 @@ impl JoinTable {
                 filter.insert(&Decoded::new(&keys[*key])?);
             }
             self.keys.words(&keys, &self.spec.nulls_equal, list.len(), &mut words)?;
-            for (word, row) in words.words.iter().zip(&words.rows) {
-                let row = list.pointers()[*row as usize];
-                // SAFETY: the row is of this table, and its block was taken by this call alone.
-                unsafe { self.insert(*word, row) };
+            let chunks = words.words.chunks(LOOKUP_ROWS).zip(words.rows.chunks(LOOKUP_ROWS));
+            for (words, rows) in chunks {
+                // As many cache misses in flight as the processor allows.
+                words.iter().for_each(|it| self.prefetch_entry(self.place_of(*it).0));
+                for (word, row) in words.iter().zip(rows) {
+                    let row = list.pointers()[*row as usize];
+                    // SAFETY: the row is of this table, and its block was taken by this call alone.
+                    unsafe { self.insert(*word, row) };
+                }
             }
             if list.len() < CHUNK_ROWS {
                 break;
@@ -317,6 +322,11 @@ impl JoinTable {
         }
     }
 
+    #[inline]
+    fn prefetch_entry(&self, position: usize) {
+        prefetch(RowPtr::new(std::ptr::from_ref(&self.entries[position]).cast_mut().cast()));
+    }
+
     /// For each of `rows` probe rows, the head of the chain of rows with its word, if there is one.
     ///
     /// # Errors
@@ -380,7 +390,7 @@ impl JoinTable {
         let mut places = [(0, 0); LOOKUP_ROWS];
         for (word, place) in words.iter().zip(&mut places) {
             *place = self.place_of(*word);
-            prefetch(RowPtr::new(std::ptr::from_ref(&self.entries[place.0]).cast_mut().cast()));
+            self.prefetch_entry(place.0);
         }
         for ((position, tag), head) in places[..words.len()].iter_mut().zip(&mut *found) {
             *head = self.next_candidate(position, *tag, mask);
