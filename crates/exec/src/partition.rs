@@ -5,17 +5,15 @@
 //! partitions  hash -> 0..n by multiply and shift, no division, no branch
 //! rows        counting sort of the row numbers by partition
 //! columns     few partitions: dictionaries over the input's columns, nothing is copied
-//!             many: copied, and the small pieces joined to larger batches
+//!             many: each value is copied once, to where its partition's next batch grows
 //! ```
 //!
 //! The steps are those of Presto's optimized repartitioning; the range reduction is Lemire's
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
-use crate::{coalesce::Coalescer, sort::compact_strings};
 use volley_error::Result;
-use volley_memory::Pool;
-use volley_types::Type;
-use volley_vector::{Batch, ScalarBuffer, Vector, hash_columns};
+use volley_memory::{Pool, Reservation};
+use volley_vector::{Appender, Batch, Picked, ScalarBuffer, Vector, hash_columns};
 
 /// With more partitions than this, pieces are copied: each is so small a part of its batch that
 /// holding the whole batch for it would waste memory.
@@ -37,9 +35,10 @@ pub(crate) struct Partitioner {
     partitions: usize,
     purpose: Purpose,
     batch_rows: usize,
-    pool: Pool,
-    /// One per partition, made with the first batch; none when pieces are not copied.
-    coalescers: Vec<Coalescer>,
+    /// By partition, the columns of its next batch; none without rows, and when nothing is copied.
+    growing: Vec<Vec<Appender>>,
+    /// What grows.
+    charge: Reservation,
     // Scratch, kept between batches to avoid allocations.
     hashes: Vec<u64>,
     targets: Vec<u32>,
@@ -59,8 +58,8 @@ impl Partitioner {
             partitions,
             purpose,
             batch_rows,
-            pool: pool.clone(),
-            coalescers: Vec::new(),
+            growing: Vec::new(),
+            charge: pool.reservation(),
             hashes: Vec::new(),
             targets: Vec::new(),
         }
@@ -79,31 +78,48 @@ impl Partitioner {
         self.copy(batch, &rows, &ends)
     }
 
-    /// What small pieces are left.
+    /// What is left, smaller batches among it.
     pub(crate) fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
-        let mut pieces = Vec::new();
-        for (partition, coalescer) in self.coalescers.iter_mut().enumerate() {
-            pieces.extend(coalescer.flush()?.map(|it| (partition, it)));
+        let mut rest = Vec::new();
+        for (partition, columns) in self.growing.drain(..).enumerate() {
+            if !columns.is_empty() {
+                rest.push((partition, finish(columns)?));
+            }
         }
-        Ok(pieces)
+        self.charge.clear();
+        Ok(rest)
     }
 
     fn copy(&mut self, batch: &Batch, rows: &[u32], ends: &[usize]) -> Result<Vec<(usize, Batch)>> {
-        if self.coalescers.is_empty() {
-            let types: Vec<Type> =
-                batch.columns().iter().map(|it| it.data_type().clone()).collect();
-            let coalescer = || Coalescer::new(types.clone(), self.batch_rows / 2, &self.pool);
-            self.coalescers = std::iter::repeat_with(coalescer).take(self.partitions).collect();
+        self.growing.resize_with(self.partitions, Vec::new);
+        for (column, vector) in batch.columns().iter().enumerate() {
+            let picked = Picked::new(vector, rows)?;
+            for (partition, start, end) in ranges(ends) {
+                let growing = &mut self.growing[partition];
+                if growing.len() == column {
+                    let room = self.batch_rows / 2 + end - start;
+                    growing.push(Appender::with_capacity(vector.data_type().clone(), room));
+                }
+                growing[column].append(&picked, start..end)?;
+            }
         }
-        let mut pieces = Vec::new();
-        for (partition, start, end) in ranges(ends) {
-            // Pieces of many batches wait together: each with its own strings.
-            let piece = compact_strings(batch.gather(&rows[start..end])?)?;
-            let full = self.coalescers[partition].push(piece)?;
-            pieces.extend(full.map(|it| (partition, it)));
+        let mut full = Vec::new();
+        for (partition, ..) in ranges(ends) {
+            let rows = self.growing[partition].first().map_or(0, Appender::len);
+            if rows * 2 >= self.batch_rows {
+                full.push((partition, finish(std::mem::take(&mut self.growing[partition]))?));
+            }
         }
-        Ok(pieces)
+        self.charge.resize(self.growing.iter().flatten().map(Appender::bytes).sum())?;
+        Ok(full)
     }
+}
+
+/// The batch of a partition.
+fn finish(columns: Vec<Appender>) -> Result<Batch> {
+    let rows = columns.first().map_or(0, Appender::len);
+    let columns = columns.into_iter().map(Appender::finish).collect::<Result<Vec<_>>>()?;
+    Ok(Batch::new(columns, rows))
 }
 
 /// Maps hashes to `0..partitions`. The hash is mixed once more: hash tables behind the exchange use

@@ -193,7 +193,7 @@ fn gather_values(values: &Values, positions: &[u32]) -> Result<Values> {
 }
 
 /// Elements of `like`'s type in `buffer`.
-fn fixed_values(like: &Values, buffer: Buffer, len: usize) -> Values {
+pub(crate) fn fixed_values(like: &Values, buffer: Buffer, len: usize) -> Values {
     fn typed<T: ArrowNativeType>(buffer: Buffer, len: usize) -> ScalarBuffer<T> {
         ScalarBuffer::new(buffer, 0, len)
     }
@@ -344,7 +344,7 @@ fn objects_of(values: &Values) -> Vec<Option<Object>> {
     }
 }
 
-fn empty_values(data_type: &Type) -> Result<Values> {
+pub(crate) fn empty_values(data_type: &Type) -> Result<Values> {
     let vector = Vector::from_values(data_type.clone(), &[]);
     vector.flat_values().cloned().ok_or_else(|| Error::internal("empty vector is not flat"))
 }

@@ -34,6 +34,7 @@ mod recycler;
 mod builder;
 mod allocation;
 mod copy;
+mod appender;
 mod change;
 mod scalar;
 mod keys;
@@ -49,6 +50,7 @@ pub mod arrow;
 pub mod random;
 pub mod save;
 
+pub use appender::{Appender, Picked};
 pub use batch::Batch;
 pub use bias::Deltas;
 pub use buffer_list::{BufferList, Renumbered};
