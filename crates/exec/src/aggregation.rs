@@ -49,9 +49,13 @@ struct AggregationSpec {
 }
 
 impl AggregationSpec {
-    /// Whether groups can be taken out of their table and put in again.
+    /// Whether groups can be taken out of their table and put in again, and rows added in any
+    /// order.
     fn can_spread(&self) -> bool {
-        let folds = |it: &AccumulatorSpec| !it.collects() && !it.distinct && it.order_by.is_empty();
+        let folds = |it: &AccumulatorSpec| {
+            let in_any_order = !it.bound.order_sensitive && it.order_by.is_empty();
+            in_any_order && !it.collects() && !it.distinct
+        };
         self.step.finishes() && !self.keys.is_empty() && self.aggregates.iter().all(folds)
     }
 

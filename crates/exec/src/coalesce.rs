@@ -29,6 +29,11 @@ impl Coalescer {
         self.rows
     }
 
+    /// The bytes of what is held back.
+    pub fn bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
     /// Takes a small batch; answers a large one when there are enough rows. The batch's columns
     /// must be loaded and should be compact: what they share with others stays alive.
     ///

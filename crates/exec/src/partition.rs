@@ -11,6 +11,7 @@
 //! The steps are those of Presto's optimized repartitioning; the range reduction is Lemire's
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
+use std::collections::HashSet;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
 use volley_vector::{Appender, Batch, Picked, ScalarBuffer, Vector, hash_columns};
@@ -110,8 +111,19 @@ impl Partitioner {
                 full.push((partition, finish(std::mem::take(&mut self.growing[partition]))?));
             }
         }
-        self.charge.resize(self.growing.iter().flatten().map(Appender::bytes).sum())?;
+        self.charge.resize(self.bytes())?;
         Ok(full)
+    }
+
+    /// What grows; what columns share, once.
+    fn bytes(&self) -> usize {
+        let (mut shared, mut known) = (0, HashSet::new());
+        for column in self.growing.iter().flatten() {
+            column.for_each_allocation(&mut |address, bytes| {
+                shared += if known.insert(address) { bytes } else { 0 };
+            });
+        }
+        shared + self.growing.iter().flatten().map(Appender::bytes).sum::<usize>()
     }
 }
 

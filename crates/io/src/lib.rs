@@ -5,9 +5,9 @@
 //! RangeReads::start(file, ranges)  ──> coalesced reads ── poll(waker) ──> one Bytes per range
 //! ```
 //!
-//! Read [`RandomAccessFile`] and [`RangeReads`] first. Nobody outside this crate blocks on a file
-//! that may be slow: whoever needs bytes starts reads and polls them. This crate does not know
-//! formats.
+//! Read [`RandomAccessFile`] and [`RangeReads`] first. Whoever needs bytes that are not at hand, in
+//! the operating system's page cache, starts reads and polls them. (What leaves the page cache in
+//! between is waited for.) This crate does not know formats.
 
 mod buffers;
 mod file;

@@ -82,10 +82,10 @@ impl SharedColumn {
 
     /// Decompresses the dictionary beside that of another column, if there is one that was used in
     /// the row group before and has not been used in this one.
-    fn begin_with_another(&self, columns: &[SharedColumn]) -> Result<()> {
+    fn begin_with_another(&self, columns: &[SharedColumn]) {
         let mut reader = self.lock();
         let Some(pages) = reader.flat_pages().filter(|it| it.has_large_dictionary()) else {
-            return Ok(());
+            return;
         };
         for other in columns {
             let uses = &*other.uses;
@@ -94,10 +94,9 @@ impl SharedColumn {
             }
             let Ok(mut other) = other.reader.try_lock() else { continue };
             if let Some(other) = other.flat_pages().filter(|it| it.has_large_dictionary()) {
-                return decompress_dictionaries(pages, other).map_err(|it| self.in_place(it));
+                return decompress_dictionaries(pages, other);
             }
         }
-        Ok(())
     }
 }
 
@@ -134,7 +133,7 @@ impl Loader for ColumnLoader {
             return Err(Error::internal("lazy column loaded after its scan went on"));
         }
         if !column.uses.now.swap(true, Ordering::Relaxed) {
-            column.begin_with_another(&self.columns)?;
+            column.begin_with_another(&self.columns);
         }
         let mut reader = column.lock();
         let composed: Vec<u32>;

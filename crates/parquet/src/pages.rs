@@ -72,8 +72,10 @@ struct StoredPage {
 struct DictionaryPage {
     header: PageHeader,
     bytes: Bytes,
-    /// Otherwise the bytes are as stored. If so, they are charged.
+    /// Otherwise the bytes are as stored.
     is_decompressed: bool,
+    /// What is charged for the bytes.
+    charged: usize,
 }
 
 /// A decompressed data page.
@@ -90,20 +92,20 @@ pub(crate) struct DataPage {
 }
 
 /// Decompresses the dictionaries of two chunks, whose codec is Snappy; leaves alone what is
-/// damaged, for whoever needs it.
-///
-/// # Errors
-///
-/// Out of memory.
-pub(crate) fn decompress_dictionaries(a: &mut Pages, b: &mut Pages) -> Result<()> {
+/// damaged, or takes too much memory, for whoever needs it.
+pub(crate) fn decompress_dictionaries(a: &mut Pages, b: &mut Pages) {
     let (Some(stored_a), Some(stored_b)) = (a.stored_dictionary(), b.stored_dictionary()) else {
-        return Ok(());
+        return;
     };
-    let (mut out_a, mut out_b) = (a.dictionary_buffer()?, b.dictionary_buffer()?);
-    let done = snappy::decompress_two([&stored_a, &stored_b], [&mut out_a, &mut out_b]).is_some();
-    a.set_dictionary_page(done.then_some(out_a));
-    b.set_dictionary_page(done.then_some(out_b));
-    Ok(())
+    let (mut buffer_a, mut buffer_b) = (a.dictionary_buffer(), b.dictionary_buffer());
+    let done = match (&mut buffer_a, &mut buffer_b) {
+        (Some(out_a), Some(out_b)) => {
+            snappy::decompress_two([&stored_a, &stored_b], [out_a, out_b]).is_some()
+        }
+        _ => false,
+    };
+    a.set_dictionary_page(buffer_a.filter(|_| done));
+    b.set_dictionary_page(buffer_b.filter(|_| done));
 }
 
 /// The size of a chunk's dictionary as stored, as its metadata tells; 0 without one.
@@ -183,17 +185,19 @@ impl Pages {
             if end > self.chunk.len() {
                 return Err(corrupt("page ends after its column"));
             }
-            self.at = end;
             let page = StoredPage { header, begin };
             match header.kind {
                 PageKind::Data => self.next = Some(page),
                 PageKind::Dictionary => {
                     let bytes = self.stored(&page)?;
-                    let page = DictionaryPage { header, bytes, is_decompressed: false };
+                    let charged = bytes.len();
+                    self.reservation.grow(charged)?;
+                    let page = DictionaryPage { header, bytes, is_decompressed: false, charged };
                     self.dictionary_page = Some(page);
                 }
                 PageKind::Other => {}
             }
+            self.at = end;
         }
     }
 
@@ -258,7 +262,8 @@ impl Pages {
     /// Gives back what pages before the current one took, once nothing that was read from them is
     /// held here.
     pub fn release(&mut self) {
-        let dictionary = self.dictionary.as_ref().map_or(0, |it| it.retained_bytes());
+        let dictionary = self.dictionary.as_ref().map_or(0, |it| it.retained_bytes())
+            + self.dictionary_page.as_ref().map_or(0, |it| it.charged);
         let held = self.reservation.bytes();
         self.reservation.shrink(held.saturating_sub(dictionary + self.page_bytes));
     }
@@ -282,8 +287,8 @@ impl Pages {
         let values = header.values.saturating_mul(per_value);
         let bytes = values.saturating_add(header.uncompressed_bytes);
         self.reservation.grow(bytes)?;
+        self.reservation.shrink(page.charged);
         let page = if page.is_decompressed {
-            self.reservation.shrink(header.uncompressed_bytes);
             page.bytes
         } else {
             self.decompress(page.bytes, header.uncompressed_bytes)?
@@ -354,20 +359,28 @@ impl Pages {
         Some(page.bytes.clone())
     }
 
-    /// Memory for the dictionary's page, charged.
-    fn dictionary_buffer(&mut self) -> Result<PooledBuffer> {
-        let len = self.dictionary_page.as_ref().map_or(0, |it| it.header.uncompressed_bytes);
-        self.reservation.grow(len)?;
-        Ok(self.buffers.take(len))
+    /// Memory for the dictionary's page, charged; `None` if there is not enough.
+    fn dictionary_buffer(&mut self) -> Option<PooledBuffer> {
+        let page = self.dictionary_page.as_mut()?;
+        let len = page.header.uncompressed_bytes;
+        self.reservation.grow(len).ok()?;
+        page.charged += len;
+        Some(self.buffers.take(len))
     }
 
     /// Takes the dictionary's page decompressed, or gives back what was charged for it.
     fn set_dictionary_page(&mut self, decompressed: Option<PooledBuffer>) {
         let Some(page) = &mut self.dictionary_page else { return };
-        match decompressed {
-            Some(bytes) => (page.bytes, page.is_decompressed) = (bytes.freeze(), true),
-            None => self.reservation.shrink(page.header.uncompressed_bytes),
-        }
+        let stored = page.header.compressed_bytes;
+        let freed = match decompressed {
+            Some(bytes) => {
+                (page.bytes, page.is_decompressed) = (bytes.freeze(), true);
+                stored
+            }
+            None => page.charged.saturating_sub(stored),
+        };
+        page.charged -= freed;
+        self.reservation.shrink(freed);
     }
 
     /// Decompresses a page and takes its parts asunder.

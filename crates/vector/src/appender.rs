@@ -1,4 +1,4 @@
-//! A column that grows by chosen rows of others, of which it keeps nothing.
+//! A column that grows by chosen rows of others, of which it keeps nothing but elements of arrays.
 //!
 //! ```text
 //! Picked     a column and some of its rows, sorted by where they go: decoded once
@@ -57,8 +57,8 @@ pub struct Appender {
     values: Appended,
     /// Made with the first row that may be null.
     valid: Option<BooleanBufferBuilder>,
-    /// Bytes of long strings and of parts.
-    outside_bytes: usize,
+    /// Bytes of strings.
+    string_bytes: usize,
 }
 
 /// Values by their width.
@@ -69,7 +69,7 @@ enum Appended {
     Words64(Vec<u64>),
     Words128(Vec<u128>),
     Strings(StringBuilder),
-    /// Of other layouts, copied and joined at the end.
+    /// Of other layouts, joined at the end. Elements of arrays are shared with their columns.
     Parts(Vec<Vector>),
 }
 
@@ -87,7 +87,7 @@ impl Appender {
             PhysicalType::View => Appended::Strings(StringBuilder::with_capacity(rows)),
             _ => Appended::Parts(Vec::new()),
         };
-        Appender { data_type, len: 0, values, valid: None, outside_bytes: 0 }
+        Appender { data_type, len: 0, values, valid: None, string_bytes: 0 }
     }
 
     /// The number of rows so far.
@@ -100,7 +100,7 @@ impl Appender {
         self.len == 0
     }
 
-    /// About the bytes that the rows take.
+    /// About the bytes that the rows take, apart from [`Appender::for_each_allocation`].
     pub fn bytes(&self) -> usize {
         let width = match &self.values {
             Appended::Words8(_) => 1,
@@ -110,7 +110,15 @@ impl Appender {
             Appended::Words128(_) | Appended::Strings(_) => 16,
             Appended::Parts(_) => 0,
         };
-        self.len * width + self.outside_bytes
+        self.len * width + self.string_bytes
+    }
+
+    /// Calls `f` with the address and size of every allocation that it may share with the columns
+    /// it took rows from; some may repeat.
+    pub fn for_each_allocation(&self, f: &mut impl FnMut(usize, usize)) {
+        if let Appended::Parts(parts) = &self.values {
+            parts.iter().for_each(|it| it.for_each_allocation(f));
+        }
     }
 
     /// Appends a range of `picked`, which are of the appender's type.
@@ -147,15 +155,13 @@ impl Appender {
                 let Values::View(all) = values else { return Err(other_layout()) };
                 for position in positions {
                     let bytes = all.bytes(*position as usize);
-                    self.outside_bytes += bytes.len();
+                    self.string_bytes += bytes.len();
                     strings.push(bytes);
                 }
                 Ok(())
             }
             Appended::Parts(parts) => {
-                let part = picked.column.gather(rows)?;
-                self.outside_bytes += part.retained_bytes();
-                parts.push(part);
+                parts.push(picked.column.gather(rows)?);
                 Ok(())
             }
         }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Operator, Step, StepContext,
+    driver::check_stopped,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
 };
@@ -128,6 +129,8 @@ impl HashAggregation {
         }
         let mut spread = Spread::new(&self.spec.keys, self.batch_rows, self.outside.pool());
         self.hand_over(&mut |batch| spread.push_groups(&batch))?;
+        // A part needs little of its memory.
+        self.table.clear();
         self.spread = Some(spread);
         Ok(())
     }
@@ -138,7 +141,9 @@ impl HashAggregation {
         spread.push_rows(batch)?;
         if let Some(part) = spread.take_due() {
             let waiting = spread.waiting(part);
-            while self.collect_part(&mut spread, part)? {}
+            while self.collect_part(&mut spread, part)? {
+                check_stopped()?;
+            }
             spread.grouped(waiting, self.table.len());
             self.hand_over(&mut |batch| spread.add_groups(part, batch))?;
         }
@@ -165,7 +170,10 @@ impl HashAggregation {
             let mut slots = self.table.slots(index);
             function.merge(&mut slots, result, &Rows::all(batch.rows()))?;
         }
-        self.outside.added(&mut self.table, batch.rows(), 0)
+        let owning =
+            self.spec.aggregates.iter().zip(results).filter(|it| it.0.state.state().needs_drop);
+        let bytes = owning.map(|it| it.1.retained_bytes()).sum();
+        self.outside.added(&mut self.table, batch.rows(), bytes)
     }
 
     /// Hands all groups with their keys and intermediate results to `take`, and forgets them.
@@ -173,6 +181,7 @@ impl HashAggregation {
         self.table.freeze()?;
         let mut cursor = GroupCursor::default();
         loop {
+            check_stopped()?;
             let groups = self.table.next_groups(&mut cursor, self.batch_rows);
             if groups.is_empty() {
                 break;
@@ -209,7 +218,7 @@ impl HashAggregation {
 
     /// The part to be put out next.
     fn next_part(&self) -> Option<usize> {
-        self.spread.as_ref()?.next_part(None)
+        self.spread.as_ref()?.next_part()
     }
 
     /// Makes a group of each run, or of each row where runs are short.

@@ -29,6 +29,9 @@ const TABLE_BYTES_MAX: usize = 16 << 20;
 /// Rows that are split at a time: with fewer, the pieces would cost more than the rows in them.
 const SPLIT_ROWS: usize = 1 << 14;
 
+/// Input that holds more bytes is split at once: small batches may share large columns.
+const SPLIT_BYTES: usize = 16 << 20;
+
 /// Rows of a part that are grouped early at least, until that turns out not to help.
 const PART_ROWS_MIN: usize = 1 << 14;
 
@@ -128,10 +131,11 @@ impl Spread {
             Some(input) => input,
             None => self.input.insert(Coalescer::new(types(), SPLIT_ROWS, self.charge.pool())),
         };
-        match input.push(batch.loaded()?)? {
-            Some(batch) => self.split_rows(&batch),
-            None => Ok(()),
+        let mut joined = input.push(batch.loaded()?)?;
+        if input.bytes() > SPLIT_BYTES {
+            joined = input.flush()?;
         }
+        joined.map_or(Ok(()), |it| self.split_rows(&it))
     }
 
     fn split_rows(&mut self, batch: &Batch) -> Result<()> {
@@ -231,9 +235,8 @@ impl Spread {
         }
     }
 
-    /// The part after `index` in which something waits, or the first one.
-    pub(super) fn next_part(&self, index: Option<usize>) -> Option<usize> {
-        let from = index.map_or(0, |it| it + 1);
-        (from..PARTS).find(|it| self.waiting(*it) > 0)
+    /// The first part in which something waits.
+    pub(super) fn next_part(&self) -> Option<usize> {
+        (0..PARTS).find(|it| self.waiting(*it) > 0)
     }
 }

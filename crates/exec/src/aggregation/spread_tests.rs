@@ -76,3 +76,13 @@ fn few_groups_are_not_spread() {
     assert!(!is_spread);
     assert_eq!(output.iter().map(Batch::rows).sum::<usize>(), 5000);
 }
+
+#[test]
+fn aggregates_that_depend_on_the_order_of_rows_are_not_spread() {
+    let mut aggregate = sum(2);
+    aggregate.bound.order_sensitive = true;
+    let spec = spec(AggregateStep::Single, &[Type::BigInt, Type::Varchar], vec![aggregate]);
+    let (output, is_spread) = run_and_look(spec, batches(250_000, |row| row), BATCH_ROWS);
+    assert!(!is_spread);
+    assert_eq!(output.iter().map(Batch::rows).sum::<usize>(), 250_000);
+}

@@ -1,6 +1,7 @@
 //! Semi and anti joins move to the one input of inner joins whose columns they test, when that
 //! input has not many more rows than the inner joins make, or when they drop most of its rows. The
-//! guesses do not depend on the order in which inner joins are written: they are ordered later.
+//! guesses do not depend on the order in which inner joins are written, as long as the columns are
+//! of one of their inputs: joins are ordered later.
 
 use super::join_order::rows_of_joins;
 use crate::columns::output_set;
