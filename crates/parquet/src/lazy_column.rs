@@ -24,6 +24,13 @@ pub(crate) struct Use {
     before: AtomicBool,
 }
 
+impl Use {
+    /// Whether a column that was used in the row group before has not been used in this one.
+    fn is_expected(&self) -> bool {
+        self.before.load(Ordering::Relaxed) && !self.now.load(Ordering::Relaxed)
+    }
+}
+
 /// A column's reader, shared by the lazy vectors of its batches.
 pub(crate) struct SharedColumn {
     reader: Mutex<ColumnReader>,
@@ -80,23 +87,36 @@ impl SharedColumn {
         error.at("file", file).at("row group", group).at("column", column)
     }
 
-    /// Decompresses the dictionary beside that of another column, if there is one that was used in
-    /// the row group before and has not been used in this one.
+    /// Decompresses the dictionary beside that of another column, the one that is most like it in
+    /// size, if there is one that was used in the row group before and has not been used in this.
     fn begin_with_another(&self, columns: &[SharedColumn]) {
         let mut reader = self.lock();
-        let Some(pages) = reader.flat_pages().filter(|it| it.has_large_dictionary()) else {
+        let Some(pages) = reader.flat_pages() else { return };
+        let size = pages.large_dictionary_bytes();
+        let waiting = columns.iter().filter(|it| it.uses.is_expected());
+        let others = waiting.filter_map(|it| Some((it.large_dictionary_bytes()?, it)));
+        let unlike = |other: usize| other.max(size) - other.min(size);
+        let Some((other_size, other)) = others.min_by_key(|it| unlike(it.0)) else { return };
+        if size == 0 || unlike(other_size) > size.max(other_size) / 2 {
             return;
-        };
-        for other in columns {
-            let uses = &*other.uses;
-            if !uses.before.load(Ordering::Relaxed) || uses.now.load(Ordering::Relaxed) {
-                continue;
-            }
-            let Ok(mut other) = other.reader.try_lock() else { continue };
-            if let Some(other) = other.flat_pages().filter(|it| it.has_large_dictionary()) {
-                return decompress_dictionaries(pages, other);
-            }
         }
+        if let Ok(mut other) = other.reader.try_lock()
+            && let Some(other) = other.flat_pages()
+        {
+            decompress_dictionaries(pages, other);
+        }
+    }
+
+    /// Whether its dictionary's page waits to be used.
+    #[cfg(test)]
+    pub fn has_decompressed_dictionary(&self) -> bool {
+        self.lock().flat_pages().is_some_and(|it| it.has_decompressed_dictionary())
+    }
+
+    /// The size of its dictionary as stored, if that is large and not decompressed.
+    fn large_dictionary_bytes(&self) -> Option<usize> {
+        let mut reader = self.reader.try_lock().ok()?;
+        Some(reader.flat_pages()?.large_dictionary_bytes()).filter(|it| *it > 0)
     }
 }
 

@@ -337,11 +337,11 @@ impl Pages {
         self.decompress(bytes, len)
     }
 
-    /// Whether a page with a dictionary is ahead that is worth decompressing beside another.
-    pub fn has_large_dictionary(&self) -> bool {
-        self.dictionary_bytes >= LARGE_DICTIONARY_BYTES
-            && self.compression == Compression::SNAPPY
-            && self.dictionary.is_none()
+    /// The size as stored of a dictionary ahead that is worth decompressing beside another; or 0.
+    pub fn large_dictionary_bytes(&self) -> usize {
+        let is_ahead = self.dictionary.is_none() && self.compression == Compression::SNAPPY;
+        let is_large = self.dictionary_bytes >= LARGE_DICTIONARY_BYTES;
+        if is_ahead && is_large { self.dictionary_bytes } else { 0 }
     }
 
     /// Whether the dictionary's page waits to be used.

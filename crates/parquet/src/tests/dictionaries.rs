@@ -4,7 +4,9 @@ use super::{MemoryFile, columns_of, read_batches, request};
 use crate::{
     ParquetFile,
     chunk::ChunkBytes,
+    column::ColumnReader,
     file::chunk_range,
+    lazy_column::{ColumnLoader, SharedColumn, Use},
     pages::{Pages, decompress_dictionaries},
 };
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -18,7 +20,7 @@ use std::{ops::Range, sync::Arc};
 use volley_error::Result;
 use volley_io::{BufferPool, RandomAccessFile};
 use volley_memory::Pool;
-use volley_types::Value;
+use volley_types::{Type, Value};
 
 const GROUPS: usize = 3;
 const GROUP_ROWS: usize = 20_000;
@@ -96,20 +98,23 @@ fn columns_are_the_same_from_memory_and_from_a_device() {
     }
 }
 
+/// The pages of a column of a row group.
+fn pages(file: &ParquetFile, group: usize, column: usize, pool: &Pool) -> Pages {
+    let leaf = file.node(column).unwrap().leaves()[0].clone();
+    let chunk = file.chunk(group, &leaf).unwrap();
+    let (from, buffers) = (Arc::clone(file.file()), BufferPool::default());
+    let bytes = ChunkBytes::windows(from, chunk_range(chunk), buffers, pool.reservation());
+    let (rows, buffers) = (file.rows(group), BufferPool::default());
+    Pages::new(leaf, chunk, bytes.unwrap(), rows, buffers, pool.reservation())
+}
+
 #[test]
 fn large_dictionaries_are_decompressed_in_pairs() {
     let file = ParquetFile::open(Arc::new(MemoryFile(write(WriterVersion::PARQUET_1_0)))).unwrap();
     let pool = Pool::root("test", None);
-    let pages = |column: usize| {
-        let leaf = file.node(column).unwrap().leaves()[0].clone();
-        let chunk = file.chunk(1, &leaf).unwrap();
-        let (from, buffers) = (Arc::clone(file.file()), BufferPool::default());
-        let bytes = ChunkBytes::windows(from, chunk_range(chunk), buffers, pool.reservation());
-        let (rows, buffers) = (file.rows(1), BufferPool::default());
-        Pages::new(leaf, chunk, bytes.unwrap(), rows, buffers, pool.reservation())
-    };
+    let pages = |column| pages(&file, 1, column, &pool);
     let mut all = [pages(0), pages(1), pages(2)];
-    assert_eq!([0, 1, 2].map(|it| all[it].has_large_dictionary()), [true, true, false]);
+    assert_eq!([0, 1, 2].map(|it| all[it].large_dictionary_bytes() > 0), [true, true, false]);
     let [first, second, _] = &mut all;
     let held = pool.stats().bytes;
     decompress_dictionaries(first, second);
@@ -122,8 +127,39 @@ fn large_dictionaries_are_decompressed_in_pairs() {
         let values = pages.dictionary().unwrap().to_values().unwrap();
         let expected = (GROUP_ROWS..2 * GROUP_ROWS).map(|row| Value::BigInt(value(column, row)));
         assert!(values == expected.collect::<Vec<_>>());
-        assert!(!pages.has_decompressed_dictionary() && !pages.has_large_dictionary());
+        assert!(!pages.has_decompressed_dictionary() && pages.large_dictionary_bytes() == 0);
     }
     drop(all);
     assert_eq!(pool.stats().bytes, 0);
+}
+
+#[test]
+fn columns_that_were_used_before_are_decompressed_with_the_next_one() {
+    let file = ParquetFile::open(Arc::new(MemoryFile(write(WriterVersion::PARQUET_1_0)))).unwrap();
+    let pool = Pool::root("test", None);
+    let uses: [Arc<Use>; 3] = Default::default();
+    let mut ahead = Vec::new();
+    for group in 0..GROUPS {
+        let columns = uses.iter().enumerate().map(|(column, uses)| {
+            let node = file.node(column).unwrap();
+            let pages = vec![pages(&file, group, column, &pool)];
+            let reader = ColumnReader::new(node, pages, GROUP_ROWS).unwrap();
+            let place = ("file".to_owned(), group, "column".to_owned());
+            SharedColumn::new(reader, Arc::default(), Type::BigInt, place, Arc::clone(uses))
+        });
+        let columns: Arc<[SharedColumn]> = columns.collect();
+        let load = |place: usize| {
+            let columns = Arc::clone(&columns);
+            let loader = ColumnLoader { columns, place, start: 0, rows: 10, selection: None };
+            loader.into_vector().unwrap().to_values().unwrap()
+        };
+        load(2);
+        load(0);
+        ahead.push(columns[1].has_decompressed_dictionary());
+        // Not in the second row group.
+        if group != 1 {
+            assert_eq!(load(1)[3], Value::BigInt(value(1, group * GROUP_ROWS + 3)));
+        }
+    }
+    assert_eq!(ahead, [false, true, false]);
 }
