@@ -20,6 +20,10 @@ use volley_vector::{Appender, Batch, Picked, ScalarBuffer, Vector, hash_columns}
 /// holding the whole batch for it would waste memory.
 const PARTITIONS_WRAPPED_MAX: usize = 8;
 
+/// A batch begins to grow with room for so many pieces like its first: not more, because many
+/// partitions of many columns may never be filled.
+const ROOM_PIECES: usize = 8;
+
 /// Which bits of hashes choose the partition. Rows that one purpose has split are split evenly by
 /// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +102,8 @@ impl Partitioner {
             for (partition, start, end) in ranges(ends) {
                 let growing = &mut self.growing[partition];
                 if growing.len() == column {
-                    let room = self.batch_rows / 2 + end - start;
+                    let piece = end - start;
+                    let room = (self.batch_rows / 2 + piece).min(piece * ROOM_PIECES);
                     growing.push(Appender::with_capacity(vector.data_type().clone(), room));
                 }
                 growing[column].append(&picked, start..end)?;
