@@ -28,19 +28,19 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A failure of a statement of `sql`.
-    pub fn of_statement(error: &Error, sql: &str) -> Failure {
-        Failure::Statement(render(error, sql))
+    /// A failure of a statement of `sql`, before which stand other lines of the same text.
+    pub fn of_statement(error: &Error, sql: &str, lines_before: usize) -> Failure {
+        Failure::Statement(render(error, sql, lines_before))
     }
 
     /// A failure outside any SQL text.
     pub fn of_error(error: &Error) -> Failure {
-        Failure::Statement(render(error, ""))
+        Failure::Statement(render(error, "", 0))
     }
 
     /// A wrong argument.
     pub fn usage(error: &Error) -> Failure {
-        Failure::Usage(render(error, ""))
+        Failure::Usage(render(error, "", 0))
     }
 
     /// The output did not take what was written.
@@ -75,13 +75,13 @@ impl Failure {
 }
 
 /// The error as lines of text: message, the line of `sql` with a caret, causes, hint.
-pub fn render(error: &Error, sql: &str) -> String {
+pub fn render(error: &Error, sql: &str, lines_before: usize) -> String {
     let mut text = String::new();
     let mut line = |it: std::fmt::Arguments<'_>| _ = writeln!(text, "{it}");
     line(format_args!("error: {error}"));
     if let Some(place) = Place::find(error, sql) {
         let column = place.column + 1;
-        let Place { number, .. } = place;
+        let number = lines_before + place.number;
         let (sql_line, caret) = place.excerpt();
         let margin = " ".repeat(number.to_string().len());
         line(format_args!("{margin}--> line {number}, column {column}"));
@@ -191,7 +191,7 @@ mod tests {
             .span(Some(Span { start, end: start + 5 }))
             .hint("did you mean column?");
         assert_eq!(
-            render(&error, sql),
+            render(&error, sql, 0),
             "error: no such column: colum\n \
              --> line 2, column 13\n  \
              |\n\
@@ -206,7 +206,7 @@ mod tests {
         let sql = format!("SELECT {}, colum, {} FROM t", "a1, ".repeat(100), "b".repeat(200));
         let start = sql.find("colum").unwrap() as u32;
         let error = Error::invalid_query("x").span(Some(Span { start, end: start + 5 }));
-        let text = render(&error, &sql);
+        let text = render(&error, &sql, 0);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[3].len(), "1 | ".len() + CUT.len() * 2 + EXCERPT_CHARS);
         assert_eq!(lines[4].find('^'), lines[3].find("colum"));
@@ -218,19 +218,19 @@ mod tests {
         let sql = "\t'日本', colum";
         let start = sql.find("colum").unwrap() as u32;
         let error = Error::invalid_query("x").span(Some(Span { start, end: start + 5 }));
-        assert!(render(&error, sql).ends_with(" | \t        ^^^^^\n"));
+        assert!(render(&error, sql, 0).ends_with(" | \t        ^^^^^\n"));
     }
 
     #[test]
     fn a_place_at_the_end_of_a_line_is_marked() {
         let sql = "SELECT 1\r\n+";
         let error = Error::invalid_query("x").span(Some(Span { start: 9, end: 10 }));
-        assert!(render(&error, sql).ends_with("1 | SELECT 1\n  |         ^\n"));
+        assert!(render(&error, sql, 0).ends_with("1 | SELECT 1\n  |         ^\n"));
     }
 
     #[test]
     fn a_place_beyond_the_text_is_left_out() {
         let error = Error::invalid_query("x").span(Some(Span { start: 100, end: 101 }));
-        assert_eq!(render(&error, "SELECT"), "error: x\n");
+        assert_eq!(render(&error, "SELECT", 0), "error: x\n");
     }
 }

@@ -14,6 +14,8 @@ mod highlight;
 mod scan;
 mod validate;
 
+pub use validate::is_complete;
+
 /// Statements that the history keeps.
 const HISTORY_MAX: usize = 10_000;
 

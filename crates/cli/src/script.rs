@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{
     fs,
-    io::{self, BufWriter, IsTerminal, Read, Write},
+    io::{self, BufRead, BufWriter, IsTerminal, Write},
     sync::Arc,
     time::Instant,
 };
@@ -34,7 +34,7 @@ pub fn main(args: &Args) -> Result<(), Failure> {
         if io::stdin().is_terminal() {
             return interactive::run(Runner { confirms: true, ..runner });
         }
-        return runner.run(&read_stdin()?);
+        return run_lines(&runner, io::stdin().lock());
     }
     for sql in &args.sql {
         runner.run(sql)?;
@@ -47,12 +47,24 @@ pub fn main(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read_stdin() -> Result<String, Failure> {
-    let mut sql = String::new();
-    io::stdin()
-        .read_to_string(&mut sql)
-        .map_err(|e| Failure::of_error(&Error::io("standard input", e)))?;
-    Ok(sql)
+/// Runs statements as their lines come: whoever writes them may wait for the rows of one before
+/// writing the next.
+fn run_lines(runner: &Runner, mut input: impl BufRead) -> Result<(), Failure> {
+    let (mut sql, mut lines_before) = (String::new(), 0);
+    loop {
+        let line_start = sql.len();
+        let read = input.read_line(&mut sql);
+        read.map_err(|e| Failure::of_error(&Error::io("standard input", e)))?;
+        let is_end = sql.len() == line_start;
+        if is_end || (sql[line_start..].contains(';') && interactive::is_complete(&sql)) {
+            runner.run_after(lines_before, &sql)?;
+            lines_before += sql.matches('\n').count();
+            sql.clear();
+        }
+        if is_end {
+            return Ok(());
+        }
+    }
 }
 
 /// Runs statements and prints their rows.
@@ -70,7 +82,12 @@ pub struct Runner {
 impl Runner {
     /// Runs the statements of `sql`; the first error stops.
     pub fn run(&self, sql: &str) -> Result<(), Failure> {
-        let failed = |e: Error| Failure::of_statement(&e, sql);
+        self.run_after(0, sql)
+    }
+
+    /// Runs the statements of `sql`, which stand behind `lines_before` other lines of a text.
+    fn run_after(&self, lines_before: usize, sql: &str) -> Result<(), Failure> {
+        let failed = |e: Error| Failure::of_statement(&e, sql, lines_before);
         for statement in &volley::parse(sql).map_err(failed)? {
             let start = Instant::now();
             let outcome = self.session.run(statement).map_err(failed)?;
@@ -79,7 +96,7 @@ impl Runner {
                 self.session.cancel();
             }
             match outcome {
-                Outcome::Rows(rows) => self.print(rows, sql)?,
+                Outcome::Rows(rows) => self.print(rows, failed)?,
                 Outcome::Done(rows) if self.confirms => confirm(rows),
                 Outcome::Done(_) => {}
             }
@@ -90,7 +107,7 @@ impl Runner {
         Ok(())
     }
 
-    fn print(&self, rows: ResultStream, sql: &str) -> Result<(), Failure> {
+    fn print(&self, rows: ResultStream, failed: impl Fn(Error) -> Failure) -> Result<(), Failure> {
         // The window may have changed its size.
         let width = self.printing.width.and_then(|_| format::terminal_width());
         let printing = Printing { width, ..self.printing };
@@ -100,7 +117,7 @@ impl Runner {
         let flushed = out.flush().map_err(PrintError::Output);
         match printed.and(flushed) {
             Ok(()) => Ok(()),
-            Err(PrintError::Query(error)) => Err(Failure::of_statement(&error, sql)),
+            Err(PrintError::Query(error)) => Err(failed(error)),
             Err(PrintError::Output(error)) => Err(Failure::of_output(error)),
         }
     }

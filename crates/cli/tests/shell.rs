@@ -4,7 +4,7 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Command, Stdio},
 };
@@ -62,6 +62,38 @@ fn files_and_standard_input_run_too() {
     child.stdin.take().unwrap().write_all(b"SELECT 1 AS a; SELECT 2 AS b").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "[{\"a\":1}]\n[{\"b\":2}]\n");
+}
+
+#[test]
+fn statements_of_standard_input_run_as_they_come() {
+    let mut child = volley()
+        .args(["--format", "ndjson"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for (text, expected) in [
+        ("SELECT 1 AS a;\n", "{\"a\":1}\n"),
+        ("-- two;\nSELECT\n';' AS b;\n", "{\"b\":\";\"}\n"),
+        ("SELECT 2 AS c; SELECT\n3 AS d;\n", "{\"c\":2}\n{\"d\":3}\n"),
+    ] {
+        input.write_all(text.as_bytes()).unwrap();
+        let mut printed = String::new();
+        while printed.len() < expected.len() && output.read_line(&mut printed).unwrap() > 0 {}
+        assert_eq!(printed, expected);
+    }
+    input.write_all(b"SELECT 4 AS e\n; SELECT f").unwrap();
+    drop(input);
+    let mut printed = String::new();
+    output.read_to_string(&mut printed).unwrap();
+    assert_eq!(printed, "{\"e\":4}\n");
+    let ended = child.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert!(error.contains("--> line 8, column 10"), "{error}");
+    assert_eq!(ended.status.code(), Some(1));
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod group_keys;
 mod group_index;
 mod groups;
 mod join_table;
+mod lookup;
 mod pairs;
 #[cfg(test)]
 mod tests;
@@ -27,5 +28,5 @@ mod tests;
 pub(crate) use encode::{encode_key, key_type};
 pub(crate) use groups::{GroupCursor, GroupTable};
 pub(crate) use join_table::{JoinRows, JoinTable, JoinTableSpec};
-pub(crate) use key_words::Words;
+pub(crate) use lookup::LookupMemory;
 pub(crate) use pairs::{PairCursor, Pairs};

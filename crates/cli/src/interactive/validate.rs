@@ -14,7 +14,8 @@ impl Validator for SqlValidator {
     }
 }
 
-fn is_complete(text: &str) -> bool {
+/// Whether `text` ends with a whole statement, or is a command.
+pub fn is_complete(text: &str) -> bool {
     if text.trim().is_empty() || is_command(text) {
         return true;
     }

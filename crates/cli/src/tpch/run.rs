@@ -28,7 +28,7 @@ pub fn measure(
     tick: &dyn Fn(),
 ) -> Result<Figures, Failure> {
     let sql = volley_tpch::QUERIES[usize::from(query) - 1];
-    let failed = |e: Error| Failure::of_statement(&e.at("TPC-H query", query), sql);
+    let failed = |e: Error| Failure::of_statement(&e.at("TPC-H query", query), sql, 0);
     let mut figures: Option<Figures> = None;
     for _ in 0..runs {
         let run = run_once(session, query, sql).map_err(failed)?;

@@ -3,7 +3,7 @@
 use super::{Filter, FilterColumn, HashJoinSpec};
 use crate::{
     OperatorContext,
-    hash_table::{JoinTable, Pairs},
+    hash_table::{JoinTable, PairCursor, Pairs},
 };
 use std::sync::Arc;
 use volley_error::Result;
@@ -34,9 +34,9 @@ impl Condition {
         Ok(Condition { filter: spec.filter.as_ref().map(compile).transpose()? })
     }
 
-    /// Whether every pair with the same word matches.
-    pub(super) fn is_trivial(&self, table: &JoinTable) -> bool {
-        self.filter.is_none() && table.is_exact()
+    /// Whether all pairs of the cursor match.
+    pub(super) fn is_trivial(&self, cursor: &PairCursor) -> bool {
+        self.filter.is_none() && cursor.has_same_keys()
     }
 
     /// Keeps the pairs that match.
@@ -47,7 +47,7 @@ impl Condition {
         probe: ProbeSide<'_>,
         pairs: &mut Pairs,
     ) -> Result<()> {
-        if !table.is_exact() {
+        if !pairs.same_keys {
             let mut equal = vec![true; pairs.rows.len()];
             table.match_keys(probe.keys, &pairs.rows, &pairs.matches, &mut equal)?;
             if equal.iter().any(|it| !it) {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     BlockedOn, Operator, OperatorContext, Step, StepContext,
-    hash_table::{PairCursor, Words, encode_key},
+    hash_table::{LookupMemory, PairCursor, encode_key},
 };
 use std::sync::Arc;
 use volley_error::Result;
@@ -19,7 +19,7 @@ use volley_vector::{Batch, BooleanBuffer, NullBuffer, Vector};
 pub(super) struct HashProbe {
     shared: Arc<JoinShared>,
     condition: Condition,
-    words: Words,
+    lookups: LookupMemory,
     current: Option<ProbeBatch>,
     /// Where the output of build rows stands: block and row.
     emitting: Option<(usize, usize)>,
@@ -43,7 +43,7 @@ impl HashProbe {
         Ok(HashProbe {
             condition: Condition::new(&shared.spec, cx)?,
             shared,
-            words: Words::default(),
+            lookups: LookupMemory::default(),
             current: None,
             emitting: None,
             input_done: false,
@@ -55,7 +55,7 @@ impl HashProbe {
         let spec = &self.shared.spec;
         let keys = spec.probe_keys.iter().map(|it| encode_key(input.column(*it)));
         let keys = keys.collect::<Result<Vec<_>>>()?;
-        let cursor = tables.table.lookup(&keys, input.rows(), &mut self.words)?;
+        let cursor = tables.table.lookup(&keys, input.rows(), &mut self.lookups)?;
         let batch = spec.load_filter_columns(input)?;
         let needs_matched = !matches!(
             spec.kind,
@@ -107,7 +107,7 @@ impl HashProbe {
         tables: &BuildTables,
     ) -> Result<Step> {
         let table = &tables.table;
-        if self.condition.is_trivial(table) {
+        if self.condition.is_trivial(&current.cursor) {
             current.cursor.rows().iter().for_each(|row| current.matched[*row as usize] = true);
             current.cursor.finish();
         } else if !current.cursor.is_done() {

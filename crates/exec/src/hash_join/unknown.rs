@@ -5,7 +5,7 @@ use super::{
     condition::{Condition, ProbeSide},
     shared::BuildTables,
 };
-use crate::hash_table::{JoinTable, PairCursor, Words};
+use crate::hash_table::{JoinTable, LookupMemory, PairCursor};
 use volley_error::Result;
 use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
@@ -100,7 +100,7 @@ impl Search {
                 let keys =
                     Batch::new(probe.keys[..probe.keys.len() - 1].to_vec(), is_unknown.len());
                 let keys = keys.wrap(&self.rows).into_columns();
-                let cursor = table.lookup(&keys, self.rows.len(), &mut Words::default())?;
+                let cursor = table.lookup(&keys, self.rows.len(), &mut LookupMemory::default())?;
                 self.found.insert((keys, cursor))
             }
         };

@@ -4,7 +4,7 @@
 //! JoinRows    one driver's rows, while they come
 //! JoinTable   all rows and an index over them
 //!   insert_next   drivers take block after block of rows and put them in
-//!   lookup        for each row of a batch, the head of the chain of rows with its word
+//!   lookup        for each row of a batch, the head of the chain of rows with its word (in `lookup`)
 //!   next_pairs    the rows of these chains, some at a time (in `pairs`)
 //!
 //! array   entries[word] = head                          the words are few
@@ -19,7 +19,6 @@ use super::{
     index::{mix_word, prefetch},
     key_range::KeyRange,
     key_words::{KeyWords, Words},
-    pairs::PairCursor,
 };
 use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -41,8 +40,13 @@ const ARRAY_ENTRIES_FREE: u128 = 1 << 12;
 /// Rows whose words are computed at a time.
 const CHUNK_ROWS: usize = 1 << 10;
 
-/// Rows that are looked up at once.
-const LOOKUP_ROWS: usize = 64;
+/// Rows whose entries are touched at once.
+pub(super) const LOOKUP_ROWS: usize = 64;
+
+/// Entries of an index per row. A small one has more, so that words rarely meet: 256 KiB at most.
+const ENTRIES_PER_ROW: usize = 2;
+const ENTRIES_PER_ROW_OF_FEW: usize = 8;
+const FEW_ROWS: usize = 4 << 10;
 
 /// Rows of one driver.
 pub(crate) struct JoinRows {
@@ -67,12 +71,12 @@ pub(crate) struct JoinTableSpec {
 pub(crate) struct JoinTable {
     container: RowContainer,
     spec: JoinTableSpec,
-    keys: KeyWords,
+    pub(super) keys: KeyWords,
     entries: Vec<AtomicU64>,
     /// For some keys, what values they have.
     filters: Vec<(usize, KeyFilterBuilder)>,
-    /// A hash shifted right by this is a position; `None`: the word is.
-    shift: Option<u32>,
+    /// Whether words are positions of entries.
+    is_array: bool,
     has_chains: AtomicBool,
     /// The next block to insert, and how many are done.
     next_block: AtomicUsize,
@@ -153,7 +157,7 @@ impl JoinTable {
         container.make_null_row()?;
         let keys = KeyWords::choose(&all.ranges, &spec.nulls_equal);
         let rows = container.rows();
-        let (len, shift) = index_shape(&keys, rows);
+        let (len, is_array) = index_shape(&keys, rows);
         let mut reservation = pool.reservation();
         reservation.resize(len * 8)?;
         let entries = zeroed_entries(len);
@@ -165,7 +169,7 @@ impl JoinTable {
             keys,
             entries,
             filters,
-            shift,
+            is_array,
             has_chains: AtomicBool::new(false),
             next_block: AtomicUsize::new(0),
             done_blocks: AtomicUsize::new(0),
@@ -191,10 +195,10 @@ impl JoinTable {
     /// How rows are found: `array`, `exact` or `hash`.
     #[cfg(test)]
     pub(crate) fn mode(&self) -> &'static str {
-        match (self.shift, self.is_exact()) {
-            (None, _) => "array",
-            (Some(_), true) => "exact",
-            (Some(_), false) => "hash",
+        match (self.is_array, self.is_exact()) {
+            (true, _) => "array",
+            (false, true) => "exact",
+            (false, false) => "hash",
         }
     }
 
@@ -265,7 +269,7 @@ impl JoinTable {
             // SAFETY: heads are rows of this table whose word was written before they became heads.
             let is_chain = has_tag && unsafe { RowContainer::word(head) } == word;
             if entry != 0 && !is_chain {
-                position = (position + 1) & (self.entries.len() - 1);
+                position = self.position_after(position);
                 continue;
             }
             // SAFETY: as above.
@@ -312,113 +316,42 @@ impl JoinTable {
 
     /// Where a word is first looked for, and its tag.
     #[inline]
-    fn place_of(&self, word: u64) -> (usize, u64) {
-        match self.shift {
-            None => (word as usize, 0),
-            Some(shift) => {
-                let hash = mix_word(word);
-                ((hash >> shift) as usize, hash & (u64::MAX >> TAG_SHIFT))
-            }
+    pub(super) fn place_of(&self, word: u64) -> (usize, u64) {
+        if self.is_array {
+            return (word as usize, 0);
         }
+        let hash = mix_word(word);
+        // The range of hashes reduced to that of positions, without a division.
+        let position = (u128::from(hash) * self.entries.len() as u128) >> 64;
+        (position as usize, hash & (u64::MAX >> TAG_SHIFT))
+    }
+
+    /// The next position to look at, around the end.
+    #[inline]
+    pub(super) fn position_after(&self, position: usize) -> usize {
+        if position + 1 == self.entries.len() { 0 } else { position + 1 }
+    }
+
+    /// The head at a position, and its tag; no row where the entry is empty.
+    #[inline]
+    pub(super) fn entry(&self, position: usize) -> (RowPtr, u64) {
+        let entry = self.entries[position].load(Ordering::Relaxed);
+        (RowPtr::from_exposed(entry & ADDRESS_MASK), entry >> TAG_SHIFT)
     }
 
     #[inline]
-    fn prefetch_entry(&self, position: usize) {
+    pub(super) fn prefetch_entry(&self, position: usize) {
         prefetch(RowPtr::new(std::ptr::from_ref(&self.entries[position]).cast_mut().cast()));
     }
 
-    /// For each of `rows` probe rows, the head of the chain of rows with its word, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// What a lazy key's loader reports.
-    pub(crate) fn lookup(
-        &self,
-        keys: &[Vector],
-        rows: usize,
-        words: &mut Words,
-    ) -> Result<PairCursor> {
-        assert!(self.is_complete(), "lookup before all rows are inserted");
-        self.keys.words(keys, &self.spec.nulls_equal, rows, words)?;
-        let (mut rows, mut heads) = (Vec::new(), Vec::new());
-        match self.shift {
-            None => self.lookup_array(words, &mut rows, &mut heads),
-            Some(_) => self.lookup_index(words, &mut rows, &mut heads),
-        }
-        // SAFETY: entries hold rows of this table only.
-        let heads = unsafe { self.container.list_of(heads) };
-        Ok(PairCursor::new(rows, heads))
+    /// Whether words are positions of entries.
+    pub(super) fn is_array(&self) -> bool {
+        self.is_array
     }
 
-    fn lookup_array(&self, words: &Words, rows: &mut Vec<u32>, heads: &mut Vec<RowPtr>) {
-        rows.resize(words.rows.len(), 0);
-        heads.resize(words.rows.len(), RowPtr::NULL);
-        let mut count = 0;
-        for (word, row) in words.words.iter().zip(&words.rows) {
-            let entry = self.entries[*word as usize].load(Ordering::Relaxed);
-            rows[count] = *row;
-            heads[count] = RowPtr::from_exposed(entry);
-            count += usize::from(entry != 0);
-        }
-        rows.truncate(count);
-        heads.truncate(count);
-    }
-
-    fn lookup_index(&self, words: &Words, rows: &mut Vec<u32>, heads: &mut Vec<RowPtr>) {
-        let mut found = [RowPtr::NULL; LOOKUP_ROWS];
-        let chunks = words.words.chunks(LOOKUP_ROWS).zip(words.rows.chunks(LOOKUP_ROWS));
-        for (words, probe_rows) in chunks {
-            self.find_heads(words, &mut found);
-            let start = rows.len();
-            rows.resize(start + words.len(), 0);
-            heads.resize(start + words.len(), RowPtr::NULL);
-            let mut count = start;
-            for (row, head) in probe_rows.iter().zip(&found) {
-                rows[count] = *row;
-                heads[count] = *head;
-                count += usize::from(!head.is_null());
-            }
-            rows.truncate(count);
-            heads.truncate(count);
-        }
-    }
-
-    /// The heads of up to [`LOOKUP_ROWS`] words. Each pass has as many cache misses in flight as
-    /// the processor allows: entries, then the rows that they point to.
-    fn find_heads(&self, words: &[u64], found: &mut [RowPtr; LOOKUP_ROWS]) {
-        let mask = self.entries.len() - 1;
-        let mut places = [(0, 0); LOOKUP_ROWS];
-        for (word, place) in words.iter().zip(&mut places) {
-            *place = self.place_of(*word);
-            self.prefetch_entry(place.0);
-        }
-        for ((position, tag), head) in places[..words.len()].iter_mut().zip(&mut *found) {
-            *head = self.next_candidate(position, *tag, mask);
-            prefetch(*head);
-        }
-        let candidates = words.iter().zip(&mut places).zip(found);
-        for ((word, (position, tag)), head) in candidates {
-            // SAFETY: entries hold rows of this table.
-            while !head.is_null() && unsafe { RowContainer::word(*head) } != *word {
-                *position = (*position + 1) & mask;
-                *head = self.next_candidate(position, *tag, mask);
-            }
-        }
-    }
-
-    /// The first row from `position` on whose entry has the tag; no row at an empty entry.
-    #[inline]
-    fn next_candidate(&self, position: &mut usize, tag: u64, mask: usize) -> RowPtr {
-        loop {
-            let entry = self.entries[*position].load(Ordering::Relaxed);
-            if entry == 0 {
-                return RowPtr::NULL;
-            }
-            if entry >> TAG_SHIFT == tag {
-                return RowPtr::from_exposed(entry & ADDRESS_MASK);
-            }
-            *position = (*position + 1) & mask;
-        }
+    /// For each key, whether null equals null.
+    pub(super) fn nulls_equal(&self) -> &[bool] {
+        &self.spec.nulls_equal
     }
 
     /// Clears `equal` where the keys of a probe row differ from those of its row of the table.
@@ -456,14 +389,13 @@ fn new_filter(
     }
 }
 
-/// The number of entries, and the shift unless the words are positions.
-fn index_shape(keys: &KeyWords, rows: usize) -> (usize, Option<u32>) {
+/// The number of entries, and whether words are their positions.
+fn index_shape(keys: &KeyWords, rows: usize) -> (usize, bool) {
     if let KeyWords::Exact { words, .. } = keys
         && *words <= (rows as u128 * ARRAY_ENTRIES_PER_ROW).max(ARRAY_ENTRIES_FREE)
     {
-        return (*words as usize, None);
+        return (*words as usize, true);
     }
-    // At most half of the entries are used.
-    let len = (rows * 2).next_power_of_two().max(2);
-    (len, Some(64 - len.trailing_zeros()))
+    let per_row = if rows <= FEW_ROWS { ENTRIES_PER_ROW_OF_FEW } else { ENTRIES_PER_ROW };
+    ((rows * per_row).max(2), false)
 }

@@ -11,6 +11,8 @@ pub(crate) struct Pairs {
     pub(crate) rows: Vec<u32>,
     /// For each, a row of the table.
     pub(crate) matches: RowList,
+    /// Whether their keys are equal, which need not be compared then.
+    pub(crate) same_keys: bool,
 }
 
 /// What a batch of probe rows found, and how far its pairs were made.
@@ -23,11 +25,22 @@ pub(crate) struct PairCursor {
     position: usize,
     /// The next row of the chain of the head at `position`; null: the head itself.
     within: RowPtr,
+    same_keys: bool,
 }
 
 impl PairCursor {
-    pub(super) fn new(rows: Vec<u32>, heads: RowList) -> PairCursor {
-        PairCursor { rows, heads, position: 0, within: RowPtr::NULL }
+    pub(super) fn new(rows: Vec<u32>, heads: RowList, same_keys: bool) -> PairCursor {
+        PairCursor { rows, heads, position: 0, within: RowPtr::NULL, same_keys }
+    }
+
+    /// For each of [`PairCursor::rows`], the head of its chain.
+    pub(super) fn heads(&self) -> &RowList {
+        &self.heads
+    }
+
+    /// Whether the rows of a chain have the keys of its probe row, not just its word.
+    pub(crate) fn has_same_keys(&self) -> bool {
+        self.same_keys
     }
 
     /// The probe rows that found a chain, ascending.
@@ -96,6 +109,6 @@ impl JoinTable {
         }
         // SAFETY: heads are rows of this table (checked), and so are the rows they link to.
         let matches = unsafe { self.container().list_of(matches) };
-        Pairs { rows, matches }
+        Pairs { rows, matches, same_keys: cursor.same_keys }
     }
 }

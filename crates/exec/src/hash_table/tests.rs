@@ -1,6 +1,6 @@
 //! Tables against maps, and proof of the modes that they were in.
 
-use super::{GroupTable, JoinRows, JoinTable, JoinTableSpec, Words};
+use super::{GroupTable, JoinRows, JoinTable, JoinTableSpec, LookupMemory};
 use crate::testing::Random;
 use std::collections::HashMap;
 use volley_memory::Pool;
@@ -127,25 +127,31 @@ fn a_table_that_was_cleared_begins_anew() {
     assert_eq!(checked.modes, ["array", "exact"]);
 }
 
-/// The mode of a table with these keys, after checking every lookup.
-fn join_mode(keys: &[Value], data_type: &Type) -> &'static str {
+/// A table of these keys and their numbers.
+fn join_table(key: &Vector, nulls_equal: bool) -> JoinTable {
     let pool = Pool::root("test", None);
-    let columns = vec![data_type.clone(), Type::BigInt];
-    let spec = JoinTableSpec { columns, nulls_equal: vec![false], is_set: false };
+    let columns = vec![key.data_type().clone(), Type::BigInt];
+    let spec = JoinTableSpec { columns, nulls_equal: vec![nulls_equal], is_set: false };
     let mut rows = JoinRows::new(&spec, &pool);
-    let key = Vector::from_values(data_type.clone(), keys);
-    let numbers: Vec<i64> = (0..keys.len() as i64).collect();
-    rows.append(&[key.clone(), Vector::native::<i64>(Type::BigInt, numbers, None)], keys.len())
+    let numbers: Vec<i64> = (0..key.len() as i64).collect();
+    rows.append(&[key.clone(), Vector::native::<i64>(Type::BigInt, numbers, None)], key.len())
         .unwrap();
     let table = JoinTable::new(spec, vec![rows], &[], &pool).unwrap();
     while table.insert_next().unwrap() {}
+    table
+}
+
+/// The mode of a table with these keys, after checking every lookup.
+fn join_mode(keys: &[Value], data_type: &Type) -> &'static str {
+    let key = Vector::from_values(data_type.clone(), keys);
+    let table = join_table(&key, false);
     let mut cursor =
-        table.lookup(std::slice::from_ref(&key), keys.len(), &mut Words::default()).unwrap();
+        table.lookup(std::slice::from_ref(&key), keys.len(), &mut LookupMemory::default()).unwrap();
     let mut pairs = Vec::new();
     while !cursor.is_done() {
         let found = table.next_pairs(&mut cursor, 7, |_| false);
         let mut equal = vec![true; found.rows.len()];
-        if !table.is_exact() {
+        if !found.same_keys {
             let key = std::slice::from_ref(&key);
             table.match_keys(key, &found.rows, &found.matches, &mut equal).unwrap();
         }
@@ -175,4 +181,55 @@ fn a_join_table_chooses_its_mode_by_the_ranges_of_keys() {
     assert_eq!(join_mode(&texts, &Type::Varchar), "hash");
     assert_eq!(join_mode(&[], &Type::BigInt), "array");
     assert_eq!(join_mode(&[Value::Null], &Type::BigInt), "array");
+}
+
+/// The pairs (probe row, number) that a key finds.
+fn join_pairs(table: &JoinTable, key: &Vector, memory: &mut LookupMemory) -> Vec<(u32, i128)> {
+    let mut cursor = table.lookup(std::slice::from_ref(key), key.len(), memory).unwrap();
+    let found = table.next_pairs(&mut cursor, usize::MAX >> 1, |_| false);
+    let mut equal = vec![true; found.rows.len()];
+    if !found.same_keys {
+        let key = std::slice::from_ref(key);
+        table.match_keys(key, &found.rows, &found.matches, &mut equal).unwrap();
+    }
+    let numbers = table.container().gather(1, &found.matches).unwrap().to_values().unwrap();
+    let pairs = found.rows.iter().zip(numbers).zip(equal).filter(|(_, equal)| *equal);
+    pairs.map(|((row, number), _)| (*row, number.as_i128().unwrap())).collect()
+}
+
+#[test]
+fn the_values_of_a_dictionary_are_looked_up_once_and_find_what_rows_find() {
+    let mut random = Random::new(6);
+    for data_type in [Type::BigInt, Type::Varchar, Type::Double] {
+        for (build, nulls_equal) in [(0, false), (1, true), (40, false), (40, true), (900, true)] {
+            let mut values = |count| {
+                let value = |_| match random.below(9) {
+                    0 => Value::Null,
+                    _ => random.value(&data_type),
+                };
+                (0..count).map(value).collect::<Vec<_>>()
+            };
+            let built = values(build);
+            let mut base = values(60);
+            base.extend(built.iter().take(60).cloned());
+            let table = join_table(&Vector::from_values(data_type.clone(), &built), nulls_equal);
+            let base = Vector::from_values(data_type.clone(), &base);
+            let mut memory = LookupMemory::default();
+            let mut dictionary = None;
+            for rows in [200, 3, 0, 1] {
+                let codes: Vec<u32> =
+                    (0..rows).map(|_| random.below(base.len() as u64) as u32).collect();
+                let key = match &dictionary {
+                    None => base.wrap(&codes.into(), &mut Vec::new()),
+                    Some(first) => Vector::wrap(first, &codes.into(), &mut Vec::new()),
+                };
+                let found = join_pairs(&table, &key, &mut memory);
+                let expected =
+                    join_pairs(&table, &key.flatten().unwrap(), &mut LookupMemory::default());
+                assert_eq!(found, expected, "{data_type} {build} {nulls_equal} {rows}");
+                assert!(memory.knows(&key), "{data_type} {rows}");
+                dictionary.get_or_insert(key);
+            }
+        }
+    }
 }

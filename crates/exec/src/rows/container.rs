@@ -223,6 +223,11 @@ impl RowContainer {
         Ok(())
     }
 
+    /// The row that stands for "no row", once it is made.
+    pub(crate) fn null_row(&self) -> RowPtr {
+        self.null_row.as_ref().map_or(RowPtr::NULL, |it| it.start)
+    }
+
     /// Appends the row that stands for "no row", `count` times.
     pub(crate) fn push_missing(&self, list: &mut RowList, count: usize) {
         self.check(list);
