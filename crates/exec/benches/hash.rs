@@ -134,6 +134,7 @@ fn aggregation(
             args: arg.iter().copied().collect(),
             arg_types,
             distinct: false,
+            merges: false,
             filter: None,
             order_by: vec![],
         };

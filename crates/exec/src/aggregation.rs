@@ -56,7 +56,9 @@ impl AggregationSpec {
             let in_any_order = !it.bound.order_sensitive && it.order_by.is_empty();
             in_any_order && !it.collects() && !it.distinct
         };
-        self.step.finishes() && !self.keys.is_empty() && self.aggregates.iter().all(folds)
+        self.step != AggregateStep::Partial
+            && !self.keys.is_empty()
+            && self.aggregates.iter().all(folds)
     }
 
     /// The function of an aggregate that folds rows when they come.
@@ -98,6 +100,7 @@ pub(crate) fn lower(
             args: it.args.clone(),
             arg_types: it.args.iter().map(|it| fields[*it].data_type.clone()).collect(),
             distinct: it.distinct,
+            merges: node.step.merges() || it.merges,
             filter: it.filter,
             order_by: it.order_by.clone(),
             order_types: it.order_by.iter().map(|it| fields[it.column].data_type.clone()).collect(),

@@ -11,6 +11,7 @@ mod join;
 
 pub(crate) use join::as_key;
 mod aggregate;
+mod distinct;
 mod set_operation;
 mod sort;
 mod window;

@@ -169,7 +169,11 @@ impl Display for SortKey {
 
 impl Display for Aggregate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let distinct = if self.distinct { "distinct " } else { "" };
+        let distinct = match (self.distinct, self.merges) {
+            (true, _) => "distinct ",
+            (false, true) => "partial ",
+            (false, false) => "",
+        };
         let args: Vec<_> = self.args.iter().map(|it| format!("#{it}")).collect();
         write!(f, "{}({distinct}{}", self.function, args.join(", "))?;
         if !self.order_by.is_empty() {

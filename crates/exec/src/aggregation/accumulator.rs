@@ -19,6 +19,8 @@ pub(super) struct AccumulatorSpec {
     pub args: Vec<usize>,
     pub arg_types: Vec<Type>,
     pub distinct: bool,
+    /// Whether the argument is intermediate results.
+    pub merges: bool,
     /// A BOOLEAN column of the input.
     pub filter: Option<usize>,
     pub order_by: Vec<SortKey>,
@@ -42,8 +44,6 @@ pub(super) struct Target<'a> {
     pub index: usize,
     /// Whether all rows belong to the only group.
     pub is_global: bool,
-    /// Whether the arguments are intermediate results.
-    pub is_merge: bool,
 }
 
 /// What an aggregate keeps in the groups' rows.
@@ -101,7 +101,9 @@ impl Accumulator {
         }
         match (&mut self.kept, &spec.bound.function) {
             (Some(kept), _) => kept.push(spec, batch, target, rows),
-            (None, AggregateKind::Folding(function)) => target.add(function.as_ref(), &args, &rows),
+            (None, AggregateKind::Folding(function)) => {
+                target.add(function.as_ref(), spec.merges, &args, &rows)
+            }
             (None, AggregateKind::Collecting(_)) => Err(collected()),
         }
     }
@@ -134,9 +136,15 @@ impl Accumulator {
 }
 
 impl Target<'_> {
-    fn add(self, function: &dyn AggregateFunction, args: &[Vector], rows: &Rows) -> Result<()> {
+    fn add(
+        self,
+        function: &dyn AggregateFunction,
+        merges: bool,
+        args: &[Vector],
+        rows: &Rows,
+    ) -> Result<()> {
         let slots = &mut self.table.slots(self.index);
-        match (self.is_merge, self.is_global) {
+        match (merges, self.is_global) {
             (true, false) => function.merge(slots, &args[0], rows),
             (true, true) => {
                 let groups = self.table.repeat_group(rows.len());

@@ -90,7 +90,7 @@ impl KeptRows {
         let columns: Vec<usize> = order.chain(spec.args.iter().copied()).collect();
         let batch = batch.project(&columns);
         let (part, sources) = match &spec.bound.function {
-            AggregateKind::Collecting(function) if target.is_merge => {
+            AggregateKind::Collecting(function) if spec.merges => {
                 let expanded = function.expand(batch.column(self.order_columns), &rows)?;
                 let len = expanded.sources.len();
                 (Batch::new(expanded.args, len), expanded.sources)

@@ -106,10 +106,9 @@ impl HashAggregation {
     }
 
     fn accumulate(&mut self, batch: &Batch, is_global: bool) -> Result<()> {
-        let is_merge = self.spec.step.merges();
         let accumulators = self.accumulators.iter_mut().zip(&self.spec.aggregates);
         for (index, (accumulator, spec)) in accumulators.enumerate() {
-            let target = Target { table: &mut self.table, index, is_global, is_merge };
+            let target = Target { table: &mut self.table, index, is_global };
             accumulator.add(spec, batch, target)?;
         }
         Ok(())
@@ -249,9 +248,12 @@ impl HashAggregation {
         for (aggregate, accumulator) in self.spec.aggregates.iter().zip(&self.accumulators) {
             let lifted = match &aggregate.bound.function {
                 AggregateKind::Folding(function) if accumulator.takes_all(aggregate) => {
-                    let args: Vec<Vector> =
+                    let mut args: Vec<Vector> =
                         aggregate.args.iter().map(|it| batch.column(*it).clone()).collect();
-                    function.lift(&args, batch.rows())?
+                    match aggregate.merges {
+                        true => args.pop(),
+                        false => function.lift(&args, batch.rows())?,
+                    }
                 }
                 _ => None,
             };

@@ -172,6 +172,7 @@ fn aggregate(function: Arc<dyn AggregateFunction>, result: Type, arg: usize) -> 
         args: vec![arg],
         arg_types: vec![Type::BigInt],
         distinct: false,
+        merges: false,
         filter: None,
         order_by: Vec::new(),
         order_types: Vec::new(),
@@ -197,8 +198,9 @@ fn collected(arg: usize) -> AccumulatorSpec {
 pub(super) fn spec(
     step: AggregateStep,
     key_types: &[Type],
-    aggregates: Vec<AccumulatorSpec>,
+    mut aggregates: Vec<AccumulatorSpec>,
 ) -> AggregationSpec {
+    aggregates.iter_mut().for_each(|it| it.merges |= step.merges());
     let keys = (0..key_types.len()).collect();
     AggregationSpec { step, keys, key_types: key_types.to_vec(), aggregates }
 }
@@ -306,6 +308,22 @@ fn check_sums(key_types: &[Type], rows: usize, seed: u64) {
             expected,
             "{key_types:?} in two steps"
         );
+        // Through groups by the argument as well, whose sums go along.
+        let partial = spec(AggregateStep::Partial, &types, vec![sum(arg)]);
+        let partials = run(partial, batches.clone(), batch_rows);
+        let groups = spec(AggregateStep::Intermediate, &types, vec![sum(arg + 1)]);
+        let groups = run(groups, partials, batch_rows);
+        for steps in
+            [vec![AggregateStep::Single], vec![AggregateStep::Partial, AggregateStep::Final]]
+        {
+            let mut rows = groups.clone();
+            for step in steps {
+                let merges = !step.merges();
+                let sum = AccumulatorSpec { merges, ..sum(if merges { arg + 1 } else { arg }) };
+                rows = run(spec(step, key_types, vec![sum]), rows, batch_rows);
+            }
+            assert_eq!(sorted(&rows), expected, "{key_types:?} in four steps");
+        }
         let distinct = spec(AggregateStep::Single, key_types, vec![]);
         assert_eq!(sorted(&run(distinct, batches, batch_rows)).len(), expected.len());
     }

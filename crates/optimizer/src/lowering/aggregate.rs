@@ -1,5 +1,6 @@
 //! Aggregations: keys and arguments are computed first, then the work is split among drivers.
 
+use super::distinct;
 use super::expr::Computed;
 use super::sort::lower_sort_keys;
 use super::{Lowered, Lowering, not_this_node, schema_of};
@@ -15,6 +16,10 @@ use volley_types::{Field, Schema, Type};
 
 /// Partial aggregation is worth it when a group has at least this many rows on average.
 const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
+
+/// Distinct arguments are found before groups are made when groups have at least this many rows on
+/// average: fewer are best found within their group.
+const DISTINCT_ROWS_PER_GROUP_MIN: f64 = 64.0;
 
 impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
@@ -39,24 +44,38 @@ impl Lowering<'_> {
             aggregates: lowered_calls,
             schema: schema_of(&columns),
         };
-        let splits = self.ctx.drivers > 1 && self.can_split(&calls, &single)?;
-        let node = if splits && self.reduces(plan, input) {
-            self.two_steps(single, keys.len())?
-        } else if self.ctx.drivers > 1 {
-            one_step(single)
-        } else {
+        let node = if self.ctx.drivers == 1 {
             PlanNode::Aggregation(single)
+        } else {
+            let rows_per_group = self.rows_per_group(plan, input);
+            self.among_drivers(single, rows_per_group)?
         };
         Ok(Lowered::new(node, columns))
     }
 
-    /// Whether partial results of all calls can be merged, and are smaller than their rows.
-    fn can_split(
-        &self,
-        calls: &[(Column, AggregateCall)],
-        single: &AggregationNode,
-    ) -> Result<bool> {
-        if calls.iter().any(|(_, call)| call.distinct || !call.order_by.is_empty()) {
+    /// In as many steps as pay.
+    fn among_drivers(&self, single: AggregationNode, rows_per_group: f64) -> Result<PlanNode> {
+        if !self.can_split(&single)? {
+            return Ok(one_step(single));
+        }
+        if single.aggregates.iter().all(|it| !it.distinct) {
+            return match rows_per_group >= PARTIAL_ROWS_PER_GROUP_MIN {
+                true => self.two_steps(single),
+                false => Ok(one_step(single)),
+            };
+        }
+        match distinct::args(&single) {
+            Some(args) if rows_per_group >= DISTINCT_ROWS_PER_GROUP_MIN => {
+                self.two_steps(distinct::first(single, &args, &self.ctx.registry)?)
+            }
+            _ => Ok(one_step(single)),
+        }
+    }
+
+    /// Whether partial results of all calls can be merged, and are smaller than their rows;
+    /// DISTINCT apart.
+    fn can_split(&self, single: &AggregationNode) -> Result<bool> {
+        if single.aggregates.iter().any(|call| !call.order_by.is_empty()) {
             return Ok(false);
         }
         for call in &single.aggregates {
@@ -68,21 +87,22 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Whether groups have several rows, as far as one can tell.
-    fn reduces(&mut self, plan: &Plan, input: &Plan) -> bool {
+    /// Rows of a group on average, as far as one can tell.
+    fn rows_per_group(&mut self, plan: &Plan, input: &Plan) -> f64 {
         let groups = self.estimator.estimate(plan).rows;
-        let rows = self.estimator.estimate(input).rows;
-        rows >= groups * PARTIAL_ROWS_PER_GROUP_MIN
+        self.estimator.estimate(input).rows / groups.max(1.0)
     }
 
     /// Partial aggregation where the rows are, then an exchange of groups, then the final one.
-    fn two_steps(&self, single: AggregationNode, keys: usize) -> Result<PlanNode> {
+    fn two_steps(&self, single: AggregationNode) -> Result<PlanNode> {
+        let keys = single.keys.len();
         let mut fields: Vec<Field> = single.schema.fields.iter().take(keys).cloned().collect();
         let mut merges = Vec::with_capacity(single.aggregates.len());
         for (index, call) in single.aggregates.iter().enumerate() {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
             fields.push(Field::new(format!("{}{index}", call.function), bound.intermediate));
-            merges.push(Aggregate { args: vec![keys + index], filter: None, ..call.clone() });
+            let args = vec![keys + index];
+            merges.push(Aggregate { args, filter: None, merges: false, ..call.clone() });
         }
         let schema = single.schema.clone();
         let partial =
@@ -105,7 +125,7 @@ fn one_step(mut single: AggregationNode) -> PlanNode {
     PlanNode::Aggregation(single)
 }
 
-fn exchange(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
+pub(super) fn exchange(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
     let kind = match keys {
         [] => ExchangeKind::Gather,
         _ => ExchangeKind::Hash(keys.to_vec()),
@@ -121,6 +141,7 @@ fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Result<Aggregate
         args,
         arg_types: call.args.iter().map(|it| it.data_type.clone()).collect::<Vec<Type>>(),
         distinct: call.distinct,
+        merges: false,
         filter,
         order_by: lower_sort_keys(&call.order_by, computed)?,
     })

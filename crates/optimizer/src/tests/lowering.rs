@@ -1,6 +1,6 @@
 //! Plans, lowered.
 
-use crate::testing::plan_without;
+use crate::testing::{plan_for, plan_without};
 use expect_test::{Expect, expect};
 
 fn check(sql: &str, expected: Expect) {
@@ -129,4 +129,44 @@ fn what_is_referenced_twice_is_shared() {
               Shared 0 (above)
         "#]],
     );
+}
+
+fn lowered_for_two(sql: &str) -> String {
+    plan_for(sql, &[], 2).expect("it plans").lowered.to_string()
+}
+
+#[test]
+fn distinct_arguments_of_few_groups_are_found_by_all_drivers() {
+    expect![[r#"
+        Aggregation Final keys=[#0] aggregates=[count(#1), sum(#2), count(#3)]
+          LocalExchange hash [#0]
+            Aggregation Partial keys=[#0] aggregates=[count(#1), sum(partial #2), count(partial #3)]
+              Aggregation Intermediate keys=[#0, #1] aggregates=[sum(#2), count(#3)]
+                LocalExchange hash [#0, #1]
+                  Aggregation Partial keys=[#0, #1] aggregates=[sum(#2), count() filter #3]
+                    Project #0 as a, #1 as b, #2 as d, gt(#1, 3) as expr0
+                      TableScan s [a, b, d]
+    "#]]
+    .assert_eq(&lowered_for_two(
+        "select a, count(distinct b), sum(d), count(*) filter (where b > 3) from s group by a",
+    ));
+    expect![[r#"
+        Aggregation Final aggregates=[count(#0)]
+          LocalExchange gather
+            Aggregation Partial aggregates=[count(#0)]
+              Aggregation Intermediate keys=[#0]
+                LocalExchange hash [#0]
+                  Aggregation Partial keys=[#0]
+                    TableScan s [b]
+    "#]]
+    .assert_eq(&lowered_for_two("select count(distinct b) from s"));
+    for sql in [
+        "select count(distinct a), count(distinct b) from s",
+        "select count(distinct a) filter (where b > 3) from s",
+        "select b, c, count(distinct a) from t group by b, c",
+        "select count(distinct a), array_agg(b) from s",
+    ] {
+        let text = lowered_for_two(sql);
+        assert!(text.contains("Aggregation Single"), "{text}");
+    }
 }

@@ -83,6 +83,7 @@ fn aggregation(
             args,
             arg_types,
             distinct: false,
+            merges: false,
             filter: None,
             order_by: Vec::new(),
         });

@@ -40,7 +40,9 @@ pub struct Aggregate {
     pub arg_types: Vec<Type>,
     /// Only distinct argument rows count. Only in step Single.
     pub distinct: bool,
-    /// A BOOLEAN column: rows where it is not true do not count. Not where the step merges.
+    /// In a step of raw input: whether the argument is intermediate results all the same.
+    pub merges: bool,
+    /// A BOOLEAN column: rows where it is not true do not count. Not where results are merged.
     pub filter: Option<usize>,
     /// The order in which rows are added within a group, by input columns. Only in step Single.
     pub order_by: Vec<SortKey>,

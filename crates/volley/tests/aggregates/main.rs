@@ -175,6 +175,7 @@ impl Call<'_> {
             args,
             arg_types: self.bound.args.clone(),
             distinct: false,
+            merges: false,
             filter: None,
             order_by: Vec::new(),
         };

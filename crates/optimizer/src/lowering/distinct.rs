@@ -1,0 +1,73 @@
+//! Aggregates of distinct arguments, where groups are few.
+//!
+//! ```text
+//! Aggregation Partial        keys         count(partial x), sum(partial y)     (then as always)
+//!   Aggregation Intermediate keys, x      sum(partial y)
+//!     LocalExchange hash
+//!       Aggregation Partial  keys, x      sum(y)
+//! ```
+//!
+//! All drivers find distinct rows, the rest of the aggregates go along as intermediate results. One
+//! list of distinct arguments is possible.
+
+use super::aggregate::exchange;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::Registry;
+use volley_plan::{Aggregate, AggregateStep, AggregationNode, PlanNode};
+use volley_types::{Field, Schema};
+
+/// The argument columns that all calls with DISTINCT have; `None` where they differ, or their rows
+/// are chosen in other ways, too.
+pub(super) fn args(node: &AggregationNode) -> Option<Vec<usize>> {
+    let columns = |it: &Aggregate| {
+        let mut args = it.args.clone();
+        args.sort_unstable();
+        args.dedup();
+        args
+    };
+    let mut calls = node.aggregates.iter().filter(|it| it.distinct).peekable();
+    let args = columns(calls.peek()?);
+    let fields = &node.input.schema().fields;
+    // Types with an order of their own have keys to be grouped by.
+    let is_plain = args.iter().all(|it| fields[*it].data_type.key_type().is_none());
+    let is_same = calls.all(|it| columns(it) == args && it.filter.is_none());
+    (is_plain && is_same && !args.is_empty()).then_some(args)
+}
+
+/// The aggregation over distinct rows of keys and `args`, in one step.
+pub(super) fn first(
+    node: AggregationNode,
+    args: &[usize],
+    registry: &Registry,
+) -> Result<AggregationNode> {
+    let input = &node.input.schema().fields;
+    let mut keys = node.keys.clone();
+    keys.extend(args.iter().filter(|it| !node.keys.contains(it)));
+    let mut fields: Vec<Field> = keys.iter().map(|it| input[*it].clone()).collect();
+    let position = |column: &usize| keys.iter().position(|it| it == column);
+    let (mut calls, mut merges, mut aggregates) = (Vec::new(), Vec::new(), Vec::new());
+    for call in &node.aggregates {
+        if call.distinct {
+            let args = call.args.iter().filter_map(position).collect();
+            aggregates.push(Aggregate { args, distinct: false, ..call.clone() });
+            continue;
+        }
+        let bound = registry.resolve_aggregate(&call.function, &call.arg_types)?;
+        let merge = Aggregate { args: vec![fields.len()], filter: None, ..call.clone() };
+        fields.push(Field::new(call.function.clone(), bound.intermediate));
+        calls.push(call.clone());
+        aggregates.push(Aggregate { merges: true, ..merge.clone() });
+        merges.push(merge);
+    }
+    let positions: Vec<usize> = (0..keys.len()).collect();
+    let step = |step, input, keys, aggregates| {
+        let schema = Schema::new(fields.clone());
+        PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema })
+    };
+    let partial = step(AggregateStep::Partial, node.input, keys, calls);
+    let input = exchange(Arc::new(partial), &positions);
+    let distinct = step(AggregateStep::Intermediate, input, positions.clone(), merges);
+    let keys = positions[..node.keys.len()].to_vec();
+    Ok(AggregationNode { input: Arc::new(distinct), keys, aggregates, ..node })
+}
