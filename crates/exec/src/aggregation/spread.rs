@@ -35,6 +35,10 @@ const SPLIT_BYTES: usize = 16 << 20;
 /// Rows of a part that are grouped early at least, until that turns out not to help.
 const PART_ROWS_MIN: usize = 1 << 14;
 
+/// Rows of a part that are grouped early for each of its groups: those are taken out and put in
+/// again, and their memory is cleared, which takes as long as to find them for some rows.
+const ROWS_PER_GROUP: usize = 4;
+
 /// When grouping a part early left more than this share of its rows, 3 of 4, such parts
 const LEFT_SHARE: (usize, usize) = (3, 4);
 
@@ -181,7 +185,7 @@ impl Spread {
         let part = &mut self.parts[index];
         part.row_count += batch.rows();
         part.rows.push(batch);
-        if part.row_count >= self.part_rows.max(part.group_count) {
+        if part.row_count >= self.part_rows.max(part.group_count * ROWS_PER_GROUP) {
             self.due = Some(index);
         }
         Ok(())

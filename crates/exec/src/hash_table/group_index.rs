@@ -89,6 +89,11 @@ impl GroupIndex {
         Ok(())
     }
 
+    /// Gives the memory of the index back.
+    pub(super) fn release(&mut self) {
+        self.index.release();
+    }
+
     /// Puts in a group that is known to be new.
     ///
     /// # Errors

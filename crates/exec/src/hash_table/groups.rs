@@ -232,6 +232,7 @@ impl GroupTable {
     pub(crate) fn clear(&mut self) {
         while self.drop_some_states() {}
         self.container.clear();
+        self.index.release();
         self.forget();
     }
 

@@ -136,6 +136,12 @@ impl Index {
         self.entries[position] = entry;
     }
 
+    /// Gives the memory back.
+    pub(super) fn release(&mut self) {
+        (self.entries, self.used) = (Vec::new(), 0);
+        self.reservation.clear();
+    }
+
     /// Forgets all rows; keeps the memory.
     pub(super) fn clear(&mut self) {
         if self.used > 0 {
