@@ -7,8 +7,7 @@ use crate::{
 use std::sync::{Arc, OnceLock};
 use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, Split};
 use volley_error::Result;
-use volley_parquet::{ParquetFile, may_match};
-use volley_types::Value;
+use volley_parquet::{ParquetFile, may_join, may_match};
 
 /// A scan of a table's files.
 pub(crate) struct FileScan {
@@ -31,12 +30,7 @@ impl FileSplit {
         request.dynamic_filters.iter().all(|it| {
             let place = self.part.places.get(it.column);
             let (Some(filter), Some(place)) = (it.filter.get(), place) else { return true };
-            let bounds = file.bounds(self.group, *place);
-            let integer = |value: &Value| i64::try_from(value.as_i128()?).ok();
-            match (bounds.min.as_ref().and_then(integer), bounds.max.as_ref().and_then(integer)) {
-                (Some(min), Some(max)) => filter.may_contain(min, max),
-                _ => true,
-            }
+            may_join(filter, file.rows(self.group) as u64, &file.bounds(self.group, *place))
         })
     }
 }

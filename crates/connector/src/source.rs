@@ -94,6 +94,8 @@ pub struct ScanMetrics {
     pub pages_read: u64,
     /// Pages that were never decompressed.
     pub pages_skipped: u64,
+    /// Of all columns that are needed, the pages that page indexes ruled out.
+    pub pages_pruned: u64,
     /// Rows that filters of joins dropped.
     pub rows_dropped_by_joins: u64,
 }
@@ -106,6 +108,7 @@ impl std::ops::AddAssign for ScanMetrics {
         self.groups_skipped += other.groups_skipped;
         self.pages_read += other.pages_read;
         self.pages_skipped += other.pages_skipped;
+        self.pages_pruned += other.pages_pruned;
         self.rows_dropped_by_joins += other.rows_dropped_by_joins;
     }
 }

@@ -83,6 +83,7 @@ impl TableScan {
             ("groups skipped", scan.groups_skipped),
             ("pages read", scan.pages_read),
             ("pages skipped", scan.pages_skipped),
+            ("pages pruned", scan.pages_pruned),
             ("rows dropped by joins", scan.rows_dropped_by_joins),
         ];
         counts.into_iter().for_each(|(name, value)| self.metrics.set(name, value));

@@ -7,10 +7,7 @@ use crate::{
     strings::decode_plain_strings,
 };
 use bytes::Bytes;
-use parquet::{
-    basic::ColumnOrder,
-    file::{metadata::ColumnChunkMetaData, statistics::Statistics},
-};
+use parquet::{basic::ColumnOrder, file::metadata::ColumnChunkMetaData};
 use std::cmp::Ordering;
 use volley_types::{Type, Value};
 
@@ -27,20 +24,42 @@ pub struct Bounds {
     pub distinct: Option<u64>,
 }
 
+/// What a writer noted of some values of a flat column: a chunk's or a page's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StoredBounds<'a> {
+    /// As in PLAIN encoding, but strings without length.
+    pub min: Option<&'a [u8]>,
+    pub max: Option<&'a [u8]>,
+    pub nulls: Option<u64>,
+    pub distinct: Option<u64>,
+    /// Whether the bounds are values themselves, not cut.
+    pub is_exact: bool,
+    /// Whether they are in the older fields, which hold a signed order.
+    pub is_deprecated: bool,
+    pub has_no_nan: bool,
+}
+
 /// The bounds of a flat column's chunk, whose values the writer ordered by `order`.
 pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData, order: ColumnOrder) -> Bounds {
-    let nulls = if leaf.def_max == 0 { Some(0) } else { None };
-    let Some(statistics) = chunk.statistics() else {
-        return Bounds { nulls, ..Bounds::default() };
-    };
-    let mut bounds = Bounds {
-        nulls: nulls.or(statistics.null_count_opt()),
-        distinct: statistics.distinct_count_opt(),
-        ..Bounds::default()
-    };
-    if are_ordered_as_ours(leaf, statistics, order) {
-        bounds.min = statistics.min_bytes_opt().and_then(|it| stored_value(leaf, it));
-        bounds.max = statistics.max_bytes_opt().and_then(|it| stored_value(leaf, it));
+    let stored = chunk.statistics().map(|it| StoredBounds {
+        min: it.min_bytes_opt(),
+        max: it.max_bytes_opt(),
+        nulls: it.null_count_opt(),
+        distinct: it.distinct_count_opt(),
+        is_exact: it.min_is_exact() && it.max_is_exact(),
+        is_deprecated: it.is_min_max_deprecated(),
+        has_no_nan: it.nan_count_opt() == Some(0),
+    });
+    bounds_of(leaf, &stored.unwrap_or_default(), order)
+}
+
+/// The bounds that a writer noted, as far as they are bounds for us.
+pub(crate) fn bounds_of(leaf: &Leaf, stored: &StoredBounds, order: ColumnOrder) -> Bounds {
+    let nulls = if leaf.def_max == 0 { Some(0) } else { stored.nulls };
+    let mut bounds = Bounds { nulls, distinct: stored.distinct, ..Bounds::default() };
+    if are_ordered_as_ours(leaf, stored, order) {
+        bounds.min = stored.min.and_then(|it| stored_value(leaf, it));
+        bounds.max = stored.max.and_then(|it| stored_value(leaf, it));
     }
     if let (Some(min), Some(max)) = (&bounds.min, &bounds.max)
         && compare_values(min, max) != Some(Ordering::Less)
@@ -50,13 +69,13 @@ pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData, order: Colu
         (bounds.min, bounds.max) = (None, None);
     }
     if leaf.data_type.is_float() {
-        drop_float_bounds(&mut bounds, statistics.nan_count_opt() == Some(0));
+        drop_float_bounds(&mut bounds, stored.has_no_nan);
     }
     bounds
 }
 
 /// Whether the writer ordered values as we do (parquet-format, `Statistics` and `ColumnOrder`).
-fn are_ordered_as_ours(leaf: &Leaf, statistics: &Statistics, order: ColumnOrder) -> bool {
+fn are_ordered_as_ours(leaf: &Leaf, stored: &StoredBounds, order: ColumnOrder) -> bool {
     // Whatever the order is called, there is one for these alone.
     let is_signed = matches!(
         leaf.conversion,
@@ -65,17 +84,16 @@ fn are_ordered_as_ours(leaf: &Leaf, statistics: &Statistics, order: ColumnOrder)
             | Conversion::Float
             | Conversion::Double
     );
-    let is_exact = statistics.min_is_exact() && statistics.max_is_exact();
     match leaf.conversion {
         Conversion::Int96 | Conversion::FixedInterval => false,
         // What was cut off may have been the low digits.
-        Conversion::BytesDecimal if !is_exact => false,
+        Conversion::BytesDecimal if !stored.is_exact => false,
         _ if is_signed => order != ColumnOrder::UNKNOWN,
         // The older fields hold a signed order of stored values, whatever the type; the newer ones
         // mean nothing where the footer does not say by what they are ordered.
         _ => {
             let is_known = !matches!(order, ColumnOrder::UNDEFINED | ColumnOrder::UNKNOWN);
-            is_known && !statistics.is_min_max_deprecated()
+            is_known && !stored.is_deprecated
         }
     }
 }
@@ -124,6 +142,16 @@ fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
 }
 
 impl Bounds {
+    /// Those of `rows` of the `of_rows` rows that these are of.
+    pub(crate) fn narrowed(mut self, of_rows: u64, rows: u64) -> Bounds {
+        self.nulls = match self.nulls {
+            Some(0) => Some(0),
+            Some(nulls) if nulls == of_rows => Some(rows),
+            nulls => nulls.filter(|_| rows == of_rows),
+        };
+        self
+    }
+
     /// The bounds of the values of both: `None` is unknown. `distinct` stays unknown.
     pub fn union(&self, other: &Bounds) -> Bounds {
         let pick = |a: &Option<Value>, b: &Option<Value>, wanted| match (a, b) {

@@ -11,11 +11,16 @@ use volley_memory::Reservation;
 const WINDOW_BYTES: usize = 256 << 10;
 
 /// The bytes of a column chunk: all of them, or as much as was asked for last.
+#[derive(Default)]
 pub(crate) struct ChunkBytes {
     len: usize,
     window: Bytes,
     /// Where the window begins in the chunk.
     window_start: usize,
+    /// Bytes that somebody else has read, ascending: where they begin in the chunk.
+    parts: Vec<(usize, Bytes)>,
+    /// The parts of the chunk that will be asked for, ascending, if that is not all of it.
+    wanted: Vec<Range<usize>>,
     /// Where other bytes come from.
     file: Option<ChunkFile>,
     pub bytes_read: u64,
@@ -32,8 +37,9 @@ struct ChunkFile {
 
 impl ChunkBytes {
     /// A chunk that was read, and charged, by somebody else.
+    #[cfg(test)]
     pub fn whole(bytes: Bytes) -> ChunkBytes {
-        ChunkBytes { len: bytes.len(), window: bytes, window_start: 0, file: None, bytes_read: 0 }
+        ChunkBytes { len: bytes.len(), window: bytes, ..ChunkBytes::default() }
     }
 
     /// The chunk in `range` of `file`, which is read window by window into memory of `buffers`.
@@ -45,7 +51,17 @@ impl ChunkBytes {
     ) -> Result<ChunkBytes> {
         let len = file.check_range(&range)?;
         let file = Some(ChunkFile { file, range, buffers, reservation });
-        Ok(ChunkBytes { len, window: Bytes::new(), window_start: 0, file, bytes_read: 0 })
+        Ok(ChunkBytes { len, file, ..ChunkBytes::default() })
+    }
+
+    /// With `parts`, which were read, and charged, by somebody else: where they begin, ascending.
+    pub fn with_parts(self, parts: Vec<(usize, Bytes)>) -> ChunkBytes {
+        ChunkBytes { parts, ..self }
+    }
+
+    /// Windows end with those of the `wanted` parts, ascending, in which they begin.
+    pub fn wanting(self, wanted: Vec<Range<usize>>) -> ChunkBytes {
+        ChunkBytes { wanted, ..self }
     }
 
     /// The length of the chunk.
@@ -62,15 +78,34 @@ impl ChunkBytes {
         let at = at.min(self.len);
         let wanted = at..at.saturating_add(len).min(self.len);
         let window = self.window_start..self.window_start + self.window.len();
-        if wanted.start < window.start || wanted.end > window.end {
+        if (wanted.start < window.start || wanted.end > window.end) && !self.take_part(&wanted) {
             self.read(wanted)?;
         }
         Ok(self.window.slice(at - self.window_start..))
     }
 
+    /// Makes the part that has `wanted` the window, if there is one.
+    fn take_part(&mut self, wanted: &Range<usize>) -> bool {
+        let next = self.parts.partition_point(|(start, _)| *start <= wanted.start);
+        let part = next.checked_sub(1).and_then(|it| self.parts.get(it));
+        let part = part.filter(|(start, bytes)| wanted.end <= start + bytes.len());
+        if let Some((start, bytes)) = part {
+            (self.window_start, self.window) = (*start, bytes.clone());
+        }
+        part.is_some()
+    }
+
+    /// How far to read from `start` on without being asked.
+    fn window_end(&self, start: usize) -> usize {
+        let next = self.wanted.partition_point(|it| it.end <= start);
+        let part = self.wanted.get(next).filter(|it| it.start <= start);
+        part.map_or(self.len, |it| it.end).min(start.saturating_add(WINDOW_BYTES))
+    }
+
     fn read(&mut self, wanted: Range<usize>) -> Result<()> {
+        let window_end = self.window_end(wanted.start);
         let Some(from) = &mut self.file else { return Ok(()) };
-        let end = wanted.end.max(wanted.start + WINDOW_BYTES).min(self.len);
+        let end = wanted.end.max(window_end).min(self.len);
         let len = end - wanted.start;
         from.reservation.resize(self.window.len() + len)?;
         let mut buffer = from.buffers.take(len);

@@ -8,7 +8,7 @@ use crate::{
     schema::{Node, NodeKind, read_schema},
 };
 use parquet::{
-    basic::Encoding,
+    basic::{ColumnOrder, Encoding},
     file::metadata::{
         ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader,
         ParquetStatisticsPolicy, RowGroupMetaData,
@@ -93,7 +93,7 @@ impl ParquetFile {
             _ => return Bounds::default(),
         };
         let chunk = self.group(group).ok().and_then(|it| it.columns().get(leaf.index));
-        let order = self.0.metadata.file_metadata().column_order(leaf.index);
+        let order = self.column_order(leaf);
         chunk.map_or_else(Bounds::default, |it| chunk_bounds(leaf, it, order))
     }
 
@@ -133,6 +133,11 @@ impl ParquetFile {
         };
         let estimate = stored as f64 * ratio.max(1.0) / value_bytes;
         Some((estimate as u64).clamp(1, rows.max(1)))
+    }
+
+    /// By what the values of a leaf are ordered in what the writer says of them.
+    pub(crate) fn column_order(&self, leaf: &Leaf) -> ColumnOrder {
+        self.0.metadata.file_metadata().column_order(leaf.index)
     }
 
     pub(crate) fn node(&self, column: usize) -> Result<&Node> {

@@ -76,6 +76,12 @@ impl FlatReader {
     /// Passes over what is to be skipped.
     fn settle(&mut self) -> Result<()> {
         while self.rows_to_skip > 0 {
+            if self.page.is_none() {
+                self.rows_to_skip -= self.pages.jump(self.rows_to_skip);
+                if self.rows_to_skip == 0 {
+                    break;
+                }
+            }
             if self.page.is_none() && self.pages.peek()?.values <= self.rows_to_skip {
                 self.rows_to_skip -= self.pages.peek()?.values;
                 self.pages.skip()?;

@@ -6,7 +6,7 @@
 //!   PageValues    the values of one page in any encoding
 //!   Accumulator   values of pages become one vector: codes stay codes, strings become views
 //!   FlatReader, NestedReader   rows of a column chunk
-//! may_match       rules row groups out
+//! may_match       rules row groups out; RowGroupReader rules out pages by their index
 //! ParquetWriter   batches in, a file out
 //! ```
 //!
@@ -22,6 +22,8 @@ mod footer;
 mod file;
 mod bounds;
 mod prune;
+mod page_index;
+mod page_pruning;
 mod header;
 mod decompress;
 mod chunk;
@@ -39,6 +41,7 @@ mod flat;
 mod nested;
 mod column;
 mod lazy_column;
+mod row_group;
 mod scan;
 mod writer;
 #[cfg(test)]
@@ -46,6 +49,6 @@ mod tests;
 
 pub use bounds::Bounds;
 pub use file::ParquetFile;
-pub use prune::may_match;
+pub use prune::{may_join, may_match};
 pub use scan::RowGroupReader;
 pub use writer::{Compression, ParquetWriter};

@@ -46,6 +46,13 @@ struct LeafPage {
     values: PageValues,
 }
 
+impl LeafPage {
+    /// The rows that begin in what is left.
+    fn rows_left(&self) -> usize {
+        self.reps.iter().skip(self.at).filter(|it| **it == 0).count()
+    }
+}
+
 /// The entries of some rows.
 struct Entries {
     reps: Vec<u32>,
@@ -66,7 +73,7 @@ impl NestedReader {
         if rows == 0 {
             return Ok(());
         }
-        self.leaves.iter_mut().try_for_each(|it| it.rows(rows, None).map(|_| ()))
+        self.leaves.iter_mut().try_for_each(|it| it.skip(rows))
     }
 
     /// Reads the next `rows` rows.
@@ -94,6 +101,22 @@ impl LeafReader {
             empty_values(&leaf)
         };
         Ok(Entries { reps, defs, values })
+    }
+
+    /// Passes over rows: whole pages without decompressing them, where an index tells.
+    fn skip(&mut self, mut rows: usize) -> Result<()> {
+        if self.pages.is_indexed() {
+            let left = self.page.as_ref().map_or(0, LeafPage::rows_left);
+            if left <= rows {
+                self.page = None;
+                rows -= left;
+                rows -= self.pages.jump(rows);
+            }
+        }
+        if rows > 0 {
+            self.rows(rows, None)?;
+        }
+        Ok(())
     }
 
     /// Takes the entries of the next `rows` rows; values go to `accumulator`, or are dropped.
@@ -150,7 +173,8 @@ impl LeafReader {
     }
 
     fn at_end(&mut self) -> Result<bool> {
-        Ok(self.pages.leaf.rep_max == 0 || self.pages.is_at_end()?)
+        let is_row_end = self.pages.leaf.rep_max == 0 || self.pages.is_indexed();
+        Ok(is_row_end || self.pages.is_at_end()?)
     }
 }
 
@@ -173,6 +197,10 @@ fn load(pages: &mut Pages) -> Result<LeafPage> {
         let fits = |levels: &[u32], max: u16| levels.iter().all(|it| *it <= u32::from(max));
         if !fits(&reps, rep_max) || !fits(&defs, def_max) {
             return Err(corrupt("level beyond the schema's"));
+        }
+        let rows = reps.iter().filter(|it| **it == 0).count();
+        if pages.indexed_rows().is_some_and(|it| it != rows || reps.first() != Some(&0)) {
+            return Err(corrupt("page index that does not fit the pages"));
         }
         let values = PageValues::new(pages, page.encoding, page.bytes, page.values)?;
         return Ok(LeafPage { reps, defs, at: 0, values });

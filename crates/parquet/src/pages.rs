@@ -8,6 +8,7 @@ use crate::{
     header::{LevelLayout, PageHeader, PageKind, read_page_header},
     leaf::{Conversion, Leaf},
     levels::Levels,
+    page_index::PageLocations,
 };
 use bytes::Bytes;
 use parquet::{
@@ -43,6 +44,10 @@ pub(crate) struct Pages {
     at: usize,
     /// The next page, a data page, when it was looked at.
     next: Option<StoredPage>,
+    /// Where data pages are, if that is needed because some are left out.
+    index: Option<Arc<PageLocations>>,
+    /// Data pages passed or read: the next one's place in the index.
+    page: usize,
     /// The page of the dictionary, until a data page needs it.
     dictionary_page: Option<DictionaryPage>,
     /// Its size as stored, as the footer has it.
@@ -135,6 +140,8 @@ impl Pages {
             buffers,
             at: 0,
             next: None,
+            index: None,
+            page: 0,
             dictionary_page: None,
             dictionary_bytes: dictionary_bytes(metadata),
             dictionary: None,
@@ -165,45 +172,105 @@ impl Pages {
             if header.values > 0 {
                 return Ok(false);
             }
-            self.next = None;
+            self.take_next();
         }
         Ok(true)
     }
 
+    /// Finds pages by `index` from here on. Called before any page is looked at.
+    pub fn use_index(&mut self, index: Option<Arc<PageLocations>>) {
+        self.index = index;
+    }
+
+    /// Whether pages are found by an index: then they begin with rows.
+    pub fn is_indexed(&self) -> bool {
+        self.index.is_some()
+    }
+
+    /// Passes over the next pages that have together at most `rows` rows, without looking at them;
+    /// how many rows they have. 0 without an index.
+    pub fn jump(&mut self, rows: usize) -> usize {
+        let Some(index) = &self.index else { return 0 };
+        let page = index.after(self.page, rows);
+        let passed = index.first_row(page) - index.first_row(self.page);
+        if page > self.page {
+            self.pages_skipped += (page - self.page) as u64;
+            (self.next, self.page) = (None, page);
+        }
+        passed
+    }
+
+    /// The rows of the page that was taken last, if an index tells.
+    pub fn indexed_rows(&self) -> Option<usize> {
+        let page = self.page.checked_sub(1)?;
+        Some(self.index.as_ref()?.rows(page).len())
+    }
+
+    fn take_next(&mut self) -> Option<StoredPage> {
+        self.page += usize::from(self.next.is_some());
+        self.next.take()
+    }
+
     /// The next data page's header, if there is one. Keeps the dictionary until a page needs it.
     fn look(&mut self) -> Result<Option<PageHeader>> {
-        loop {
-            if let Some(page) = &self.next {
-                return Ok(Some(page.header));
-            }
+        while self.next.is_none() {
+            self.find_page();
             if self.at >= self.chunk.len() {
                 return Ok(None);
             }
-            let header = self.read_header()?;
-            let begin = self.at + header.header_bytes;
-            let end = begin.saturating_add(header.compressed_bytes);
-            if end > self.chunk.len() {
-                return Err(corrupt("page ends after its column"));
-            }
-            let page = StoredPage { header, begin };
-            match header.kind {
-                PageKind::Data => self.next = Some(page),
-                PageKind::Dictionary => {
-                    let bytes = self.stored(&page)?;
-                    let charged = bytes.len();
-                    self.reservation.grow(charged)?;
-                    let page = DictionaryPage { header, bytes, is_decompressed: false, charged };
-                    self.dictionary_page = Some(page);
-                }
-                PageKind::Other => {}
-            }
-            self.at = end;
+            self.look_at_page()?;
         }
+        Ok(self.next.map(|it| it.header))
+    }
+
+    /// Goes to the next page by the index, once the dictionary is passed.
+    fn find_page(&mut self) {
+        if let Some(index) = self.index.as_ref().filter(|it| self.at >= it.start()) {
+            self.at = index.bytes(self.page).map_or(self.chunk.len(), |it| it.start);
+        }
+    }
+
+    /// Reads the header at `at`, and the page if it is a dictionary.
+    fn look_at_page(&mut self) -> Result<()> {
+        let header = self.read_header()?;
+        if let Some(index) = &self.index {
+            let is_data = header.kind == PageKind::Data;
+            let has_rows = !is_data || index.rows(self.page).len() == header.values;
+            // The values of repeated fields are not rows.
+            if is_data != (self.at >= index.start()) || !has_rows && self.leaf.rep_max == 0 {
+                return Err(corrupt("page index that does not fit the pages"));
+            }
+        }
+        let begin = self.at + header.header_bytes;
+        let end = begin.saturating_add(header.compressed_bytes);
+        if end > self.chunk.len() {
+            return Err(corrupt("page ends after its column"));
+        }
+        let page = StoredPage { header, begin };
+        match header.kind {
+            PageKind::Data => self.next = Some(page),
+            PageKind::Dictionary => {
+                let bytes = self.stored(&page)?;
+                let charged = bytes.len();
+                self.reservation.grow(charged)?;
+                let page = DictionaryPage { header, bytes, is_decompressed: false, charged };
+                self.dictionary_page = Some(page);
+            }
+            PageKind::Other => {}
+        }
+        self.at = end;
+        Ok(())
     }
 
     /// The header at `at`.
     fn read_header(&mut self) -> Result<PageHeader> {
-        let mut len = HEADER_BYTES;
+        // With an index, bytes behind the page may have to be fetched.
+        let end = self.index.as_ref().map(|it| match it.bytes(self.page) {
+            Some(page) if self.at >= it.start() => page.end,
+            _ => it.start(),
+        });
+        let page_bytes = end.map_or(usize::MAX, |it| it.saturating_sub(self.at));
+        let mut len = HEADER_BYTES.min(page_bytes).max(1);
         loop {
             let bytes = self.chunk.at(self.at, len)?;
             match read_page_header(&bytes) {
@@ -224,7 +291,7 @@ impl Pages {
     /// Passes over the next data page.
     pub fn skip(&mut self) -> Result<()> {
         self.peek()?;
-        self.next = None;
+        self.take_next();
         self.pages_skipped += 1;
         Ok(())
     }
@@ -242,7 +309,7 @@ impl Pages {
         if self.leaf.rep_max > 0 || self.leaf.def_max > 1 {
             self.charge_decoded(header.values.saturating_mul(ENTRY_BYTES))?;
         }
-        let page = self.next.take().ok_or_else(|| Error::internal("page was not looked at"))?;
+        let page = self.take_next().ok_or_else(|| Error::internal("page was not looked at"))?;
         let bytes = self.stored(&page)?;
         self.split(&header, bytes)
     }
@@ -353,7 +420,15 @@ impl Pages {
     /// The dictionary as stored, if it comes before all data pages.
     fn stored_dictionary(&mut self) -> Option<Bytes> {
         // Whoever needs it looks again, and gets the error.
-        self.look().ok()?;
+        match self.index.as_ref().map(|it| it.start()) {
+            None => drop(self.look().ok()?),
+            // The next data page may be one that is left out.
+            Some(end) => {
+                while self.at < end {
+                    self.look_at_page().ok()?;
+                }
+            }
+        }
         let page = self.dictionary_page.as_ref().filter(|it| !it.is_decompressed)?;
         self.check_size(&page.header).ok()?;
         Some(page.bytes.clone())

@@ -4,7 +4,8 @@
 //! for all values within the bounds. What is not understood is never ruled out.
 
 use crate::bounds::{Bounds, compare_values, is_ordered};
-use std::cmp::Ordering;
+use std::{cell::RefCell, cmp::Ordering};
+use volley_connector::KeyFilter;
 use volley_expression::{Expr, ExprKind, SpecialForm};
 use volley_types::{Type, Value};
 
@@ -19,7 +20,9 @@ pub fn may_match(filter: &Expr, rows: u64, bounds: &dyn Fn(usize) -> Bounds) -> 
             args.iter().all(|it| may_match(it, rows, bounds))
         }
         ExprKind::Special { form: SpecialForm::Or, args } => {
-            args.iter().any(|it| may_match(it, rows, bounds))
+            // All bounds are asked for in any case: see `bounded_columns`.
+            let may = args.iter().map(|it| may_match(it, rows, bounds));
+            may.collect::<Vec<_>>().contains(&true)
         }
         ExprKind::Special { form: SpecialForm::IsNull, args } => match args.as_slice() {
             [Expr { kind: ExprKind::Column(column), .. }] => bounds(*column).nulls != Some(0),
@@ -36,6 +39,31 @@ pub fn may_match(filter: &Expr, rows: u64, bounds: &dyn Fn(usize) -> Bounds) -> 
             (name, [left, right]) => may_compare(left, name, right, rows, bounds),
             _ => true,
         },
+        _ => true,
+    }
+}
+
+/// The columns whose bounds may decide `filter`.
+pub(crate) fn bounded_columns(filter: &Expr) -> Vec<usize> {
+    let columns = RefCell::new(Vec::new());
+    may_match(filter, 1, &|column| {
+        columns.borrow_mut().push(column);
+        Bounds::default()
+    });
+    let mut columns = columns.into_inner();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// Whether some of `rows` rows within `bounds` may be in the filter of a join.
+pub fn may_join(filter: &KeyFilter, rows: u64, bounds: &Bounds) -> bool {
+    let integer = |value: &Value| i64::try_from(value.as_i128()?).ok();
+    if bounds.nulls == Some(rows) {
+        return false;
+    }
+    match (bounds.min.as_ref().and_then(integer), bounds.max.as_ref().and_then(integer)) {
+        (Some(min), Some(max)) => filter.may_contain(min, max),
         _ => true,
     }
 }

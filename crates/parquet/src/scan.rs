@@ -1,33 +1,32 @@
 //! Reads row groups: filters first, then the other columns for the rows that are left.
 //!
 //! ```text
-//! start(group)   reads of all column chunks begin, unless they are in the page cache: then each
-//!                column reads what it decodes next
+//! start(group)   page indexes, if they may rule out pages, tell which rows to read
+//!                reads of column chunks, or of the pages that are left, begin, unless they are in
+//!                the page cache: then each column reads what it decodes next
 //! step           filter columns of the next rows, lazily ── conjuncts ── selected rows
 //!                output: filter columns as dictionaries over what is decoded,
 //!                        other columns lazily, decoded for the selected rows alone
 //! ```
 
 use crate::{
-    chunk::ChunkBytes,
-    column::ColumnReader,
-    file::{ParquetFile, chunk_range},
-    lazy_column::{ColumnLoader, SharedColumn, Use},
-    pages::Pages,
+    bounds::Bounds,
+    file::ParquetFile,
+    lazy_column::{ColumnLoader, Use},
+    page_pruning::{Conditions, GroupPages, IndexReads},
+    row_group::{ChunkParts, Group, NO_BATCH},
 };
+use bytes::Bytes;
 use std::{
     ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     task::Waker,
     time::{Duration, Instant},
 };
 use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
 use volley_io::{BufferPool, RangeReads};
-use volley_memory::{Pool, Reservation};
+use volley_memory::Pool;
 use volley_vector::{Batch, Vector};
 
 /// A step returns after this many rows without output.
@@ -36,13 +35,11 @@ const ROWS_PER_STEP: usize = 1 << 16;
 /// A step without output returns soon after this time, however costly the filters are.
 const STEP_TIME: Duration = Duration::from_millis(5);
 
-/// No batch is current.
-const NO_BATCH: usize = usize::MAX;
-
 /// Reads row groups of files with the same columns.
 pub struct RowGroupReader {
     /// Columns to put out, by position in the table.
     columns: Vec<usize>,
+    conditions: Conditions,
     conjuncts: Option<Conjuncts>,
     batch_rows: usize,
     pool: Pool,
@@ -58,25 +55,11 @@ pub struct RowGroupReader {
 
 enum State {
     Idle,
-    Reading(Group, RangeReads),
+    /// Page indexes are read.
+    Looking(Group, IndexReads, RangeReads),
+    /// Chunks are read.
+    Reading(Group, Vec<ChunkParts>, RangeReads),
     Open(Group),
-}
-
-/// The row group being read.
-struct Group {
-    file: ParquetFile,
-    group: usize,
-    rows: usize,
-    /// The first row that was not put out.
-    row: usize,
-    /// For each of the needed columns: its position in the file.
-    places: Vec<usize>,
-    /// For each of the needed columns, once its bytes are there.
-    columns: Arc<[SharedColumn]>,
-    /// The first row of the current batch.
-    current: Arc<AtomicUsize>,
-    /// The bytes of the column chunks that were read together.
-    reservation: Reservation,
 }
 
 impl RowGroupReader {
@@ -93,6 +76,7 @@ impl RowGroupReader {
         needed.dedup();
         Ok(RowGroupReader {
             columns: request.columns.clone(),
+            conditions: Conditions::new(request),
             conjuncts,
             batch_rows: request.batch_rows.max(1),
             pool: request.pool.clone(),
@@ -116,34 +100,65 @@ impl RowGroupReader {
         place: &dyn Fn(usize) -> usize,
     ) -> Result<()> {
         self.close();
-        let places: Vec<usize> = self.needed.iter().map(|it| place(*it)).collect();
-        let ranges = chunk_ranges(&file, group, &places)?;
-        self.metrics.groups_read += 1;
-        let mut group = Group {
-            group,
-            rows: file.rows(group),
-            row: 0,
-            places,
-            columns: Arc::default(),
-            current: Arc::new(AtomicUsize::new(NO_BATCH)),
-            reservation: self.pool.reservation(),
-            file,
+        let places = self.needed.iter().map(|it| place(*it)).collect();
+        let mut group = Group::new(file, group, places, &self.pool);
+        match group.index_reads(&self.conditions, &self.needed)? {
+            Some(index) => self.look(group, index),
+            None => self.read(group),
+        }
+    }
+
+    /// Reads page indexes.
+    fn look(&mut self, group: Group, index: IndexReads) -> Result<()> {
+        self.metrics.bytes_read += index.ranges.iter().map(|it| it.end - it.start).sum::<u64>();
+        let from = group.file.file();
+        if from.is_at_hand(&index.ranges) {
+            let bytes = index.ranges.iter().map(|it| from.read(it.clone()));
+            let bytes = bytes.collect::<Result<Vec<_>>>()?;
+            return self.looked(group, &index, &bytes);
+        }
+        let reads = RangeReads::start(Arc::clone(from), index.ranges.clone(), &self.buffers)?;
+        self.state = State::Looking(group, index, reads);
+        Ok(())
+    }
+
+    /// Leaves out what is ruled out by what was read.
+    fn looked(&mut self, mut group: Group, index: &IndexReads, bytes: &[Bytes]) -> Result<()> {
+        let bounds = |column: usize| {
+            let place = self.needed.binary_search(&column).ok();
+            let place = place.and_then(|it| group.places.get(it));
+            place.map_or_else(Bounds::default, |it| group.file.bounds(group.group, *it))
         };
+        let rows = group.file.rows(group.group);
+        let pages = index.evaluate(&self.conditions, bytes, &group.file, rows, &bounds);
+        self.metrics.pages_pruned += pages.as_ref().map_or(0, GroupPages::pruned);
+        group.pages = pages;
+        match &group.pages {
+            Some(pages) if pages.rows.is_empty() => {
+                self.metrics.groups_skipped += 1;
+                Ok(())
+            }
+            _ => self.read(group),
+        }
+    }
+
+    /// Begins to read the columns of a row group, as far as there are rows left.
+    fn read(&mut self, mut group: Group) -> Result<()> {
+        self.metrics.groups_read += 1;
+        let chunks = group.chunks()?;
+        let ranges: Vec<Range<u64>> = chunks.iter().flat_map(ChunkParts::ranges).collect();
         let from = group.file.file();
         self.state = if from.is_at_hand(&ranges) {
-            let chunk = |range| {
-                let (buffers, reservation) = (self.buffers.clone(), self.pool.reservation());
-                ChunkBytes::windows(Arc::clone(from), range, buffers, reservation)
-            };
-            let chunks = ranges.into_iter().map(chunk).collect::<Result<_>>()?;
+            let source = group.chunk_source(&self.pool, &self.buffers);
+            let chunks = chunks.into_iter().map(|it| source.windows(it)).collect::<Result<_>>()?;
             group.open(chunks, &self.pool, &self.buffers, &self.uses)?;
             State::Open(group)
         } else {
             let bytes = ranges.iter().map(|it| it.end - it.start).sum::<u64>();
             self.metrics.bytes_read += bytes;
-            group.reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+            group.reservation.grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
             let reads = RangeReads::start(Arc::clone(from), ranges, &self.buffers)?;
-            State::Reading(group, reads)
+            State::Reading(group, chunks, reads)
         };
         Ok(())
     }
@@ -159,9 +174,15 @@ impl RowGroupReader {
         group: usize,
         place: &dyn Fn(usize) -> usize,
     ) -> Result<()> {
-        if matches!(self.state, State::Reading(..)) {
-            let places: Vec<usize> = self.needed.iter().map(|it| place(*it)).collect();
-            file.file().will_read(&chunk_ranges(file, group, &places)?);
+        if matches!(self.state, State::Looking(..) | State::Reading(..)) {
+            let places = self.needed.iter().map(|it| place(*it)).collect();
+            let mut group = Group::new(file.clone(), group, places, &self.pool);
+            let ranges = match group.index_reads(&self.conditions, &self.needed)? {
+                // Which pages are needed, it will tell.
+                Some(index) => index.ranges,
+                None => group.chunks()?.iter().flat_map(ChunkParts::ranges).collect(),
+            };
+            file.file().will_read(&ranges);
         }
         Ok(())
     }
@@ -172,32 +193,27 @@ impl RowGroupReader {
     ///
     /// I/O, corruption, out of memory, an error of a filter.
     pub fn step(&mut self, waker: &Waker) -> Result<SourceStep> {
-        if let State::Reading(_, reads) = &mut self.state {
-            let Some(chunks) = reads.poll(waker)? else { return Ok(SourceStep::Blocked) };
-            if let State::Reading(mut group, _) = std::mem::replace(&mut self.state, State::Idle) {
-                let chunks = chunks.into_iter().map(ChunkBytes::whole).collect();
-                group.open(chunks, &self.pool, &self.buffers, &self.uses)?;
-                self.state = State::Open(group);
-            }
+        if !self.poll(waker)? {
+            return Ok(SourceStep::Blocked);
         }
         let (mut passed, begin) = (0, Instant::now());
         loop {
             let State::Open(group) = &mut self.state else { return Ok(SourceStep::NeedSplit) };
-            let rows = self.batch_rows.min(group.rows - group.row);
-            if rows == 0 {
+            let Some(rows) = group.next_rows(self.batch_rows) else {
                 self.close();
                 return Ok(SourceStep::NeedSplit);
-            }
-            self.metrics.rows_read += rows as u64;
-            let view = BatchView { group, needed: &self.needed, start: group.row, rows };
+            };
+            self.metrics.rows_read += rows.len() as u64;
+            let view =
+                BatchView { group, needed: &self.needed, start: rows.start, rows: rows.len() };
             let batch = view.read(&self.columns, &mut self.conjuncts)?;
             if let State::Open(group) = &mut self.state {
-                group.row += rows;
+                group.row = rows.end;
             }
             if let Some(batch) = batch {
                 return Ok(SourceStep::Batch(batch));
             }
-            passed += rows;
+            passed += rows.len();
             if passed >= ROWS_PER_STEP || begin.elapsed() >= STEP_TIME {
                 if let State::Open(group) = &self.state {
                     group.pass_over()?;
@@ -205,6 +221,29 @@ impl RowGroupReader {
                 return Ok(SourceStep::Progress);
             }
         }
+    }
+
+    /// Goes on when reads have ended; `false` while they are under way.
+    fn poll(&mut self, waker: &Waker) -> Result<bool> {
+        let (State::Looking(_, _, reads) | State::Reading(_, _, reads)) = &mut self.state else {
+            return Ok(true);
+        };
+        let Some(bytes) = reads.poll(waker)? else { return Ok(false) };
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Looking(group, index, _) => {
+                self.looked(group, &index, &bytes)?;
+                // What was begun now has nobody to wake yet.
+                return self.poll(waker);
+            }
+            State::Reading(mut group, chunks, _) => {
+                let source = group.chunk_source(&self.pool, &self.buffers);
+                let chunks = source.filled(chunks, bytes)?;
+                group.open(chunks, &self.pool, &self.buffers, &self.uses)?;
+                self.state = State::Open(group);
+            }
+            State::Idle | State::Open(_) => {}
+        }
+        Ok(true)
     }
 
     /// What was read and skipped so far.
@@ -226,60 +265,6 @@ impl RowGroupReader {
         }
         self.state = State::Idle;
     }
-}
-
-impl Group {
-    /// Makes the column readers; `chunks`: one per leaf.
-    fn open(
-        &mut self,
-        chunks: Vec<ChunkBytes>,
-        pool: &Pool,
-        buffers: &BufferPool,
-        uses: &[Arc<Use>],
-    ) -> Result<()> {
-        let mut chunks = chunks.into_iter();
-        let column = |(column, use_before): (&usize, &Arc<Use>)| {
-            let name = self.file.schema().fields.get(*column).map(|it| it.name.clone());
-            let place = (self.file.path().to_owned(), self.group, name.unwrap_or_default());
-            let node = self.file.node(*column)?;
-            let mut pages = Vec::new();
-            for leaf in node.leaves() {
-                let bytes = chunks.next().ok_or_else(|| Error::internal("column without bytes"))?;
-                let metadata = self.file.chunk(self.group, leaf)?;
-                let (buffers, reservation) = (buffers.clone(), pool.reservation());
-                let leaf = leaf.clone();
-                pages.push(Pages::new(leaf, metadata, bytes, self.rows, buffers, reservation));
-            }
-            let reader = ColumnReader::new(node, pages, self.rows)?;
-            let (current, data_type) = (Arc::clone(&self.current), node.data_type.clone());
-            Ok(SharedColumn::new(reader, current, data_type, place, Arc::clone(use_before)))
-        };
-        self.columns = self.places.iter().zip(uses).map(column).collect::<Result<_>>()?;
-        Ok(())
-    }
-
-    /// Passes over the rows before the next one in the columns where that takes decoding, so that
-    /// it does not pile up until somebody loads them.
-    fn pass_over(&self) -> Result<()> {
-        self.columns.iter().try_for_each(|it| it.pass_nested_to(self.row))
-    }
-
-    fn page_metrics(&self) -> ScanMetrics {
-        let mut metrics = ScanMetrics::default();
-        self.columns.iter().for_each(|it| it.add_metrics(&mut metrics));
-        metrics
-    }
-}
-
-/// Where the chunks of these columns are: one range per leaf.
-fn chunk_ranges(file: &ParquetFile, group: usize, places: &[usize]) -> Result<Vec<Range<u64>>> {
-    let mut ranges = Vec::new();
-    for column in places {
-        for leaf in file.node(*column)?.leaves() {
-            ranges.push(chunk_range(file.chunk(group, leaf)?));
-        }
-    }
-    Ok(ranges)
 }
 
 /// Some rows of the row group on their way to a batch.

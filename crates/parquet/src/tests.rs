@@ -10,7 +10,7 @@ use volley_function::{QueryConstants, Registry};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
 use volley_types::Value;
-use volley_vector::{Batch, arrow::batch_from_arrow};
+use volley_vector::{Batch, arrow::batch_from_arrow, random::Generator};
 
 mod damage;
 mod dictionaries;
@@ -18,6 +18,7 @@ mod foreign;
 mod maker;
 mod memory;
 mod oracle;
+mod page_index;
 mod pruning;
 mod random_damage;
 mod random_files;
@@ -56,6 +57,30 @@ impl RandomAccessFile for MemoryFile {
     }
 }
 
+/// A file that is read by other threads.
+#[derive(Debug)]
+pub(crate) struct DistantFile(pub MemoryFile);
+
+impl RandomAccessFile for DistantFile {
+    fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.0.size_bytes()
+    }
+
+    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        self.0.read_into(start, out)
+    }
+}
+
+/// One of both kinds.
+pub(crate) fn any_file(random: &mut Generator, bytes: Vec<u8>) -> Arc<dyn RandomAccessFile> {
+    let file = MemoryFile(bytes.into());
+    if random.below(2) == 0 { Arc::new(file) } else { Arc::new(DistantFile(file)) }
+}
+
 /// A request for all of `columns` without filters.
 pub(crate) fn request(columns: Vec<usize>, batch_rows: usize) -> ScanRequest {
     ScanRequest {
@@ -84,7 +109,8 @@ pub(crate) fn read_batches(file: &ParquetFile, request: &ScanRequest) -> Result<
             match reader.step(Waker::noop())? {
                 SourceStep::Batch(batch) => batches.push(batch.loaded()?),
                 SourceStep::NeedSplit => break,
-                SourceStep::Blocked | SourceStep::Progress => {}
+                SourceStep::Blocked => std::thread::yield_now(),
+                SourceStep::Progress => {}
             }
         }
     }

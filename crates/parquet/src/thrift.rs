@@ -13,7 +13,8 @@ const DEPTH_MAX: usize = 16;
 /// A boolean field; its value is in its type.
 pub(crate) const TRUE: u8 = 1;
 pub(crate) const I32: u8 = 5;
-const BINARY: u8 = 8;
+pub(crate) const I64: u8 = 6;
+pub(crate) const BINARY: u8 = 8;
 pub(crate) const LIST: u8 = 9;
 const SET: u8 = 10;
 const MAP: u8 = 11;
@@ -27,7 +28,7 @@ pub(crate) struct Reader<'a> {
     pub at: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn byte(&mut self) -> Result<u8> {
         let byte = self.bytes.get(self.at).copied();
         self.at += 1;
@@ -105,6 +106,32 @@ impl Reader<'_> {
             Ok(len) if len <= self.bytes.len() => Ok((byte & 15, len)),
             _ => Err(corrupt("metadata ends early")),
         }
+    }
+
+    /// The elements of a list, each read by `read`, which is given their type.
+    pub fn elements<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Reader<'a>, u8) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let (field, len) = self.list()?;
+        let mut elements = Vec::new();
+        for _ in 0..len {
+            elements.push(read(self, field)?);
+        }
+        Ok(elements)
+    }
+
+    /// A text, or other bytes.
+    pub fn binary(&mut self) -> Result<&'a [u8]> {
+        let len = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+        let bytes = self.bytes.get(self.at..self.at.saturating_add(len));
+        self.at = self.at.saturating_add(len);
+        bytes.ok_or_else(|| corrupt("metadata ends early"))
+    }
+
+    /// A boolean that is an element of a list.
+    pub fn boolean(&mut self) -> Result<bool> {
+        Ok(self.byte()? == TRUE)
     }
 
     fn skip_list(&mut self, depth: usize) -> Result<()> {

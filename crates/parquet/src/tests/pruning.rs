@@ -2,9 +2,12 @@
 
 use crate::{Bounds, ParquetFile, RowGroupReader, may_match};
 use arrow_array::{Int64Array, RecordBatch, StringArray};
-use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
+use parquet::{
+    arrow::ArrowWriter,
+    file::properties::{EnabledStatistics, WriterProperties},
+};
 use std::{fs::File, sync::Arc, task::Waker};
-use volley_connector::{ScanRequest, SourceStep};
+use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_expression::{Expr, SpecialForm};
 use volley_function::Registry;
 use volley_io::open_file;
@@ -118,7 +121,7 @@ fn prefixes_are_compared_with_the_bounds() {
 }
 
 /// A file with one row group: `a` counts up, `s` is text, in pages of 100 rows.
-fn write_paged(path: &str, rows: i64) {
+fn write_paged(path: &str, rows: i64, statistics: EnabledStatistics) {
     let numbers = Int64Array::from_iter_values(0..rows);
     let texts = StringArray::from_iter_values((0..rows).map(|it| format!("text of row {it}")));
     let batch = RecordBatch::try_from_iter([
@@ -127,6 +130,7 @@ fn write_paged(path: &str, rows: i64) {
     ]);
     let properties = WriterProperties::builder()
         .set_dictionary_enabled(false)
+        .set_statistics_enabled(statistics)
         .set_data_page_row_count_limit(100)
         .set_write_batch_size(50)
         .build();
@@ -137,11 +141,11 @@ fn write_paged(path: &str, rows: i64) {
     writer.close().unwrap();
 }
 
-#[test]
-fn pages_without_selected_rows_are_never_decompressed() {
+/// Looks for one row of 10,000; what was read for it.
+fn find_row(statistics: EnabledStatistics) -> ScanMetrics {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("paged.parquet").to_string_lossy().into_owned();
-    write_paged(&path, 10_000);
+    write_paged(&path, 10_000, statistics);
     let file = ParquetFile::open(open_file(&path).unwrap()).unwrap();
     let mut registry = Registry::default();
     volley_functions::register(&mut registry);
@@ -163,9 +167,24 @@ fn pages_without_selected_rows_are_never_decompressed() {
         }
     }
     assert_eq!(found, [Value::text("text of row 5555")]);
-    let metrics = reader.metrics();
+    reader.metrics()
+}
+
+#[test]
+fn pages_without_selected_rows_are_never_decompressed() {
+    let metrics = find_row(EnabledStatistics::Chunk);
     assert_eq!(metrics.pages_read, 100 + 1, "{metrics:?}");
     // The pages before it, and those behind it in its batch.
     assert_eq!(metrics.pages_skipped, 55 + 4, "{metrics:?}");
-    assert_eq!(metrics.rows_read, 10_000);
+    assert_eq!((metrics.rows_read, metrics.pages_pruned), (10_000, 0));
+}
+
+#[test]
+fn pages_that_the_index_rules_out_are_never_looked_at() {
+    let metrics = find_row(EnabledStatistics::Page);
+    assert_eq!(metrics.pages_read, 1 + 1, "{metrics:?}");
+    assert_eq!(metrics.pages_skipped, 55 + 55, "{metrics:?}");
+    assert_eq!((metrics.rows_read, metrics.pages_pruned), (100, 99 + 99));
+    let all = find_row(EnabledStatistics::Chunk);
+    assert!(metrics.bytes_read * 10 < all.bytes_read, "{} {}", metrics.bytes_read, all.bytes_read);
 }

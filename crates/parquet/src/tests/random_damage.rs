@@ -2,7 +2,10 @@
 //! hang, or memory that was not charged.
 
 use super::{
-    MemoryFile, damage::check_error, maker::random_file, random_files::seeded, random_files::seeds,
+    any_file,
+    damage::check_error,
+    maker::{MadeFile, random_file},
+    random_files::{Expected, REGISTRY, random_filter, seeded, seeds},
     request,
 };
 use crate::{ParquetFile, RowGroupReader, file::chunk_range, header::read_page_header};
@@ -27,7 +30,7 @@ const POOL_BYTES: usize = 64 << 20;
 const TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Rows that a damaged header may make up before a scan is given up.
-const ROWS_MAX: usize = 100_000;
+const ROWS_MAX: u64 = 100_000;
 
 /// Numbers as Thrift stores them: the greatest of 32 and of 64 bits, the least, and a million.
 const NUMBERS: [&[u8]; 4] = [
@@ -63,13 +66,28 @@ fn header_places(file: &ParquetFile, bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Damages `bytes` in one of many ways. Half of the damage goes to the footer and to page headers,
-/// where lengths and counts are.
-fn damage(random: &mut Generator, bytes: &mut Vec<u8>, headers: &[Range<usize>]) {
+/// Where the indexes of pages are.
+fn index_places(file: &ParquetFile) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    for group in 0..file.row_groups() {
+        for leaf in (0..file.schema().len()).flat_map(|it| file.node(it).unwrap().leaves()) {
+            let chunk = file.chunk(group, leaf).unwrap();
+            places.extend(chunk.column_index_range());
+            places.extend(chunk.offset_index_range());
+        }
+    }
+    places.into_iter().map(|it| it.start as usize..it.end as usize).collect()
+}
+
+/// Damages `bytes` in one of many ways. Most of the damage goes to the footer and to `places`:
+/// page headers and indexes, where lengths and counts are.
+fn damage(random: &mut Generator, bytes: &mut Vec<u8>, places: &[Vec<Range<usize>>; 2]) {
     let (tail, footer) = (bytes.len().saturating_sub(8), footer_bytes(bytes));
-    let area = match random.below(4) {
+    let [headers, indexes] = places;
+    let area = match random.below(5) {
         0 if footer > 0 => tail - footer..tail,
         1 if !headers.is_empty() => random.choose(headers).clone(),
+        2 if !indexes.is_empty() => random.choose(indexes).clone(),
         _ => 0..bytes.len(),
     };
     let place = (area.start + random.below(area.len())).min(bytes.len() - 1);
@@ -102,8 +120,8 @@ fn damage(random: &mut Generator, bytes: &mut Vec<u8>, headers: &[Range<usize>])
 }
 
 /// Opens the file and looks at all that the footer says; the file, and columns to read.
-fn open(bytes: Vec<u8>) -> Result<ParquetFile> {
-    let file = ParquetFile::open(Arc::new(MemoryFile(bytes.into())))?;
+fn open(random: &mut Generator, bytes: Vec<u8>) -> Result<ParquetFile> {
+    let file = ParquetFile::open(any_file(random, bytes))?;
     for group in 0..file.row_groups() {
         for column in 0..file.schema().len() {
             file.bounds(group, column);
@@ -116,13 +134,11 @@ fn open(bytes: Vec<u8>) -> Result<ParquetFile> {
 
 fn scan(file: &ParquetFile, request: &ScanRequest) -> Result<()> {
     let mut reader = RowGroupReader::new(request)?;
-    let mut rows = 0;
     for group in 0..file.row_groups() {
         reader.start(file.clone(), group, &|column| column)?;
-        while rows < ROWS_MAX {
+        while reader.metrics().rows_read < ROWS_MAX {
             match reader.step(Waker::noop())? {
                 SourceStep::Batch(batch) => {
-                    rows += batch.rows();
                     for column in batch.columns() {
                         let column = column.loaded()?;
                         column.validate().unwrap();
@@ -130,7 +146,8 @@ fn scan(file: &ParquetFile, request: &ScanRequest) -> Result<()> {
                     }
                 }
                 SourceStep::NeedSplit => break,
-                SourceStep::Blocked | SourceStep::Progress => {}
+                SourceStep::Blocked => std::thread::yield_now(),
+                SourceStep::Progress => {}
             }
         }
     }
@@ -138,29 +155,39 @@ fn scan(file: &ParquetFile, request: &ScanRequest) -> Result<()> {
 }
 
 fn check(random: &mut Generator) {
-    let bytes = random_file(random, 100).bytes;
-    let headers = header_places(&open(bytes.clone()).unwrap(), &bytes);
+    let MadeFile { bytes, rows } = random_file(random, 100);
+    let expected = Expected::new(rows);
+    let file = open(random, bytes.clone()).unwrap();
+    let places = [header_places(&file, &bytes), index_places(&file)];
     for _ in 0..VERSIONS {
         let mut damaged = bytes.clone();
         for _ in 0..1 + random.below(3) {
             if !damaged.is_empty() {
-                damage(random, &mut damaged, &headers);
+                damage(random, &mut damaged, &places);
             }
         }
         let begin = Instant::now();
-        check_version(random, damaged);
+        check_version(random, damaged, &expected);
         assert!(begin.elapsed() < TIME_MAX, "a scan of {:?}", begin.elapsed());
     }
 }
 
-fn check_version(random: &mut Generator, bytes: Vec<u8>) {
-    let file = match open(bytes) {
+fn check_version(random: &mut Generator, bytes: Vec<u8>, expected: &Expected) {
+    let file = match open(random, bytes) {
         Ok(file) => file,
         Err(error) => return check_error(&error),
     };
     let columns = (0..file.schema().len()).filter(|_| random.below(3) > 0).collect();
     let pool = Pool::root("test", Some(POOL_BYTES));
-    let request = ScanRequest { pool, ..request(columns, *random.choose(&[1, 100, 1024])) };
+    let has_types = file.schema().types().eq(expected.types());
+    let filters = if has_types { random.below(3) } else { 0 };
+    let filters = (0..filters).map(|_| random_filter(random, expected)).collect();
+    let request = ScanRequest {
+        filters,
+        pool,
+        registry: Arc::clone(&REGISTRY),
+        ..request(columns, *random.choose(&[1, 100, 1024]))
+    };
     if let Err(error) = scan(&file, &request) {
         check_error(&error);
         let text = error.to_string();

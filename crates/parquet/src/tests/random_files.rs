@@ -3,7 +3,7 @@
 //! `VOLLEY_FUZZ_SEEDS=1000..2000` runs other seeds than the few of every day.
 
 use super::{
-    MemoryFile,
+    any_file,
     maker::{MadeFile, random_file},
     request,
 };
@@ -19,7 +19,7 @@ use volley_connector::{ScanRequest, SourceStep};
 use volley_expression::{Expr, ExprSet, SpecialForm, plain::Plain};
 use volley_function::{QueryConstants, Registry};
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Rows, random::Generator};
+use volley_vector::{Batch, Rows, Vector, random::Generator};
 
 pub(super) static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| {
     let mut registry = Registry::default();
@@ -55,6 +55,11 @@ impl Expected {
         Expected { text: values.iter().map(text).collect(), values, rows }
     }
 
+    /// The types of the columns.
+    pub fn types(&self) -> impl Iterator<Item = &Type> {
+        self.rows.columns().iter().map(Vector::data_type)
+    }
+
     /// Of `range`, the rows that satisfy all filters.
     pub fn kept(&self, filters: &[Expr], range: Range<usize>) -> Vec<usize> {
         let query = Arc::new(QueryConstants::default());
@@ -66,7 +71,7 @@ impl Expected {
 }
 
 /// A filter that compiles; its constants are often values of the column.
-fn random_filter(random: &mut Generator, expected: &Expected) -> Expr {
+pub(super) fn random_filter(random: &mut Generator, expected: &Expected) -> Expr {
     loop {
         let filter = if random.below(5) == 0 {
             let args = vec![random_filter(random, expected), random_filter(random, expected)];
@@ -143,7 +148,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn run(mut self) {
+    /// Returns how many pages were ruled out.
+    fn run(mut self) -> u64 {
         let mut reader = RowGroupReader::new(&self.request).unwrap();
         let mut start = 0;
         for group in 0..self.file.row_groups() {
@@ -159,6 +165,7 @@ impl Check<'_> {
             self.group(&mut reader, &kept);
         }
         assert_eq!(start, self.expected.rows.rows(), "rows of all row groups");
+        reader.metrics().pages_pruned
     }
 
     fn group(&mut self, reader: &mut RowGroupReader, mut kept: &[usize]) {
@@ -171,7 +178,8 @@ impl Check<'_> {
                     kept = later;
                 }
                 SourceStep::NeedSplit => break,
-                SourceStep::Blocked | SourceStep::Progress => {}
+                SourceStep::Blocked => std::thread::yield_now(),
+                SourceStep::Progress => {}
             }
         }
         assert!(kept.is_empty(), "{} rows lost by {:?}", kept.len(), self.request.filters);
@@ -211,7 +219,7 @@ fn check(random: &mut Generator, seen: &mut BTreeSet<String>) {
     let rows_max = *random.choose(&[10, 300, 300, 3000]);
     let MadeFile { bytes, rows } = random_file(random, rows_max);
     let expected = Expected::new(rows);
-    let file = ParquetFile::open(Arc::new(MemoryFile(bytes.into()))).unwrap();
+    let file = ParquetFile::open(any_file(random, bytes)).unwrap();
     note_encodings(&file, seen);
     for (field, vector) in file.schema().fields.iter().zip(expected.rows.columns()) {
         assert_eq!(field.data_type, *vector.data_type());
@@ -227,7 +235,10 @@ fn check(random: &mut Generator, seen: &mut BTreeSet<String>) {
             registry: Arc::clone(&REGISTRY),
             ..request(columns, batch_rows)
         };
-        Check { random, file: &file, expected: &expected, request }.run();
+        let check = Check { random, file: &file, expected: &expected, request };
+        if check.run() > 0 {
+            seen.insert("PRUNED PAGES".to_owned());
+        }
     }
 }
 
@@ -254,7 +265,7 @@ fn random_files_are_read_as_they_were_written() {
     let encodings = ["PLAIN", "RLE_DICTIONARY", "RLE", "BYTE_STREAM_SPLIT"];
     let deltas = ["DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"];
     let codecs = ["UNCOMPRESSED", "SNAPPY", "GZIP", "BROTLI", "ZSTD", "LZ4", "LZ4_RAW"];
-    for wanted in encodings.iter().chain(&deltas).chain(&codecs) {
+    for wanted in encodings.iter().chain(&deltas).chain(&codecs).chain(&["PRUNED PAGES"]) {
         let found = seen.iter().any(|it| it.split('(').next() == Some(wanted));
         assert!(found || count < 100, "{wanted} is not among {seen:?}");
     }
