@@ -21,7 +21,7 @@ pub(crate) fn statistics_of(schema: &Schema, parts: &[Part]) -> TableStatistics 
         .iter()
         .enumerate()
         .map(|(column, field)| column_statistics(&files, column, &field.data_type, rows));
-    TableStatistics { rows: Some(rows), columns: columns.collect() }
+    TableStatistics { rows: Some(rows), columns: columns.collect(), is_exact: true }
 }
 
 fn column_statistics(
@@ -33,7 +33,7 @@ fn column_statistics(
     let mut merged: Option<Bounds> = None;
     let mut distinct = Distinct::default();
     for (file, part) in files {
-        let Some(place) = part.places.get(column) else { continue };
+        let Some(place) = part.places.get(column) else { return ColumnStatistics::default() };
         for group in (0..file.row_groups()).filter(|it| file.rows(*it) > 0) {
             let bounds = file.bounds(group, *place);
             distinct.add(file, group, *place, &bounds);

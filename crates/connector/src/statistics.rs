@@ -9,6 +9,9 @@ pub struct TableStatistics {
     pub rows: Option<u64>,
     /// One per column of the table; may be empty.
     pub columns: Vec<ColumnStatistics>,
+    /// Whether these are no estimates: `rows` and all `nulls` are exact, and of integers, decimals,
+    /// dates and times `min` and `max`, where they are known, are values that are there.
+    pub is_exact: bool,
 }
 
 /// What is known of a column.

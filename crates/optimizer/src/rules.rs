@@ -15,6 +15,7 @@ mod limits;
 mod window_limits;
 mod empty;
 mod distinct;
+mod answers;
 mod share;
 mod prune;
 
@@ -92,6 +93,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "drop_distinct",
         description: "drops DISTINCT of distinct rows and constant keys of groups",
         apply: distinct::drop_distinct,
+    },
+    Rule {
+        name: "answer_from_statistics",
+        description: "counts rows and finds extremes of whole tables in their statistics",
+        apply: answers::answer_from_statistics,
     },
     Rule {
         name: "push_limits",

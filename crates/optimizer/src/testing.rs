@@ -101,7 +101,7 @@ fn table(line: &str) -> TestTable {
         statistics.push(ColumnStatistics { min, max, nulls: Some(0), distinct: None });
         fields.push(Field::new(words[0], data_type));
     }
-    let statistics = TableStatistics { rows: Some(rows), columns: statistics };
+    let statistics = TableStatistics { rows: Some(rows), columns: statistics, is_exact: false };
     TestTable {
         name: name.to_owned(),
         schema: Schema::new(fields),

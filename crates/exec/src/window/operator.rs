@@ -13,8 +13,7 @@ use crate::{
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::Pool;
-use volley_types::Value;
-use volley_vector::{Batch, ScalarBuffer, Vector};
+use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
 /// Appends a column per call. See the module's drawing.
 pub(super) struct WindowOperator {
@@ -193,17 +192,11 @@ impl WindowOperator {
         work.position = rows.end;
         let mut kept = None;
         if let Some(limit) = self.spec.limit {
-            let ranks = &pending.results[limit.call];
+            let ranks = Decoded::new(&pending.results[limit.call])?;
+            let values = ranks.values().native::<i64>().ok_or_else(not_a_rank)?;
+            let is_kept = |row: &u32| values[ranks.index(*row as usize)] as u64 <= limit.rows;
             let last = rows.len() - 1;
-            let is_kept = |row: usize| -> Result<bool> {
-                Ok(matches!(ranks.value(row)?, Value::BigInt(it) if it as u64 <= limit.rows))
-            };
-            let mut codes = Vec::new();
-            for row in 0..rows.len() {
-                if is_kept(row)? {
-                    codes.push(row as u32);
-                }
-            }
+            let codes: Vec<u32> = (0..rows.len() as u32).filter(is_kept).collect();
             if codes.last() != Some(&(last as u32)) {
                 // Ranks do not fall: nothing more of this partition is kept.
                 work.position = pending.places.partitions.ends[last] as usize;
@@ -240,6 +233,10 @@ impl Work {
             results: Vec::new(),
         })
     }
+}
+
+fn not_a_rank() -> Error {
+    Error::internal("a window is limited by what is not a rank")
 }
 
 fn call_input<'a>(
