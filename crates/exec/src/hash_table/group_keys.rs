@@ -29,6 +29,8 @@ pub(super) struct GroupKeys {
     columns: Vec<KeyColumn>,
     /// Scratch of the words' computation.
     in_range: Vec<bool>,
+    /// Whether ids of strings were given up.
+    has_many_strings: bool,
 }
 
 #[derive(Debug)]
@@ -50,13 +52,25 @@ impl GroupKeys {
     /// For keys of `types`, as compared.
     pub(super) fn new(types: &[Type]) -> GroupKeys {
         let is_possible = |it: &Type| it.is_string() || KeyRange::is_known_for(it.physical());
-        let mut keys =
-            GroupKeys { keys: KeyWords::Hash, columns: Vec::new(), in_range: Vec::new() };
+        let mut keys = GroupKeys::hashed();
         if types.iter().all(is_possible) {
             keys.columns = types.iter().map(KeyColumn::new).collect();
             keys.choose();
         }
         keys
+    }
+
+    fn hashed() -> GroupKeys {
+        let (columns, in_range) = (Vec::new(), Vec::new());
+        GroupKeys { keys: KeyWords::Hash, columns, in_range, has_many_strings: false }
+    }
+
+    /// For another set of groups of the same keys, of `types`.
+    pub(super) fn anew(&self, types: &[Type]) -> GroupKeys {
+        match self.has_many_strings {
+            true => GroupKeys { has_many_strings: true, ..GroupKeys::hashed() },
+            false => GroupKeys::new(types),
+        }
     }
 
     /// Whether groups with equal words have equal keys.
@@ -101,6 +115,7 @@ impl GroupKeys {
                 Ok(integers) => ids.push(integers),
                 Err(TooMany) => {
                     self.keys = KeyWords::Hash;
+                    self.has_many_strings = true;
                     return Ok(WordsChange::All);
                 }
             }

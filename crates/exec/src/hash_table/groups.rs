@@ -248,7 +248,7 @@ impl GroupTable {
         self.dropped_blocks = 0;
         let columns: Vec<Type> = self.key_types.iter().map(key_type).collect();
         // Ranges begin anew: input is often clustered.
-        self.keys = GroupKeys::new(&columns);
+        self.keys = self.keys.anew(&columns);
         // Gives memory back only.
         let _ = self.index.reset(None);
         self.groups = self.container.new_list();

@@ -12,10 +12,16 @@ use std::{
 use volley_types::Type;
 use volley_vector::{Buffer, Decoded, Encoding, StringValues, Values, Vector};
 
-/// More distinct strings than this are not worth ids.
-const STRINGS_MAX: usize = 1 << 12;
+/// More distinct strings than this are not worth ids; tests have fewer.
+const STRINGS_MAX: usize = if cfg!(test) { 1 << 12 } else { 1 << 14 };
 
-/// Longer strings get no ids, so that all of them take at most 512 KiB.
+/// Dictionaries of more entries per row of a batch are not worth ids, beside those of
+const ENTRIES_PER_ROW: usize = 4;
+
+/// so many entries.
+const ENTRIES_FREE: usize = 1 << 12;
+
+/// Longer strings get no ids, so that all of them take at most 2 MiB.
 const STRING_BYTES_MAX: usize = 128;
 
 /// Entries of the cache by view.
@@ -69,6 +75,7 @@ impl StringIds {
         let nulls = decoded.nulls();
         if let (Encoding::Dictionary { codes, base }, None) = (column.encoding(), &nulls)
             && base.len() <= STRINGS_MAX
+            && base.len() <= (codes.len() * ENTRIES_PER_ROW).max(ENTRIES_FREE)
             && matches!(base.encoding(), Encoding::Flat(_))
         {
             let ids = self.ids_of_codes(codes, base, strings)?;
