@@ -11,8 +11,9 @@
 mod tests;
 
 use crate::{
-    BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat,
-    sort::RowSorter,
+    BatchCharge, Operator, OperatorContext, Step, StepContext,
+    column_concat::ColumnConcat,
+    sort::{RowSorter, compact_batch},
 };
 use volley_error::{Error, Result};
 use volley_memory::Pool;
@@ -92,7 +93,7 @@ impl Operator for OrderBy {
         let Phase::Collect(batches) = &mut self.phase else {
             return Err(Error::internal("input after its end"));
         };
-        let input = input.loaded()?;
+        let input = compact_batch(input.loaded()?)?;
         self.charge.add(&input)?;
         self.rows += input.rows();
         batches.push(input);

@@ -19,7 +19,7 @@ mod encode;
 mod tests;
 
 use buckets::Buckets;
-pub(crate) use compact::compact_strings;
+pub(crate) use compact::{compact_batch, compact_strings};
 use encode::KeyLayout;
 pub(crate) use encode::key_prefixes;
 

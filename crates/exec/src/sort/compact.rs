@@ -1,7 +1,7 @@
-//! Copies strings out of buffers that are mostly unused.
+//! Copies values out of dictionaries and strings out of buffers that are mostly unused.
 
 use volley_error::Result;
-use volley_vector::{Batch, StringBuilder, StringView, Values, Vector};
+use volley_vector::{Batch, Encoding, StringBuilder, StringView, Values, Vector};
 
 /// Buffers are left alone when they hold less than this many bytes, or when at least one in
 /// [`USED_ONE_IN`] of their bytes is in use.
@@ -9,6 +9,28 @@ const BYTES_MIN: usize = 64 << 10;
 
 /// See [`BYTES_MIN`].
 const USED_ONE_IN: usize = 4;
+
+/// A dictionary of more than this many times as many values as a batch has rows is not kept for it.
+/// Full batches mostly share theirs with others, and with codes a value takes half the bytes.
+const DICTIONARY_SHARE_MAX: usize = 64;
+
+/// The same rows, without dictionaries that are much larger than the batch, such as those of the
+/// few rows that a join leaves of each row group; their strings as [`compact_strings`] has them.
+///
+/// # Errors
+///
+/// What a lazy column's loader reports.
+pub(crate) fn compact_batch(batch: Batch) -> Result<Batch> {
+    let rows = batch.rows();
+    let own = |column: Vector| match column.encoding() {
+        Encoding::Dictionary { base, .. } if base.len() > rows * DICTIONARY_SHARE_MAX => {
+            compact(column.flatten()?)
+        }
+        _ => Ok(column),
+    };
+    let columns = batch.into_columns().into_iter().map(own).collect::<Result<_>>()?;
+    Ok(Batch::new(columns, rows))
+}
 
 /// The same rows; string columns that keep much larger buffers alive than they need get their own.
 ///

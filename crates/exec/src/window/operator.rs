@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{
     BatchCharge, Operator, OperatorContext, OperatorMetrics, Step, StepContext,
-    column_concat::ColumnConcat, sort::RowSorter,
+    column_concat::ColumnConcat,
+    sort::{RowSorter, compact_batch},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -258,7 +259,7 @@ impl Operator for WindowOperator {
         let Phase::Collect(batches) = &mut self.phase else {
             return Err(Error::internal("input after its end"));
         };
-        let input = input.loaded()?;
+        let input = compact_batch(input.loaded()?)?;
         self.charge.add(&input)?;
         self.rows += input.rows();
         batches.push(input);
