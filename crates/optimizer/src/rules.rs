@@ -8,7 +8,9 @@ mod casts;
 mod outer_joins;
 mod filters;
 mod inner;
+mod block;
 mod join_order;
+mod window_aggregates;
 mod semi_joins;
 mod sides;
 mod limits;
@@ -103,6 +105,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "push_limits",
         description: "moves limits and limits of sorted rows to where rows come from",
         apply: limits::push_limits,
+    },
+    Rule {
+        name: "window_aggregates",
+        description: "makes windows of aggregates that are joined to the tables they read",
+        apply: window_aggregates::window_aggregates,
     },
     Rule {
         name: "place_semi_joins",

@@ -5,6 +5,7 @@ mod rules;
 mod joins;
 mod lowering;
 mod tpch;
+mod windows;
 mod depth;
 
 use crate::testing::optimized;

@@ -62,7 +62,7 @@ fn with_fewer_keys(plan: Plan) -> Plan {
 }
 
 /// Whether no two rows of a plan agree in all of these columns.
-fn is_unique(plan: &Plan, columns: &ColumnSet) -> bool {
+pub(super) fn is_unique(plan: &Plan, columns: &ColumnSet) -> bool {
     match plan {
         Plan::Aggregate { keys, .. } => keys.iter().all(|it| columns.contains(&it.0.id)),
         Plan::SetOperation { all: false, columns: own, .. } => {

@@ -4,7 +4,7 @@ use super::filters::{as_or, filtered, push, split_by, uses_some_of};
 use crate::OptimizerContext;
 use crate::columns::output_set;
 use crate::expr::{
-    ColumnSet, and, as_column, as_constant, behavior, binary_call, or, split, substitute,
+    ColumnSet, and, as_column, as_constant, behavior, binary_call, eq, or, split, substitute,
     used_columns, without_duplicates,
 };
 use crate::stack::deep;
@@ -122,6 +122,19 @@ fn is_simple_test(expr: &Expr) -> bool {
     }
 }
 
+/// The columns that the conjunct equates, if each may stand for the other.
+pub(super) fn equal_pair(conjunct: &Expr) -> Option<((ColumnId, Type), (ColumnId, Type))> {
+    let (a, b) = binary_call(conjunct, "eq")?;
+    let (left, right) = (as_column(a)?, as_column(b)?);
+    let may_stand = a.data_type == b.data_type && !a.data_type.is_float();
+    may_stand.then(|| ((left, a.data_type.clone()), (right, b.data_type.clone())))
+}
+
+/// `a = b`.
+pub(super) fn equality(a: &(ColumnId, Type), b: &(ColumnId, Type)) -> Expr {
+    eq(Expr::column(a.0, a.1.clone()), Expr::column(b.0, b.1.clone()))
+}
+
 /// Classes of columns that are equal in every row.
 pub(super) struct EqualColumns {
     class_of: BTreeMap<ColumnId, usize>,
@@ -133,12 +146,8 @@ impl EqualColumns {
     pub(super) fn of(conjuncts: &[Expr]) -> EqualColumns {
         let mut equal = EqualColumns { class_of: BTreeMap::new(), classes: Vec::new() };
         for conjunct in conjuncts {
-            if let Some((a, b)) = binary_call(conjunct, "eq")
-                && let (Some(left), Some(right)) = (as_column(a), as_column(b))
-                && a.data_type == b.data_type
-                && !a.data_type.is_float()
-            {
-                equal.merge((left, a.data_type.clone()), (right, b.data_type.clone()));
+            if let Some((a, b)) = equal_pair(conjunct) {
+                equal.merge(a, b);
             }
         }
         equal

@@ -66,7 +66,7 @@ fn is_candidate(plan: &Plan) -> bool {
 }
 
 /// Whether the subplan makes the same rows each time it runs.
-fn repeats(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
+pub(super) fn repeats(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
     let mut all = true;
     for_each_node(plan, &mut |node| {
         all &= node.exprs().into_iter().all(|it| behavior(it, &ctx.registry).deterministic);
@@ -98,10 +98,10 @@ fn replace(plan: &mut Plan, pattern: &Plan, cte: &Arc<Cte>) {
 }
 
 /// The columns of the second plan, by those of the first one.
-type Renaming = HashMap<ColumnId, Expr>;
+pub(super) type Renaming = HashMap<ColumnId, Expr>;
 
 /// Whether two plans are equal; then `renaming` says which columns correspond.
-fn same_plan(a: &Plan, b: &Plan, renaming: &mut Renaming) -> bool {
+pub(super) fn same_plan(a: &Plan, b: &Plan, renaming: &mut Renaming) -> bool {
     deep(|| {
         let (inputs_a, inputs_b) = (a.inputs(), b.inputs());
         inputs_a.len() == inputs_b.len()

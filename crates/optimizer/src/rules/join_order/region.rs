@@ -4,11 +4,11 @@ use super::graph::Graph;
 use super::{Guessed, Tree, passes_all};
 use crate::columns::output_set;
 use crate::expr::{
-    ColumnSet, as_column, behavior, binary_call, eq, same_expr, substitute, used_columns,
+    ColumnSet, as_column, behavior, binary_call, same_expr, substitute, used_columns,
     without_duplicates,
 };
 use crate::rules::filters::filtered_plainly;
-use crate::rules::inner::{EqualColumns, inner_join};
+use crate::rules::inner::{EqualColumns, equality, inner_join};
 use crate::stack::deep;
 use crate::statistics::Estimate;
 use crate::{Estimator, OptimizerContext};
@@ -212,10 +212,6 @@ fn merged(a: ColumnSet, b: ColumnSet) -> ColumnSet {
     let (mut all, more) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     all.extend(more);
     all
-}
-
-fn equality(a: &(ColumnId, volley_types::Type), b: &(ColumnId, volley_types::Type)) -> Expr {
-    eq(Expr::column(a.0, a.1.clone()), Expr::column(b.0, b.1.clone()))
 }
 
 /// Whether there is a join under filters and projections.
