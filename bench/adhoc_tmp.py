@@ -50,7 +50,6 @@ select count(*) from (select p_brand, p_type, p_size, count(*) from part group b
 select count(*) from (select l_orderkey from lineitem union select o_orderkey from orders) t
 select count(*), sum(a.c_acctbal) from customer a join customer b on a.c_phone = b.c_phone
 select count(*) from orders o join customer c on o.o_custkey = c.c_custkey and c.c_acctbal > 9000 and c.c_mktsegment <> 'BUILDING'
-select stddev(l_extendedprice), corr(l_quantity, l_extendedprice) from lineitem
 """.strip().splitlines()
 def make(options):
     return [(f"{i+1:2} {q[:60]}", q, {t: p for t, p in T.items() if t in q}) for i, q in enumerate(Q)]

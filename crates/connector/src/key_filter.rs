@@ -83,6 +83,12 @@ impl KeyFilter {
         KeyFilter { min, max, members: Members::Range }
     }
 
+    /// Exactly the values whose bits are set: bit 0 of the first word is that of `min`.
+    pub fn bitmap(min: i64, words: Vec<u64>) -> KeyFilter {
+        let max = i128::from(min) + words.len() as i128 * 64 - 1;
+        KeyFilter { min, max: max.min(i64::MAX.into()) as i64, members: Members::Bitmap(words) }
+    }
+
     /// Whether a value from `min` to `max` may be in the set.
     pub fn may_contain(&self, min: i64, max: i64) -> bool {
         let (min, max) = (min.max(self.min), max.min(self.max));

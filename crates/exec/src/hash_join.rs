@@ -189,6 +189,7 @@ impl HashJoinSpec {
             columns: self.columns(self.build_keys.len()),
             nulls_equal: self.nulls_equal.clone(),
             is_set: self.is_existence() && self.filter.is_none(),
+            only_asks: self.is_existence() && self.filter.is_none(),
         }
     }
 
@@ -199,6 +200,7 @@ impl HashJoinSpec {
             columns: self.columns(self.build_keys.len()),
             nulls_equal: self.nulls_equal[..keys].to_vec(),
             is_set: self.filter.is_none(),
+            only_asks: false,
         }
     }
 

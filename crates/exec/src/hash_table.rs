@@ -14,6 +14,7 @@
 mod encode;
 mod index;
 mod key_range;
+mod key_set;
 mod key_words;
 mod string_ids;
 mod group_keys;

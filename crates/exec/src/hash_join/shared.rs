@@ -121,8 +121,8 @@ impl JoinShared {
             inserted |= all.insert_next()? | nulls.insert_next()?;
         }
         if tables.is_complete() {
-            for (setter, filter) in self.filters.iter().zip(tables.table.filters()) {
-                setter.set(Some(Arc::new(filter.finish())));
+            for (index, setter) in self.filters.iter().enumerate() {
+                setter.set(tables.table.filter(index));
             }
             // Two drivers may find this at the same time; the value is the same.
             let _ = self.ready.set(Arc::clone(tables));

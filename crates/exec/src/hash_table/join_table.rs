@@ -18,11 +18,15 @@
 use super::{
     index::{mix_word, prefetch},
     key_range::KeyRange,
+    key_set::KeySet,
     key_words::{KeyWords, Words},
 };
 use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use volley_connector::KeyFilterBuilder;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+use volley_connector::{KeyFilter, KeyFilterBuilder};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr};
 use volley_types::Type;
@@ -54,6 +58,10 @@ pub(crate) struct JoinRows {
     keys: usize,
     ranges: Vec<Option<KeyRange>>,
     all_rows: Vec<u32>,
+    /// The keys, as long as they need no rows.
+    set: Option<KeySet>,
+    /// Of the key that is in the set.
+    key_type: Option<Type>,
 }
 
 /// What a table is made for.
@@ -65,6 +73,8 @@ pub(crate) struct JoinTableSpec {
     pub(crate) nulls_equal: Vec<bool>,
     /// One row per key is enough.
     pub(crate) is_set: bool,
+    /// All that is asked is whether a key is there: see [`PairCursor::rows`].
+    pub(crate) only_asks: bool,
 }
 
 /// All rows of a build side, and an index over them.
@@ -73,6 +83,8 @@ pub(crate) struct JoinTable {
     spec: JoinTableSpec,
     pub(super) keys: KeyWords,
     entries: Vec<AtomicU64>,
+    /// The keys, when there are no rows.
+    set: Option<KeyMembers>,
     /// For some keys, what values they have.
     filters: Vec<(usize, KeyFilterBuilder)>,
     /// Whether words are positions of entries.
@@ -82,6 +94,13 @@ pub(crate) struct JoinTable {
     next_block: AtomicUsize,
     done_blocks: AtomicUsize,
     _reservation: Reservation,
+}
+
+/// The only key of a table that has no rows.
+pub(super) struct KeyMembers {
+    /// Exact.
+    pub(super) filter: Arc<KeyFilter>,
+    len: usize,
 }
 
 /// Empty entries. Their memory comes zeroed from the system, so that a large table is not written
@@ -100,11 +119,14 @@ impl JoinRows {
         let layout = RowLayout::new(&spec.columns, &[], RowLinks::Chained);
         let keys = spec.nulls_equal.len();
         let range = |it: &Type| KeyRange::is_known_for(it.physical()).then_some(KeyRange::EMPTY);
+        let key_type = spec.key_without_rows().cloned();
         JoinRows {
             container: RowContainer::new(layout, pool),
             keys,
             ranges: spec.columns[..keys].iter().map(range).collect(),
             all_rows: Vec::new(),
+            set: key_type.is_some().then(|| KeySet::new(pool)),
+            key_type,
         }
     }
 
@@ -114,6 +136,27 @@ impl JoinRows {
     ///
     /// Out of memory; what a lazy column's loader reports.
     pub(crate) fn append(&mut self, columns: &[Vector], rows: usize) -> Result<()> {
+        if let (Some(set), Some(key)) = (&mut self.set, columns.first()) {
+            if set.insert(&Decoded::new(key)?)? {
+                return Ok(());
+            }
+            self.make_rows()?;
+        }
+        self.append_rows(columns, rows)
+    }
+
+    /// Makes rows of the keys that had none.
+    fn make_rows(&mut self) -> Result<()> {
+        let (Some(set), Some(key_type)) = (self.set.take(), self.key_type.clone()) else {
+            return Ok(());
+        };
+        set.for_each_page(&key_type, |keys| {
+            let rows = keys.len();
+            self.append_rows(&[keys], rows)
+        })
+    }
+
+    fn append_rows(&mut self, columns: &[Vector], rows: usize) -> Result<()> {
         let columns = columns.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         if self.all_rows.len() < rows {
             self.all_rows = (0..rows as u32).collect();
@@ -132,6 +175,40 @@ impl JoinRows {
     }
 }
 
+impl JoinTableSpec {
+    /// The type of the key that needs no rows.
+    fn key_without_rows(&self) -> Option<&Type> {
+        match (self.columns.as_slice(), self.nulls_equal.as_slice()) {
+            ([key], [false]) if self.only_asks => {
+                Some(key).filter(|it| KeyFilter::is_possible_for(it.physical()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Joins the sets of all parts; where one has rows, or keys are too far apart, all have them after.
+fn join_sets(
+    parts: &mut [JoinRows],
+    charge: &mut Reservation,
+    pool: &Pool,
+) -> Result<Option<KeyMembers>> {
+    if parts.iter().all(|it| it.set.is_some()) {
+        let mut all = KeySet::new(pool);
+        for part in &mut *parts {
+            part.set.take().map_or(Ok(()), |it| all.absorb(it))?;
+        }
+        if let Some(filter) = all.filter(charge)? {
+            return Ok(Some(KeyMembers { filter: Arc::new(filter), len: all.len() }));
+        }
+        if let Some(first) = parts.first_mut() {
+            first.set = Some(all);
+        }
+    }
+    parts.iter_mut().try_for_each(JoinRows::make_rows)?;
+    Ok(None)
+}
+
 impl JoinTable {
     /// A table of the rows of all drivers, not yet inserted; it makes filters of the keys at
     /// `filtered`, which must be possible.
@@ -141,10 +218,12 @@ impl JoinTable {
     /// Out of memory.
     pub(crate) fn new(
         spec: JoinTableSpec,
-        parts: Vec<JoinRows>,
+        mut parts: Vec<JoinRows>,
         filtered: &[usize],
         pool: &Pool,
     ) -> Result<JoinTable> {
+        let mut reservation = pool.reservation();
+        let set = join_sets(&mut parts, &mut reservation, pool)?;
         let mut all = JoinRows::new(&spec, pool);
         for part in parts {
             for (into, from) in all.ranges.iter_mut().zip(part.ranges) {
@@ -158,16 +237,19 @@ impl JoinTable {
         let keys = KeyWords::choose(&all.ranges, &spec.nulls_equal);
         let rows = container.rows();
         let (len, is_array) = index_shape(&keys, rows);
-        let mut reservation = pool.reservation();
-        reservation.resize(len * 8)?;
+        reservation.grow(len * 8)?;
         let entries = zeroed_entries(len);
         let filter = |key: &usize| (*key, new_filter(all.ranges[*key], rows, &mut reservation));
-        let filters = filtered.iter().map(filter).collect();
+        let filters = match set {
+            Some(_) => Vec::new(),
+            None => filtered.iter().map(filter).collect(),
+        };
         Ok(JoinTable {
             container,
             spec,
             keys,
             entries,
+            set,
             filters,
             is_array,
             has_chains: AtomicBool::new(false),
@@ -177,9 +259,14 @@ impl JoinTable {
         })
     }
 
-    /// The number of rows.
+    /// The number of rows, or of keys without rows.
     pub(crate) fn len(&self) -> usize {
-        self.container.rows()
+        self.set.as_ref().map_or(self.container.rows(), |it| it.len)
+    }
+
+    /// The keys, when there are no rows.
+    pub(super) fn set(&self) -> Option<&KeyMembers> {
+        self.set.as_ref()
     }
 
     /// Whether all rows are inserted.
@@ -192,9 +279,12 @@ impl JoinTable {
         self.keys.is_exact()
     }
 
-    /// How rows are found: `array`, `exact` or `hash`.
+    /// How rows are found: `set` (there are none), `array`, `exact` or `hash`.
     #[cfg(test)]
     pub(crate) fn mode(&self) -> &'static str {
+        if self.set.is_some() {
+            return "set";
+        }
         match (self.is_array, self.is_exact()) {
             (true, _) => "array",
             (false, true) => "exact",
@@ -207,9 +297,12 @@ impl JoinTable {
         self.has_chains.load(Ordering::Relaxed)
     }
 
-    /// What makes the filters asked for, complete when the table is.
-    pub(crate) fn filters(&self) -> impl Iterator<Item = &KeyFilterBuilder> {
-        self.filters.iter().map(|(_, filter)| filter)
+    /// One of the filters asked for, once the table is complete.
+    pub(crate) fn filter(&self, index: usize) -> Option<Arc<KeyFilter>> {
+        match &self.set {
+            Some(set) => Some(Arc::clone(&set.filter)),
+            None => self.filters.get(index).map(|it| Arc::new(it.1.finish())),
+        }
     }
 
     /// The rows' columns, flags and null row.

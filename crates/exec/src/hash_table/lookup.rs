@@ -13,9 +13,10 @@ use super::{
 };
 use crate::rows::RowContainer;
 use std::sync::{Arc, Weak};
+use volley_connector::KeyFilterMemo;
 use volley_error::Result;
 use volley_memory::RowPtr;
-use volley_vector::{Encoding, NullBuffer, Vector};
+use volley_vector::{Encoding, NullBuffer, Rows, Vector};
 
 /// A dictionary is looked up as a whole when it has at most so many values per row of a batch: the
 /// next batches share it.
@@ -26,6 +27,8 @@ const VALUES_PER_ROW: usize = 4;
 pub(crate) struct LookupMemory {
     words: Words,
     dictionary: Option<DictionaryHeads>,
+    /// For a table without rows.
+    members: KeyFilterMemo,
 }
 
 /// What the values of a dictionary found.
@@ -58,6 +61,10 @@ impl JoinTable {
         memory: &mut LookupMemory,
     ) -> Result<PairCursor> {
         assert!(self.is_complete(), "lookup before all rows are inserted");
+        if let (Some(set), [key]) = (self.set(), keys) {
+            let found = set.filter.select(key, &Rows::all(rows), &mut memory.members)?;
+            return Ok(PairCursor::without_pairs(found.to_indices()));
+        }
         if let [key] = keys
             && let Encoding::Dictionary { codes, base } = key.encoding()
             && let Some(dictionary) = self.dictionary_heads(codes.len(), base, memory)?

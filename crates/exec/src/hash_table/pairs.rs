@@ -33,6 +33,12 @@ impl PairCursor {
         PairCursor { rows, heads, position: 0, within: RowPtr::NULL, same_keys }
     }
 
+    /// Of a table without rows: tells which probe rows found their key, and has no pairs.
+    pub(super) fn without_pairs(rows: Vec<u32>) -> PairCursor {
+        let (position, within) = (rows.len(), RowPtr::NULL);
+        PairCursor { rows, heads: RowList::default(), position, within, same_keys: true }
+    }
+
     /// For each of [`PairCursor::rows`], the head of its chain.
     pub(super) fn heads(&self) -> &RowList {
         &self.heads

@@ -131,7 +131,8 @@ fn a_table_that_was_cleared_begins_anew() {
 fn join_table(key: &Vector, nulls_equal: bool) -> JoinTable {
     let pool = Pool::root("test", None);
     let columns = vec![key.data_type().clone(), Type::BigInt];
-    let spec = JoinTableSpec { columns, nulls_equal: vec![nulls_equal], is_set: false };
+    let spec =
+        JoinTableSpec { columns, nulls_equal: vec![nulls_equal], is_set: false, only_asks: false };
     let mut rows = JoinRows::new(&spec, &pool);
     let numbers: Vec<i64> = (0..key.len() as i64).collect();
     rows.append(&[key.clone(), Vector::native::<i64>(Type::BigInt, numbers, None)], key.len())
@@ -232,4 +233,80 @@ fn the_values_of_a_dictionary_are_looked_up_once_and_find_what_rows_find() {
             }
         }
     }
+}
+
+/// The mode of a table that only tells which keys are there, after checking what it tells of
+/// `probes`; `parts`: the keys of each driver's batches.
+fn asked_mode(parts: &[Vec<Vec<Value>>], probes: &[Value], data_type: &Type) -> &'static str {
+    let pool = Pool::root("test", None);
+    let (columns, nulls_equal) = (vec![data_type.clone()], vec![false]);
+    let spec = JoinTableSpec { columns, nulls_equal, is_set: true, only_asks: true };
+    let drivers = parts.iter().map(|batches| {
+        let mut rows = JoinRows::new(&spec, &pool);
+        for keys in batches {
+            let keys: Vec<Value> = keys.iter().filter(|it| !it.is_null()).cloned().collect();
+            rows.append(&[Vector::from_values(data_type.clone(), &keys)], keys.len()).unwrap();
+        }
+        rows
+    });
+    let table = JoinTable::new(spec.clone(), drivers.collect(), &[0], &pool).unwrap();
+    while table.insert_next().unwrap() {}
+    let probe = Vector::from_values(data_type.clone(), probes);
+    let codes: Vec<u32> = (0..probes.len() as u32).rev().collect();
+    let dictionary = probe.wrap(&codes.into(), &mut Vec::new());
+    let is_there = |value: &Value| parts.iter().flatten().flatten().any(|it| it == value);
+    for key in [probe, dictionary] {
+        let values = key.to_values().unwrap();
+        let rows = (0..values.len()).filter(|it| !values[*it].is_null() && is_there(&values[*it]));
+        let expected: Vec<u32> = rows.map(|row| row as u32).collect();
+        let cursor = table
+            .lookup(std::slice::from_ref(&key), key.len(), &mut LookupMemory::default())
+            .unwrap();
+        assert_eq!(cursor.rows(), expected, "{data_type}");
+        // What is there passes the filter of scans.
+        let filter = table.filter(0).unwrap();
+        let all = volley_vector::Rows::all(key.len());
+        let passed = filter.select(&key, &all, &mut Default::default()).unwrap();
+        assert!(expected.iter().all(|row| passed.contains(*row as usize)));
+    }
+    let different: std::collections::BTreeSet<String> = parts
+        .iter()
+        .flatten()
+        .flatten()
+        .filter(|it| !it.is_null())
+        .map(|it| format!("{it:?}"))
+        .collect();
+    assert!(table.len() >= different.len());
+    table.mode()
+}
+
+#[test]
+fn a_table_that_is_only_asked_keeps_bits_unless_keys_are_far_apart() {
+    let mut random = Random::new(7);
+    let near = |random: &mut Random, base: i64| -> Vec<Value> {
+        (0..300).map(|_| Value::BigInt(base.wrapping_add(random.below(200_000) as i64))).collect()
+    };
+    let mut probes: Vec<Value> = near(&mut random, -100_000);
+    probes.extend([i64::MIN, i64::MAX, 0, -1, 65_536].map(Value::BigInt));
+    probes.push(Value::Null);
+    let first = near(&mut random, -100_000);
+    let second = [near(&mut random, -50_000), vec![Value::Null], vec![Value::BigInt(-1)]];
+    let big = &Type::BigInt;
+    assert_eq!(asked_mode(&[vec![first.clone()], second.to_vec()], &probes, big), "set");
+    assert_eq!(asked_mode(&[vec![], vec![]], &probes, big), "set");
+    // Two drivers, each with its keys together, far from the other's.
+    let (low, high) = (near(&mut random, i64::MIN), near(&mut random, i64::MAX - 200_000));
+    let mut ends = low.clone();
+    ends.extend(high.clone());
+    ends.extend(probes.clone());
+    assert_eq!(asked_mode(&[vec![low.clone()]], &ends, big), "set");
+    assert_eq!(asked_mode(&[vec![high.clone()]], &ends, big), "set");
+    assert_ne!(asked_mode(&[vec![low], vec![high]], &ends, big), "set");
+    // One driver with keys anywhere, beside one with keys together.
+    let far = integers(&mut random, 500, 60);
+    ends.extend(far.iter().take(100).cloned());
+    assert_ne!(asked_mode(&[vec![first.clone(), far.clone()], vec![first]], &ends, big), "set");
+    let small: Vec<Value> = (-128..127).step_by(3).map(Value::TinyInt).collect();
+    let all: Vec<Value> = (-128..=127).map(Value::TinyInt).collect();
+    assert_eq!(asked_mode(&[vec![small]], &all, &Type::TinyInt), "set");
 }
