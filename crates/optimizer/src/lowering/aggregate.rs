@@ -17,9 +17,9 @@ use volley_types::{Field, Schema, Type};
 /// Partial aggregation is worth it when a group has at least this many rows on average.
 const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
 
-/// Distinct arguments are found before groups are made when groups have at least this many rows on
-/// average: fewer are best found within their group.
-const DISTINCT_ROWS_PER_GROUP_MIN: f64 = 64.0;
+/// Distinct arguments are found before groups are made when there are at most this many groups: more
+/// are well spread over drivers, each of which finds the distinct arguments of its own.
+const DISTINCT_GROUPS_MAX: f64 = 1024.0;
 
 impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
@@ -47,25 +47,26 @@ impl Lowering<'_> {
         let node = if self.ctx.drivers == 1 {
             PlanNode::Aggregation(single)
         } else {
-            let rows_per_group = self.rows_per_group(plan, input);
-            self.among_drivers(single, rows_per_group)?
+            let groups = self.estimator.estimate(plan).rows;
+            let rows = self.estimator.estimate(input).rows;
+            self.among_drivers(single, rows, groups)?
         };
         Ok(Lowered::new(node, columns))
     }
 
-    /// In as many steps as pay.
-    fn among_drivers(&self, single: AggregationNode, rows_per_group: f64) -> Result<PlanNode> {
+    /// In as many steps as pay for `rows` rows in `groups` groups, as far as one can tell.
+    fn among_drivers(&self, single: AggregationNode, rows: f64, groups: f64) -> Result<PlanNode> {
         if !self.can_split(&single)? {
             return Ok(one_step(single));
         }
         if single.aggregates.iter().all(|it| !it.distinct) {
-            return match rows_per_group >= PARTIAL_ROWS_PER_GROUP_MIN {
+            return match rows >= groups * PARTIAL_ROWS_PER_GROUP_MIN {
                 true => self.two_steps(single),
                 false => Ok(one_step(single)),
             };
         }
         match distinct::args(&single) {
-            Some(args) if rows_per_group >= DISTINCT_ROWS_PER_GROUP_MIN => {
+            Some(args) if groups <= DISTINCT_GROUPS_MAX => {
                 self.two_steps(distinct::first(single, &args, &self.ctx.registry)?)
             }
             _ => Ok(one_step(single)),
@@ -85,12 +86,6 @@ impl Lowering<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Rows of a group on average, as far as one can tell.
-    fn rows_per_group(&mut self, plan: &Plan, input: &Plan) -> f64 {
-        let groups = self.estimator.estimate(plan).rows;
-        self.estimator.estimate(input).rows / groups.max(1.0)
     }
 
     /// Partial aggregation where the rows are, then an exchange of groups, then the final one.

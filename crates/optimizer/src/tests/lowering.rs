@@ -163,7 +163,7 @@ fn distinct_arguments_of_few_groups_are_found_by_all_drivers() {
     for sql in [
         "select count(distinct a), count(distinct b) from s",
         "select count(distinct a) filter (where b > 3) from s",
-        "select b, c, count(distinct a) from t group by b, c",
+        "select b, c, count(distinct a) from s group by b, c",
         "select count(distinct a), array_agg(b) from s",
     ] {
         let text = lowered_for_two(sql);
