@@ -42,6 +42,8 @@ def make_statements(options):
     made = []
     for groups in options.groups:
         for name, columns in KEYS.items():
+            if not statements.is_wanted(options, f"{name} / {groups}"):
+                continue
             path = compare.ROOT / "data" / f"groupby-{options.rows}" / f"{name.replace(' ', '-')}-{groups}.parquet"
             make_data(path, options.rows, groups, columns)
             keys = ", ".join(columns)

@@ -17,6 +17,9 @@ import statements
 from groupby import KEYS
 
 
+PROBES = ["all", "tenth"]
+
+
 def make_data(folder, rows, builds, columns):
     import duckdb
 
@@ -36,14 +39,16 @@ def make_statements(options):
     made = []
     for builds in options.builds:
         for name, columns in KEYS.items():
+            if not any(statements.is_wanted(options, f"{name} / {builds} / {it}") for it in PROBES):
+                continue
             folder = compare.ROOT / "data" / f"join-{options.rows}" / f"{name.replace(' ', '-')}-{builds}"
             make_data(folder, options.rows, builds, columns)
             condition = " and ".join(f"p.{it} = b.{it}" for it in columns)
             sql = f"select count(*), sum(p.v), sum(b.w) from p join b on {condition}"
-            for probe in ["all", "tenth"]:
+            for probe in PROBES:
                 views = {"p": folder / f"{probe}.parquet", "b": folder / "build.parquet"}
                 made.append((f"{name} / {builds} / {probe}", sql, views))
-    return made
+    return [it for it in made if statements.is_wanted(options, it[0])]
 
 
 def add_arguments(parser):

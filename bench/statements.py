@@ -158,6 +158,11 @@ def report(best, engines):
             print(f"geometric mean / {peer}: {math.exp(sum(map(math.log, all)) / len(all)):.2f} of {len(all)}")
 
 
+def is_wanted(options, name):
+    """Whether a statement of this name is to run."""
+    return any(part in name for part in options.only)
+
+
 def main(doc, add_arguments, make_statements):
     """The program: `make_statements(options)` writes the data if need be and returns what to run."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
@@ -176,7 +181,7 @@ def main(doc, add_arguments, make_statements):
     compare.enter_venv(["duckdb"])
     if not options.no_build:
         compare.build_volley()
-    statements = [it for it in make_statements(options) if any(part in it[0] for part in options.only)]
+    statements = make_statements(options)
     names = options.engines.split(",")
     engines = {it: Volley(options.threads) if it == "volley" else Peer(it, options.threads) for it in names}
     best = measure(statements, engines, options.runs)
