@@ -1,7 +1,8 @@
-//! Hash exchanges against partitioning row by row, in CPU time of all threads.
+//! Splitting by hash against splitting row by row, in CPU time of one thread, and whole exchanges
+//! against that, in CPU time of all threads.
 //!
-//! An exchange of up to 8 partitions does not copy: its batches are dictionaries over those that it
-//! was given. Whoever reads them pays for that, so they are measured flattened, too.
+//! Up to 8 partitions nothing is copied: batches are dictionaries over those that came. Whoever
+//! reads them pays for that, so they are measured flattened, too.
 
 use crate::{
     Args,
@@ -11,11 +12,16 @@ use crate::{
 };
 use std::{fs, ops::Range, sync::Arc};
 use volley::{Batch, Error, PlanBuilder, PlanNode, Result, Session, Type, Vector};
+use volley_exec::{Partitioner, Purpose};
+use volley_memory::Pool;
 use volley_vector::{BooleanBuffer, NullBuffer, StringValues};
 
-/// Partitions, and whether batches are flattened that the exchange left as dictionaries.
+/// Partitions, and whether batches are flattened that were left as dictionaries.
 const WAYS: [(usize, bool); 6] =
     [(2, false), (2, true), (8, false), (8, true), (16, false), (64, false)];
+
+/// Partitions of whole exchanges; there is a driver, and a thread, for each.
+const EXCHANGES: [usize; 3] = [2, 8, 16];
 
 /// Adds the lines.
 pub fn run(args: &Args, table: &mut Table) -> Result<()> {
@@ -33,44 +39,62 @@ pub fn run(args: &Args, table: &mut Table) -> Result<()> {
 }
 
 fn compare_all(table: &mut Table, name: &str, parts: &[Columns]) -> Result<()> {
+    let batches: Vec<Batch> = parts.iter().map(batch_of).collect();
     for (partitions, flattens) in WAYS {
-        // One driver, and so one partition, per thread.
+        let what = if flattens { ", flattened" } else { "" };
+        let volley = || split(&batches, partitions, flattens);
+        let name = format!("{name} to {partitions} partitions{what}");
+        table.compare_with(&name, cpu_seconds, volley, || split_by_row(&batches, partitions))?;
+    }
+    for partitions in EXCHANGES {
         let session = session(partitions)?;
         let source: Arc<dyn volley::Table> = Arc::new(memory_table(&session, "t", parts)?);
         let names: Vec<&str> = parts.iter().take(1).flatten().map(|it| it.0).collect();
         let scan = PlanBuilder::new(session.registry());
         let scan = scan.scan(source.handle(), source.schema(), &names);
-        let exchange = scan.clone().partition(&["k"]).build()?;
-        let scan = scan.build()?;
-        let what = if flattens { ", flattened" } else { "" };
-        let volley = || {
-            let finish = |batch: Batch| if flattens { flatten(&batch) } else { Ok(batch) };
-            drain(&session, &exchange, &source, |batch| Ok(finish(batch)?.rows()))
-        };
-        let by_row = || {
-            let mut partitioner = RowPartitioner::new(partitions, BATCH / 2);
-            let split = |batch: Batch| {
-                let pieces = partitioner.split(&batch)?;
-                Ok(pieces.iter().map(Batch::rows).sum())
-            };
-            let rows = drain(&session, &scan, &source, split)?;
-            Ok(rows + partitioner.finish().iter().map(Batch::rows).sum::<usize>())
-        };
-        let name = format!("{name} to {partitions} partitions{what}");
-        table.compare_with(&name, cpu_seconds, volley, by_row)?;
+        let exchange = scan.partition(&["k"]).build()?;
+        let volley = || drain(&session, &exchange, &source);
+        let name = format!("{name}, exchange of {partitions} drivers");
+        table.compare_with(&name, cpu_seconds, volley, || split_by_row(&batches, partitions))?;
     }
     Ok(())
 }
 
-/// Runs a plan; the sum of what `rows` answers for its batches.
-fn drain(
-    session: &Session,
-    plan: &Arc<PlanNode>,
-    table: &Arc<dyn volley::Table>,
-    mut rows: impl FnMut(Batch) -> Result<usize>,
-) -> Result<usize> {
+fn batch_of(columns: &Columns) -> Batch {
+    Batch::new(columns.iter().map(|it| it.1.clone()).collect(), BATCH)
+}
+
+/// Splits batches by their first column; the rows that came out.
+fn split(batches: &[Batch], partitions: usize, flattens: bool) -> Result<usize> {
+    let pool = Pool::root("repartition", None);
+    let mut partitioner = Partitioner::new(vec![0], partitions, Purpose::Exchange, BATCH, &pool);
+    let mut rows = 0;
+    let mut take = |pieces: Vec<(usize, Batch)>| -> Result<()> {
+        for (_, piece) in pieces {
+            rows += if flattens { flatten(&piece)? } else { piece }.rows();
+        }
+        Ok(())
+    };
+    for batch in batches {
+        take(partitioner.split(batch)?)?;
+    }
+    take(partitioner.finish()?)?;
+    Ok(rows)
+}
+
+fn split_by_row(batches: &[Batch], partitions: usize) -> Result<usize> {
+    let mut partitioner = RowPartitioner::new(partitions, BATCH / 2);
+    let mut rows = 0;
+    for batch in batches {
+        rows += partitioner.split(batch)?.iter().map(Batch::rows).sum::<usize>();
+    }
+    Ok(rows + partitioner.finish().iter().map(Batch::rows).sum::<usize>())
+}
+
+/// Runs a plan; the rows that come out.
+fn drain(session: &Session, plan: &Arc<PlanNode>, table: &Arc<dyn volley::Table>) -> Result<usize> {
     let result = session.run_plan(Arc::clone(plan), [Arc::clone(table)])?;
-    result.batches().map(|batch| rows(batch?)).sum()
+    result.batches().map(|batch| Ok(batch?.rows())).sum()
 }
 
 fn flatten(batch: &Batch) -> Result<Batch> {

@@ -64,6 +64,7 @@ pub use executor::Executor;
 pub use lowering::{LowerNode, Lowering, LoweringRegistry};
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use operator::{BlockedOn, Operator, Step, StepContext};
+pub use partition::{Partitioner, Purpose};
 pub use pipeline::{OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
 pub use statistics::{NodeStatistics, OperatorStatistics, TaskStatistics};
 pub use task::{Task, TaskConfig};

@@ -27,7 +27,7 @@ const ROOM_PIECES: usize = 8;
 /// Which bits of hashes choose the partition. Rows that one purpose has split are split evenly by
 /// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// Drivers behind an exchange.
     Exchange,
     /// Parts of one driver's groups.
@@ -35,7 +35,7 @@ pub(crate) enum Purpose {
 }
 
 /// One driver's splitter.
-pub(crate) struct Partitioner {
+pub struct Partitioner {
     keys: Vec<usize>,
     partitions: usize,
     purpose: Purpose,
@@ -50,8 +50,9 @@ pub(crate) struct Partitioner {
 }
 
 impl Partitioner {
-    /// Splits by columns `keys` into batches of about `batch_rows` rows.
-    pub(crate) fn new(
+    /// Splits by columns `keys` into batches of about `batch_rows` rows; what grows is charged to
+    /// `pool`.
+    pub fn new(
         keys: Vec<usize>,
         partitions: usize,
         purpose: Purpose,
@@ -70,8 +71,13 @@ impl Partitioner {
         }
     }
 
-    /// The rows of a loaded batch by partition; partitions without rows are missing.
-    pub(crate) fn split(&mut self, batch: &Batch) -> Result<Vec<(usize, Batch)>> {
+    /// The rows of a loaded batch by partition, or the batches that it made full; partitions
+    /// without any are missing.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; elements of arrays beyond the layout's 32 bits.
+    pub fn split(&mut self, batch: &Batch) -> Result<Vec<(usize, Batch)>> {
         let keys: Vec<Vector> = self.keys.iter().map(|it| batch.column(*it).clone()).collect();
         self.hashes.resize(batch.rows(), 0);
         hash_columns(&keys, &mut self.hashes)?;
@@ -84,7 +90,11 @@ impl Partitioner {
     }
 
     /// What is left, smaller batches among it.
-    pub(crate) fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Partitioner::split`].
+    pub fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
         let mut rest = Vec::new();
         for (partition, columns) in self.growing.drain(..).enumerate() {
             if !columns.is_empty() {
