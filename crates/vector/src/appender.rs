@@ -68,6 +68,7 @@ enum Appended {
     Words32(Vec<u32>),
     Words64(Vec<u64>),
     Words128(Vec<u128>),
+    Bits(BooleanBufferBuilder),
     Strings(StringBuilder),
     /// Of other layouts, joined at the end. Elements of arrays are shared with their columns.
     Parts(Vec<Vector>),
@@ -84,6 +85,7 @@ impl Appender {
             PhysicalType::I128 | PhysicalType::Interval => {
                 Appended::Words128(Vec::with_capacity(rows))
             }
+            PhysicalType::Boolean => Appended::Bits(BooleanBufferBuilder::new(rows)),
             PhysicalType::View => Appended::Strings(StringBuilder::with_capacity(rows)),
             _ => Appended::Parts(Vec::new()),
         };
@@ -103,7 +105,7 @@ impl Appender {
     /// About the bytes that the rows take, apart from [`Appender::for_each_allocation`].
     pub fn bytes(&self) -> usize {
         let width = match &self.values {
-            Appended::Words8(_) => 1,
+            Appended::Words8(_) | Appended::Bits(_) => 1,
             Appended::Words16(_) => 2,
             Appended::Words32(_) => 4,
             Appended::Words64(_) => 8,
@@ -154,10 +156,13 @@ impl Appender {
             Appended::Strings(strings) => {
                 let Values::View(all) = values else { return Err(other_layout()) };
                 for position in positions {
-                    let bytes = all.bytes(*position as usize);
-                    self.string_bytes += bytes.len();
-                    strings.push(bytes);
+                    self.string_bytes += strings.push_from(all, *position as usize);
                 }
+                Ok(())
+            }
+            Appended::Bits(bits) => {
+                let Values::Boolean(all) = values else { return Err(other_layout()) };
+                append_bits(all, positions, bits);
                 Ok(())
             }
             Appended::Parts(parts) => {
@@ -176,6 +181,7 @@ impl Appender {
             Appended::Words64(words) => words.resize(words.len() + rows, 0),
             Appended::Words128(words) => words.resize(words.len() + rows, 0),
             Appended::Strings(strings) => (0..rows).for_each(|_| strings.push_empty()),
+            Appended::Bits(bits) => bits.append_n(rows, false),
             Appended::Parts(parts) => parts.push(Vector::nulls(self.data_type.clone(), rows)),
         }
     }
@@ -192,9 +198,7 @@ impl Appender {
             valid.append_n(self.len, true);
             valid
         });
-        let bits = nulls.inner();
-        let bits = BooleanBuffer::collect_bool(rows.len(), |it| bits.value(rows[it] as usize));
-        valid.append_buffer(&bits);
+        append_bits(nulls.inner(), rows, valid);
     }
 
     /// The rows as a flat column.
@@ -212,6 +216,7 @@ impl Appender {
             Appended::Words64(all) => words(Buffer::from_vec(all)),
             Appended::Words128(all) => words(Buffer::from_vec(all)),
             Appended::Strings(strings) => Ok(Values::View(strings.finish())),
+            Appended::Bits(mut bits) => Ok(Values::Boolean(bits.finish())),
             // These have their nulls already.
             Appended::Parts(parts) => return Vector::concat(&data_type, &parts),
         };
@@ -229,6 +234,11 @@ fn append_words<T: Copy>(
     words.reserve(positions.len());
     gather(values, positions, words);
     Ok(())
+}
+
+fn append_bits(all: &BooleanBuffer, positions: &[u32], bits: &mut BooleanBufferBuilder) {
+    let value = |it: usize| all.value(positions[it] as usize);
+    bits.append_buffer(&BooleanBuffer::collect_bool(positions.len(), value));
 }
 
 #[cold]

@@ -128,6 +128,19 @@ impl StringBuilder {
         self.views.push(view);
     }
 
+    /// Appends one of other strings; answers the bytes that were copied beside its view.
+    #[inline]
+    pub fn push_from(&mut self, strings: &StringValues, index: usize) -> usize {
+        let view = strings.views[index];
+        if StringView::len_of(view) <= INLINE_BYTES {
+            self.views.push(view);
+            return 0;
+        }
+        let bytes = strings.bytes(index);
+        self.push(bytes);
+        bytes.len()
+    }
+
     /// Appends an empty string (also for null rows).
     #[inline]
     pub fn push_empty(&mut self) {
