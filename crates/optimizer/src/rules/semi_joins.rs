@@ -47,17 +47,26 @@ fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) 
 
 /// The input of inner joins that makes all tested columns, if the plan is an inner join at all.
 fn target_of<'a>(plan: &'a Plan, tested: &ColumnSet) -> Option<&'a Plan> {
-    let below = match plan {
-        Plan::Join { left, right, kind: JoinKind::Inner, lateral: false, .. } => {
-            [left, right].into_iter().find(|it| tested.is_subset(&output_set(it)))?
-        }
-        Plan::Filter { input, .. } if matches!(**input, Plan::Join { .. }) => input,
-        _ => return None,
-    };
-    if tested.is_empty() {
-        return None;
-    }
+    let below = plan.inputs().into_iter().nth(way_down(plan, tested)?)?;
     Some(target_of(below, tested).unwrap_or(below))
+}
+
+/// The input through which a semi join goes down.
+fn way_down(plan: &Plan, tested: &ColumnSet) -> Option<usize> {
+    match plan {
+        Plan::Join { left, right, kind: JoinKind::Inner, lateral: false, .. } => {
+            let sides = [left, right];
+            let at = sides.iter().position(|it| tested.is_subset(&output_set(it)))?;
+            // A join with one row is a filter, cheaper than any semi join.
+            let is_filter = matches!(**sides[1 - at], Plan::SingleRow { .. });
+            let stays = tested.is_empty() || (is_filter && way_down(sides[at], tested).is_none());
+            (!stays).then_some(at)
+        }
+        Plan::Filter { input, .. } if !tested.is_empty() => {
+            matches!(**input, Plan::Join { .. }).then_some(0)
+        }
+        _ => None,
+    }
 }
 
 /// The plan with the semi join around the target.
@@ -78,15 +87,10 @@ fn moved(plan: Plan, tested: &ColumnSet) -> Plan {
 
 /// Applies `join` to the target.
 fn around(mut plan: Plan, tested: &ColumnSet, join: impl FnOnce(Plan) -> Plan) -> Plan {
-    let below = match &mut plan {
-        Plan::Join { left, right, kind: JoinKind::Inner, lateral: false, .. } => {
-            [left, right].into_iter().find(|it| tested.is_subset(&output_set(it)))
-        }
-        Plan::Filter { input, .. } if matches!(**input, Plan::Join { .. }) => Some(input),
-        _ => None,
-    };
+    let at = way_down(&plan, tested);
+    let below = at.and_then(|at| plan.inputs_mut().into_iter().nth(at));
     let Some(below) = below else { return join(plan) };
     let join: Box<dyn FnOnce(Plan) -> Plan + '_> = Box::new(join);
-    **below = around(std::mem::take(&mut **below), tested, join);
+    *below = around(std::mem::take(below), tested, join);
     plan
 }

@@ -62,6 +62,13 @@ fn the_order_of_tables_does_not_move_semi_joins() {
 }
 
 #[test]
+fn comparing_with_a_scalar_comes_before_an_anti_join() {
+    let plan = optimized(QUERIES[21]);
+    let at = |what: &str| plan.find(what).unwrap_or_else(|| panic!("no {what}:\n{plan}"));
+    assert!(at("anti") < at("SingleRow"), "{plan}");
+}
+
+#[test]
 fn filters_and_columns_reach_the_scans() {
     for (number, sql) in QUERIES.iter().enumerate() {
         let plan = optimized(sql);
