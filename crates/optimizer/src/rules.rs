@@ -11,6 +11,7 @@ mod inner;
 mod block;
 mod join_order;
 mod window_aggregates;
+mod early_aggregation;
 mod semi_joins;
 mod sides;
 mod limits;
@@ -110,6 +111,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "window_aggregates",
         description: "makes windows of aggregates that are joined to the tables they read",
         apply: window_aggregates::window_aggregates,
+    },
+    Rule {
+        name: "aggregate_early",
+        description: "aggregates one side of a join before the join",
+        apply: early_aggregation::aggregate_early,
     },
     Rule {
         name: "place_semi_joins",

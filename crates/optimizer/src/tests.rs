@@ -6,6 +6,7 @@ mod joins;
 mod lowering;
 mod tpch;
 mod windows;
+mod early;
 mod depth;
 
 use crate::testing::optimized;

@@ -86,6 +86,11 @@ fn visit_join(mut plan: Plan, holding: Vec<Expr>, ctx: &OptimizerContext<'_>) ->
     plan
 }
 
+/// Whether an expression is null when all of `columns` are.
+pub(super) fn is_null_of(expr: &Expr, columns: &ColumnSet, registry: &Registry) -> bool {
+    known(expr, columns, registry) == Known::Null
+}
+
 /// What is known of an expression's value when some columns are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
