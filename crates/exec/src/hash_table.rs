@@ -5,6 +5,7 @@
 //! Index   hash -> row: open addressing over 8-byte entries, 16 bits of tag and 48 of address
 //! GroupTable   finds or makes the group of each row
 //! JoinTable    all rows of a build side, in chains of equal keys
+//! KeySet       keys without rows, as bits, where a join only asks whether they are there
 //! ```
 //!
 //! A row carries a *word*: the hash of its keys, or, when keys fit into 64 bits together, the keys
