@@ -29,6 +29,9 @@ pub fn check_tree(root: &Path) -> Vec<String> {
         findings.extend(text::check(&source.path, &source.text));
     }
     findings.extend(modules::check(&sources));
+    if sources.is_empty() {
+        findings.push(format!("no source files below {}", root.display()));
+    }
     findings
 }
 

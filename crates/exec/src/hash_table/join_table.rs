@@ -4,7 +4,8 @@
 //! JoinRows    one driver's rows, while they come
 //! JoinTable   all rows and an index over them
 //!   insert_next   drivers take block after block of rows and put them in
-//!   lookup        for each row of a batch, the head of the chain of rows with its word (in `lookup`)
+//!   lookup        for each row of a batch, the head of the chain of rows with its word
+//!                 (in `lookup`)
 //!   next_pairs    the rows of these chains, some at a time (in `pairs`)
 //!
 //! array   entries[word] = head                          the words are few

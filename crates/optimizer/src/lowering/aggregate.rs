@@ -17,8 +17,8 @@ use volley_types::{Field, Schema, Type};
 /// Partial aggregation is worth it when a group has at least this many rows on average.
 const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
 
-/// Distinct arguments are found before groups are made when there are at most this many groups: more
-/// are well spread over drivers, each of which finds the distinct arguments of its own.
+/// Distinct arguments are found before groups are made when there are at most this many groups.
+/// More are well spread over drivers, each of which finds the distinct arguments of its own.
 const DISTINCT_GROUPS_MAX: f64 = 1024.0;
 
 impl Lowering<'_> {
