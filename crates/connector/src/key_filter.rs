@@ -36,6 +36,9 @@ const INSERTED_VALUES: usize = 64;
 /// The range alone is enough when this share of its values may be keys: 7 of 8.
 const DENSE_SHARE: (u128, u128) = (7, 8);
 
+/// Values are looked for in bitmaps of at most this many words: some microseconds.
+const WORDS_SEARCHED: usize = 1 << 16;
+
 /// A dictionary is tested as a whole when it has at most so many values per row of a batch: the
 /// next batches share it.
 const BASE_ROWS_PER_ROW: usize = 4;
@@ -104,6 +107,29 @@ impl KeyFilter {
             let to = if place == end { u64::MAX >> (63 - (last & 63)) } else { u64::MAX };
             word & from & to != 0
         })
+    }
+
+    /// The values of the set, ascending, if it is easily known that they are at most `most`.
+    pub fn few_values(&self, most: usize) -> Option<Vec<i64>> {
+        if self.min > self.max {
+            return Some(Vec::new());
+        }
+        match &self.members {
+            Members::Range => {
+                let is_small = distance(self.min, self.max) < most as u64;
+                is_small.then(|| (self.min..=self.max).collect())
+            }
+            Members::Bitmap(words) if words.len() <= WORDS_SEARCHED => {
+                let ones = |(place, word): (usize, &u64)| {
+                    let (first, word) = (self.min.wrapping_add((place * 64) as i64), *word);
+                    (0..64).filter(move |it| word >> it & 1 == 1).map(move |it| first + it)
+                };
+                let set = words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(ones);
+                let values: Vec<i64> = set.take(most + 1).collect();
+                Some(values).filter(|it| it.len() <= most)
+            }
+            Members::Bitmap(_) | Members::Bloom(_) => None,
+        }
     }
 
     /// The rows of `rows` whose value may be in the set; null is in none.
@@ -442,6 +468,19 @@ mod tests {
         assert_eq!(other.select(&batch, &Rows::all(2), &mut memo).unwrap().to_indices(), [0]);
         let fresh = &mut KeyFilterMemo::default();
         assert_eq!(other.select(&batch, &Rows::all(2), fresh).unwrap().to_indices(), [1]);
+    }
+
+    #[test]
+    fn few_values_are_told() {
+        for keys in [vec![5], vec![-100, 5, 64, 10_000], vec![3, 4, 5, 6], vec![]] {
+            let (filter, _) = filter(&keys);
+            assert_eq!(filter.few_values(4), Some(keys.clone()));
+            assert_eq!(filter.few_values(keys.len().saturating_sub(1)).is_none(), !keys.is_empty());
+        }
+        assert_eq!(KeyFilter::range(i64::MIN, i64::MAX).few_values(1000), None);
+        let ends = KeyFilter::range(i64::MAX - 1, i64::MAX);
+        assert_eq!(ends.few_values(2), Some(vec![i64::MAX - 1, i64::MAX]));
+        assert_eq!(filter(&[i64::MIN, 0, i64::MAX]).0.few_values(10), None);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!   PageValues    the values of one page in any encoding
 //!   Accumulator   values of pages become one vector: codes stay codes, strings become views
 //!   FlatReader, NestedReader   rows of a column chunk
-//! may_match       rules row groups out; RowGroupReader rules out pages by their index
+//! may_match       rules row groups out; RowGroupReader rules out pages by their index, and
+//!                 more row groups by Bloom filters
 //! ParquetWriter   batches in, a file out
 //! ```
 //!
@@ -24,6 +25,7 @@ mod bounds;
 mod prune;
 mod page_index;
 mod page_pruning;
+mod bloom;
 mod header;
 mod decompress;
 mod chunk;

@@ -1,6 +1,7 @@
 //! The row group that is being read.
 
 use crate::{
+    bloom::BloomReads,
     chunk::ChunkBytes,
     column::ColumnReader,
     file::{ParquetFile, chunk_range},
@@ -81,6 +82,20 @@ impl Group {
         let index = IndexReads::new(conditions, &self.file, self.group, columns)?;
         // Without memory for them, they are left alone.
         Ok(index.filter(|it| self.reservation.grow(it.bytes_max).is_ok()))
+    }
+
+    /// The Bloom filters to read, charged, if they are smaller than `bytes`, which would be read
+    /// otherwise.
+    pub fn bloom_reads(
+        &mut self,
+        conditions: &Conditions,
+        needed: &[usize],
+        bytes: u64,
+    ) -> Result<Option<BloomReads>> {
+        let columns = needed.iter().copied().zip(self.places.iter().copied());
+        let bloom = BloomReads::new(conditions, &self.file, self.group, columns)?;
+        let bloom = bloom.filter(|it| it.bytes() < bytes);
+        Ok(bloom.filter(|it| self.reservation.grow(it.bytes_max()).is_ok()))
     }
 
     /// What is needed of the chunk of each leaf.

@@ -1,7 +1,8 @@
 //! Reads row groups: filters first, then the other columns for the rows that are left.
 //!
 //! ```text
-//! start(group)   page indexes, if they may rule out pages, tell which rows to read
+//! start(group)   page indexes, if they may rule out pages, tell which rows to read; Bloom filters,
+//!                whether there are any
 //!                reads of column chunks, or of the pages that are left, begin, unless they are in
 //!                the page cache: then each column reads what it decodes next
 //! step           filter columns of the next rows, lazily ── conjuncts ── selected rows
@@ -10,6 +11,7 @@
 //! ```
 
 use crate::{
+    bloom::BloomReads,
     bounds::Bounds,
     file::ParquetFile,
     lazy_column::{ColumnLoader, Use},
@@ -55,11 +57,26 @@ pub struct RowGroupReader {
 
 enum State {
     Idle,
-    /// Page indexes are read.
-    Looking(Group, IndexReads, RangeReads),
+    /// Page indexes or Bloom filters are read.
+    Looking(Group, Look, RangeReads),
     /// Chunks are read.
     Reading(Group, Vec<ChunkParts>, RangeReads),
     Open(Group),
+}
+
+/// What is read before the columns.
+enum Look {
+    Index(IndexReads),
+    Bloom(BloomReads),
+}
+
+impl Look {
+    fn ranges(&self) -> &[Range<u64>] {
+        match self {
+            Look::Index(index) => &index.ranges,
+            Look::Bloom(bloom) => &bloom.ranges,
+        }
+    }
 }
 
 impl RowGroupReader {
@@ -103,43 +120,65 @@ impl RowGroupReader {
         let places = self.needed.iter().map(|it| place(*it)).collect();
         let mut group = Group::new(file, group, places, &self.pool);
         match group.index_reads(&self.conditions, &self.needed)? {
-            Some(index) => self.look(group, index),
-            None => self.read(group),
+            Some(index) => self.look(group, Look::Index(index)),
+            None => self.look_up(group),
         }
     }
 
-    /// Reads page indexes.
-    fn look(&mut self, group: Group, index: IndexReads) -> Result<()> {
-        self.metrics.bytes_read += index.ranges.iter().map(|it| it.end - it.start).sum::<u64>();
+    /// Reads something small that may rule rows out.
+    fn look(&mut self, group: Group, look: Look) -> Result<()> {
+        let ranges = look.ranges();
+        self.metrics.bytes_read += ranges.iter().map(|it| it.end - it.start).sum::<u64>();
         let from = group.file.file();
-        if from.is_at_hand(&index.ranges) {
-            let bytes = index.ranges.iter().map(|it| from.read(it.clone()));
-            let bytes = bytes.collect::<Result<Vec<_>>>()?;
-            return self.looked(group, &index, &bytes);
+        if from.is_at_hand(ranges) {
+            let bytes =
+                ranges.iter().map(|it| from.read(it.clone())).collect::<Result<Vec<_>>>()?;
+            return self.looked(group, look, &bytes);
         }
-        let reads = RangeReads::start(Arc::clone(from), index.ranges.clone(), &self.buffers)?;
-        self.state = State::Looking(group, index, reads);
+        let reads = RangeReads::start(Arc::clone(from), ranges.to_vec(), &self.buffers)?;
+        self.state = State::Looking(group, look, reads);
         Ok(())
     }
 
     /// Leaves out what is ruled out by what was read.
-    fn looked(&mut self, mut group: Group, index: &IndexReads, bytes: &[Bytes]) -> Result<()> {
-        let bounds = |column: usize| {
-            let place = self.needed.binary_search(&column).ok();
-            let place = place.and_then(|it| group.places.get(it));
-            place.map_or_else(Bounds::default, |it| group.file.bounds(group.group, *it))
-        };
-        let rows = group.file.rows(group.group);
-        let pages = index.evaluate(&self.conditions, bytes, &group.file, rows, &bounds);
-        self.metrics.pages_pruned += pages.as_ref().map_or(0, GroupPages::pruned);
-        group.pages = pages;
-        match &group.pages {
-            Some(pages) if pages.rows.is_empty() => {
-                self.metrics.groups_skipped += 1;
-                Ok(())
+    fn looked(&mut self, mut group: Group, look: Look, bytes: &[Bytes]) -> Result<()> {
+        match look {
+            Look::Index(index) => {
+                let bounds = |column: usize| {
+                    let place = self.needed.binary_search(&column).ok();
+                    let place = place.and_then(|it| group.places.get(it));
+                    place.map_or_else(Bounds::default, |it| group.file.bounds(group.group, *it))
+                };
+                let rows = group.file.rows(group.group);
+                let pages = index.evaluate(&self.conditions, bytes, &group.file, rows, &bounds);
+                self.metrics.pages_pruned += pages.as_ref().map_or(0, GroupPages::pruned);
+                group.pages = pages;
+                self.look_up(group)
             }
-            _ => self.read(group),
+            Look::Bloom(bloom) => {
+                let may_match = bloom.may_match(&self.conditions, bytes);
+                group.reservation.shrink(bloom.bytes_max());
+                if may_match { self.read(group) } else { self.skip() }
+            }
         }
+    }
+
+    /// Looks up constants in Bloom filters, if that may save reading what is left.
+    fn look_up(&mut self, mut group: Group) -> Result<()> {
+        if group.pages.as_ref().is_some_and(|it| it.rows.is_empty()) {
+            return self.skip();
+        }
+        let chunks = group.chunks()?;
+        let bytes = chunks.iter().flat_map(ChunkParts::ranges).map(|it| it.end - it.start).sum();
+        match group.bloom_reads(&self.conditions, &self.needed, bytes)? {
+            Some(bloom) => self.look(group, Look::Bloom(bloom)),
+            None => self.read(group),
+        }
+    }
+
+    fn skip(&mut self) -> Result<()> {
+        self.metrics.groups_skipped += 1;
+        Ok(())
     }
 
     /// Begins to read the columns of a row group, as far as there are rows left.
@@ -230,8 +269,8 @@ impl RowGroupReader {
         };
         let Some(bytes) = reads.poll(waker)? else { return Ok(false) };
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Looking(group, index, _) => {
-                self.looked(group, &index, &bytes)?;
+            State::Looking(group, look, _) => {
+                self.looked(group, look, &bytes)?;
                 // What was begun now has nobody to wake yet.
                 return self.poll(waker);
             }

@@ -12,6 +12,7 @@ use volley_memory::Pool;
 use volley_types::Value;
 use volley_vector::{Batch, arrow::batch_from_arrow, random::Generator};
 
+mod bloom;
 mod damage;
 mod dictionaries;
 mod foreign;

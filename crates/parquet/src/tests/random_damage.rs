@@ -66,7 +66,7 @@ fn header_places(file: &ParquetFile, bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Where the indexes of pages are.
+/// Where the indexes of pages and Bloom filters are.
 fn index_places(file: &ParquetFile) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     for group in 0..file.row_groups() {
@@ -74,6 +74,8 @@ fn index_places(file: &ParquetFile) -> Vec<Range<usize>> {
             let chunk = file.chunk(group, leaf).unwrap();
             places.extend(chunk.column_index_range());
             places.extend(chunk.offset_index_range());
+            let bloom = chunk.bloom_filter_offset().zip(chunk.bloom_filter_length());
+            places.extend(bloom.map(|(start, len)| start as u64..start as u64 + len as u64));
         }
     }
     places.into_iter().map(|it| it.start as usize..it.end as usize).collect()
