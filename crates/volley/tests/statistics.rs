@@ -186,7 +186,9 @@ fn what_a_scan_skips_and_reads_is_the_whole_file() {
                 run(&session, &format!("SELECT * FROM lineitem WHERE l_orderkey < {key}"));
             let groups = some.total("groups read") + some.total("groups skipped");
             assert_eq!(groups, all.total("groups read"), "key {key}");
-            assert!(some.total("bytes read") <= all.total("bytes read"), "key {key}");
+            // Page indexes may be read in vain.
+            let bytes = all.total("bytes read") * 101 / 100;
+            assert!(some.total("bytes read") <= bytes, "key {key}");
             assert!(some.total("rows read") <= all.total("rows read"), "key {key}");
         }
     }
