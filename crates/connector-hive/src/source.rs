@@ -17,7 +17,7 @@ pub(crate) struct FileSource {
     parquet: Option<RowGroupReader>,
     text: Option<TextSource>,
     current: Current,
-    /// Row groups that filters of joins ruled out.
+    /// Row groups that dynamic filters ruled out.
     skipped: u64,
 }
 
@@ -49,7 +49,7 @@ impl Source for FileSource {
             self.current = Current::Text;
             return self.start_text(&split.part);
         };
-        if !split.may_join(&self.request) {
+        if !split.may_be_needed(&self.request) {
             self.skipped += 1;
             self.current = Current::Nothing;
             return Ok(());
@@ -66,7 +66,7 @@ impl Source for FileSource {
         let split = split.data.downcast_ref::<FileSplit>();
         let (Some(split), Some(reader)) = (split, &self.parquet) else { return Ok(()) };
         match &split.part.file {
-            PartFile::Parquet(file) if split.may_join(&self.request) => {
+            PartFile::Parquet(file) if split.may_be_needed(&self.request) => {
                 reader.prepare(file, split.group, &|column| split.part.place(column))
             }
             _ => Ok(()),
@@ -115,8 +115,9 @@ impl TextSource {
     }
 
     fn metrics(&self) -> ScanMetrics {
-        let rows_dropped_by_joins = self.conjuncts.as_ref().map_or(0, Conjuncts::dropped_by_joins);
-        ScanMetrics { rows_dropped_by_joins, ..self.metrics }
+        let mut metrics = self.metrics;
+        metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
+        metrics
     }
 
     fn start(&mut self, part: &Part) -> Result<()> {

@@ -24,13 +24,16 @@ pub(crate) struct FileSplit {
 }
 
 impl FileSplit {
-    /// Whether some row of it may match in the joins that filter the scan.
-    pub fn may_join(&self, request: &ScanRequest) -> bool {
+    /// Whether some row of it may pass the dynamic filters, as they are now.
+    pub fn may_be_needed(&self, request: &ScanRequest) -> bool {
         let PartFile::Parquet(file) = &self.part.file else { return true };
         request.dynamic_filters.iter().all(|it| {
             let place = self.part.places.get(it.column);
-            let (Some(filter), Some(place)) = (it.filter.get(), place) else { return true };
-            may_join(filter, file.rows(self.group) as u64, &file.bounds(self.group, *place))
+            let Some(place) = place else { return true };
+            let (rows, bounds) = (file.rows(self.group) as u64, file.bounds(self.group, *place));
+            let condition = it.filter.bound().map(|bound| bound.condition(it.column));
+            it.filter.get().is_none_or(|filter| may_join(filter, rows, &bounds))
+                && condition.is_none_or(|it| may_match(&it, rows, &|_| bounds.clone()))
         })
     }
 }

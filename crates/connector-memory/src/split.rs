@@ -80,7 +80,8 @@ impl Source for MemorySource {
     }
 
     fn metrics(&self) -> ScanMetrics {
-        let dropped = self.conjuncts.as_ref().map_or(0, Conjuncts::dropped_by_joins);
-        ScanMetrics { rows_dropped_by_joins: dropped, ..self.metrics }
+        let mut metrics = self.metrics;
+        metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
+        metrics
     }
 }

@@ -1,6 +1,6 @@
 //! The filters of a scan, evaluated one after the other in an order learnt from the data.
 
-use crate::{KeyFilter, KeyFilterMemo, ScanRequest};
+use crate::{DynamicFilter, KeyFilter, KeyFilterMemo, ScanMetrics, ScanRequest};
 use std::{sync::Arc, time::Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
@@ -12,7 +12,7 @@ const BATCHES_PER_ORDER: u32 = 16;
 /// When fewer than one of this many rows is left, conjuncts load what they need for these alone.
 const COMPACT_SHARE: usize = 4;
 
-/// A filter of a join is left out when fewer than one of this many rows is dropped by it.
+/// A dynamic filter is left out when fewer than one of this many rows is dropped by it.
 const MIN_DROP: u64 = 16;
 
 /// It is judged after this many rows, and left out for as many batches as in [`REST_BATCHES`].
@@ -31,7 +31,10 @@ pub struct Conjuncts {
     /// In the order of evaluation.
     conjuncts: Vec<Conjunct>,
     batches: u32,
-    dropped: u64,
+    dropped_by_joins: u64,
+    dropped_by_bounds: u64,
+    /// For compiling bounds.
+    request: ScanRequest,
 }
 
 /// A conjunct, what it cost and what it did so far.
@@ -49,16 +52,33 @@ enum Test {
     Expr(usize),
     /// A filter of a join on a column of the batch.
     Key(KeyTest),
+    /// A bound of a column of the batch.
+    Bound(BoundTest),
 }
 
 struct KeyTest {
     column: usize,
     filter: Arc<KeyFilter>,
     memo: KeyFilterMemo,
+    rest: Rest,
+}
+
+struct BoundTest {
+    column: usize,
+    filter: Arc<DynamicFilter>,
+    /// The bound of this version, compiled; `None` if it cannot be.
+    exprs: Option<ExprSet>,
+    version: u64,
+    rest: Rest,
+}
+
+/// Decides when a filter is left out.
+#[derive(Default)]
+struct Rest {
     rows_in: u64,
     rows_out: u64,
     /// Not tested before this batch.
-    resting_until: u32,
+    until: u32,
 }
 
 /// What conjuncts leave of a batch.
@@ -134,10 +154,35 @@ impl Conjunct {
 
 impl KeyTest {
     fn new(column: usize, filter: Arc<KeyFilter>) -> KeyTest {
-        let memo = KeyFilterMemo::default();
-        KeyTest { column, filter, memo, rows_in: 0, rows_out: 0, resting_until: 0 }
+        KeyTest { column, filter, memo: KeyFilterMemo::default(), rest: Rest::default() }
+    }
+}
+
+impl BoundTest {
+    fn new(column: usize, filter: Arc<DynamicFilter>) -> BoundTest {
+        BoundTest { column, filter, exprs: None, version: 0, rest: Rest::default() }
     }
 
+    /// The rows of `rows` that the bound leaves.
+    fn select(&mut self, batch: &Batch, rows: &Rows, request: &ScanRequest) -> Result<Rows> {
+        let version = self.filter.version();
+        if version != self.version {
+            let condition = self.filter.bound().as_ref().map(|it| it.condition(self.column));
+            let compile = |it: Expr| {
+                let query = Arc::clone(&request.query);
+                ExprSet::compile(&[it], &request.registry, query).ok()
+            };
+            self.exprs = condition.and_then(compile).map(|it| it.charged_to(&request.pool));
+            self.version = version;
+        }
+        match &mut self.exprs {
+            Some(exprs) => exprs.begin(batch).select(0, rows),
+            None => Ok(rows.clone()),
+        }
+    }
+}
+
+impl Rest {
     /// Counts what a batch did, and decides whether to rest.
     fn learn(&mut self, rows_in: u64, rows_out: u64, batch: u32) {
         self.rows_in += rows_in;
@@ -146,7 +191,7 @@ impl KeyTest {
             return;
         }
         if (self.rows_in - self.rows_out) * MIN_DROP < self.rows_in {
-            self.resting_until = batch.saturating_add(1 + REST_BATCHES);
+            self.until = batch.saturating_add(1 + REST_BATCHES);
         }
         (self.rows_in, self.rows_out) = (0, 0);
     }
@@ -160,13 +205,15 @@ impl Conjuncts {
     ///
     /// A filter that does not compile.
     pub fn new(request: &ScanRequest) -> Result<Option<Conjuncts>> {
-        let known = request.dynamic_filters.iter();
+        let dynamic = || request.dynamic_filters.iter();
         let known: Vec<_> =
-            known.filter_map(|it| Some((it.column, Arc::clone(it.filter.get()?)))).collect();
-        if request.filters.is_empty() && known.is_empty() {
+            dynamic().filter_map(|it| Some((it.column, Arc::clone(it.filter.get()?)))).collect();
+        let bounds: Vec<_> = dynamic().filter(|it| it.filter.is_bounded()).cloned().collect();
+        if request.filters.is_empty() && known.is_empty() && bounds.is_empty() {
             return Ok(None);
         }
         let mut columns: Vec<usize> = known.iter().map(|(column, _)| *column).collect();
+        columns.extend(bounds.iter().map(|it| it.column));
         for filter in &request.filters {
             filter.for_each_column(&mut |column| columns.push(column));
         }
@@ -186,8 +233,20 @@ impl Conjuncts {
             let column = place(column);
             Conjunct::new(Test::Key(KeyTest::new(column, filter)), vec![column])
         });
-        let conjuncts = tests.chain(keys).collect();
-        Ok(Some(Conjuncts { columns, exprs, conjuncts, batches: 0, dropped: 0 }))
+        let bounds = bounds.into_iter().map(|it| {
+            let column = place(it.column);
+            Conjunct::new(Test::Bound(BoundTest::new(column, it.filter)), vec![column])
+        });
+        let conjuncts = bounds.chain(tests).chain(keys).collect();
+        Ok(Some(Conjuncts {
+            columns,
+            exprs,
+            conjuncts,
+            batches: 0,
+            dropped_by_joins: 0,
+            dropped_by_bounds: 0,
+            request: ScanRequest { filters: Vec::new(), ..request.clone() },
+        }))
     }
 
     /// The columns that the conjuncts use, by position in the table, ascending.
@@ -195,9 +254,13 @@ impl Conjuncts {
         &self.columns
     }
 
-    /// How many rows were dropped by filters of joins.
-    pub fn dropped_by_joins(&self) -> u64 {
-        self.dropped
+    /// How many rows were dropped by dynamic filters.
+    pub fn dropped(&self) -> ScanMetrics {
+        ScanMetrics {
+            rows_dropped_by_joins: self.dropped_by_joins,
+            rows_dropped_by_bounds: self.dropped_by_bounds,
+            ..ScanMetrics::default()
+        }
     }
 
     /// The rows of `batch` that satisfy all conjuncts.
@@ -235,12 +298,19 @@ impl Conjuncts {
             let start = is_timed.then(Instant::now);
             match &mut conjunct.test {
                 Test::Expr(index) => left.rows = evaluation.select(*index, &left.rows)?,
-                Test::Key(test) if test.resting_until > self.batches => continue,
+                Test::Key(test) if test.rest.until > self.batches => continue,
                 Test::Key(test) => {
                     let column = left.batch.column(test.column);
                     left.rows = test.filter.select(column, &left.rows, &mut test.memo)?;
-                    test.learn(before, left.rows.count() as u64, self.batches);
-                    self.dropped += before - left.rows.count() as u64;
+                    test.rest.learn(before, left.rows.count() as u64, self.batches);
+                    self.dropped_by_joins += before - left.rows.count() as u64;
+                }
+                Test::Bound(test) if test.rest.until > self.batches => continue,
+                Test::Bound(test) if test.filter.version() == 0 => continue,
+                Test::Bound(test) => {
+                    left.rows = test.select(&left.batch, &left.rows, &self.request)?;
+                    test.rest.learn(before, left.rows.count() as u64, self.batches);
+                    self.dropped_by_bounds += before - left.rows.count() as u64;
                 }
             }
             conjunct.nanos += start.map_or(0, |it| it.elapsed().as_nanos() as u64);
@@ -343,7 +413,7 @@ mod tests {
         let expected = Vector::native::<i64>(Type::BigInt, values, None);
         assert_eq!(column.to_values().unwrap(), expected.to_values().unwrap());
         assert_eq!(*loads.lock().unwrap(), [Some(left.clone()), Some(left)]);
-        assert_eq!(conjuncts.dropped_by_joins(), 100 - found.len() as u64);
+        assert_eq!(conjuncts.dropped().rows_dropped_by_joins, 100 - found.len() as u64);
     }
 
     #[test]

@@ -98,6 +98,8 @@ pub struct ScanMetrics {
     pub pages_pruned: u64,
     /// Rows that filters of joins dropped.
     pub rows_dropped_by_joins: u64,
+    /// Rows behind the first ones of an order that were dropped.
+    pub rows_dropped_by_bounds: u64,
 }
 
 impl std::ops::AddAssign for ScanMetrics {
@@ -110,6 +112,7 @@ impl std::ops::AddAssign for ScanMetrics {
         self.pages_skipped += other.pages_skipped;
         self.pages_pruned += other.pages_pruned;
         self.rows_dropped_by_joins += other.rows_dropped_by_joins;
+        self.rows_dropped_by_bounds += other.rows_dropped_by_bounds;
     }
 }
 

@@ -45,8 +45,8 @@ pub struct ScanRequest {
     /// Conjuncts over the table's columns. The source applies all of them: a row that it puts out
     /// satisfies every one.
     pub filters: Vec<Expr>,
-    /// Filters that joins make, known (or not to come) before the first source is made. A source
-    /// may leave out rows that they rule out.
+    /// Filters that joins make, known (or not to come) before the first source is made, and bounds,
+    /// which may get tighter at any time. A source may leave out rows that they rule out.
     pub dynamic_filters: Vec<ColumnFilter>,
     /// The most rows per batch.
     pub batch_rows: usize,

@@ -21,6 +21,7 @@ mod shared;
 mod table_scan;
 mod table_write;
 mod top_n;
+mod top_n_filters;
 mod union;
 mod unique_id;
 mod values;
@@ -31,6 +32,7 @@ mod tests;
 pub use custom::{LowerNode, LoweringRegistry};
 pub(crate) use filter::FilterProjectSpec;
 use join_filters::JoinFilters;
+use top_n_filters::TopNFilters;
 
 use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
@@ -53,6 +55,7 @@ pub struct Lowering {
     /// Results of shared subplans, by [`volley_plan::SharedNode::id`].
     shared: HashMap<u32, Arc<SharedRows>>,
     filters: JoinFilters,
+    top_n_filters: TopNFilters,
 }
 
 /// A plan's nodes, and how to find their inputs among them.
@@ -100,6 +103,11 @@ pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredP
         complete: Vec::new(),
         shared: HashMap::new(),
         filters: if has_filters { JoinFilters::of_plan(&plan) } else { JoinFilters::default() },
+        top_n_filters: if has_filters {
+            TopNFilters::of_plan(&plan)
+        } else {
+            TopNFilters::default()
+        },
     };
     // Last to first, every node comes after all nodes below it; its inputs' pipelines are on top of
     // the stack, the first input uppermost.

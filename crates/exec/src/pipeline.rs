@@ -62,7 +62,7 @@ pub struct TaskContext {
     pub drivers: usize,
     /// The most rows of a batch.
     pub batch_rows: usize,
-    /// Whether joins filter the scans on their probe sides.
+    /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
 }
 

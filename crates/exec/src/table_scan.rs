@@ -85,6 +85,7 @@ impl TableScan {
             ("pages skipped", scan.pages_skipped),
             ("pages pruned", scan.pages_pruned),
             ("rows dropped by joins", scan.rows_dropped_by_joins),
+            ("rows dropped by bounds", scan.rows_dropped_by_bounds),
         ];
         counts.into_iter().for_each(|(name, value)| self.metrics.set(name, value));
     }

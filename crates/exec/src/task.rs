@@ -48,7 +48,7 @@ pub struct TaskConfig {
     pub drivers: usize,
     /// The most rows of a batch; at least one.
     pub batch_rows: usize,
-    /// Whether joins filter the scans on their probe sides.
+    /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
 }
 

@@ -9,6 +9,8 @@
 //! put out    at the end: sort, skip the offset
 //! ```
 //!
+//! The first key of the threshold bounds what scans below need to read.
+//!
 //! Each cut costs a sort of about 2n rows and is paid by the n rows that came since the last one.
 
 #[cfg(test)]
@@ -18,7 +20,8 @@ use crate::sort::{RowSorter, Tie, key_prefixes};
 use crate::{
     BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat, sort,
 };
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
+use volley_connector::{Bound, DynamicFilter};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_plan::SortKey;
@@ -27,6 +30,10 @@ use volley_vector::{Batch, Decoded, Vector};
 
 /// Fewer held rows are not cut, however small n is: a sort of this many is cheap.
 const HELD_ROWS_MIN: usize = 4096;
+
+/// As [`HELD_ROWS_MIN`], where scans wait for a bound: an early one saves them more than a few
+/// small sorts cost, and each makes the next one later.
+const HELD_ROWS_MIN_BOUNDED: usize = 512;
 
 /// Keeps the rows `offset..offset + limit` of the sorted input.
 pub struct TopN {
@@ -41,6 +48,8 @@ pub struct TopN {
     held: Vec<Batch>,
     held_rows: usize,
     threshold: Option<Threshold>,
+    /// Scans that the threshold is a bound for.
+    filter: Option<Arc<DynamicFilter>>,
     /// While a cut is under way; nothing is held elsewhere then.
     cut: Option<Cut>,
     pending: Option<Batch>,
@@ -92,12 +101,18 @@ impl TopN {
             held: Vec::new(),
             held_rows: 0,
             threshold: None,
+            filter: None,
             cut: None,
             pending: None,
             input_done: false,
             last_cut: false,
             result: None,
         }
+    }
+
+    /// Lets scans drop what comes behind the threshold.
+    pub(crate) fn with_filter(self, filter: Option<Arc<DynamicFilter>>) -> TopN {
+        TopN { filter, ..self }
     }
 
     fn key_columns(&self, batch: &Batch) -> Vec<Vector> {
@@ -134,7 +149,8 @@ impl TopN {
         self.charge.add(&batch)?;
         self.held_rows += batch.rows();
         self.held.push(batch);
-        if self.held_rows >= self.end.saturating_mul(2).max(HELD_ROWS_MIN) {
+        let least = if self.filter.is_some() { HELD_ROWS_MIN_BOUNDED } else { HELD_ROWS_MIN };
+        if self.held_rows >= self.end.saturating_mul(2).max(least) {
             self.start_cut();
         }
         Ok(())
@@ -191,9 +207,34 @@ impl TopN {
                 Some((column, key)) => key_prefixes(&column, key)[0],
                 None => 0,
             };
+            self.tell_scans(&keys)?;
             self.threshold = Some(Threshold { keys, prefix });
         }
         self.held.push(first);
+        Ok(())
+    }
+
+    /// Bounds what scans read by the first key of the last row.
+    fn tell_scans(&self, last: &[Vector]) -> Result<()> {
+        let (Some(filter), Some(column)) = (&self.filter, last.first()) else { return Ok(()) };
+        let (key, value) = (self.keys[0], column.value(0)?);
+        if value.is_null() && !key.nulls_first {
+            // All values come before it.
+            return Ok(());
+        }
+        let bound = Bound {
+            value,
+            data_type: column.data_type().clone(),
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+            // As in `candidates`: of rows with equal keys, those that came first are kept.
+            keeps_equal: self.keys.len() > 1,
+        };
+        let is_tighter = |other: &Bound| {
+            let other = Vector::from_values(other.data_type.clone(), &[other.value.clone()]);
+            Tie::new(column, &other, key).is_ok_and(|it| it.compare(0, 0).is_lt())
+        };
+        filter.tighten(bound, is_tighter);
         Ok(())
     }
 

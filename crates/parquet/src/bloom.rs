@@ -126,7 +126,7 @@ fn looks_up(conditions: &Conditions, column: usize) -> bool {
 
 /// Whether some row may satisfy all conditions, when `lookup` tells what values columns have.
 fn may_all_match(conditions: &Conditions, lookup: Lookup) -> bool {
-    let joins = conditions.joins.iter().filter_map(|it| Some((it.column, it.filter.get()?)));
+    let joins = conditions.dynamic.iter().filter_map(|it| Some((it.column, it.filter.get()?)));
     let mut keys = joins.filter_map(|(column, it)| Some((column, it.few_values(JOIN_KEYS_MAX)?)));
     conditions.filters.iter().all(|(it, _)| may_match(it, lookup))
         && keys.all(|(column, keys)| keys.iter().any(|it| lookup(column, Key::Integer(*it))))

@@ -42,7 +42,7 @@ type Bounding<'a> = &'a dyn Fn(usize) -> Bounds;
 pub(crate) struct Conditions {
     /// Each with its columns that matter, by position in the table.
     pub filters: Vec<(Expr, Vec<usize>)>,
-    pub joins: Vec<ColumnFilter>,
+    pub dynamic: Vec<ColumnFilter>,
 }
 
 /// The parts of page indexes to read for a row group.
@@ -93,13 +93,16 @@ impl Conditions {
         let filters = request.filters.iter().map(|it| (it.clone(), bounded_columns(it)));
         Conditions {
             filters: filters.filter(|(_, columns)| !columns.is_empty()).collect(),
-            joins: request.dynamic_filters.clone(),
+            dynamic: request.dynamic_filters.clone(),
         }
     }
 
     fn is_about(&self, column: usize) -> bool {
         self.filters.iter().any(|(_, columns)| columns.contains(&column))
-            || self.joins.iter().any(|it| it.column == column && it.filter.get().is_some())
+            || self.dynamic.iter().any(|it| {
+                let is_known = it.filter.get().is_some() || it.filter.version() > 0;
+                it.column == column && is_known
+            })
     }
 }
 
@@ -221,10 +224,16 @@ impl Matching<'_> {
             let test = |rows, bounds: Bounding| may_match(filter, rows, bounds);
             left = intersect(&left, &self.ranges(columns, size_of(filter), &test));
         }
-        for join in &conditions.joins {
-            let Some(filter) = join.filter.get() else { continue };
-            let test = |rows, bounds: Bounding| may_join(filter, rows, &bounds(join.column));
-            left = intersect(&left, &self.ranges(&[join.column], 1, &test));
+        for ColumnFilter { column, filter } in &conditions.dynamic {
+            let columns = std::slice::from_ref(column);
+            if let Some(keys) = filter.get() {
+                let test = |rows, bounds: Bounding| may_join(keys, rows, &bounds(*column));
+                left = intersect(&left, &self.ranges(columns, 1, &test));
+            }
+            if let Some(condition) = filter.bound().map(|it| it.condition(*column)) {
+                let test = |rows, bounds: Bounding| may_match(&condition, rows, bounds);
+                left = intersect(&left, &self.ranges(columns, 1, &test));
+            }
         }
         (left != [whole]).then_some(left)
     }

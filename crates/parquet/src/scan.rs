@@ -288,8 +288,7 @@ impl RowGroupReader {
     /// What was read and skipped so far.
     pub fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.metrics;
-        metrics.rows_dropped_by_joins =
-            self.conjuncts.as_ref().map_or(0, Conjuncts::dropped_by_joins);
+        metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
         if let State::Open(group) = &self.state {
             metrics += group.page_metrics();
         }

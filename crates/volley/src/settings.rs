@@ -24,7 +24,7 @@ pub struct Settings {
     pub memory_limit_bytes: Option<usize>,
     /// Most rows of a batch; at least one.
     pub batch_rows: usize,
-    /// Whether joins filter the scans on their probe sides.
+    /// Whether joins, and ORDER BY with LIMIT, filter the scans below them.
     pub dynamic_filters: bool,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
@@ -61,7 +61,7 @@ const SETTINGS: [Setting; 6] = [
     },
     Setting {
         name: "dynamic_filters",
-        description: "whether joins filter the scans on their probe sides",
+        description: "whether joins, and ORDER BY with LIMIT, filter the scans below them",
         get: |it| it.dynamic_filters.to_string(),
         set: |it, text| {
             let _: () = it.dynamic_filters = truth("dynamic_filters", text)?;

@@ -169,7 +169,7 @@ fn columns_below(
 }
 
 /// Whether rows are put out for a probe row exactly with its own values.
-fn keeps_probe_columns(kind: JoinKind) -> bool {
+pub(super) fn keeps_probe_columns(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Right | JoinKind::Full) && kind.has_probe_columns()
 }
 

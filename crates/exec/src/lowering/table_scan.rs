@@ -14,9 +14,10 @@ pub(super) fn lower(node: &TableScanNode, cx: &mut Lowering) -> Result<PipelineB
     let pool = cx.pool("table scan");
     let table = task.tables.table(&node.table)?;
     let filters = cx.filters.take_scan(cx.node);
-    let dynamic_filters = filters
-        .iter()
-        .map(|(column, it)| ColumnFilter { column: *column, filter: Arc::clone(&it.filter) });
+    let joins = filters.iter().map(|(column, it)| (*column, Arc::clone(&it.filter)));
+    let dynamic_filters = joins
+        .chain(cx.top_n_filters.take_scan(cx.node))
+        .map(|(column, filter)| ColumnFilter { column, filter });
     let scan = table.scan(ScanRequest {
         columns: node.columns.clone(),
         filters: node.filters.clone(),

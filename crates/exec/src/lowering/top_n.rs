@@ -1,9 +1,10 @@
 //! TopN: the best rows of every driver, then the best of those in one stream.
 
 use crate::{Lowering, PipelineBuilder, limit::Limit, order_by::OrderBy, top_n::TopN};
+use std::sync::Arc;
+use volley_connector::DynamicFilter;
 use volley_error::Result;
 use volley_plan::TopNNode;
-use volley_types::Type;
 
 /// Above this many rows a plain sort is better: it does not sort rows again and again.
 const TOP_N_ROWS_MAX: u64 = 1 << 16;
@@ -13,26 +14,28 @@ pub(super) fn lower(
     mut input: PipelineBuilder,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    let types: Vec<_> = node.input.schema().types().cloned().collect();
-    if node.offset.saturating_add(node.limit) > TOP_N_ROWS_MAX {
-        return sort(input, node, types, cx);
+    if !is_heap(node) {
+        return sort(input, node, cx);
     }
+    // The first of them tells scans what it drops.
+    let mut filter = cx.top_n_filters.take_top(cx.node);
     if input.drivers() > 1 {
         let most = node.offset.saturating_add(node.limit);
-        add(&mut input, node, (0, most), types.clone(), cx);
+        add(&mut input, node, (0, most), filter.take(), cx);
         input = cx.gather(input);
     }
-    add(&mut input, node, (node.offset, node.limit), types, cx);
+    add(&mut input, node, (node.offset, node.limit), filter, cx);
     Ok(input)
 }
 
+/// Whether the first rows alone are held.
+pub(super) fn is_heap(node: &TopNNode) -> bool {
+    node.offset.saturating_add(node.limit) <= TOP_N_ROWS_MAX
+}
+
 /// Sorts everything, then cuts.
-fn sort(
-    input: PipelineBuilder,
-    node: &TopNNode,
-    types: Vec<Type>,
-    cx: &mut Lowering,
-) -> Result<PipelineBuilder> {
+fn sort(input: PipelineBuilder, node: &TopNNode, cx: &mut Lowering) -> Result<PipelineBuilder> {
+    let types: Vec<_> = node.input.schema().types().cloned().collect();
     let mut pipeline = cx.gather(input);
     let keys = node.keys.clone();
     cx.add(&mut pipeline, "order by", move |cx| {
@@ -47,11 +50,13 @@ fn add(
     pipeline: &mut PipelineBuilder,
     node: &TopNNode,
     (offset, limit): (u64, u64),
-    types: Vec<Type>,
+    filter: Option<Arc<DynamicFilter>>,
     cx: &mut Lowering,
 ) {
+    let types: Vec<_> = node.input.schema().types().cloned().collect();
     let keys = node.keys.clone();
     cx.add(pipeline, "top n", move |cx| {
-        Ok(Box::new(TopN::new(types.clone(), keys.clone(), offset, limit, cx)))
+        let top_n = TopN::new(types.clone(), keys.clone(), offset, limit, cx);
+        Ok(Box::new(top_n.with_filter(filter.clone())))
     });
 }
