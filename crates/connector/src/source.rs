@@ -96,6 +96,8 @@ pub struct ScanMetrics {
     pub pages_skipped: u64,
     /// Of all columns that are needed, the pages that page indexes ruled out.
     pub pages_pruned: u64,
+    /// Rows that page indexes ruled out.
+    pub rows_pruned: u64,
     /// Rows that filters of joins dropped.
     pub rows_dropped_by_joins: u64,
     /// Rows behind the first ones of an order that were dropped.
@@ -111,6 +113,7 @@ impl std::ops::AddAssign for ScanMetrics {
         self.pages_read += other.pages_read;
         self.pages_skipped += other.pages_skipped;
         self.pages_pruned += other.pages_pruned;
+        self.rows_pruned += other.rows_pruned;
         self.rows_dropped_by_joins += other.rows_dropped_by_joins;
         self.rows_dropped_by_bounds += other.rows_dropped_by_bounds;
     }

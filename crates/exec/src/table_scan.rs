@@ -84,6 +84,7 @@ impl TableScan {
             ("pages read", scan.pages_read),
             ("pages skipped", scan.pages_skipped),
             ("pages pruned", scan.pages_pruned),
+            ("rows pruned", scan.rows_pruned),
             ("rows dropped by joins", scan.rows_dropped_by_joins),
             ("rows dropped by bounds", scan.rows_dropped_by_bounds),
         ];

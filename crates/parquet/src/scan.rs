@@ -15,7 +15,7 @@ use crate::{
     bounds::Bounds,
     file::ParquetFile,
     lazy_column::{ColumnLoader, Use},
-    page_pruning::{Conditions, GroupPages, IndexReads},
+    page_pruning::{Conditions, IndexReads},
     row_group::{ChunkParts, Group, NO_BATCH},
 };
 use bytes::Bytes;
@@ -151,7 +151,11 @@ impl RowGroupReader {
                 };
                 let rows = group.file.rows(group.group);
                 let pages = index.evaluate(&self.conditions, bytes, &group.file, rows, &bounds);
-                self.metrics.pages_pruned += pages.as_ref().map_or(0, GroupPages::pruned);
+                if let Some(pages) = &pages {
+                    let left: usize = pages.rows.iter().map(ExactSizeIterator::len).sum();
+                    self.metrics.pages_pruned += pages.pruned();
+                    self.metrics.rows_pruned += (rows - left) as u64;
+                }
                 group.pages = pages;
                 self.look_up(group)
             }

@@ -133,7 +133,7 @@ fn rows_pass_from_operator_to_operator() {
             assert_eq!(total(&operators, "result").rows_in, result, "{sql}");
             let tables = rows.iter().filter(|it| scanned.contains(it.0));
             let scan = total(&operators, "table scan");
-            let dropped = ["rows dropped by joins", "rows dropped by bounds"];
+            let dropped = ["rows pruned", "rows dropped by joins", "rows dropped by bounds"];
             let dropped: u64 = dropped.iter().map(|it| statistics.total(it)).sum();
             let seen = scan.rows_out + dropped;
             assert_eq!(seen, tables.map(|it| it.1).sum::<u64>(), "{sql}");
