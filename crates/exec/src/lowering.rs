@@ -5,6 +5,7 @@
 //! it unless its input is so already: a plan without exchanges is executed correctly, too.
 
 mod aggregation;
+mod column_origin;
 mod custom;
 mod enforce_single_row;
 mod filter;

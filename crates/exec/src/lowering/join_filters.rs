@@ -15,13 +15,13 @@
 //! Scans wait for the filters that they get. This cannot become a circle: a join's build side does
 //! not depend on its probe side, and no filter goes into a shared subplan, which others read, too.
 
-use crate::{
-    join_filter::{JoinFilter, JoinFilterSetter},
-    lowering::Visited,
+use super::{
+    Visited,
+    column_origin::{keeps_probe_columns, scans_of},
 };
+use crate::join_filter::{JoinFilter, JoinFilterSetter};
 use std::{collections::HashMap, sync::Arc};
 use volley_connector::KeyFilter;
-use volley_expression::ExprKind;
 use volley_plan::{HashJoinNode, JoinKind, PlanNode};
 
 /// The filters of all joins of a plan, by the position of nodes in [`PlanNode::walk`].
@@ -62,7 +62,8 @@ impl JoinFilters {
             if join.nulls_equal[key] || !physical.is_some_and(KeyFilter::is_possible_for) {
                 continue;
             }
-            let scans = scans_of(plan, plan.input(position, 0), *column);
+            let input = plan.input(position, 0);
+            let scans = scans_of(plan, (input, *column), &inputs_of);
             if scans.is_empty() {
                 continue;
             }
@@ -88,54 +89,25 @@ fn drops_probe_rows(kind: JoinKind) -> bool {
     }
 }
 
-/// The scans whose column comes out of the node at `position` as `column`: position and column of
-/// the table.
-fn scans_of(plan: &Visited<'_>, position: usize, column: usize) -> Vec<(usize, usize)> {
-    let mut scans = Vec::new();
-    let mut rest = vec![(position, column)];
-    while let Some((position, column)) = rest.pop() {
-        let Some(visit) = plan.visits.get(position) else { continue };
-        let input = || plan.input(position, 0);
-        match visit.node {
-            PlanNode::TableScan(scan) => {
-                scans.extend(scan.columns.get(column).map(|it| (position, *it)));
-            }
-            PlanNode::Filter(_) | PlanNode::OrderBy(_) | PlanNode::LocalExchange(_) => {
-                rest.push((input(), column));
-            }
-            PlanNode::Union(union) => {
-                rest.extend((0..union.inputs.len()).map(|it| (plan.input(position, it), column)));
-            }
-            PlanNode::Project(project) => {
-                if let Some(ExprKind::Column(column)) = project.exprs.get(column).map(|it| &it.kind)
-                {
-                    rest.push((input(), *column));
-                }
-            }
-            PlanNode::UniqueId(node) if column + 1 < node.schema.len() => {
-                rest.push((input(), column));
-            }
-            PlanNode::Aggregation(node) => {
-                rest.extend(node.keys.get(column).map(|it| (input(), *it)));
-            }
-            PlanNode::Window(node) => {
-                let column = node.output.get(column).filter(|it| node.partition_by.contains(it));
-                rest.extend(column.map(|it| (input(), *it)));
-            }
-            PlanNode::HashJoin(join) => {
-                let all = join.output.get(column).copied();
-                rest.extend(all.into_iter().flat_map(|it| columns_below(plan, position, join, it)));
-            }
-            PlanNode::NestedLoopJoin(join) => {
-                let probe_columns = join.probe.schema().len();
-                let column = join.output.get(column).filter(|it| **it < probe_columns);
-                let passed = column.filter(|_| keeps_probe_columns(join.kind));
-                rest.extend(passed.map(|it| (input(), *it)));
-            }
-            _ => {}
+/// Where a column of a node comes from, beyond [`scans_of`]'s own ways: inputs, each with a column.
+fn inputs_of(plan: &Visited<'_>, position: usize, column: usize) -> Vec<(usize, usize)> {
+    let input = |column: usize| (plan.input(position, 0), column);
+    match plan.visits[position].node {
+        PlanNode::OrderBy(_) => vec![input(column)],
+        PlanNode::UniqueId(node) if column + 1 < node.schema.len() => vec![input(column)],
+        PlanNode::Aggregation(node) => {
+            node.keys.get(column).map(|it| input(*it)).into_iter().collect()
         }
+        PlanNode::Window(node) => {
+            let column = node.output.get(column).filter(|it| node.partition_by.contains(it));
+            column.map(|it| input(*it)).into_iter().collect()
+        }
+        PlanNode::HashJoin(join) => {
+            let column = join.output.get(column);
+            column.map_or(Vec::new(), |it| columns_below(plan, position, join, *it))
+        }
+        _ => Vec::new(),
     }
-    scans
 }
 
 /// Where `column`, among all columns of a join, comes from: inputs, each with a column.
@@ -166,11 +138,6 @@ fn columns_below(
         _ => {}
     }
     below
-}
-
-/// Whether rows are put out for a probe row exactly with its own values.
-pub(super) fn keeps_probe_columns(kind: JoinKind) -> bool {
-    !matches!(kind, JoinKind::Right | JoinKind::Full) && kind.has_probe_columns()
 }
 
 /// Whether rows are put out for a build row exactly with its own values.

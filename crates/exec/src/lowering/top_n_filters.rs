@@ -14,10 +14,13 @@
 //! window, a dropped row would be missed; what holds all rows before it puts out one, such as a
 //! build side, has read them by the time that there is a bound. Shared subplans have other readers.
 
-use crate::lowering::{Visited, join_filters::keeps_probe_columns, top_n::is_heap};
+use super::{
+    Visited,
+    column_origin::{keeps_probe_columns, scans_of},
+    top_n::is_heap,
+};
 use std::{collections::HashMap, sync::Arc};
 use volley_connector::{Bound, DynamicFilter};
-use volley_expression::ExprKind;
 use volley_plan::{PlanNode, TopNNode};
 
 /// The filters of all TopN nodes of a plan, by the position of nodes in [`PlanNode::walk`].
@@ -58,7 +61,7 @@ impl TopNFilters {
         if !data_type.is_some_and(Bound::is_possible_for) {
             return;
         }
-        let scans = scans_of(plan, plan.input(position, 0), key.column);
+        let scans = scans_of(plan, (plan.input(position, 0), key.column), &probe_column);
         if scans.is_empty() {
             return;
         }
@@ -70,40 +73,11 @@ impl TopNFilters {
     }
 }
 
-/// The scans whose column comes out of the node at `position` as `column`: position and column of
-/// the table.
-fn scans_of(plan: &Visited<'_>, position: usize, column: usize) -> Vec<(usize, usize)> {
-    let mut scans = Vec::new();
-    let mut rest = vec![(position, column)];
-    while let Some((position, column)) = rest.pop() {
-        let Some(visit) = plan.visits.get(position) else { continue };
-        let input = || plan.input(position, 0);
-        match visit.node {
-            PlanNode::TableScan(scan) => {
-                scans.extend(scan.columns.get(column).map(|it| (position, *it)));
-            }
-            PlanNode::Filter(_) | PlanNode::LocalExchange(_) => rest.push((input(), column)),
-            PlanNode::Union(union) => {
-                rest.extend((0..union.inputs.len()).map(|it| (plan.input(position, it), column)));
-            }
-            PlanNode::Project(project) => {
-                let passed = project.exprs.get(column).map(|it| &it.kind);
-                if let Some(ExprKind::Column(column)) = passed {
-                    rest.push((input(), *column));
-                }
-            }
-            PlanNode::HashJoin(join) if keeps_probe_columns(join.kind) => {
-                let columns = join.probe.schema().len();
-                let column = join.output.get(column).filter(|it| **it < columns);
-                rest.extend(column.map(|it| (input(), *it)));
-            }
-            PlanNode::NestedLoopJoin(join) if keeps_probe_columns(join.kind) => {
-                let columns = join.probe.schema().len();
-                let column = join.output.get(column).filter(|it| **it < columns);
-                rest.extend(column.map(|it| (input(), *it)));
-            }
-            _ => {}
-        }
-    }
-    scans
+/// Where a column of a join comes from, if from its probe side with its own values.
+fn probe_column(plan: &Visited<'_>, position: usize, column: usize) -> Vec<(usize, usize)> {
+    let PlanNode::HashJoin(join) = plan.visits[position].node else { return Vec::new() };
+    let columns = join.probe.schema().len();
+    let column = join.output.get(column).filter(|it| **it < columns);
+    let column = column.filter(|_| keeps_probe_columns(join.kind));
+    column.map(|it| (plan.input(position, 0), *it)).into_iter().collect()
 }
