@@ -74,6 +74,10 @@ impl RandomAccessFile for DistantFile {
     fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
         self.0.read_into(start, out)
     }
+
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        assert!(ranges.iter().all(|it| it.end <= self.size_bytes()));
+    }
 }
 
 /// One of both kinds.

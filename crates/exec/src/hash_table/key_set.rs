@@ -7,6 +7,7 @@
 //!
 //! Keys that are too far apart for that are kept in rows like all others.
 
+use crate::driver::check_stopped;
 use hashbrown::{HashMap, hash_map::Entry};
 use volley_connector::KeyFilter;
 use volley_error::Result;
@@ -100,11 +101,12 @@ impl KeySet {
     ///
     /// # Errors
     ///
-    /// Out of memory.
+    /// Out of memory; cancelled.
     pub(super) fn absorb(&mut self, other: KeySet) -> Result<()> {
         self.keys += other.keys;
         let mut pages: Vec<_> = other.pages.into_iter().map(Some).collect();
         for (number, from) in other.places {
+            check_stopped()?;
             let Some(page) = pages[from].take() else { continue };
             match self.places.entry(number) {
                 Entry::Occupied(entry) => {
@@ -131,7 +133,7 @@ impl KeySet {
     ///
     /// # Errors
     ///
-    /// Out of memory.
+    /// Out of memory; cancelled.
     pub(super) fn filter(&self, charge: &mut Reservation) -> Result<Option<KeyFilter>> {
         let number = |it: Option<&i64>| it.copied().unwrap_or_default();
         let first = number(self.places.keys().min());
@@ -143,6 +145,7 @@ impl KeySet {
         charge.grow(bytes as usize)?;
         let mut words = vec![0; pages as usize * PAGE_WORDS];
         for (number, place) in &self.places {
+            check_stopped()?;
             let start = (number - first) as usize * PAGE_WORDS;
             words[start..start + PAGE_WORDS].copy_from_slice(&*self.pages[*place]);
         }
@@ -153,13 +156,14 @@ impl KeySet {
     ///
     /// # Errors
     ///
-    /// Those of `take`.
+    /// Those of `take`; cancelled.
     pub(super) fn for_each_page(
         &self,
         data_type: &Type,
         mut take: impl FnMut(Vector) -> Result<()>,
     ) -> Result<()> {
         for (number, place) in &self.places {
+            check_stopped()?;
             let mut keys = Vec::new();
             for (word, bits) in self.pages[*place].iter().enumerate() {
                 let mut bits = *bits;

@@ -1,6 +1,6 @@
 //! Large dictionaries, which are decompressed in pairs, from files in memory and on devices.
 
-use super::{MemoryFile, columns_of, read_batches, request};
+use super::{DistantFile, MemoryFile, columns_of, read_batches, request};
 use crate::{
     ParquetFile,
     chunk::ChunkBytes,
@@ -16,8 +16,7 @@ use parquet::{
     basic::Compression,
     file::properties::{WriterProperties, WriterVersion},
 };
-use std::{ops::Range, sync::Arc};
-use volley_error::Result;
+use std::sync::Arc;
 use volley_io::{BufferPool, RandomAccessFile};
 use volley_memory::Pool;
 use volley_types::{Type, Value};
@@ -54,28 +53,6 @@ fn write(version: WriterVersion) -> Bytes {
     writer.into_inner().unwrap().into()
 }
 
-/// A file of a device: reads go to another thread.
-#[derive(Debug)]
-struct Device(MemoryFile);
-
-impl RandomAccessFile for Device {
-    fn path(&self) -> &str {
-        self.0.path()
-    }
-
-    fn size_bytes(&self) -> u64 {
-        self.0.size_bytes()
-    }
-
-    fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
-        self.0.read_into(start, out)
-    }
-
-    fn will_read(&self, ranges: &[Range<u64>]) {
-        assert!(ranges.iter().all(|it| it.end <= self.size_bytes()));
-    }
-}
-
 #[test]
 fn columns_are_the_same_from_memory_and_from_a_device() {
     let expected: Vec<Vec<Value>> = (0..3)
@@ -86,7 +63,7 @@ fn columns_are_the_same_from_memory_and_from_a_device() {
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         let bytes = write(version);
         let files: [Arc<dyn RandomAccessFile>; 2] =
-            [Arc::new(MemoryFile(bytes.clone())), Arc::new(Device(MemoryFile(bytes)))];
+            [Arc::new(MemoryFile(bytes.clone())), Arc::new(DistantFile(MemoryFile(bytes)))];
         for file in files {
             let file = ParquetFile::open(file).unwrap();
             assert_eq!(file.row_groups(), GROUPS);

@@ -1,11 +1,10 @@
 //! Bounds of ORDER BY with LIMIT for scans: answers are the same without them, and they drop rows,
 //! pages and row groups where they should.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
+use super::run;
 use std::path::Path;
 use tempfile::TempDir;
-use volley::{Session, Value};
+use volley::Session;
 
 fn execute(session: &Session, sql: &str) {
     while session.sql(sql).unwrap().next().unwrap().is_some() {}
@@ -32,36 +31,10 @@ fn session() -> Session {
     session
 }
 
-/// The rows of a query, and a counter of its scans.
-fn run(session: &Session, sql: &str, counter: &str) -> (Vec<String>, u64) {
-    let mut result = session.sql(sql).unwrap();
-    let mut rows = Vec::new();
-    while let Some(batch) = result.next().unwrap() {
-        let columns: Vec<Vec<Value>> =
-            batch.columns().iter().map(|it| it.to_values().unwrap()).collect();
-        let row =
-            |row: usize| format!("{:?}", columns.iter().map(|it| &it[row]).collect::<Vec<_>>());
-        rows.extend((0..batch.rows()).map(row));
-    }
-    (rows, result.statistics().unwrap().total(counter))
-}
-
 /// Runs a query with and without bounds, in several ways; how many rows bounds dropped.
 #[track_caller]
 fn dropped_rows(session: &Session, sql: &str) -> u64 {
-    let mut dropped = 0;
-    for (threads, batch_rows) in [("1", "1024"), ("2", "1024"), ("4", "3"), ("2", "1")] {
-        session.set("threads", threads).unwrap();
-        session.set("batch_rows", batch_rows).unwrap();
-        session.set("dynamic_filters", "off").unwrap();
-        let (expected, none) = run(session, sql, "rows dropped by bounds");
-        session.set("dynamic_filters", "on").unwrap();
-        let (rows, with) = run(session, sql, "rows dropped by bounds");
-        assert_eq!(rows, expected, "{sql} with {threads} threads and batches of {batch_rows}");
-        assert_eq!(none, 0, "{sql}");
-        dropped += with;
-    }
-    dropped
+    super::dropped_rows(session, sql, "rows dropped by bounds", true)
 }
 
 /// Writes `t` to eight files, and says what they are called together. In order of `by`, so that

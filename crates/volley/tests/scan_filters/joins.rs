@@ -1,10 +1,8 @@
 //! Filters that joins make for scans: answers are the same without them, and they drop rows where
 //! they should.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
-use volley::{Session, Value};
+use volley::Session;
 
 /// `t`: 20,000 rows, `i` counts from 0 and is null in every 7th row, `k` has 500 sparse values, `g`
 /// has 10. `u`: 40 of the values of `k`, with a null and values that `t` does not have.
@@ -27,37 +25,10 @@ fn session() -> Session {
     session
 }
 
-/// The rows of a query, sorted by what they look like, and how many the scans left out.
-fn run(session: &Session, sql: &str) -> (Vec<String>, u64) {
-    let mut result = session.sql(sql).unwrap();
-    let mut rows = Vec::new();
-    while let Some(batch) = result.next().unwrap() {
-        let columns: Vec<Vec<Value>> =
-            batch.columns().iter().map(|it| it.to_values().unwrap()).collect();
-        let row =
-            |row: usize| format!("{:?}", columns.iter().map(|it| &it[row]).collect::<Vec<_>>());
-        rows.extend((0..batch.rows()).map(row));
-    }
-    rows.sort();
-    (rows, result.statistics().unwrap().total("rows dropped by joins"))
-}
-
 /// Runs a query with and without filters, in several ways; whether filters dropped rows.
 #[track_caller]
 fn drops_rows(session: &Session, sql: &str) -> bool {
-    let mut dropped = 0;
-    for (threads, batch_rows) in [("1", "1024"), ("2", "1024"), ("4", "3"), ("2", "1")] {
-        session.set("threads", threads).unwrap();
-        session.set("batch_rows", batch_rows).unwrap();
-        session.set("dynamic_filters", "off").unwrap();
-        let (expected, none) = run(session, sql);
-        session.set("dynamic_filters", "on").unwrap();
-        let (rows, with) = run(session, sql);
-        assert_eq!(rows, expected, "{sql}");
-        assert_eq!(none, 0, "{sql}");
-        dropped += with;
-    }
-    dropped > 0
+    super::dropped_rows(session, sql, "rows dropped by joins", false) > 0
 }
 
 #[test]
