@@ -25,6 +25,8 @@ mod partial;
 mod runs;
 mod spread;
 #[cfg(test)]
+mod one_group_tests;
+#[cfg(test)]
 mod spread_tests;
 #[cfg(test)]
 mod tests;
@@ -120,7 +122,8 @@ pub(crate) fn lower(
     };
     let partitioned_by = input.partitioned_by.take();
     cx.add(&mut input, name, move |cx| {
-        Ok(Box::new(HashAggregation::new(name, Arc::clone(&spec), &cx.pool, cx.task.batch_rows)))
+        let (spec, batch_rows) = (Arc::clone(&spec), cx.task.batch_rows);
+        Ok(Box::new(HashAggregation::new(name, spec, &cx.pool, batch_rows, &cx.metrics)))
     });
     let position = |column: &usize| node.keys.iter().position(|it| it == column);
     input.partitioned_by = partitioned_by.and_then(|it| it.iter().map(position).collect());

@@ -274,6 +274,9 @@ fn finish_codes(
             base.len()
         )));
     }
+    if nulls.is_none() && is_one_run(&codes) {
+        return Ok(Vector::repeat(base.slice(max as usize, 1), codes.len()));
+    }
     if is_dictionary {
         return Ok(Vector::checked_dictionary(codes.into(), base, nulls));
     }
@@ -283,6 +286,15 @@ fn finish_codes(
             Ok(Vector::flat(leaf.data_type.clone(), values.clone(), Some(nulls)))
         }
         _ => Ok(flat),
+    }
+}
+
+/// Whether all codes are the same: a run that covers all rows, as in files that are sorted or
+/// written part by part. Then filters, keys and functions look at one row of the batch.
+fn is_one_run(codes: &[u32]) -> bool {
+    match codes {
+        [first, .., last] if first == last => codes.iter().all(|it| it == first),
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     spread::{Spread, SpreadPolicy, Waiting},
 };
 use crate::{
-    Operator, Step, StepContext,
+    Operator, OperatorMetrics, Step, StepContext,
     driver::check_stopped,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
@@ -23,6 +23,9 @@ use volley_vector::{Batch, Rows, Vector};
 
 /// Groups are put out together while they have collected at most this many rows.
 const COLLECTED_ROWS_MAX: usize = 1 << 18;
+
+/// The counter of batches whose rows all had the same keys, seen without looking at each row.
+pub(super) const ONE_GROUP_BATCHES: &str = "batches of one group";
 
 /// Groups rows and aggregates them. See the module's drawing.
 pub(super) struct HashAggregation {
@@ -43,6 +46,7 @@ pub(super) struct HashAggregation {
     /// The groups being put out, where results are copies of what states hold outside their rows.
     results: Reservation,
     batch_rows: usize,
+    metrics: Arc<OperatorMetrics>,
 }
 
 enum Phase {
@@ -66,6 +70,7 @@ impl HashAggregation {
         spec: Arc<AggregationSpec>,
         pool: &Pool,
         batch_rows: usize,
+        metrics: &Arc<OperatorMetrics>,
     ) -> HashAggregation {
         let states = spec.aggregates.iter().map(|it| Arc::clone(&it.state)).collect();
         HashAggregation {
@@ -81,6 +86,7 @@ impl HashAggregation {
             results: pool.reservation(),
             spec,
             batch_rows,
+            metrics: Arc::clone(metrics),
         }
     }
 
@@ -90,19 +96,32 @@ impl HashAggregation {
 
     /// Adds a batch to its groups.
     fn collect(&mut self, batch: &Batch) -> Result<()> {
-        if self.spec.keys.is_empty() {
+        let mut is_one_group = self.spec.keys.is_empty();
+        if is_one_group {
             self.make_global_group()?;
         } else {
-            let keys = self.keys_of(batch);
-            self.table.find_or_insert(&keys, batch.rows())?;
+            let mut keys =
+                self.keys_of(batch).iter().map(Vector::loaded).collect::<Result<Vec<_>>>()?;
+            is_one_group = keys.iter().all(Vector::is_constant) && self.takes_all();
+            if is_one_group {
+                keys.iter_mut().for_each(|it| *it = it.slice(0, 1));
+                self.metrics.add(ONE_GROUP_BATCHES, 1);
+            }
+            self.table.find_or_insert(&keys, if is_one_group { 1 } else { batch.rows() })?;
         }
-        self.accumulate(batch, self.spec.keys.is_empty())?;
+        self.accumulate(batch, is_one_group)?;
         let strings = self.spec.owned_string_bytes(batch)?;
         self.outside.added(&mut self.table, batch.rows(), strings)
     }
 
     fn make_global_group(&mut self) -> Result<()> {
         if self.table.len() == 0 { self.table.find_or_insert(&[], 1) } else { Ok(()) }
+    }
+
+    /// Whether each row is added when it comes, whatever group it belongs to.
+    fn takes_all(&self) -> bool {
+        let mut accumulators = self.accumulators.iter().zip(&self.spec.aggregates);
+        accumulators.all(|(accumulator, spec)| accumulator.takes_all(spec))
     }
 
     fn accumulate(&mut self, batch: &Batch, is_global: bool) -> Result<()> {

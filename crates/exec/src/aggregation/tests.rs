@@ -6,7 +6,7 @@ use super::{
     operator::HashAggregation,
     runs::Runs,
 };
-use crate::{Operator, Step, StepContext, testing::Random};
+use crate::{Operator, OperatorMetrics, Step, StepContext, testing::Random};
 use std::{collections::BTreeMap, sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_function::{
@@ -157,7 +157,11 @@ fn text_of(value: &Value) -> String {
     value.as_i128().map_or_else(|| "-;".to_owned(), |it| format!("{it};"))
 }
 
-fn aggregate(function: Arc<dyn AggregateFunction>, result: Type, arg: usize) -> AccumulatorSpec {
+pub(super) fn aggregate(
+    function: Arc<dyn AggregateFunction>,
+    result: Type,
+    arg: usize,
+) -> AccumulatorSpec {
     AccumulatorSpec {
         state: Arc::clone(&function) as Arc<dyn AggregateState>,
         bound: BoundAggregate {
@@ -183,11 +187,11 @@ pub(super) fn sum(arg: usize) -> AccumulatorSpec {
     aggregate(Arc::new(Sum), Type::HugeInt, arg)
 }
 
-fn listing(arg: usize) -> AccumulatorSpec {
+pub(super) fn listing(arg: usize) -> AccumulatorSpec {
     aggregate(Arc::new(Listing), Type::Varchar, arg)
 }
 
-fn collected(arg: usize) -> AccumulatorSpec {
+pub(super) fn collected(arg: usize) -> AccumulatorSpec {
     let mut spec = listing(arg);
     spec.bound.function = AggregateKind::Collecting(Arc::new(Collected));
     spec.bound.ignores_nulls = false;
@@ -216,9 +220,19 @@ pub(super) fn run_and_look(
     batches: Vec<Batch>,
     batch_rows: usize,
 ) -> (Vec<Batch>, bool) {
+    run_and_count(spec, batches, batch_rows, &Arc::default())
+}
+
+/// The same, with counters.
+pub(super) fn run_and_count(
+    spec: AggregationSpec,
+    batches: Vec<Batch>,
+    batch_rows: usize,
+    metrics: &Arc<OperatorMetrics>,
+) -> (Vec<Batch>, bool) {
     let mut is_spread = false;
     let pool = Pool::root("test", None);
-    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, batch_rows);
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, batch_rows, metrics);
     let (mut batches, mut output) = (batches.into_iter(), Vec::new());
     loop {
         match operator.step(&mut StepContext { waker: Waker::noop() }).unwrap() {
@@ -244,7 +258,7 @@ pub(super) fn run_and_look(
 }
 
 /// All rows, sorted by their text.
-fn sorted(batches: &[Batch]) -> Vec<String> {
+pub(super) fn sorted(batches: &[Batch]) -> Vec<String> {
     let mut rows = Vec::new();
     for batch in batches {
         let columns: Vec<_> = batch.columns().iter().map(|it| it.to_values().unwrap()).collect();
@@ -586,7 +600,8 @@ fn runs_are_found_in_every_encoding() {
 fn too_much_memory_is_an_error() {
     let pool = Pool::root("test", Some(1 << 20));
     let spec = spec(AggregateStep::Single, &[Type::BigInt], vec![listing(0)]);
-    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, 1024);
+    let metrics = Arc::default();
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, 1024, &metrics);
     let failed = (0..200i64).any(|batch| {
         let values: Vec<i64> = (batch * 1000..batch * 1000 + 1000).collect();
         let column = Vector::native::<i64>(Type::BigInt, values, None);

@@ -9,8 +9,8 @@ use std::{
     hash::BuildHasher,
     sync::{Arc, Weak},
 };
-use volley_types::Type;
-use volley_vector::{Buffer, Decoded, Encoding, StringValues, Values, Vector};
+use volley_types::{Type, Value};
+use volley_vector::{Buffer, Decoded, Encoding, Indices, StringValues, Values, Vector};
 
 /// More distinct strings than this are not worth ids; tests have fewer.
 const STRINGS_MAX: usize = if cfg!(test) { 1 << 12 } else { 1 << 14 };
@@ -82,6 +82,10 @@ impl StringIds {
             return Ok(Vector::native::<i32>(Type::Integer, ids, None));
         }
         self.use_buffers(strings);
+        if let (Indices::Constant(index), None) = (decoded.indices(), &nulls) {
+            let id = self.id_of(strings, *index as usize)? as i32;
+            return Ok(Vector::constant(Type::Integer, &Value::Integer(id), column.len()));
+        }
         let mut ids = vec![0; column.len()];
         for (row, id) in ids.iter_mut().enumerate() {
             if nulls.as_ref().is_none_or(|it| it.is_valid(row)) {

@@ -9,7 +9,7 @@ use crate::{
     lazy_column::{ColumnLoader, SharedColumn, Use},
     pages::{Pages, decompress_dictionaries},
 };
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use parquet::{
     arrow::ArrowWriter,
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use volley_io::{BufferPool, RandomAccessFile};
 use volley_memory::Pool;
 use volley_types::{Type, Value};
+use volley_vector::Batch;
 
 const GROUPS: usize = 3;
 const GROUP_ROWS: usize = 20_000;
@@ -139,4 +140,29 @@ fn columns_that_were_used_before_are_decompressed_with_the_next_one() {
         }
     }
     assert_eq!(ahead, [false, true, false]);
+}
+
+#[test]
+fn a_batch_of_one_value_is_constant() {
+    let runs = |row: usize| ["kurz", "länger als zwölf Bytes", "kurz", ""][row / 3_000 % 4];
+    let texts = StringArray::from_iter_values((0..GROUP_ROWS).map(runs));
+    let nulls = StringArray::from_iter((0..GROUP_ROWS).map(|row| (row % 7 > 0).then(|| runs(row))));
+    let columns = [("runs", Arc::new(texts) as ArrayRef), ("with_nulls", Arc::new(nulls))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    let file = MemoryFile(writer.into_inner().unwrap().into());
+    let file = ParquetFile::open(Arc::new(file)).unwrap();
+    let value = |row| Value::text(runs(row));
+    let with_null = |row| if row % 7 > 0 { value(row) } else { Value::Null };
+    let expected: [Vec<Value>; 2] =
+        [(0..GROUP_ROWS).map(value).collect(), (0..GROUP_ROWS).map(with_null).collect()];
+    for (batch_rows, constant) in [(1, 0), (3, 6_667), (1_000, 20), (1_024, 14), (20_000, 0)] {
+        let batches = read_batches(&file, &request(vec![0, 1], batch_rows)).unwrap();
+        assert!(columns_of(&batches, 2).unwrap() == expected);
+        let loaded = |it: &Batch, column: usize| it.column(column).loaded().unwrap();
+        let count = batches.iter().filter(|it| loaded(it, 0).is_constant()).count();
+        assert_eq!(count, constant, "of batches of {batch_rows}");
+        assert!(!batches.iter().any(|it| batch_rows > 6 && loaded(it, 1).is_constant()));
+    }
 }
