@@ -11,6 +11,8 @@
 //!   Blocked        the cursor stays; the driver leaves its thread
 //! ```
 //!
+//! Before each step the driver asks whether it may go on, or has to give memory back first.
+//!
 //! The cursor starts at the sink. Every operator after the cursor has answered `NeedInput` last, so
 //! that a batch can always be handed on at once: nothing is ever queued between two operators.
 
@@ -21,6 +23,10 @@ use std::{
     time::{Duration, Instant},
 };
 use volley_error::{Error, Result};
+use volley_memory::{Arbitration, Participant, Pool};
+
+/// The counter of the times that an operator gave memory back.
+pub(crate) const SPILLS: &str = "spills";
 
 /// The operators of one driver, source first, sink last.
 pub(crate) struct Chain {
@@ -28,6 +34,10 @@ pub(crate) struct Chain {
     cursor: usize,
     /// Why and since when the operator at the cursor waits.
     waiting: Option<(BlockedOn, Instant)>,
+    /// The query's pool.
+    pool: Pool,
+    /// Joined with the first run.
+    participant: Option<Participant>,
 }
 
 /// One operator and its counters.
@@ -49,10 +59,10 @@ pub(crate) enum Progress {
 }
 
 impl Chain {
-    /// A chain of at least one operator.
-    pub(crate) fn new(stages: Vec<Stage>) -> Chain {
+    /// A chain of at least one operator, whose query takes its memory from `pool`.
+    pub(crate) fn new(stages: Vec<Stage>, pool: &Pool) -> Chain {
         let cursor = stages.len() - 1;
-        Chain { stages, cursor, waiting: None }
+        Chain { stages, cursor, waiting: None, pool: pool.clone(), participant: None }
     }
 
     /// Takes back what others can see of unfinished work.
@@ -78,6 +88,10 @@ impl Chain {
         self.record_waiting(start);
         let mut now = start;
         while !stopped() {
+            if !self.arbitrate(waker)? {
+                self.waiting = Some((BlockedOn::Memory, now));
+                return Ok(Progress::Blocked);
+            }
             let step = self.step(waker)?;
             let end = Instant::now();
             self.stages[self.cursor].metrics.record_busy(end - now);
@@ -85,6 +99,7 @@ impl Chain {
             match step {
                 Step::Blocked(why) => {
                     self.waiting = Some((why, end));
+                    self.participant.iter().for_each(Participant::park);
                     return Ok(Progress::Blocked);
                 }
                 Step::Finished if self.cursor + 1 == self.stages.len() => {
@@ -98,6 +113,51 @@ impl Chain {
             }
         }
         Ok(Progress::Ready)
+    }
+
+    /// Gives memory back when it is this driver's turn; false when it has to wait for others that
+    /// do.
+    fn arbitrate(&mut self, waker: &Waker) -> Result<bool> {
+        loop {
+            let offered = self.largest_spill().map_or(0, |it| it.1);
+            let pool = &self.pool;
+            let participant =
+                self.participant.get_or_insert_with(|| pool.participate(waker.clone()));
+            participant.offer(offered);
+            match participant.arbitrate() {
+                Arbitration::Proceed => return Ok(true),
+                Arbitration::Wait => return Ok(false),
+                Arbitration::Reclaim => self.spill()?,
+            }
+        }
+    }
+
+    /// The operator that would give back most, and how much.
+    fn largest_spill(&mut self) -> Option<(usize, usize)> {
+        let stages = self.stages.iter_mut().enumerate();
+        let bytes = stages.filter_map(|(position, it)| {
+            let spill = it.operator.as_mut()?.as_spill()?;
+            Some((position, spill.reclaimable_bytes()))
+        });
+        bytes.max_by_key(|it| it.1)
+    }
+
+    /// Lets that operator spill.
+    fn spill(&mut self) -> Result<()> {
+        let largest = self.largest_spill().and_then(|it| self.stages.get_mut(it.0));
+        if let Some(stage) = largest
+            && let Some(operator) = &mut stage.operator
+        {
+            let name = operator.name();
+            let start = Instant::now();
+            if let Some(spill) = operator.as_spill() {
+                spill.spill().map_err(|it| it.at("spill of", name))?;
+            }
+            stage.metrics.record_busy(start.elapsed());
+            stage.metrics.add(SPILLS, 1);
+        }
+        self.participant.iter().for_each(Participant::reclaimed);
+        Ok(())
     }
 
     fn record_waiting(&mut self, now: Instant) {

@@ -63,7 +63,7 @@ pub use coalesce::Coalescer;
 pub use executor::Executor;
 pub use lowering::{LowerNode, Lowering, LoweringRegistry};
 pub use metrics::{OperatorCounts, OperatorMetrics};
-pub use operator::{BlockedOn, Operator, Step, StepContext};
+pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
 pub use partition::{Partitioner, Purpose};
 pub use pipeline::{OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
 pub use statistics::{NodeStatistics, OperatorStatistics, TaskStatistics};

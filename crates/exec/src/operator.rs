@@ -33,9 +33,30 @@ pub trait Operator: Send {
     /// Any; the task fails with it.
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step>;
 
+    /// The operator as one that can give memory back, if it is one.
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        None
+    }
+
     /// Takes back what others can see of unfinished work, such as a temporary file. Called when the
     /// task was cancelled; the operator is not used again, but may be dropped later.
     fn withdraw(&mut self) {}
+}
+
+/// The ability to write rows that are held to disk, so that their memory can be used otherwise.
+///
+/// Both methods are called between steps, at any time: before the first input, while the operator
+/// waits for something else, after its last output.
+pub trait Spill {
+    /// About how many bytes [`Spill::spill`] would give back now. Asked before every step.
+    fn reclaimable_bytes(&self) -> usize;
+
+    /// Gives back what it can. Takes little memory itself: what is left is scarce.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk, out of memory, cancelled; the task fails with it.
+    fn spill(&mut self) -> Result<()>;
 }
 
 /// What a step can use.

@@ -349,7 +349,7 @@ fn make_chains(
                 metrics,
             });
         }
-        chains.push(Chain::new(stages));
+        chains.push(Chain::new(stages, &task.pool));
     }
     Ok(chains)
 }

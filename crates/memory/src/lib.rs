@@ -7,15 +7,18 @@
 //!
 //! Read [`Pool`] and [`Reservation`] first. A structure that grows with data owns a reservation and
 //! resizes it *before* it allocates; a refused growth is an error of that query, which lists the
-//! largest consumers. Invariants: a pool's count is at least the sum of its children's; it is zero
+//! largest consumers. Before it comes to that, what has reached into the headroom of a limit is taken
+//! back from those who can write it to disk ([`Participant`]). Invariants: a pool's count is at least the sum of its children's; it is zero
 //! when no reservation is left. This crate does not know operators.
 
+mod arbiter;
 mod pool;
 mod reservation;
 mod row_ptr;
 mod size;
 mod slots;
 
+pub use arbiter::{Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant};
 pub use pool::{Pool, PoolStats};
 pub use reservation::Reservation;
 pub use row_ptr::RowPtr;

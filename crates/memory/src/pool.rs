@@ -1,9 +1,16 @@
 //! The tree of pools.
 
-use crate::{Reservation, format_bytes};
-use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
-    atomic::{AtomicUsize, Ordering},
+use crate::{
+    ArbitrationPolicy, Participant, Reservation,
+    arbiter::{Arbiter, Scarcity},
+    format_bytes,
+};
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Waker,
 };
 use volley_error::{Error, ErrorKind, Result};
 
@@ -12,6 +19,13 @@ const CONSUMERS_LISTED: usize = 5;
 
 /// More than any machine has, and far enough from overflow.
 const NO_LIMIT: usize = isize::MAX as usize;
+
+/// The part of a limit that is headroom: memory is scarce once it is touched.
+const HEADROOM_SHARE: usize = 8;
+
+/// But at least (of larger limits) and at most so many bytes.
+const HEADROOM_MIN: usize = 16 << 20;
+const HEADROOM_MAX: usize = 512 << 20;
 
 /// A node of the pool tree. Cheap to clone; clones are the same pool.
 #[derive(Clone, Debug)]
@@ -27,6 +41,8 @@ struct Node {
     limit_bytes: AtomicUsize,
     parent: Option<Pool>,
     children: Mutex<Vec<Weak<Node>>>,
+    /// Of the pool without parent.
+    arbiter: Arbiter,
 }
 
 /// What a pool holds.
@@ -61,6 +77,7 @@ impl Pool {
             limit_bytes: AtomicUsize::new(limit_bytes.unwrap_or(NO_LIMIT)),
             parent,
             children: Mutex::new(Vec::new()),
+            arbiter: Arbiter::default(),
         }))
     }
 
@@ -72,6 +89,45 @@ impl Pool {
     /// The name given at creation.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Takes part in the arbitration of the memory that this pool, a query's, takes from; see
+    /// [`Participant`]. `waker` makes the participant ask again.
+    pub fn participate(&self, waker: Waker) -> Participant {
+        Participant::join(self, waker)
+    }
+
+    /// Changes who decides when the memory of this pool, which has no parent, is scarce.
+    pub fn set_arbitration_policy(&self, policy: Arc<dyn ArbitrationPolicy>) {
+        self.root_pool().arbiter().set_policy(policy);
+    }
+
+    /// The pool above all.
+    pub(crate) fn root_pool(&self) -> &Pool {
+        let mut pool = self;
+        while let Some(parent) = &pool.0.parent {
+            pool = parent;
+        }
+        pool
+    }
+
+    pub(crate) fn arbiter(&self) -> &Arbiter {
+        &self.0.arbiter
+    }
+
+    /// Tells pools apart while they exist.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.0).expose_provenance()
+    }
+
+    /// What is held, and from where on it is too much.
+    pub(crate) fn scarcity(&self) -> Scarcity {
+        let limit = self.0.limit_bytes.load(Ordering::Relaxed);
+        let headroom = (limit / HEADROOM_SHARE).clamp(HEADROOM_MIN.min(limit / 2), HEADROOM_MAX);
+        Scarcity {
+            bytes: self.0.bytes.load(Ordering::Relaxed),
+            threshold: limit.saturating_sub(headroom),
+        }
     }
 
     /// An empty reservation in this pool.

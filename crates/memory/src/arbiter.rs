@@ -1,0 +1,190 @@
+//! Who gives memory back when it gets scarce.
+//!
+//! A pool with a limit keeps some of it as headroom. Once what is held reaches into the headroom,
+//! every participant (a driver of any query below the pool) that looks up between two steps is told
+//! what to do; nobody is interrupted, and nobody blocks a thread:
+//!
+//! ```text
+//! Reclaim    give back what you can, then say `reclaimed`: you have the most to give
+//! Wait       leave the thread until you are woken: somebody else is giving back
+//! Proceed    go on: there is room again, or nobody has anything to give and it is your turn
+//! ```
+//!
+//! The headroom is what participants take between two looks, and what giving back costs itself
+//! (buffers of files). Only a growth beyond the limit is refused.
+//!
+//! When nobody has anything to give, the queries do not run into the limit together: the one that
+//! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
+//! others wait. So somebody can always run.
+//!
+//! Source: Velox, section 4.6. The rules themselves are in `arbiter/rules.rs`, without threads, and
+//! are checked there in every order of events.
+
+mod policy;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use policy::{ArbitrationPolicy, Candidate, LargestFirst};
+pub(crate) use rules::Scarcity;
+
+use crate::Pool;
+use rules::{Facts, Rules};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Waker,
+};
+
+/// What a participant is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arbitration {
+    /// Go on.
+    Proceed,
+    /// Give memory back, then call [`Participant::reclaimed`].
+    Reclaim,
+    /// Do nothing until woken.
+    Wait,
+}
+
+/// The arbiter of a pool without parent.
+#[derive(Debug, Default)]
+pub(crate) struct Arbiter {
+    state: Mutex<State>,
+    /// Whether somebody waits or is asked; then all look closer.
+    is_active: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rules: Rules,
+    members: Members,
+    policy: Option<Arc<dyn ArbitrationPolicy>>,
+}
+
+#[derive(Debug)]
+struct Member {
+    waker: Waker,
+    query: Pool,
+    is_parked: Arc<AtomicBool>,
+}
+
+type Members = HashMap<u64, Member>;
+
+/// One that takes memory step by step and may be able to give some back: a driver of a query.
+/// Dropping it leaves the arbitration.
+#[derive(Debug)]
+pub struct Participant {
+    number: u64,
+    root: Pool,
+    offered: usize,
+    is_parked: Arc<AtomicBool>,
+}
+
+impl Facts for Members {
+    fn query_bytes(&self, number: u64) -> usize {
+        self.get(&number).map_or(0, |it| it.query.stats().bytes)
+    }
+
+    fn is_parked(&self, number: u64) -> bool {
+        self.get(&number).is_some_and(|it| it.is_parked.load(Ordering::SeqCst))
+    }
+}
+
+impl Arbiter {
+    pub(crate) fn set_policy(&self, policy: Arc<dyn ArbitrationPolicy>) {
+        self.lock().policy = Some(policy);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the rules' state and wakes those that shall look again.
+    fn change<T>(&self, f: impl FnOnce(&mut State) -> (T, Vec<u64>)) -> T {
+        let mut state = self.lock();
+        // Before the rules look who is parked: who parks now sees it, and comes here as well.
+        self.is_active.store(true, Ordering::SeqCst);
+        let (answer, woken) = f(&mut state);
+        self.is_active.store(state.rules.is_active(), Ordering::SeqCst);
+        let wakers: Vec<Waker> = woken
+            .iter()
+            .filter_map(|it| state.members.get(it))
+            .map(|it| it.waker.clone())
+            .collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+        answer
+    }
+}
+
+impl Participant {
+    /// Joins the arbitration of the memory that `query` takes a part of. `waker` makes the
+    /// participant look again.
+    pub(crate) fn join(query: &Pool, waker: Waker) -> Participant {
+        let root = query.root_pool().clone();
+        let is_parked = Arc::new(AtomicBool::new(false));
+        let number = root.arbiter().change(|state| {
+            let number = state.rules.join(query.identity());
+            let member = Member { waker, query: query.clone(), is_parked: Arc::clone(&is_parked) };
+            state.members.insert(number, member);
+            (number, Vec::new())
+        });
+        Participant { number, root, offered: 0, is_parked }
+    }
+
+    /// Says how many bytes the participant could give back now.
+    pub fn offer(&mut self, bytes: usize) {
+        if bytes != self.offered {
+            self.offered = bytes;
+            let number = self.number;
+            self.root.arbiter().lock().rules.offer(number, bytes);
+        }
+    }
+
+    /// What to do now. To be asked before each step.
+    pub fn arbitrate(&self) -> Arbitration {
+        let arbiter = self.root.arbiter();
+        if self.is_parked.load(Ordering::Relaxed) {
+            self.is_parked.store(false, Ordering::SeqCst);
+        }
+        if !arbiter.is_active.load(Ordering::Acquire) && !self.root.scarcity().is_scarce() {
+            return Arbitration::Proceed;
+        }
+        arbiter.change(|State { rules, members, policy }| {
+            let policy: &dyn ArbitrationPolicy = policy.as_deref().unwrap_or(&LargestFirst);
+            rules.decide(self.number, self.root.scarcity(), policy, members)
+        })
+    }
+
+    /// Tells that the participant waits for something else than memory from now on, until it asks
+    /// again. Nobody waits for its query meanwhile.
+    pub fn park(&self) {
+        self.is_parked.store(true, Ordering::SeqCst);
+        let arbiter = self.root.arbiter();
+        if arbiter.is_active.load(Ordering::SeqCst) {
+            arbiter.change(|state| ((), state.rules.wake_all()));
+        }
+    }
+
+    /// Tells that the participant has given back what it could.
+    pub fn reclaimed(&self) {
+        let number = self.number;
+        self.root.arbiter().change(|state| ((), state.rules.reclaimed(number)));
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        let number = self.number;
+        // The waker may hold what owns the participant, so it goes when the lock is given back.
+        let member = self.root.arbiter().change(|state| {
+            let woken = state.rules.leave(number);
+            (state.members.remove(&number), woken)
+        });
+        drop(member);
+    }
+}

@@ -1,0 +1,309 @@
+//! The rules in every order of events, and the arbiter with threads.
+
+use super::{
+    Arbitration, LargestFirst, Participant,
+    rules::{Facts, Rules, Scarcity},
+};
+use crate::{Pool, Reservation};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::{Wake, Waker},
+    thread,
+};
+
+/// What one participant does in the model: grows by one byte so many times, then ends.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Runner {
+    query: usize,
+    number: u64,
+    growths_left: usize,
+    held: usize,
+    can_spill: bool,
+    /// Off its thread until woken (by the arbiter, or where it is parked by others).
+    sleeps: bool,
+    is_parked: bool,
+    /// Between an answer and the end of the step that it allowed.
+    works: bool,
+    /// Woken meanwhile, so that it does not sleep after the step.
+    is_notified: bool,
+    has_ended: bool,
+}
+
+/// All of a small system. Time passes by one participant doing one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Model {
+    rules: Rules,
+    runners: Vec<Runner>,
+    limit: usize,
+}
+
+impl Facts for Vec<Runner> {
+    fn query_bytes(&self, number: u64) -> usize {
+        let query = self.iter().find(|it| it.number == number).map(|it| it.query);
+        self.iter().filter(|it| Some(it.query) == query).map(|it| it.held).sum()
+    }
+
+    fn is_parked(&self, number: u64) -> bool {
+        self.iter().any(|it| it.number == number && it.is_parked)
+    }
+}
+
+impl Model {
+    /// Participants: query, growths, whether they can give back.
+    fn new(limit: usize, participants: &[(usize, usize, bool)]) -> Model {
+        let mut rules = Rules::default();
+        let runners = participants.iter().map(|(query, growths_left, can_spill)| Runner {
+            query: *query,
+            number: rules.join(*query),
+            growths_left: *growths_left,
+            held: 0,
+            can_spill: *can_spill,
+            sleeps: false,
+            is_parked: false,
+            works: false,
+            is_notified: false,
+            has_ended: false,
+        });
+        Model { runners: runners.collect(), rules, limit }
+    }
+
+    fn held(&self) -> usize {
+        self.runners.iter().map(|it| it.held).sum()
+    }
+
+    fn wake(&mut self, woken: &[u64]) {
+        self.runners.iter_mut().filter(|it| woken.contains(&it.number)).for_each(|it| {
+            it.sleeps = false;
+            it.is_notified = it.works;
+        });
+    }
+
+    fn end_query(&mut self, query: usize) {
+        for at in 0..self.runners.len() {
+            if self.runners[at].query == query && !self.runners[at].has_ended {
+                self.end(at);
+            }
+        }
+    }
+
+    fn end(&mut self, at: usize) {
+        let it = &mut self.runners[at];
+        (it.held, it.has_ended, it.sleeps, it.works) = (0, true, false, false);
+        let woken = self.rules.leave(it.number);
+        self.wake(&woken);
+    }
+
+    /// One participant looks what to do.
+    fn look(&mut self, at: usize) {
+        let it = &mut self.runners[at];
+        (it.is_parked, it.is_notified) = (false, false);
+        let (number, offer) = (it.number, if it.can_spill { it.held } else { 0 });
+        self.rules.offer(number, offer);
+        let scarcity = Scarcity { bytes: self.held(), threshold: self.limit - 1 };
+        let (answer, woken) = self.rules.decide(number, scarcity, &LargestFirst, &self.runners);
+        self.wake(&woken);
+        match answer {
+            Arbitration::Wait => self.runners[at].sleeps = true,
+            Arbitration::Proceed => self.runners[at].works = true,
+            Arbitration::Reclaim => {
+                assert!(self.runners[at].can_spill);
+                self.runners[at].held = 0;
+                let woken = self.rules.reclaimed(number);
+                self.wake(&woken);
+            }
+        }
+    }
+
+    /// One participant takes memory, or ends.
+    fn work(&mut self, at: usize) {
+        self.runners[at].works = false;
+        if self.runners[at].growths_left == 0 {
+            self.end(at);
+        } else if self.held() == self.limit {
+            self.end_query(self.runners[at].query);
+        } else {
+            self.runners[at].held += 1;
+            self.runners[at].growths_left -= 1;
+        }
+    }
+
+    /// One participant finds at its step that it must wait for something else.
+    fn park(&mut self, at: usize) {
+        let it = &mut self.runners[at];
+        (it.works, it.is_parked, it.sleeps) = (false, true, !it.is_notified);
+        it.is_notified = false;
+        let woken = self.rules.wake_all();
+        self.wake(&woken);
+    }
+
+    /// All that may come next.
+    fn successors(&self) -> Vec<Model> {
+        let mut all = Vec::new();
+        let mut add = |step: &dyn Fn(&mut Model)| {
+            let mut next = self.clone();
+            step(&mut next);
+            all.push(next);
+        };
+        for (at, it) in self.runners.iter().enumerate().filter(|it| !it.1.has_ended) {
+            if it.works {
+                add(&|next| next.work(at));
+                add(&|next| next.park(at));
+            } else if !it.sleeps {
+                add(&|next| next.look(at));
+            } else if it.is_parked {
+                // What it waited for came.
+                add(&|next| next.runners[at].sleeps = false);
+            }
+        }
+        all
+    }
+
+    /// Whether all that live wait for memory or are parked, and somebody waits for memory.
+    fn hangs(&self) -> bool {
+        let live = || self.runners.iter().filter(|it| !it.has_ended);
+        live().all(|it| it.sleeps) && live().any(|it| !it.is_parked)
+    }
+}
+
+/// Looks at every state that can be reached; how many there are.
+fn explore(start: Model) -> usize {
+    let (mut seen, mut open) = (HashSet::from([start.clone()]), vec![start]);
+    while let Some(model) = open.pop() {
+        assert!(!model.hangs(), "all wait: {model:#?}");
+        assert!(model.held() <= model.limit);
+        let is_over = model.runners.iter().all(|it| it.has_ended);
+        assert!(!is_over || !model.rules.is_active(), "somebody is asked: {model:#?}");
+        for next in model.successors() {
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    seen.len()
+}
+
+#[test]
+fn in_no_order_of_events_do_all_wait() {
+    let systems: [&[(usize, usize, bool)]; 6] = [
+        &[(1, 4, true), (1, 4, true)],
+        &[(1, 4, true), (2, 4, true), (3, 2, false)],
+        &[(1, 3, false), (1, 3, true), (2, 4, true)],
+        &[(1, 4, false), (2, 4, false)],
+        &[(1, 3, false), (2, 3, false), (3, 3, false)],
+        &[(1, 2, false), (1, 2, true), (2, 2, false), (2, 2, true)],
+    ];
+    for system in systems {
+        for limit in [2, 3, 4] {
+            assert!(explore(Model::new(limit, system)) > 100);
+        }
+    }
+}
+
+#[test]
+fn the_model_finds_all_waiting() {
+    let mut model = Model::new(2, &[(1, 3, true), (2, 3, true)]);
+    for _ in 0..2 {
+        model.look(0);
+        model.work(0);
+    }
+    model.look(1);
+    assert!(model.runners[1].sleeps && !model.hangs());
+    // Where the one that is asked did not hear of it.
+    model.runners[0].sleeps = true;
+    assert!(model.hangs());
+}
+
+/// Makes a thread look again.
+#[derive(Default)]
+struct Bell(Mutex<bool>, Condvar);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_one();
+    }
+}
+
+impl Bell {
+    fn wait(&self) {
+        let mut rung = self.0.lock().unwrap();
+        while !*rung {
+            rung = self.1.wait(rung).unwrap();
+        }
+        *rung = false;
+    }
+}
+
+/// Takes `steps` times 64 KiB; gives all back when asked. Whether it came to its end.
+fn take(query: &Pool, steps: usize, can_spill: bool, given_back: &AtomicUsize) -> bool {
+    let bell = Arc::new(Bell::default());
+    let mut participant: Participant = query.participate(Waker::from(Arc::clone(&bell)));
+    let mut held: Reservation = query.reservation();
+    for step in 0..steps {
+        loop {
+            participant.offer(if can_spill { held.bytes() } else { 0 });
+            match participant.arbitrate() {
+                Arbitration::Proceed => break,
+                Arbitration::Wait => bell.wait(),
+                Arbitration::Reclaim => {
+                    given_back.fetch_add(held.bytes(), Ordering::Relaxed);
+                    held.clear();
+                    participant.reclaimed();
+                }
+            }
+        }
+        if held.grow(64 << 10).is_err() {
+            return false;
+        }
+        if step % 7 == 3 {
+            participant.park();
+            thread::yield_now();
+        }
+    }
+    true
+}
+
+#[test]
+fn threads_that_can_give_back_all_come_to_their_end() {
+    let root = Pool::root("process", Some(64 << 20));
+    let (given_back, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for number in 0..6 {
+            let query = root.child(format!("query {}", number / 2));
+            let (given_back, failed) = (&given_back, &failed);
+            scope.spawn(move || {
+                if !take(&query, 2_000, true, given_back) {
+                    failed.store(true, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert!(!failed.into_inner());
+    assert!(given_back.into_inner() > 100 << 20);
+    assert_eq!(root.stats().bytes, 0);
+    assert!(root.stats().peak_bytes <= 64 << 20);
+}
+
+#[test]
+fn of_queries_with_nothing_to_give_one_at_a_time_meets_the_limit() {
+    let root = Pool::root("process", Some(32 << 20));
+    let ends = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let query = root.child(format!("query {number}"));
+            let ends = &ends;
+            scope.spawn(move || {
+                // Fits alone, but not beside another.
+                if take(&query, 300, false, &AtomicUsize::new(0)) {
+                    ends.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert!(ends.into_inner() > 0, "all ran into the limit together");
+    assert_eq!(root.stats().bytes, 0);
+}
