@@ -1,4 +1,5 @@
-//! Memory pools: who holds how many bytes, and a limit that is enforced.
+//! Memory pools: who holds how many bytes, and a limit that is enforced. Spill files: where bytes
+//! go that do not fit.
 //!
 //! ```text
 //! process ── query ── task ── operator      each level counts what is below it
@@ -17,6 +18,7 @@ mod reservation;
 mod row_ptr;
 mod size;
 mod slots;
+pub mod spill;
 
 pub use arbiter::{Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant};
 pub use pool::{Pool, PoolStats};

@@ -1,0 +1,108 @@
+//! The folder of a spill space, and those that crashes have left.
+
+use std::{
+    collections::hash_map::RandomState,
+    fs::{self, DirBuilder, DirEntry, File, OpenOptions},
+    hash::BuildHasher,
+    io::{Error, ErrorKind, Result},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// How the names of all spill folders begin.
+const NAME_PREFIX: &str = "volley-spill-";
+
+const LOCK_NAME: &str = "lock";
+
+/// Names that are tried: each fails only when somebody else removes the folder meanwhile.
+const ATTEMPTS: usize = 8;
+
+/// A folder for one space, locked while it is in use. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    files: AtomicU64,
+    /// Held, not used.
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes a folder in `directory`, which is made, too, if it is not there. Removes what crashes
+    /// have left in it.
+    pub(super) fn create(directory: &Path) -> Result<Folder> {
+        fs::create_dir_all(directory)?;
+        remove_abandoned(directory);
+        for _ in 0..ATTEMPTS {
+            let random = RandomState::new().hash_one(process::id());
+            let path = directory.join(format!("{NAME_PREFIX}{}-{random:016x}", process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                created => created?,
+            }
+            if let Some(lock) = lock(&path.join(LOCK_NAME))? {
+                return Ok(Folder { path, files: AtomicU64::new(0), _lock: lock });
+            }
+        }
+        Err(Error::other("the folder is removed again and again"))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a new file that has no name any more.
+    pub(super) fn open_file(&self) -> Result<File> {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        let path = self.path.join(number.to_string());
+        let file =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        fs::remove_file(&path)?;
+        Ok(file)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed now, the next space removes when the lock is gone.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A new lock file, locked; `None` when somebody took the folder for abandoned before.
+fn lock(path: &Path) -> Result<Option<File>> {
+    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = match opened {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        // Without locks on this file system nobody takes the folder for abandoned.
+        Err(fs::TryLockError::Error(_)) => Ok(Some(file)),
+        // Whoever held the lock before has removed the folder.
+        Ok(()) => Ok(path.exists().then_some(file)),
+    }
+}
+
+/// Removes spill folders in `directory` that no process uses. What cannot be removed stays: it may
+/// be somebody else's.
+fn remove_abandoned(directory: &Path) {
+    let is_folder = |it: &DirEntry| {
+        it.file_name().to_string_lossy().starts_with(NAME_PREFIX)
+            && it.file_type().is_ok_and(|it| it.is_dir())
+    };
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten().filter(is_folder) {
+        // For writing, too, or else a pipe of that name would hold us up.
+        match OpenOptions::new().read(true).write(true).open(entry.path().join(LOCK_NAME)) {
+            Ok(lock) if lock.try_lock().is_ok() => drop(fs::remove_dir_all(entry.path())),
+            // Ended before it had a lock. Whoever is about to make one tries again.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                drop(fs::remove_dir(entry.path()));
+            }
+            _ => {}
+        }
+    }
+}
