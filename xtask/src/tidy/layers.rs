@@ -15,6 +15,7 @@ const CRATES: &[(&str, char)] = &[
     ("plan", PLAN),
     ("io", IO),
     ("connector", IO),
+    ("wire", IO),
     ("logical", PLAN),
     ("exec", RUN),
     ("parquet", LEAF),

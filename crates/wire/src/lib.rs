@@ -1,0 +1,47 @@
+//! Batches as bytes: the engine's own form, for spill files.
+//!
+//! ```text
+//! batch       rows: u32, then one column per type
+//! column      0  body of `rows` rows
+//!             1  body of one row, which all rows are
+//!             2  rows of the base: u32, codes: numbers, nulls, body of the base
+//! body        nulls, then values by the layout of the type:
+//!               no storage     nothing
+//!               booleans       bits
+//!               fixed width    the elements
+//!               strings        lengths: numbers; those of up to 12 bytes; the longer ones
+//!               arrays, maps   sizes: numbers; body of all elements
+//!               fixed size     body of all elements
+//!               rows           a body per field
+//! nulls       0: none; 1: bits, set where there is a value
+//! numbers     width: 1, 2 or 4 bytes, then one per row
+//! bits        one per row, in whole bytes, the lowest bit first
+//! ```
+//!
+//! Numbers are little-endian. Types do not stand in the bytes: whoever reads them knows them. The
+//! form belongs to one version of the engine, and is for what one process writes and reads again.
+//!
+//! Read [`Encoder`] and [`decode`] first. Decoding trusts nothing: any bytes are a valid batch or a
+//! corruption error, and take memory in proportion to the bytes. Text is checked to be UTF-8 always:
+//! that costs less than a tenth of decoding. This crate knows neither files nor compression.
+
+mod picks;
+mod column_buffer;
+mod encode;
+mod size;
+mod decode;
+#[cfg(test)]
+mod tests;
+
+pub use decode::decode;
+pub use encode::{Encoder, encode};
+pub use size::{encoded_bytes, flat_bytes};
+
+/// A column with a body of its rows.
+const FLAT: u8 = 0;
+
+/// A column whose rows are all the same.
+const CONSTANT: u8 = 1;
+
+/// A column of codes and a base.
+const DICTIONARY: u8 = 2;
