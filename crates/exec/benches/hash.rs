@@ -8,7 +8,7 @@ use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_exec::{Executor, Task, TaskConfig};
 use volley_function::Registry;
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode, TableHandle,
     TableScanNode, TableWriteNode,
@@ -162,6 +162,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             lowerings: Arc::default(),
             query: Arc::default(),
             pool: Pool::root("bench", None),
+            spill: SpillSpace::new(std::env::temp_dir(), None),
             drivers: threads,
             batch_rows: BATCH_ROWS,
             dynamic_filters: true,

@@ -33,6 +33,8 @@ mod testing;
 mod charge;
 mod coalesce;
 mod column_concat;
+#[cfg_attr(not(test), expect(dead_code, reason = "operators come next"))]
+mod spill;
 mod sort;
 
 mod table_scan;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
 use volley_function::{QueryConstants, Registry};
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 
 /// Makes one driver's instance of an operator.
 pub type OperatorFactory = Box<dyn FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send>;
@@ -58,6 +58,8 @@ pub struct TaskContext {
     pub query: Arc<QueryConstants>,
     /// The query's pool.
     pub pool: Pool,
+    /// Where rows go that do not fit.
+    pub spill: SpillSpace,
     /// How many drivers a parallel pipeline has.
     pub drivers: usize,
     /// The most rows of a batch.

@@ -23,7 +23,7 @@ use std::{
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry, StopFlag};
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
 use volley_vector::Batch;
 
@@ -44,6 +44,8 @@ pub struct TaskConfig {
     pub query: Arc<QueryConstants>,
     /// The query's pool; operators get children of it.
     pub pool: Pool,
+    /// Where rows go that do not fit.
+    pub spill: SpillSpace,
     /// How many drivers a parallel pipeline has; at least one.
     pub drivers: usize,
     /// The most rows of a batch; at least one.
@@ -65,7 +67,7 @@ pub struct TaskConfig {
 /// use volley_error::{Error, Result};
 /// use volley_exec::{Executor, Task, TaskConfig};
 /// use volley_function::{QueryConstants, Registry, StopFlag};
-/// use volley_memory::Pool;
+/// use volley_memory::{Pool, spill::SpillSpace};
 /// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
 /// use volley_types::{Type, Value};
 ///
@@ -97,6 +99,7 @@ pub struct TaskConfig {
 ///     lowerings: Arc::default(),
 ///     query: Arc::new(QueryConstants::default()),
 ///     pool: Pool::root("query", Some(1 << 20)),
+///     spill: SpillSpace::new(std::env::temp_dir(), None),
 ///     drivers: 2,
 ///     batch_rows: 1024,
 ///     dynamic_filters: true,
@@ -154,6 +157,7 @@ impl Task {
             lowerings: config.lowerings,
             query: Arc::new(query),
             pool: config.pool,
+            spill: config.spill,
             drivers: config.drivers.max(1),
             batch_rows: config.batch_rows.max(1),
             dynamic_filters: config.dynamic_filters,

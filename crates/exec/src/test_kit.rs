@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{PlanBuilder, PlanNode, TableWriteNode};
 use volley_types::{Type, Value};
 use volley_vector::Batch;
@@ -48,6 +48,7 @@ pub(crate) fn config(plan: Arc<PlanNode>, tables: &TestTables, setup: Setup) -> 
         lowerings: Arc::default(),
         query: Arc::new(QueryConstants::default()),
         pool: Pool::root("query", None),
+        spill: SpillSpace::new(std::env::temp_dir(), None),
         drivers: setup.drivers,
         batch_rows: setup.batch_rows,
         dynamic_filters: true,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{TableHandle, TableWriteNode};
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector, random::opaque_type};
@@ -177,6 +177,7 @@ pub(crate) fn operator_context(
         lowerings: Arc::default(),
         query: Arc::default(),
         pool: pool.clone(),
+        spill: SpillSpace::new(std::env::temp_dir(), None),
         drivers,
         batch_rows,
         dynamic_filters: true,

@@ -18,7 +18,7 @@ use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig};
 use volley_function::{QueryConstants, Registry};
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
 use volley_types::{Field, Schema, Zone};
@@ -63,6 +63,8 @@ pub struct Session {
     pub(crate) registry: Arc<Registry>,
     lowerings: Arc<LoweringRegistry>,
     pub(crate) pool: Pool,
+    /// Where rows go that do not fit.
+    spill: SpillSpace,
     settings: Mutex<Settings>,
     executor: Mutex<Executor>,
     /// The queries that were started; ended ones are forgotten at the next start.
@@ -115,6 +117,7 @@ impl Session {
             registry,
             lowerings: Arc::new(lowerings),
             pool: Pool::root("process", settings.memory_limit_bytes),
+            spill: SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes),
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
             running: Mutex::new(Vec::new()),
@@ -348,6 +351,8 @@ impl Session {
             *lock(&self.executor) = Executor::new(changed.threads)?;
         }
         self.pool.set_limit(changed.memory_limit_bytes);
+        self.spill.set_bytes_max(changed.max_spill_bytes);
+        self.spill.set_directory(&changed.spill_directory);
         *settings = changed;
         Ok(())
     }
@@ -381,6 +386,7 @@ impl Session {
             lowerings: Arc::clone(&self.lowerings),
             query: planned.constants,
             pool: self.pool.child("query"),
+            spill: self.spill.clone(),
             drivers: settings.threads,
             batch_rows: settings.batch_rows,
             dynamic_filters: settings.dynamic_filters,

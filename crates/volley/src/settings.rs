@@ -1,7 +1,7 @@
 //! Settings: what SET changes and SHOW shows.
 
 use crate::memory::default_limit_bytes;
-use std::{collections::BTreeSet, num::NonZero, thread};
+use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread};
 use volley_error::{Error, Result};
 use volley_memory::{format_bytes, parse_bytes};
 use volley_types::{Zone, nearest_name};
@@ -22,6 +22,10 @@ pub struct Settings {
     pub threads: usize,
     /// Most bytes that all queries and tables in memory may hold; `None` for no limit.
     pub memory_limit_bytes: Option<usize>,
+    /// Where rows go that do not fit into memory, in a folder that goes with the session.
+    pub spill_directory: PathBuf,
+    /// Most bytes that go there; `None` for no limit.
+    pub max_spill_bytes: Option<u64>,
     /// Most rows of a batch; at least one.
     pub batch_rows: usize,
     /// Whether joins, and ORDER BY with LIMIT, filter the scans below them.
@@ -40,7 +44,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 6] = [
+const SETTINGS: [Setting; 8] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -69,11 +73,29 @@ const SETTINGS: [Setting; 6] = [
         },
     },
     Setting {
+        name: "max_spill_size",
+        description: "the most bytes on disk for what does not fit into memory, such as 100GB or none",
+        get: |it| limit_text(it.max_spill_bytes.map(|it| it as usize)),
+        set: |it, text| {
+            let _: () = it.max_spill_bytes = limit(text)?.map(|it| it as u64);
+            Ok(())
+        },
+    },
+    Setting {
         name: "memory_limit",
         description: "the most memory that queries and tables in memory hold, such as 4GB or none",
-        get: |it| it.memory_limit_bytes.map_or_else(|| "none".into(), format_bytes),
+        get: |it| limit_text(it.memory_limit_bytes),
         set: |it, text| {
             let _: () = it.memory_limit_bytes = limit(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "spill_directory",
+        description: "where rows go that do not fit into memory",
+        get: |it| it.spill_directory.display().to_string(),
+        set: |it, text| {
+            let _: () = it.spill_directory = directory("spill_directory", text)?;
             Ok(())
         },
     },
@@ -102,6 +124,8 @@ impl Default for Settings {
         Settings {
             threads: thread::available_parallelism().map_or(1, NonZero::get),
             memory_limit_bytes: default_limit_bytes(),
+            spill_directory: env::temp_dir(),
+            max_spill_bytes: None,
             batch_rows: BATCH_ROWS_DEFAULT,
             dynamic_filters: true,
             disabled_rules: BTreeSet::new(),
@@ -173,6 +197,18 @@ fn limit(text: &str) -> Result<Option<usize>> {
     if text.eq_ignore_ascii_case("none") { Ok(None) } else { parse_bytes(text).map(Some) }
 }
 
+fn limit_text(bytes: Option<usize>) -> String {
+    bytes.map_or_else(|| "none".into(), format_bytes)
+}
+
+fn directory(name: &str, text: &str) -> Result<PathBuf> {
+    match text {
+        "" => Err(Error::invalid_value(format!("{name} must not be empty"))
+            .hint(format!("RESET {name} goes back to the system's temporary folder"))),
+        text => Ok(PathBuf::from(text)),
+    }
+}
+
 fn zone(text: &str) -> Result<Zone> {
     Zone::find(text).ok_or_else(|| {
         Error::invalid_value(format!("no such time zone: '{text}'"))
@@ -209,6 +245,12 @@ mod tests {
         assert_eq!(settings.memory_limit_bytes, Some(1 << 30));
         settings.set("memory_limit", "none").unwrap();
         assert_eq!(settings.get("memory_limit").unwrap(), "none");
+        settings.set("max_spill_size", "10GiB").unwrap();
+        assert_eq!(settings.max_spill_bytes, Some(10 << 30));
+        assert_eq!(settings.get("max_spill_size").unwrap(), "10.0 GiB");
+        settings.set("spill_directory", " /some/where ").unwrap();
+        assert_eq!(settings.get("spill_directory").unwrap(), "/some/where");
+        assert!(settings.set("spill_directory", "").is_err());
         assert!(settings.set("threads", "0").is_err());
         assert!(settings.set("batch_rows", "many").is_err());
     }

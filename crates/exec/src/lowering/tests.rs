@@ -17,6 +17,7 @@ fn pipelines(plan: PlanBuilder, tables: &TestTables) -> Vec<String> {
         lowerings: config.lowerings,
         query: config.query,
         pool: config.pool,
+        spill: config.spill,
         drivers: config.drivers,
         batch_rows: config.batch_rows,
         dynamic_filters: config.dynamic_filters,

@@ -10,7 +10,7 @@ use std::{
     task::{Wake, Waker},
 };
 use volley_error::Result;
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
 use volley_vector::Batch;
 
 /// Counts how often it was woken.
@@ -50,6 +50,7 @@ impl Harness {
             lowerings: Arc::default(),
             query: Arc::default(),
             pool: pool.clone(),
+            spill: SpillSpace::new(std::env::temp_dir(), None),
             drivers: 1,
             batch_rows,
             dynamic_filters: true,
