@@ -8,9 +8,9 @@
 //! dropped. Rows come back in their order; where batches begin and end may have changed. Small
 //! batches are put together to blocks of about [`BLOCK_BYTES`], large ones are cut.
 //!
-//! Memory is charged before it is needed: a writer and a reader claim theirs when they are made, and
-//! more only where a single row, or what a block decodes to, is larger than that. So whoever spills
-//! because memory is short makes its writers first.
+//! Memory is charged before it is needed: a writer and a reader claim theirs when they are made,
+//! and more only where a single row, or what a block decodes to, is larger than that. So whoever
+//! spills because memory is short makes its writers first.
 
 mod reader;
 mod writer;

@@ -11,11 +11,11 @@
 //!              16..   the block, as LZ4 if that pays
 //! ```
 //!
-//! Read [`SpillSpace`] and [`SpillFile`] first. A file loses its name as soon as it is open, so that
-//! it goes with the process that made it, however that ends; its bytes count in the space until its
-//! last holder drops it. The folder's lock is held for as long as the folder is in use: a space that
-//! makes its folder removes those whose lock nobody holds, which a crash has left. Numbers are
-//! little-endian. What is read is not trusted before its checksum is right.
+//! Read [`SpillSpace`] and [`SpillFile`] first. A file loses its name as soon as it is open, so
+//! that it goes with the process that made it, however that ends; its bytes count in the space
+//! until its last holder drops it. The folder's lock is held for as long as the folder is in use:
+//! a space that makes its folder removes those whose lock nobody holds, which a crash has left.
+//! Numbers are little-endian. What is read is not trusted before its checksum is right.
 //!
 //! A block is compressed and read in buffers that the space keeps ([`SpillSpace::buffer`]): as many
 //! as threads work on blocks at the same time. This module does not know what a block means.

@@ -74,7 +74,7 @@ const SETTINGS: [Setting; 8] = [
     },
     Setting {
         name: "max_spill_size",
-        description: "the most bytes on disk for what does not fit into memory, such as 100GB or none",
+        description: "the most bytes on disk of what does not fit in memory, such as 100GB or none",
         get: |it| limit_text(it.max_spill_bytes.map(|it| it as usize)),
         set: |it, text| {
             let _: () = it.max_spill_bytes = limit(text)?.map(|it| it as u64);

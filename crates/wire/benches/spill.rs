@@ -126,7 +126,8 @@ fn measure(name: &str) -> Result<()> {
         Ok(())
     })?;
     println!(
-        "{name:18} {:>10} {:>10} on disk | encode {:6.0} MB/s, with write {:6.0} | decode {:6.0} MB/s, with read {:6.0}",
+        "{name:18} {:>10}, {:>10} on disk, MB/s: encode {:6.0}, and write {:6.0}, \
+         decode {:6.0}, read and decode {:6.0}",
         format_bytes(flat),
         format_bytes(file.bytes() as usize),
         rate(encode),

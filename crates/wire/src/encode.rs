@@ -76,8 +76,8 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// What a lazy column's loader reports; more elements of arrays than one vector holds; internal:
-    /// columns of other types.
+    /// What a lazy column's loader reports; more elements of arrays than one vector holds;
+    /// internal: columns of other types.
     ///
     /// # Panics
     ///

@@ -22,8 +22,8 @@
 //! form belongs to one version of the engine, and is for what one process writes and reads again.
 //!
 //! Read [`Encoder`] and [`decode`] first. Decoding trusts nothing: any bytes are a valid batch or a
-//! corruption error, and take memory in proportion to the bytes. Text is checked to be UTF-8 always:
-//! that costs less than a tenth of decoding. This crate knows neither files nor compression.
+//! corruption error, and take memory in proportion to the bytes. Text is always checked to be
+//! UTF-8. This crate knows neither files nor compression.
 
 mod picks;
 mod column_buffer;

@@ -37,8 +37,8 @@ impl SpillReader {
         Ok(SpillReader { types, space, file, batch_rows, block: None, charge })
     }
 
-    /// The next rows, at least one; `None` at the end. The batch may share its memory with the block
-    /// that it is from, which stays charged to the reader until the next one is read.
+    /// The next rows, at least one; `None` at the end. The batch may share its memory with the
+    /// block that it is from, which stays charged to the reader until the next one is read.
     ///
     /// # Errors
     ///
