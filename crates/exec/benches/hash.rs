@@ -166,6 +166,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             drivers: threads,
             batch_rows: BATCH_ROWS,
             dynamic_filters: true,
+            spill_always: false,
         };
         let task = Task::start(config, &executor)?;
         rows = 0;

@@ -16,7 +16,7 @@
 //! The cursor starts at the sink. Every operator after the cursor has answered `NeedInput` last, so
 //! that a batch can always be handed on at once: nothing is ever queued between two operators.
 
-use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext};
+use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext, TaskContext};
 use std::{
     sync::Arc,
     task::Waker,
@@ -36,6 +36,8 @@ pub(crate) struct Chain {
     waiting: Option<(BlockedOn, Instant)>,
     /// The query's pool.
     pool: Pool,
+    /// Whether operators spill before every step.
+    spill_always: bool,
     /// Joined with the first run.
     participant: Option<Participant>,
 }
@@ -59,10 +61,11 @@ pub(crate) enum Progress {
 }
 
 impl Chain {
-    /// A chain of at least one operator, whose query takes its memory from `pool`.
-    pub(crate) fn new(stages: Vec<Stage>, pool: &Pool) -> Chain {
-        let cursor = stages.len() - 1;
-        Chain { stages, cursor, waiting: None, pool: pool.clone(), participant: None }
+    /// A chain of at least one operator.
+    pub(crate) fn new(stages: Vec<Stage>, task: &TaskContext) -> Chain {
+        let (cursor, pool) = (stages.len() - 1, task.pool.clone());
+        let spill_always = task.spill_always;
+        Chain { stages, cursor, waiting: None, pool, spill_always, participant: None }
     }
 
     /// Takes back what others can see of unfinished work.
@@ -118,6 +121,9 @@ impl Chain {
     /// Gives memory back when it is this driver's turn; false when it has to wait for others that
     /// do.
     fn arbitrate(&mut self, waker: &Waker) -> Result<bool> {
+        if self.spill_always {
+            self.stages.iter_mut().try_for_each(Stage::spill)?;
+        }
         loop {
             let offered = self.largest_spill().map_or(0, |it| it.1);
             let pool = &self.pool;
@@ -144,17 +150,8 @@ impl Chain {
 
     /// Lets that operator spill.
     fn spill(&mut self) -> Result<()> {
-        let largest = self.largest_spill().and_then(|it| self.stages.get_mut(it.0));
-        if let Some(stage) = largest
-            && let Some(operator) = &mut stage.operator
-        {
-            let name = operator.name();
-            let start = Instant::now();
-            if let Some(spill) = operator.as_spill() {
-                spill.spill().map_err(|it| it.at("spill of", name))?;
-            }
-            stage.metrics.record_busy(start.elapsed());
-            stage.metrics.add(SPILLS, 1);
+        if let Some((position, _)) = self.largest_spill() {
+            self.stages[position].spill()?;
         }
         self.participant.iter().for_each(Participant::reclaimed);
         Ok(())
@@ -200,5 +197,20 @@ impl Chain {
             }
             Step::Yield | Step::Blocked(_) => Ok(()),
         }
+    }
+}
+
+impl Stage {
+    /// Lets the operator give memory back, if it can.
+    fn spill(&mut self) -> Result<()> {
+        let Some(operator) = &mut self.operator else { return Ok(()) };
+        let name = operator.name();
+        if let Some(spill) = operator.as_spill() {
+            let start = Instant::now();
+            spill.spill().map_err(|it| it.at("spill of", name))?;
+            self.metrics.record_busy(start.elapsed());
+            self.metrics.add(SPILLS, 1);
+        }
+        Ok(())
     }
 }

@@ -57,7 +57,7 @@ impl ColumnConcat {
 }
 
 /// What a flat vector takes per row; elements of nested values are not counted.
-fn row_bytes(data_type: &Type) -> usize {
+pub(crate) fn row_bytes(data_type: &Type) -> usize {
     match data_type.physical() {
         PhysicalType::Null | PhysicalType::Boolean => 1,
         PhysicalType::I8 => 1,

@@ -33,7 +33,6 @@ mod testing;
 mod charge;
 mod coalesce;
 mod column_concat;
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "operators come next"))]
 mod spill;
 mod sort;
 

@@ -1,22 +1,37 @@
 //! Sorts all rows.
 //!
 //! ```text
-//! collect   input batches, charged
+//! collect   input batches, charged with what sorting them will take
 //! concat    one flat vector per column, column by column
 //! sort      row numbers, in steps
 //! put out   rows gathered in that order, batch by batch
 //! ```
+//!
+//! When memory is short, what was collected is sorted and written as a run; at the end the runs are
+//! merged, the last rows among them:
+//!
+//! ```text
+//! collect ── concat ── sort ── write run ──┐ (again and again)
+//!    └─────────────────────────────────────┘── reduce: runs to longer runs, while there are many
+//!                                              merge: put out
+//! ```
 
+mod runs;
+#[cfg(test)]
+mod spill_tests;
 #[cfg(test)]
 mod tests;
 
 use crate::{
-    BatchCharge, Operator, OperatorContext, Step, StepContext,
-    column_concat::ColumnConcat,
-    sort::{RowSorter, compact_batch},
+    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
+    column_concat::{ColumnConcat, row_bytes},
+    driver::check_stopped,
+    sort::{RowSorter, compact_batch, sort_bytes_per_row},
+    spill::{SPILL_BYTES_MIN, SpillWriter},
 };
+use runs::{Runs, RunsStep};
 use volley_error::{Error, Result};
-use volley_memory::Pool;
+use volley_memory::{Pool, Reservation};
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::Batch;
@@ -28,59 +43,169 @@ pub struct OrderBy {
     batch_rows: usize,
     pool: Pool,
     charge: BatchCharge,
+    /// What concatenating and sorting the collected rows will take.
+    ahead: Reservation,
+    /// Rows collected and not written.
     rows: usize,
+    runs: Runs,
+    input_done: bool,
     phase: Phase,
 }
 
 enum Phase {
     Collect(Vec<Batch>),
     Concat(ColumnConcat),
-    Sort { rows: Batch, sorter: RowSorter },
-    PutOut { rows: Batch, sorter: RowSorter, position: usize },
+    Sort {
+        rows: Batch,
+        sorter: RowSorter,
+    },
+    PutOut(Sorted),
+    Write(Sorted, SpillWriter),
+    /// Runs are merged and put out.
+    Merge,
     Done,
+}
+
+/// Sorted rows; those before the position were put out or written.
+struct Sorted {
+    rows: Batch,
+    sorter: RowSorter,
+    position: usize,
 }
 
 impl OrderBy {
     /// Sorts rows of `types` by `keys`.
     pub fn new(types: Vec<Type>, keys: Vec<SortKey>, cx: &OperatorContext) -> OrderBy {
         OrderBy {
+            runs: Runs::new(&types, &keys, cx),
             types,
             keys,
             batch_rows: cx.task.batch_rows,
             pool: cx.pool.clone(),
             charge: BatchCharge::new(&cx.pool),
+            ahead: cx.pool.reservation(),
             rows: 0,
+            input_done: false,
             phase: Phase::Collect(Vec::new()),
         }
     }
 
+    /// What is to be held for the sort of the collected rows, with or without their concatenation.
+    fn bytes_ahead(&self, with_concat: bool) -> usize {
+        let widest = self.types.iter().map(row_bytes).max().filter(|_| with_concat);
+        let per_row = sort_bytes_per_row(&self.types, &self.keys) + widest.unwrap_or(0);
+        self.rows.saturating_mul(per_row)
+    }
+
     /// Joins the next column, or begins to sort.
     fn concat(&mut self, mut concat: ColumnConcat) -> Result<Phase> {
+        self.ahead.resize(self.bytes_ahead(false))?;
         let Some(rows) = concat.step(&mut self.charge)? else { return Ok(Phase::Concat(concat)) };
         let keys = self.keys.iter().map(|it| rows.column(it.column).clone()).collect();
+        self.ahead.clear();
         let sorter = RowSorter::new(keys, self.rows, &self.keys, &self.pool)?;
         Ok(Phase::Sort { rows, sorter })
     }
 
+    /// The next rows in order; `None` after the last, when their memory is given back.
+    fn take(&mut self, sorted: &mut Sorted) -> Result<Option<Batch>> {
+        let end = (sorted.position + self.batch_rows).min(self.rows);
+        if sorted.position == end {
+            sorted.rows = Batch::new(Vec::new(), 0);
+            self.charge.clear();
+            self.rows = 0;
+            return Ok(None);
+        }
+        let batch = sorted.rows.gather(&sorted.sorter.rows(sorted.position, end))?;
+        sorted.position = end;
+        Ok(Some(batch))
+    }
+
+    fn sorted(&mut self, rows: Batch, sorter: RowSorter) -> Result<Phase> {
+        let sorted = Sorted { rows, sorter, position: 0 };
+        if self.input_done && self.runs.is_empty() {
+            return Ok(Phase::PutOut(sorted));
+        }
+        Ok(Phase::Write(sorted, self.runs.writer()?))
+    }
+
+    /// What comes when a run is written.
+    fn after_run(&mut self) -> Phase {
+        if self.input_done { Phase::Merge } else { Phase::Collect(Vec::new()) }
+    }
+
     fn advance(&mut self, phase: Phase) -> Result<(Phase, Step)> {
         Ok(match phase {
+            Phase::Collect(batches) if self.input_done => {
+                let is_over = self.rows == 0 && self.runs.is_empty();
+                match (is_over, self.rows) {
+                    (true, _) => (Phase::Done, Step::Finished),
+                    (false, 0) => (Phase::Merge, Step::Yield),
+                    (false, _) => {
+                        (Phase::Concat(ColumnConcat::new(&self.types, batches)), Step::Yield)
+                    }
+                }
+            }
             Phase::Collect(batches) => (Phase::Collect(batches), Step::NeedInput),
             Phase::Concat(concat) => (self.concat(concat)?, Step::Yield),
             Phase::Sort { rows, mut sorter } => match sorter.step() {
-                true => (Phase::PutOut { rows, sorter, position: 0 }, Step::Yield),
+                true => (self.sorted(rows, sorter)?, Step::Yield),
                 false => (Phase::Sort { rows, sorter }, Step::Yield),
             },
-            Phase::PutOut { rows, sorter, position } => {
-                let end = (position + self.batch_rows).min(self.rows);
-                if position == end {
-                    self.charge.clear();
-                    return Ok((Phase::Done, Step::Finished));
+            Phase::PutOut(mut sorted) => match self.take(&mut sorted)? {
+                Some(batch) => (Phase::PutOut(sorted), Step::Output(batch)),
+                None => (Phase::Done, Step::Finished),
+            },
+            Phase::Write(mut sorted, mut writer) => match self.take(&mut sorted)? {
+                Some(batch) => {
+                    writer.write(&batch)?;
+                    (Phase::Write(sorted, writer), Step::Yield)
                 }
-                let batch = rows.gather(&sorter.rows(position, end))?;
-                (Phase::PutOut { rows, sorter, position: end }, Step::Output(batch))
-            }
+                None => {
+                    self.runs.push(writer)?;
+                    (self.after_run(), Step::Yield)
+                }
+            },
+            Phase::Merge => match self.runs.step()? {
+                RunsStep::Output(batch) => (Phase::Merge, Step::Output(batch)),
+                RunsStep::Progress => (Phase::Merge, Step::Yield),
+                RunsStep::End => (Phase::Done, Step::Finished),
+            },
             Phase::Done => (Phase::Done, Step::Finished),
         })
+    }
+}
+
+impl Spill for OrderBy {
+    fn reclaimable_bytes(&self) -> usize {
+        let bytes = match &self.phase {
+            Phase::Collect(_) => self.charge.bytes() + self.ahead.bytes(),
+            Phase::PutOut(sorted) => self.charge.bytes() + sorted.sorter.bytes(),
+            _ => 0,
+        };
+        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        let mut phase = match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Collect(batches) if self.rows > 0 => {
+                Phase::Concat(ColumnConcat::new(&self.types, batches))
+            }
+            Phase::PutOut(sorted) => Phase::Write(sorted, self.runs.writer()?),
+            other => {
+                self.phase = other;
+                return Ok(());
+            }
+        };
+        // Nothing is put out before all input is there, or the run is written.
+        let input_done = std::mem::replace(&mut self.input_done, false);
+        while !matches!(phase, Phase::Collect(_)) {
+            check_stopped()?;
+            phase = self.advance(phase)?.0;
+        }
+        self.input_done = input_done;
+        self.phase = phase;
+        Ok(())
     }
 }
 
@@ -90,24 +215,18 @@ impl Operator for OrderBy {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
+        let input = compact_batch(input.loaded()?)?;
         let Phase::Collect(batches) = &mut self.phase else {
             return Err(Error::internal("input after its end"));
         };
-        let input = compact_batch(input.loaded()?)?;
         self.charge.add(&input)?;
         self.rows += input.rows();
         batches.push(input);
-        Ok(())
+        self.ahead.resize(self.bytes_ahead(true))
     }
 
     fn finish_input(&mut self) -> Result<()> {
-        let Phase::Collect(batches) = std::mem::replace(&mut self.phase, Phase::Done) else {
-            return Err(Error::internal("input ended twice"));
-        };
-        if self.rows == 0 {
-            return Ok(());
-        }
-        self.phase = Phase::Concat(ColumnConcat::new(&self.types, batches));
+        self.input_done = true;
         Ok(())
     }
 
@@ -116,5 +235,9 @@ impl Operator for OrderBy {
         let (phase, step) = self.advance(phase)?;
         self.phase = phase;
         Ok(step)
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        Some(self)
     }
 }

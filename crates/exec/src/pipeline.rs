@@ -66,6 +66,8 @@ pub struct TaskContext {
     pub batch_rows: usize,
     /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
+    /// Whether operators that can spill do so before every step: for tests.
+    pub spill_always: bool,
 }
 
 /// An operator of a pipeline, not yet made.

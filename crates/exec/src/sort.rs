@@ -15,13 +15,15 @@
 mod buckets;
 mod compact;
 mod encode;
+mod merge;
 #[cfg(test)]
 mod tests;
 
 use buckets::Buckets;
 pub(crate) use compact::{compact_batch, compact_strings};
 use encode::KeyLayout;
-pub(crate) use encode::key_prefixes;
+pub(crate) use encode::{key_prefixes, sort_bytes_per_row};
+pub(crate) use merge::RunMerge;
 
 use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};
@@ -53,7 +55,7 @@ pub(crate) struct RowSorter {
     /// The bits in which some entry differs from the first one.
     differing: u128,
     phase: Phase,
-    _reservation: Reservation,
+    reservation: Reservation,
 }
 
 /// A key whose order the bytes do not settle.
@@ -125,8 +127,13 @@ impl RowSorter {
             layout,
             differing: 0,
             phase: Phase::Encode { slot: 0, row: 0 },
-            _reservation: reservation,
+            reservation,
         })
+    }
+
+    /// Bytes charged.
+    pub(crate) fn bytes(&self) -> usize {
+        self.reservation.bytes()
     }
 
     /// Does a few milliseconds of work; true when the rows are sorted.

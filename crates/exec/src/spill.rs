@@ -32,3 +32,15 @@ const WRITER_BYTES: usize = 128 << 10;
 
 /// What a reader claims: a block as bytes, and the batch that it decodes to.
 const READER_BYTES: usize = 256 << 10;
+
+/// Less than this is not worth a file.
+pub(crate) const SPILL_BYTES_MIN: usize = 1 << 20;
+
+/// The counter of bytes that an operator wrote to disk.
+pub(crate) const SPILLED_BYTES: &str = "spilled bytes";
+
+/// The counter of rows that an operator wrote to disk.
+pub(crate) const SPILLED_ROWS: &str = "spilled rows";
+
+/// The counter of files that an operator wrote rows to.
+pub(crate) const SPILLED_RUNS: &str = "spilled runs";

@@ -52,6 +52,8 @@ pub struct TaskConfig {
     pub batch_rows: usize,
     /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
+    /// Whether operators that can spill do so before every step, short of memory or not: for tests.
+    pub spill_always: bool,
 }
 
 /// A running plan. Dropping it cancels what still runs and waits until no driver does.
@@ -103,6 +105,7 @@ pub struct TaskConfig {
 ///     drivers: 2,
 ///     batch_rows: 1024,
 ///     dynamic_filters: true,
+///     spill_always: false,
 /// };
 /// let executor = Executor::new(2)?;
 /// let task = Task::start(config, &executor)?;
@@ -161,6 +164,7 @@ impl Task {
             drivers: config.drivers.max(1),
             batch_rows: config.batch_rows.max(1),
             dynamic_filters: config.dynamic_filters,
+            spill_always: config.spill_always,
         });
         let lowered = lower(&plan, &context)?;
         // The memory limit must not refuse what is free in a moment.
@@ -353,7 +357,7 @@ fn make_chains(
                 metrics,
             });
         }
-        chains.push(Chain::new(stages, &task.pool));
+        chains.push(Chain::new(stages, task));
     }
     Ok(chains)
 }

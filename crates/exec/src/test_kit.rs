@@ -25,17 +25,28 @@ pub(crate) struct Setup {
     pub threads: usize,
     pub drivers: usize,
     pub batch_rows: usize,
+    /// Whether operators that can spill do so before every step.
+    pub spill_always: bool,
 }
 
-/// One thread and several, one driver and several, tiny and large batches.
-pub(crate) const SETUPS: [Setup; 7] = [
-    Setup { threads: 1, drivers: 1, batch_rows: 1024 },
-    Setup { threads: 1, drivers: 4, batch_rows: 1 },
-    Setup { threads: 1, drivers: 4, batch_rows: 1024 },
-    Setup { threads: 2, drivers: 1, batch_rows: 3 },
-    Setup { threads: 2, drivers: 4, batch_rows: 3 },
-    Setup { threads: 2, drivers: 4, batch_rows: 1024 },
-    Setup { threads: 3, drivers: 12, batch_rows: 3 },
+impl Setup {
+    const fn new(threads: usize, drivers: usize, batch_rows: usize) -> Setup {
+        Setup { threads, drivers, batch_rows, spill_always: false }
+    }
+}
+
+/// One thread and several, one driver and several, tiny and large batches, in memory and spilled.
+pub(crate) const SETUPS: [Setup; 10] = [
+    Setup::new(1, 1, 1024),
+    Setup::new(1, 4, 1),
+    Setup::new(1, 4, 1024),
+    Setup::new(2, 1, 3),
+    Setup::new(2, 4, 3),
+    Setup::new(2, 4, 1024),
+    Setup::new(3, 12, 3),
+    Setup { spill_always: true, ..Setup::new(1, 1, 1024) },
+    Setup { spill_always: true, ..Setup::new(2, 4, 3) },
+    Setup { spill_always: true, ..Setup::new(1, 4, 1) },
 ];
 
 /// A task configuration for tests.
@@ -52,6 +63,7 @@ pub(crate) fn config(plan: Arc<PlanNode>, tables: &TestTables, setup: Setup) -> 
         drivers: setup.drivers,
         batch_rows: setup.batch_rows,
         dynamic_filters: true,
+        spill_always: setup.spill_always,
     }
 }
 

@@ -181,6 +181,7 @@ pub(crate) fn operator_context(
         drivers,
         batch_rows,
         dynamic_filters: true,
+        spill_always: false,
     };
     OperatorContext {
         driver,

@@ -390,6 +390,7 @@ impl Session {
             drivers: settings.threads,
             batch_rows: settings.batch_rows,
             dynamic_filters: settings.dynamic_filters,
+            spill_always: settings.spill_always,
         };
         let executor = lock(&self.executor).clone();
         let task = Task::start(config, &executor)?;

@@ -30,6 +30,8 @@ pub struct Settings {
     pub batch_rows: usize,
     /// Whether joins, and ORDER BY with LIMIT, filter the scans below them.
     pub dynamic_filters: bool,
+    /// Whether operators that can spill do so at every step.
+    pub spill_always: bool,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
     /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
@@ -44,7 +46,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 9] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -69,6 +71,15 @@ const SETTINGS: [Setting; 8] = [
         get: |it| it.dynamic_filters.to_string(),
         set: |it, text| {
             let _: () = it.dynamic_filters = truth("dynamic_filters", text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "debug_spill_always",
+        description: "whether operators write what they hold to disk at every step: for tests",
+        get: |it| it.spill_always.to_string(),
+        set: |it, text| {
+            let _: () = it.spill_always = truth("debug_spill_always", text)?;
             Ok(())
         },
     },
@@ -128,6 +139,7 @@ impl Default for Settings {
             max_spill_bytes: None,
             batch_rows: BATCH_ROWS_DEFAULT,
             dynamic_filters: true,
+            spill_always: false,
             disabled_rules: BTreeSet::new(),
             time_zone: Zone::default(),
         }

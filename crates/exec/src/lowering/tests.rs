@@ -21,6 +21,7 @@ fn pipelines(plan: PlanBuilder, tables: &TestTables) -> Vec<String> {
         drivers: config.drivers,
         batch_rows: config.batch_rows,
         dynamic_filters: config.dynamic_filters,
+        spill_always: config.spill_always,
     };
     let lowered = lower(&config.plan, &Arc::new(context)).unwrap();
     let line = |it: &crate::PipelineBuilder| {

@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 use volley_plan::SortKey;
+use volley_types::{PhysicalType, Type};
 use volley_vector::{Decoded, StringValues, StringView, Values, Vector, interval_nanos};
 
 /// Bytes per row, at most.
@@ -24,6 +25,18 @@ const STRING_WHOLE_BYTES_MAX: usize = 16;
 
 /// What is encoded of longer strings.
 const STRING_PREFIX_BYTES: usize = 12;
+
+/// At most so many bytes per row does a [`super::RowSorter`] charge for rows of `types`.
+pub(crate) fn sort_bytes_per_row(types: &[Type], keys: &[SortKey]) -> usize {
+    let key_bytes = |key: &SortKey| match types.get(key.column).map(Type::physical) {
+        Some(PhysicalType::Null | PhysicalType::Boolean | PhysicalType::I8) => 2,
+        Some(PhysicalType::I16) => 3,
+        Some(PhysicalType::I32 | PhysicalType::F32) => 5,
+        Some(PhysicalType::I64 | PhysicalType::F64) => 9,
+        _ => STRING_WHOLE_BYTES_MAX + 2,
+    };
+    keys.iter().map(key_bytes).sum::<usize>().min(WIDTH_MAX) + 2 * size_of::<u128>()
+}
 
 /// Where each key stands in a row's bytes.
 pub(super) struct KeyLayout {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use volley_error::{ErrorKind, Result};
 use volley_plan::{JoinKind, PlanBuilder};
 
-const SETUP: Setup = Setup { threads: 2, drivers: 4, batch_rows: 16 };
+const SETUP: Setup = Setup { threads: 2, drivers: 4, batch_rows: 16, spill_always: false };
 
 fn start(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> (Task, Executor) {
     let executor = Executor::new(setup.threads).unwrap();
@@ -208,6 +208,7 @@ fn scheduling_loses_no_wakeup() -> Result<()> {
             threads: 1 + random.below(3),
             drivers: 1 + random.below(5),
             batch_rows: 1 + random.below(9),
+            spill_always: false,
         };
         let count = run(plan.top_n(&["a"], 0, 1000), &tables, setup)?.len();
         assert_eq!(count, 80, "{setup:?}");

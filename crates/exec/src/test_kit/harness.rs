@@ -54,6 +54,7 @@ impl Harness {
             drivers: 1,
             batch_rows,
             dynamic_filters: true,
+            spill_always: false,
         };
         OperatorContext {
             driver: 0,

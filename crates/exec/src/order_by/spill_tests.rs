@@ -1,0 +1,129 @@
+//! Sorts that do not fit in memory.
+
+use super::OrderBy;
+use crate::{
+    Executor, Operator, OperatorContext, Step, StepContext, Task,
+    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, config, drain, rows_of},
+    testing::Random,
+};
+use std::{sync::Arc, task::Waker};
+use volley_error::ErrorKind;
+use volley_memory::{Pool, spill::SpillSpace};
+use volley_plan::SortKey;
+use volley_types::{Type, Value};
+use volley_vector::Batch;
+
+/// Sorts by hand; spills before every step that `spills` says, by its number.
+fn sort(
+    types: &[Type],
+    keys: &[SortKey],
+    batches: Vec<Batch>,
+    cx: &OperatorContext,
+    spills: impl Fn(usize) -> bool,
+) -> RowValues {
+    let mut operator = OrderBy::new(types.to_vec(), keys.to_vec(), cx);
+    let (mut batches, mut rows) = (batches.into_iter(), Vec::new());
+    for step in 0.. {
+        if spills(step) {
+            operator.as_spill().unwrap().spill().unwrap();
+        }
+        match operator.step(&mut StepContext { waker: Waker::noop() }).unwrap() {
+            Step::Output(batch) => {
+                assert!((1..=cx.task.batch_rows).contains(&batch.rows()));
+                rows.extend(rows_of(&batch));
+            }
+            Step::NeedInput => match batches.next() {
+                Some(batch) => operator.accept(batch).unwrap(),
+                None => operator.finish_input().unwrap(),
+            },
+            Step::Yield => {}
+            Step::Finished => break,
+            Step::Blocked(why) => panic!("blocked on {why}"),
+        }
+    }
+    drop(operator);
+    assert_eq!(cx.pool.stats().bytes, 0);
+    assert_eq!(cx.task.spill.stats().bytes, 0, "files are left");
+    rows
+}
+
+fn key(column: usize, number: u64) -> SortKey {
+    SortKey { column, descending: number & 1 == 1, nulls_first: number & 2 == 2 }
+}
+
+#[test]
+fn every_type_sorts_as_in_memory_whenever_it_is_spilled() {
+    let mut random = Random::new(11);
+    let is_spilled = |it: &Type| !format!("{it:?}").contains("Opaque");
+    for data_type in Random::key_types().into_iter().filter(is_spilled) {
+        for batch_rows in [1, 3, 1024] {
+            // The second key has few values, the third tells equal rows apart.
+            let types = [data_type.clone(), Type::TinyInt, Type::BigInt];
+            let rows = if batch_rows == 1024 { 5_000 } else { 60 };
+            let batches = random.batches(&types, rows, batch_rows);
+            let keys = [key(0, random.below(4)), key(1, random.below(4))];
+            let cx = || Harness::context(batch_rows);
+            let expected = sort(&types, &keys, batches.clone(), &cx(), |_| false);
+            let every = random.below(5) as usize + 2;
+            for spills in [|_, _| true, |step, every| step % every == 0] {
+                let cx = cx();
+                let rows = sort(&types, &keys, batches.clone(), &cx, |it| spills(it, every));
+                let same =
+                    rows.iter().zip(&expected).all(|(a, b)| format!("{a:?}") == format!("{b:?}"));
+                assert!(same && rows.len() == expected.len(), "{data_type}, {keys:?}");
+                let runs = cx.metrics.counts().named;
+                let runs = runs.iter().find(|it| it.0 == "spilled runs").map_or(0, |it| it.1);
+                assert!(runs > 0, "{data_type}: nothing was spilled");
+            }
+        }
+    }
+}
+
+fn tables() -> (TestTables, RowValues) {
+    let columns = [("a", Type::BigInt), ("b", Type::Varchar)];
+    let row = |it: i64| {
+        let text = Value::text(format!("Zeile {} und weiterer Text, größer", it * 7919 % 1000));
+        vec![Value::BigInt(it * 104_729 % 200_003), text]
+    };
+    let rows: RowValues = (0..200_003).map(row).collect();
+    let mut expected = rows.clone();
+    expected.sort_by_key(|it| it[0].as_i128());
+    (TestTables::one(&columns, rows, Manners::Flat), expected)
+}
+
+#[test]
+fn a_sort_that_does_not_fit_is_written_and_merged() {
+    let (tables, expected) = tables();
+    let plan = tables.scan("t").order_by(&["a"]).build().unwrap();
+    for (limit, is_possible) in [(None, true), (Some(12 << 20), true), (Some(1 << 20), false)] {
+        let mut config = config(Arc::clone(&plan), &tables, SETUPS[5]);
+        config.pool = Pool::root("query", limit);
+        let (pool, space) = (config.pool.clone(), config.spill.clone());
+        let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
+        let rows = drain(&task);
+        let spilled = task.statistics().total("spilled bytes");
+        drop(task);
+        assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
+        match rows {
+            Ok(rows) => assert!(rows == expected && is_possible),
+            Err(error) => assert!(error.kind() == ErrorKind::OutOfMemory && !is_possible),
+        }
+        assert_eq!(spilled > 0, limit == Some(12 << 20));
+        assert!(pool.stats().peak_bytes <= limit.unwrap_or(usize::MAX));
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let (tables, _) = tables();
+    let plan = tables.scan("t").order_by(&["a"]).build().unwrap();
+    let mut config = config(plan, &tables, SETUPS[5]);
+    config.pool = Pool::root("query", Some(12 << 20));
+    config.spill = SpillSpace::new(std::env::temp_dir(), Some(100_000));
+    let (pool, space) = (config.pool.clone(), config.spill.clone());
+    let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
+    let error = drain(&task).unwrap_err().to_string();
+    assert!(error.contains("max_spill_size") && error.contains("order by"), "{error}");
+    drop(task);
+    assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
+}
