@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! heap      the runs that have rows, the one whose next row comes first on top
-//! compare   a prefix of the first key (`key_prefixes`), then the keys by value, then the runs: rows
-//!           with equal keys keep the order of the runs
+//! compare   a prefix of the first key (`key_prefixes`), then the keys by value, then the runs:
+//!           rows with equal keys keep the order of the runs
 //! put out   what each run gives to a batch is a slice; slices are joined and put in order
 //! ```
 
