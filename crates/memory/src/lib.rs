@@ -9,9 +9,9 @@
 //! Read [`Pool`] and [`Reservation`] first. A structure that grows with data owns a reservation and
 //! resizes it *before* it allocates; a refused growth is an error of that query, which lists the
 //! largest consumers. Before it comes to that, what has reached into the headroom of a limit is
-//! taken back from those who can write it to disk ([`Participant`], [`spill`]). Invariants: a pool's
-//! count is at least the sum of its children's; it is zero when no reservation is left. This crate
-//! does not know operators.
+//! taken back from those who can write it to disk ([`Participant`], [`spill`]). Invariants: a
+//! pool's count is at least the sum of its children's; it is zero when no reservation is left. This
+//! crate does not know operators.
 
 mod arbiter;
 mod pool;
