@@ -136,6 +136,12 @@ fn the_corpus_holds_with_four_threads_and_batches_of_three_rows() {
 }
 
 #[test]
+fn the_corpus_holds_with_all_that_can_be_spilled_on_disk() {
+    check(&[("threads", "2"), ("batch_rows", "1024"), ("debug_spill_always", "on")]);
+    check(&[("threads", "3"), ("batch_rows", "3"), ("debug_spill_always", "on")]);
+}
+
+#[test]
 fn types_of_a_users_own_are_compared_by_their_keys() {
     for (threads, batch_rows) in [("2", "1024"), ("1", "1"), ("4", "3")] {
         check_folder(MADE_UP_TYPES, &[("threads", threads), ("batch_rows", batch_rows)]);
