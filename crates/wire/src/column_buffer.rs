@@ -225,19 +225,22 @@ impl ColumnBuffer {
 /// Writes numbers as narrow as the largest allows.
 pub(crate) fn write_numbers(numbers: &[u32], out: &mut Vec<u8>) {
     match volley_kernels::order::max_u32(numbers) {
-        0..=0xff => {
-            out.push(1);
-            out.extend(numbers.iter().map(|it| *it as u8));
-        }
-        0x100..=0xffff => {
-            out.push(2);
-            out.extend(numbers.iter().flat_map(|it| (*it as u16).to_le_bytes()));
-        }
-        _ => {
-            out.push(4);
-            out.extend(numbers.iter().flat_map(|it| it.to_le_bytes()));
-        }
+        0..=0xff => write_words(numbers, |it| [it as u8], out),
+        0x100..=0xffff => write_words(numbers, |it| (it as u16).to_le_bytes(), out),
+        _ => write_words(numbers, u32::to_le_bytes, out),
     }
+}
+
+fn write_words<const WIDTH: usize>(
+    numbers: &[u32],
+    word: impl Fn(u32) -> [u8; WIDTH],
+    out: &mut Vec<u8>,
+) {
+    out.push(WIDTH as u8);
+    let start = out.len();
+    out.resize(start + numbers.len() * WIDTH, 0);
+    let (words, _) = out[start..].as_chunks_mut::<WIDTH>();
+    words.iter_mut().zip(numbers).for_each(|(out, number)| *out = word(*number));
 }
 
 /// Writes nulls by row.

@@ -51,12 +51,13 @@ impl SpillWriter {
     pub(crate) fn write(&mut self, batch: &Batch) -> Result<()> {
         let batch = batch.clone().loaded()?;
         let (rows, bytes) = (batch.rows(), flat_bytes(&batch)?);
-        if self.encoder.rows() + rows > BLOCK_ROWS_MAX || self.encoder.bytes() + bytes > BLOCK_BYTES
-        {
+        let is_large = rows > BLOCK_ROWS_MAX / 2 || bytes > BLOCK_BYTES / 2;
+        let fits = self.encoder.rows() + rows <= BLOCK_ROWS_MAX
+            && self.encoder.bytes() + bytes <= BLOCK_BYTES;
+        if is_large || !fits {
             self.flush()?;
         }
-        if rows > BLOCK_ROWS_MAX / 2 || bytes > BLOCK_BYTES / 2 {
-            self.flush()?;
+        if is_large {
             return self.write_large(&batch);
         }
         self.encoder.append(&batch, 0..rows)?;

@@ -16,11 +16,11 @@ use std::{
 };
 use volley_error::{Error, Result};
 
-/// Buffers kept for the next block: 6 MiB at most.
+/// Buffers kept for the next block: 2 MiB at most.
 const BUFFERS_KEPT: usize = 16;
 
-/// Larger buffers are not kept: a block of usual size, compressed, fits.
-const BUFFER_BYTES_KEPT: usize = 384 << 10;
+/// Larger buffers are not kept: a block of usual size fits.
+const BUFFER_BYTES_KEPT: usize = 128 << 10;
 
 /// Where spill files go, how much they may take, and how much they take. Cheap to clone; clones are
 /// the same space.
@@ -131,7 +131,7 @@ impl SpillSpace {
     }
 
     /// Memory for the bytes of a block, or for encoding one. The space keeps what it gets back, up
-    /// to 6 MiB; none of this is charged to a pool.
+    /// to 2 MiB; none of this is charged to a pool.
     pub fn buffer(&self) -> SpillBuffer {
         let bytes = lock(&self.0.buffers).pop().unwrap_or_default();
         SpillBuffer { bytes, space: self.clone() }
