@@ -4,10 +4,14 @@ use crate::{
     source::FileSource,
     table::{Part, PartFile},
 };
-use std::sync::{Arc, OnceLock};
-use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, Split};
+use std::{
+    cmp::{Ordering, Reverse},
+    sync::{Arc, OnceLock},
+};
+use volley_connector::{BoundOrder, Scan, ScanMetrics, ScanRequest, Source, Split};
 use volley_error::Result;
-use volley_parquet::{ParquetFile, may_join, may_match};
+use volley_parquet::{ParquetFile, compare_values, may_join, may_match};
+use volley_types::Value;
 
 /// A scan of a table's files.
 pub(crate) struct FileScan {
@@ -43,7 +47,20 @@ impl FileScan {
         FileScan { parts, request, planned: OnceLock::new() }
     }
 
+    /// The splits in the order of the files, or with a bound to come, in the order that it is of:
+    /// then it is tight after the first ones, and rules out the others.
     fn plan(&self) -> (Vec<Split>, ScanMetrics) {
+        let (splits, pruned) = self.splits_of_files();
+        let ordered = self.request.dynamic_filters.iter();
+        let ordered = ordered.filter_map(|it| Some((it.column, it.filter.order()?))).next();
+        let Some((column, order)) = ordered else { return (splits, pruned) };
+        let first = |it: Split| (First::of_split(&it, column, order), it);
+        let mut splits: Vec<_> = splits.into_iter().map(first).collect();
+        splits.sort_by(|(a, _), (b, _)| a.compare(b, order));
+        (splits.into_iter().map(|(_, it)| it).collect(), pruned)
+    }
+
+    fn splits_of_files(&self) -> (Vec<Split>, ScanMetrics) {
         let (mut splits, mut pruned) = (Vec::new(), ScanMetrics::default());
         for part in &*self.parts {
             let PartFile::Parquet(file) = &part.file else {
@@ -84,6 +101,40 @@ impl FileScan {
 
     fn planned(&self) -> &(Vec<Split>, ScanMetrics) {
         self.planned.get_or_init(|| self.plan())
+    }
+}
+
+/// What comes first of a split in the order of one of its columns, as far as statistics tell.
+#[derive(Default)]
+struct First {
+    /// If they come first.
+    nulls: u64,
+    /// The least value, or the greatest one.
+    value: Option<Value>,
+}
+
+impl First {
+    fn of_split(split: &Split, column: usize, order: BoundOrder) -> First {
+        let Some(split) = split.data.downcast_ref::<FileSplit>() else { return First::default() };
+        let PartFile::Parquet(file) = &split.part.file else { return First::default() };
+        let bounds = file.noted_bounds(split.group, split.part.place(column));
+        First {
+            nulls: bounds.nulls.filter(|_| order.nulls_first).unwrap_or_default(),
+            value: if order.descending { bounds.max } else { bounds.min },
+        }
+    }
+
+    /// Less is better. What nothing is known of comes last: it cannot be ruled out by statistics,
+    /// but fewer of its rows are kept the later it is read.
+    fn compare(&self, other: &First, order: BoundOrder) -> Ordering {
+        let values = match (&self.value, &other.value) {
+            (Some(a), Some(b)) => {
+                let values = compare_values(a, b).unwrap_or(Ordering::Equal);
+                if order.descending { values.reverse() } else { values }
+            }
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        Reverse(self.nulls).cmp(&Reverse(other.nulls)).then(values)
     }
 }
 

@@ -26,11 +26,21 @@ pub struct DynamicFilter {
     bound: Option<SharedBound>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SharedBound {
+    order: BoundOrder,
     bound: Mutex<Option<Bound>>,
     /// Changes with the bound; 0 without one.
     version: AtomicU64,
+}
+
+/// The order of a key whose first rows are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundOrder {
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
 }
 
 /// The first key of the last of the first rows of an order, so far.
@@ -40,10 +50,8 @@ pub struct Bound {
     pub value: Value,
     /// Its type.
     pub data_type: Type,
-    /// Largest first.
-    pub descending: bool,
-    /// Nulls before all values.
-    pub nulls_first: bool,
+    /// Which values come before it.
+    pub order: BoundOrder,
     /// Whether rows with the same key may still come before that row.
     pub keeps_equal: bool,
 }
@@ -60,8 +68,9 @@ pub struct ColumnFilter {
 
 impl DynamicFilter {
     /// A filter by a bound, which is not known yet.
-    pub fn bounded() -> DynamicFilter {
-        DynamicFilter { keys: OnceLock::new(), bound: Some(SharedBound::default()) }
+    pub fn bounded(order: BoundOrder) -> DynamicFilter {
+        let bound = SharedBound { order, bound: Mutex::default(), version: AtomicU64::new(0) };
+        DynamicFilter { keys: OnceLock::new(), bound: Some(bound) }
     }
 
     /// The keys of a join, once they are known; `None` also when there will be none.
@@ -78,6 +87,11 @@ impl DynamicFilter {
     /// Whether this is a filter by a bound.
     pub fn is_bounded(&self) -> bool {
         self.bound.is_some()
+    }
+
+    /// The order that a bound is of: what comes first in it makes the bound tight early.
+    pub fn order(&self) -> Option<BoundOrder> {
+        self.bound.as_ref().map(|it| it.order)
     }
 
     /// A number that changes with the bound; 0 without one.
@@ -125,7 +139,7 @@ impl Bound {
             let none = || Expr::constant(Value::Boolean(false), Type::Boolean);
             return if self.keeps_equal { is_null() } else { none() };
         }
-        let name = match (self.descending, self.keeps_equal) {
+        let name = match (self.order.descending, self.keeps_equal) {
             (false, false) => "lt",
             (false, true) => "lte",
             (true, false) => "gt",
@@ -133,7 +147,7 @@ impl Bound {
         };
         let value = Expr::constant(self.value.clone(), self.data_type.clone());
         let compared = Expr::call(name, vec![column(), value], Type::Boolean);
-        match self.nulls_first {
+        match self.order.nulls_first {
             true => Expr::special(SpecialForm::Or, vec![compared, is_null()], Type::Boolean),
             false => compared,
         }

@@ -20,7 +20,7 @@ mod table;
 mod table_function;
 
 pub use conjuncts::{Conjuncts, Selected};
-pub use dynamic_filter::{Bound, ColumnFilter, DynamicFilter};
+pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
 pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};
 pub use plan_table::PlanTable;
 pub use sink::{RowSink, SinkFactory};

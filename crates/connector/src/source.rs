@@ -96,7 +96,7 @@ pub struct ScanMetrics {
     pub pages_skipped: u64,
     /// Of all columns that are needed, the pages that page indexes ruled out.
     pub pages_pruned: u64,
-    /// Rows that page indexes ruled out.
+    /// Rows that page indexes ruled out, or a bound, while their row group was read.
     pub rows_pruned: u64,
     /// Rows that filters of joins dropped.
     pub rows_dropped_by_joins: u64,

@@ -4,6 +4,8 @@
 //! filter     a batch's rows that cannot be among the first n are dropped: those behind the n-th
 //!            row seen so far (the threshold), first by a 64-bit prefix of the first key, column at
 //!            a time, then by value where prefixes are equal
+//!            of more than n rows of a batch, the first n are left, and the last of these is the
+//!            new threshold: there is one before any column but the keys is loaded
 //! hold       what is left is copied
 //! cut        when about twice n rows are held: sort, keep n, take the last as new threshold
 //! put out    at the end: sort, skip the offset
@@ -21,7 +23,7 @@ use crate::{
     BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat, sort,
 };
 use std::{cmp::Ordering, sync::Arc};
-use volley_connector::{Bound, DynamicFilter};
+use volley_connector::{Bound, BoundOrder, DynamicFilter};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_plan::SortKey;
@@ -31,9 +33,9 @@ use volley_vector::{Batch, Decoded, Vector};
 /// Fewer held rows are not cut, however small n is: a sort of this many is cheap.
 const HELD_ROWS_MIN: usize = 4096;
 
-/// As [`HELD_ROWS_MIN`], where scans wait for a bound: an early one saves them more than a few
-/// small sorts cost, and each makes the next one later.
-const HELD_ROWS_MIN_BOUNDED: usize = 512;
+/// As [`HELD_ROWS_MIN`], where scans wait for a bound: a tight one saves them more than a few small
+/// sorts cost, such as the dictionaries of all columns for each row that is held.
+const HELD_ROWS_MIN_BOUNDED: usize = 64;
 
 /// Keeps the rows `offset..offset + limit` of the sorted input.
 pub struct TopN {
@@ -120,17 +122,35 @@ impl TopN {
     }
 
     /// The rows of `batch` that may be among the first n.
-    fn candidates(&self, batch: &Batch) -> Result<Vec<u32>> {
+    fn candidates(&mut self, batch: &Batch) -> Result<Vec<u32>> {
         let all = 0..batch.rows() as u32;
-        let Some(threshold) = &self.threshold else { return Ok(all.collect()) };
+        if self.threshold.is_none() && batch.rows() <= self.end {
+            return Ok(all.collect());
+        }
         let columns = self.key_columns(batch);
-        let Some(first) = columns.first() else { return Ok(Vec::new()) };
+        let Some(first) = columns.first() else { return Ok(all.take(self.end).collect()) };
         let prefixes = key_prefixes(&Decoded::new(first)?, self.keys[0]);
-        let mut rows = Vec::with_capacity(batch.rows());
+        let rows = self.before_threshold(&columns, &prefixes)?;
+        if rows.len() <= self.end {
+            return Ok(rows);
+        }
+        let (rows, last) =
+            first_rows(rows, self.end, &prefixes, &ties(&columns, &columns, &self.keys)?);
+        // As many rows as are wanted come up to this one, and all of them before the old threshold.
+        let keys = sort::compact_strings(Batch::new(columns, batch.rows()).gather(&[last])?)?;
+        self.set_threshold(keys.into_columns(), prefixes[last as usize])?;
+        Ok(rows)
+    }
+
+    /// The rows whose keys, of which the first has `prefixes`, come before the threshold.
+    fn before_threshold(&self, columns: &[Vector], prefixes: &[u64]) -> Result<Vec<u32>> {
+        let all = 0..prefixes.len() as u32;
+        let Some(threshold) = &self.threshold else { return Ok(all.collect()) };
+        let mut rows = Vec::with_capacity(prefixes.len());
         rows.extend(all.filter(|row| prefixes[*row as usize] <= threshold.prefix));
         let has_ties = rows.iter().any(|row| prefixes[*row as usize] == threshold.prefix);
         if has_ties {
-            let ties = ties(&columns, &threshold.keys, &self.keys)?;
+            let ties = ties(columns, &threshold.keys, &self.keys)?;
             rows.retain(|row| {
                 prefixes[*row as usize] < threshold.prefix
                     || compare(&ties, *row as usize, 0).is_lt()
@@ -145,7 +165,7 @@ impl TopN {
         if rows.is_empty() {
             return Ok(());
         }
-        let batch = batch.loaded()?.gather(&rows)?;
+        let batch = copy_rows(batch, rows)?;
         self.charge.add(&batch)?;
         self.held_rows += batch.rows();
         self.held.push(batch);
@@ -207,10 +227,16 @@ impl TopN {
                 Some((column, key)) => key_prefixes(&column, key)[0],
                 None => 0,
             };
-            self.tell_scans(&keys)?;
-            self.threshold = Some(Threshold { keys, prefix });
+            self.set_threshold(keys, prefix)?;
         }
         self.held.push(first);
+        Ok(())
+    }
+
+    /// Drops rows from here on that do not come before one with these keys.
+    fn set_threshold(&mut self, keys: Vec<Vector>, prefix: u64) -> Result<()> {
+        self.tell_scans(&keys)?;
+        self.threshold = Some(Threshold { keys, prefix });
         Ok(())
     }
 
@@ -225,8 +251,7 @@ impl TopN {
         let bound = Bound {
             value,
             data_type: column.data_type().clone(),
-            descending: key.descending,
-            nulls_first: key.nulls_first,
+            order: BoundOrder { descending: key.descending, nulls_first: key.nulls_first },
             // As in `candidates`: of rows with equal keys, those that came first are kept.
             keeps_equal: self.keys.len() > 1,
         };
@@ -260,6 +285,32 @@ impl TopN {
         *position += count;
         Ok(Step::Output(batch))
     }
+}
+
+/// The first `count` of more `rows`, which ascend, in the order of their keys; also the last of
+/// these. `ties` compares all keys.
+fn first_rows(mut rows: Vec<u32>, count: usize, prefixes: &[u64], ties: &[Tie]) -> (Vec<u32>, u32) {
+    let order = |a: &u32, b: &u32| {
+        let (left, right) = (*a as usize, *b as usize);
+        let prefix = prefixes[left].cmp(&prefixes[right]);
+        prefix.then_with(|| compare(ties, left, right)).then(a.cmp(b))
+    };
+    let (_, last, _) = rows.select_nth_unstable_by(count - 1, order);
+    let last = *last;
+    rows.truncate(count);
+    rows.sort_unstable();
+    (rows, last)
+}
+
+/// The rows of `batch`, copied. Of columns that are still lazy, these rows alone are loaded, which
+/// takes that nobody else holds them: hence by value.
+fn copy_rows(batch: Batch, rows: Vec<u32>) -> Result<Batch> {
+    let count = rows.len();
+    let selected = batch.wrap(&rows.into());
+    drop(batch);
+    let columns = selected.into_columns();
+    let columns = columns.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
+    Ok(Batch::new(columns, count))
 }
 
 fn ties(left: &[Vector], right: &[Vector], keys: &[SortKey]) -> Result<Vec<Tie>> {

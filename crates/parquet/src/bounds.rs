@@ -41,6 +41,20 @@ pub(crate) struct StoredBounds<'a> {
 
 /// The bounds of a flat column's chunk, whose values the writer ordered by `order`.
 pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData, order: ColumnOrder) -> Bounds {
+    stored_of(chunk, |stored| bounds_of(leaf, stored, order))
+}
+
+/// As [`chunk_bounds`], for heuristics: NaNs may be beyond them.
+pub(crate) fn noted_chunk_bounds(
+    leaf: &Leaf,
+    chunk: &ColumnChunkMetaData,
+    order: ColumnOrder,
+) -> Bounds {
+    stored_of(chunk, |stored| noted_bounds(leaf, stored, order))
+}
+
+/// Hands on what a chunk's statistics say.
+fn stored_of(chunk: &ColumnChunkMetaData, read: impl FnOnce(&StoredBounds) -> Bounds) -> Bounds {
     let stored = chunk.statistics().map(|it| StoredBounds {
         min: it.min_bytes_opt(),
         max: it.max_bytes_opt(),
@@ -50,11 +64,21 @@ pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData, order: Colu
         is_deprecated: it.is_min_max_deprecated(),
         has_no_nan: it.nan_count_opt() == Some(0),
     });
-    bounds_of(leaf, &stored.unwrap_or_default(), order)
+    read(&stored.unwrap_or_default())
 }
 
 /// The bounds that a writer noted, as far as they are bounds for us.
 pub(crate) fn bounds_of(leaf: &Leaf, stored: &StoredBounds, order: ColumnOrder) -> Bounds {
+    let mut bounds = noted_bounds(leaf, stored, order);
+    if leaf.data_type.is_float() && !stored.has_no_nan {
+        // NaN is the greatest value for us and no value at all for the bounds.
+        bounds.max = None;
+    }
+    bounds
+}
+
+/// The bounds that a writer noted, as far as they are bounds of all values but NaNs.
+fn noted_bounds(leaf: &Leaf, stored: &StoredBounds, order: ColumnOrder) -> Bounds {
     let nulls = if leaf.def_max == 0 { Some(0) } else { stored.nulls };
     let mut bounds = Bounds { nulls, distinct: stored.distinct, ..Bounds::default() };
     if are_ordered_as_ours(leaf, stored, order) {
@@ -68,9 +92,7 @@ pub(crate) fn bounds_of(leaf: &Leaf, stored: &StoredBounds, order: ColumnOrder) 
         // The writer had another order, or none.
         (bounds.min, bounds.max) = (None, None);
     }
-    if leaf.data_type.is_float() {
-        drop_float_bounds(&mut bounds, stored.has_no_nan);
-    }
+    drop_nan_bounds(&mut bounds);
     bounds
 }
 
@@ -98,8 +120,8 @@ fn are_ordered_as_ours(leaf: &Leaf, stored: &StoredBounds, order: ColumnOrder) -
     }
 }
 
-/// NaN is the greatest value for us and no value at all for the bounds.
-fn drop_float_bounds(bounds: &mut Bounds, has_no_nan: bool) {
+/// Takes bounds that are NaN for none: some writers put it there, whatever the other values.
+fn drop_nan_bounds(bounds: &mut Bounds) {
     let is_nan = |it: &Option<Value>| match it {
         Some(Value::Real(value)) => value.is_nan(),
         Some(Value::Double(value)) => value.is_nan(),
@@ -107,9 +129,6 @@ fn drop_float_bounds(bounds: &mut Bounds, has_no_nan: bool) {
     };
     if is_nan(&bounds.min) || is_nan(&bounds.max) {
         (bounds.min, bounds.max) = (None, None);
-    }
-    if !has_no_nan {
-        bounds.max = None;
     }
 }
 
@@ -171,7 +190,7 @@ impl Bounds {
 }
 
 /// The order of two values of one type as SQL has it; `None` where it is not known here.
-pub(crate) fn compare_values(left: &Value, right: &Value) -> Option<Ordering> {
+pub fn compare_values(left: &Value, right: &Value) -> Option<Ordering> {
     let float = |left: f64, right: f64| match (left.is_nan(), right.is_nan()) {
         (false, false) => left.partial_cmp(&right),
         (left, right) => Some(left.cmp(&right)),

@@ -1,7 +1,7 @@
 //! A Parquet file: its footer, checked, and its schema.
 
 use crate::{
-    bounds::{Bounds, chunk_bounds},
+    bounds::{Bounds, chunk_bounds, noted_chunk_bounds},
     error::{corrupt, from_parquet},
     footer::check_schema,
     leaf::Leaf,
@@ -88,13 +88,27 @@ impl ParquetFile {
     /// What the footer says of the values of a column in a row group; says nothing of nested
     /// columns.
     pub fn bounds(&self, group: usize, column: usize) -> Bounds {
+        self.chunk_bounds(group, column, chunk_bounds)
+    }
+
+    /// As [`ParquetFile::bounds`], for heuristics: the values but for NaNs, which are no values for
+    /// most writers.
+    pub fn noted_bounds(&self, group: usize, column: usize) -> Bounds {
+        self.chunk_bounds(group, column, noted_chunk_bounds)
+    }
+
+    fn chunk_bounds(
+        &self,
+        group: usize,
+        column: usize,
+        read: fn(&Leaf, &ColumnChunkMetaData, ColumnOrder) -> Bounds,
+    ) -> Bounds {
         let leaf = match self.0.nodes.get(column).map(|it| &it.kind) {
             Some(NodeKind::Leaf(leaf)) if leaf.rep_max == 0 => leaf,
             _ => return Bounds::default(),
         };
         let chunk = self.group(group).ok().and_then(|it| it.columns().get(leaf.index));
-        let order = self.column_order(leaf);
-        chunk.map_or_else(Bounds::default, |it| chunk_bounds(leaf, it, order))
+        chunk.map_or_else(Bounds::default, |it| read(leaf, it, self.column_order(leaf)))
     }
 
     /// Bytes of a column in a row group: as stored, and decompressed.

@@ -49,7 +49,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use bounds::Bounds;
+pub use bounds::{Bounds, compare_values};
 pub use file::ParquetFile;
 pub use prune::{may_join, may_match};
 pub use scan::RowGroupReader;

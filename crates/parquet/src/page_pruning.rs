@@ -4,6 +4,7 @@
 //! IndexReads   which parts of the indexes are worth reading
 //! evaluate     each condition, for the rows between all borders of pages of its columns
 //! GroupPages   rows that may match; where the pages of all columns are
+//! look_again   the bounds of ORDER BY with LIMIT, for the rows that are left when these change
 //! ```
 //!
 //! Pages of different columns hold different rows: a condition on several columns is tested with
@@ -64,11 +65,16 @@ struct LeafReads {
 
 /// What page indexes tell of a row group.
 pub(crate) struct GroupPages {
-    /// The rows that may match: not all of them. Ascending, with gaps between them.
+    /// The rows that may match. Ascending, with gaps between them.
     pub rows: Vec<Range<usize>>,
     /// For each leaf that is read.
     locations: Vec<Option<Arc<PageLocations>>>,
+    /// For looking again.
+    columns: PageColumns,
 }
+
+/// The pages of columns with a column index, by position in the table.
+type PageColumns = BTreeMap<usize, (Arc<PageLocations>, PageBounds)>;
 
 impl GroupPages {
     /// Where the pages of a leaf are, by its number among those that are read.
@@ -85,6 +91,29 @@ impl GroupPages {
     pub fn pruned(&self) -> u64 {
         self.locations.iter().flatten().map(|it| it.count_without(&self.rows) as u64).sum()
     }
+
+    /// How many rows are left from `row` on.
+    pub fn rows_from(&self, row: usize) -> usize {
+        self.rows.iter().map(|it| it.end.saturating_sub(it.start.max(row))).sum()
+    }
+
+    /// Leaves out the rows from `row` on that bounds rule out by now.
+    pub fn look_again(
+        &mut self,
+        conditions: &Conditions,
+        row: usize,
+        rows: usize,
+        bounds: Bounding,
+    ) {
+        let mut left = Matching { columns: &self.columns, bounds, rows }.rows_of_bounds(conditions);
+        // What was read stays.
+        left.retain(|it| it.end > row);
+        match left.first_mut().filter(|it| it.start <= row) {
+            Some(first) => first.start = 0,
+            None => left.insert(0, 0..row),
+        }
+        self.rows = intersect(&self.rows, &left);
+    }
 }
 
 impl Conditions {
@@ -97,11 +126,27 @@ impl Conditions {
         }
     }
 
+    /// A number that changes with any of the bounds; 0 while there is none.
+    pub fn version(&self) -> u64 {
+        self.dynamic.iter().map(|it| it.filter.version()).sum()
+    }
+
+    /// Whether all of a row group's rows may be left out as one, by what bounds are by now.
+    /// `bounds`: those of a column in the row group, by position in the table.
+    pub fn rule_out(&self, rows: usize, bounds: Bounding) -> bool {
+        let mut conditions = self.dynamic.iter().filter_map(bound_condition);
+        conditions.any(|it| !may_match(&it, rows as u64, bounds))
+    }
+
+    fn has_bounds(&self) -> bool {
+        self.dynamic.iter().any(|it| it.filter.is_bounded())
+    }
+
     fn is_about(&self, column: usize) -> bool {
         self.filters.iter().any(|(_, columns)| columns.contains(&column))
             || self.dynamic.iter().any(|it| {
-                let is_known = it.filter.get().is_some() || it.filter.version() > 0;
-                it.column == column && is_known
+                let may_tell = it.filter.get().is_some() || it.filter.is_bounded();
+                it.column == column && may_tell
             })
     }
 }
@@ -157,8 +202,8 @@ impl IndexReads {
         });
     }
 
-    /// What the indexes tell, of which `bytes` were read; `None` if all rows may match. `bounds`:
-    /// those of a column in the row group, by position in the table.
+    /// What the indexes tell, of which `bytes` were read; `None` if all rows may match, also later.
+    /// `bounds`: those of a column in the row group, by position in the table.
     pub fn evaluate(
         &self,
         conditions: &Conditions,
@@ -180,8 +225,13 @@ impl IndexReads {
                 columns.insert(column, (pages, bounds));
             }
         }
-        let rows = Matching { columns, bounds, rows }.rows(conditions);
-        rows.map(|rows| GroupPages { rows, locations: self.leaves.iter().map(locations).collect() })
+        let left = Matching { columns: &columns, bounds, rows }.rows(conditions);
+        let may_tell_later = conditions.has_bounds() && !columns.is_empty();
+        if left == std::slice::from_ref(&(0..rows)) && !may_tell_later {
+            return None;
+        }
+        let locations = self.leaves.iter().map(locations).collect();
+        Some(GroupPages { rows: left, locations, columns })
     }
 }
 
@@ -206,20 +256,23 @@ fn may_have_pages(index: &Range<u64>, chunk_start: u64) -> bool {
     index.end - index.start >= 3 + 2 * (1 + offset_bytes + 2 + 2 + 1)
 }
 
+/// The condition that a bound is by now.
+fn bound_condition(filter: &ColumnFilter) -> Option<Expr> {
+    filter.filter.bound().map(|it| it.condition(filter.column))
+}
+
 /// Finds the rows of a row group that may match.
 struct Matching<'a> {
-    /// By position in the table.
-    columns: BTreeMap<usize, (Arc<PageLocations>, PageBounds)>,
+    columns: &'a PageColumns,
     /// Of columns in the row group.
     bounds: Bounding<'a>,
     rows: usize,
 }
 
 impl Matching<'_> {
-    /// The rows that may satisfy all conditions; `None` if those are all.
-    fn rows(&self, conditions: &Conditions) -> Option<Vec<Range<usize>>> {
-        let whole = 0..self.rows;
-        let mut left = vec![whole.clone()];
+    /// The rows that may satisfy all conditions.
+    fn rows(&self, conditions: &Conditions) -> Vec<Range<usize>> {
+        let mut left = self.rows_of_bounds(conditions);
         for (filter, columns) in &conditions.filters {
             let test = |rows, bounds: Bounding| may_match(filter, rows, bounds);
             left = intersect(&left, &self.ranges(columns, size_of(filter), &test));
@@ -230,12 +283,21 @@ impl Matching<'_> {
                 let test = |rows, bounds: Bounding| may_join(keys, rows, &bounds(*column));
                 left = intersect(&left, &self.ranges(columns, 1, &test));
             }
-            if let Some(condition) = filter.bound().map(|it| it.condition(*column)) {
-                let test = |rows, bounds: Bounding| may_match(&condition, rows, bounds);
-                left = intersect(&left, &self.ranges(columns, 1, &test));
-            }
         }
-        (left != [whole]).then_some(left)
+        left
+    }
+
+    /// The rows that bounds leave.
+    fn rows_of_bounds(&self, conditions: &Conditions) -> Vec<Range<usize>> {
+        let whole = 0..self.rows;
+        let mut left = vec![whole];
+        for filter in &conditions.dynamic {
+            let Some(condition) = bound_condition(filter) else { continue };
+            let test = |rows, bounds: Bounding| may_match(&condition, rows, bounds);
+            let columns = std::slice::from_ref(&filter.column);
+            left = intersect(&left, &self.ranges(columns, 1, &test));
+        }
+        left
     }
 
     /// The rows that may pass `test`, of the number of rows and their bounds, which uses `columns`

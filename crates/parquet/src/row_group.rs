@@ -2,6 +2,7 @@
 
 use crate::{
     bloom::BloomReads,
+    bounds::Bounds,
     chunk::ChunkBytes,
     column::ColumnReader,
     file::{ParquetFile, chunk_range},
@@ -29,8 +30,10 @@ pub(crate) struct Group {
     rows: usize,
     /// The first row that was not put out.
     pub row: usize,
-    /// What page indexes leave of it, unless that is all.
+    /// What page indexes leave of it, unless that is all and will be.
     pub pages: Option<GroupPages>,
+    /// The version of the conditions that it was looked at with.
+    version: u64,
     /// For each of the needed columns: its position in the file.
     pub places: Vec<usize>,
     /// For each of the needed columns, once its bytes are there.
@@ -64,6 +67,7 @@ impl Group {
             rows: file.rows(group),
             row: 0,
             pages: None,
+            version: 0,
             places,
             columns: Arc::default(),
             current: Arc::new(AtomicUsize::new(NO_BATCH)),
@@ -82,6 +86,28 @@ impl Group {
         let index = IndexReads::new(conditions, &self.file, self.group, columns)?;
         // Without memory for them, they are left alone.
         Ok(index.filter(|it| self.reservation.grow(it.bytes_max).is_ok()))
+    }
+
+    /// Leaves out what page indexes rule out, of which `bytes` were read; how many pages and rows
+    /// that is. `needed`: as in [`Group::index_reads`].
+    pub fn use_index(
+        &mut self,
+        index: &IndexReads,
+        conditions: &Conditions,
+        bytes: &[Bytes],
+        needed: &[usize],
+    ) -> ScanMetrics {
+        let mut left_out = ScanMetrics::default();
+        // What a bound that changes meanwhile rules out, is seen when it is looked at again.
+        self.version = conditions.version();
+        let (file, group, places) = (&self.file, self.group, &self.places);
+        let bounds = |column: usize| bounds_in_group(file, group, places, needed, column);
+        self.pages = index.evaluate(conditions, bytes, file, self.rows, &bounds);
+        if let Some(pages) = &self.pages {
+            left_out.pages_pruned = pages.pruned();
+            left_out.rows_pruned = (self.rows - pages.rows_from(0)) as u64;
+        }
+        left_out
     }
 
     /// The Bloom filters to read, charged, if they are smaller than `bytes`, which would be read
@@ -163,6 +189,29 @@ impl Group {
         Some(range.start..end).filter(|it| !it.is_empty())
     }
 
+    /// Leaves out what bounds rule out of the rows that were not put out, if they have changed; how
+    /// many pages and rows that is. `needed`: as in [`Group::index_reads`].
+    pub fn look_again(&mut self, conditions: &Conditions, needed: &[usize]) -> ScanMetrics {
+        let mut left_out = ScanMetrics::default();
+        let version = conditions.version();
+        if std::mem::replace(&mut self.version, version) == version {
+            return left_out;
+        }
+        let (file, group, places) = (&self.file, self.group, &self.places);
+        let bounds = |column: usize| bounds_in_group(file, group, places, needed, column);
+        if conditions.rule_out(self.rows, &bounds) {
+            let left = self.pages.as_ref().map(|it| it.rows_from(self.row));
+            left_out.rows_pruned = left.unwrap_or(self.rows - self.row) as u64;
+            self.row = self.rows;
+        } else if let Some(pages) = &mut self.pages {
+            let before = (pages.pruned(), pages.rows_from(0));
+            pages.look_again(conditions, self.row, self.rows, &bounds);
+            left_out.pages_pruned = pages.pruned() - before.0;
+            left_out.rows_pruned = (before.1 - pages.rows_from(0)) as u64;
+        }
+        left_out
+    }
+
     /// Passes over the rows before the next one in the columns where that takes decoding, so that
     /// it does not pile up until somebody loads them.
     pub fn pass_over(&self) -> Result<()> {
@@ -174,6 +223,19 @@ impl Group {
         self.columns.iter().for_each(|it| it.add_metrics(&mut metrics));
         metrics
     }
+}
+
+/// What the footer says of a column of the table in a row group, if it is one of `needed`, which
+/// are at `places` of the file.
+pub(crate) fn bounds_in_group(
+    file: &ParquetFile,
+    group: usize,
+    places: &[usize],
+    needed: &[usize],
+    column: usize,
+) -> Bounds {
+    let place = needed.binary_search(&column).ok().and_then(|it| places.get(it));
+    place.map_or_else(Bounds::default, |it| file.bounds(group, *it))
 }
 
 impl ChunkParts {

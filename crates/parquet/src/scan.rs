@@ -5,14 +5,14 @@
 //!                whether there are any
 //!                reads of column chunks, or of the pages that are left, begin, unless they are in
 //!                the page cache: then each column reads what it decodes next
-//! step           filter columns of the next rows, lazily ── conjuncts ── selected rows
+//! step           rows that a bound has ruled out in the meantime are left out
+//!                filter columns of the next rows, lazily ── conjuncts ── selected rows
 //!                output: filter columns as dictionaries over what is decoded,
 //!                        other columns lazily, decoded for the selected rows alone
 //! ```
 
 use crate::{
     bloom::BloomReads,
-    bounds::Bounds,
     file::ParquetFile,
     lazy_column::{ColumnLoader, Use},
     page_pruning::{Conditions, IndexReads},
@@ -144,19 +144,7 @@ impl RowGroupReader {
     fn looked(&mut self, mut group: Group, look: Look, bytes: &[Bytes]) -> Result<()> {
         match look {
             Look::Index(index) => {
-                let bounds = |column: usize| {
-                    let place = self.needed.binary_search(&column).ok();
-                    let place = place.and_then(|it| group.places.get(it));
-                    place.map_or_else(Bounds::default, |it| group.file.bounds(group.group, *it))
-                };
-                let rows = group.file.rows(group.group);
-                let pages = index.evaluate(&self.conditions, bytes, &group.file, rows, &bounds);
-                if let Some(pages) = &pages {
-                    let left: usize = pages.rows.iter().map(ExactSizeIterator::len).sum();
-                    self.metrics.pages_pruned += pages.pruned();
-                    self.metrics.rows_pruned += (rows - left) as u64;
-                }
-                group.pages = pages;
+                self.metrics += group.use_index(&index, &self.conditions, bytes, &self.needed);
                 self.look_up(group)
             }
             Look::Bloom(bloom) => {
@@ -242,6 +230,7 @@ impl RowGroupReader {
         let (mut passed, begin) = (0, Instant::now());
         loop {
             let State::Open(group) = &mut self.state else { return Ok(SourceStep::NeedSplit) };
+            self.metrics += group.look_again(&self.conditions, &self.needed);
             let Some(rows) = group.next_rows(self.batch_rows) else {
                 self.close();
                 return Ok(SourceStep::NeedSplit);

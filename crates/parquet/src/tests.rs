@@ -16,6 +16,7 @@ mod bloom;
 mod damage;
 mod dictionaries;
 mod foreign;
+mod looking_again;
 mod maker;
 mod memory;
 mod oracle;

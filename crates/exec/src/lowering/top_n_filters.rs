@@ -20,7 +20,7 @@ use super::{
     top_n::is_heap,
 };
 use std::{collections::HashMap, sync::Arc};
-use volley_connector::{Bound, DynamicFilter};
+use volley_connector::{Bound, BoundOrder, DynamicFilter};
 use volley_plan::{PlanNode, TopNNode};
 
 /// The filters of all TopN nodes of a plan, by the position of nodes in [`PlanNode::walk`].
@@ -65,7 +65,10 @@ impl TopNFilters {
         if scans.is_empty() {
             return;
         }
-        let filter = Arc::new(DynamicFilter::bounded());
+        let filter = Arc::new(DynamicFilter::bounded(BoundOrder {
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        }));
         for (scan, column) in scans {
             self.scans.entry(scan).or_default().push((column, Arc::clone(&filter)));
         }

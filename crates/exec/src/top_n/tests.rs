@@ -1,8 +1,10 @@
 use super::TopN;
 use crate::test_kit::{A, Harness, Manners, Random, RowValues, SETUPS, TestTables, integers, run};
+use std::sync::{Arc, Mutex};
+use volley_error::Result;
 use volley_plan::SortKey;
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Loader, Vector};
 
 const COLUMNS: [(&str, Type); 2] = [("a", Type::Varchar), ("b", Type::BigInt)];
 
@@ -64,4 +66,59 @@ fn rows_behind_the_threshold_are_not_held() {
     assert_eq!(rows.unwrap(), integers(0..10));
     // 200 batches of 8 KB came; with a threshold from the first cut on, few are held at a time.
     assert!(cx.pool.stats().peak_bytes < 256 << 10, "{:?}", cx.pool.stats());
+}
+
+#[test]
+fn a_batch_with_more_rows_than_wanted_sets_the_threshold_before_other_columns_are_loaded() {
+    let cx = Harness::context(1024);
+    let keys = [(0, true), (1, false)];
+    let keys = keys.map(|(column, descending)| SortKey { column, descending, nulls_first: false });
+    let types = vec![Type::Varchar, Type::BigInt, Type::BigInt];
+    let loaded = Arc::new(Mutex::new(Vec::new()));
+    // Texts that are equal in their first eight bytes.
+    let batch = |first: i64| {
+        let rows = first..first + 500;
+        let texts = rows.clone().map(|it| match it % 5 {
+            0 => Value::Null,
+            other => Value::text(format!("the same ä {other}")),
+        });
+        let texts = Vector::from_values(Type::Varchar, &texts.collect::<Vec<_>>());
+        let numbers = Vector::native::<i64>(Type::BigInt, rows.rev().collect::<Vec<_>>(), None);
+        let loader = Recording { first, loaded: Arc::clone(&loaded) };
+        let payload = Vector::lazy(Type::BigInt, 500, Box::new(loader));
+        Batch::new(vec![texts, numbers, payload], 500)
+    };
+    for (limit, batches, expected_loads) in [(1, 3, 1), (7, 3, 7), (150, 3, 350)] {
+        loaded.lock().unwrap().clear();
+        let operator = TopN::new(types.clone(), keys.to_vec(), 0, limit, &cx);
+        let found = Harness::new(operator).feed((0..batches).map(|it| batch(it * 500)).collect());
+        // Rows with 4 in their text, of which the last of a batch has the least number.
+        let mut expected: Vec<(i64, i64)> = (0..batches * 500)
+            .filter(|it| it % 5 == 4)
+            .map(|row| (row / 500 * 500 + 499 - row % 500, row))
+            .collect();
+        expected.sort_unstable();
+        let rows = found.unwrap().into_iter();
+        let rows: Vec<_> = rows.map(|it| (it[1].as_i128(), it[2].as_i128())).collect();
+        let expected = expected.into_iter().take(limit as usize);
+        let expected: Vec<_> = expected.map(|it| (Some(it.0.into()), Some(it.1.into()))).collect();
+        assert_eq!(rows, expected, "{limit}");
+        assert_eq!(loaded.lock().unwrap().len(), expected_loads, "{limit}");
+    }
+}
+
+/// Loads the numbers of rows, and notes which.
+struct Recording {
+    first: i64,
+    loaded: Arc<Mutex<Vec<i64>>>,
+}
+
+impl Loader for Recording {
+    fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
+        let all: Vec<u32> = (0..500).collect();
+        let rows = rows.unwrap_or(&all).iter().map(|it| self.first + i64::from(*it));
+        let rows: Vec<i64> = rows.collect();
+        self.loaded.lock().unwrap().extend(&rows);
+        Ok(Vector::native::<i64>(Type::BigInt, rows, None))
+    }
 }
