@@ -16,6 +16,9 @@
 //! what cannot be put together (array_agg, DISTINCT over frames that do not grow) lists the rows of
 //! each frame (`listed`), whose cost is the sum of all frames' lengths. Equal frames that follow
 //! one another are answered once.
+//!
+//! When memory is short while rows are collected, they are sorted on disk; then some whole
+//! partitions at a time go through the steps above (`units`). A single partition must fit.
 
 mod active;
 mod call;
@@ -29,6 +32,7 @@ mod running;
 mod spec;
 mod states;
 mod tree;
+mod units;
 #[cfg(test)]
 mod tests;
 

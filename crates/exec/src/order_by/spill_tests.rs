@@ -2,46 +2,27 @@
 
 use super::OrderBy;
 use crate::{
-    Executor, Operator, OperatorContext, Step, StepContext, Task,
-    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, config, drain, rows_of},
+    Executor, OperatorContext, Task,
+    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, config, drain},
     testing::Random,
 };
-use std::{sync::Arc, task::Waker};
+use std::sync::Arc;
 use volley_error::ErrorKind;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::SortKey;
 use volley_types::{Type, Value};
 use volley_vector::Batch;
 
-/// Sorts by hand; spills before every step that `spills` says, by its number.
+/// Sorts by hand; spills before every `spill_every` steps.
 fn sort(
     types: &[Type],
     keys: &[SortKey],
     batches: Vec<Batch>,
     cx: &OperatorContext,
-    spills: impl Fn(usize) -> bool,
+    spill_every: Option<usize>,
 ) -> RowValues {
-    let mut operator = OrderBy::new(types.to_vec(), keys.to_vec(), cx);
-    let (mut batches, mut rows) = (batches.into_iter(), Vec::new());
-    for step in 0.. {
-        if spills(step) {
-            operator.as_spill().unwrap().spill().unwrap();
-        }
-        match operator.step(&mut StepContext { waker: Waker::noop() }).unwrap() {
-            Step::Output(batch) => {
-                assert!((1..=cx.task.batch_rows).contains(&batch.rows()));
-                rows.extend(rows_of(&batch));
-            }
-            Step::NeedInput => match batches.next() {
-                Some(batch) => operator.accept(batch).unwrap(),
-                None => operator.finish_input().unwrap(),
-            },
-            Step::Yield => {}
-            Step::Finished => break,
-            Step::Blocked(why) => panic!("blocked on {why}"),
-        }
-    }
-    drop(operator);
+    let operator = OrderBy::new(types.to_vec(), keys.to_vec(), cx);
+    let rows = Harness::new(operator).spilling(spill_every).feed(batches).unwrap();
     assert_eq!(cx.pool.stats().bytes, 0);
     assert_eq!(cx.task.spill.stats().bytes, 0, "files are left");
     rows
@@ -63,11 +44,10 @@ fn every_type_sorts_as_in_memory_whenever_it_is_spilled() {
             let batches = random.batches(&types, rows, batch_rows);
             let keys = [key(0, random.below(4)), key(1, random.below(4))];
             let cx = || Harness::context(batch_rows);
-            let expected = sort(&types, &keys, batches.clone(), &cx(), |_| false);
-            let every = random.below(5) as usize + 2;
-            for spills in [|_, _| true, |step, every| step % every == 0] {
+            let expected = sort(&types, &keys, batches.clone(), &cx(), None);
+            for every in [1, random.below(5) as usize + 2] {
                 let cx = cx();
-                let rows = sort(&types, &keys, batches.clone(), &cx, |it| spills(it, every));
+                let rows = sort(&types, &keys, batches.clone(), &cx, Some(every));
                 let same =
                     rows.iter().zip(&expected).all(|(a, b)| format!("{a:?}") == format!("{b:?}"));
                 assert!(same && rows.len() == expected.len(), "{data_type}, {keys:?}");

@@ -32,12 +32,21 @@ impl Wake for CountingWaker {
 /// One operator, stepped by the test.
 pub(crate) struct Harness {
     operator: Box<dyn Operator>,
+    /// It spills before every so many steps.
+    spill_every: Option<usize>,
+    steps: usize,
     pub waker: Arc<CountingWaker>,
 }
 
 impl Harness {
     pub(crate) fn new(operator: impl Operator + 'static) -> Harness {
-        Harness { operator: Box::new(operator), waker: Arc::default() }
+        let operator = Box::new(operator);
+        Harness { operator, spill_every: None, steps: 0, waker: Arc::default() }
+    }
+
+    /// The operator spills before every `steps` steps; `None` for never.
+    pub(crate) fn spilling(self, steps: Option<usize>) -> Harness {
+        Harness { spill_every: steps, ..self }
     }
 
     /// What an operator is made with.
@@ -66,6 +75,10 @@ impl Harness {
     }
 
     pub(crate) fn step(&mut self) -> Result<Step> {
+        self.steps += 1;
+        if self.spill_every.is_some_and(|it| self.steps.is_multiple_of(it)) {
+            self.operator.as_spill().map_or(Ok(()), |it| it.spill())?;
+        }
         let waker = Waker::from(Arc::clone(&self.waker));
         self.operator.step(&mut StepContext { waker: &waker })
     }

@@ -5,25 +5,34 @@ use super::{
     places::{BatchPlaces, PlaceCursor, Places},
     run::{Arranging, Run},
     spec::WindowSpec,
+    units::{Units, UnitsStep},
 };
 use crate::{
-    BatchCharge, Operator, OperatorContext, OperatorMetrics, Step, StepContext,
-    column_concat::ColumnConcat,
-    sort::{RowSorter, compact_batch},
+    BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
+    column_concat::{ColumnConcat, row_bytes},
+    sort::{RowSorter, compact_batch, sort_bytes_per_row},
+    spill::SPILL_BYTES_MIN,
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_memory::Pool;
+use volley_memory::Reservation;
 use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
+
+/// What a call is taken to need per row, beside the arranged columns.
+const CALL_BYTES_PER_ROW: usize = 16;
 
 /// Appends a column per call. See the module's drawing.
 pub(super) struct WindowOperator {
     spec: Arc<WindowSpec>,
-    pool: Pool,
+    cx: OperatorContext,
     metrics: Arc<OperatorMetrics>,
     batch_rows: usize,
     charge: BatchCharge,
+    /// What answering for the collected rows will take, about.
+    ahead: Reservation,
     rows: usize,
+    /// The rows, once they did not fit in memory.
+    units: Option<Units>,
     /// Until it is known where partitions end: the order of the rows, if they were sorted.
     sorter: Option<RowSorter>,
     phase: Phase,
@@ -31,6 +40,8 @@ pub(super) struct WindowOperator {
 
 enum Phase {
     Collect(Vec<Batch>),
+    /// The next unit comes back from disk.
+    Load,
     Concat(ColumnConcat),
     Sort {
         input: Batch,
@@ -77,11 +88,13 @@ impl WindowOperator {
     pub(super) fn new(spec: &Arc<WindowSpec>, cx: &OperatorContext) -> WindowOperator {
         WindowOperator {
             spec: Arc::clone(spec),
-            pool: cx.pool.clone(),
             metrics: Arc::clone(&cx.metrics),
             batch_rows: cx.task.batch_rows,
             charge: BatchCharge::new(&cx.pool),
+            ahead: cx.pool.reservation(),
+            cx: cx.clone(),
             rows: 0,
+            units: None,
             sorter: None,
             phase: Phase::Collect(Vec::new()),
         }
@@ -90,6 +103,10 @@ impl WindowOperator {
     fn advance(&mut self, phase: Phase) -> Result<(Phase, Step)> {
         let phase = match phase {
             Phase::Collect(batches) => return Ok((Phase::Collect(batches), Step::NeedInput)),
+            Phase::Load => match self.load()? {
+                Some(phase) => phase,
+                None => return Ok((Phase::Done, Step::Finished)),
+            },
             Phase::Concat(mut concat) => match concat.step(&mut self.charge)? {
                 Some(input) => self.start_sort(input)?,
                 None => Phase::Concat(concat),
@@ -104,7 +121,7 @@ impl WindowOperator {
             },
             Phase::Arrange { input, mut arranging } => match arranging.step(&input)? {
                 true => {
-                    let places = Places::new(self.rows, &self.spec, &self.pool);
+                    let places = Places::new(self.rows, &self.spec, &self.cx.pool);
                     Phase::Place { input, run: arranging.finish(), places }
                 }
                 false => Phase::Arrange { input, arranging },
@@ -128,7 +145,8 @@ impl WindowOperator {
                 }
                 if work.position == self.rows && work.pending.is_none() {
                     self.charge.clear();
-                    return Ok((Phase::Done, Step::Finished));
+                    self.rows = 0;
+                    return Ok((Phase::Load, Step::Yield));
                 }
                 Phase::PutOut(work)
             }
@@ -137,13 +155,38 @@ impl WindowOperator {
         Ok((phase, Step::Yield))
     }
 
+    /// Goes on with the rows on disk; `None` when there are no more.
+    fn load(&mut self) -> Result<Option<Phase>> {
+        let Some(units) = &mut self.units else { return Ok(None) };
+        let unit = match units.step()? {
+            UnitsStep::Unit(unit) => unit,
+            UnitsStep::Progress => return Ok(Some(Phase::Load)),
+            UnitsStep::End => return Ok(None),
+        };
+        for batch in &unit {
+            self.charge.add(batch)?;
+            self.rows += batch.rows();
+        }
+        Ok(Some(Phase::Concat(ColumnConcat::new(&self.spec.types, unit))))
+    }
+
+    /// About what is needed for the collected rows beside themselves: concatenation, sort, arranged
+    /// columns, places and calls.
+    fn bytes_ahead(&self) -> usize {
+        let widest = self.spec.types.iter().map(row_bytes).max().unwrap_or(0);
+        let sort = sort_bytes_per_row(&self.spec.types, &self.spec.sort_keys());
+        let args = self.spec.calls.iter().flat_map(|it| &it.arg_types).map(row_bytes);
+        let calls = args.sum::<usize>() + self.spec.calls.len() * CALL_BYTES_PER_ROW;
+        self.rows.saturating_mul(widest + sort.max(calls))
+    }
+
     fn start_sort(&mut self, input: Batch) -> Result<Phase> {
         let keys = self.spec.sort_keys();
         if keys.is_empty() {
             return self.start_arranging(input, None);
         }
         let columns = keys.iter().map(|it| input.column(it.column).clone()).collect();
-        let sorter = RowSorter::new(columns, self.rows, &keys, &self.pool)?;
+        let sorter = RowSorter::new(columns, self.rows, &keys, &self.cx.pool)?;
         self.metrics.add("sorts", 1);
         Ok(Phase::Sort { input, sorter })
     }
@@ -152,7 +195,7 @@ impl WindowOperator {
         let sorter = self.sorter.as_ref();
         let settles = |keys: usize| sorter.is_some_and(|it| it.settles(keys));
         let wanted = self.spec.arranged(settles);
-        let arranging = Arranging::new(self.rows, order, wanted, &self.pool)?;
+        let arranging = Arranging::new(self.rows, order, wanted, &self.cx.pool)?;
         Ok(Phase::Arrange { input, arranging })
     }
 
@@ -160,7 +203,7 @@ impl WindowOperator {
         self.sorter = None;
         self.metrics.add("partitions", places.partitions() as u64);
         let calls = (0..self.spec.calls.len())
-            .map(|index| Call::new(&call_input(&self.spec, &run, &places, index), &self.pool));
+            .map(|index| Call::new(&call_input(&self.spec, &run, &places, index), &self.cx.pool));
         let calls = calls.collect::<Result<_>>()?;
         let cursor = PlaceCursor::new(&places);
         let work = Work { input, run, places, calls, cursor, position: 0, pending: None };
@@ -259,17 +302,25 @@ impl Operator for WindowOperator {
         let Phase::Collect(batches) = &mut self.phase else {
             return Err(Error::internal("input after its end"));
         };
+        if let Some(units) = &mut self.units {
+            return units.push(input);
+        }
         let input = compact_batch(input.loaded()?)?;
         self.charge.add(&input)?;
         self.rows += input.rows();
         batches.push(input);
-        Ok(())
+        self.ahead.resize(self.bytes_ahead())
     }
 
     fn finish_input(&mut self) -> Result<()> {
         let Phase::Collect(batches) = std::mem::replace(&mut self.phase, Phase::Done) else {
             return Err(Error::internal("input ended twice"));
         };
+        self.ahead.clear();
+        if let Some(units) = &mut self.units {
+            self.phase = Phase::Load;
+            return units.finish_input();
+        }
         if self.rows > 0 {
             self.phase = Phase::Concat(ColumnConcat::new(&self.spec.types, batches));
         }
@@ -281,5 +332,34 @@ impl Operator for WindowOperator {
         let (phase, step) = self.advance(phase)?;
         self.phase = phase;
         Ok(step)
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        Some(self)
+    }
+}
+
+impl Spill for WindowOperator {
+    fn reclaimable_bytes(&self) -> usize {
+        let bytes = match (&self.phase, &self.units) {
+            (Phase::Collect(_), None) => self.charge.bytes() + self.ahead.bytes(),
+            (Phase::Collect(_), Some(units)) => units.reclaimable_bytes(),
+            _ => 0,
+        };
+        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        let Phase::Collect(batches) = &mut self.phase else { return Ok(()) };
+        let batches = std::mem::take(batches);
+        if self.units.is_none() && !batches.is_empty() {
+            // The sort charges the rows itself.
+            self.charge.clear();
+            self.ahead.clear();
+            self.rows = 0;
+            let units = self.units.insert(Units::new(&self.spec, &self.cx));
+            batches.into_iter().try_for_each(|it| units.push(it))?;
+        }
+        self.units.as_mut().map_or(Ok(()), Units::spill)
     }
 }

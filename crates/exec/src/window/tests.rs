@@ -67,7 +67,9 @@ fn random_windows_are_what_the_definition_says() {
         check(seed, &mut taken);
     }
     // Every way to answer was taken.
-    for counter in ["running frames", "tree frames", "listed frames", "rows cut", "sorts"] {
+    for counter in
+        ["running frames", "tree frames", "listed frames", "rows cut", "sorts", "spilled rows"]
+    {
         assert!(taken.contains(counter), "{counter}: {taken:?}");
     }
 }
@@ -82,11 +84,12 @@ fn check(seed: u64, taken: &mut HashSet<&'static str>) {
     let rows = rows(&mut random, &types, descending);
     let node = node(&mut random, &types, descending);
     let expected = Oracle::new(&types, &rows, &node).results();
-    for batch_rows in [1, 3, 1024] {
+    let setups = [(1, None), (3, None), (1024, None), (1, Some(7)), (3, Some(1)), (1024, Some(2))];
+    for (batch_rows, spill_every) in setups {
         let mut cx = Harness::context(batch_rows);
         let metrics = Arc::new(OperatorMetrics::default());
         cx.metrics = Arc::clone(&metrics);
-        let found = run(&node, &types, &rows, &cx);
+        let found = run(&node, &types, &rows, &cx, spill_every);
         assert_eq!(found.len(), expected.len(), "seed {seed}, batches of {batch_rows}, {node:?}");
         for row in &found {
             let Value::BigInt(id) = row[ID] else { panic!("id of {row:?}") };
@@ -102,7 +105,13 @@ fn check(seed: u64, taken: &mut HashSet<&'static str>) {
     }
 }
 
-fn run(node: &WindowNode, types: &[Type], rows: &RowValues, cx: &OperatorContext) -> RowValues {
+fn run(
+    node: &WindowNode,
+    types: &[Type],
+    rows: &RowValues,
+    cx: &OperatorContext,
+    spill_every: Option<usize>,
+) -> RowValues {
     let spec = Arc::new(WindowSpec::new(node, &registry()).unwrap());
     let column = |rows: &[Vec<Value>], index: usize| {
         let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();
@@ -113,8 +122,10 @@ fn run(node: &WindowNode, types: &[Type], rows: &RowValues, cx: &OperatorContext
         Batch::new(columns, rows.len())
     });
     let batches = batches.collect();
-    let result = Harness::new(WindowOperator::new(&spec, cx)).feed(batches).unwrap();
+    let operator = WindowOperator::new(&spec, cx);
+    let result = Harness::new(operator).spilling(spill_every).feed(batches).unwrap();
     assert_eq!(cx.pool.stats().bytes, 0, "memory still held");
+    assert_eq!(cx.task.spill.stats().bytes, 0, "files are left");
     result
 }
 
