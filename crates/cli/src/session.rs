@@ -1,7 +1,7 @@
 //! The session that the command line asks for.
 
-use crate::{args::SessionArgs, error_text::Failure};
-use std::{collections::HashSet, fs, path::Path};
+use crate::{allocator::FreeFirst, args::SessionArgs, error_text::Failure};
+use std::{collections::HashSet, fs, path::Path, sync::Arc};
 use volley::{Error, Session, Zone};
 
 /// File endings that become tables.
@@ -10,6 +10,7 @@ const ENDINGS: [&str; 5] = ["parquet", "csv", "json", "ndjson", "jsonl"];
 /// A session with the settings of the command line.
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
     let session = Session::new().map_err(|e| Failure::of_error(&e))?;
+    session.pool().set_arbitration_policy(Arc::new(FreeFirst));
     // Where a person sits; a program says what it wants.
     session.set("timezone", Zone::of_machine().name()).map_err(|e| Failure::of_error(&e))?;
     let set = |name: &str, value: &str| session.set(name, value).map_err(|e| Failure::usage(&e));

@@ -91,13 +91,15 @@ impl Chain {
         self.record_waiting(start);
         let mut now = start;
         while !stopped() {
-            if !self.arbitrate(waker)? {
-                self.waiting = Some((BlockedOn::Memory, now));
+            let Some(spilling) = self.arbitrate(waker)? else {
+                self.waiting = Some((BlockedOn::Memory, Instant::now()));
                 return Ok(Progress::Blocked);
-            }
+            };
+            // That is counted already.
+            now += spilling;
             let step = self.step(waker)?;
             let end = Instant::now();
-            self.stages[self.cursor].metrics.record_busy(end - now);
+            self.stages[self.cursor].metrics.record_busy(end.saturating_duration_since(now));
             now = end;
             match step {
                 Step::Blocked(why) => {
@@ -118,11 +120,14 @@ impl Chain {
         Ok(Progress::Ready)
     }
 
-    /// Gives memory back when it is this driver's turn; false when it has to wait for others that
-    /// do.
-    fn arbitrate(&mut self, waker: &Waker) -> Result<bool> {
+    /// Gives memory back when it is this driver's turn, and how long that took; `None` when it has
+    /// to wait for others that do.
+    fn arbitrate(&mut self, waker: &Waker) -> Result<Option<Duration>> {
+        let mut spilling = Duration::ZERO;
         if self.spill_always {
-            self.stages.iter_mut().try_for_each(Stage::spill)?;
+            for stage in &mut self.stages {
+                spilling += stage.spill()?;
+            }
         }
         loop {
             let offered = self.largest_spill().map_or(0, |it| it.1);
@@ -131,9 +136,9 @@ impl Chain {
                 self.participant.get_or_insert_with(|| pool.participate(waker.clone()));
             participant.offer(offered);
             match participant.arbitrate() {
-                Arbitration::Proceed => return Ok(true),
-                Arbitration::Wait => return Ok(false),
-                Arbitration::Reclaim => self.spill()?,
+                Arbitration::Proceed => return Ok(Some(spilling)),
+                Arbitration::Wait => return Ok(None),
+                Arbitration::Reclaim => spilling += self.spill()?,
             }
         }
     }
@@ -149,12 +154,13 @@ impl Chain {
     }
 
     /// Lets that operator spill.
-    fn spill(&mut self) -> Result<()> {
+    fn spill(&mut self) -> Result<Duration> {
+        let mut time = Duration::ZERO;
         if let Some((position, _)) = self.largest_spill() {
-            self.stages[position].spill()?;
+            time = self.stages[position].spill()?;
         }
         self.participant.iter().for_each(Participant::reclaimed);
-        Ok(())
+        Ok(time)
     }
 
     fn record_waiting(&mut self, now: Instant) {
@@ -201,16 +207,16 @@ impl Chain {
 }
 
 impl Stage {
-    /// Lets the operator give memory back, if it can.
-    fn spill(&mut self) -> Result<()> {
-        let Some(operator) = &mut self.operator else { return Ok(()) };
+    /// Lets the operator give memory back, if it can; how long that took.
+    fn spill(&mut self) -> Result<Duration> {
+        let Some(operator) = &mut self.operator else { return Ok(Duration::ZERO) };
         let name = operator.name();
-        if let Some(spill) = operator.as_spill() {
-            let start = Instant::now();
-            spill.spill().map_err(|it| it.at("spill of", name))?;
-            self.metrics.record_busy(start.elapsed());
-            self.metrics.add(SPILLS, 1);
-        }
-        Ok(())
+        let Some(spill) = operator.as_spill() else { return Ok(Duration::ZERO) };
+        let start = Instant::now();
+        spill.spill().map_err(|it| it.at("spill of", name))?;
+        let time = start.elapsed();
+        self.metrics.record_busy(time);
+        self.metrics.add(SPILLS, 1);
+        Ok(time)
     }
 }

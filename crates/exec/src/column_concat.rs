@@ -56,6 +56,16 @@ impl ColumnConcat {
     }
 }
 
+/// At most so many bytes does joining batches like this one take beyond the batches themselves: the
+/// widest column twice, and what columns grow by when they become flat.
+pub(crate) fn concat_bytes(batch: &Batch) -> usize {
+    let columns = || batch.columns().iter();
+    let widest = columns().map(|it| row_bytes(it.data_type())).max().unwrap_or(0);
+    let grows = columns().filter(|it| it.flat_values().is_none());
+    let grown: usize = grows.map(|it| row_bytes(it.data_type())).sum();
+    batch.rows().saturating_mul(2 * widest + grown)
+}
+
 /// What a flat vector takes per row; elements of nested values are not counted.
 pub(crate) fn row_bytes(data_type: &Type) -> usize {
     match data_type.physical() {

@@ -24,7 +24,7 @@ mod tests;
 
 use crate::{
     BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
-    column_concat::{ColumnConcat, row_bytes},
+    column_concat::{ColumnConcat, concat_bytes},
     driver::check_stopped,
     sort::{RowSorter, compact_batch, sort_bytes_per_row},
     spill::{SPILL_BYTES_MIN, SpillWriter},
@@ -45,6 +45,8 @@ pub struct OrderBy {
     charge: BatchCharge,
     /// What concatenating and sorting the collected rows will take.
     ahead: Reservation,
+    /// Of that, the concatenation.
+    concat_bytes: usize,
     /// Rows collected and not written.
     rows: usize,
     runs: Runs,
@@ -84,22 +86,23 @@ impl OrderBy {
             pool: cx.pool.clone(),
             charge: BatchCharge::new(&cx.pool),
             ahead: cx.pool.reservation(),
+            concat_bytes: 0,
             rows: 0,
             input_done: false,
             phase: Phase::Collect(Vec::new()),
         }
     }
 
-    /// What is to be held for the sort of the collected rows, with or without their concatenation.
-    fn bytes_ahead(&self, with_concat: bool) -> usize {
-        let widest = self.types.iter().map(row_bytes).max().filter(|_| with_concat);
-        let per_row = sort_bytes_per_row(&self.types, &self.keys) + widest.unwrap_or(0);
-        self.rows.saturating_mul(per_row)
+    /// What is to be held for the sort of the collected rows.
+    fn bytes_ahead(&self) -> usize {
+        let sort = sort_bytes_per_row(&self.types, &self.keys);
+        self.rows.saturating_mul(sort).saturating_add(self.concat_bytes)
     }
 
     /// Joins the next column, or begins to sort.
     fn concat(&mut self, mut concat: ColumnConcat) -> Result<Phase> {
-        self.ahead.resize(self.bytes_ahead(false))?;
+        self.concat_bytes = 0;
+        self.ahead.resize(self.bytes_ahead())?;
         let Some(rows) = concat.step(&mut self.charge)? else { return Ok(Phase::Concat(concat)) };
         let keys = self.keys.iter().map(|it| rows.column(it.column).clone()).collect();
         self.ahead.clear();
@@ -221,8 +224,9 @@ impl Operator for OrderBy {
         };
         self.charge.add(&input)?;
         self.rows += input.rows();
+        self.concat_bytes += concat_bytes(&input);
         batches.push(input);
-        self.ahead.resize(self.bytes_ahead(true))
+        self.ahead.resize(self.bytes_ahead())
     }
 
     fn finish_input(&mut self) -> Result<()> {

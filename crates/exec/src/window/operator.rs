@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
-    column_concat::{ColumnConcat, row_bytes},
+    column_concat::{ColumnConcat, concat_bytes, row_bytes},
     sort::{RowSorter, compact_batch, sort_bytes_per_row},
     spill::SPILL_BYTES_MIN,
 };
@@ -30,6 +30,7 @@ pub(super) struct WindowOperator {
     charge: BatchCharge,
     /// What answering for the collected rows will take, about.
     ahead: Reservation,
+    bytes_per_row: usize,
     rows: usize,
     /// The rows, once they did not fit in memory.
     units: Option<Units>,
@@ -92,6 +93,7 @@ impl WindowOperator {
             batch_rows: cx.task.batch_rows,
             charge: BatchCharge::new(&cx.pool),
             ahead: cx.pool.reservation(),
+            bytes_per_row: bytes_per_row(spec),
             cx: cx.clone(),
             rows: 0,
             units: None,
@@ -168,16 +170,6 @@ impl WindowOperator {
             self.rows += batch.rows();
         }
         Ok(Some(Phase::Concat(ColumnConcat::new(&self.spec.types, unit))))
-    }
-
-    /// About what is needed for the collected rows beside themselves: concatenation, sort, arranged
-    /// columns, places and calls.
-    fn bytes_ahead(&self) -> usize {
-        let widest = self.spec.types.iter().map(row_bytes).max().unwrap_or(0);
-        let sort = sort_bytes_per_row(&self.spec.types, &self.spec.sort_keys());
-        let args = self.spec.calls.iter().flat_map(|it| &it.arg_types).map(row_bytes);
-        let calls = args.sum::<usize>() + self.spec.calls.len() * CALL_BYTES_PER_ROW;
-        self.rows.saturating_mul(widest + sort.max(calls))
     }
 
     fn start_sort(&mut self, input: Batch) -> Result<Phase> {
@@ -279,6 +271,15 @@ impl Work {
     }
 }
 
+/// About what is needed per row beside the rows and their concatenation: sort, arranged columns,
+/// places and calls.
+fn bytes_per_row(spec: &WindowSpec) -> usize {
+    let sort = sort_bytes_per_row(&spec.types, &spec.sort_keys());
+    let args = spec.calls.iter().flat_map(|it| &it.arg_types).map(row_bytes);
+    let calls = args.sum::<usize>() + spec.calls.len() * CALL_BYTES_PER_ROW;
+    sort.max(calls)
+}
+
 fn not_a_rank() -> Error {
     Error::internal("a window is limited by what is not a rank")
 }
@@ -308,8 +309,9 @@ impl Operator for WindowOperator {
         let input = compact_batch(input.loaded()?)?;
         self.charge.add(&input)?;
         self.rows += input.rows();
+        let ahead = concat_bytes(&input) + input.rows() * self.bytes_per_row;
         batches.push(input);
-        self.ahead.resize(self.bytes_ahead())
+        self.ahead.grow(ahead)
     }
 
     fn finish_input(&mut self) -> Result<()> {
