@@ -9,7 +9,8 @@
 //! Rows of aggregates that collect (array_agg) and of those with an ORDER BY of their own
 //! are kept as columns; at the end they are sorted by group, or added in their order (see `kept`).
 //!
-//! Where the groups of a last step outgrow the caches, rows wait by part: see `spread`.
+//! Where the groups of a last step outgrow the caches, rows wait by part: see `spread`; where they
+//! outgrow the memory, they are written to files by part: see `disk`.
 //!
 //! A partial aggregation hands its groups on early when they take too much memory, and stops
 //! grouping when the table does not reduce: then rows pass as groups of one row, made without
@@ -17,6 +18,7 @@
 //! `partial`.
 
 mod accumulator;
+mod disk;
 mod kept;
 mod grouping;
 mod operator;
@@ -26,6 +28,8 @@ mod runs;
 mod spread;
 #[cfg(test)]
 mod one_group_tests;
+#[cfg(test)]
+mod spill_tests;
 #[cfg(test)]
 mod spread_tests;
 #[cfg(test)]
@@ -40,6 +44,7 @@ use volley_function::{AggregateFunction, AggregateKind};
 use volley_plan::{AggregateStep, AggregationNode};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, StringView, Values};
+use volley_wire::Encoder;
 
 /// What all drivers of an aggregation know.
 struct AggregationSpec {
@@ -61,6 +66,27 @@ impl AggregationSpec {
         self.step != AggregateStep::Partial
             && !self.keys.is_empty()
             && self.aggregates.iter().all(folds)
+    }
+
+    /// Whether groups can be written to disk and merged later.
+    fn can_spill(&self) -> bool {
+        let folds = |it: &AccumulatorSpec| it.order_by.is_empty() && !it.collects() && !it.distinct;
+        let intermediate = self.aggregates.iter().map(|it| it.bound.intermediate.clone());
+        let types: Vec<Type> = self.key_types.iter().cloned().chain(intermediate).collect();
+        self.step != AggregateStep::Partial
+            && !self.keys.is_empty()
+            && self.aggregates.iter().all(folds)
+            && can_be_written(&types)
+            && can_be_written(&self.result_types())
+    }
+
+    /// The types of the columns that are put out.
+    fn result_types(&self) -> Vec<Type> {
+        let result = |it: &AccumulatorSpec| match self.step.finishes() {
+            true => it.bound.result.clone(),
+            false => it.bound.intermediate.clone(),
+        };
+        self.key_types.iter().cloned().chain(self.aggregates.iter().map(result)).collect()
     }
 
     /// The function of an aggregate that folds rows when they come.
@@ -85,6 +111,11 @@ impl AggregationSpec {
         }
         Ok(bytes)
     }
+}
+
+/// Whether values of these types have a form on disk.
+fn can_be_written(types: &[Type]) -> bool {
+    Encoder::new(types).is_ok()
 }
 
 /// Adds the operator. Rows of a group are in one driver already, unless the step is Partial.
@@ -122,8 +153,7 @@ pub(crate) fn lower(
     };
     let partitioned_by = input.partitioned_by.take();
     cx.add(&mut input, name, move |cx| {
-        let (spec, batch_rows) = (Arc::clone(&spec), cx.task.batch_rows);
-        Ok(Box::new(HashAggregation::new(name, spec, &cx.pool, batch_rows, &cx.metrics)))
+        Ok(Box::new(HashAggregation::new(name, Arc::clone(&spec), cx)))
     });
     let position = |column: &usize| node.keys.iter().position(|it| it == column);
     input.partitioned_by = partitioned_by.and_then(|it| it.iter().map(position).collect());

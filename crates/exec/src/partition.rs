@@ -32,6 +32,8 @@ pub enum Purpose {
     Exchange,
     /// Parts of one driver's groups.
     Spread,
+    /// Files of rows that do not fit in memory, split so many times before.
+    Spill(u32),
 }
 
 /// One driver's splitter.
@@ -157,6 +159,10 @@ fn reduce(hashes: &[u64], partitions: usize, purpose: Purpose, targets: &mut Vec
         Purpose::Exchange => 0x9e37_79b9_7f4a_7c15,
         // A constant of splitmix64.
         Purpose::Spread => 0xbf58_476d_1ce4_e5b9,
+        // The other one, times powers of a third odd number.
+        Purpose::Spill(level) => {
+            0x94d0_49bb_1331_11eb_u64.wrapping_mul(0xd6e8_feb8_6659_fd93_u64.wrapping_pow(level))
+        }
     };
     let partitions = partitions as u64;
     targets.clear();

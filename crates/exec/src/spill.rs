@@ -44,3 +44,6 @@ pub(crate) const SPILLED_ROWS: &str = "spilled rows";
 
 /// The counter of files that an operator wrote rows to.
 pub(crate) const SPILLED_RUNS: &str = "spilled runs";
+
+/// The counter of parts of an operator's rows that were written.
+pub(crate) const SPILLED_PARTITIONS: &str = "spilled partitions";

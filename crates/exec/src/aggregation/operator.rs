@@ -1,18 +1,22 @@
 //! The aggregation operator.
 
+mod spill;
+
 use super::{
     AggregationSpec,
     accumulator::{Accumulator, Target, collected},
+    disk::Disk,
     outside::OutsideCharge,
     partial::PartialPolicy,
     runs::Runs,
     spread::{Spread, SpreadPolicy, Waiting},
 };
 use crate::{
-    Operator, OperatorMetrics, Step, StepContext,
+    Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
     driver::check_stopped,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
+    spill::SpillReader,
 };
 use std::sync::Arc;
 use volley_error::Result;
@@ -35,10 +39,14 @@ pub(super) struct HashAggregation {
     accumulators: Vec<Accumulator>,
     /// Only in step Partial.
     partial: Option<PartialPolicy>,
+    /// Whether a partial aggregation was asked for memory, and has to hand its groups on.
+    flush_due: bool,
     /// Whether groups are spread; only where states can be put out before the end.
     spread_policy: Option<SpreadPolicy>,
     /// What waits, once they are.
     spread: Option<Spread>,
+    /// What did not fit; `None` where groups cannot be written.
+    disk: Option<Disk>,
     phase: Phase,
     input_done: bool,
     /// What states hold outside the groups' rows.
@@ -61,6 +69,10 @@ enum Phase {
     Finishing(usize),
     /// Groups what waits in this part, to be put out.
     Part(usize),
+    /// Groups what is in the part of the disk that is being read.
+    Reading,
+    /// Puts out results from the disk.
+    Results(SpillReader),
     Ended,
 }
 
@@ -68,25 +80,26 @@ impl HashAggregation {
     pub(super) fn new(
         name: &'static str,
         spec: Arc<AggregationSpec>,
-        pool: &Pool,
-        batch_rows: usize,
-        metrics: &Arc<OperatorMetrics>,
+        cx: &OperatorContext,
     ) -> HashAggregation {
+        let pool = &cx.pool;
         let states = spec.aggregates.iter().map(|it| Arc::clone(&it.state)).collect();
         HashAggregation {
             name,
             table: GroupTable::new(spec.key_types.clone(), states, pool),
             accumulators: accumulators(&spec, pool),
             partial: (spec.step == AggregateStep::Partial).then(PartialPolicy::default),
+            flush_due: false,
             spread_policy: spec.can_spread().then(SpreadPolicy::default),
             spread: None,
+            disk: spec.can_spill().then(|| Disk::new(spec.keys.len(), 1, cx)),
             phase: Phase::Collecting,
             input_done: false,
             outside: OutsideCharge::new(pool),
             results: pool.reservation(),
             spec,
-            batch_rows,
-            metrics: Arc::clone(metrics),
+            batch_rows: cx.task.batch_rows,
+            metrics: Arc::clone(&cx.metrics),
         }
     }
 
@@ -371,9 +384,10 @@ impl HashAggregation {
 
     /// After the last group was put out.
     fn end_emitting(&mut self) {
+        let has_parts = || self.disk.as_ref().is_some_and(Disk::has_parts);
         let groups_again = match &self.partial {
-            Some(partial) => !partial.has_given_up() && !self.input_done,
-            None => self.next_part().is_some(),
+            Some(partial) => !partial.has_given_up() && !self.input_done && !self.flush_due,
+            None => self.next_part().is_some() || has_parts(),
         };
         if groups_again {
             self.table.restart();
@@ -383,6 +397,7 @@ impl HashAggregation {
         self.accumulators = accumulators(&self.spec, self.outside.pool());
         self.outside.clear();
         self.results.clear();
+        self.flush_due = false;
         if let Some(partial) = &mut self.partial {
             partial.flushed();
         }
@@ -406,14 +421,16 @@ impl Operator for HashAggregation {
         if self.spread.is_some() {
             return self.collect_spread(input);
         }
+        self.before_groups(input.rows());
         self.collect(&input)?;
         self.spread_if_large(input.rows())?;
+        self.after_groups();
         let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
         if let Some(partial) = &mut self.partial
             && !self.spec.keys.is_empty()
         {
             partial.count(input.rows(), self.table.runs());
-            if partial.must_flush(self.table.len(), bytes) {
+            if partial.must_flush(self.table.len(), bytes) || self.flush_due {
                 self.phase = Phase::Finishing(0);
             }
         }
@@ -425,16 +442,22 @@ impl Operator for HashAggregation {
             self.make_global_group()?;
         }
         self.input_done = true;
-        self.phase = Phase::Finishing(0);
-        if let Some(spread) = &mut self.spread {
+        self.phase = self.end_of_groups()?;
+        if matches!(self.phase, Phase::Finishing(_))
+            && let Some(spread) = &mut self.spread
+        {
             spread.finish()?;
-            self.phase = self.next_part().map_or(Phase::Ended, Phase::Part);
+            self.phase = self.next_phase();
         }
         Ok(())
     }
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         match std::mem::replace(&mut self.phase, Phase::Collecting) {
+            Phase::Collecting if self.flush_due => {
+                self.phase = Phase::Finishing(0);
+                Ok(Step::Yield)
+            }
             Phase::Collecting => Ok(Step::NeedInput),
             Phase::Passing(batch) => Ok(Step::Output(batch)),
             Phase::Emitting(mut cursor) => {
@@ -454,7 +477,7 @@ impl Operator for HashAggregation {
                 if !self.input_done {
                     return Ok(Step::NeedInput);
                 }
-                self.phase = self.next_part().map_or(Phase::Ended, Phase::Part);
+                self.phase = self.next_phase();
                 Ok(Step::Yield)
             }
             Phase::Finishing(index) => {
@@ -465,7 +488,26 @@ impl Operator for HashAggregation {
                 self.continue_part(part)?;
                 Ok(Step::Yield)
             }
+            Phase::Reading => {
+                self.phase = self.continue_reading()?;
+                Ok(Step::Yield)
+            }
+            Phase::Results(mut reader) => match reader.next()? {
+                Some(batch) => {
+                    self.phase = Phase::Results(reader);
+                    Ok(Step::Output(batch))
+                }
+                None => {
+                    self.phase = self.next_phase();
+                    Ok(Step::Yield)
+                }
+            },
             Phase::Ended => Ok(Step::Finished),
         }
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        let can_spill = self.disk.is_some() || self.partial.is_some();
+        can_spill.then_some(self as &mut dyn Spill)
     }
 }

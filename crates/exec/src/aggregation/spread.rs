@@ -204,6 +204,11 @@ impl Spread {
         Ok(())
     }
 
+    /// Bytes of what waits.
+    pub(super) fn bytes(&self) -> usize {
+        self.charge.bytes() + self.input.as_ref().map_or(0, Coalescer::bytes)
+    }
+
     /// A part that is to be grouped early.
     pub(super) fn take_due(&mut self) -> Option<usize> {
         self.due.take()

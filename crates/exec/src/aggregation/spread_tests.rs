@@ -16,7 +16,7 @@ fn key_of(group: usize) -> (Value, Value) {
 }
 
 /// Batches of the keys and the number of each row; `group_of` each row.
-fn batches(rows: usize, group_of: impl Fn(usize) -> usize) -> Vec<Batch> {
+pub(super) fn batches(rows: usize, group_of: impl Fn(usize) -> usize) -> Vec<Batch> {
     let types = [Type::BigInt, Type::Varchar, Type::BigInt];
     let batch = |start: usize| {
         let rows = start..rows.min(start + BATCH_ROWS);

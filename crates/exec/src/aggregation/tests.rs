@@ -6,7 +6,10 @@ use super::{
     operator::HashAggregation,
     runs::Runs,
 };
-use crate::{Operator, OperatorMetrics, Step, StepContext, testing::Random};
+use crate::{
+    Operator, OperatorContext, OperatorMetrics, Step, StepContext, test_kit::Harness,
+    testing::Random,
+};
 use std::{collections::BTreeMap, sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_function::{
@@ -231,8 +234,8 @@ pub(super) fn run_and_count(
     metrics: &Arc<OperatorMetrics>,
 ) -> (Vec<Batch>, bool) {
     let mut is_spread = false;
-    let pool = Pool::root("test", None);
-    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, batch_rows, metrics);
+    let cx = OperatorContext { metrics: Arc::clone(metrics), ..Harness::context(batch_rows) };
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &cx);
     let (mut batches, mut output) = (batches.into_iter(), Vec::new());
     loop {
         match operator.step(&mut StepContext { waker: Waker::noop() }).unwrap() {
@@ -253,7 +256,7 @@ pub(super) fn run_and_count(
         }
     }
     drop(operator);
-    assert_eq!(pool.stats().bytes, 0);
+    assert_eq!(cx.pool.stats().bytes, 0);
     (output, is_spread)
 }
 
@@ -600,8 +603,8 @@ fn runs_are_found_in_every_encoding() {
 fn too_much_memory_is_an_error() {
     let pool = Pool::root("test", Some(1 << 20));
     let spec = spec(AggregateStep::Single, &[Type::BigInt], vec![listing(0)]);
-    let metrics = Arc::default();
-    let mut operator = HashAggregation::new("test", Arc::new(spec), &pool, 1024, &metrics);
+    let cx = OperatorContext { pool: pool.clone(), ..Harness::context(1024) };
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &cx);
     let failed = (0..200i64).any(|batch| {
         let values: Vec<i64> = (batch * 1000..batch * 1000 + 1000).collect();
         let column = Vector::native::<i64>(Type::BigInt, values, None);

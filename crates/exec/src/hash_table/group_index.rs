@@ -67,6 +67,11 @@ impl GroupIndex {
         !self.is_array() && self.index.is_full()
     }
 
+    /// Whether the index may have to grow for `rows` more groups.
+    pub(super) fn may_grow(&self, rows: usize) -> bool {
+        !self.is_array() && self.index.may_grow(rows)
+    }
+
     /// The index, to insert groups that are known to be new.
     pub(super) fn index(&mut self) -> &mut Index {
         &mut self.index

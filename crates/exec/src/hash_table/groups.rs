@@ -103,6 +103,17 @@ impl GroupTable {
         self.container.bytes() + self.index.bytes()
     }
 
+    /// Whether the index may have to grow for `rows` more groups.
+    pub(crate) fn may_grow(&self, rows: usize) -> bool {
+        self.index.may_grow(rows)
+    }
+
+    /// What the next growth of the index will take.
+    pub(crate) fn growth_bytes(&self) -> usize {
+        // Twice as many entries, beside those of now.
+        2 * self.index.bytes()
+    }
+
     /// Finds the group of each of `rows` rows, making it where there is none.
     ///
     /// # Errors

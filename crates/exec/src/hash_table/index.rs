@@ -51,6 +51,11 @@ impl Index {
         self.used * 3 >= self.entries.len() * 2
     }
 
+    /// Whether `rows` more rows may need [`Index::grow`].
+    pub(super) fn may_grow(&self, rows: usize) -> bool {
+        (self.used + rows) * 3 >= self.entries.len() * 2
+    }
+
     /// The row with `word` for which `is_match` holds, or the position where it belongs. The index
     /// must have an empty entry.
     #[inline]

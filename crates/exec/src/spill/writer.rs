@@ -30,6 +30,9 @@ pub(crate) struct SpillRun {
 }
 
 impl SpillWriter {
+    /// What a writer charges when it is made.
+    pub(crate) const BYTES: usize = WRITER_BYTES;
+
     /// A writer of batches of `types` to a file of `space`; charges its buffers to `pool`.
     ///
     /// # Errors

@@ -1,0 +1,171 @@
+//! Groups that do not fit in memory: see `disk`.
+//!
+//! ```text
+//! spill   groups with their intermediate results leave the table for the disk, rows that wait
+//!         in parts (see `spread`) are grouped before; later input begins groups anew
+//! end     if something was written, so is the rest; then part after part is read, its groups
+//!         merged, finished and put out
+//! ```
+//!
+//! While a part is read, its groups may be written again; then it ends as the input does. Groups
+//! that are being put out are written as results. A partial aggregation writes nothing: it hands
+//! its groups on with the next step.
+
+use super::{Disk, HashAggregation, Phase};
+use crate::{Spill, driver::check_stopped, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
+use volley_error::Result;
+
+impl HashAggregation {
+    /// What comes when the groups at hand were put out, or there are none.
+    pub(super) fn next_phase(&mut self) -> Phase {
+        if let Some(part) = self.next_part() {
+            return Phase::Part(part);
+        }
+        match self.disk.as_mut().is_some_and(Disk::open) {
+            true => Phase::Reading,
+            false => Phase::Ended,
+        }
+    }
+
+    /// Goes on with the part of the disk that is being read.
+    pub(super) fn continue_reading(&mut self) -> Result<Phase> {
+        let Some(disk) = &mut self.disk else { return Ok(Phase::Ended) };
+        if let Some((_, batch)) = disk.read()? {
+            self.before_groups(batch.rows());
+            self.merge(&batch)?;
+            self.after_groups();
+            return Ok(Phase::Reading);
+        }
+        self.end_of_groups()
+    }
+
+    /// After the last row: finishes the groups, unless some of them are on disk.
+    pub(super) fn end_of_groups(&mut self) -> Result<Phase> {
+        if self.disk.as_ref().is_some_and(Disk::has_written) {
+            return self.write_rest();
+        }
+        self.disk.iter_mut().for_each(Disk::release_ahead);
+        Ok(Phase::Finishing(0))
+    }
+
+    /// Writes all groups, after the last row; what comes then.
+    fn write_rest(&mut self) -> Result<Phase> {
+        self.write_groups()?;
+        if let Some(disk) = &mut self.disk {
+            disk.close()?;
+        }
+        Ok(self.next_phase())
+    }
+
+    /// To be called before rows are looked up, as tables may grow.
+    pub(super) fn before_groups(&mut self, rows: usize) {
+        if let Some(disk) = &mut self.disk
+            && self.table.may_grow(rows)
+        {
+            disk.release_ahead();
+        }
+    }
+
+    /// To be called after rows were added: charges what their groups will need.
+    pub(super) fn after_groups(&mut self) {
+        let bytes = self.bytes();
+        if bytes >= SPILL_BYTES_MIN
+            && let Some(disk) = &mut self.disk
+        {
+            disk.charge_ahead(self.table.growth_bytes());
+        }
+    }
+
+    /// Writes all groups to disk, and gives their memory back.
+    fn write_groups(&mut self) -> Result<()> {
+        let Some(mut disk) = self.disk.take() else { return Ok(()) };
+        disk.release_ahead();
+        self.hand_over(&mut |batch| disk.write(0, &batch))?;
+        if let Some(mut spread) = self.spread.take() {
+            spread.finish()?;
+            while let Some(part) = spread.next_part() {
+                while self.collect_part(&mut spread, part)? {
+                    check_stopped()?;
+                }
+                self.hand_over(&mut |batch| disk.write(0, &batch))?;
+            }
+            self.spread = Some(spread);
+        }
+        disk.flush()?;
+        self.disk = Some(disk);
+        self.table.clear();
+        if let Some(policy) = &mut self.spread_policy {
+            *policy = Default::default();
+        }
+        Ok(())
+    }
+
+    /// Writes the results of the groups from `cursor` on, and whatever waits.
+    fn write_results(&mut self, mut cursor: GroupCursor) -> Result<Phase> {
+        let Some(disk) = &self.disk else { return Ok(Phase::Emitting(cursor)) };
+        let mut writer = disk.results(&self.spec.result_types())?;
+        while let Some(batch) = self.emit(&mut cursor)? {
+            check_stopped()?;
+            writer.write(&batch)?;
+        }
+        self.table.clear();
+        self.end_emitting();
+        if self.next_part().is_some() {
+            self.write_groups()?;
+        }
+        let Some(disk) = &mut self.disk else { return Ok(Phase::Ended) };
+        disk.close()?;
+        Ok(Phase::Results(disk.read_results(writer)?))
+    }
+
+    /// Whether a partial aggregation could hand groups on.
+    fn can_flush(&self) -> bool {
+        self.partial.is_some()
+            && !self.spec.keys.is_empty()
+            && !self.flush_due
+            && matches!(self.phase, Phase::Collecting)
+    }
+
+    /// Whether groups that are being put out can be written instead.
+    fn can_write_results(&self) -> bool {
+        self.disk.is_some() && self.accumulators.iter().all(|it| it.kept().is_none())
+    }
+}
+
+impl Spill for HashAggregation {
+    fn reclaimable_bytes(&self) -> usize {
+        let spread = self.spread.as_ref().map_or(0, |it| it.bytes());
+        let bytes = match (&self.phase, &self.disk) {
+            _ if self.can_flush() => self.bytes(),
+            (Phase::Collecting | Phase::Part(_) | Phase::Reading, Some(disk))
+                if disk.can_write() =>
+            {
+                self.bytes() + spread
+            }
+            (Phase::Emitting(_), Some(_)) if self.can_write_results() => self.bytes() + spread,
+            _ => 0,
+        };
+        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        if self.can_flush() {
+            self.flush_due = self.table.len() > 0;
+            if !self.flush_due {
+                self.table.clear();
+            }
+            return Ok(());
+        }
+        let can_write = self.disk.as_ref().is_some_and(Disk::can_write);
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
+            phase @ (Phase::Collecting | Phase::Reading) if can_write => {
+                self.write_groups()?;
+                phase
+            }
+            Phase::Part(_) if can_write => self.write_rest()?,
+            Phase::Emitting(cursor) if self.can_write_results() => self.write_results(cursor)?,
+            other => other,
+        };
+        Ok(())
+    }
+}
