@@ -41,8 +41,8 @@ fn check(sql: &str, limit: &str, threads: &str, operator: &str) {
 
 #[test]
 fn aggregations_spill() {
-    let sql = "SELECT count(*), sum(c), sum(p), sum(length(m)) FROM (SELECT l_orderkey, \
-        l_linenumber, count(*) AS c, sum(l_extendedprice) AS p, max(l_comment) AS m \
+    let sql = "SELECT count(*), sum(c), sum(p), max(d) FROM (SELECT l_orderkey, l_linenumber, \
+        count(*) AS c, sum(l_extendedprice) AS p, max(l_shipdate) AS d \
         FROM lineitem GROUP BY 1, 2) t";
     for threads in ["1", "2"] {
         check(sql, "40MiB", threads, "aggregation");
