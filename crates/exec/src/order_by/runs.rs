@@ -5,7 +5,7 @@ use crate::{
     sort::RunMerge,
     spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::SortKey;
@@ -23,7 +23,9 @@ pub(super) struct Runs {
     pool: Pool,
     space: SpillSpace,
     metrics: Arc<OperatorMetrics>,
-    runs: VecDeque<SpillRun>,
+    runs: Vec<SpillRun>,
+    /// Where among the runs the one goes that is being made of some of them.
+    place: usize,
     merge: Option<Merge>,
 }
 
@@ -32,8 +34,6 @@ struct Merge {
     rows: RunMerge,
     /// Where the rows go, unless they are put out.
     writer: Option<SpillWriter>,
-    /// How many runs are left to be merged before those that were.
-    left_in_pass: usize,
 }
 
 /// What a step of merging did.
@@ -55,7 +55,8 @@ impl Runs {
             pool: cx.pool.clone(),
             space: cx.task.spill.clone(),
             metrics: Arc::clone(&cx.metrics),
-            runs: VecDeque::new(),
+            runs: Vec::new(),
+            place: 0,
             merge: None,
         }
     }
@@ -71,12 +72,17 @@ impl Runs {
 
     /// Adds a run of rows that came after those of all others.
     pub(super) fn push(&mut self, writer: SpillWriter) -> Result<()> {
+        let run = self.finish(writer)?;
+        self.runs.push(run);
+        Ok(())
+    }
+
+    fn finish(&self, writer: SpillWriter) -> Result<SpillRun> {
         let run = writer.finish()?;
         self.metrics.add(SPILLED_RUNS, 1);
         self.metrics.add(SPILLED_ROWS, run.rows() as u64);
         self.metrics.add(SPILLED_BYTES, run.bytes());
-        self.runs.push_back(run);
-        Ok(())
+        Ok(run)
     }
 
     /// Merges some rows.
@@ -85,7 +91,7 @@ impl Runs {
             if self.runs.is_empty() {
                 return Ok(RunsStep::End);
             }
-            self.merge = Some(self.start(0)?);
+            self.merge = Some(self.start()?);
             return Ok(RunsStep::Progress);
         };
         let batch = merge.rows.next()?;
@@ -98,31 +104,34 @@ impl Runs {
         Ok(RunsStep::Progress)
     }
 
-    /// Begins to merge the first runs, `left_in_pass` of which (0: all) belong to this pass.
-    fn start(&mut self, left_in_pass: usize) -> Result<Merge> {
-        let is_last = left_in_pass == 0 && self.runs.len() <= FAN_IN;
-        let left = if left_in_pass == 0 { self.runs.len() } else { left_in_pass };
-        let count = left.min(FAN_IN);
+    /// Begins to merge all runs, or, where these are too many, as many neighbors as make few enough
+    /// of them. Rows with equal keys stay in order, because the new run takes their place; the next
+    /// merge is of the runs behind it, so that each is written again about equally often.
+    fn start(&mut self) -> Result<Merge> {
+        let too_many = self.runs.len().saturating_sub(FAN_IN);
+        if self.place + 1 >= self.runs.len() {
+            self.place = 0;
+        }
+        let range = match too_many {
+            0 => 0..self.runs.len(),
+            _ => self.place..self.runs.len().min(self.place + FAN_IN.min(too_many + 1)),
+        };
         // A run's file goes with its last reader.
-        let runs: Vec<SpillRun> = self.runs.drain(..count).collect();
+        let runs: Vec<SpillRun> = self.runs.drain(range).collect();
         let readers = runs.iter().map(|it| it.read(&self.pool, self.batch_rows));
         let readers = readers.collect::<Result<Vec<_>>>()?;
         Ok(Merge {
             rows: RunMerge::new(&self.types, &self.keys, readers, self.batch_rows)?,
-            writer: if is_last { None } else { Some(self.writer()?) },
-            left_in_pass: left - count,
+            writer: if too_many == 0 { None } else { Some(self.writer()?) },
         })
     }
 
-    /// Keeps the run that a merge has written, and goes on with the next ones. The runs of a pass
-    /// stay in order, because all of them are merged before those that it makes.
+    /// Keeps the run that a merge has written.
     fn end_run(&mut self) -> Result<()> {
-        let Some(merge) = self.merge.take() else { return Ok(()) };
-        if let Some(writer) = merge.writer {
-            self.push(writer)?;
-        }
-        if merge.left_in_pass > 0 {
-            self.merge = Some(self.start(merge.left_in_pass)?);
+        if let Some(writer) = self.merge.take().and_then(|it| it.writer) {
+            let run = self.finish(writer)?;
+            self.runs.insert(self.place, run);
+            self.place += 1;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 
 use super::{Tie, key_prefixes};
 use crate::spill::SpillReader;
-use std::{cmp::Ordering, collections::HashMap};
+use std::cmp::Ordering;
 use volley_error::Result;
 use volley_plan::SortKey;
 use volley_types::Type;
@@ -23,8 +23,9 @@ pub(crate) struct RunMerge {
     runs: Vec<Run>,
     /// Runs that have rows; each comes before those at twice its place and one or two on.
     heap: Vec<u32>,
-    /// What compares the current batches of two runs, the first of which is the smaller number.
-    ties: HashMap<(u32, u32), Vec<Tie>>,
+    /// What compares the current batches of two runs, the first of which is the smaller number;
+    /// made when it is first needed. At that number times the number of runs, plus the other.
+    ties: Vec<Option<Vec<Tie>>>,
 }
 
 /// A run, and where it stands.
@@ -55,13 +56,14 @@ impl RunMerge {
             batch_rows,
             runs: Vec::with_capacity(readers.len()),
             heap: Vec::with_capacity(readers.len()),
-            ties: HashMap::new(),
+            ties: Vec::new(),
         };
         for mut reader in readers {
             let Some(batch) = reader.next()? else { continue };
             let prefixes = prefixes(&batch, keys)?;
             merge.runs.push(Run { reader, batch, prefixes, row: 0 });
         }
+        merge.ties.resize_with(merge.runs.len() * merge.runs.len(), || None);
         merge.heap = (0..merge.runs.len() as u32).collect();
         for place in (0..merge.heap.len() / 2).rev() {
             merge.sift_down(place)?;
@@ -129,7 +131,11 @@ impl RunMerge {
     /// Reads on in the run on top of the heap.
     fn refill(&mut self) -> Result<()> {
         let top = self.heap[0];
-        self.ties.retain(|(left, right), _| *left != top && *right != top);
+        let (runs, number) = (self.runs.len(), top as usize);
+        for other in 0..runs {
+            self.ties[number * runs + other] = None;
+            self.ties[other * runs + number] = None;
+        }
         let run = &mut self.runs[top as usize];
         match run.reader.next()? {
             Some(batch) => {
@@ -178,16 +184,17 @@ impl RunMerge {
 
     /// Compares the next rows of two runs by value; `left` is the smaller number.
     fn compare(&mut self, left: u32, right: u32) -> Result<Ordering> {
+        let place = left as usize * self.runs.len() + right as usize;
         let (a, b) = (&self.runs[left as usize], &self.runs[right as usize]);
-        if let Some(ties) = self.ties.get(&(left, right)) {
-            return Ok(compare_rows(ties, a.row, b.row));
-        }
-        let tie =
-            |key: &SortKey| Tie::new(a.batch.column(key.column), b.batch.column(key.column), *key);
-        let ties = self.keys.iter().map(tie).collect::<Result<Vec<_>>>()?;
-        let order = compare_rows(&ties, a.row, b.row);
-        self.ties.insert((left, right), ties);
-        Ok(order)
+        let ties = match &mut self.ties[place] {
+            Some(ties) => ties,
+            empty => {
+                let column = |run: &Run, key: &SortKey| run.batch.column(key.column).clone();
+                let tie = |key: &SortKey| Tie::new(&column(a, key), &column(b, key), *key);
+                empty.insert(self.keys.iter().map(tie).collect::<Result<Vec<_>>>()?)
+            }
+        };
+        Ok(compare_rows(ties, a.row, b.row))
     }
 }
 
