@@ -70,14 +70,27 @@ impl AggregationSpec {
 
     /// Whether groups can be written to disk and merged later.
     fn can_spill(&self) -> bool {
-        let folds = |it: &AccumulatorSpec| it.order_by.is_empty() && !it.collects() && !it.distinct;
-        let intermediate = self.aggregates.iter().map(|it| it.bound.intermediate.clone());
-        let types: Vec<Type> = self.key_types.iter().cloned().chain(intermediate).collect();
+        let state_types = |it: &AccumulatorSpec| match it.has_rows() {
+            true => it.row_types(self.step),
+            false => vec![it.bound.intermediate.clone()],
+        };
+        let states = self.aggregates.iter().flat_map(state_types);
+        let types: Vec<Type> = self.key_types.iter().cloned().chain(states).collect();
         self.step != AggregateStep::Partial
             && !self.keys.is_empty()
-            && self.aggregates.iter().all(folds)
+            && self.aggregates.iter().all(AccumulatorSpec::can_replay)
             && can_be_written(&types)
             && can_be_written(&self.result_types())
+    }
+
+    /// The aggregates whose groups cannot be merged without rows of their own.
+    fn with_rows(&self) -> Vec<usize> {
+        (0..self.aggregates.len()).filter(|it| self.aggregates[*it].has_rows()).collect()
+    }
+
+    /// The others, whose states stand for their rows.
+    fn without_rows(&self) -> impl Iterator<Item = (usize, &AccumulatorSpec)> {
+        self.aggregates.iter().enumerate().filter(|it| !it.1.has_rows())
     }
 
     /// The types of the columns that are put out.

@@ -48,3 +48,14 @@ fn aggregations_spill() {
         check(sql, "40MiB", threads, "aggregation");
     }
 }
+
+#[test]
+fn aggregations_with_rows_of_their_own_spill() {
+    let sql = "SELECT count(*), sum(c), sum(s), sum(length(a)), min(a) FROM (SELECT l_orderkey, \
+        count(DISTINCT l_suppkey) AS c, sum(DISTINCT l_linenumber) AS s, \
+        string_agg(CAST(l_partkey AS VARCHAR), ',' ORDER BY l_partkey, l_linenumber) AS a \
+        FROM lineitem GROUP BY 1) t";
+    for threads in ["1", "2"] {
+        check(sql, "64MiB", threads, "aggregation");
+    }
+}

@@ -1,14 +1,17 @@
 //! One aggregate of an aggregation: which rows it takes, and in which order.
 
 use super::{grouping::GroupRanges, kept::KeptRows};
-use crate::hash_table::GroupTable;
+use crate::{
+    driver::check_stopped,
+    hash_table::{GroupCursor, GroupTable},
+};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
 use volley_memory::Pool;
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::Type;
-use volley_vector::{Batch, Rows, ScalarBuffer, Values, Vector};
+use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Values, Vector};
 
 /// What an aggregate does with its input.
 pub(super) struct AccumulatorSpec {
@@ -55,6 +58,27 @@ pub(super) fn state_of(bound: &BoundAggregate) -> Arc<dyn AggregateState> {
 }
 
 impl AccumulatorSpec {
+    /// Whether rows are kept beside the groups, which cannot be merged without them.
+    pub(super) fn has_rows(&self) -> bool {
+        self.distinct || self.collects() || !self.order_by.is_empty()
+    }
+
+    /// The types of these rows: the columns to order by, then the arguments.
+    pub(super) fn row_types(&self, step: AggregateStep) -> Vec<Type> {
+        // Intermediate results are expanded to the arguments behind them.
+        let is_expanded = step.merges() && self.collects();
+        let args = if is_expanded { &self.bound.args } else { &self.arg_types };
+        self.order_types.iter().chain(args).cloned().collect()
+    }
+
+    /// Whether the rows can be taken out and added again: of those that are only known to be
+    /// distinct, there are the keys that arguments are compared by.
+    pub(super) fn can_replay(&self) -> bool {
+        let is_kept = self.collects() || !self.order_by.is_empty();
+        let has_args = is_kept || self.arg_types.iter().all(|it| it.key_type().is_none());
+        !self.distinct || (has_args && !self.merges)
+    }
+
     /// Whether the rows of a group are needed together.
     pub(super) fn collects(&self) -> bool {
         matches!(self.bound.function, AggregateKind::Collecting(_))
@@ -103,6 +127,74 @@ impl Accumulator {
             (Some(kept), _) => kept.push(spec, batch, target, rows),
             (None, AggregateKind::Folding(function)) => {
                 target.add(function.as_ref(), spec.merges, &args, &rows)
+            }
+            (None, AggregateKind::Collecting(_)) => Err(collected()),
+        }
+    }
+
+    /// Whether a table may have to grow for `rows` more rows.
+    pub(super) fn may_grow(&self, rows: usize) -> bool {
+        self.seen.as_ref().is_some_and(|it| it.may_grow(rows))
+    }
+
+    /// What its table's next growth will take.
+    pub(super) fn growth_bytes(&self) -> usize {
+        self.seen.as_ref().map_or(0, GroupTable::growth_bytes)
+    }
+
+    /// Hands its rows to `take`, each with the keys of its group before; the accumulator must not
+    /// be used again. `table` has the groups, and is frozen.
+    ///
+    /// # Errors
+    ///
+    /// Those of `take`; cancelled.
+    pub(super) fn take_rows(
+        &mut self,
+        table: &GroupTable,
+        batch_rows: usize,
+        take: &mut dyn FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(kept) = &mut self.kept {
+            return kept.take_rows(table, take);
+        }
+        let Some(seen) = &mut self.seen else { return Ok(()) };
+        seen.freeze()?;
+        let mut cursor = GroupCursor::default();
+        loop {
+            check_stopped()?;
+            let rows = seen.next_groups(&mut cursor, batch_rows);
+            if rows.is_empty() {
+                return Ok(());
+            }
+            let mut args = seen.keys_of(&rows)?;
+            let groups = args.remove(0);
+            let mut columns = table.keys_of(&table.groups_at(Decoded::new(&groups)?.native())?)?;
+            columns.extend(args);
+            take(Batch::new(columns, rows.len()))?;
+        }
+    }
+
+    /// Takes rows again, without keys, whose groups the target's table has found.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Accumulator::add`].
+    pub(super) fn add_again(
+        &mut self,
+        spec: &AccumulatorSpec,
+        batch: &Batch,
+        target: Target<'_>,
+    ) -> Result<()> {
+        let mut rows = Rows::all(batch.rows());
+        if let Some(seen) = &mut self.seen {
+            let args = &batch.columns()[spec.order_by.len()..];
+            rows = new_rows(seen, target.group_ids(batch.rows()), args, &rows)?;
+        }
+        match (&mut self.kept, &spec.bound.function) {
+            _ if rows.is_empty() => Ok(()),
+            (Some(kept), _) => kept.push_again(spec, batch, target, &rows),
+            (None, AggregateKind::Folding(function)) => {
+                target.add(function.as_ref(), spec.merges, batch.columns(), &rows)
             }
             (None, AggregateKind::Collecting(_)) => Err(collected()),
         }

@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{
     BatchCharge,
-    column_concat::ColumnConcat,
+    column_concat::{ColumnConcat, concat_bytes},
     driver::check_stopped,
     hash_table::GroupTable,
     rows::RowList,
-    sort::{RowSorter, compact_strings},
+    sort::{RowSorter, compact_strings, sort_bytes_per_row},
 };
 use volley_error::Result;
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation, Slots};
-use volley_plan::AggregateStep;
+use volley_plan::{AggregateStep, SortKey};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Rows, Vector};
 
@@ -42,6 +42,14 @@ pub(super) struct KeptRows {
     /// The group of each row; `None` when all are collected for the only group.
     groups: Option<RowList>,
     groups_charge: Reservation,
+    /// What it will take to join the columns, and
+    concat_bytes: usize,
+    /// to sort and group a row.
+    sort_bytes: usize,
+    /// Rows kept.
+    rows: usize,
+    /// Charged for that, if there is room.
+    ahead: Reservation,
     phase: Phase,
 }
 
@@ -59,11 +67,17 @@ enum Phase {
 
 impl KeptRows {
     pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> KeptRows {
-        // Intermediate results are expanded to the arguments behind them.
-        let is_expanded = step.merges() && spec.collects();
-        let args = if is_expanded { &spec.bound.args } else { &spec.arg_types };
+        let types = spec.row_types(step);
+        let keys: Vec<SortKey> = (spec.order_by.iter().enumerate())
+            .map(|(column, key)| SortKey { column, ..*key })
+            .collect();
+        let sort_bytes = if keys.is_empty() { 0 } else { sort_bytes_per_row(&types, &keys) };
         KeptRows {
-            types: spec.order_types.iter().chain(args).cloned().collect(),
+            concat_bytes: 0,
+            sort_bytes: sort_bytes + size_of::<u32>(),
+            rows: 0,
+            ahead: pool.reservation(),
+            types,
             order_columns: spec.order_types.len(),
             parts: Vec::new(),
             charge: BatchCharge::new(pool),
@@ -75,7 +89,7 @@ impl KeptRows {
 
     /// Bytes charged to the pool.
     pub(super) fn bytes(&self) -> usize {
-        self.charge.bytes() + self.groups_charge.bytes()
+        self.charge.bytes() + self.groups_charge.bytes() + self.ahead.bytes()
     }
 
     /// Keeps `rows` of a batch.
@@ -103,13 +117,66 @@ impl KeptRows {
                 (batch.gather(&sources)?, sources)
             }
         };
+        self.keep(spec, part, target, &sources)
+    }
+
+    /// Keeps `rows` of a batch of rows that were taken out.
+    pub(super) fn push_again(
+        &mut self,
+        spec: &AccumulatorSpec,
+        batch: &Batch,
+        target: Target<'_>,
+        rows: &Rows,
+    ) -> Result<()> {
+        let sources = rows.to_indices();
+        self.keep(spec, batch.gather(&sources)?, target, &sources)
+    }
+
+    /// Hands all rows to `take`, each with the keys of its group before. `table` has the groups,
+    /// and is frozen.
+    pub(super) fn take_rows(
+        &mut self,
+        table: &GroupTable,
+        take: &mut dyn FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
+        let Some(groups) = &self.groups else { return Ok(()) };
+        let mut start = 0;
+        for part in self.parts.drain(..) {
+            check_stopped()?;
+            let end = start + part.rows() as u32;
+            let rows: Vec<u32> = (start..end).collect();
+            let mut columns = table.keys_of(&groups.pick(&rows))?;
+            columns.extend(part.columns().iter().cloned());
+            take(Batch::new(columns, part.rows()))?;
+            self.charge.remove(&part);
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Keeps rows; `sources`: which row of the target's last batch each belongs to.
+    fn keep(
+        &mut self,
+        spec: &AccumulatorSpec,
+        part: Batch,
+        target: Target<'_>,
+        sources: &[u32],
+    ) -> Result<()> {
         if part.rows() == 0 {
             return Ok(());
         }
         let part = compact_strings(part)?;
         self.charge.add(&part)?;
+        self.rows += part.rows();
+        self.concat_bytes += concat_bytes(&part);
         self.parts.push(part);
-        self.push_groups(spec, target, &sources)
+        self.charge_ahead();
+        self.push_groups(spec, target, sources)
+    }
+
+    /// Charges what will be needed. Without room, memory is scarce already, and will be asked for.
+    fn charge_ahead(&mut self) {
+        let _ = self.ahead.resize(self.concat_bytes + self.rows.saturating_mul(self.sort_bytes));
     }
 
     fn push_groups(
@@ -150,10 +217,17 @@ impl KeptRows {
                 let parts = std::mem::take(&mut self.parts);
                 Phase::Concat(ColumnConcat::new(&self.types, parts))
             }
-            Phase::Concat(mut concat) => match concat.step(&mut self.charge)? {
-                None => Phase::Concat(concat),
-                Some(rows) => self.order(spec, rows)?,
-            },
+            Phase::Concat(mut concat) => {
+                self.concat_bytes = 0;
+                self.charge_ahead();
+                match concat.step(&mut self.charge)? {
+                    None => Phase::Concat(concat),
+                    Some(rows) => {
+                        self.ahead.clear();
+                        self.order(spec, rows)?
+                    }
+                }
+            }
             Phase::Sort(rows, mut sorter) => match sorter.step() {
                 false => Phase::Sort(rows, sorter),
                 true if spec.collects() => self.group(rows, Some(sorter))?,

@@ -92,7 +92,9 @@ impl HashAggregation {
             flush_due: false,
             spread_policy: spec.can_spread().then(SpreadPolicy::default),
             spread: None,
-            disk: spec.can_spill().then(|| Disk::new(spec.keys.len(), 1, cx)),
+            disk: spec
+                .can_spill()
+                .then(|| Disk::new(spec.keys.len(), 1 + spec.with_rows().len(), cx)),
             phase: Phase::Collecting,
             input_done: false,
             outside: OutsideCharge::new(pool),
@@ -196,18 +198,19 @@ impl HashAggregation {
     fn merge(&mut self, batch: &Batch) -> Result<()> {
         let (keys, results) = batch.columns().split_at(self.spec.keys.len());
         self.table.find_or_insert(keys, batch.rows())?;
-        for (index, result) in results.iter().enumerate() {
+        for ((index, _), result) in self.spec.without_rows().zip(results) {
             let function = self.spec.folding(index)?;
             let mut slots = self.table.slots(index);
             function.merge(&mut slots, result, &Rows::all(batch.rows()))?;
         }
         let owning =
-            self.spec.aggregates.iter().zip(results).filter(|it| it.0.state.state().needs_drop);
+            self.spec.without_rows().zip(results).filter(|it| it.0.1.state.state().needs_drop);
         let bytes = owning.map(|it| it.1.retained_bytes()).sum();
         self.outside.added(&mut self.table, batch.rows(), bytes)
     }
 
-    /// Hands all groups with their keys and intermediate results to `take`, and forgets them.
+    /// Hands all groups to `take`, with their keys and the intermediate results of aggregates
+    /// without rows of their own, and forgets them.
     fn hand_over(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
         self.table.freeze()?;
         let mut cursor = GroupCursor::default();
@@ -218,7 +221,7 @@ impl HashAggregation {
                 break;
             }
             let mut columns = self.table.keys_of(&groups)?;
-            for index in 0..self.spec.aggregates.len() {
+            for (index, _) in self.spec.without_rows() {
                 let function = self.spec.folding(index)?;
                 columns
                     .push(function.extract_intermediate(&mut self.table.slots_of(index, &groups))?);

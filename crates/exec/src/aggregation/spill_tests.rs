@@ -2,9 +2,10 @@
 
 use super::{
     AggregationSpec,
+    accumulator::AccumulatorSpec,
     operator::HashAggregation,
     spread_tests,
-    tests::{listing, sorted, spec, sum},
+    tests::{collected, listing, sorted, spec, sum},
 };
 use crate::{
     Executor, Operator, OperatorContext, Step, StepContext, Task,
@@ -20,7 +21,7 @@ use volley_memory::{
     Pool,
     spill::{Fault, SpillSpace},
 };
-use volley_plan::AggregateStep;
+use volley_plan::{AggregateStep, SortKey};
 use volley_types::{Type, Value};
 use volley_vector::Batch;
 
@@ -119,6 +120,67 @@ fn states_that_own_memory_keep_the_order_of_their_rows() {
             batch_rows as u64,
         );
     }
+}
+
+#[test]
+fn rows_beside_the_groups_are_as_in_memory_whenever_they_are_spilled() {
+    let mut random = Random::new(10);
+    let types = [Type::SmallInt, Type::TinyInt, Type::BigInt, Type::Boolean];
+    let ordered = |it: AccumulatorSpec| AccumulatorSpec {
+        order_by: vec![
+            SortKey { column: 2, descending: true, nulls_first: false },
+            SortKey { column: 1, descending: false, nulls_first: true },
+        ],
+        order_types: vec![Type::BigInt, Type::TinyInt],
+        ..it
+    };
+    let distinct = |it: AccumulatorSpec| AccumulatorSpec {
+        distinct: true,
+        arg_types: vec![types[it.args[0]].clone()],
+        ..it
+    };
+    let filtered = |it: AccumulatorSpec| AccumulatorSpec { filter: Some(3), ..it };
+    let aggregates = || {
+        vec![
+            sum(2),
+            distinct(sum(1)),
+            distinct(listing(1)),
+            ordered(listing(2)),
+            collected(2),
+            ordered(collected(2)),
+            filtered(distinct(collected(2))),
+            filtered(sum(2)),
+        ]
+    };
+    for (batch_rows, rows) in [(1, 30), (3, 90), (1024, 4000)] {
+        let batches = random.batches(&types, rows, batch_rows);
+        for step in [AggregateStep::Single, AggregateStep::Intermediate] {
+            // Where results are intermediate, rows are not: only what is put out differs.
+            let make = || {
+                let mut spec = spec(AggregateStep::Single, &types[..1], aggregates());
+                spec.step = step;
+                spec.aggregates.retain(|it| step.finishes() || !it.collects());
+                spec
+            };
+            check(&batches, batch_rows, &make, rows as u64);
+        }
+    }
+}
+
+#[test]
+fn collected_rows_of_partial_results_are_spilled() {
+    let mut random = Random::new(12);
+    let types = [Type::SmallInt, Type::BigInt];
+    let batches = random.batches(&types, 3000, 1024);
+    let aggregates = || vec![collected(1), sum(1)];
+    let partial = spec(AggregateStep::Partial, &types[..1], aggregates());
+    let partials = run(partial, batches, &Harness::context(1024), |_| false).unwrap();
+    let last = || {
+        let mut aggregates = vec![collected(1), sum(2)];
+        aggregates[0].arg_types = vec![Type::Varchar];
+        spec(AggregateStep::Final, &types[..1], aggregates)
+    };
+    check(&partials, 1024, &last, 1);
 }
 
 #[test]

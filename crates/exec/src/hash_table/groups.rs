@@ -194,6 +194,16 @@ impl GroupTable {
         self.groups.pick(&vec![0; count])
     }
 
+    /// The groups with these addresses; see [`RowList::pointers`].
+    ///
+    /// # Errors
+    ///
+    /// Internal: there are no such groups.
+    pub(crate) fn groups_at(&self, addresses: &[i64]) -> Result<RowList> {
+        let groups = self.container.rows_at(addresses.iter().map(|it| *it as usize));
+        groups.ok_or_else(|| Error::internal("addresses of other groups"))
+    }
+
     /// How many runs of neighbors with equal keys the last batch had; not exact where words are
     /// hashes.
     pub(crate) fn runs(&self) -> usize {

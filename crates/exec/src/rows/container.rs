@@ -206,6 +206,23 @@ impl RowContainer {
         RowList { owner: self.id, rows, has_missing: false }
     }
 
+    /// The rows at `addresses`; `None` if there is none at one of them.
+    pub(crate) fn rows_at(&self, addresses: impl Iterator<Item = usize>) -> Option<RowList> {
+        let row_bytes = self.layout.row_bytes;
+        let mut blocks: Vec<(usize, &Block)> =
+            self.blocks.iter().map(|it| (it.start.expose() as usize, it)).collect();
+        blocks.sort_unstable_by_key(|it| it.0);
+        let row_at = |address: usize| {
+            let after = blocks.partition_point(|it| it.0 <= address);
+            let (start, block) = blocks.get(after.checked_sub(1)?)?;
+            let row = (address - start) / row_bytes;
+            let is_row = row < block.rows && start + row * row_bytes == address;
+            is_row.then(|| block.row(row, row_bytes))
+        };
+        let rows = addresses.map(row_at).collect::<Option<Vec<_>>>()?;
+        Some(RowList { owner: self.id, rows, has_missing: false })
+    }
+
     /// Makes the row that stands for "no row".
     ///
     /// # Errors

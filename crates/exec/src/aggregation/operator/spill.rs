@@ -3,6 +3,8 @@
 //! ```text
 //! spill   groups with their intermediate results leave the table for the disk, rows that wait
 //!         in parts (see `spread`) are grouped before; later input begins groups anew
+//! rows    that DISTINCT and aggregates that collect or order keep beside the groups go with their
+//!         groups' keys, a stream of their own per aggregate, and are added again
 //! end     if something was written, so is the rest; then part after part is read, its groups
 //!         merged, finished and put out
 //! ```
@@ -11,9 +13,10 @@
 //! that are being put out are written as results. A partial aggregation writes nothing: it hands
 //! its groups on with the next step.
 
-use super::{Disk, HashAggregation, Phase};
+use super::{Accumulator, Disk, HashAggregation, Phase, Target, accumulators};
 use crate::{Spill, driver::check_stopped, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
 use volley_error::Result;
+use volley_vector::Batch;
 
 impl HashAggregation {
     /// What comes when the groups at hand were put out, or there are none.
@@ -30,13 +33,30 @@ impl HashAggregation {
     /// Goes on with the part of the disk that is being read.
     pub(super) fn continue_reading(&mut self) -> Result<Phase> {
         let Some(disk) = &mut self.disk else { return Ok(Phase::Ended) };
-        if let Some((_, batch)) = disk.read()? {
+        if let Some((stream, batch)) = disk.read()? {
             self.before_groups(batch.rows());
-            self.merge(&batch)?;
+            match stream.checked_sub(1) {
+                None => self.merge(&batch)?,
+                Some(position) => self.add_again(self.spec.with_rows()[position], &batch)?,
+            }
             self.after_groups();
             return Ok(Phase::Reading);
         }
         self.end_of_groups()
+    }
+
+    /// Adds rows to their groups again, for one aggregate.
+    fn add_again(&mut self, index: usize, batch: &Batch) -> Result<()> {
+        let (keys, columns) = batch.columns().split_at(self.spec.keys.len());
+        self.table.find_or_insert(keys, batch.rows())?;
+        let rows = Batch::new(columns.to_vec(), batch.rows());
+        let target = Target { table: &mut self.table, index, is_global: false };
+        self.accumulators[index].add_again(&self.spec.aggregates[index], &rows, target)?;
+        let bytes = match self.spec.aggregates[index].state.state().needs_drop {
+            true => rows.retained_bytes(),
+            false => 0,
+        };
+        self.outside.added(&mut self.table, batch.rows(), bytes)
     }
 
     /// After the last row: finishes the groups, unless some of them are on disk.
@@ -60,7 +80,7 @@ impl HashAggregation {
     /// To be called before rows are looked up, as tables may grow.
     pub(super) fn before_groups(&mut self, rows: usize) {
         if let Some(disk) = &mut self.disk
-            && self.table.may_grow(rows)
+            && (self.table.may_grow(rows) || self.accumulators.iter().any(|it| it.may_grow(rows)))
         {
             disk.release_ahead();
         }
@@ -72,7 +92,8 @@ impl HashAggregation {
         if bytes >= SPILL_BYTES_MIN
             && let Some(disk) = &mut self.disk
         {
-            disk.charge_ahead(self.table.growth_bytes());
+            let tables = self.accumulators.iter().map(Accumulator::growth_bytes);
+            disk.charge_ahead(self.table.growth_bytes() + tables.sum::<usize>());
         }
     }
 
@@ -80,6 +101,7 @@ impl HashAggregation {
     fn write_groups(&mut self) -> Result<()> {
         let Some(mut disk) = self.disk.take() else { return Ok(()) };
         disk.release_ahead();
+        self.write_rows(&mut disk)?;
         self.hand_over(&mut |batch| disk.write(0, &batch))?;
         if let Some(mut spread) = self.spread.take() {
             spread.finish()?;
@@ -97,6 +119,21 @@ impl HashAggregation {
         if let Some(policy) = &mut self.spread_policy {
             *policy = Default::default();
         }
+        Ok(())
+    }
+
+    /// Writes the rows that aggregates keep beside their groups.
+    fn write_rows(&mut self, disk: &mut Disk) -> Result<()> {
+        let aggregates = self.spec.with_rows();
+        if aggregates.is_empty() || self.table.len() == 0 {
+            return Ok(());
+        }
+        self.table.freeze()?;
+        for (position, index) in aggregates.into_iter().enumerate() {
+            let take = &mut |batch: Batch| disk.write(1 + position, &batch);
+            self.accumulators[index].take_rows(&self.table, self.batch_rows, take)?;
+        }
+        self.accumulators = accumulators(&self.spec, self.outside.pool());
         Ok(())
     }
 
