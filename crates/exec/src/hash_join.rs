@@ -18,9 +18,13 @@
 mod build;
 mod condition;
 mod output;
+mod partition_join;
 mod probe;
 mod shared;
+mod spill;
 mod unknown;
+#[cfg(test)]
+mod spill_tests;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +52,8 @@ struct HashJoinSpec {
     /// The build columns that rows keep after their keys.
     payload: Vec<usize>,
     build_types: Vec<Type>,
+    /// The probe columns that are used, ascending.
+    used_probe: Vec<usize>,
     output: Vec<OutputColumn>,
     /// The columns put out, for nulls.
     output_types: Vec<Type>,
@@ -82,7 +88,7 @@ pub(crate) fn lower(
     let shared = Arc::new(JoinShared::new(Arc::clone(&spec), filters, drivers, &pool));
     let for_build = Arc::clone(&shared);
     cx.add_in_pool(&mut build, "hash join build", pool, move |cx| {
-        Ok(Box::new(HashBuild::new(Arc::clone(&for_build), &cx.pool)))
+        Ok(Box::new(HashBuild::new(Arc::clone(&for_build), cx)))
     });
     cx.seal(build);
     let partitioned_by = probe.partitioned_by.take();
@@ -117,6 +123,7 @@ impl HashJoinSpec {
             filter,
             payload: Vec::new(),
             build_types,
+            used_probe: Vec::new(),
             output: Vec::new(),
             output_types: types(&node.schema),
         };
@@ -131,6 +138,7 @@ impl HashJoinSpec {
         payload.retain(|it| spec.key_of(*it).is_none());
         spec.payload = payload;
         spec.output = node.output.iter().map(|it| spec.output_column(*it)).collect();
+        spec.used_probe = spec.used_probe_columns();
         spec
     }
 
@@ -152,6 +160,19 @@ impl HashJoinSpec {
             Some(_) if self.kind == JoinKind::LeftMark => OutputColumn::Mark,
             Some(column) => OutputColumn::Build(self.row_column(column)),
         }
+    }
+
+    fn used_probe_columns(&self) -> Vec<usize> {
+        let output = self.output.iter().filter_map(|it| match it {
+            OutputColumn::Probe(column) => Some(*column),
+            _ => None,
+        });
+        let filter = self.filter.iter().flat_map(Filter::probe_columns);
+        let mut used: Vec<usize> = self.probe_keys.iter().copied().chain(output).collect();
+        used.extend(filter);
+        used.sort_unstable();
+        used.dedup();
+        used
     }
 
     /// The key that a build column is, unless it is of nested type: keys of those are encoded.

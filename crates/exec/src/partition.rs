@@ -144,6 +144,25 @@ impl Partitioner {
     }
 }
 
+/// The rows of a batch by the hash of `keys`, which stand beside it; partitions without any are
+/// missing. Nothing is copied.
+///
+/// # Errors
+///
+/// What a lazy key's loader reports.
+pub(crate) fn split_by_keys(
+    batch: &Batch,
+    keys: &[Vector],
+    partitions: usize,
+    purpose: Purpose,
+) -> Result<Vec<(usize, Batch)>> {
+    let (mut hashes, mut targets) = (vec![0; batch.rows()], Vec::new());
+    hash_columns(keys, &mut hashes)?;
+    reduce(&hashes, partitions, purpose, &mut targets);
+    let (rows, ends) = rows_by_partition(&targets, partitions);
+    Ok(wrap(batch, &rows.into(), &ends))
+}
+
 /// The batch of a partition.
 fn finish(columns: Vec<Appender>) -> Result<Batch> {
     let rows = columns.first().map_or(0, Appender::len);

@@ -130,6 +130,12 @@ impl Pool {
         }
     }
 
+    /// Whether the headroom that the arbiter keeps is touched: whoever can do with less memory does
+    /// not take more then.
+    pub fn is_scarce(&self) -> bool {
+        self.root_pool().scarcity().is_scarce()
+    }
+
     /// An empty reservation in this pool.
     pub fn reservation(&self) -> Reservation {
         Reservation::new(self.clone())

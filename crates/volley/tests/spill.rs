@@ -59,3 +59,13 @@ fn aggregations_with_rows_of_their_own_spill() {
         check(sql, "64MiB", threads, "aggregation");
     }
 }
+
+#[test]
+fn joins_spill() {
+    let sql = "SELECT count(*), sum(a.l_extendedprice), max(b.l_comment) \
+        FROM lineitem a JOIN lineitem b \
+        ON a.l_orderkey = b.l_orderkey AND a.l_linenumber = b.l_linenumber";
+    for threads in ["1", "2"] {
+        check(sql, "40MiB", threads, "hash join build");
+    }
+}

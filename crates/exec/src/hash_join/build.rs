@@ -3,14 +3,16 @@
 use super::{
     HashJoinSpec,
     shared::{BuildPart, CorrelatedRows, JoinShared},
+    spill::PartitionWriters,
 };
 use crate::{
-    BlockedOn, Operator, Step, StepContext,
+    BlockedOn, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
     hash_table::{JoinRows, encode_key},
+    spill::SPILL_BYTES_MIN,
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_memory::Pool;
+use volley_memory::spill::SpillSpace;
 use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Vector};
 
 /// Keeps rows, then inserts them into the shared table.
@@ -18,22 +20,32 @@ pub(super) struct HashBuild {
     shared: Arc<JoinShared>,
     /// Until the input ends.
     part: Option<BuildPart>,
+    space: SpillSpace,
+    metrics: Arc<OperatorMetrics>,
 }
 
 impl HashBuild {
-    pub(super) fn new(shared: Arc<JoinShared>, pool: &Pool) -> HashBuild {
-        let spec = &shared.spec;
+    pub(super) fn new(shared: Arc<JoinShared>, cx: &OperatorContext) -> HashBuild {
+        let (spec, pool) = (&shared.spec, &cx.pool);
         let correlated = spec.has_correlation().then(|| CorrelatedRows {
             all: JoinRows::new(&spec.correlation_table(), pool),
             nulls: JoinRows::new(&spec.correlation_table(), pool),
         });
         let rows = JoinRows::new(&spec.table(), pool);
         let part = BuildPart { rows, correlated, seen_rows: 0, has_null: false };
-        HashBuild { part: Some(part), shared }
+        let (space, metrics) = (cx.task.spill.clone(), Arc::clone(&cx.metrics));
+        HashBuild { part: Some(part), space, metrics, shared }
     }
 }
 
 impl BuildPart {
+    /// Writes all rows to partitions.
+    pub(super) fn spill(&mut self, spec: &HashJoinSpec, writers: &PartitionWriters) -> Result<()> {
+        writers.add_memory(self.rows.bytes());
+        let keys = spec.build_keys.len();
+        self.rows.drain(|batch| writers.write(batch, &batch.columns()[..keys]))
+    }
+
     fn add(&mut self, spec: &HashJoinSpec, batch: &Batch) -> Result<()> {
         self.seen_rows += batch.rows();
         let mut columns = Vec::with_capacity(spec.build_keys.len() + spec.payload.len());
@@ -107,7 +119,7 @@ impl Operator for HashBuild {
 
     fn finish_input(&mut self) -> Result<()> {
         match self.part.take() {
-            Some(part) => self.shared.add_part(part),
+            Some(part) => self.shared.add_part(part, &self.space, &self.metrics),
             None => Ok(()),
         }
     }
@@ -121,5 +133,25 @@ impl Operator for HashBuild {
         };
         let has_more = self.shared.insert_next(tables)?;
         Ok(if has_more { Step::Yield } else { Step::Finished })
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        if self.shared.can_spill() { Some(self) } else { None }
+    }
+}
+
+impl Spill for HashBuild {
+    fn reclaimable_bytes(&self) -> usize {
+        let own = self.part.as_ref().map_or(0, |it| it.rows.bytes());
+        let bytes = own + self.shared.ended_bytes();
+        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        if let Some(part) = self.part.as_mut().filter(|it| it.rows.rows() > 0) {
+            let writers = self.shared.writers(&self.space)?;
+            part.spill(&self.shared.spec, &writers)?;
+        }
+        self.shared.spill_ended(&self.space)
     }
 }

@@ -3,14 +3,16 @@
 use super::{
     HashJoinSpec,
     condition::{Condition, ProbeSide},
+    partition_join::{PartitionContext, PartitionJoin, PartitionStep},
     shared::{BuildTables, JoinShared},
+    spill::{Claim, SpilledJoin},
     unknown::UnknownSearch,
 };
 use crate::{
-    BlockedOn, Operator, OperatorContext, Step, StepContext,
-    hash_table::{LookupMemory, PairCursor, encode_key},
+    BlockedOn, Operator, OperatorContext, Step, StepContext, Ticket,
+    hash_table::{LookupMemory, PairCursor},
 };
-use std::sync::Arc;
+use std::{sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_plan::JoinKind;
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Vector};
@@ -25,6 +27,10 @@ pub(super) struct HashProbe {
     emitting: Option<(usize, usize)>,
     input_done: bool,
     batch_rows: usize,
+    /// Used when all of the driver's rows are written, where the build side is on disk.
+    written: Ticket,
+    partition: Option<PartitionJoin>,
+    partitions: PartitionContext,
 }
 
 /// A batch being probed.
@@ -42,6 +48,9 @@ impl HashProbe {
     pub(super) fn new(shared: Arc<JoinShared>, cx: &OperatorContext) -> Result<HashProbe> {
         Ok(HashProbe {
             condition: Condition::new(&shared.spec, cx)?,
+            written: shared.take_ticket()?,
+            partition: None,
+            partitions: PartitionContext::new(&shared.spec, cx),
             shared,
             lookups: LookupMemory::default(),
             current: None,
@@ -53,15 +62,11 @@ impl HashProbe {
 
     fn begin(&mut self, input: Batch, tables: &BuildTables) -> Result<ProbeBatch> {
         let spec = &self.shared.spec;
-        let keys = spec.probe_keys.iter().map(|it| encode_key(input.column(*it)));
-        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let keys = spec.encoded_probe_keys(&input)?;
         let cursor = tables.table.lookup(&keys, input.rows(), &mut self.lookups)?;
         let batch = spec.load_filter_columns(input)?;
-        let needs_matched = !matches!(
-            spec.kind,
-            JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti
-        );
-        let matched = vec![false; if needs_matched { batch.rows() } else { 0 }];
+        let mut matched = vec![false; if spec.tracks_matches() { batch.rows() } else { 0 }];
+        self.partition.iter_mut().for_each(|it| it.load_matched(&mut matched));
         Ok(ProbeBatch { batch, keys, cursor, matched, unknown: None })
     }
 
@@ -79,6 +84,9 @@ impl HashProbe {
         }
         if !current.matched.is_empty() {
             pairs.rows.iter().for_each(|row| current.matched[*row as usize] = true);
+        }
+        if current.cursor.is_done() && self.keep_matched(&current) {
+            return spec.pairs_output(&current.batch, pairs, tables);
         }
         if current.cursor.is_done() && !current.matched.is_empty() {
             let unmatched = rows_where(&current.matched, false);
@@ -121,6 +129,9 @@ impl HashProbe {
             self.current = Some(current);
             return Ok(Step::Yield);
         }
+        if self.keep_matched(&current) {
+            return Ok(Step::Yield);
+        }
         if spec.null_aware {
             let mut search = match current.unknown.take() {
                 Some(search) => search,
@@ -136,13 +147,67 @@ impl HashProbe {
         Ok(spec.existence_output(current))
     }
 
+    /// Whether more blocks of build rows come that a batch is to be looked up in; then keeps what
+    /// is known of its rows.
+    fn keep_matched(&mut self, current: &ProbeBatch) -> bool {
+        let join = self.partition.as_mut().filter(|it| !it.is_last_block());
+        join.map(|it| it.keep_matched(&current.matched)).is_some()
+    }
+
+    /// Joins the partitions on disk, once all drivers have written their rows.
+    fn step_spilled(
+        &mut self,
+        whole: &BuildTables,
+        spilled: &Arc<SpilledJoin>,
+        waker: &Waker,
+    ) -> Result<Step> {
+        let Some(join) = &mut self.partition else {
+            if !self.shared.probe_rows_written(waker) {
+                return Ok(Step::Blocked(BlockedOn::Build));
+            }
+            // All build rows are in partitions.
+            self.emitting = None;
+            let cx = &self.partitions;
+            self.partition = match spilled.claim(&cx.spec, &cx.metrics, waker)? {
+                Claim::Partition(claimed) => PartitionJoin::new(cx, claimed, waker)?,
+                Claim::Wait => None,
+                Claim::End => return Ok(Step::Finished),
+            };
+            let has_one = self.partition.is_some();
+            return Ok(if has_one { Step::Yield } else { Step::Blocked(BlockedOn::Build) });
+        };
+        if let Some(tables) = join.tables() {
+            if let Some(current) = self.current.take() {
+                return self.advance(current, &tables);
+            }
+            if self.emitting.is_some() {
+                return self.emit_build_rows(&tables);
+            }
+        }
+        match join.step(&self.partitions, whole)? {
+            PartitionStep::Progress => {}
+            PartitionStep::Probe(batch) => {
+                if let Some(tables) = join.tables() {
+                    self.current = Some(self.begin(batch, &tables)?);
+                }
+            }
+            PartitionStep::Probed => {
+                let emits = self.shared.spec.kind.emits_build_rows();
+                self.emitting = (emits && self.shared.all_probes_ended()).then_some((0, 0));
+            }
+            PartitionStep::Done => self.partition = None,
+        }
+        Ok(Step::Yield)
+    }
+
     /// The next build rows without a match, or with one.
     fn emit_build_rows(&mut self, tables: &BuildTables) -> Result<Step> {
         let spec = &self.shared.spec;
         let container = tables.table.container();
         let Some((block, row)) = self.emitting else { return Ok(Step::Finished) };
         if block >= container.blocks() {
-            return Ok(Step::Finished);
+            self.emitting = None;
+            return Ok(Step::Yield);
         }
         let list = container.block_rows(block, row, self.batch_rows);
         let is_end = list.len() < self.batch_rows;
@@ -207,13 +272,22 @@ impl HashJoinSpec {
         Step::Output(self.probe_batch(&batch, rows, None))
     }
 
-    /// Whether nothing can be put out, whatever the probe side has.
-    fn is_vain(&self, tables: &BuildTables) -> bool {
-        tables.table.len() == 0
-            && !matches!(
-                self.kind,
-                JoinKind::Left | JoinKind::Full | JoinKind::LeftAnti | JoinKind::LeftMark
-            )
+    /// Whether it counts for each probe row whether it has a match.
+    pub(super) fn tracks_matches(&self) -> bool {
+        !matches!(
+            self.kind,
+            JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti
+        )
+    }
+
+    /// Whether nothing is put out of so many rows.
+    pub(super) fn is_vain(&self, build_rows: usize, probe_rows: usize) -> bool {
+        let puts_out_probe = matches!(
+            self.kind,
+            JoinKind::Left | JoinKind::Full | JoinKind::LeftAnti | JoinKind::LeftMark
+        );
+        build_rows == 0 && (!puts_out_probe || probe_rows == 0)
+            || probe_rows == 0 && !self.kind.emits_build_rows()
     }
 }
 
@@ -224,10 +298,16 @@ impl Operator for HashProbe {
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        if let Some(tables) = shared.ready().get() {
-            self.current = Some(self.begin(input, tables)?);
+        match shared.ready().get() {
+            Some(tables) => match &tables.spilled {
+                Some(spilled) => shared.spec.spill_probe(&input, spilled),
+                None => {
+                    self.current = Some(self.begin(input, tables)?);
+                    Ok(())
+                }
+            },
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn finish_input(&mut self) -> Result<()> {
@@ -235,6 +315,8 @@ impl Operator for HashProbe {
         if self.shared.spec.kind.emits_build_rows() && self.shared.end_probe() {
             self.emitting = Some((0, 0));
         }
+        // All that has to be written was, and is counted above.
+        self.written.arrive();
         Ok(())
     }
 
@@ -243,13 +325,19 @@ impl Operator for HashProbe {
         let Some(tables) = shared.ready().wait(cx.waker) else {
             return Ok(Step::Blocked(BlockedOn::Build));
         };
+        match &tables.spilled {
+            Some(_) if !self.input_done => return Ok(Step::NeedInput),
+            Some(spilled) => return self.step_spilled(tables, spilled, cx.waker),
+            None => {}
+        }
         if let Some(current) = self.current.take() {
             return self.advance(current, tables);
         }
         if self.input_done {
             return self.emit_build_rows(tables);
         }
-        Ok(if shared.spec.is_vain(tables) { Step::Finished } else { Step::NeedInput })
+        let is_vain = shared.spec.is_vain(tables.table.len(), usize::MAX);
+        Ok(if is_vain { Step::Finished } else { Step::NeedInput })
     }
 }
 

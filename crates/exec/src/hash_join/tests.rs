@@ -1,8 +1,12 @@
 //! Joins of all kinds against nested loops.
 
 use super::{HashJoinSpec, build::HashBuild, probe::HashProbe, shared::JoinShared};
-use crate::testing::{Random, drive, operator_context};
+use crate::{
+    Operator, OperatorContext, Step, StepContext,
+    testing::{Random, drive, operator_context},
+};
 use std::sync::Arc;
+use volley_error::Result;
 use volley_expression::{Expr, SpecialForm};
 use volley_memory::Pool;
 use volley_plan::{HashJoinNode, JoinKind, PlanNode, ValuesNode};
@@ -34,6 +38,14 @@ struct Case {
     /// Share of nulls in both sides' keys is that of [`Random::value`] unless this is set.
     has_null_keys: bool,
     seed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    drivers: usize,
+    batch_rows: usize,
+    /// Of the steps of build drivers.
+    spill_every: Option<usize>,
 }
 
 impl Case {
@@ -121,12 +133,15 @@ impl Case {
             let probe = self.batches(&mut random, self.probe_rows, batch_rows);
             let build = self.batches(&mut random, self.build_rows, batch_rows);
             let expected = self.naive(&rows_of(&probe), &rows_of(&build));
-            let actual = self.run(probe, build, drivers, batch_rows);
-            assert_eq!(
-                actual, expected,
-                "{} {:?} filter {} null aware {} nulls equal {:?} in batches of {batch_rows}",
-                self.kind, self.keys, self.has_filter, self.null_aware, self.nulls_equal
-            );
+            for spill_every in [None, Some(1), Some(3)] {
+                let setup = Setup { drivers, batch_rows, spill_every };
+                let actual = self.run(probe.clone(), build.clone(), setup);
+                assert_eq!(
+                    actual, expected,
+                    "{} {:?} filter {} null aware {} nulls equal {:?}, {setup:?}",
+                    self.kind, self.keys, self.has_filter, self.null_aware, self.nulls_equal
+                );
+            }
         }
     }
 
@@ -134,8 +149,7 @@ impl Case {
         &self,
         probe: Vec<Batch>,
         build: Vec<Batch>,
-        drivers: usize,
-        batch_rows: usize,
+        Setup { drivers, batch_rows, spill_every }: Setup,
     ) -> Vec<String> {
         let pool = Pool::root("test", None);
         let spec = Arc::new(HashJoinSpec::new(&self.node()));
@@ -145,13 +159,23 @@ impl Case {
             batches.into_iter().enumerate().for_each(|(i, it)| hands[i % drivers].push(it));
             hands
         };
+        let must_spill = shared.can_spill() && spill_every == Some(1) && self.keeps_rows(&build);
         let hands = deal(build).into_iter().zip(deal(probe));
+        let contexts: Vec<OperatorContext> = (0..drivers)
+            .map(|driver| {
+                let mut cx = operator_context(&pool, (driver, drivers), batch_rows);
+                let task = Arc::get_mut(&mut cx.task).unwrap();
+                task.spill_always = spill_every.is_some();
+                cx
+            })
+            .collect();
         let mut rows: Vec<String> = std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (driver, (build, probe)) in hands.enumerate() {
-                let mut builder = HashBuild::new(Arc::clone(&shared), &pool);
-                let cx = operator_context(&pool, (driver, drivers), batch_rows);
-                let mut prober = HashProbe::new(Arc::clone(&shared), &cx).unwrap();
+                let cx = &contexts[driver];
+                let builder = HashBuild::new(Arc::clone(&shared), cx);
+                let mut builder = Spilling { operator: builder, every: spill_every, step: 0 };
+                let mut prober = HashProbe::new(Arc::clone(&shared), cx).unwrap();
                 scope.spawn(move || drive(&mut builder, build).unwrap());
                 threads.push(scope.spawn(move || drive(&mut prober, probe).unwrap()));
             }
@@ -162,8 +186,18 @@ impl Case {
         });
         drop(shared);
         assert_eq!(pool.stats().bytes, 0);
+        let spilled = contexts.iter().flat_map(|it| it.metrics.counts().named);
+        let spilled: u64 = spilled.filter(|it| it.0 == "spilled rows").map(|it| it.1).sum();
+        assert!(spilled > 0 || !must_spill, "nothing was spilled");
+        assert!(contexts.iter().all(|it| it.task.spill.stats().bytes == 0), "files are left");
         rows.sort();
         rows
+    }
+
+    /// Whether the build side keeps rows that can be spilled: not only integers without rows.
+    fn keeps_rows(&self, build: &[Batch]) -> bool {
+        let is_existence = HashJoinSpec::new(&self.node()).is_existence();
+        !build.is_empty() && !is_existence && self.keys != [Type::Unknown]
     }
 
     /// Nested loops over rows.
@@ -244,6 +278,37 @@ impl Case {
             return None;
         }
         Some(key(last))
+    }
+}
+
+/// Spills before every so many steps.
+struct Spilling {
+    operator: HashBuild,
+    every: Option<usize>,
+    step: usize,
+}
+
+impl Operator for Spilling {
+    fn name(&self) -> &'static str {
+        self.operator.name()
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        self.operator.accept(input)
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.operator.finish_input()
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        self.step += 1;
+        if self.every.is_some_and(|it| self.step.is_multiple_of(it))
+            && let Some(spill) = self.operator.as_spill()
+        {
+            spill.spill()?;
+        }
+        self.operator.step(cx)
     }
 }
 

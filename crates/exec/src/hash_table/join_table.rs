@@ -22,7 +22,10 @@ use super::{
     key_set::KeySet,
     key_words::{KeyWords, Words},
 };
-use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
+use crate::{
+    driver::check_stopped,
+    rows::{Probe, RowContainer, RowLayout, RowLinks, RowList},
+};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -31,7 +34,7 @@ use volley_connector::{KeyFilter, KeyFilterBuilder};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr};
 use volley_types::Type;
-use volley_vector::{Decoded, Vector};
+use volley_vector::{Batch, Decoded, Vector};
 
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
@@ -56,9 +59,12 @@ const FEW_ROWS: usize = 4 << 10;
 /// Rows of one driver.
 pub(crate) struct JoinRows {
     container: RowContainer,
+    columns: usize,
     keys: usize,
     ranges: Vec<Option<KeyRange>>,
     all_rows: Vec<u32>,
+    /// What the index will take, so that the table can be made once all rows are there.
+    index: Reservation,
     /// The keys, as long as they need no rows.
     set: Option<KeySet>,
     /// Of the key that is in the set.
@@ -123,9 +129,11 @@ impl JoinRows {
         let key_type = spec.key_without_rows().cloned();
         JoinRows {
             container: RowContainer::new(layout, pool),
+            columns: spec.columns.len(),
             keys,
             ranges: spec.columns[..keys].iter().map(range).collect(),
             all_rows: Vec::new(),
+            index: pool.reservation(),
             set: key_type.is_some().then(|| KeySet::new(pool)),
             key_type,
         }
@@ -146,6 +154,47 @@ impl JoinRows {
         self.append_rows(columns, rows)
     }
 
+    /// The number of rows; keys that need none are not counted.
+    pub(crate) fn rows(&self) -> usize {
+        self.container.rows()
+    }
+
+    /// Bytes charged for the rows and their index.
+    pub(crate) fn bytes(&self) -> usize {
+        self.container.bytes() + self.index.bytes()
+    }
+
+    /// Hands all rows, and keys without rows, to `take`, then forgets them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `take`; cancelled.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
+        if let (Some(set), Some(key_type)) = (self.set.take(), self.key_type.as_ref()) {
+            set.for_each_page(key_type, |keys| {
+                let rows = keys.len();
+                if rows == 0 { Ok(()) } else { take(&Batch::new(vec![keys], rows)) }
+            })?;
+        }
+        self.container.freeze()?;
+        for block in 0..self.container.blocks() {
+            for start in (0..).step_by(CHUNK_ROWS) {
+                check_stopped()?;
+                let list = self.container.block_rows(block, start, CHUNK_ROWS);
+                if !list.is_empty() {
+                    let columns = (0..self.columns).map(|it| self.container.gather(it, &list));
+                    take(&Batch::new(columns.collect::<Result<_>>()?, list.len()))?;
+                }
+                if list.len() < CHUNK_ROWS {
+                    break;
+                }
+            }
+        }
+        self.container.clear();
+        self.index.clear();
+        Ok(())
+    }
+
     /// Makes rows of the keys that had none.
     fn make_rows(&mut self) -> Result<()> {
         let (Some(set), Some(key_type)) = (self.set.take(), self.key_type.clone()) else {
@@ -164,6 +213,7 @@ impl JoinRows {
         }
         let mut list = self.container.new_list();
         self.container.append(rows, &mut list)?;
+        self.index.resize(self.container.rows() * ENTRIES_PER_ROW * size_of::<u64>())?;
         for (column, decoded) in columns.iter().enumerate() {
             self.container.scatter(column, decoded, &self.all_rows[..rows], &list)?;
         }

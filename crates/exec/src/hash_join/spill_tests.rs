@@ -1,0 +1,84 @@
+//! Joins whose build side does not fit in memory, in tasks.
+
+use crate::{
+    Executor, Task,
+    test_kit::{Manners, RowValues, SETUPS, TestTables, config, drain, sorted},
+};
+use std::sync::Arc;
+use volley_error::{ErrorKind, Result};
+use volley_memory::{Pool, spill::SpillSpace};
+use volley_plan::{JoinKind, PlanNode};
+use volley_types::{Type, Value};
+
+const ROWS: i64 = 80_021;
+
+/// `a` and `b` have the same values in other orders; `one` is always 1.
+fn tables() -> TestTables {
+    let columns =
+        [("a", Type::BigInt), ("b", Type::BigInt), ("one", Type::BigInt), ("c", Type::Varchar)];
+    let row = |it: i64| {
+        let text = Value::text(format!("Zeile {it} und weiterer Text, größer"));
+        let (a, b) = (Value::BigInt(it), Value::BigInt(it * 7919 % ROWS + 10));
+        vec![a, b, Value::BigInt(1), text]
+    };
+    TestTables::one(&columns, (0..ROWS).map(row).collect(), Manners::Flat)
+}
+
+fn plan(tables: &TestTables, kind: JoinKind, build_key: &str) -> Arc<PlanNode> {
+    let build = tables.scan("t");
+    tables.scan("t").hash_join(kind, build, &[("a", build_key)]).build().unwrap()
+}
+
+/// The rows, and how many bytes were spilled; checks that nothing is left.
+fn run(
+    plan: &Arc<PlanNode>,
+    tables: &TestTables,
+    limit: Option<usize>,
+    bytes_max: Option<u64>,
+) -> (Result<RowValues>, u64) {
+    let mut config = config(Arc::clone(plan), tables, SETUPS[5]);
+    config.pool = Pool::root("query", limit);
+    config.spill = SpillSpace::new(std::env::temp_dir(), bytes_max);
+    let (pool, space) = (config.pool.clone(), config.spill.clone());
+    let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
+    let rows = drain(&task);
+    let spilled = task.statistics().total("spilled bytes");
+    drop(task);
+    assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
+    (rows.map(sorted), spilled)
+}
+
+#[test]
+fn joins_that_do_not_fit_are_joined_by_partitions() {
+    let tables = tables();
+    for kind in [JoinKind::Inner, JoinKind::Full, JoinKind::LeftAnti, JoinKind::RightSemi] {
+        let plan = plan(&tables, kind, "b");
+        let (expected, spilled) = run(&plan, &tables, None, None);
+        assert_eq!(spilled, 0);
+        let (rows, spilled) = run(&plan, &tables, Some(12 << 20), None);
+        assert!(rows.unwrap() == expected.unwrap(), "{kind}");
+        // Integers of which only their presence counts need no rows.
+        assert_eq!(spilled > 0, kind != JoinKind::LeftAnti, "{kind}");
+    }
+}
+
+#[test]
+fn a_key_that_alone_does_not_fit_is_joined_block_by_block() {
+    let tables = tables();
+    for kind in [JoinKind::Left, JoinKind::Full] {
+        let plan = plan(&tables, kind, "one");
+        let expected = run(&plan, &tables, None, None).0.unwrap();
+        let (rows, spilled) = run(&plan, &tables, Some(12 << 20), None);
+        assert!(rows.unwrap() == expected && spilled > 0, "{kind}");
+    }
+}
+
+#[test]
+fn too_little_memory_and_a_full_disk_are_errors() {
+    let tables = tables();
+    let plan = plan(&tables, JoinKind::Inner, "b");
+    let (rows, _) = run(&plan, &tables, Some(1 << 20), None);
+    assert_eq!(rows.unwrap_err().kind(), ErrorKind::OutOfMemory);
+    let (rows, _) = run(&plan, &tables, Some(12 << 20), Some(100_000));
+    assert!(rows.unwrap_err().to_string().contains("max_spill_size"));
+}
