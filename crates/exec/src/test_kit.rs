@@ -95,6 +95,34 @@ pub(crate) fn run(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> Resul
     rows
 }
 
+/// How a task under limits went.
+pub(crate) struct LimitedRun {
+    pub rows: Result<RowValues>,
+    pub spilled_bytes: u64,
+}
+
+/// Runs a plan with at most `limit` bytes of memory and `disk` bytes of spilled rows; checks that
+/// it kept to its limit and that nothing is left.
+pub(crate) fn run_limited(
+    plan: &Arc<PlanNode>,
+    tables: &TestTables,
+    setup: Setup,
+    limit: Option<usize>,
+    disk: Option<u64>,
+) -> LimitedRun {
+    let mut config = config(Arc::clone(plan), tables, setup);
+    config.pool = Pool::root("query", limit);
+    config.spill = SpillSpace::new(std::env::temp_dir(), disk);
+    let (pool, space) = (config.pool.clone(), config.spill.clone());
+    let task = Task::start(config, &Executor::new(setup.threads).unwrap()).unwrap();
+    let rows = drain(&task);
+    let spilled_bytes = task.statistics().total("spilled bytes");
+    drop(task);
+    assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0), "something is left");
+    assert!(pool.stats().peak_bytes <= limit.unwrap_or(usize::MAX));
+    LimitedRun { rows, spilled_bytes }
+}
+
 /// All rows of a task.
 pub(crate) fn drain(task: &Task) -> Result<RowValues> {
     let mut rows = Vec::new();

@@ -8,7 +8,10 @@ use volley_function::Registry;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{TableHandle, TableWriteNode};
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Vector, random::opaque_type};
+use volley_vector::{
+    Batch, Vector,
+    random::{SCALAR_TYPES, opaque_type},
+};
 
 /// A small generator (splitmix64).
 pub(crate) struct Random(u64);
@@ -33,29 +36,18 @@ impl Random {
 
     /// One type of each kind that can be a key.
     pub(crate) fn key_types() -> Vec<Type> {
-        vec![
+        let others = [
             Type::Unknown,
-            Type::Boolean,
-            Type::TinyInt,
-            Type::SmallInt,
-            Type::Integer,
-            Type::BigInt,
-            Type::HugeInt,
-            Type::Real,
-            Type::Double,
             Type::decimal(12, 2),
             Type::decimal(38, 4),
-            Type::Varchar,
-            Type::Varbinary,
-            Type::Date,
-            Type::Time,
-            Type::Timestamp,
             Type::array(Type::Varchar),
             Type::map(Type::Integer, Type::Varchar),
             Type::fixed_array(Type::Integer, 2),
             Type::Opaque(opaque_type()),
             Type::array(Type::Opaque(opaque_type())),
-        ]
+        ];
+        let scalars = SCALAR_TYPES.into_iter().filter(|it| *it != Type::Interval);
+        scalars.chain(others).collect()
     }
 
     /// A value of few possible ones (about 40), null now and then.

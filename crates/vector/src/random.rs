@@ -14,6 +14,7 @@ mod opaque;
 mod scalars;
 
 pub use opaque::opaque_type;
+pub use scalars::SCALAR_TYPES;
 
 use crate::{
     Batch, Encoding, FixedArrays, Loader, Nested, NullBuffer, ScalarBuffer, Values, Vector,

@@ -8,8 +8,8 @@ use super::{
     tests::{collected, listing, sorted, spec, sum},
 };
 use crate::{
-    Executor, Operator, OperatorContext, Step, StepContext, Task,
-    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, config, drain, sorted as by_text},
+    Operator, OperatorContext, Step, StepContext,
+    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, run_limited, sorted as by_text},
     testing::Random,
 };
 use std::{
@@ -17,10 +17,7 @@ use std::{
     task::Waker,
 };
 use volley_error::{ErrorKind, Result};
-use volley_memory::{
-    Pool,
-    spill::{Fault, SpillSpace},
-};
+use volley_memory::spill::Fault;
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::{Type, Value};
 use volley_vector::Batch;
@@ -282,16 +279,8 @@ fn groups_that_do_not_fit_are_written_and_merged() {
         .build()
         .unwrap();
     let run = |limit, setup| {
-        let mut config = config(Arc::clone(&plan), &tables, setup);
-        config.pool = Pool::root("query", limit);
-        let (pool, space) = (config.pool.clone(), config.spill.clone());
-        let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
-        let rows = drain(&task);
-        let spilled = task.statistics().total("spilled bytes");
-        drop(task);
-        assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
-        assert!(pool.stats().peak_bytes <= limit.unwrap_or(usize::MAX));
-        (rows.map(by_text), spilled)
+        let run = run_limited(&plan, &tables, setup, limit, None);
+        (run.rows.map(by_text), run.spilled_bytes)
     };
     let (expected, spilled) = run(None, SETUPS[0]);
     assert_eq!(spilled, 0);
@@ -307,13 +296,7 @@ fn groups_that_do_not_fit_are_written_and_merged() {
 fn a_full_disk_is_an_error() {
     let tables = tables();
     let plan = tables.scan("t").aggregate(&["a", "b"], &[("s", "sum", &["c"])]).build().unwrap();
-    let mut config = config(plan, &tables, SETUPS[0]);
-    config.pool = Pool::root("query", Some(24 << 20));
-    config.spill = SpillSpace::new(std::env::temp_dir(), Some(100_000));
-    let (pool, space) = (config.pool.clone(), config.spill.clone());
-    let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
-    let error = drain(&task).unwrap_err().to_string();
+    let run = run_limited(&plan, &tables, SETUPS[0], Some(24 << 20), Some(100_000));
+    let error = run.rows.unwrap_err().to_string();
     assert!(error.contains("max_spill_size") && error.contains("aggregation"), "{error}");
-    drop(task);
-    assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
 }

@@ -1,12 +1,8 @@
 //! Joins whose build side does not fit in memory, in tasks.
 
-use crate::{
-    Executor, Task,
-    test_kit::{Manners, RowValues, SETUPS, TestTables, config, drain, sorted},
-};
+use crate::test_kit::{Manners, RowValues, SETUPS, TestTables, run_limited, sorted};
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
-use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{JoinKind, PlanNode};
 use volley_types::{Type, Value};
 
@@ -29,23 +25,15 @@ fn plan(tables: &TestTables, kind: JoinKind, build_key: &str) -> Arc<PlanNode> {
     tables.scan("t").hash_join(kind, build, &[("a", build_key)]).build().unwrap()
 }
 
-/// The rows, and how many bytes were spilled; checks that nothing is left.
+/// The rows in an order of no meaning, and how many bytes were spilled.
 fn run(
     plan: &Arc<PlanNode>,
     tables: &TestTables,
     limit: Option<usize>,
-    bytes_max: Option<u64>,
+    disk: Option<u64>,
 ) -> (Result<RowValues>, u64) {
-    let mut config = config(Arc::clone(plan), tables, SETUPS[5]);
-    config.pool = Pool::root("query", limit);
-    config.spill = SpillSpace::new(std::env::temp_dir(), bytes_max);
-    let (pool, space) = (config.pool.clone(), config.spill.clone());
-    let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
-    let rows = drain(&task);
-    let spilled = task.statistics().total("spilled bytes");
-    drop(task);
-    assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
-    (rows.map(sorted), spilled)
+    let run = run_limited(plan, tables, SETUPS[5], limit, disk);
+    (run.rows.map(sorted), run.spilled_bytes)
 }
 
 #[test]

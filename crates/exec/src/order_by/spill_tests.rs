@@ -2,13 +2,11 @@
 
 use super::OrderBy;
 use crate::{
-    Executor, OperatorContext, Task,
-    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, config, drain},
+    OperatorContext,
+    test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, run_limited},
     testing::Random,
 };
-use std::sync::Arc;
 use volley_error::ErrorKind;
-use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::SortKey;
 use volley_types::{Type, Value};
 use volley_vector::Batch;
@@ -76,20 +74,12 @@ fn a_sort_that_does_not_fit_is_written_and_merged() {
     let (tables, expected) = tables();
     let plan = tables.scan("t").order_by(&["a"]).build().unwrap();
     for (limit, is_possible) in [(None, true), (Some(12 << 20), true), (Some(1 << 20), false)] {
-        let mut config = config(Arc::clone(&plan), &tables, SETUPS[5]);
-        config.pool = Pool::root("query", limit);
-        let (pool, space) = (config.pool.clone(), config.spill.clone());
-        let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
-        let rows = drain(&task);
-        let spilled = task.statistics().total("spilled bytes");
-        drop(task);
-        assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
-        match rows {
+        let run = run_limited(&plan, &tables, SETUPS[5], limit, None);
+        match run.rows {
             Ok(rows) => assert!(rows == expected && is_possible),
             Err(error) => assert!(error.kind() == ErrorKind::OutOfMemory && !is_possible),
         }
-        assert_eq!(spilled > 0, limit == Some(12 << 20));
-        assert!(pool.stats().peak_bytes <= limit.unwrap_or(usize::MAX));
+        assert_eq!(run.spilled_bytes > 0, limit == Some(12 << 20));
     }
 }
 
@@ -97,13 +87,7 @@ fn a_sort_that_does_not_fit_is_written_and_merged() {
 fn a_full_disk_is_an_error() {
     let (tables, _) = tables();
     let plan = tables.scan("t").order_by(&["a"]).build().unwrap();
-    let mut config = config(plan, &tables, SETUPS[5]);
-    config.pool = Pool::root("query", Some(12 << 20));
-    config.spill = SpillSpace::new(std::env::temp_dir(), Some(100_000));
-    let (pool, space) = (config.pool.clone(), config.spill.clone());
-    let task = Task::start(config, &Executor::new(2).unwrap()).unwrap();
-    let error = drain(&task).unwrap_err().to_string();
+    let run = run_limited(&plan, &tables, SETUPS[5], Some(12 << 20), Some(100_000));
+    let error = run.rows.unwrap_err().to_string();
     assert!(error.contains("max_spill_size") && error.contains("order by"), "{error}");
-    drop(task);
-    assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0));
 }

@@ -69,13 +69,13 @@ impl SpillWriter {
     }
 
     /// Rows so far.
-    #[cfg_attr(not(test), expect(dead_code, reason = "other operators come next"))]
+    #[cfg(test)]
     pub(crate) fn rows(&self) -> usize {
         self.run.rows
     }
 
     /// Bytes on disk so far.
-    #[cfg_attr(not(test), expect(dead_code, reason = "other operators come next"))]
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.run.bytes()
     }
@@ -146,7 +146,7 @@ impl SpillRun {
     }
 
     /// The types of the columns.
-    #[cfg_attr(not(test), expect(dead_code, reason = "other operators come next"))]
+    #[cfg(test)]
     pub(crate) fn types(&self) -> &[Type] {
         &self.types
     }

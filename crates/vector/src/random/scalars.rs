@@ -28,29 +28,31 @@ const TEXTS: [&str; 16] = [
     "2020-02-29",
 ];
 
+/// The types without parts and parameters.
+pub const SCALAR_TYPES: [Type; 14] = [
+    Type::Boolean,
+    Type::TinyInt,
+    Type::SmallInt,
+    Type::Integer,
+    Type::BigInt,
+    Type::HugeInt,
+    Type::Real,
+    Type::Double,
+    Type::Varchar,
+    Type::Varbinary,
+    Type::Date,
+    Type::Time,
+    Type::Timestamp,
+    Type::Interval,
+];
+
 impl Generator {
     pub(super) fn scalar_type(&mut self) -> Type {
-        let types = [
-            Type::Boolean,
-            Type::TinyInt,
-            Type::SmallInt,
-            Type::Integer,
-            Type::BigInt,
-            Type::HugeInt,
-            Type::Real,
-            Type::Double,
-            Type::Varchar,
-            Type::Varbinary,
-            Type::Date,
-            Type::Time,
-            Type::Timestamp,
-            Type::Interval,
-        ];
-        if self.below(types.len() + 1) == 0 {
+        if self.below(SCALAR_TYPES.len() + 1) == 0 {
             let precision = 1 + self.below(38) as u8;
             return Type::decimal(precision, self.below(usize::from(precision) + 1) as u8);
         }
-        self.choose(&types).clone()
+        self.choose(&SCALAR_TYPES).clone()
     }
 
     /// A value of `data_type`, at the edge of its range now and then; NULL only where the type has
