@@ -14,11 +14,14 @@
 mod layout;
 mod list;
 mod heap;
+mod memo;
 mod side;
 mod container;
 mod scatter;
 mod gather;
 mod compare;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use compare::{Key, Probe};
 pub(crate) use container::RowContainer;

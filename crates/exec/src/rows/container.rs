@@ -4,6 +4,7 @@ use super::{
     RowLayout, RowList,
     heap::StringHeap,
     layout::{NEXT, WORD},
+    memo::StringMemo,
     side::SideColumn,
 };
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -30,6 +31,7 @@ pub(crate) struct RowContainer {
     spare: Vec<Block>,
     rows: usize,
     pub(super) heap: StringHeap,
+    pub(super) memo: StringMemo,
     /// One per column; used for nested types.
     pub(super) sides: Vec<SideColumn>,
     /// Per column, whether some row may be null there.
@@ -63,6 +65,7 @@ impl RowContainer {
             spare: Vec::new(),
             rows: 0,
             heap: StringHeap::default(),
+            memo: StringMemo::default(),
             sides: (0..columns).map(|_| SideColumn::default()).collect(),
             has_nulls: vec![false; columns],
             null_row: None,
@@ -184,6 +187,7 @@ impl RowContainer {
         self.spare.append(&mut self.blocks);
         self.rows = 0;
         self.heap = StringHeap::default();
+        self.memo = StringMemo::default();
         self.sides.iter_mut().for_each(|it| *it = SideColumn::default());
         self.has_nulls.fill(false);
         self.null_row = None;

@@ -4,7 +4,7 @@ use super::{RowContainer, RowList, base_positions};
 use volley_error::Result;
 use volley_memory::RowPtr;
 use volley_types::{PhysicalType, match_width};
-use volley_vector::{Decoded, INLINE_BYTES, StringValues, StringView, Values};
+use volley_vector::{Decoded, INLINE_BYTES, Indices, StringValues, StringView, Values};
 
 impl RowContainer {
     /// Writes rows `rows` of a column into the rows of `list`, one each. Rows must be new: null
@@ -37,7 +37,10 @@ impl RowContainer {
                 let values = at.iter().map(|it| u8::from(bits.value(*it as usize)));
                 write_each(offset, list, values);
             }
-            Values::View(strings) => self.scatter_strings(column, strings, &at, list)?,
+            Values::View(strings) => {
+                let repeats = !matches!(decoded.indices(), Indices::Identity);
+                self.scatter_strings(column, (strings, repeats), &at, list)?;
+            }
             values if values.physical().is_by_reference() => {
                 let first = self.sides[column].push(decoded, &at, &mut self.reservations[0])?;
                 write_each(offset, list, first..first + at.len() as u32);
@@ -65,24 +68,28 @@ impl RowContainer {
         }
     }
 
+    /// Writes strings; where rows may repeat some, each is stored once, or nearly.
     fn scatter_strings(
         &mut self,
         column: usize,
-        strings: &StringValues,
+        (strings, repeats): (&StringValues, bool),
         at: &[u32],
         list: &RowList,
     ) -> Result<()> {
         let offset = self.layout.columns[column].offset;
-        let is_inline = |it: &u128| StringView::len_of(*it) <= INLINE_BYTES;
         if strings.buffers.is_empty() {
             write_each(offset, list, at.iter().map(|it| strings.views[*it as usize]));
             return Ok(());
         }
-        for (position, row) in at.iter().zip(&list.rows) {
-            let mut view = strings.views[*position as usize];
-            if !is_inline(&view) {
-                let bytes = strings.bytes(*position as usize);
-                view = self.heap.push(bytes, &mut self.reservations[0])?;
+        if repeats {
+            self.memo.begin(&mut self.reservations[0])?;
+        }
+        for (&position, row) in at.iter().zip(&list.rows) {
+            let mut view = strings.views[position as usize];
+            if StringView::len_of(view) > INLINE_BYTES {
+                let (heap, reservation) = (&mut self.heap, &mut self.reservations[0]);
+                let mut store = || heap.push(strings.bytes(position as usize), reservation);
+                view = if repeats { self.memo.get_or(position, store) } else { store() }?;
             }
             // SAFETY: the row is of this container (checked by the caller), which is borrowed
             // mutably and has 16 bytes at the offset of a string.

@@ -1,0 +1,79 @@
+use super::{RowContainer, RowLayout, RowLinks};
+use crate::testing::Random;
+use volley_memory::Pool;
+use volley_types::{Type, Value};
+use volley_vector::{Decoded, Vector};
+
+fn container() -> (RowContainer, Pool) {
+    let pool = Pool::root("test", None);
+    let layout = RowLayout::new(&[Type::Varchar], &[], RowLinks::Single);
+    (RowContainer::new(layout, &pool), pool)
+}
+
+/// Stores the column twice; what comes back, and the bytes that the container took.
+fn stored(column: &Vector) -> (Vec<Value>, usize) {
+    let (mut container, pool) = container();
+    let mut all = container.new_list();
+    let decoded = Decoded::new(column).unwrap();
+    let rows: Vec<u32> = (0..column.len() as u32).collect();
+    for _ in 0..2 {
+        let mut list = container.new_list();
+        container.append(rows.len(), &mut list).unwrap();
+        container.scatter(0, &decoded, &rows, &list).unwrap();
+        all.append(&list);
+    }
+    container.freeze().unwrap();
+    let values = container.gather(0, &all).unwrap().to_values().unwrap();
+    let bytes = container.bytes();
+    assert!(pool.stats().bytes >= bytes);
+    drop(container);
+    assert_eq!(pool.stats().bytes, 0);
+    (values, bytes)
+}
+
+/// `entries` texts of some 100 bytes, some of them short or null, and `rows` codes of them.
+fn dictionary(entries: u64, rows: usize) -> Vector {
+    let mut random = Random::new(entries);
+    let text = |it: u64| match it % 10 {
+        3 => Value::Null,
+        4 => Value::text("kurz"),
+        _ => Value::text(format!("{it:0100} größer")),
+    };
+    let values: Vec<Value> = (0..entries).map(text).collect();
+    let base = Vector::from_values(Type::Varchar, &values);
+    let codes: Vec<u32> = (0..rows).map(|_| random.below(entries) as u32).collect();
+    Vector::dictionary(codes.into(), base.into(), None)
+}
+
+#[test]
+fn texts_that_rows_of_a_batch_share_are_stored_once() {
+    for entries in [1, 7, 1000, 5000] {
+        let shared = dictionary(entries, 4000);
+        let values = shared.to_values().unwrap();
+        let flat = Vector::from_values(Type::Varchar, &values);
+        let (from_shared, shared_bytes) = stored(&shared);
+        let (from_flat, flat_bytes) = stored(&flat);
+        let twice: Vec<Value> = values.iter().chain(&values).cloned().collect();
+        assert_eq!(from_shared, twice);
+        assert_eq!(from_flat, twice);
+        // The short texts of the smallest dictionary, and those of large ones, gain little.
+        assert!(entries > 1000 || shared_bytes * 2 < flat_bytes, "{shared_bytes}, {flat_bytes}");
+    }
+}
+
+#[test]
+fn a_cleared_container_forgets_what_it_knew() {
+    let (mut container, _pool) = container();
+    let column = dictionary(7, 100);
+    let decoded = Decoded::new(&column).unwrap();
+    let rows: Vec<u32> = (0..100).collect();
+    for _ in 0..3 {
+        let mut list = container.new_list();
+        container.append(100, &mut list).unwrap();
+        container.scatter(0, &decoded, &rows, &list).unwrap();
+        container.freeze().unwrap();
+        let values = container.gather(0, &list).unwrap().to_values().unwrap();
+        assert_eq!(values, column.to_values().unwrap());
+        container.restart();
+    }
+}
