@@ -151,7 +151,7 @@ impl OrderBy {
             }
             Phase::Collect(batches) => (Phase::Collect(batches), Step::NeedInput),
             Phase::Concat(concat) => (self.concat(concat)?, Step::Yield),
-            Phase::Sort { rows, mut sorter } => match sorter.step() {
+            Phase::Sort { rows, mut sorter } => match sorter.step()? {
                 true => (self.sorted(rows, sorter)?, Step::Yield),
                 false => (Phase::Sort { rows, sorter }, Step::Yield),
             },

@@ -6,6 +6,7 @@
 //! buckets   by the first bits in which entries differ (`buckets`); each is sorted in the cache
 //! runs      where a bucket would be too large: sorted in the cache, RUN_ROWS at a time,
 //! merge     pairs of runs, until there is one
+//! refine    rows whose 12 bytes are equal, by what comes behind them (`refine`)
 //! ```
 //!
 //! All of it happens in steps of a few milliseconds, so that a driver that sorts much can be
@@ -16,6 +17,7 @@ mod buckets;
 mod compact;
 mod encode;
 mod merge;
+mod refine;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +46,7 @@ const ENTRY_KEY_BYTES: usize = 12;
 pub(crate) struct RowSorter {
     /// One flat vector per key.
     columns: Vec<Vector>,
+    keys: Vec<SortKey>,
     rows: usize,
     layout: KeyLayout,
     /// `layout.width` bytes per row.
@@ -82,6 +85,8 @@ enum Phase {
     Runs(usize),
     /// Merging runs.
     Merge(Merge),
+    /// Ordering rows with equal entries, from this place on.
+    Refine(usize),
     Done,
 }
 
@@ -123,6 +128,7 @@ impl RowSorter {
             entries: Vec::with_capacity(rows),
             scratch: vec![0; if rows > RUN_ROWS { rows } else { 0 }],
             columns,
+            keys: keys.to_vec(),
             rows,
             layout,
             differing: 0,
@@ -137,7 +143,11 @@ impl RowSorter {
     }
 
     /// Does a few milliseconds of work; true when the rows are sorted.
-    pub(crate) fn step(&mut self) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// Cancelled, where many rows agree in their first bytes.
+    pub(crate) fn step(&mut self) -> Result<bool> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Encode { slot, row } if slot < self.layout.slots() => self.encode(slot, row),
             Phase::Encode { .. } => Phase::Fill,
@@ -149,8 +159,12 @@ impl RowSorter {
                 Phase::Count(buckets, end)
             }
             Phase::Count(mut buckets, _) => {
-                let is_done = buckets.is_complete() && self.entries_settle();
-                if buckets.start() || is_done { Phase::Scatter(buckets, 0) } else { Phase::Runs(0) }
+                let is_complete = buckets.is_complete();
+                if buckets.start() || is_complete {
+                    Phase::Scatter(buckets, 0)
+                } else {
+                    Phase::Runs(0)
+                }
             }
             Phase::Scatter(mut buckets, row) if row < self.rows => {
                 let end = (row + MERGE_ROWS).min(self.rows);
@@ -161,13 +175,12 @@ impl RowSorter {
                 std::mem::swap(&mut self.entries, &mut self.scratch);
                 self.scratch = Vec::new();
                 // Entries with the same key came in the order of their rows.
-                let is_done = buckets.is_complete() && self.entries_settle();
-                if is_done { Phase::Done } else { Phase::Sort(buckets, 0) }
+                if buckets.is_complete() { self.end() } else { Phase::Sort(buckets, 0) }
             }
             Phase::Sort(buckets, bucket) if bucket < buckets.len() => {
                 self.sort_buckets(buckets, bucket)
             }
-            Phase::Sort(..) => Phase::Done,
+            Phase::Sort(..) => self.end(),
             Phase::Runs(start) if start < self.entries.len() => {
                 let end = (start + RUN_ROWS).min(self.entries.len());
                 self.sort_run(start, end);
@@ -175,9 +188,19 @@ impl RowSorter {
             }
             Phase::Runs(_) => self.start_pass(RUN_ROWS),
             Phase::Merge(merge) => self.merge(merge),
-            Phase::Done => return true,
+            Phase::Refine(place) if place < self.entries.len() => {
+                Phase::Refine(self.refine(place)?)
+            }
+            Phase::Refine(_) => Phase::Done,
+            Phase::Done => return Ok(true),
         };
-        false
+        Ok(false)
+    }
+
+    /// What comes when entries are in order.
+    fn end(&mut self) -> Phase {
+        self.scratch = Vec::new();
+        if self.entries_settle() { Phase::Done } else { Phase::Refine(0) }
     }
 
     /// Encodes a key of some rows.
@@ -201,9 +224,8 @@ impl RowSorter {
         }
         match Buckets::new(self.rows, self.differing) {
             Some(buckets) => Phase::Count(buckets, 0),
-            // All keys are equal: rows are in order.
-            None if self.entries_settle() => Phase::Done,
-            None => Phase::Runs(0),
+            // All entries' keys are equal: they are in order.
+            None => self.end(),
         }
     }
 
@@ -276,20 +298,11 @@ impl RowSorter {
     }
 
     fn sort_run(&mut self, start: usize, end: usize) {
-        if self.entries_settle() {
-            self.entries[start..end].sort_unstable();
-            return;
-        }
-        let mut entries = std::mem::take(&mut self.entries);
-        entries[start..end].sort_unstable_by(|a, b| self.compare(*a, *b));
-        self.entries = entries;
+        self.entries[start..end].sort_unstable();
     }
 
-    fn compare(&self, a: u128, b: u128) -> Ordering {
-        let order = (a >> 32).cmp(&(b >> 32));
-        if order.is_ne() {
-            return order;
-        }
+    /// The order of two rows whose entries have the same key bytes.
+    fn compare_rest(&self, a: u128, b: u128) -> Ordering {
         let (i, j) = (a as u32 as usize, b as u32 as usize);
         let width = self.layout.width();
         if width > ENTRY_KEY_BYTES {
@@ -304,9 +317,9 @@ impl RowSorter {
     }
 
     /// Begins to merge runs of `run_rows` pairwise; done when there is one run only.
-    fn start_pass(&self, run_rows: usize) -> Phase {
+    fn start_pass(&mut self, run_rows: usize) -> Phase {
         if run_rows >= self.entries.len() {
-            return Phase::Done;
+            return self.end();
         }
         Phase::Merge(Merge { run_rows, start: 0, left: 0, right: run_rows })
     }
@@ -319,13 +332,11 @@ impl RowSorter {
         let mut out = merge.left + merge.right - middle;
         let stop = end.min(out + MERGE_ROWS);
         let mut scratch = std::mem::take(&mut self.scratch);
-        let settle = self.entries_settle();
         while out < stop {
             let takes_left = if merge.left == middle || merge.right == end {
                 merge.right == end
             } else {
-                let (a, b) = (self.entries[merge.left], self.entries[merge.right]);
-                if settle { a < b } else { self.compare(a, b).is_lt() }
+                self.entries[merge.left] < self.entries[merge.right]
             };
             let from = if takes_left { merge.left } else { merge.right };
             scratch[out] = self.entries[from];

@@ -193,7 +193,7 @@ impl TopN {
                     Cut::Sort(rows, sorter)
                 }
             },
-            Cut::Sort(rows, mut sorter) => match sorter.step() {
+            Cut::Sort(rows, mut sorter) => match sorter.step()? {
                 false => Cut::Sort(rows, sorter),
                 true => {
                     let order = sorter.rows(0, rows.rows().min(self.end));

@@ -228,7 +228,7 @@ impl KeptRows {
                     }
                 }
             }
-            Phase::Sort(rows, mut sorter) => match sorter.step() {
+            Phase::Sort(rows, mut sorter) => match sorter.step()? {
                 false => Phase::Sort(rows, sorter),
                 true if spec.collects() => self.group(rows, Some(sorter))?,
                 true => Phase::Add(rows, sorter, 0),

@@ -111,6 +111,11 @@ impl KeyLayout {
         self.ties.clone()
     }
 
+    /// How many bytes of the strings of key `key` are encoded, if not all are.
+    pub(super) fn encoded_bytes(&self, key: usize) -> usize {
+        self.slots.get(key).map_or(0, |it| it.bytes)
+    }
+
     /// Writes key `slot` of `rows`, whose bytes are `bytes`.
     pub(super) fn encode(
         &self,

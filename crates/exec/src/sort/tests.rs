@@ -117,7 +117,7 @@ fn check(columns: Vec<Vector>, rows: usize, keys: &[SortKey]) {
     let expected = naive(&columns, rows, keys);
     let types: Vec<Type> = columns.iter().map(|it| it.data_type().clone()).collect();
     let mut sorter = RowSorter::new(columns, rows, keys, &pool).unwrap();
-    while !sorter.step() {}
+    while !sorter.step().unwrap() {}
     assert!(sorter.rows(0, rows) == expected, "types {types:?}, keys {keys:?}, {rows} rows");
 }
 
@@ -167,6 +167,54 @@ fn several_runs_merge_as_the_naive_sort() {
     }
 }
 
+/// Texts that have long beginnings in common, zeros among them.
+fn alike_texts(random: &mut Random, rows: usize) -> Vector {
+    const PARTS: [&str; 4] = ["a", "\0", "gleicher Anfang ", "größer"];
+    let text = |_| {
+        if random.below(10) == 0 {
+            return Value::Null;
+        }
+        // One text in four ends somewhere on the way of the others.
+        let parts = if random.below(4) == 0 { random.below(8) } else { 7 };
+        let end = "\0".repeat(random.below(3));
+        let part = |at: usize| if at < 5 { PARTS[2] } else { PARTS[random.below(4)] };
+        Value::text((0..parts).map(part).collect::<String>() + &end)
+    };
+    Vector::from_values(Type::Varchar, &(0..rows).map(text).collect::<Vec<_>>())
+}
+
+#[test]
+fn texts_with_the_same_beginnings_sort_as_the_naive_sort() {
+    let mut random = Random(7);
+    for rows in [2, 7, 50, 1000, 5000] {
+        for _ in 0..10 {
+            let columns: Vec<Vector> = vec![
+                random_column(&mut random, &Type::TinyInt, rows),
+                alike_texts(&mut random, rows),
+                alike_texts(&mut random, rows),
+                random_column(&mut random, &Type::Integer, rows),
+                random_column(&mut random, &Type::Double, rows),
+            ];
+            let first = random.below(2);
+            let keys: Vec<SortKey> = (first..5).map(|it| random_key(&mut random, it)).collect();
+            check(columns[first..].to_vec(), rows, &keys);
+        }
+    }
+}
+
+#[test]
+fn many_rows_with_the_same_text_sort_as_the_naive_sort() {
+    let (mut random, rows) = (Random(8), 100_000);
+    let text = Value::text("ein langer Text, der in allen Zeilen derselbe ist; ".repeat(3));
+    let same = Vector::from_values(Type::Varchar, &vec![text; rows]);
+    for data_type in [Type::BigInt, Type::Double, Type::Varchar] {
+        let second = random_column(&mut random, &data_type, rows);
+        let keys = [random_key(&mut random, 0), random_key(&mut random, 1)];
+        check(vec![same.clone(), second], rows, &keys);
+    }
+    check(vec![alike_texts(&mut random, rows)], rows, &[random_key(&mut random, 0)]);
+}
+
 /// Keys of many rows: what their first bits look like, and numbers that do.
 fn many_keys(random: &mut Random, rows: usize) -> Vec<(&'static str, Vec<i64>)> {
     let mut keys = |number: &mut dyn FnMut(&mut Random) -> i64| {
@@ -195,7 +243,7 @@ fn rows_sort_as_the_naive_sort_whether_buckets_are_even_or_not() {
         let key = random_key(&mut random, 0);
         let mut sorter = RowSorter::new(vec![column.clone()], rows, &[key], &pool).unwrap();
         let (mut merged, mut bucketed) = (false, false);
-        while !sorter.step() {
+        while !sorter.step().unwrap() {
             merged |= matches!(sorter.phase, Phase::Merge(_));
             bucketed |= matches!(sorter.phase, Phase::Scatter(..));
         }
@@ -220,7 +268,7 @@ fn changes_of_keys_are_those_of_the_values() {
         let keys: Vec<SortKey> = (0..3).map(|it| random_key(&mut random, it)).collect();
         let pool = Pool::root("test", None);
         let mut sorter = RowSorter::new(columns.clone(), rows, &keys, &pool).unwrap();
-        while !sorter.step() {}
+        while !sorter.step().unwrap() {}
         let order = sorter.rows(0, rows);
         for count in (0..=3).filter(|it| sorter.settles(*it)) {
             let ties: Vec<Tie> = (0..count)

@@ -113,7 +113,7 @@ impl WindowOperator {
                 Some(input) => self.start_sort(input)?,
                 None => Phase::Concat(concat),
             },
-            Phase::Sort { input, mut sorter } => match sorter.step() {
+            Phase::Sort { input, mut sorter } => match sorter.step()? {
                 true => {
                     let order = sorter.rows(0, self.rows);
                     self.sorter = Some(sorter);
