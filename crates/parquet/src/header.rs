@@ -3,7 +3,7 @@
 //! A header is a Thrift struct. The fields read here, by number:
 //!
 //! ```text
-//! 1 type  2 uncompressed size  3 compressed size
+//! 1 type  2 uncompressed size  3 compressed size  4 checksum of the page as stored
 //! 5 data page      { 1 values  2 encoding  3 of definition levels  4 of repetition levels }
 //! 7 dictionary     { 1 values  2 encoding }
 //! 8 data page v2   { 1 values  4 encoding  5 bytes of definition levels
@@ -36,6 +36,8 @@ pub(crate) struct PageHeader {
     pub compressed_bytes: usize,
     /// Size of the page when decompressed.
     pub uncompressed_bytes: usize,
+    /// CRC-32 of the page as stored, if the writer has noted it.
+    pub checksum: Option<u32>,
     /// Values, nulls included. For a flat column these are its rows.
     pub values: usize,
     /// Of the values.
@@ -56,12 +58,15 @@ pub(crate) enum LevelLayout {
 pub(crate) fn read_page_header(bytes: &[u8]) -> Result<PageHeader> {
     let mut reader = Reader { bytes, at: 0 };
     let (mut kind, mut sizes, mut own) = (None, [None; 2], [OwnHeader::default(); 3]);
+    let mut checksum = None;
     let [v1, dictionary, v2] = &mut own;
     let mut number = 0;
     while let Some(field) = reader.field(&mut number)? {
         match (number, field) {
             (1, I32) => kind = Some(reader.signed()?),
             (2 | 3, I32) => sizes[usize::from(number == 3)] = Some(reader.signed()?),
+            // 32 bits, whatever they mean as a signed number.
+            (4, I32) => checksum = Some(reader.signed()? as u32),
             (5, STRUCT) => *v1 = read_own_header(&mut reader)?,
             (7, STRUCT) => *dictionary = read_own_header(&mut reader)?,
             (8, STRUCT) => *v2 = read_own_header(&mut reader)?,
@@ -74,6 +79,7 @@ pub(crate) fn read_page_header(bytes: &[u8]) -> Result<PageHeader> {
         header_bytes,
         uncompressed_bytes: count(uncompressed)?,
         compressed_bytes: count(compressed)?,
+        checksum,
         values: 0,
         encoding: Encoding::PLAIN,
         levels: LevelLayout::Inside { definition: Encoding::RLE, repetition: Encoding::RLE },

@@ -8,7 +8,11 @@ use super::{
     random_files::{Expected, REGISTRY, random_filter, seeded, seeds},
     request,
 };
-use crate::{ParquetFile, RowGroupReader, file::chunk_range, header::read_page_header};
+use crate::{
+    ParquetFile, RowGroupReader,
+    file::chunk_range,
+    header::{PageHeader, read_page_header},
+};
 use std::{
     ops::Range,
     sync::Arc,
@@ -41,7 +45,7 @@ const NUMBERS: [&[u8]; 4] = [
 ];
 
 /// Bytes of the footer, without the length and magic behind it.
-fn footer_bytes(bytes: &[u8]) -> usize {
+pub(super) fn footer_bytes(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(8);
     let len = bytes.get(tail..tail + 4).and_then(|it| it.try_into().ok());
     (len.map_or(0, u32::from_le_bytes) as usize).min(tail)
@@ -49,7 +53,12 @@ fn footer_bytes(bytes: &[u8]) -> usize {
 
 /// Where the headers of pages are.
 fn header_places(file: &ParquetFile, bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut places = Vec::new();
+    headers(file, bytes).into_iter().map(|(at, it)| at..at + it.header_bytes).collect()
+}
+
+/// The headers of pages and where they begin.
+pub(super) fn headers(file: &ParquetFile, bytes: &[u8]) -> Vec<(usize, PageHeader)> {
+    let mut headers = Vec::new();
     for group in 0..file.row_groups() {
         for column in 0..file.schema().len() {
             for leaf in file.node(column).unwrap().leaves() {
@@ -57,13 +66,13 @@ fn header_places(file: &ParquetFile, bytes: &[u8]) -> Vec<Range<usize>> {
                 let mut at = range.start as usize;
                 while at < range.end as usize {
                     let header = read_page_header(&bytes[at..]).unwrap();
-                    places.push(at..at + header.header_bytes);
+                    headers.push((at, header));
                     at += header.header_bytes + header.compressed_bytes;
                 }
             }
         }
     }
-    places
+    headers
 }
 
 /// Where the indexes of pages and Bloom filters are.
