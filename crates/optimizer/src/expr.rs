@@ -4,8 +4,14 @@ use crate::stack::deep;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use volley_function::{Registry, ScalarTraits};
-use volley_logical::{ColumnId, Expr, ExprKind, Plan, SpecialForm, SubqueryKind};
+use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan, SpecialForm, SubqueryKind};
 use volley_types::{Type, Value};
+
+/// How large and how deep expressions may become by substitution, where that is a choice. Twice as
+/// large with each of many projections, they would take all memory; expressions with more than 400
+/// levels do not run.
+const NODES_MAX: usize = 20_000;
+const DEPTH_MAX: usize = 150;
 
 /// A set of columns.
 pub(crate) type ColumnSet = BTreeSet<ColumnId>;
@@ -53,6 +59,67 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
         rest.extend(expr.children());
     }
     false
+}
+
+/// Whether the expression stays small, or does not grow, when its columns become what `by` says.
+pub(crate) fn stays_small<'a>(expr: &'a Expr, by: impl Fn(ColumnId) -> Option<&'a Expr>) -> bool {
+    let (mut nodes, mut grows, mut is_small) = (0, false, true);
+    // Each with its level, and whether it is in the place of a column.
+    let mut rest = vec![(expr, 1, false)];
+    while let Some((expr, depth, is_new)) = rest.pop() {
+        nodes += 1;
+        is_small &= nodes <= NODES_MAX && depth <= DEPTH_MAX;
+        if grows && !is_small {
+            return false;
+        }
+        match as_column(expr).filter(|_| !is_new).and_then(&by) {
+            Some(other) => {
+                grows |= !other.children().is_empty();
+                rest.push((other, depth, true));
+            }
+            None => rest.extend(expr.children().iter().map(|it| (it, depth + 1, is_new))),
+        }
+    }
+    !grows || is_small
+}
+
+/// How much expressions grow, at most, when projections below them are taken off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    /// Columns in place of one column.
+    columns: usize,
+    /// Levels below it.
+    depth: usize,
+}
+
+impl Default for Growth {
+    fn default() -> Growth {
+        Growth { columns: 1, depth: 0 }
+    }
+}
+
+impl Growth {
+    /// With another projection, the next one below; `None` when that is too much.
+    pub(crate) fn with(self, exprs: &[(Column, Expr)]) -> Option<Growth> {
+        let (mut columns_max, mut depth_max) = (1, 0);
+        for (_, expr) in exprs {
+            let (mut columns, mut nodes) = (0_usize, 0_usize);
+            let mut rest = vec![(expr, 0)];
+            while let Some((expr, depth)) = rest.pop() {
+                nodes += 1;
+                columns += usize::from(as_column(expr).is_some());
+                depth_max = depth_max.max(depth);
+                rest.extend(expr.children().iter().map(|it| (it, depth + 1)));
+            }
+            columns_max = columns_max.max(columns);
+            if nodes > 1 && self.columns.saturating_mul(nodes) > NODES_MAX {
+                return None;
+            }
+        }
+        let depth = self.depth + depth_max;
+        let columns = self.columns.saturating_mul(columns_max);
+        (depth <= DEPTH_MAX).then_some(Growth { columns, depth })
+    }
 }
 
 /// Replaces columns by expressions of the same types, also within subqueries' plans.

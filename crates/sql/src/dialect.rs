@@ -3,7 +3,7 @@
 use sqlparser::{
     ast::{Expr, UnaryOperator, Value},
     dialect::{Dialect, DuckDbDialect, Precedence},
-    keywords::{Keyword, RESERVED_FOR_TABLE_FACTOR},
+    keywords::{Keyword, RESERVED_FOR_IDENTIFIER, RESERVED_FOR_TABLE_FACTOR},
     parser::{Parser, ParserError},
     tokenizer::Token,
 };
@@ -51,13 +51,16 @@ fn is_word(token: &Token, keyword: Keyword) -> bool {
 /// Whether `((...), ...)`, or `((...) + ...)` and its like, begins at the token: a list that the
 /// parser would take for a query in parentheses when it begins with a subquery.
 fn begins_list(parser: &Parser<'_>, first: usize) -> bool {
-    let is_open = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
+    // There are no tokens of white space. The parser's other ways to look ahead take longer the
+    // farther it is.
+    let token = |at: usize| parser.peek_nth_token_no_skip(at).token;
+    let is_open = |at: usize| token(at) == Token::LParen;
     if !is_open(first) || !is_open(first + 1) {
         return false;
     }
     let (mut at, mut depth) = (first + 1, 0_usize);
     loop {
-        match parser.peek_nth_token_ref(at).token {
+        match token(at) {
             Token::LParen => depth += 1,
             Token::RParen => depth -= 1,
             Token::EOF => return false,
@@ -79,8 +82,8 @@ fn begins_list(parser: &Parser<'_>, first: usize) -> bool {
         Keyword::FETCH,
         Keyword::FOR,
     ];
-    let after = &parser.peek_nth_token_ref(at).token;
-    *after != Token::RParen && !AFTER_QUERY.iter().any(|it| is_word(after, *it))
+    let after = token(at);
+    after != Token::RParen && !AFTER_QUERY.iter().any(|it| is_word(&after, *it))
 }
 
 /// `[NOT] IN (...)`, of so many words, with a list.
@@ -186,6 +189,12 @@ impl Dialect for VolleyDialect {
 
     fn is_table_factor(&self, word: &Keyword, _parser: &mut Parser<'_>) -> bool {
         !RESERVED.contains(word) && !RESERVED_FOR_TABLE_FACTOR.contains(word)
+    }
+
+    /// When what begins with one of these fails, it is not tried as a name: a statement that is
+    /// nested too deeply would take long, and be refused for another reason.
+    fn is_reserved_for_identifier(&self, word: Keyword) -> bool {
+        RESERVED_FOR_IDENTIFIER.contains(&word) || matches!(word, Keyword::CASE | Keyword::NOT)
     }
 
     fn is_identifier_start(&self, ch: char) -> bool {

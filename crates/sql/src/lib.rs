@@ -19,4 +19,5 @@ mod bind;
 pub use bind::{BindSettings, bind};
 pub use catalog::{Catalog, Relation};
 pub use parse::{ParsedStatement, parse};
+pub use stack::with_room;
 pub use statement::{DropKind, Query, Statement};

@@ -18,8 +18,8 @@ const STACK_BYTES_MAX: usize = 512 << 20;
 const RED_ZONE_BYTES: usize = 512 << 10;
 const STEP_BYTES: usize = 4 << 20;
 
-/// Runs `f` with a stack that is enough for a text of `text_bytes`.
-pub(crate) fn with_room<R>(text_bytes: usize, f: impl FnOnce() -> R) -> R {
+/// Runs `f` with a stack that is enough for trees as deep as a text of `text_bytes` makes them.
+pub fn with_room<R>(text_bytes: usize, f: impl FnOnce() -> R) -> R {
     if text_bytes <= SHORT_TEXT_BYTES {
         return grow(f);
     }

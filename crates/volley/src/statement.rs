@@ -33,8 +33,11 @@ pub enum Outcome {
 /// Binds and runs one statement.
 pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome> {
     let column_ids = ColumnIds::new();
-    let statement = bind(session, parsed, &column_ids)?;
-    execute(session, statement, &column_ids)
+    // Plans are as deep as texts, and are cloned and dropped by recursion.
+    volley_sql::with_room(parsed.text().len(), || {
+        let statement = bind(session, parsed, &column_ids)?;
+        execute(session, statement, &column_ids)
+    })
 }
 
 fn bind(session: &Session, parsed: &ParsedStatement, column_ids: &ColumnIds) -> Result<Statement> {

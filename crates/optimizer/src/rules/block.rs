@@ -4,7 +4,7 @@ use super::filters::push;
 use super::inner::join_in_order;
 use crate::OptimizerContext;
 use crate::columns::pass;
-use crate::expr::{as_column, behavior, substitute};
+use crate::expr::{Growth, as_column, behavior, substitute};
 use crate::stack::deep;
 use std::collections::HashMap;
 use volley_logical::{Column, ColumnId, Expr, JoinKind, Plan};
@@ -19,6 +19,8 @@ pub(super) struct Block {
     pub(super) conjuncts: Vec<Expr>,
     /// What projections computed, in columns of the relations; deterministic.
     pub(super) computed: HashMap<ColumnId, Expr>,
+    /// Of expressions above the projection that is being taken off.
+    growth: Growth,
 }
 
 impl Block {
@@ -42,8 +44,11 @@ impl Block {
                 self.take_apart(input, ctx);
                 self.add(conjuncts);
             }
-            Plan::Project { input, exprs } if is_stable() => {
+            Plan::Project { input, exprs } if is_stable() && self.growth.with(exprs).is_some() => {
+                let outer = self.growth;
+                self.growth = outer.with(exprs).unwrap_or(outer);
                 self.take_apart(input, ctx);
+                self.growth = outer;
                 for (column, expr) in exprs {
                     let expr = self.expr(expr);
                     if as_column(&expr) != Some(column.id) {

@@ -88,6 +88,14 @@ fn inline_in(
 ) -> Result<Plan> {
     rewrite_up(plan, &mut |node| {
         let Plan::CteRef { cte, columns } = node else { return Ok(node) };
+        let once = counts.get(&cte.id) == Some(&1);
+        if once && !cte.materialized {
+            // Nobody else sees it: no copy, which would be one of all that it stands on.
+            let plan = inline_in(cte.plan.clone(), counts, definitions, ctx)?;
+            let exprs = columns.into_iter().zip(plan.columns());
+            let exprs = exprs.map(|(it, inner)| (it, Expr::column(inner.id, inner.data_type)));
+            return Ok(Plan::Project { exprs: exprs.collect(), input: Box::new(plan) });
+        }
         let cte = match definitions.get(&cte.id) {
             Some(done) => done.clone(),
             None => {
@@ -98,8 +106,7 @@ fn inline_in(
                 done
             }
         };
-        let once = counts.get(&cte.id) == Some(&1);
-        if cte.materialized || !(once || is_cheap(&cte.plan, ctx)) {
+        if cte.materialized || !is_cheap(&cte.plan, ctx) {
             return Ok(Plan::CteRef { cte, columns });
         }
         let (copy, renamed) = fresh_copy(&cte.plan, ctx.column_ids);

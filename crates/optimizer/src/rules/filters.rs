@@ -13,7 +13,8 @@ use super::inner::push_into_inner;
 use crate::OptimizerContext;
 use crate::columns::output_set;
 use crate::expr::{
-    Behavior, ColumnSet, as_column, behavior, substitute, used_columns, without_duplicates,
+    Behavior, ColumnSet, as_column, behavior, stays_small, substitute, used_columns,
+    without_duplicates,
 };
 use crate::stack::deep;
 use std::collections::HashMap;
@@ -39,6 +40,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
                 exprs.iter().map(|(column, expr)| (column.id, expr.clone())).collect();
             let passes = |it: &Expr| {
                 used_columns(it).iter().all(|id| by.get(id).is_some_and(|it| is_stable(it, ctx)))
+                    && stays_small(it, |id| by.get(&id))
             };
             let (mut below, above) = split_by(conjuncts, passes);
             below.iter_mut().for_each(|it| substitute(it, &by));
@@ -54,6 +56,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
                 let used = used_columns(it);
                 !used.is_empty()
                     && used.iter().all(|id| by.get(id).is_some_and(|it| is_stable(it, ctx)))
+                    && stays_small(it, |id| by.get(&id))
             };
             let (mut below, above) = split_by(conjuncts, passes);
             below.iter_mut().for_each(|it| substitute(it, &by));

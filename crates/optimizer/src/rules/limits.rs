@@ -2,11 +2,11 @@
 
 use crate::OptimizerContext;
 use crate::columns::output_set;
-use crate::expr::{as_column, behavior, substitute};
+use crate::expr::{as_column, behavior, stays_small, substitute};
 use crate::stack::deep;
 use std::collections::HashMap;
 use volley_error::Result;
-use volley_logical::{ColumnId, Expr, JoinKind, Plan, SetOperation, SortKey};
+use volley_logical::{Column, ColumnId, Expr, JoinKind, Plan, SetOperation, SortKey};
 
 /// Pushes all limits down.
 pub(super) fn push_limits(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
@@ -36,9 +36,7 @@ fn lowered(input: Plan, offset: u64, limit: Option<u64>, ctx: &OptimizerContext<
             Plan::Project { input, exprs }
         }
         Plan::Sort { input, keys } if limit.is_some() => match *input {
-            Plan::Project { input, exprs }
-                if exprs.iter().all(|it| behavior(&it.1, &ctx.registry).deterministic) =>
-            {
+            Plan::Project { input, exprs } if passes_sort(&exprs, &keys, ctx) => {
                 let by = exprs.iter().map(|it| (it.0.id, it.1.clone())).collect();
                 let sorted = Plan::Sort { input, keys: substituted(keys, &by) };
                 let input = Box::new(lowered(sorted, offset, limit, ctx));
@@ -57,6 +55,13 @@ fn lowered(input: Plan, offset: u64, limit: Option<u64>, ctx: &OptimizerContext<
         }
         other => limited_below(other, offset, limit),
     }
+}
+
+/// Whether rows may be sorted by the keys before the projection.
+fn passes_sort(exprs: &[(Column, Expr)], keys: &[SortKey], ctx: &OptimizerContext<'_>) -> bool {
+    let by: HashMap<ColumnId, &Expr> = exprs.iter().map(|it| (it.0.id, &it.1)).collect();
+    exprs.iter().all(|it| behavior(&it.1, &ctx.registry).deterministic)
+        && keys.iter().all(|it| stays_small(&it.expr, |id| by.get(&id).copied()))
 }
 
 fn limited_below(input: Plan, offset: u64, limit: Option<u64>) -> Plan {

@@ -2,7 +2,7 @@
 
 use crate::OptimizerContext;
 use crate::columns::output_set;
-use crate::expr::{ColumnSet, call_traits, substitute, used_columns};
+use crate::expr::{ColumnSet, call_traits, stays_small, substitute, used_columns};
 use crate::stack::deep;
 use std::collections::HashMap;
 use volley_error::Result;
@@ -22,6 +22,7 @@ fn visit(mut plan: Plan, mut holding: Vec<Expr>, ctx: &OptimizerContext<'_>) -> 
             Plan::Project { exprs, .. } => {
                 let by: HashMap<ColumnId, Expr> =
                     exprs.iter().map(|it| (it.0.id, it.1.clone())).collect();
+                holding.retain(|it| stays_small(it, |id| by.get(&id)));
                 holding.iter_mut().for_each(|it| substitute(it, &by));
             }
             Plan::Join { .. } => return visit_join(plan, holding, ctx),
@@ -29,7 +30,10 @@ fn visit(mut plan: Plan, mut holding: Vec<Expr>, ctx: &OptimizerContext<'_>) -> 
             Plan::Aggregate { keys, .. } if !keys.is_empty() => {
                 let by: HashMap<ColumnId, Expr> =
                     keys.iter().map(|it| (it.0.id, it.1.clone())).collect();
-                holding.retain(|it| used_columns(it).iter().all(|id| by.contains_key(id)));
+                holding.retain(|it| {
+                    used_columns(it).iter().all(|id| by.contains_key(id))
+                        && stays_small(it, |id| by.get(&id))
+                });
                 holding.iter_mut().for_each(|it| substitute(it, &by));
             }
             _ => holding.clear(),

@@ -1,7 +1,7 @@
 //! Dropping columns that nobody reads, down to the scans.
 
 use crate::OptimizerContext;
-use crate::expr::{ColumnSet, collect_used};
+use crate::expr::{ColumnSet, collect_used, stays_small};
 use crate::stack::deep;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
@@ -204,7 +204,7 @@ fn merged(plan: Plan, ctx: &OptimizerContext<'_>) -> Plan {
     }
 }
 
-/// Whether no computed column would be computed twice.
+/// Whether no computed column would be computed twice, and expressions stay small.
 fn can_merge(
     outer: &[(Column, Expr)],
     inner: &[(Column, Expr)],
@@ -219,6 +219,10 @@ fn can_merge(
             }
             rest.extend(expr.children());
         }
+    }
+    let by: HashMap<ColumnId, &Expr> = inner.iter().map(|it| (it.0.id, &it.1)).collect();
+    if !outer.iter().all(|it| stays_small(&it.1, |id| by.get(&id).copied())) {
+        return false;
     }
     inner.iter().all(|(column, expr)| {
         let is_plain =

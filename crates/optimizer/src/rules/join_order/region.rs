@@ -4,7 +4,7 @@ use super::graph::Graph;
 use super::{Guessed, Tree, passes_all};
 use crate::columns::output_set;
 use crate::expr::{
-    ColumnSet, as_column, behavior, binary_call, same_expr, substitute, used_columns,
+    ColumnSet, Growth, as_column, behavior, binary_call, same_expr, substitute, used_columns,
     without_duplicates,
 };
 use crate::rules::filters::filtered_plainly;
@@ -27,6 +27,8 @@ pub(super) struct Region {
     computed: HashMap<ColumnId, Expr>,
     /// Conditions without columns of the region, or whose value may differ from call to call.
     above: Vec<Expr>,
+    /// Of expressions above the projection that is being taken off.
+    growth: Growth,
 }
 
 impl Region {
@@ -37,6 +39,7 @@ impl Region {
             equal: EqualColumns::of(&[]),
             computed: HashMap::new(),
             above: Vec::new(),
+            growth: Growth::default(),
         };
         region.take_apart(plan, ctx);
         let made: Vec<ColumnSet> = region.inputs.iter().map(output_set).collect();
@@ -64,8 +67,13 @@ impl Region {
                 self.take_apart(*input, ctx);
                 self.add(conjuncts);
             }
-            Plan::Project { input, exprs } if can_dissolve(&input, &exprs, ctx) => {
+            Plan::Project { input, exprs }
+                if can_dissolve(&input, &exprs, ctx) && self.growth.with(&exprs).is_some() =>
+            {
+                let outer = self.growth;
+                self.growth = outer.with(&exprs).unwrap_or(outer);
                 self.take_apart(*input, ctx);
+                self.growth = outer;
                 if !passes_all(&exprs) {
                     for (column, mut expr) in exprs {
                         substitute(&mut expr, &self.computed);
