@@ -1,5 +1,6 @@
 //! How files are read.
 
+use volley_io::ReadFaults;
 use volley_plan::FileFormat;
 
 /// How files are read. The default decides all by the files.
@@ -7,6 +8,8 @@ use volley_plan::FileFormat;
 pub struct FileOptions {
     /// The format; `None`: by the ending of each name.
     pub format: Option<FileFormat>,
+    /// For tests: makes reads of Parquet files fail.
+    pub faults: Option<ReadFaults>,
 }
 
 /// The format that a name's ending tells.

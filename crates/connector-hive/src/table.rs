@@ -86,7 +86,7 @@ impl FileTable {
             })?;
             formats.push(format);
         }
-        let files = open_files(&paths, &formats)?;
+        let files = open_files(&paths, &formats, options)?;
         let schema = files.first().map(|it| it.schema().clone()).unwrap_or_default();
         let parts = files.into_iter().map(|file| {
             let places = places_in(&schema, &file)?;
@@ -103,7 +103,11 @@ impl FileTable {
 }
 
 /// Opens files. CSV files after the first take its types; JSON files have all columns of any.
-fn open_files(paths: &[String], formats: &[FileFormat]) -> Result<Vec<PartFile>> {
+fn open_files(
+    paths: &[String],
+    formats: &[FileFormat],
+    options: &FileOptions,
+) -> Result<Vec<PartFile>> {
     let of_json = paths.iter().zip(formats).filter(|(_, format)| **format == FileFormat::Json);
     let json: Vec<String> = of_json.map(|(path, _)| path.clone()).collect();
     let mut json =
@@ -112,7 +116,14 @@ fn open_files(paths: &[String], formats: &[FileFormat]) -> Result<Vec<PartFile>>
     let mut files = Vec::with_capacity(paths.len());
     for (path, format) in paths.iter().zip(formats) {
         files.push(match format {
-            FileFormat::Parquet => PartFile::Parquet(ParquetFile::open(open_file(path)?)?),
+            FileFormat::Parquet => {
+                let file = open_file(path)?;
+                let file = match &options.faults {
+                    Some(faults) => faults.wrap(file),
+                    None => file,
+                };
+                PartFile::Parquet(ParquetFile::open(file)?)
+            }
             FileFormat::Csv => {
                 let file = Arc::new(CsvFile::open(path, csv.as_ref().map(|it| it.schema()))?);
                 csv.get_or_insert_with(|| Arc::clone(&file));

@@ -10,12 +10,14 @@
 //! between is waited for.) This crate does not know formats.
 
 mod buffers;
+mod faults;
 mod file;
 mod list;
 mod output;
 mod reads;
 
 pub use buffers::{BufferPool, PooledBuffer};
+pub use faults::ReadFaults;
 pub use file::{LocalFile, RandomAccessFile, open_file};
 pub use list::list_files;
 pub use output::OutputFile;

@@ -8,7 +8,7 @@ use crate::{
 use std::{
     sync::{
         Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::Waker,
 };
@@ -43,6 +43,25 @@ struct Node {
     children: Mutex<Vec<Weak<Node>>>,
     /// Of the pool without parent.
     arbiter: Arbiter,
+    /// Of the pool without parent.
+    refusals: Refusals,
+}
+
+/// Which growth is refused, for tests. Without them, one look per growth.
+#[derive(Debug, Default)]
+struct Refusals {
+    is_armed: AtomicBool,
+    refused: AtomicU64,
+    /// Since it is armed.
+    growths: AtomicU64,
+}
+
+impl Refusals {
+    /// Counts a growth; whether it is refused.
+    fn next(&self) -> bool {
+        self.is_armed.load(Ordering::Acquire)
+            && self.growths.fetch_add(1, Ordering::Relaxed) == self.refused.load(Ordering::Relaxed)
+    }
 }
 
 /// What a pool holds.
@@ -78,6 +97,7 @@ impl Pool {
             parent,
             children: Mutex::new(Vec::new()),
             arbiter: Arbiter::default(),
+            refusals: Refusals::default(),
         }))
     }
 
@@ -159,9 +179,28 @@ impl Pool {
             }
             match &pool.0.parent {
                 Some(parent) => pool = parent,
+                None if pool.0.refusals.next() => {
+                    pool.shrink(bytes);
+                    self.undo_until(pool, bytes);
+                    return Err(self.exhausted(pool, bytes, pool.stats().bytes));
+                }
                 None => return Ok(()),
             }
         }
+    }
+
+    /// For tests: refuses the growth number `growth` of all pools below this one, which has no
+    /// parent, counted from this call, 0; later ones are granted.
+    pub fn refuse_growth(&self, growth: u64) {
+        let refusals = &self.0.refusals;
+        refusals.growths.store(0, Ordering::Relaxed);
+        refusals.refused.store(growth, Ordering::Relaxed);
+        refusals.is_armed.store(true, Ordering::Release);
+    }
+
+    /// Growths since [`Pool::refuse_growth`].
+    pub fn growths(&self) -> u64 {
+        self.0.refusals.growths.load(Ordering::Relaxed)
     }
 
     /// Takes `bytes` from here and from every ancestor.
@@ -256,5 +295,22 @@ mod tests {
         drop(held);
         more.resize(512 << 10).unwrap();
         assert_eq!(root.stats().peak_bytes, 768 << 10);
+    }
+
+    #[test]
+    fn a_growth_is_refused_by_its_number() {
+        let root = Pool::root("process", None);
+        let child = root.child("query").child("operator");
+        let mut held = child.reservation();
+        held.resize(1 << 20).unwrap();
+        root.refuse_growth(1);
+        held.resize(2 << 20).unwrap();
+        let error = held.resize(3 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert_eq!((root.stats().bytes, child.stats().bytes), (2 << 20, 2 << 20));
+        held.resize(3 << 20).unwrap();
+        assert_eq!(root.growths(), 3);
+        drop(held);
+        assert_eq!((root.stats().bytes, child.stats().bytes), (0, 0));
     }
 }

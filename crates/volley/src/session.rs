@@ -326,6 +326,11 @@ impl Session {
         &self.pool
     }
 
+    /// Where this session's queries write rows that do not fit.
+    pub fn spill_space(&self) -> &SpillSpace {
+        &self.spill
+    }
+
     /// The settings as they are now.
     pub fn settings(&self) -> Settings {
         lock(&self.settings).clone()
