@@ -20,7 +20,7 @@ struct Source {
 pub fn check_tree(root: &Path) -> Vec<String> {
     let mut findings = layers::check(&layers::edges(root));
     let mut files = Vec::new();
-    for dir in ["bench", "crates", "examples", "xtask"] {
+    for dir in ["bench", "crates", "examples", "fuzz", "xtask"] {
         collect(&root.join(dir), &mut files);
     }
     files.sort();

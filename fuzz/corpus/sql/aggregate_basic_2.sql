@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 10, 1.5::DOUBLE, 'a', TRUE, DATE '2020-01-01'), (2, NULL, 2.5, 'b', FALSE, DATE '2019-01-01'), (3, 30, NULL, 'c', NULL, NULL), (4, 40, -4.0, NULL, TRUE, DATE '2021-06-01'), (5, 10, 0.0, 'a', TRUE, DATE '2020-01-01')) v(i, n, d, s, b, t)

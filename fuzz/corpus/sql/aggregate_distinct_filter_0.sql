@@ -1,0 +1,1 @@
+SELECT count(*) FILTER (WHERE n > 15), sum(n) FILTER (WHERE g = 'x'), max(s) FILTER (WHERE i > 100), count(n) FILTER (WHERE g IS NULL) FROM t

@@ -1,0 +1,1 @@
+SELECT r % 3 AS g, count(DISTINCT r % 7), count(*), sum(DISTINCT r % 7) FROM (SELECT r FROM 'tests/data/numbers.parquet' WHERE r < 1000) q GROUP BY g

@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 'x', 10, 'a'), (2, 'y', 20, 'b'), (3, 'x', 10, 'c'), (4, NULL, 40, NULL), (5, 'y', NULL, 'b'), (6, 'x', 30, 'ä')) v(i, g, n, s)

@@ -1,0 +1,1 @@
+SELECT count(DISTINCT x), count(*), sum(y), avg(y), count(x), min(s), sum(DISTINCT x), avg(DISTINCT x) FROM d

@@ -1,0 +1,1 @@
+SELECT b, count(DISTINCT y), sum(DISTINCT y), sum(y), bool_or(b) FROM d GROUP BY b HAVING count(DISTINCT y) > 1

@@ -1,0 +1,1 @@
+SELECT count(*), sum(c), min(c), max(c) FROM (SELECT r % 777 AS k, count(*) AS c FROM 'tests/data/numbers.parquet' q GROUP BY k) q

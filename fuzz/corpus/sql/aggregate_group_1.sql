@@ -1,0 +1,1 @@
+SELECT count(*), min(c), max(c) FROM (SELECT 'key ' || r % 777 AS k, count(*) AS c FROM (SELECT r FROM 'tests/data/numbers.parquet' WHERE r < 5000) q GROUP BY k) q

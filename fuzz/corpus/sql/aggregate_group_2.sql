@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 'x', 10, 1.5::DOUBLE), (2, 'y', 20, NULL), (3, 'x', 30, -0.0), (4, NULL, 40, 0.0), (5, NULL, NULL, 'nan'::DOUBLE), (6, 'y', 20, 'nan'::DOUBLE), (7, '', 70, 1.5)) v(i, g, n, d)

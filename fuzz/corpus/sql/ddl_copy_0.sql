@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a', 1.50, DATE '2020-01-31', TRUE, 0.1::DOUBLE), (2, NULL, NULL, NULL, NULL, NULL), (3, 'ñ, "quoted"', -0.25, DATE '1969-12-31', FALSE, 'nan'::DOUBLE), (4, '', 0.00, DATE '9999-12-31', TRUE, -0.0)) v(i, s, d, t, b, f)

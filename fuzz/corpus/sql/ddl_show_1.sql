@@ -1,0 +1,1 @@
+DESCRIBE SELECT 1 + 1, 'a' AS s, 1.5 * 2, NULL AS n, [1] AS l

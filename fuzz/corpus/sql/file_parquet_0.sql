@@ -1,0 +1,1 @@
+SELECT a.id FROM 'tests/data/encoding/groups.parquet' a JOIN 'tests/data/encoding/delta.parquet' b ON a.many = b.many WHERE b.id > 495 ORDER BY 1

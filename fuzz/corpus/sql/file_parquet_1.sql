@@ -1,0 +1,1 @@
+SELECT count(*) FROM 'tests/data/duckdb_types.parquet' WHERE u = '5c3ef2a6-6c9b-4d2a-8b0e-1d2f3a4b5c6d'::UUID AND z > TIMESTAMP WITH TIME ZONE '2024-05-01 10:34:56.789011+00'

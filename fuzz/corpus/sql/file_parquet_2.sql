@@ -1,0 +1,1 @@
+SELECT count(*), count(big), count(few), count(many), count(f), count(b), sum(id), sum(big), sum(f), sum(f4), sum(m), min(d), max(d), count(DISTINCT few), count(DISTINCT many) FROM p

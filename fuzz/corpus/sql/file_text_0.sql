@@ -1,0 +1,1 @@
+SELECT p.name, n.c FROM 'tests/data/people.csv' p JOIN 'tests/data/numbers.csv' n ON p.id = n.a

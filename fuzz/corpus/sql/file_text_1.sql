@@ -1,0 +1,1 @@
+SELECT c.id FROM 'tests/data/people.csv' c JOIN 'tests/data/people.json' j ON c.id = j.id AND c.name = j.name

@@ -1,0 +1,1 @@
+SELECT count(*), count(id), count(name), count(born), count(height), count(member) FROM 'tests/data/people.csv'

@@ -1,0 +1,1 @@
+SELECT array_sort(['bc', 'a', 'abc', 'de', 'b', 'x'], (a, b) -> CASE WHEN length(a) < length(b) THEN -1 WHEN length(a) = length(b) THEN 0 ELSE 1 END), array_sort([]::int[], (a, b) -> 7), array_sort([1], (a, b) -> 7)

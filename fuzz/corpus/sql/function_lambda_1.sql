@@ -1,0 +1,1 @@
+SELECT n, array_sort(a, (x, y) -> CASE WHEN x % n < y % n THEN -1 WHEN x % n > y % n THEN 1 ELSE 0 END) FROM (VALUES (1, [5, 4, 3]), (2, [1, 2, 3, 4, 5, 6, 7]), (3, NULL), (4, [9, 8, 7, 6, 5]), (5, [])) t(n, a) ORDER BY n

@@ -1,0 +1,1 @@
+SELECT cardinality(reduce(split(repeat(u, 60), ','), ['s'], (s, x) -> if(x = 'b', s || [x], s), s -> s)), length(reduce(split(repeat(u, 60), ','), repeat('long text ', 10), (s, x) -> if(x = 'b', substr(s, 2), s), s -> s)) FROM (VALUES ('ab,'), ('b,'), ('ab,b,')) t(u)

@@ -1,0 +1,1 @@
+SELECT regexp_replace('john smith', '(\w+) (\w+)', '\2 \1'), regexp_replace('aaa', 'a*', 'b'), regexp_replace(NULL, 'a', 'b'), regexp_replace('ABC', 'b', 'x', 'i')

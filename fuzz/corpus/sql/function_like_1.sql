@@ -1,0 +1,1 @@
+CREATE TABLE s AS SELECT * FROM (VALUES (1, 'hello world'), (2, 'HELLO'), (3, ''), (4, NULL), (5, '100% sure'), (6, 'a_b'), (7, 'axb'), (8, 'zażółć gęślą jaźń'), (9, 'line1'), (10, '%')) v(i, s)

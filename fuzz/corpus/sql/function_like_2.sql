@@ -1,0 +1,1 @@
+SELECT regexp_extract('abc123def', '[0-9]+'), regexp_extract('abc123', '([a-z]+)([0-9]+)', 1), regexp_extract('abc123', '([a-z]+)([0-9]+)', 2), regexp_extract('abc', '[0-9]+'), regexp_extract(NULL, 'a')

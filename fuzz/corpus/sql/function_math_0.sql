@@ -1,0 +1,1 @@
+SELECT greatest(1, 2, 3), least(1, 2, 3), greatest(1, NULL, 3), least(NULL, 2), greatest(NULL, NULL), greatest(1, 2.5), least(5)

@@ -1,0 +1,1 @@
+CREATE TABLE n AS SELECT * FROM (VALUES (1, 4.0::DOUBLE, 1.25, -3), (2, 2.25, -1.75, 0), (3, NULL, NULL, NULL), (4, 0.0, 0.5, 7)) v(i, d, m, n)

@@ -1,0 +1,1 @@
+SELECT round(1.5::DOUBLE), round(2.5::DOUBLE), round(-2.5::DOUBLE), round(1.45::DOUBLE, 1), round(123.456::DOUBLE, 2), round(123.456::DOUBLE, -2)

@@ -1,0 +1,1 @@
+SELECT left('hello', 2), right('hello', 2), left('日本語', 2), right('日本語', 1), left('abc', -1), right('abc', -1), left('abc', 0), left('abc', 10)

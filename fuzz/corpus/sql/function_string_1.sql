@@ -1,0 +1,1 @@
+SELECT split_part(s, ',', 1), split_part(s, ',', 2), split_part(s, ',', 3), split_part(s, ',', 4), split_part(s, ',', 5) FROM s WHERE i IN (1, 4, 7) ORDER BY i

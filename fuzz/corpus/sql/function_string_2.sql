@@ -1,0 +1,1 @@
+CREATE TABLE s AS SELECT * FROM (VALUES (1, 'hello world'), (2, 'Ärger über Öl'), (3, ''), (4, NULL), (5, '日本語'), (6, '  pad  '), (7, 'a,b,,c'), (8, 'xxabcxx')) v(i, s)

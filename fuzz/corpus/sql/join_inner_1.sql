@@ -1,0 +1,1 @@
+SELECT count(*) FROM (SELECT r FROM 'tests/data/numbers.parquet' WHERE r < 200) a JOIN (SELECT r FROM 'tests/data/numbers.parquet' WHERE r < 200) b ON a.r < b.r

@@ -1,0 +1,1 @@
+SELECT count(*), count(a.r), count(b.r) FROM 'tests/data/numbers.parquet' a RIGHT JOIN 'tests/data/numbers.parquet' b ON a.r = b.r * 3

@@ -1,0 +1,1 @@
+SELECT x, y FROM (VALUES ('nan'::DOUBLE), (0.0), (NULL)) a(x) FULL JOIN (VALUES (-0.0::DOUBLE), (1.0)) b(y) ON x = y WHERE x IS NULL OR x <> 0

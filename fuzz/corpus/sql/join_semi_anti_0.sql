@@ -1,0 +1,1 @@
+SELECT count(*), sum(a.r) FROM 'tests/data/numbers.parquet' a ANTI JOIN 'tests/data/numbers.parquet' b ON a.r = b.r * 3

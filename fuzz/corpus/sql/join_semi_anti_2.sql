@@ -1,0 +1,1 @@
+CREATE TABLE b AS SELECT * FROM (VALUES (10, 'x', 100), (20, 'y', 200), (20, 'q', 300), (NULL, 'z', 400), (50, NULL, 500)) v(k, s, n)

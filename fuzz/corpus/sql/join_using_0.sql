@@ -1,0 +1,1 @@
+CREATE TABLE a AS SELECT * FROM (VALUES (1, 10, 'a1'), (2, 20, 'a2'), (NULL, 30, 'a3'), (4, 40, 'a4')) v(i, k, s)

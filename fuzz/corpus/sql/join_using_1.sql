@@ -1,0 +1,1 @@
+CREATE TABLE b AS SELECT * FROM (VALUES (1, 10, 'b1'), (2, 21, 'b2'), (NULL, 30, 'b3'), (5, 50, 'b5')) v(i, k, t)

@@ -1,0 +1,1 @@
+SELECT i FROM a FULL JOIN b USING (i) FULL JOIN (VALUES (5, 'c5'), (6, 'c6')) c(i, u) USING (i) ORDER BY i NULLS FIRST

@@ -1,0 +1,1 @@
+SELECT a AS v, b AS v FROM (VALUES (1, 2), (2, 1)) t(a, b) ORDER BY v

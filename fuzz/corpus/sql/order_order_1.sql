@@ -1,0 +1,1 @@
+SELECT x FROM (VALUES ('abcdefghijklmnop'), ('abcdefghijklmnoq'), ('abcdefghijkl'), ('abcd'), (''), (NULL), ('é'), ('z')) v(x) ORDER BY x

@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 'b', 1.5::DOUBLE), (2, NULL, NULL), (3, 'a', 'nan'::DOUBLE), (4, 'C', -1.0), (5, '', 0.0), (6, 'b', -0.5)) v(i, s, d)

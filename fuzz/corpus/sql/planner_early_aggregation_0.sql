@@ -1,0 +1,1 @@
+SELECT c, count(*) FROM (SELECT m, count(x) AS c FROM holder LEFT JOIN item ON holder.k = item.k AND s NOT LIKE '%1%' GROUP BY m) q GROUP BY c ORDER BY 1

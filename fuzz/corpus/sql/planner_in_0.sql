@@ -1,0 +1,1 @@
+SELECT i, i >= ALL (SELECT i FROM few) AS x, i > ANY (SELECT i FROM b) AS y, i <= ALL (SELECT i FROM b) AS z FROM a

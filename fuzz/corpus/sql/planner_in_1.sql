@@ -1,0 +1,1 @@
+SELECT CASE WHEN i NOT IN (SELECT i FROM b) THEN 'out' WHEN i IN (SELECT i FROM b) THEN 'in' ELSE 'unknown' END FROM a

@@ -1,0 +1,1 @@
+SELECT i, i <> ALL (SELECT i FROM few), i = ANY (SELECT i FROM b), i > ALL (SELECT i FROM none), i > ANY (SELECT i FROM none) FROM a

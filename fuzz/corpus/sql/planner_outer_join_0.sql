@@ -1,0 +1,1 @@
+CREATE TABLE b AS SELECT * FROM (VALUES (1, 'x'), (1, NULL), (2, 'z'), (5, 'w'), (NULL, 'v')) v(i, s)

@@ -1,0 +1,1 @@
+SELECT a.i, q.k FROM a LEFT JOIN (SELECT i, 7 AS k FROM b WHERE i = 2) q ON a.i = q.i WHERE q.k IS NULL

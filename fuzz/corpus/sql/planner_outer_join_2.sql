@@ -1,0 +1,1 @@
+SELECT a.i, q.c FROM a LEFT JOIN (SELECT i, count(*) AS c FROM b GROUP BY i) q ON a.i = q.i WHERE coalesce(q.c, 0) < 2

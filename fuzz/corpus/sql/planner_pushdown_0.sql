@@ -1,0 +1,1 @@
+SELECT count(*), count(i), sum(i), avg(i), min(i), max(s), bool_and(i > 0), string_agg(s, ','), array_agg(i) FROM none

@@ -1,0 +1,1 @@
+CREATE TABLE a AS SELECT * FROM (VALUES (1, 10, 'x'), (2, 20, 'y'), (3, NULL, 'x'), (4, 40, NULL), (0, 5, 'z')) v(i, n, s)

@@ -1,0 +1,1 @@
+SELECT x FROM (SELECT CASE WHEN v = 'n' THEN NULL ELSE v END AS x FROM (VALUES ('1'), ('n'), ('2')) t(v)) q WHERE CAST(x AS INTEGER) > 1

@@ -1,0 +1,1 @@
+SELECT i, (SELECT count(*) FROM (SELECT * FROM b WHERE b.i = a.i) x LEFT JOIN (SELECT * FROM c WHERE c.k = a.i) y ON x.s = y.s) AS x FROM a

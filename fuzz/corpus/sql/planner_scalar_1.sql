@@ -1,0 +1,1 @@
+SELECT i, (SELECT string_agg(s, ',' ORDER BY s) FROM (SELECT s FROM b WHERE b.i = a.i UNION ALL SELECT s FROM c WHERE c.k = a.i) q) AS x FROM a

@@ -1,0 +1,1 @@
+SELECT i, (SELECT count(*) FROM b WHERE b.i = a.i) AS c, (SELECT count(s) FROM b WHERE b.i = a.i) AS d, (SELECT sum(b.i) FROM b WHERE b.i = a.i) AS e FROM a

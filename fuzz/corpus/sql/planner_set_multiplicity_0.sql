@@ -1,0 +1,1 @@
+SELECT DISTINCT i, (SELECT count(*) FROM (SELECT i FROM a WHERE a.i = b.i INTERSECT ALL SELECT i FROM b c WHERE c.i = b.i) q) AS c FROM b

@@ -1,0 +1,1 @@
+CREATE TABLE a AS SELECT * FROM (VALUES (1, 10), (2, 20), (NULL, 30)) v(i, n)

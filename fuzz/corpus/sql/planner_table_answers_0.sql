@@ -1,0 +1,1 @@
+SELECT min(i + 1), max(j), count(k) FROM (SELECT id AS i, id AS j, NULL AS k FROM 'tests/data/one.parquet') t

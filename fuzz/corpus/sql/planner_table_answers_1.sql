@@ -1,0 +1,1 @@
+SELECT max(j), min(i) FROM (SELECT big AS i, i8 AS j FROM (SELECT i64 AS big, i8 FROM 'tests/data/types.parquet') t) t

@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 2.5, DATE '2020-01-01', 'x', 1.5::DOUBLE), (NULL, -2.5, NULL, 'ä', 'nan'::DOUBLE), (7, NULL, DATE '1969-12-31', NULL, -0.0::DOUBLE)) v(i, m, d, s, f)

@@ -1,0 +1,1 @@
+SELECT i, sum(x) OVER (PARTITION BY g ORDER BY k), sum(x) OVER (PARTITION BY k ORDER BY g), count(*) OVER (PARTITION BY g, k) FROM t ORDER BY i

@@ -1,0 +1,1 @@
+SELECT t.i, s.r FROM t, LATERAL (SELECT row_number() OVER (ORDER BY u.x DESC, u.i) AS r, u.i FROM t u WHERE u.g = t.g) s WHERE s.i = t.i ORDER BY 1

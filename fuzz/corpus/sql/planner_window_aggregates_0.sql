@@ -1,0 +1,1 @@
+SELECT count(*), sum(big.n) FROM big, dim, digit WHERE dim.k = big.k AND dim.z = 5 AND v < (SELECT max(v) FROM big b, digit e WHERE b.k = dim.k AND e.d = b.w AND e.d > 1) AND digit.d = big.w AND digit.d > 1

@@ -1,0 +1,1 @@
+SELECT DISTINCT x FROM (VALUES (0.0::DOUBLE), (1.0), ('nan'::DOUBLE), ('nan'::DOUBLE)) v(x)

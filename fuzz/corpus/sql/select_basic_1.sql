@@ -1,0 +1,1 @@
+SELECT DISTINCT ON (x) y, z FROM (VALUES (1, 2, 3), (1, 1, 4), (2, 5, 6)) v(x, y, z) ORDER BY x DESC, z DESC

@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 'one', 1.5), (2, 'two', NULL), (3, NULL, 3.5), (NULL, 'four', 4.5), (5, '', -0.5)) v(a, s, d)

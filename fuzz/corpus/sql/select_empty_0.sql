@@ -1,0 +1,1 @@
+SELECT count(*), count(a), sum(a), min(s), max(d), avg(x), bool_and(b), any_value(t) FROM e

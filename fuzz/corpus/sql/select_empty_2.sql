@@ -1,0 +1,1 @@
+SELECT string_agg(s, ','), array_agg(a), stddev(d), count(DISTINCT s), approx_distinct(s) FROM e

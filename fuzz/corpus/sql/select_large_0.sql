@@ -1,0 +1,1 @@
+CREATE TABLE a AS SELECT r AS i FROM 'tests/data/numbers.parquet'

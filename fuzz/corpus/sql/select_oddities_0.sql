@@ -1,0 +1,1 @@
+CREATE TABLE u AS SELECT * FROM (VALUES (1, 10), (2, 20), (2, 21), (NULL, 30)) v(i, x)

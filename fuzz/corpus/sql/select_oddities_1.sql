@@ -1,0 +1,1 @@
+CREATE TABLE t AS SELECT * FROM (VALUES (1, 'one'), (2, 'two'), (2, NULL), (NULL, 'ÄÖü日本')) v(i, s)

@@ -1,0 +1,1 @@
+SELECT typeof(1), typeof(1.5), typeof('a'), typeof(i), typeof(s), typeof(1::BIGINT), typeof(1e0) FROM t

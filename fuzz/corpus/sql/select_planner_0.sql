@@ -1,0 +1,1 @@
+SELECT a.i, b.s FROM a LEFT JOIN b ON a.n = b.n WHERE coalesce(b.s, 'none') = 'none'

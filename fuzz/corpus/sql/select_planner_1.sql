@@ -1,0 +1,1 @@
+SELECT a.i, s.c FROM a JOIN (SELECT n, count(*) AS c FROM b GROUP BY n) s ON a.n = s.n WHERE s.c = 1

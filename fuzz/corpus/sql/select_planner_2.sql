@@ -1,0 +1,1 @@
+SELECT x.i, x.c FROM (SELECT a.i, count(b.s) AS c FROM a LEFT JOIN b ON a.n = b.n GROUP BY a.i) x WHERE x.c = 0

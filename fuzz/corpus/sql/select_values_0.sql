@@ -1,0 +1,1 @@
+SELECT x FROM (VALUES (1), (2), (3)) v(x) WHERE x IN (VALUES (2), (3)) ORDER BY x

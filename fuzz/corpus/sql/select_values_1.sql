@@ -1,0 +1,1 @@
+SELECT a.x, b.x FROM (VALUES (1), (2)) a(x), (VALUES (2), (3)) b(x) WHERE a.x = b.x

@@ -1,0 +1,1 @@
+SELECT x FROM (VALUES ('short'), ('a much longer string than twelve bytes'), ('')) v(x)

@@ -1,0 +1,1 @@
+SELECT s, sum(c) FROM (SELECT s, count(*) AS c FROM a GROUP BY s UNION ALL SELECT s, count(*) FROM b GROUP BY s) q GROUP BY s

@@ -1,0 +1,1 @@
+SELECT count(*) FROM (SELECT r % 10 AS x FROM 'tests/data/numbers.parquet' EXCEPT ALL SELECT r % 5 FROM 'tests/data/numbers.parquet' WHERE r < 1000) q

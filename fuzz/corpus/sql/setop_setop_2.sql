@@ -1,0 +1,1 @@
+SELECT x, count(*) FROM (SELECT r % 10 AS x FROM 'tests/data/numbers.parquet' INTERSECT ALL SELECT r % 5 FROM 'tests/data/numbers.parquet' WHERE r < 6000) q GROUP BY x

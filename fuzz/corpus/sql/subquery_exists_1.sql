@@ -1,0 +1,1 @@
+SELECT count(*) FROM 'tests/data/numbers.parquet' a WHERE NOT EXISTS (SELECT 1 FROM 'tests/data/numbers.parquet' b WHERE b.r * 2 = a.r AND b.r > 100)

@@ -1,0 +1,1 @@
+SELECT 1 IN ((SELECT 1), 2), 3 IN ((SELECT 1), 2), 2 NOT IN ((SELECT 1), 2), 1 IN ((SELECT 1)), 2 IN ((SELECT 1) + 1, 5)

@@ -1,0 +1,1 @@
+SELECT 2 IN ((SELECT 1) UNION (SELECT 2)), 2 IN ((SELECT 1) UNION ALL SELECT 3), (1, 2) IN ((1, 2), (3, 4)), 4 IN ((1 + 3), 5)

@@ -1,0 +1,1 @@
+SELECT CASE WHEN i > 2 THEN (SELECT max(j) FROM u WHERE u.n = t.n) ELSE (SELECT min(j) FROM u WHERE u.n = t.n) END FROM t

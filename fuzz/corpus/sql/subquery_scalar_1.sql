@@ -1,0 +1,1 @@
+SELECT i FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.n = t.n AND EXISTS (SELECT 1 FROM u v WHERE v.n = u.n AND v.j > t.i))

@@ -1,0 +1,1 @@
+SELECT n, sum(i), (SELECT sum(j) FROM u WHERE u.n = t.n) AS x FROM t GROUP BY n HAVING count(*) > (SELECT count(*) FROM u WHERE u.n = t.n) - 1

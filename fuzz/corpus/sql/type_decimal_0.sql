@@ -1,0 +1,1 @@
+SELECT sum(x) >= 100.004, sum(x) > 99.996, sum(x) BETWEEN 99.999 AND 100.001, nullif(sum(x), 100.001) IS NULL FROM (VALUES (100.00::decimal(15,2))) v(x)

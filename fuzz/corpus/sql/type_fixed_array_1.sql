@@ -1,0 +1,1 @@
+SELECT list_sort([3, 1, 2]::INTEGER[3]), ([3, 1, 2]::INTEGER[3])[2], [1, 2]::INTEGER[2] || [3], len([3, 1]::INTEGER[2]), list_contains([3, 1]::INTEGER[2], 1), list_reverse([1, 2]::INTEGER[2])

@@ -1,0 +1,1 @@
+CREATE TABLE f AS SELECT * FROM (VALUES (1, 1.5::DOUBLE), (2, 'nan'::DOUBLE), (3, 'inf'::DOUBLE), (4, '-inf'::DOUBLE), (5, -0.0::DOUBLE), (6, 0.0::DOUBLE), (7, NULL), (8, -1e308::DOUBLE), (9, 'nan'::DOUBLE)) v(i, x)

@@ -1,0 +1,1 @@
+SELECT cardinality(empty_approx_set()), approx_set(x) IS NULL, cardinality(merge(approx_set)) FROM (SELECT NULL::INTEGER AS x, NULL::HYPERLOGLOG AS approx_set) GROUP BY x

@@ -1,0 +1,1 @@
+SELECT cardinality(merge(s)) = (SELECT approx_distinct(n) FROM numbers), abs(cardinality(merge(s)) - 10000) < 300, abs(cardinality(merge(coarse)) - 10000) < 1000 FROM sketches

@@ -1,0 +1,1 @@
+SELECT TRY_CAST(l AS INTEGER[]) AS r FROM (VALUES (1, ['1', '2']), (2, ['x']), (3, []), (4, NULL), (5, ['7', NULL])) v(i, l) ORDER BY i

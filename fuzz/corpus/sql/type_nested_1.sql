@@ -1,0 +1,1 @@
+SELECT id, l FROM 'tests/data/nested.parquet' WHERE id = 1 UNION ALL SELECT id, l FROM 'tests/data/nested.parquet' WHERE id = 4 ORDER BY id

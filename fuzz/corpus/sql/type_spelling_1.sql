@@ -1,0 +1,1 @@
+SELECT CAST(row(1, 2) AS ROW(BIGINT, DOUBLE PRECISION)), typeof(CAST({'b c': 1} AS ROW("b c" BIGINT))), typeof(CAST({'date': NULL, 't': NULL} AS ROW(date DATE, t TIMESTAMP WITH TIME ZONE)))

@@ -1,0 +1,1 @@
+SELECT typeof(CAST(map(['a'], [[1]]) AS MAP(VARCHAR, ARRAY(BIGINT)))), typeof(map(['a'], [map(['b'], [1])])::MAP(VARCHAR, MAP(VARCHAR, SMALLINT))), typeof(CAST([map([1], [2])] AS ARRAY(MAP(INTEGER, DECIMAL(3, 1)))))

@@ -1,0 +1,1 @@
+SELECT CASE WHEN s = '' THEN 'empty' WHEN s IS NULL THEN 'null' ELSE s END FROM s WHERE i IN (3, 4, 5)

@@ -1,0 +1,1 @@
+SELECT a.i, b.i FROM s a JOIN (VALUES ('日本語テキスト'), (''), (NULL), ('abcdefghijklm')) b(x) ON a.s = b.x JOIN s b ON b.s = b.s AND b.i = a.i

@@ -1,0 +1,1 @@
+CREATE TABLE s AS SELECT * FROM (VALUES (1, 'a'), (2, 'B'), (3, ''), (4, NULL), (5, 'abcdefghijkl'), (6, 'abcdefghijklm'), (7, 'abcdefghijkln and a long tail'), (8, 'ä'), (9, 'é'), (10, '日本語テキスト'), (11, '🦆🦆'), (12, 'a ')) v(i, s)

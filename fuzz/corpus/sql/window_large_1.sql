@@ -1,0 +1,1 @@
+SELECT sum(r), sum(d), max(c) FROM (SELECT rank() OVER (PARTITION BY b ORDER BY c) r, dense_rank() OVER (PARTITION BY b ORDER BY c) d, count(*) OVER (PARTITION BY b ORDER BY c) c FROM big) s

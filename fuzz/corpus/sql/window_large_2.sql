@@ -1,0 +1,1 @@
+CREATE TABLE big AS SELECT a::INTEGER a, (a * 7919 % 13)::INTEGER b, (a * 104729 % 97)::INTEGER c, CASE WHEN a % 5 = 0 THEN a::INTEGER END n FROM (SELECT h.r + 200 * l.r AS a FROM 'tests/data/numbers.parquet' h, 'tests/data/numbers.parquet' l WHERE h.r < 200 AND l.r < 45) r

@@ -1,0 +1,1 @@
+WITH r AS (SELECT *, row_number() OVER (PARTITION BY g ORDER BY i) AS r FROM t) SELECT a.i, b.i FROM r a JOIN r b ON a.r = b.r AND a.g < b.g ORDER BY 1, 2

@@ -1,0 +1,1 @@
+SELECT i FROM t WHERE EXISTS (SELECT 1 FROM (SELECT row_number() OVER (ORDER BY u.i) AS r, u.i FROM t u WHERE u.g = t.g) s WHERE s.r = 2 AND s.i = t.i) ORDER BY i

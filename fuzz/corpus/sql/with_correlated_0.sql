@@ -1,0 +1,1 @@
+SELECT a, (WITH c AS (SELECT t.a AS b) SELECT (WITH c AS (SELECT 7 AS b) SELECT b FROM c) + b FROM c) FROM (VALUES (1), (2)) t(a) ORDER BY a

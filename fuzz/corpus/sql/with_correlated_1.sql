@@ -1,0 +1,1 @@
+SELECT a FROM (VALUES (1), (2), (3)) t(a) WHERE EXISTS (WITH c AS (SELECT u.b FROM (VALUES (2), (3)) u(b) WHERE u.b = t.a) SELECT * FROM c WHERE b < 3) ORDER BY a

@@ -1,0 +1,1 @@
+SELECT a, (WITH c AS (SELECT t.a AS b UNION ALL SELECT 10), d(e) AS (SELECT sum(b) FROM c) SELECT max(e) + count(*) FROM c, d) FROM (VALUES (1), (2)) t(a) ORDER BY a

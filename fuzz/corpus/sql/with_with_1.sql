@@ -1,0 +1,1 @@
+WITH c AS (SELECT max(n) AS m FROM t) SELECT i FROM t WHERE n = (SELECT m FROM c) OR n + 10 = (SELECT m FROM c)

@@ -1,0 +1,1 @@
+WITH c AS (SELECT i FROM t), d AS (SELECT i FROM c WHERE i < 3) SELECT c.i FROM c LEFT JOIN d ON c.i = d.i WHERE d.i IS NULL

@@ -1,0 +1,68 @@
+//! What fuzzing feeds with bytes: each function takes any bytes, and panics if the engine does
+//! something that no bytes may make it do.
+//!
+//! ```text
+//! parquet   a file: all of its columns are read, with filters and without
+//! csv, json a file
+//! spill     the bytes of a batch
+//! sql       a text: parsed, bound, optimized, lowered; not run
+//! cast      a text, cast to every type and back
+//! ```
+//!
+//! `fuzz/run` runs them under libFuzzer; the test of this crate runs them over the files of
+//! `fuzz/corpus` and `fuzz/crashes`.
+
+mod batch;
+mod cast;
+mod parquet;
+mod query;
+mod text;
+
+pub use batch::{spill, spill_types};
+pub use cast::cast;
+pub use parquet::parquet;
+pub use query::sql;
+pub use text::{csv, json};
+
+use std::sync::{Arc, LazyLock};
+use volley_function::Registry;
+use volley_vector::Batch;
+
+/// A target.
+pub type Target = fn(&[u8]);
+
+/// All targets by name.
+pub const TARGETS: [(&str, Target); 6] = [
+    ("parquet", parquet),
+    ("spill", spill),
+    ("sql", sql),
+    ("csv", csv),
+    ("json", json),
+    ("cast", cast),
+];
+
+/// What a reader may charge, in bytes.
+const POOL_BYTES: usize = 64 << 20;
+
+/// Rows after which a reader is left: few bytes may stand for very many.
+const ROWS_MAX: usize = 100_000;
+
+static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| {
+    let mut registry = Registry::default();
+    volley_functions::register(&mut registry);
+    Arc::new(registry)
+});
+
+/// Loads and looks at every value; errors of lazy columns are fine.
+fn look_at(batch: &Batch) {
+    for column in batch.columns() {
+        let Ok(column) = column.loaded() else { continue };
+        let valid = column.validate();
+        assert!(valid.is_ok(), "invalid vector: {valid:?}");
+        if let Ok(values) = column.slice(0, column.len().min(ROWS_MAX)).to_values() {
+            for value in values.iter().take(100) {
+                value.display(column.data_type()).to_string();
+            }
+        }
+    }
+}
