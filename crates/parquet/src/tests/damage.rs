@@ -2,7 +2,7 @@
 
 use super::{MemoryFile, columns_of, data, files_below, random_damage, read_batches, request};
 use crate::ParquetFile;
-use std::{ops::Range, path::Path, sync::Arc};
+use std::{ops::Range, path::Path, slice, sync::Arc};
 use volley_connector::ScanRequest;
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::Pool;
@@ -143,9 +143,9 @@ fn read_flipped(
 fn ten_thousand_flipped_bits_of_small_files_are_errors_or_other_values() {
     let files = small_files(FOLDERS[1]);
     for (_, bytes) in &files {
-        let mut random = Random(bytes.len() as u64);
+        let (mut random, all) = (Random(bytes.len() as u64), 0..bytes.len());
         for _ in 0..10_000 / files.len() {
-            match read_flipped(&mut random, bytes, &[0..bytes.len()]) {
+            match read_flipped(&mut random, bytes, slice::from_ref(&all)) {
                 Ok(_) => {}
                 Err(error) => check_error(&error),
             }
