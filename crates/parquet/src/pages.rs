@@ -11,7 +11,6 @@ use crate::{
     page_index::PageLocations,
 };
 use bytes::Bytes;
-use flate2::Crc;
 use parquet::{
     basic::{Compression, Encoding},
     file::metadata::ColumnChunkMetaData,
@@ -112,12 +111,6 @@ pub(crate) fn decompress_dictionaries(a: &mut Pages, b: &mut Pages) {
     };
     a.set_dictionary_page(buffer_a.filter(|_| done));
     b.set_dictionary_page(buffer_b.filter(|_| done));
-}
-
-fn checksum_of(bytes: &[u8]) -> u32 {
-    let mut checksum = Crc::new();
-    checksum.update(bytes);
-    checksum.sum()
 }
 
 /// The size of a chunk's dictionary as stored, as its metadata tells; 0 without one.
@@ -294,7 +287,7 @@ impl Pages {
         let len = page.header.compressed_bytes;
         let bytes = self.chunk.at(page.begin, len)?.split_to(len);
         match page.header.checksum {
-            Some(checksum) if checksum_of(&bytes) != checksum => {
+            Some(checksum) if crc32fast::hash(&bytes) != checksum => {
                 Err(corrupt("page whose checksum is not that of its header"))
             }
             _ => Ok(bytes),
