@@ -78,8 +78,8 @@ fn common_table_expressions_are_inlined_or_shared() {
         "inline_ctes",
         "with x as (select a from t) select a from x where a = 3",
         expect![[r#"
-            Project a#4 = a#5
-              Scan t [a#5] where eq(a#5, 3)
+            Project a#4 = a#0
+              Scan t [a#0] where eq(a#0, 3)
         "#]],
         expect![[r#"
             Filter eq(a#4, 3)
