@@ -207,9 +207,12 @@ impl<'a> Cursor<'a> {
             _ => it.is_ascii_digit(),
         });
         self.rest = &[];
+        if !well_formed {
+            return None;
+        }
         let digits: Vec<i64> =
             digits.iter().filter(|it| **it != b':').map(|it| i64::from(it - b'0')).collect();
-        if !well_formed || !matches!(digits.len(), 2 | 4 | 6) {
+        if !matches!(digits.len(), 2 | 4 | 6) {
             return None;
         }
         let parts = digits.chunks_exact(2).map(|it| it[0] * 10 + it[1]).zip([3600, 60, 1]);

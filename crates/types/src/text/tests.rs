@@ -165,6 +165,7 @@ fn timestamps_and_times_are_read_and_printed() {
         "2020-01-02 23:59:60",
         "2020-01-02_12:00:00",
         "2020-01-02 12:00:00 x",
+        "2020-01-02 12:00:00 +0 2",
         "300000-01-01",
     ] {
         assert_eq!(parse_timestamp(malformed), None, "{malformed}");
