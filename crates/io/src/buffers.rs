@@ -14,9 +14,9 @@ use std::{
 /// Bytes kept for later at most. Whoever uses buffers charges them; these belong to nobody.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
-/// A buffer is not used for less than its size by this factor: it would be held as long as the
-/// little that is in it.
-const USED_FACTOR: usize = 2;
+/// A buffer is not used for less than its size by more than this share of what it is used for: who
+/// holds it is charged with what is in it.
+const UNUSED_SHARE: usize = 8;
 
 /// Buffers to be used again, of one reader. Clones share them.
 #[derive(Clone, Default)]
@@ -25,7 +25,7 @@ pub struct BufferPool(Arc<Mutex<Vec<Box<[u8]>>>>);
 impl BufferPool {
     /// A buffer of `len` bytes, which hold anything.
     pub fn take(&self, len: usize) -> PooledBuffer {
-        let fits = |it: &[u8]| it.len() >= len && it.len() / USED_FACTOR <= len;
+        let fits = |it: &[u8]| it.len() >= len && it.len() - len <= len / UNUSED_SHARE;
         let mut kept = self.lock();
         let found = (0..kept.len())
             .filter(|place| kept.get(*place).is_some_and(|it| fits(it)))
