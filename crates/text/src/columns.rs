@@ -14,6 +14,7 @@ pub(crate) fn parse_column(
     data_type: &Type,
     empty_is_null: bool,
 ) -> Result<Vector> {
+    check_text(texts)?;
     let valid = |row: usize| texts.is_valid(row) && !(empty_is_null && texts.value(row).is_empty());
     let nulls = NullBuffer::new(BooleanBuffer::collect_bool(texts.len(), valid));
     let nulls = Some(nulls).filter(|it| it.null_count() > 0);
@@ -32,6 +33,17 @@ pub(crate) fn parse_column(
         Some(TextType::Timestamp) => column.native(parse_timestamp),
         Some(TextType::Varchar) => Ok(column.strings()),
         None => Err(Error::unsupported(format!("{data_type} in a text file"))),
+    }
+}
+
+/// The decoder of CSV looks at the text of all fields together: a character may be split between
+/// two of them, and neither is UTF-8 then.
+fn check_text(texts: &StringArray) -> Result<()> {
+    let offsets = texts.value_offsets();
+    let all = str::from_utf8(texts.value_data()).ok();
+    match all.filter(|it| offsets.iter().all(|at| it.is_char_boundary(*at as usize))) {
+        Some(_) => Ok(()),
+        None => Err(Error::corruption("text that is not UTF-8")),
     }
 }
 

@@ -181,4 +181,26 @@ mod tests {
         drop(reader);
         assert_eq!(pool.stats().bytes, 0);
     }
+
+    #[test]
+    fn a_character_split_between_fields_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("split.csv");
+        for bytes in [&b"a,b\n\xe6,\x97\xa5\n"[..], b"a,b\nx,\xe6\n\x97\xa5,y\n"] {
+            std::fs::write(&path, bytes).unwrap();
+            let file = CsvFile::open(path.to_str().unwrap(), None).unwrap();
+            for columns in [&[0, 1][..], &[0], &[1]] {
+                let pool = Pool::root("query", None);
+                let mut reader = file.read(columns, 1024, &pool).unwrap();
+                let error = loop {
+                    match reader.step() {
+                        Ok(TextStep::Progress) => {}
+                        Ok(other) => panic!("{other:?}"),
+                        Err(error) => break error,
+                    }
+                };
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+            }
+        }
+    }
 }
