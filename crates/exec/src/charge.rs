@@ -5,6 +5,7 @@
 //! again and again; a [`BatchCharge`] counts an allocation when its first holder comes and gives it
 //! back when its last holder goes.
 
+use crate::compact::own_batch;
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
@@ -60,6 +61,21 @@ impl BatchCharge {
             return Err(error);
         }
         Ok(added)
+    }
+
+    /// Charges a batch that is to be kept. Where there is too little memory for all that it shares
+    /// with others, which they may have charged too, a copy of its rows alone.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn keep(&mut self, batch: Batch) -> Result<Batch> {
+        if self.add(&batch).is_ok() {
+            return Ok(batch);
+        }
+        let own = own_batch(batch)?;
+        self.add(&own)?;
+        Ok(own)
     }
 
     /// Gives back what nobody but `batch` holds.

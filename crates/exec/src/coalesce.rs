@@ -44,7 +44,7 @@ impl Coalescer {
         if self.parts.is_empty() && batch.rows() >= self.enough_rows {
             return Ok(Some(batch));
         }
-        self.charge.add(&batch)?;
+        let batch = self.charge.keep(batch)?;
         self.rows += batch.rows();
         self.parts.push(batch);
         if self.rows < self.enough_rows { Ok(None) } else { self.flush() }

@@ -32,6 +32,7 @@ mod testing;
 
 mod charge;
 mod coalesce;
+mod compact;
 mod column_concat;
 mod spill;
 mod sort;
@@ -52,6 +53,7 @@ mod repeat;
 mod unique_id;
 mod enforce_single_row;
 mod local_exchange;
+mod local_merge;
 mod shared;
 mod table_write;
 

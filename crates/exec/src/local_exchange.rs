@@ -163,7 +163,7 @@ impl Exchange {
             if state.queues[queue].receivers == 0 {
                 continue;
             }
-            state.charge.add(&batch)?;
+            let batch = state.charge.keep(batch)?;
             state.batches += 1;
             let queue = &mut state.queues[queue];
             queue.batches.push_back(batch);

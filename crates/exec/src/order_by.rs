@@ -25,8 +25,9 @@ mod tests;
 use crate::{
     BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
     column_concat::{ColumnConcat, concat_bytes},
+    compact::{compact_batch, compact_strings},
     driver::check_stopped,
-    sort::{RowSorter, compact_batch, sort_bytes_per_row},
+    sort::{RowSorter, sort_bytes_per_row},
     spill::{SPILL_BYTES_MIN, SpillWriter},
 };
 use runs::{Runs, RunsStep};
@@ -156,7 +157,8 @@ impl OrderBy {
                 false => (Phase::Sort { rows, sorter }, Step::Yield),
             },
             Phase::PutOut(mut sorted) => match self.take(&mut sorted)? {
-                Some(batch) => (Phase::PutOut(sorted), Step::Output(batch)),
+                // Each batch has strings all over the columns.
+                Some(batch) => (Phase::PutOut(sorted), Step::Output(compact_strings(batch)?)),
                 None => (Phase::Done, Step::Finished),
             },
             Phase::Write(mut sorted, mut writer) => match self.take(&mut sorted)? {

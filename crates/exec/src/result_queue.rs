@@ -68,7 +68,7 @@ impl ResultQueue {
         if state.outcome.is_some() {
             return Ok(());
         }
-        state.charge.add(&batch)?;
+        let batch = state.charge.keep(batch)?;
         state.batches.push_back(batch);
         self.notify(state);
         Ok(())

@@ -14,7 +14,6 @@
 //! keys keep their order, because the row number is part of the entry.
 
 mod buckets;
-mod compact;
 mod encode;
 mod merge;
 mod refine;
@@ -22,10 +21,9 @@ mod refine;
 mod tests;
 
 use buckets::Buckets;
-pub(crate) use compact::{compact_batch, compact_strings};
 use encode::KeyLayout;
 pub(crate) use encode::{key_prefixes, sort_bytes_per_row};
-pub(crate) use merge::RunMerge;
+pub(crate) use merge::{MergeStep, RunMerge, RunStep, SortedRun};
 
 use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};

@@ -18,9 +18,10 @@
 #[cfg(test)]
 mod tests;
 
+use crate::compact::compact_strings;
 use crate::sort::{RowSorter, Tie, key_prefixes};
 use crate::{
-    BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat, sort,
+    BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat,
 };
 use std::{cmp::Ordering, sync::Arc};
 use volley_connector::{Bound, BoundOrder, DynamicFilter};
@@ -137,7 +138,7 @@ impl TopN {
         let (rows, last) =
             first_rows(rows, self.end, &prefixes, &ties(&columns, &columns, &self.keys)?);
         // As many rows as are wanted come up to this one, and all of them before the old threshold.
-        let keys = sort::compact_strings(Batch::new(columns, batch.rows()).gather(&[last])?)?;
+        let keys = compact_strings(Batch::new(columns, batch.rows()).gather(&[last])?)?;
         self.set_threshold(keys.into_columns(), prefixes[last as usize])?;
         Ok(rows)
     }
@@ -203,7 +204,7 @@ impl TopN {
             Cut::Gather { rows, order, mut columns } if columns.len() < self.types.len() => {
                 let column =
                     Batch::new(vec![rows.column(columns.len()).gather(&order)?], order.len());
-                let column = sort::compact_strings(column)?;
+                let column = compact_strings(column)?;
                 self.charge.add(&column)?;
                 columns.extend(column.into_columns());
                 Cut::Gather { rows, order, columns }

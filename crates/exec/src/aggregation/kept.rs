@@ -15,10 +15,11 @@ use super::{
 use crate::{
     BatchCharge,
     column_concat::{ColumnConcat, concat_bytes},
+    compact::compact_strings,
     driver::check_stopped,
     hash_table::GroupTable,
     rows::RowList,
-    sort::{RowSorter, compact_strings, sort_bytes_per_row},
+    sort::{RowSorter, sort_bytes_per_row},
 };
 use volley_error::Result;
 use volley_function::AggregateKind;

@@ -60,7 +60,7 @@ fn a_filter_and_the_projection_above_it_are_one_operator() {
 fn what_needs_one_stream_gets_a_gather() {
     check(
         scan().order_by(&["a"]),
-        &["3 x table scan, local exchange sender", "1 x local exchange receiver, order by, result"],
+        &["3 x table scan, order by, local merge sender", "1 x local merge receiver, result"],
     );
     check(
         scan().top_n(&["a"], 0, 1),

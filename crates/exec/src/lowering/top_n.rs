@@ -1,6 +1,7 @@
 //! TopN: the best rows of every driver, then the best of those in one stream.
 
-use crate::{Lowering, PipelineBuilder, limit::Limit, order_by::OrderBy, top_n::TopN};
+use super::order_by;
+use crate::{Lowering, PipelineBuilder, limit::Limit, top_n::TopN};
 use std::sync::Arc;
 use volley_connector::DynamicFilter;
 use volley_error::Result;
@@ -15,7 +16,7 @@ pub(super) fn lower(
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
     if !is_heap(node) {
-        return sort(input, node, cx);
+        return Ok(sort(input, node, cx));
     }
     // The first of them tells scans what it drops.
     let mut filter = cx.top_n_filters.take_top(cx.node);
@@ -34,16 +35,12 @@ pub(super) fn is_heap(node: &TopNNode) -> bool {
 }
 
 /// Sorts everything, then cuts.
-fn sort(input: PipelineBuilder, node: &TopNNode, cx: &mut Lowering) -> Result<PipelineBuilder> {
+fn sort(input: PipelineBuilder, node: &TopNNode, cx: &mut Lowering) -> PipelineBuilder {
     let types: Vec<_> = node.input.schema().types().cloned().collect();
-    let mut pipeline = cx.gather(input);
-    let keys = node.keys.clone();
-    cx.add(&mut pipeline, "order by", move |cx| {
-        Ok(Box::new(OrderBy::new(types.clone(), keys.clone(), cx)))
-    });
+    let mut pipeline = order_by::sort(input, &types, &node.keys, cx);
     let (offset, limit) = (node.offset, node.limit);
     cx.add(&mut pipeline, "limit", move |_| Ok(Box::new(Limit::new(offset, Some(limit)))));
-    Ok(pipeline)
+    pipeline
 }
 
 fn add(

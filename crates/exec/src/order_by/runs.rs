@@ -2,10 +2,10 @@
 
 use crate::{
     OperatorContext, OperatorMetrics,
-    sort::RunMerge,
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+    sort::{MergeStep, RunMerge, RunStep, SortedRun},
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillRun, SpillWriter},
 };
-use std::sync::Arc;
+use std::{sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::SortKey;
@@ -31,7 +31,7 @@ pub(super) struct Runs {
 
 /// A merge that goes on.
 struct Merge {
-    rows: RunMerge,
+    rows: RunMerge<SpillReader>,
     /// Where the rows go, unless they are put out.
     writer: Option<SpillWriter>,
 }
@@ -94,12 +94,13 @@ impl Runs {
             self.merge = Some(self.start()?);
             return Ok(RunsStep::Progress);
         };
-        let batch = merge.rows.next()?;
-        match (batch, &mut merge.writer) {
-            (Some(batch), None) => return Ok(RunsStep::Output(batch)),
-            (Some(batch), Some(writer)) => writer.write(&batch)?,
-            (None, None) => self.merge = None,
-            (None, Some(_)) => self.end_run()?,
+        match (merge.rows.next(Waker::noop())?, &mut merge.writer) {
+            (MergeStep::Batch(batch), None) => return Ok(RunsStep::Output(batch)),
+            (MergeStep::Batch(batch), Some(writer)) => writer.write(&batch)?,
+            (MergeStep::End, None) => self.merge = None,
+            (MergeStep::End, Some(_)) => self.end_run()?,
+            // Files do not let wait.
+            (MergeStep::Wait, _) => {}
         }
         Ok(RunsStep::Progress)
     }
@@ -121,7 +122,7 @@ impl Runs {
         let readers = runs.iter().map(|it| it.read(&self.pool, self.batch_rows));
         let readers = readers.collect::<Result<Vec<_>>>()?;
         Ok(Merge {
-            rows: RunMerge::new(&self.types, &self.keys, readers, self.batch_rows)?,
+            rows: RunMerge::new(&self.types, &self.keys, readers, self.batch_rows),
             writer: if too_many == 0 { None } else { Some(self.writer()?) },
         })
     }
@@ -134,5 +135,11 @@ impl Runs {
             self.place += 1;
         }
         Ok(())
+    }
+}
+
+impl SortedRun for SpillReader {
+    fn next(&mut self, _waker: &Waker) -> Result<RunStep> {
+        Ok(SpillReader::next(self)?.map_or(RunStep::End, RunStep::Batch))
     }
 }

@@ -1,6 +1,8 @@
-//! Merges sorted runs: the sub-operator of sorts that do not fit in memory.
+//! Merges sorted runs: the sub-operator of sorts that several drivers share, or that do not fit in
+//! memory.
 //!
 //! ```text
+//! missing   runs whose next batch is to come
 //! heap      the runs that have rows, the one whose next row comes first on top
 //! compare   a prefix of the first key (`key_prefixes`), then the keys by value, then the runs:
 //!           rows with equal keys keep the order of the runs
@@ -8,95 +10,163 @@
 //! ```
 
 use super::{Tie, key_prefixes};
-use crate::spill::SpillReader;
-use std::cmp::Ordering;
+use std::{cmp::Ordering, task::Waker};
 use volley_error::Result;
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::{Batch, Decoded};
 
 /// Rows of sorted runs in order.
-pub(crate) struct RunMerge {
+pub(crate) struct RunMerge<R> {
     types: Vec<Type>,
     keys: Vec<SortKey>,
     batch_rows: usize,
-    runs: Vec<Run>,
+    runs: Vec<Run<R>>,
     /// Runs that have rows; each comes before those at twice its place and one or two on.
     heap: Vec<u32>,
+    /// Runs whose rows are all put out, and whose next batch was not asked for or has not come.
+    missing: Vec<u32>,
     /// What compares the current batches of two runs, the first of which is the smaller number;
     /// made when it is first needed. At that number times the number of runs, plus the other.
     ties: Vec<Option<Vec<Tie>>>,
 }
 
+/// Where the rows of a run come from.
+pub(crate) trait SortedRun {
+    /// The next rows; at least one.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task fails with it.
+    fn next(&mut self, waker: &Waker) -> Result<RunStep>;
+}
+
+/// What a run answers.
+pub(crate) enum RunStep {
+    /// The rows that come next.
+    Batch(Batch),
+    /// They are on their way: the waker is woken then.
+    Wait,
+    /// There are no more.
+    End,
+}
+
+/// What a merge answers.
+#[derive(Debug)]
+pub(crate) enum MergeStep {
+    /// The rows that come next.
+    Batch(Batch),
+    /// A run has to wait.
+    Wait,
+    /// There are no more.
+    End,
+}
+
 /// A run, and where it stands.
-struct Run {
-    reader: SpillReader,
+struct Run<R> {
+    source: R,
     batch: Batch,
     /// Of the first key in `batch`.
     prefixes: Vec<u64>,
     row: usize,
 }
 
-impl RunMerge {
+impl<R: SortedRun> RunMerge<R> {
     /// Merges runs of rows of `types` that are each sorted by `keys`, into batches of at most
     /// `batch_rows`.
-    ///
-    /// # Errors
-    ///
-    /// Those of reading the runs.
     pub(crate) fn new(
         types: &[Type],
         keys: &[SortKey],
-        readers: Vec<SpillReader>,
+        sources: Vec<R>,
         batch_rows: usize,
-    ) -> Result<RunMerge> {
-        let mut merge = RunMerge {
+    ) -> RunMerge<R> {
+        let run = |source| {
+            let batch = Batch::new(Vec::new(), 0);
+            Run { source, batch, prefixes: Vec::new(), row: 0 }
+        };
+        let runs: Vec<Run<R>> = sources.into_iter().map(run).collect();
+        let mut ties = Vec::new();
+        ties.resize_with(runs.len() * runs.len(), || None);
+        RunMerge {
             types: types.to_vec(),
             keys: keys.to_vec(),
             batch_rows,
-            runs: Vec::with_capacity(readers.len()),
-            heap: Vec::with_capacity(readers.len()),
-            ties: Vec::new(),
-        };
-        for mut reader in readers {
-            let Some(batch) = reader.next()? else { continue };
-            let prefixes = prefixes(&batch, keys)?;
-            merge.runs.push(Run { reader, batch, prefixes, row: 0 });
+            heap: Vec::with_capacity(runs.len()),
+            missing: (0..runs.len() as u32).collect(),
+            runs,
+            ties,
         }
-        merge.ties.resize_with(merge.runs.len() * merge.runs.len(), || None);
-        merge.heap = (0..merge.runs.len() as u32).collect();
-        for place in (0..merge.heap.len() / 2).rev() {
-            merge.sift_down(place)?;
-        }
-        Ok(merge)
     }
 
-    /// The next rows; `None` at the end.
+    /// The next rows.
     ///
     /// # Errors
     ///
-    /// Those of reading the runs; out of memory.
-    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
+    /// Those of the runs; out of memory.
+    pub(crate) fn next(&mut self, waker: &Waker) -> Result<MergeStep> {
+        while let Some(run) = self.missing.last().copied() {
+            match self.runs[run as usize].source.next(waker)? {
+                RunStep::Wait => return Ok(MergeStep::Wait),
+                RunStep::Batch(batch) => self.begin(run, batch)?,
+                RunStep::End => {}
+            }
+            self.missing.pop();
+        }
         let mut order = Vec::with_capacity(self.batch_rows);
-        let mut is_exhausted = false;
-        while order.len() < self.batch_rows && !is_exhausted {
+        let mut exhausted = None;
+        while order.len() < self.batch_rows && exhausted.is_none() {
             let Some(least) = self.heap.first().copied() else { break };
             order.push(least);
             let run = &mut self.runs[least as usize];
             run.row += 1;
-            is_exhausted = run.row == run.batch.rows();
-            if !is_exhausted {
-                self.sift_down(0)?;
+            match run.row < run.batch.rows() {
+                true => self.sift_down(0)?,
+                false => exhausted = Some(least),
             }
         }
         if order.is_empty() {
-            return Ok(None);
+            return Ok(MergeStep::End);
         }
         let batch = self.take(&order)?;
-        if is_exhausted {
-            self.refill()?;
+        if let Some(run) = exhausted {
+            self.end_batch(run)?;
         }
-        Ok(Some(batch))
+        Ok(MergeStep::Batch(batch))
+    }
+
+    /// Puts a run's next rows into the heap.
+    fn begin(&mut self, run: u32, batch: Batch) -> Result<()> {
+        let prefixes = prefixes(&batch, &self.keys)?;
+        let place = &mut self.runs[run as usize];
+        (place.batch, place.prefixes, place.row) = (batch, prefixes, 0);
+        self.heap.push(run);
+        self.sift_up(self.heap.len() - 1)
+    }
+
+    /// Forgets the batch of the run on top of the heap.
+    fn end_batch(&mut self, run: u32) -> Result<()> {
+        let (runs, number) = (self.runs.len(), run as usize);
+        for other in 0..runs {
+            self.ties[number * runs + other] = None;
+            self.ties[other * runs + number] = None;
+        }
+        self.runs[number].batch = Batch::new(Vec::new(), 0);
+        self.missing.push(run);
+        self.heap.swap_remove(0);
+        self.sift_down(0)
+    }
+
+    /// Moves the run at `place` up until it comes behind the one above it.
+    fn sift_up(&mut self, mut place: usize) -> Result<()> {
+        while place > 0 {
+            let above = (place - 1) / 2;
+            if !self.comes_before(self.heap[place], self.heap[above])? {
+                return Ok(());
+            }
+            self.heap.swap(place, above);
+            place = above;
+        }
+        Ok(())
     }
 
     /// The rows just passed, of the runs in `order`.
@@ -126,28 +196,6 @@ impl RunMerge {
             })
             .collect();
         joined.gather(&positions)
-    }
-
-    /// Reads on in the run on top of the heap.
-    fn refill(&mut self) -> Result<()> {
-        let top = self.heap[0];
-        let (runs, number) = (self.runs.len(), top as usize);
-        for other in 0..runs {
-            self.ties[number * runs + other] = None;
-            self.ties[other * runs + number] = None;
-        }
-        let run = &mut self.runs[top as usize];
-        match run.reader.next()? {
-            Some(batch) => {
-                run.prefixes = prefixes(&batch, &self.keys)?;
-                (run.batch, run.row) = (batch, 0);
-            }
-            None => {
-                run.batch = Batch::new(Vec::new(), 0);
-                self.heap.swap_remove(0);
-            }
-        }
-        self.sift_down(0)
     }
 
     /// Moves the run at `place` down until it comes before those below it.
@@ -189,7 +237,7 @@ impl RunMerge {
         let ties = match &mut self.ties[place] {
             Some(ties) => ties,
             empty => {
-                let column = |run: &Run, key: &SortKey| run.batch.column(key.column).clone();
+                let column = |run: &Run<R>, key: &SortKey| run.batch.column(key.column).clone();
                 let tie = |key: &SortKey| Tie::new(&column(a, key), &column(b, key), *key);
                 empty.insert(self.keys.iter().map(tie).collect::<Result<Vec<_>>>()?)
             }

@@ -1,10 +1,10 @@
-use super::{Phase, RowSorter, Tie, compact_batch, key_prefixes};
+use super::{Phase, RowSorter, Tie, key_prefixes};
 use crate::test_kit::Random;
 use std::{cmp::Ordering, sync::Arc};
 use volley_memory::Pool;
 use volley_plan::SortKey;
 use volley_types::{Interval, Type, Value};
-use volley_vector::{Batch, Decoded, Vector, random::opaque_type};
+use volley_vector::{Decoded, Vector, random::opaque_type};
 
 /// Values of every type that are hard for an encoding.
 fn edge_values(data_type: &Type) -> Vec<Value> {
@@ -311,22 +311,4 @@ fn prefixes_never_decrease_in_the_order() {
             );
         }
     }
-}
-
-#[test]
-fn few_rows_do_not_keep_a_large_dictionary() {
-    let text = |it: usize| Value::text(format!("a text of some length, number {it}"));
-    let mut texts: Vec<Value> = (0..10_000).map(text).collect();
-    texts[0] = Value::Null;
-    let values = Arc::new(Vector::from_values(Type::Varchar, &texts));
-    let batch = |codes: Vec<u32>| {
-        let rows = codes.len();
-        Batch::new(vec![Vector::dictionary(codes.into(), values.clone(), None)], rows)
-    };
-    let few = batch(vec![7, 0, 9_999]);
-    let kept = compact_batch(few.clone()).unwrap();
-    assert_eq!(kept.column(0).to_values().unwrap(), few.column(0).to_values().unwrap());
-    assert!(few.retained_bytes() > 300_000 && kept.retained_bytes() < 1_000);
-    let many = batch((0..1_000).collect());
-    assert_eq!(compact_batch(many.clone()).unwrap().retained_bytes(), many.retained_bytes());
 }

@@ -10,7 +10,8 @@ use super::{
 use crate::{
     BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
     column_concat::{ColumnConcat, concat_bytes, row_bytes},
-    sort::{RowSorter, compact_batch, sort_bytes_per_row},
+    compact::compact_batch,
+    sort::{RowSorter, sort_bytes_per_row},
     spill::SPILL_BYTES_MIN,
 };
 use std::sync::Arc;

@@ -1,0 +1,174 @@
+use super::{BATCHES_MAX, MergeQueue, MergeReceiver, MergeSender, Room};
+use crate::{
+    BlockedOn, Operator, Step, StepContext,
+    order_by::OrderBy,
+    test_kit::{A, Harness, Manners, RowValues, SETUPS, TestTables, integers, rows_of, run},
+    testing::Random,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Wake, Waker},
+};
+use volley_memory::Pool;
+use volley_plan::SortKey;
+use volley_types::{Type, Value};
+use volley_vector::{Batch, Vector};
+
+const BY_A: SortKey = SortKey { column: 0, descending: false, nulls_first: false };
+
+/// Rows of `types`, sorted by `keys` in one stream.
+fn sort(types: &[Type], keys: &[SortKey], batches: Vec<Batch>, batch_rows: usize) -> Vec<Batch> {
+    let cx = Harness::context(batch_rows);
+    let mut operator = OrderBy::new(types.to_vec(), keys.to_vec(), &cx);
+    for batch in batches {
+        assert!(matches!(step(&mut operator, Waker::noop()), Step::NeedInput));
+        operator.accept(batch).unwrap();
+    }
+    operator.finish_input().unwrap();
+    let mut sorted = Vec::new();
+    loop {
+        match step(&mut operator, Waker::noop()) {
+            Step::Output(batch) => sorted.push(batch),
+            Step::Finished => return sorted,
+            _ => {}
+        }
+    }
+}
+
+fn step(operator: &mut dyn Operator, waker: &Waker) -> Step {
+    operator.step(&mut StepContext { waker }).unwrap()
+}
+
+/// What comes out of a merge of `runs`, whose senders are asked in a random order.
+fn merge(
+    types: &[Type],
+    keys: &[SortKey],
+    runs: Vec<Vec<Batch>>,
+    batch_rows: usize,
+    random: &mut Random,
+) -> RowValues {
+    let pool = Pool::root("test", None);
+    let queues = MergeQueue::new(runs.len(), &pool);
+    let mut senders: Vec<_> = runs
+        .into_iter()
+        .zip(&queues)
+        .map(|(run, queue)| (MergeSender::new(Arc::clone(queue)), run.into_iter(), false))
+        .collect();
+    let cx = Harness::context(batch_rows);
+    let mut receiver = MergeReceiver::new(types, keys, &queues, &cx);
+    let mut rows = Vec::new();
+    loop {
+        let place = random.below(senders.len() as u64 + 1) as usize;
+        let Some((sender, run, has_ended)) = senders.get_mut(place) else {
+            match step(&mut receiver, Waker::noop()) {
+                Step::Output(batch) => {
+                    assert!((1..=batch_rows).contains(&batch.rows()));
+                    rows.extend(rows_of(&batch));
+                }
+                Step::Finished => break,
+                it => assert!(matches!(it, Step::Blocked(BlockedOn::Exchange)), "{it:?}"),
+            }
+            continue;
+        };
+        if *has_ended {
+            continue;
+        }
+        match step(sender, Waker::noop()) {
+            Step::NeedInput => match run.next() {
+                Some(batch) => sender.accept(batch).unwrap(),
+                None => sender.finish_input().unwrap(),
+            },
+            Step::Finished => *has_ended = true,
+            it => assert!(matches!(it, Step::Blocked(BlockedOn::Exchange)), "{it:?}"),
+        }
+    }
+    drop(receiver);
+    assert_eq!(pool.stats().bytes, 0);
+    rows
+}
+
+#[test]
+fn rows_of_every_type_merge_as_one_driver_sorts_them() {
+    let mut random = Random::new(3);
+    for data_type in Random::key_types() {
+        for batch_rows in [1, 3, 1024] {
+            let types = [data_type.clone(), Type::TinyInt, Type::BigInt];
+            let rows = if batch_rows == 1024 { 4_000 } else { 40 };
+            let key = |column, number: u64| SortKey {
+                column,
+                descending: number & 1 == 1,
+                nulls_first: number & 2 == 2,
+            };
+            let keys = [key(0, random.below(4)), key(1, random.below(4))];
+            let inputs: Vec<Vec<Batch>> = (0..1 + random.below(4))
+                .map(|sender| match sender {
+                    2 => Vec::new(),
+                    _ => random.batches(&types, rows, batch_rows),
+                })
+                .collect();
+            // The sort keeps the order of equal rows: that of the senders.
+            let all = inputs.iter().flatten().cloned().collect();
+            let expected = sort(&types, &keys, all, batch_rows);
+            let expected: RowValues = expected.iter().flat_map(rows_of).collect();
+            let runs = inputs.into_iter().map(|it| sort(&types, &keys, it, batch_rows)).collect();
+            let found = merge(&types, &keys, runs, batch_rows, &mut random);
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{data_type} {keys:?}");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Wakes>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn batch(values: [i64; 2]) -> Batch {
+    let values = values.map(Value::BigInt);
+    Batch::new(vec![Vector::from_values(Type::BigInt, &values)], 2)
+}
+
+#[test]
+fn a_full_queue_keeps_no_other_sender_waiting() {
+    let pool = Pool::root("test", None);
+    let queues = MergeQueue::new(2, &pool);
+    let wakes = [(); 3].map(|()| Arc::new(Wakes::default()));
+    let wakers = wakes.each_ref().map(|it| Waker::from(Arc::clone(it)));
+    let woken = |index: usize| wakes[index].0.load(Ordering::SeqCst);
+    let mut receiver =
+        MergeReceiver::new(&[Type::BigInt], &[BY_A], &queues, &Harness::context(1024));
+    for number in 0..BATCHES_MAX as i64 {
+        assert_eq!(queues[0].room(&wakers[0]), Room::Free);
+        queues[0].send(batch([2 * number, 2 * number + 1])).unwrap();
+    }
+    assert_eq!(queues[0].room(&wakers[0]), Room::Full);
+    assert!(matches!(step(&mut receiver, &wakers[2]), Step::Blocked(BlockedOn::Exchange)));
+    assert_eq!((woken(0), woken(2)), (0, 0));
+    assert_eq!(queues[1].room(&wakers[1]), Room::Free);
+    queues[1].send(batch([1, 100])).unwrap();
+    assert_eq!(woken(2), 1);
+    let Step::Output(rows) = step(&mut receiver, &wakers[2]) else { panic!("no rows") };
+    assert_eq!(rows_of(&rows), integers([0, 1]), "up to where the first batch ends");
+    assert!(matches!(step(&mut receiver, &wakers[2]), Step::Output(_)));
+    assert_eq!(woken(0), 1, "there is room");
+    drop(receiver);
+    assert_eq!(queues[0].room(&wakers[0]), Room::Closed);
+    queues[0].send(batch([7, 8])).unwrap();
+    assert_eq!(pool.stats().bytes, 0);
+    assert!(matches!(step(&mut MergeSender::new(queues[0].clone()), &wakers[0]), Step::Finished));
+}
+
+#[test]
+fn a_limit_ends_all_senders() {
+    let tables = TestTables::one(&A, integers((0..5_000).rev()), Manners::Flat);
+    let plan = tables.scan("t").round_robin().order_by(&["a"]).limit(10, 20);
+    for setup in SETUPS {
+        assert_eq!(run(plan.clone(), &tables, setup).unwrap(), integers(10..30), "{setup:?}");
+    }
+}
