@@ -14,8 +14,8 @@ const PURGE_DELAY: mi_option_t = 15;
 /// of a session of many queries.
 const PURGE_MILLISECONDS: std::ffi::c_long = 10_000;
 
-/// The same, once memory was scarce: at once. With any delay, pages that are freed together wait for
-/// the next one of their segment (32 MiB) to be freed: a sort's columns took 260 MiB more that way.
+/// The same, once memory was scarce: at once. With any delay, pages that are freed together wait
+/// for the next one of their segment (32 MiB) to be freed: a sort's columns took 260 MiB more.
 const PURGE_MILLISECONDS_SCARCE: std::ffi::c_long = 0;
 
 /// Sets the allocator up; environment variables such as `MIMALLOC_PURGE_DELAY` go before.
