@@ -20,6 +20,7 @@ mod row_ptr;
 mod size;
 mod slots;
 pub mod spill;
+mod zeroed;
 
 pub use arbiter::{Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant};
 pub use pool::{Pool, PoolStats};
@@ -27,3 +28,4 @@ pub use reservation::Reservation;
 pub use row_ptr::RowPtr;
 pub use size::{format_bytes, parse_bytes};
 pub use slots::{Slots, TypedSlots};
+pub use zeroed::{zeroed_atomic_words, zeroed_words};

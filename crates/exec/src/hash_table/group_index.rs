@@ -8,7 +8,7 @@
 use super::index::{Index, prefetch};
 use crate::rows::RowContainer;
 use volley_error::Result;
-use volley_memory::{Pool, Reservation, RowPtr};
+use volley_memory::{Pool, Reservation, RowPtr, zeroed_words};
 
 /// An array is used when it has at most this many entries per group: one cache line of entries.
 const ARRAY_ENTRIES_PER_GROUP: u128 = 8;
@@ -89,7 +89,7 @@ impl GroupIndex {
         if let Some(words) = words {
             let len = (words as usize).max(1);
             self.array_charge.resize(len * 8)?;
-            self.array = vec![0; len];
+            self.array = zeroed_words(len);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@
 
 use crate::{driver::check_stopped, rows::RowContainer};
 use volley_error::Result;
-use volley_memory::{Pool, Reservation, RowPtr};
+use volley_memory::{Pool, Reservation, RowPtr, zeroed_words};
 
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
@@ -115,7 +115,7 @@ impl Index {
     pub(super) fn grow(&mut self) -> Result<()> {
         let len = (self.entries.len() * 2).max(ENTRIES_MIN);
         self.reservation.resize((self.entries.len() + len) * 8)?;
-        let old = std::mem::replace(&mut self.entries, vec![0; len]);
+        let old = std::mem::replace(&mut self.entries, zeroed_words(len));
         self.shift = 64 - len.trailing_zeros();
         for (chunk, entries) in old.chunks(MOVE_ENTRIES).enumerate() {
             if (chunk * MOVE_ENTRIES).is_multiple_of(CHECK_ENTRIES) {

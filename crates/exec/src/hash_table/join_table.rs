@@ -32,7 +32,7 @@ use std::sync::{
 };
 use volley_connector::{KeyFilter, KeyFilterBuilder};
 use volley_error::Result;
-use volley_memory::{Pool, Reservation, RowPtr};
+use volley_memory::{Pool, Reservation, RowPtr, zeroed_atomic_words};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 
@@ -108,16 +108,6 @@ pub(super) struct KeyMembers {
     /// Exact.
     pub(super) filter: Arc<KeyFilter>,
     len: usize,
-}
-
-/// Empty entries. Their memory comes zeroed from the system, so that a large table is not written
-/// in one go by the driver that makes it, but page by page by those that insert.
-fn zeroed_entries(len: usize) -> Vec<AtomicU64> {
-    const _: () = assert!(align_of::<AtomicU64>() == align_of::<u64>());
-    let mut words = std::mem::ManuallyDrop::new(vec![0u64; len]);
-    // SAFETY: the parts are those of a vector that is not dropped; an AtomicU64 has the size, the
-    // alignment (checked above) and the values of a u64.
-    unsafe { Vec::from_raw_parts(words.as_mut_ptr().cast(), len, words.capacity()) }
 }
 
 impl JoinRows {
@@ -289,7 +279,7 @@ impl JoinTable {
         let rows = container.rows();
         let (len, is_array) = index_shape(&keys, rows);
         reservation.grow(len * 8)?;
-        let entries = zeroed_entries(len);
+        let entries = zeroed_atomic_words(len);
         let filter = |key: &usize| (*key, new_filter(all.ranges[*key], rows, &mut reservation));
         let filters = match set {
             Some(_) => Vec::new(),
