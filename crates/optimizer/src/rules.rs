@@ -142,5 +142,10 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         description: "drops columns that nobody reads, down to the scans",
         apply: prune::prune_columns,
     },
+    Rule {
+        name: "hold_narrow_sides",
+        description: "holds the side of an inner join with fewer bytes, where rows are about as many",
+        apply: sides::hold_narrow_sides,
+    },
     MERGE_PROJECTIONS,
 ];

@@ -52,9 +52,9 @@ fn counts_become_sums_of_counts_and_rows_of_nulls_count() {
             Project c_custkey, count#17 = cast(count#20 as BIGINT), max#18
               Aggregate [c_custkey] [count#20 = sum(count#19), max#18 = max(max#21)]
                 Join inner on eq(c_custkey, o_custkey)
-                  Scan customer [c_custkey]
                   Aggregate [o_custkey] [count#19 = count(), max#21 = max(o_comment)]
                     Scan orders [o_custkey, o_comment]
+                  Scan customer [c_custkey]
         "#]],
     );
 }

@@ -99,3 +99,16 @@ fn the_order_of_from_does_not_matter() {
     );
     assert_ne!(orders(plan_of(&tables)), orders(unordered));
 }
+
+#[test]
+fn of_two_sides_with_as_many_rows_the_narrow_one_is_held() {
+    for (wide, narrow) in [("x", "y"), ("y", "x")] {
+        let sql = format!(
+            "select max({wide}.l_comment), sum({narrow}.l_tax) from lineitem x, lineitem y
+             where x.l_orderkey = y.l_orderkey and x.l_linenumber = y.l_linenumber"
+        );
+        let plan = optimized(&sql);
+        let scans: Vec<&str> = plan.lines().filter(|it| it.contains("Scan")).collect();
+        assert!(scans[0].contains("l_comment") && scans[1].contains("l_tax"), "{plan}");
+    }
+}
