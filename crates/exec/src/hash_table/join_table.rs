@@ -39,8 +39,9 @@ use volley_vector::{Batch, Decoded, Vector};
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
 
-/// An array is used when it has at most this many entries per row: one cache line of entries.
-const ARRAY_ENTRIES_PER_ROW: u128 = 8;
+/// An array is used when it has at most this many entries per row: three times those of an index.
+/// Keys that follow each other are found side by side there.
+const ARRAY_ENTRIES_PER_ROW: u128 = 6;
 
 /// An array of this many entries (32 KiB) is always worth it.
 const ARRAY_ENTRIES_FREE: u128 = 1 << 12;
