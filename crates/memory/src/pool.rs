@@ -106,6 +106,11 @@ impl Pool {
         self.0.limit_bytes.store(limit_bytes.unwrap_or(NO_LIMIT), Ordering::Relaxed);
     }
 
+    /// The limit of the topmost pool; the greatest number without one.
+    pub fn limit_bytes(&self) -> usize {
+        self.root_pool().0.limit_bytes.load(Ordering::Relaxed)
+    }
+
     /// The name given at creation.
     pub fn name(&self) -> &str {
         &self.0.name

@@ -19,12 +19,14 @@ use volley_memory::Reservation;
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// The most parts of a level: few, as each file that is written has a buffer of 128 KiB, in every
-/// driver.
-const PARTS_MAX: usize = 8;
+/// The most parts of a level.
+const PARTS_MAX: usize = 32;
 
-/// The most files that are written at once.
+/// The most files that a driver writes at once.
 const WRITERS_MAX: usize = 64;
+
+/// Buffers of files that are written take one of so many bytes of the limit, in all drivers.
+const WRITERS_SHARE: usize = 16;
 
 /// Parts are split again so many times. What does not fit then is of one group, or nearly so.
 const LEVELS_MAX: u32 = 8;
@@ -73,7 +75,7 @@ impl Disk {
     pub(super) fn new(keys: usize, streams: usize, cx: &OperatorContext) -> Disk {
         Disk {
             keys,
-            parts: (WRITERS_MAX / streams.max(1)).clamp(2, PARTS_MAX),
+            parts: parts(streams, cx),
             cx: cx.clone(),
             level: 0,
             streams: Vec::new(),
@@ -226,6 +228,13 @@ impl Disk {
         self.cx.metrics.add(SPILLED_BYTES, run.bytes());
         run.read(&self.cx.pool, self.cx.task.batch_rows)
     }
+}
+
+/// How many parts each of so many streams is split into: many, so that a part fits in memory, but
+/// each has a buffer, in every driver.
+fn parts(streams: usize, cx: &OperatorContext) -> usize {
+    let buffers = cx.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES / cx.drivers.max(1);
+    (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, PARTS_MAX)
 }
 
 impl Stream {
