@@ -24,21 +24,30 @@ pub fn set_up() {
     unsafe { mi_option_set_default(PURGE_DELAY, PURGE_MILLISECONDS) };
 }
 
-/// Arbitration by size in which the allocator gives back first what it keeps, and keeps little from
-/// then on: what is free counts against the process, too.
+/// Arbitration by size in which the allocator gives back first what it keeps, and keeps nothing
+/// from then on: what is free counts against the process, too.
 #[derive(Debug)]
 pub struct FreeFirst;
 
+/// Gives back what is free. Each thread has its own.
+fn collect() {
+    // SAFETY: sets a number of the allocator, under a number that it checks.
+    unsafe { mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS_SCARCE) };
+    // SAFETY: frees what nobody uses.
+    unsafe { mi_collect(true) };
+}
+
 impl ArbitrationPolicy for FreeFirst {
     fn victim(&self, candidates: &[Candidate]) -> Option<u64> {
-        // SAFETY: sets a number of the allocator, under a number that it checks.
-        unsafe { mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS_SCARCE) };
-        // SAFETY: frees what nobody uses.
-        unsafe { mi_collect(true) };
+        collect();
         LargestFirst.victim(candidates)
     }
 
     fn runner(&self, queries: &[Candidate]) -> Option<u64> {
         LargestFirst.runner(queries)
+    }
+
+    fn half_full(&self) {
+        collect();
     }
 }

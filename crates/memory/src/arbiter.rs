@@ -82,6 +82,8 @@ pub struct Participant {
     root: Pool,
     offered: usize,
     is_parked: Arc<AtomicBool>,
+    /// Whether the policy was told that about half of the limit is held.
+    has_told: AtomicBool,
 }
 
 impl Facts for Members {
@@ -133,7 +135,7 @@ impl Participant {
             state.members.insert(number, member);
             (number, Vec::new())
         });
-        Participant { number, root, offered: 0, is_parked }
+        Participant { number, root, offered: 0, is_parked, has_told: AtomicBool::new(false) }
     }
 
     /// Says how many bytes the participant could give back now.
@@ -151,7 +153,13 @@ impl Participant {
         if self.is_parked.load(Ordering::Relaxed) {
             self.is_parked.store(false, Ordering::SeqCst);
         }
-        if !arbiter.is_active.load(Ordering::Acquire) && !self.root.scarcity().is_scarce() {
+        let scarcity = self.root.scarcity();
+        if scarcity.is_half() && !self.has_told.load(Ordering::Relaxed) {
+            self.has_told.store(true, Ordering::Relaxed);
+            let policy = arbiter.lock().policy.clone();
+            policy.iter().for_each(|it| it.half_full());
+        }
+        if !arbiter.is_active.load(Ordering::Acquire) && !scarcity.is_scarce() {
             return Arbitration::Proceed;
         }
         arbiter.change(|State { rules, members, policy }| {

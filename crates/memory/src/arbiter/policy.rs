@@ -19,6 +19,10 @@ pub trait ArbitrationPolicy: fmt::Debug + Send + Sync {
     /// Which query goes on when nobody has anything to give; `queries` are not empty, and each
     /// stands for one of its participants.
     fn runner(&self, queries: &[Candidate]) -> Option<u64>;
+
+    /// Told once by every participant, on the thread that it has then, when about half of the limit
+    /// is held: the time for an allocator to give back what it keeps.
+    fn half_full(&self) {}
 }
 
 /// Takes most from whom has most to give; lets the query go on that holds most.

@@ -47,6 +47,11 @@ impl Scarcity {
     pub(crate) fn is_scarce(self) -> bool {
         self.bytes > self.threshold
     }
+
+    /// Whether about half of the limit is held.
+    pub(crate) fn is_half(self) -> bool {
+        self.bytes > self.threshold / 2
+    }
 }
 
 impl Rules {

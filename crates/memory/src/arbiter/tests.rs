@@ -1,7 +1,7 @@
 //! The rules in every order of events, and the arbiter with threads.
 
 use super::{
-    Arbitration, LargestFirst, Participant,
+    Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant,
     rules::{Facts, Rules, Scarcity},
 };
 use crate::{Pool, Reservation};
@@ -306,4 +306,38 @@ fn of_queries_with_nothing_to_give_one_at_a_time_meets_the_limit() {
     });
     assert!(ends.into_inner() > 0, "all ran into the limit together");
     assert_eq!(root.stats().bytes, 0);
+}
+
+#[derive(Debug, Default)]
+struct Told(AtomicUsize);
+
+impl ArbitrationPolicy for Told {
+    fn victim(&self, candidates: &[Candidate]) -> Option<u64> {
+        LargestFirst.victim(candidates)
+    }
+
+    fn runner(&self, queries: &[Candidate]) -> Option<u64> {
+        LargestFirst.runner(queries)
+    }
+
+    fn half_full(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn every_participant_tells_the_policy_once_that_half_is_held() {
+    let root = Pool::root("process", Some(64 << 20));
+    let told = Arc::new(Told::default());
+    root.set_arbitration_policy(told.clone());
+    let query = root.child("query");
+    let mut held = query.reservation();
+    let participants = [(); 2].map(|()| query.participate(Waker::noop().clone()));
+    for (held_bytes, expected) in [(20 << 20, 0), (40 << 20, 2), (10 << 20, 2), (40 << 20, 2)] {
+        held.resize(held_bytes).unwrap();
+        for participant in &participants {
+            assert_eq!(participant.arbitrate(), Arbitration::Proceed);
+        }
+        assert_eq!(told.0.load(Ordering::Relaxed), expected);
+    }
 }
