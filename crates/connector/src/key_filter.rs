@@ -30,6 +30,10 @@ const BITMAP_BITS_MAX: u128 = 1 << 29;
 /// Bits of a Bloom filter per key; 5 are set for each.
 const BLOOM_BITS_PER_KEY: usize = 16;
 
+/// With so many times as many keys as it has room for, a Bloom filter lets through two of three
+/// others: it is not worth its tests.
+const BLOOM_FULL: usize = 8;
+
 /// Values that are added at a time.
 const INSERTED_VALUES: usize = 64;
 
@@ -252,6 +256,30 @@ impl KeyFilterBuilder {
         KeyFilterBuilder { min, max, shape: Shape::Range, words: Vec::new() }
     }
 
+    /// The bytes that a [`KeyFilterBuilder::bloom`] takes, and its filter again.
+    pub fn bytes_for_bloom(keys: usize) -> usize {
+        Shape::bloom(keys).words() * size_of::<u64>()
+    }
+
+    /// A filter of values of which nothing is known yet, with room for about `keys` of them.
+    pub fn bloom(keys: usize) -> KeyFilterBuilder {
+        let shape = Shape::bloom(keys);
+        let words = (0..shape.words()).map(|_| AtomicU64::new(0)).collect();
+        KeyFilterBuilder { min: i64::MIN, max: i64::MAX, shape, words }
+    }
+
+    /// The filter of a [`KeyFilterBuilder::bloom`] to which `keys` values were added, of which it
+    /// has turned out that they are from `min` to `max`.
+    pub fn finish_bloom(&self, min: i64, max: i64, keys: usize) -> KeyFilter {
+        let is_full = keys / BLOOM_FULL > self.words.len() * 64 / BLOOM_BITS_PER_KEY;
+        match Shape::of(min, max, keys) {
+            Shape::Bitmap(_) | Shape::Bloom(_) if !is_full => {
+                KeyFilter { min, max, ..self.finish() }
+            }
+            _ => KeyFilter::range(min, max),
+        }
+    }
+
     /// Adds the values of `keys`, nulls apart. Any number of threads may do so at a time.
     pub fn insert(&self, keys: &Decoded) {
         if matches!(self.shape, Shape::Range) {
@@ -331,8 +359,12 @@ impl Shape {
         } else if values <= (keys * BITMAP_BITS_PER_KEY).clamp(BITS_FREE, BITMAP_BITS_MAX) {
             Shape::Bitmap(values.div_ceil(64) as usize)
         } else {
-            Shape::Bloom((keys as usize * BLOOM_BITS_PER_KEY).div_ceil(64))
+            Shape::bloom(keys as usize)
         }
+    }
+
+    fn bloom(keys: usize) -> Shape {
+        Shape::Bloom((keys.max(1) * BLOOM_BITS_PER_KEY).div_ceil(64))
     }
 
     fn words(self) -> usize {
@@ -400,6 +432,30 @@ mod tests {
         let filter = builder.finish();
         let is_exact = matches!(filter.members, Members::Bitmap(_)) || keys.is_empty();
         (filter, is_exact)
+    }
+
+    #[test]
+    fn a_filter_that_knew_nothing_of_its_keys_lets_them_pass_and_few_others() {
+        for (expected, step) in [(1000, 1_000_003), (300, 1_000_003), (1, 1_000_003), (1000, 1)] {
+            let keys: Vec<Option<i64>> = (0..1000).map(|it| Some(it * step - 7)).collect();
+            let builder = KeyFilterBuilder::bloom(expected);
+            builder.insert(&Decoded::new(&column(&keys)).unwrap());
+            let filter = builder.finish_bloom(-7, 999 * step - 7, keys.len());
+            let passed = |values: &[Option<i64>]| {
+                let rows = Rows::all(values.len());
+                let selected = filter.select(&column(values), &rows, &mut Default::default());
+                selected.unwrap().to_indices().len()
+            };
+            assert_eq!(passed(&keys), 1000);
+            let others: Vec<_> = keys.iter().map(|it| it.map(|it| it + 500_000)).collect();
+            let most = match (expected, step) {
+                (1000, 1_000_003) => 20,
+                (300, _) => 200,
+                _ => 1000,
+            };
+            assert!(passed(&others) <= most, "{} of {expected}, {step}", passed(&others));
+            assert_eq!(passed(&[Some(-8), Some(999 * step - 6)]), 0);
+        }
     }
 
     #[test]

@@ -16,10 +16,13 @@
 //! flags tell; otherwise two more tables, over the other keys, hold all rows and those with a null.
 
 mod build;
+mod build_disk;
 mod condition;
 mod output;
 mod partition_join;
+mod partitions;
 mod probe;
+mod reload;
 mod shared;
 mod spill;
 mod unknown;

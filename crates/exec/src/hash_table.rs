@@ -30,5 +30,6 @@ mod tests;
 pub(crate) use encode::{encode_key, key_type};
 pub(crate) use groups::{GroupCursor, GroupTable};
 pub(crate) use join_table::{JoinRows, JoinTable, JoinTableSpec};
+pub(crate) use key_range::KeyRange;
 pub(crate) use lookup::LookupMemory;
 pub(crate) use pairs::{PairCursor, Pairs};

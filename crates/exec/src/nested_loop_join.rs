@@ -1,8 +1,10 @@
 //! Joins every pair that satisfies a condition.
 //!
 //! ```text
-//! build   drivers hand in batches; the last one joins them to one flat batch and wakes the probes
-//! probe   per input batch, tiles of pairs, each at most a batch long:
+//! build   drivers hand in batches; the last one joins them to one flat batch and wakes the probes;
+//!         when memory is short, all go to disk instead
+//! probe   per input batch, and per block of the build side (all of it, when it is in memory), tiles
+//!         of pairs, each at most a batch long:
 //!           few build rows:  one build row (constants) beside all probe rows
 //!           many build rows: one probe row (constants) beside a slice of the build side
 //!         the condition runs over a tile at once; hits become pairs of row numbers, pairs become
@@ -11,20 +13,26 @@
 //! ```
 //!
 //! Nothing is copied for a tile but the references of the columns that the condition reads.
+//!
+//! A build side on disk is read again for every probe batch: to decode a row takes about as long as
+//! some tens of pairs, and each is in as many as the probe batch has rows. So these are collected
+//! until they are many, the probe side needs no disk, and drivers need not wait for each other.
 
+mod blocks;
 mod build;
 mod condition;
 mod probe;
 #[cfg(test)]
 mod tests;
 
-use crate::{Barrier, BatchCharge, Lowering, PipelineBuilder, Promise};
+use crate::{Barrier, BatchCharge, Lowering, PipelineBuilder, Promise, spill::SpillRun};
+use blocks::BuildSide;
 use build::NestedLoopBuild;
 use condition::Condition;
 use probe::NestedLoopProbe;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, atomic::AtomicUsize};
 use volley_error::Result;
-use volley_memory::Pool;
+use volley_memory::{Pool, Reservation};
 use volley_plan::{JoinKind, NestedLoopJoinNode};
 use volley_types::Type;
 use volley_vector::Batch;
@@ -33,7 +41,9 @@ use volley_vector::Batch;
 struct Shared {
     /// Build batches until all are there.
     collected: Mutex<Collected>,
-    build: Promise<Arc<Batch>>,
+    /// What these take.
+    held_bytes: AtomicUsize,
+    build: Promise<BuildSide>,
     /// Build rows that some driver matched; only for kinds that put out build rows at the end.
     matched: Mutex<Vec<bool>>,
 }
@@ -41,6 +51,10 @@ struct Shared {
 struct Collected {
     batches: Vec<Batch>,
     charge: BatchCharge,
+    /// What joining them will take.
+    ahead: Reservation,
+    /// What drivers wrote, once they have ended.
+    runs: Vec<SpillRun>,
 }
 
 /// What the probe side needs to know of its node.
@@ -49,14 +63,21 @@ struct ProbeConfig {
     kind: JoinKind,
     output: Vec<usize>,
     probe_types: Vec<Type>,
+    build_types: Vec<Type>,
     batch_rows: usize,
 }
 
 impl Shared {
     fn new(pool: &Pool) -> Arc<Shared> {
-        let collected = Collected { batches: Vec::new(), charge: BatchCharge::new(pool) };
+        let collected = Collected {
+            batches: Vec::new(),
+            charge: BatchCharge::new(pool),
+            ahead: pool.reservation(),
+            runs: Vec::new(),
+        };
         Arc::new(Shared {
             collected: Mutex::new(collected),
+            held_bytes: AtomicUsize::new(0),
             build: Promise::new(),
             matched: Mutex::default(),
         })
@@ -75,8 +96,9 @@ pub(crate) fn lower(
     let types: Vec<Type> = node.build.schema().types().cloned().collect();
     let (_, mut tickets) = Barrier::new(build.drivers());
     let target = Arc::clone(&shared);
-    cx.add_in_pool(&mut build, "nested loop join build", pool, move |_| {
-        Ok(Box::new(NestedLoopBuild::new(&target, types.clone(), tickets.pop())))
+    let build_types = types.clone();
+    cx.add_in_pool(&mut build, "nested loop join build", pool, move |cx| {
+        Ok(Box::new(NestedLoopBuild::new(&target, types.clone(), tickets.pop(), cx)))
     });
     cx.seal(build);
 
@@ -84,6 +106,7 @@ pub(crate) fn lower(
         kind: node.kind,
         output: node.output.clone(),
         probe_types: node.probe.schema().types().cloned().collect(),
+        build_types,
         batch_rows: cx.task().batch_rows,
     };
     let condition = node.condition.clone();
@@ -92,7 +115,8 @@ pub(crate) fn lower(
         let width = config.probe_types.len();
         let condition =
             condition.as_ref().map(|it| Condition::compile(it, width, cx)).transpose()?;
-        Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, tickets.pop())))
+        let ticket = tickets.pop();
+        Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, ticket, &cx.pool)))
     });
     Ok(probe)
 }

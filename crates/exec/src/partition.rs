@@ -144,23 +144,32 @@ impl Partitioner {
     }
 }
 
-/// The rows of a batch by the hash of `keys`, which stand beside it; partitions without any are
-/// missing. Nothing is copied.
+/// The partition of each of `rows` rows by the hash of their `keys`.
 ///
 /// # Errors
 ///
 /// What a lazy key's loader reports.
-pub(crate) fn split_by_keys(
-    batch: &Batch,
+pub(crate) fn partitions_of(
     keys: &[Vector],
+    rows: usize,
     partitions: usize,
     purpose: Purpose,
-) -> Result<Vec<(usize, Batch)>> {
-    let (mut hashes, mut targets) = (vec![0; batch.rows()], Vec::new());
+) -> Result<Vec<u32>> {
+    let (mut hashes, mut targets) = (vec![0; rows], Vec::new());
     hash_columns(keys, &mut hashes)?;
     reduce(&hashes, partitions, purpose, &mut targets);
-    let (rows, ends) = rows_by_partition(&targets, partitions);
-    Ok(wrap(batch, &rows.into(), &ends))
+    Ok(targets)
+}
+
+/// The rows of a batch by `targets`, which are below `partitions`; partitions without any are
+/// missing. Nothing is copied.
+pub(crate) fn split_by_targets(
+    batch: &Batch,
+    targets: &[u32],
+    partitions: usize,
+) -> Vec<(usize, Batch)> {
+    let (rows, ends) = rows_by_partition(targets, partitions);
+    wrap(batch, &rows.into(), &ends)
 }
 
 /// The batch of a partition.

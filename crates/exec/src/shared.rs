@@ -5,34 +5,52 @@
 //! wait: a reader may only start when another one is done (a build and a probe side of the same
 //! join), so that a bound would be a deadlock. The bytes are charged instead.
 
+//!
+//! When memory is short, batches that wait for slow readers are written to disk, in runs that each
+//! reading node reads by itself.
+
+mod pieces;
 #[cfg(test)]
 mod tests;
 
-use crate::{BatchCharge, BlockedOn, Operator, Step, StepContext, barrier::Waiters};
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+use crate::{
+    BlockedOn, Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext,
+    barrier::Waiters,
+    spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillWriter},
+};
+use pieces::{Piece, Pieces, Run};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 use volley_error::{Error, Result};
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
+use volley_types::Type;
 use volley_vector::Batch;
+use volley_wire::Encoder;
 
 /// The batches between the writers and the readers.
 #[derive(Debug)]
 pub struct SharedRows {
+    types: Vec<Type>,
+    can_spill: bool,
+    space: SpillSpace,
+    pool: Pool,
+    batch_rows: usize,
     state: Mutex<State>,
+    /// What the batches in memory take.
+    held_bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct State {
-    batches: VecDeque<Batch>,
-    /// How many batches are gone from the front.
-    gone: usize,
-    charge: BatchCharge,
+    pieces: Pieces,
     writers: usize,
     /// Per reading node: the next batch, counted from the very first; `None` when it is done.
     cursors: Vec<Option<usize>>,
     waiters: Waiters,
+    /// Whether a driver writes batches to disk.
+    is_spilling: bool,
 }
 
 /// One node that reads, shared by its drivers. Dropping it says that it needs no more.
@@ -40,6 +58,8 @@ struct State {
 pub struct Cursor {
     rows: Arc<SharedRows>,
     index: usize,
+    /// The rest of a run before the cursor's position.
+    reading: Mutex<Option<SpillReader>>,
 }
 
 /// What a reader gets.
@@ -50,21 +70,28 @@ enum Next {
 }
 
 impl SharedRows {
-    /// Charges to `pool`.
-    pub fn new(pool: &Pool) -> SharedRows {
+    /// Of batches of `types`; charges to `pool`.
+    pub fn new(types: Vec<Type>, pool: &Pool, task: &TaskContext) -> SharedRows {
         let state = State {
-            batches: VecDeque::new(),
-            gone: 0,
-            charge: BatchCharge::new(pool),
+            pieces: Pieces::new(pool),
             writers: 0,
             cursors: Vec::new(),
             waiters: Waiters::default(),
+            is_spilling: false,
         };
-        SharedRows { state: Mutex::new(state) }
+        SharedRows {
+            can_spill: Encoder::new(&types).is_ok(),
+            types,
+            space: task.spill.clone(),
+            pool: pool.clone(),
+            batch_rows: task.batch_rows,
+            state: Mutex::new(state),
+            held_bytes: AtomicUsize::new(0),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Announces that `writers` more will come; before the task starts.
@@ -76,7 +103,8 @@ impl SharedRows {
     pub fn add_reader(self: &Arc<Self>) -> Arc<Cursor> {
         let mut state = self.lock();
         state.cursors.push(Some(0));
-        Arc::new(Cursor { rows: Arc::clone(self), index: state.cursors.len() - 1 })
+        let index = state.cursors.len() - 1;
+        Arc::new(Cursor { rows: Arc::clone(self), index, reading: Mutex::default() })
     }
 
     fn push(&self, batch: Batch) -> Result<bool> {
@@ -84,8 +112,8 @@ impl SharedRows {
         if state.cursors.iter().all(Option::is_none) {
             return Ok(false);
         }
-        state.charge.add(&batch)?;
-        state.batches.push_back(batch);
+        state.pieces.push(batch)?;
+        self.note_bytes(&state);
         let waiters = state.waiters.take();
         drop(state);
         waiters.wake();
@@ -99,36 +127,87 @@ impl SharedRows {
         drop(state);
         waiters.wake();
     }
-}
 
-impl State {
-    /// Drops batches that all readers have taken.
-    fn trim(&mut self) {
-        let first = self.cursors.iter().flatten().copied().min();
-        let end = self.gone + self.batches.len();
-        while self.gone < first.unwrap_or(end) {
-            let Some(batch) = self.batches.pop_front() else { return };
-            self.charge.remove(&batch);
-            self.gone += 1;
+    /// Drops what all readers have taken.
+    fn trim(&self, state: &mut State) {
+        let first = state.cursors.iter().flatten().copied().min();
+        state.pieces.trim(first.unwrap_or(usize::MAX));
+        self.note_bytes(state);
+    }
+
+    fn note_bytes(&self, state: &State) {
+        self.held_bytes.store(state.pieces.bytes(), Ordering::Relaxed);
+    }
+
+    fn reclaimable_bytes(&self) -> usize {
+        let bytes = self.held_bytes.load(Ordering::Relaxed);
+        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+    }
+
+    /// Writes what is in memory, unless another driver does. Nobody waits meanwhile: readers take
+    /// batches from memory until their run is there.
+    fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
+        while let Some((start, batches)) = self.begin_spill() {
+            let mut writer = SpillWriter::new(&self.space, &self.types, &self.pool)?;
+            let (mut rows, mut ends) = (0, Vec::with_capacity(batches.len()));
+            for batch in &batches {
+                writer.write(batch)?;
+                rows += batch.rows();
+                ends.push(rows);
+            }
+            drop(batches);
+            let run = writer.finish()?;
+            metrics.add(SPILLED_RUNS, 1);
+            metrics.add(SPILLED_ROWS, run.rows() as u64);
+            metrics.add(SPILLED_BYTES, run.bytes());
+            let mut state = self.lock();
+            state.pieces.replace(start, Run::new(run, ends));
+            state.is_spilling = false;
+            self.trim(&mut state);
         }
+        Ok(())
+    }
+
+    /// Some neighboring batches in memory that no reader is among, and the first one's number.
+    fn begin_spill(&self) -> Option<(usize, Vec<Batch>)> {
+        let mut state = self.lock();
+        if state.is_spilling {
+            return None;
+        }
+        let found = state.pieces.first_batches(&state.cursors)?;
+        state.is_spilling = true;
+        Some(found)
     }
 }
 
 impl Cursor {
-    fn next(&self, cx: &StepContext<'_>) -> Next {
-        let mut state = self.rows.lock();
-        let Some(position) = state.cursors[self.index] else { return Next::End };
-        let found = state.batches.get(position - state.gone).cloned();
-        match found {
-            Some(batch) => {
-                state.cursors[self.index] = Some(position + 1);
-                state.trim();
-                Next::Batch(batch)
+    fn next(&self, cx: &StepContext<'_>) -> Result<Next> {
+        let mut reading = lock(&self.reading);
+        if let Some(reader) = &mut *reading {
+            if let Some(batch) = reader.next()? {
+                return Ok(Next::Batch(batch));
             }
-            None if state.writers == 0 => Next::End,
-            None => {
-                state.waiters.add(cx.waker);
-                Next::Wait
+            *reading = None;
+        }
+        let mut state = self.rows.lock();
+        let Some(position) = state.cursors[self.index] else { return Ok(Next::End) };
+        let Some((start, piece)) = state.pieces.at(position) else {
+            if state.writers == 0 {
+                return Ok(Next::End);
+            }
+            state.waiters.add(cx.waker);
+            return Ok(Next::Wait);
+        };
+        state.cursors[self.index] = Some(start + piece.batches());
+        self.rows.trim(&mut state);
+        drop(state);
+        match piece {
+            Piece::Batch(batch) => Ok(Next::Batch(batch)),
+            Piece::Run(run) => {
+                let reader = run.read_from(position - start, &self.rows.pool, self.rows.batch_rows);
+                let (batch, reader) = reader?;
+                *reading = Some(reader);
+                Ok(Next::Batch(batch))
             }
         }
     }
@@ -138,21 +217,26 @@ impl Drop for Cursor {
     fn drop(&mut self) {
         let mut state = self.rows.lock();
         state.cursors[self.index] = None;
-        state.trim();
+        self.rows.trim(&mut state);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The sink of the subplan's pipeline.
 pub struct SharedWriter {
     rows: Arc<SharedRows>,
+    metrics: Arc<OperatorMetrics>,
     pending: Option<Batch>,
     input_done: bool,
 }
 
 impl SharedWriter {
     /// Appends to `rows`.
-    pub fn new(rows: Arc<SharedRows>) -> SharedWriter {
-        SharedWriter { rows, pending: None, input_done: false }
+    pub fn new(rows: Arc<SharedRows>, metrics: &Arc<OperatorMetrics>) -> SharedWriter {
+        SharedWriter { rows, metrics: Arc::clone(metrics), pending: None, input_done: false }
     }
 }
 
@@ -180,17 +264,32 @@ impl Operator for SharedWriter {
         }
         Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
     }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        if self.rows.can_spill { Some(self) } else { None }
+    }
+}
+
+impl Spill for SharedWriter {
+    fn reclaimable_bytes(&self) -> usize {
+        self.rows.reclaimable_bytes()
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.rows.spill(&self.metrics)
+    }
 }
 
 /// The source of a pipeline that reads the subplan's result.
 pub struct SharedReader {
     cursor: Arc<Cursor>,
+    metrics: Arc<OperatorMetrics>,
 }
 
 impl SharedReader {
     /// Takes batches at `cursor`, together with the other drivers of the pipeline.
-    pub fn new(cursor: Arc<Cursor>) -> SharedReader {
-        SharedReader { cursor }
+    pub fn new(cursor: Arc<Cursor>, metrics: &Arc<OperatorMetrics>) -> SharedReader {
+        SharedReader { cursor, metrics: Arc::clone(metrics) }
     }
 }
 
@@ -208,10 +307,24 @@ impl Operator for SharedReader {
     }
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        Ok(match self.cursor.next(cx) {
+        Ok(match self.cursor.next(cx)? {
             Next::Batch(batch) => Step::Output(batch),
             Next::Wait => Step::Blocked(BlockedOn::Exchange),
             Next::End => Step::Finished,
         })
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        if self.cursor.rows.can_spill { Some(self) } else { None }
+    }
+}
+
+impl Spill for SharedReader {
+    fn reclaimable_bytes(&self) -> usize {
+        self.cursor.rows.reclaimable_bytes()
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.cursor.rows.spill(&self.metrics)
     }
 }

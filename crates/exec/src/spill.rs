@@ -15,6 +15,8 @@
 mod reader;
 mod writer;
 #[cfg(test)]
+mod task_tests;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use reader::SpillReader;

@@ -161,6 +161,12 @@ impl Pool {
         self.root_pool().scarcity().is_scarce()
     }
 
+    /// How many bytes can be taken before memory is scarce.
+    pub fn spare_bytes(&self) -> usize {
+        let Scarcity { bytes, threshold } = self.root_pool().scarcity();
+        threshold.saturating_sub(bytes)
+    }
+
     /// An empty reservation in this pool.
     pub fn reservation(&self) -> Reservation {
         Reservation::new(self.clone())

@@ -2,17 +2,18 @@
 
 use super::{
     HashJoinSpec,
-    shared::{BuildPart, CorrelatedRows, JoinShared},
-    spill::PartitionWriters,
+    build_disk::{BuildDisk, GIVEN_BACK},
+    reload::Reload,
+    shared::{BuildContext, BuildPart, CorrelatedRows, JoinShared},
 };
 use crate::{
-    BlockedOn, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
+    BlockedOn, Operator, OperatorContext, Spill, Step, StepContext,
     hash_table::{JoinRows, encode_key},
     spill::SPILL_BYTES_MIN,
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_memory::spill::SpillSpace;
+use volley_memory::Pool;
 use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Vector};
 
 /// Keeps rows, then inserts them into the shared table.
@@ -20,33 +21,53 @@ pub(super) struct HashBuild {
     shared: Arc<JoinShared>,
     /// Until the input ends.
     part: Option<BuildPart>,
-    space: SpillSpace,
-    metrics: Arc<OperatorMetrics>,
+    /// In the driver that ended last, where partitions come back from disk.
+    reload: Option<Reload>,
+    context: BuildContext,
 }
 
 impl HashBuild {
     pub(super) fn new(shared: Arc<JoinShared>, cx: &OperatorContext) -> HashBuild {
-        let (spec, pool) = (&shared.spec, &cx.pool);
+        let part = BuildPart::new(&shared.spec, &cx.pool);
+        HashBuild { part: Some(part), reload: None, context: BuildContext::new(cx), shared }
+    }
+}
+
+impl BuildPart {
+    /// No rows.
+    pub(super) fn new(spec: &HashJoinSpec, pool: &Pool) -> BuildPart {
         let correlated = spec.has_correlation().then(|| CorrelatedRows {
             all: JoinRows::new(&spec.correlation_table(), pool),
             nulls: JoinRows::new(&spec.correlation_table(), pool),
         });
         let rows = JoinRows::new(&spec.table(), pool);
-        let part = BuildPart { rows, correlated, seen_rows: 0, has_null: false };
-        let (space, metrics) = (cx.task.spill.clone(), Arc::clone(&cx.metrics));
-        HashBuild { part: Some(part), space, metrics, shared }
-    }
-}
-
-impl BuildPart {
-    /// Writes all rows to partitions.
-    pub(super) fn spill(&mut self, spec: &HashJoinSpec, writers: &PartitionWriters) -> Result<()> {
-        writers.add_memory(self.rows.bytes());
-        let keys = spec.build_keys.len();
-        self.rows.drain(|batch| writers.write(batch, &batch.columns()[..keys]))
+        BuildPart { rows, correlated, seen_rows: 0, has_null: false, on_disk: None }
     }
 
-    fn add(&mut self, spec: &HashJoinSpec, batch: &Batch) -> Result<()> {
+    /// Writes the rows whose partitions are on disk, unless that was done.
+    pub(super) fn spill(
+        &mut self,
+        spec: &HashJoinSpec,
+        disk: &BuildDisk,
+        pool: &Pool,
+    ) -> Result<()> {
+        let on_disk = disk.writers.on_disk();
+        let before = self.on_disk.replace(on_disk);
+        if before == Some(on_disk) {
+            return Ok(());
+        }
+        let rows = std::mem::replace(&mut self.rows, JoinRows::new(&spec.table(), pool));
+        disk.add_memory(rows.rows(), rows.bytes());
+        rows.drain(|batch| {
+            if before.is_none() {
+                disk.add_keys(batch)?;
+            }
+            let kept = disk.write(spec, batch)?;
+            kept.map_or(Ok(()), |it| self.rows.append(it.columns(), it.rows()))
+        })
+    }
+
+    fn add(&mut self, spec: &HashJoinSpec, batch: &Batch, disk: Option<&BuildDisk>) -> Result<()> {
         self.seen_rows += batch.rows();
         let mut columns = Vec::with_capacity(spec.build_keys.len() + spec.payload.len());
         for key in &spec.build_keys {
@@ -68,7 +89,18 @@ impl BuildPart {
                 rows.subtract(&null_rows(key)?);
             }
         }
-        append(&mut self.rows, &spec.with_payload(columns, batch), &rows)
+        let columns = spec.with_payload(columns, batch);
+        // A driver that was not asked yet keeps its rows, which are noted when it is.
+        match disk.filter(|_| self.on_disk.is_some()) {
+            None => append(&mut self.rows, &columns, &rows),
+            Some(_) if rows.is_empty() => Ok(()),
+            Some(disk) => {
+                let batch = Batch::new(columns, batch.rows()).select(&rows).loaded()?;
+                disk.add_keys(&batch)?;
+                let kept = disk.write(spec, &batch)?;
+                kept.map_or(Ok(()), |it| self.rows.append(it.columns(), it.rows()))
+            }
+        }
     }
 }
 
@@ -112,21 +144,25 @@ impl Operator for HashBuild {
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         match &mut self.part {
-            Some(part) => part.add(&self.shared.spec, &input),
+            Some(part) => part.add(&self.shared.spec, &input, self.shared.disk()),
             None => Ok(()),
         }
     }
 
     fn finish_input(&mut self) -> Result<()> {
-        match self.part.take() {
-            Some(part) => self.shared.add_part(part, &self.space, &self.metrics),
-            None => Ok(()),
+        if let Some(part) = self.part.take() {
+            self.reload = self.shared.hand_in(vec![part], &self.context)?;
         }
+        Ok(())
     }
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         if self.part.is_some() {
             return Ok(Step::NeedInput);
+        }
+        if let Some(reload) = self.reload.take() {
+            self.reload = self.shared.reload(reload, &self.context)?;
+            return Ok(Step::Yield);
         }
         let Some(tables) = self.shared.tables().wait(cx.waker) else {
             return Ok(Step::Blocked(BlockedOn::Build));
@@ -143,15 +179,23 @@ impl Operator for HashBuild {
 impl Spill for HashBuild {
     fn reclaimable_bytes(&self) -> usize {
         let own = self.part.as_ref().map_or(0, |it| it.rows.bytes());
-        let bytes = own + self.shared.ended_bytes();
+        let bytes = (own + self.shared.ended_bytes()) / GIVEN_BACK.1 * GIVEN_BACK.0;
         if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
     }
 
     fn spill(&mut self) -> Result<()> {
-        if let Some(part) = self.part.as_mut().filter(|it| it.rows.rows() > 0) {
-            let writers = self.shared.writers(&self.space)?;
-            part.spill(&self.shared.spec, &writers)?;
+        let mut ended = self.shared.take_ended();
+        let rows: usize = self.part.iter().chain(&ended).map(|it| it.rows.rows()).sum();
+        if rows > 0 {
+            let disk = self.shared.make_disk(rows, &self.context);
+            disk.choose(self.part.iter_mut().chain(&mut ended))?;
+            for part in self.part.iter_mut().chain(&mut ended) {
+                part.spill(&self.shared.spec, disk, &self.context.pool)?;
+            }
         }
-        self.shared.spill_ended(&self.space)
+        if !ended.is_empty() {
+            self.reload = self.shared.hand_in(ended, &self.context)?;
+        }
+        Ok(())
     }
 }

@@ -13,8 +13,9 @@
 
 use super::{
     HashJoinSpec,
+    partitions::{PartitionSet, PartitionWriters},
     shared::BuildTables,
-    spill::{Claimed, PartitionWriters, SpilledPartition},
+    spill::{Claimed, SpilledPartition},
 };
 use crate::{
     OperatorContext, OperatorMetrics,
@@ -90,7 +91,7 @@ struct Matched {
 struct Split {
     writers: PartitionWriters,
     /// The build side, once it is split.
-    build: Option<Vec<SpillRun>>,
+    build: Option<Vec<Option<SpillRun>>>,
 }
 
 /// What came of a step.
@@ -129,7 +130,9 @@ impl PartitionContext {
             true => self.spec.columns(self.spec.build_keys.len()),
             false => self.spec.stored_probe_types(),
         };
-        PartitionWriters::new(&types, level, &self.space, &self.pool)
+        let writers = PartitionWriters::new(types, level, &self.space, &self.pool);
+        writers.open(PartitionSet::ALL)?;
+        Ok(writers)
     }
 }
 
@@ -340,13 +343,14 @@ impl Split {
     ) -> Result<Option<Box<Self>>> {
         let spec = &cx.spec;
         if let Some(batch) = reader.next()? {
-            match self.build {
+            let others = match self.build {
                 None => self.writers.write(&batch, &batch.columns()[..spec.build_keys.len()])?,
                 Some(_) => {
                     let keys = spec.encoded_probe_keys(&spec.restored_probe(batch.clone()))?;
-                    self.writers.write(&batch, &keys)?;
+                    self.writers.write(&batch, &keys)?
                 }
-            }
+            };
+            debug_assert!(others.is_none(), "all partitions are on disk");
             return Ok(Some(self));
         }
         let runs = self.writers.finish(&cx.metrics)?;
@@ -357,7 +361,7 @@ impl Split {
             self.writers = cx.writers(false, level)?;
             return Ok(Some(self));
         };
-        claimed.add(SpilledPartition::zip(build, runs, level));
+        claimed.add(SpilledPartition::zip(build, runs, 0, level));
         Ok(None)
     }
 }

@@ -27,7 +27,10 @@ pub(super) struct HashProbe {
     emitting: Option<(usize, usize)>,
     input_done: bool,
     batch_rows: usize,
-    /// Used when all of the driver's rows are written, where the build side is on disk.
+    /// Where a part of the build side is on disk: the other part, until the driver's rows have
+    /// all been looked up there, or written.
+    resident: Option<Arc<BuildTables>>,
+    /// Used when they are.
     written: Ticket,
     partition: Option<PartitionJoin>,
     partitions: PartitionContext,
@@ -48,6 +51,7 @@ impl HashProbe {
     pub(super) fn new(shared: Arc<JoinShared>, cx: &OperatorContext) -> Result<HashProbe> {
         Ok(HashProbe {
             condition: Condition::new(&shared.spec, cx)?,
+            resident: None,
             written: shared.take_ticket()?,
             partition: None,
             partitions: PartitionContext::new(&shared.spec, cx),
@@ -154,8 +158,37 @@ impl HashProbe {
         join.map(|it| it.keep_matched(&current.matched)).is_some()
     }
 
-    /// Joins the partitions on disk, once all drivers have written their rows.
+    /// Looks rows of partitions in memory up; then joins those on disk.
     fn step_spilled(
+        &mut self,
+        whole: &BuildTables,
+        spilled: &Arc<SpilledJoin>,
+        waker: &Waker,
+    ) -> Result<Step> {
+        if !self.input_done && self.resident.is_none() {
+            self.resident = spilled.resident();
+        }
+        let Some(resident) = self.resident.clone() else {
+            return self.step_partition(whole, spilled, waker);
+        };
+        if let Some(current) = self.current.take() {
+            return self.advance(current, &resident);
+        }
+        if !self.input_done {
+            return Ok(Step::NeedInput);
+        }
+        if self.emitting.is_some() {
+            return self.emit_build_rows(&resident);
+        }
+        self.resident = None;
+        self.lookups = LookupMemory::default();
+        drop(resident);
+        self.written.arrive();
+        Ok(Step::Yield)
+    }
+
+    /// Joins the partitions on disk, once all drivers have written their rows.
+    fn step_partition(
         &mut self,
         whole: &BuildTables,
         spilled: &Arc<SpilledJoin>,
@@ -165,8 +198,6 @@ impl HashProbe {
             if !self.shared.probe_rows_written(waker) {
                 return Ok(Step::Blocked(BlockedOn::Build));
             }
-            // All build rows are in partitions.
-            self.emitting = None;
             let cx = &self.partitions;
             self.partition = match spilled.claim(&cx.spec, &cx.metrics, waker)? {
                 Claim::Partition(claimed) => PartitionJoin::new(cx, claimed, waker)?,
@@ -194,6 +225,7 @@ impl HashProbe {
             PartitionStep::Probed => {
                 let emits = self.shared.spec.kind.emits_build_rows();
                 self.emitting = (emits && self.shared.all_probes_ended()).then_some((0, 0));
+                self.lookups = LookupMemory::default();
             }
             PartitionStep::Done => self.partition = None,
         }
@@ -298,16 +330,16 @@ impl Operator for HashProbe {
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        match shared.ready().get() {
-            Some(tables) => match &tables.spilled {
-                Some(spilled) => shared.spec.spill_probe(&input, spilled),
-                None => {
-                    self.current = Some(self.begin(input, tables)?);
-                    Ok(())
-                }
-            },
-            None => Ok(()),
+        let Some(tables) = shared.ready().get() else { return Ok(()) };
+        let Some(spilled) = &tables.spilled else {
+            self.current = Some(self.begin(input, tables)?);
+            return Ok(());
+        };
+        let others = shared.spec.spill_probe(&input, spilled)?;
+        if let (Some(input), Some(resident)) = (others, self.resident.clone()) {
+            self.current = Some(self.begin(input, &resident)?);
         }
+        Ok(())
     }
 
     fn finish_input(&mut self) -> Result<()> {
@@ -315,8 +347,6 @@ impl Operator for HashProbe {
         if self.shared.spec.kind.emits_build_rows() && self.shared.end_probe() {
             self.emitting = Some((0, 0));
         }
-        // All that has to be written was, and is counted above.
-        self.written.arrive();
         Ok(())
     }
 
@@ -325,10 +355,8 @@ impl Operator for HashProbe {
         let Some(tables) = shared.ready().wait(cx.waker) else {
             return Ok(Step::Blocked(BlockedOn::Build));
         };
-        match &tables.spilled {
-            Some(_) if !self.input_done => return Ok(Step::NeedInput),
-            Some(spilled) => return self.step_spilled(tables, spilled, cx.waker),
-            None => {}
+        if let Some(spilled) = &tables.spilled {
+            return self.step_spilled(tables, spilled, cx.waker);
         }
         if let Some(current) = self.current.take() {
             return self.advance(current, tables);

@@ -1,23 +1,27 @@
 //! What the drivers of both sides share.
 
 use super::{
-    HashJoinSpec,
-    spill::{PartitionWriters, SpilledJoin},
+    HashJoinSpec, build_disk::BuildDisk, partitions::PartitionSet, reload::Reload,
+    spill::SpilledJoin,
 };
 use crate::{
-    Barrier, OperatorMetrics, Promise, Ticket,
+    Barrier, OperatorContext, OperatorMetrics, Promise, Ticket,
     hash_table::{JoinRows, JoinTable},
     join_filter::JoinFilterSetter,
+    spill::SpillRun,
 };
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     task::Waker,
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
+
+/// A table beside partitions on disk takes at most so many times as much memory as it leaves.
+const RESIDENT_SHARE: usize = 3;
 
 /// The state of one join.
 pub(super) struct JoinShared {
@@ -26,9 +30,12 @@ pub(super) struct JoinShared {
     filters: Vec<JoinFilterSetter>,
     pool: Pool,
     can_spill: bool,
-    parts: Mutex<Parts>,
-    /// What the rows of the ended build drivers take, until the tables are made of them.
+    /// The rows of the drivers that have ended, but for those that are being written.
+    ended: Mutex<Vec<BuildPart>>,
+    /// What these take, until the tables are made of them.
     ended_bytes: AtomicUsize,
+    /// Once a driver was short of memory.
+    disk: OnceLock<BuildDisk>,
     build_drivers: usize,
     /// The tables, while rows are inserted.
     tables: Promise<Arc<BuildTables>>,
@@ -42,13 +49,14 @@ pub(super) struct JoinShared {
     tickets: Mutex<Vec<Ticket>>,
 }
 
-/// What build drivers hand over.
-#[derive(Default)]
-struct Parts {
-    /// Of the drivers that have ended.
-    ended: Vec<BuildPart>,
-    /// Once a driver was short of memory.
-    writers: Option<Arc<PartitionWriters>>,
+/// What a build driver spills with.
+pub(super) struct BuildContext {
+    pub(super) space: SpillSpace,
+    pub(super) pool: Pool,
+    pub(super) metrics: Arc<OperatorMetrics>,
+    pub(super) batch_rows: usize,
+    /// For tests: partitions come back from disk though others spill.
+    pub(super) spill_always: bool,
 }
 
 /// The rows of one build driver.
@@ -60,6 +68,8 @@ pub(super) struct BuildPart {
     pub(super) seen_rows: usize,
     /// Whether a null came in the last key.
     pub(super) has_null: bool,
+    /// The partitions of which it has no rows; `None` while it was not asked to write any.
+    pub(super) on_disk: Option<PartitionSet>,
 }
 
 /// For each probe row that is compared with `NOT IN` or `IN`: the rows that count.
@@ -78,7 +88,7 @@ pub(super) struct BuildTables {
     pub(super) is_empty: bool,
     /// Whether a null came in the last key.
     pub(super) has_null: bool,
-    /// All rows are there instead, where memory was short.
+    /// Where memory was short: all rows are there instead.
     pub(super) spilled: Option<Arc<SpilledJoin>>,
 }
 
@@ -95,8 +105,9 @@ impl JoinShared {
             spec,
             filters,
             pool: pool.clone(),
-            parts: Mutex::default(),
+            ended: Mutex::default(),
             ended_bytes: AtomicUsize::new(0),
+            disk: OnceLock::new(),
             build_drivers,
             tables: Promise::new(),
             ready: Promise::new(),
@@ -117,41 +128,22 @@ impl JoinShared {
         &self.ready
     }
 
-    /// Takes a driver's rows; the last one makes the tables.
-    ///
-    /// # Errors
-    ///
-    /// Out of memory; I/O.
-    pub(super) fn add_part(
-        &self,
-        mut part: BuildPart,
-        space: &SpillSpace,
-        metrics: &OperatorMetrics,
-    ) -> Result<()> {
-        let writers = lock(&self.parts).writers.clone();
-        if let Some(writers) = writers {
-            part.spill(&self.spec, &writers)?;
-        }
-        let parts = {
-            let mut parts = lock(&self.parts);
-            self.ended_bytes.fetch_add(part.rows.bytes(), Ordering::Relaxed);
-            parts.ended.push(part);
-            if parts.ended.len() < self.build_drivers {
-                return Ok(());
-            }
-            self.ended_bytes.store(0, Ordering::Relaxed);
-            std::mem::take(&mut *parts)
-        };
-        let tables = BuildTables::new(self, parts, space, metrics)?;
-        // Set once: this was the last driver.
-        let _ = self.tables.set(Arc::new(tables));
-        Ok(())
-    }
-
     /// Whether rows can be written to disk. Those of a null-aware join that counts only some of
     /// them are in several tables, some kinds of values are nowhere but in memory.
     pub(super) fn can_spill(&self) -> bool {
         self.can_spill
+    }
+
+    /// Where rows are written, once a driver was short of memory.
+    pub(super) fn disk(&self) -> Option<&BuildDisk> {
+        self.disk.get()
+    }
+
+    /// As [`JoinShared::disk`]; made by a driver that holds `rows` rows.
+    pub(super) fn make_disk(&self, rows: usize, cx: &BuildContext) -> &BuildDisk {
+        let rows = rows.saturating_mul(self.build_drivers);
+        let make = || BuildDisk::new(&self.spec, &self.filters, rows, (&cx.space, &self.pool));
+        self.disk.get_or_init(make)
     }
 
     /// What the rows of the ended build drivers take.
@@ -159,43 +151,98 @@ impl JoinShared {
         self.ended_bytes.load(Ordering::Relaxed)
     }
 
-    /// Where build rows are to be written; from then on, all will be.
-    ///
-    /// # Errors
-    ///
-    /// Out of memory.
-    pub(super) fn writers(&self, space: &SpillSpace) -> Result<Arc<PartitionWriters>> {
-        self.writers_in(&mut lock(&self.parts), space)
-    }
-
-    fn writers_in(&self, parts: &mut Parts, space: &SpillSpace) -> Result<Arc<PartitionWriters>> {
-        if let Some(writers) = &parts.writers {
-            return Ok(Arc::clone(writers));
+    /// Takes the rows of the drivers that have ended, to write some of them: no tables are made
+    /// until they are handed in again.
+    pub(super) fn take_ended(&self) -> Vec<BuildPart> {
+        if self.ended_bytes() == 0 {
+            return Vec::new();
         }
-        let types = self.spec.columns(self.spec.build_keys.len());
-        let writers = Arc::new(PartitionWriters::new(&types, 0, space, &self.pool)?);
-        parts.writers = Some(Arc::clone(&writers));
-        Ok(writers)
+        let mut ended = lock(&self.ended);
+        self.ended_bytes.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *ended)
     }
 
-    /// Writes the rows of the drivers that have ended, unless a table is made of them. The last
-    /// driver to end waits for that.
+    /// Takes rows of drivers that have ended. Once those of all are there, makes the tables, or
+    /// answers what is to be done before that.
     ///
     /// # Errors
     ///
     /// Out of memory; I/O.
-    pub(super) fn spill_ended(&self, space: &SpillSpace) -> Result<()> {
-        if self.ended_bytes() == 0 {
-            return Ok(());
+    pub(super) fn hand_in(
+        &self,
+        parts: Vec<BuildPart>,
+        cx: &BuildContext,
+    ) -> Result<Option<Reload>> {
+        let mut parts = {
+            let mut ended = lock(&self.ended);
+            ended.extend(parts);
+            let is_complete = ended.len() == self.build_drivers;
+            let bytes = ended.iter().map(|it| it.rows.bytes()).sum();
+            self.ended_bytes.store(if is_complete { 0 } else { bytes }, Ordering::Relaxed);
+            if !is_complete {
+                return Ok(None);
+            }
+            std::mem::take(&mut *ended)
+        };
+        let Some(disk) = self.disk() else {
+            self.make_tables(parts, None, cx)?;
+            return Ok(None);
+        };
+        loop {
+            parts.iter_mut().try_for_each(|it| it.spill(&self.spec, disk, &cx.pool))?;
+            // What is left cannot be given back: others need room.
+            let bytes: usize = parts.iter().map(|it| it.rows.bytes()).sum();
+            let rows: usize = parts.iter().map(|it| it.rows.rows()).sum();
+            if rows == 0 || bytes / RESIDENT_SHARE <= cx.pool.spare_bytes() {
+                break;
+            }
+            disk.choose(parts.iter_mut())?;
         }
-        let mut parts = lock(&self.parts);
-        if parts.ended.iter().all(|it| it.rows.rows() == 0) {
-            return Ok(());
+        let runs = disk.writers.finish(&cx.metrics)?;
+        self.reload(Reload::new(&self.spec, disk, parts, runs, cx)?, cx)
+    }
+
+    /// Reads a batch of rows back to memory; makes the tables once all are there.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; I/O.
+    pub(super) fn reload(&self, mut reload: Reload, cx: &BuildContext) -> Result<Option<Reload>> {
+        if reload.step(cx)? {
+            return Ok(Some(reload));
         }
-        let writers = self.writers_in(&mut parts, space)?;
-        let mut ended = parts.ended.iter_mut();
-        ended.try_for_each(|it| it.spill(&self.spec, &writers))?;
-        self.ended_bytes.store(0, Ordering::Relaxed);
+        let (parts, runs) = reload.into_parts();
+        let disk = self.disk().filter(|_| runs.iter().any(Option::is_some));
+        self.make_tables(parts, disk.map(|it| (it, runs)), cx)?;
+        Ok(None)
+    }
+
+    /// Makes the tables of all rows in memory; `spilled`: the other ones.
+    fn make_tables(
+        &self,
+        parts: Vec<BuildPart>,
+        spilled: Option<(&BuildDisk, Vec<Option<SpillRun>>)>,
+        cx: &BuildContext,
+    ) -> Result<()> {
+        let (spec, pool) = (&*self.spec, &self.pool);
+        let tables = match spilled {
+            None => {
+                let filtered: Vec<usize> = self.filters.iter().map(|it| it.key).collect();
+                BuildTables::new(spec, parts, &filtered, pool)?
+            }
+            Some((disk, runs)) => {
+                let resident = BuildTables::new(spec, parts, &[], pool)?;
+                BuildTables {
+                    table: JoinTable::new(spec.table(), Vec::new(), &[], pool)?,
+                    correlated: None,
+                    is_empty: resident.is_empty,
+                    has_null: resident.has_null,
+                    spilled: Some(Arc::new(SpilledJoin::new(spec, disk, runs, resident, cx)?)),
+                }
+            }
+        };
+        // Set once: all drivers have handed in.
+        let _ = self.tables.set(Arc::new(tables));
         Ok(())
     }
 
@@ -226,14 +273,16 @@ impl JoinShared {
     ///
     /// As [`JoinTable::insert_next`].
     pub(super) fn insert_next(&self, tables: &Arc<BuildTables>) -> Result<bool> {
-        let mut inserted = tables.table.insert_next()?;
-        if let Some((all, nulls)) = &tables.correlated {
-            inserted |= all.insert_next()? | nulls.insert_next()?;
-        }
-        if tables.is_complete() {
+        let resident = tables.spilled.as_ref().and_then(|it| it.resident());
+        let inserting = resident.as_ref().unwrap_or(tables);
+        let inserted = inserting.insert_next()?;
+        if inserting.is_complete() {
+            let filters = tables.spilled.as_ref().map(|it| &it.filters);
             for (index, setter) in self.filters.iter().enumerate() {
-                let filter = tables.spilled.is_none().then(|| tables.table.filter(index));
-                setter.set(filter.flatten());
+                setter.set(match filters {
+                    Some(filters) => filters.get(index).cloned(),
+                    None => tables.table.filter(index),
+                });
             }
             // Two drivers may find this at the same time; the value is the same.
             let _ = self.ready.set(Arc::clone(tables));
@@ -248,22 +297,26 @@ impl JoinShared {
     }
 }
 
+impl BuildContext {
+    pub(super) fn new(cx: &OperatorContext) -> BuildContext {
+        BuildContext {
+            space: cx.task.spill.clone(),
+            pool: cx.pool.clone(),
+            metrics: Arc::clone(&cx.metrics),
+            batch_rows: cx.task.batch_rows,
+            spill_always: cx.task.spill_always,
+        }
+    }
+}
+
 impl BuildTables {
+    /// Tables of the rows of `parts`, not yet inserted; with filters of the keys at `filtered`.
     fn new(
-        shared: &JoinShared,
-        Parts { ended: mut parts, writers }: Parts,
-        space: &SpillSpace,
-        metrics: &OperatorMetrics,
+        spec: &HashJoinSpec,
+        parts: Vec<BuildPart>,
+        filtered: &[usize],
+        pool: &Pool,
     ) -> Result<BuildTables> {
-        let (spec, pool) = (&*shared.spec, &shared.pool);
-        let spilled = match writers {
-            Some(writers) => {
-                // A driver may have ended before the first one was short of memory.
-                parts.iter_mut().try_for_each(|it| it.spill(spec, &writers))?;
-                Some(Arc::new(SpilledJoin::new(spec, &writers, (space, pool), metrics)?))
-            }
-            None => None,
-        };
         let is_empty = parts.iter().all(|it| it.seen_rows == 0);
         let has_null = parts.iter().any(|it| it.has_null);
         let (mut rows, mut all, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
@@ -280,9 +333,17 @@ impl BuildTables {
         } else {
             None
         };
-        let filtered: Vec<usize> = shared.filters.iter().map(|it| it.key).collect();
-        let table = JoinTable::new(spec.table(), rows, &filtered, pool)?;
-        Ok(BuildTables { table, correlated, is_empty, has_null, spilled })
+        let table = JoinTable::new(spec.table(), rows, filtered, pool)?;
+        Ok(BuildTables { table, correlated, is_empty, has_null, spilled: None })
+    }
+
+    /// Inserts some rows; false when there are none left.
+    fn insert_next(&self) -> Result<bool> {
+        let mut inserted = self.table.insert_next()?;
+        if let Some((all, nulls)) = &self.correlated {
+            inserted |= all.insert_next()? | nulls.insert_next()?;
+        }
+        Ok(inserted)
     }
 
     pub(super) fn is_complete(&self) -> bool {

@@ -1,51 +1,30 @@
 //! What a join that does not fit in memory keeps on disk.
 //!
 //! ```text
-//! build   a driver that is short of memory writes its rows, by a hash of their keys, to the
-//!         partitions on disk; from then on, all rows of all drivers go there at the latest when
-//!         their input ends
-//! probe   all rows go to partitions by the same hash
-//! then    drivers claim partitions, and join each by itself (`partition_join`)
+//! build   drivers that are short of memory write rows, by a hash of their keys, to partitions on
+//!         disk, more and more of them (`build_disk`); some may come back at the end (`reload`)
+//! probe   rows go to the same partitions on disk; those of the other partitions, which are in
+//!         memory, are looked up at once
+//! then    drivers claim the partitions on disk, and join each by itself (`partition_join`)
 //! ```
-//!
-//! All drivers write to the same files, one per partition and side: buffers of writers are the
-//! memory that a spilled join cannot do without.
 
-use super::HashJoinSpec;
-use crate::{
-    OperatorMetrics, Waiters,
-    hash_table::encode_key,
-    partition::{Purpose, split_by_keys},
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+use super::{
+    HashJoinSpec,
+    build_disk::BuildDisk,
+    partitions::{PartitionSet, PartitionWriters},
+    shared::{BuildContext, BuildTables},
 };
+use crate::{OperatorMetrics, Waiters, hash_table::encode_key, spill::SpillRun};
 use std::{
     collections::VecDeque,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Waker,
 };
-use volley_error::{Error, Result};
-use volley_memory::{Pool, spill::SpillSpace};
+use volley_connector::KeyFilter;
+use volley_error::Result;
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 use volley_wire::Encoder;
-
-/// Partitions of each level: their writers take 2 MiB.
-const PARTITIONS: usize = if cfg!(test) { 4 } else { 16 };
-
-/// A row in memory takes at least this much, with its index.
-const ROW_BYTES_MIN: usize = 32;
-
-/// Rows of one side by the hash of their keys; drivers write side by side.
-pub(super) struct PartitionWriters {
-    level: u32,
-    /// `None` while a driver writes, and after an error.
-    writers: Vec<Mutex<Option<SpillWriter>>>,
-    /// What the rows took in memory.
-    memory_bytes: AtomicUsize,
-}
 
 /// Both sides of a partition on disk.
 #[derive(Clone)]
@@ -57,10 +36,15 @@ pub(super) struct SpilledPartition {
     pub(super) is_skewed: bool,
 }
 
-/// A join whose build side is on disk.
+/// A join of whose build side some partitions are on disk.
 pub(super) struct SpilledJoin {
     /// Where probe rows go.
-    pub(super) probe: PartitionWriters,
+    probe: PartitionWriters,
+    /// What scans on the probe side are filtered by.
+    pub(super) filters: Vec<Arc<KeyFilter>>,
+    /// The rows of the partitions in memory, until all probe rows have come.
+    resident: Mutex<Option<Arc<BuildTables>>>,
+    resident_rows: usize,
     /// What a build row takes in memory, index included, on average.
     pub(super) row_bytes: usize,
     queue: Mutex<Queue>,
@@ -68,7 +52,7 @@ pub(super) struct SpilledJoin {
 
 struct Queue {
     /// The build sides of the first level, until the probe sides are complete.
-    build: Vec<SpillRun>,
+    build: Vec<Option<SpillRun>>,
     waiting: VecDeque<SpilledPartition>,
     /// Partitions that drivers have claimed and not given back.
     active: usize,
@@ -89,61 +73,6 @@ pub(super) struct Claimed {
     join: Arc<SpilledJoin>,
     pub(super) partition: SpilledPartition,
     is_given_back: bool,
-}
-
-impl PartitionWriters {
-    /// Writers of rows of `types`.
-    ///
-    /// # Errors
-    ///
-    /// As [`SpillWriter::new`].
-    pub(super) fn new(
-        types: &[Type],
-        level: u32,
-        space: &SpillSpace,
-        pool: &Pool,
-    ) -> Result<PartitionWriters> {
-        let writer = |_| SpillWriter::new(space, types, pool).map(|it| Mutex::new(Some(it)));
-        let writers = (0..PARTITIONS).map(writer).collect::<Result<_>>()?;
-        Ok(PartitionWriters { level, writers, memory_bytes: AtomicUsize::new(0) })
-    }
-
-    /// Writes each row of a batch to the partition of its `keys`, which stand beside it.
-    ///
-    /// # Errors
-    ///
-    /// As [`SpillWriter::write`].
-    pub(super) fn write(&self, batch: &Batch, keys: &[Vector]) -> Result<()> {
-        let purpose = Purpose::Spill(self.level);
-        for (partition, rows) in split_by_keys(batch, keys, self.writers.len(), purpose)? {
-            let mut slot = lock(&self.writers[partition]);
-            let mut writer = slot.take().ok_or_else(unusable)?;
-            writer.write(&rows)?;
-            *slot = Some(writer);
-        }
-        Ok(())
-    }
-
-    /// Notes what rows took that were written.
-    pub(super) fn add_memory(&self, bytes: usize) {
-        self.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// The partitions, which are complete.
-    ///
-    /// # Errors
-    ///
-    /// As [`SpillWriter::finish`].
-    pub(super) fn finish(&self, metrics: &OperatorMetrics) -> Result<Vec<SpillRun>> {
-        let finish = |slot: &Mutex<Option<SpillWriter>>| {
-            let run = lock(slot).take().ok_or_else(unusable)?.finish()?;
-            metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
-            metrics.add(SPILLED_ROWS, run.rows() as u64);
-            metrics.add(SPILLED_BYTES, run.bytes());
-            Ok(run)
-        };
-        self.writers.iter().map(finish).collect()
-    }
 }
 
 impl HashJoinSpec {
@@ -176,39 +105,51 @@ impl HashJoinSpec {
         self.probe_keys.iter().map(|it| encode_key(batch.column(*it))).collect()
     }
 
-    /// Writes a probe batch.
-    pub(super) fn spill_probe(&self, batch: &Batch, to: &SpilledJoin) -> Result<()> {
+    /// Writes the rows of a probe batch whose partitions are on disk; the others.
+    pub(super) fn spill_probe(&self, batch: &Batch, to: &SpilledJoin) -> Result<Option<Batch>> {
         let used = self.used_probe.iter().map(|it| batch.column(*it).loaded());
         let stored = Batch::new(used.collect::<Result<_>>()?, batch.rows());
-        to.probe.write(&stored, &self.encoded_probe_keys(batch)?)
+        let others = to.probe.write(&stored, &self.encoded_probe_keys(batch)?)?;
+        Ok(others.map(|it| self.restored_probe(it)))
     }
 }
 
 impl SpilledJoin {
-    /// A join of the rows that `build` holds, which are complete.
+    /// A join of the rows of `resident` and of the partitions `build` on disk.
     ///
     /// # Errors
     ///
-    /// As [`SpillWriter::finish`]; out of memory for the probe side's writers.
+    /// Out of memory for the probe side's writers.
     pub(super) fn new(
         spec: &HashJoinSpec,
-        build: &PartitionWriters,
-        (space, pool): (&SpillSpace, &Pool),
-        metrics: &OperatorMetrics,
+        disk: &BuildDisk,
+        build: Vec<Option<SpillRun>>,
+        resident: BuildTables,
+        cx: &BuildContext,
     ) -> Result<SpilledJoin> {
-        let runs = build.finish(metrics)?;
-        let rows: usize = runs.iter().map(SpillRun::rows).sum();
-        let bytes = build.memory_bytes.load(Ordering::Relaxed);
+        let probe = PartitionWriters::new(spec.stored_probe_types(), 0, &cx.space, &cx.pool);
+        let mut on_disk = PartitionSet::default();
+        let partitions = (0..build.len()).filter(|it| build[*it].is_some());
+        partitions.for_each(|it| on_disk.insert(it));
+        probe.open(on_disk)?;
         Ok(SpilledJoin {
-            probe: PartitionWriters::new(&spec.stored_probe_types(), 0, space, pool)?,
-            row_bytes: (bytes / rows.max(1)).max(ROW_BYTES_MIN),
+            probe,
+            filters: disk.filters(),
+            row_bytes: disk.row_bytes(),
+            resident_rows: resident.table.len(),
+            resident: Mutex::new(Some(Arc::new(resident))),
             queue: Mutex::new(Queue {
-                build: runs,
+                build,
                 waiting: VecDeque::new(),
                 active: 0,
                 waiters: Waiters::default(),
             }),
         })
+    }
+
+    /// The tables of the rows in memory, until all probe rows have come.
+    pub(super) fn resident(&self) -> Option<Arc<BuildTables>> {
+        lock(&self.resident).clone()
     }
 
     /// A partition for a driver, once all probe rows are written.
@@ -222,11 +163,13 @@ impl SpilledJoin {
         metrics: &OperatorMetrics,
         waker: &Waker,
     ) -> Result<Claim> {
+        // No driver needs them any more, so that this gives their memory back.
+        lock(&self.resident).take();
         let mut queue = lock(&self.queue);
         if !queue.build.is_empty() {
             let probe = self.probe.finish(metrics)?;
             let build = std::mem::take(&mut queue.build);
-            queue.waiting.extend(SpilledPartition::zip(build, probe, 0));
+            queue.waiting.extend(SpilledPartition::zip(build, probe, self.resident_rows, 0));
         }
         while let Some(partition) = queue.waiting.pop_front() {
             if !spec.is_vain(partition.build.rows(), partition.probe.rows()) {
@@ -244,14 +187,16 @@ impl SpilledJoin {
 }
 
 impl SpilledPartition {
-    /// Partitions of one level.
+    /// Partitions of one level, of which `other_rows` rows of the build side are elsewhere.
     pub(super) fn zip(
-        build: Vec<SpillRun>,
-        probe: Vec<SpillRun>,
+        build: Vec<Option<SpillRun>>,
+        probe: Vec<Option<SpillRun>>,
+        other_rows: usize,
         level: u32,
     ) -> impl Iterator<Item = SpilledPartition> {
-        let rows: usize = build.iter().map(SpillRun::rows).sum();
-        build.into_iter().zip(probe).map(move |(build, probe)| SpilledPartition {
+        let rows = other_rows + build.iter().flatten().map(SpillRun::rows).sum::<usize>();
+        let both = build.into_iter().zip(probe).filter_map(|(build, probe)| build.zip(probe));
+        both.map(move |(build, probe)| SpilledPartition {
             is_skewed: build.rows() > rows - rows / 8,
             build: Arc::new(build),
             probe: Arc::new(probe),
@@ -297,10 +242,6 @@ impl Drop for Claimed {
         drop(queue);
         waiters.wake();
     }
-}
-
-fn unusable() -> Error {
-    Error::internal("a partition of a join is used after an error")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -51,6 +51,36 @@ fn joins_that_do_not_fit_are_joined_by_partitions() {
 }
 
 #[test]
+fn partitions_that_fit_stay_in_memory() {
+    let tables = tables();
+    for kind in [JoinKind::Inner, JoinKind::Full, JoinKind::RightAnti] {
+        let plan = plan(&tables, kind, "b");
+        let expected = run(&plan, &tables, None, None).0.unwrap();
+        // From almost all that is needed to a part of it.
+        let mut before = 0;
+        for limit in [40 << 20, 28 << 20, 20 << 20] {
+            let (rows, spilled) = run(&plan, &tables, Some(limit), None);
+            assert!(rows.unwrap() == expected, "{kind}, {limit}");
+            assert!(spilled >= before, "{kind}: {spilled} with {limit}, {before} with more");
+            before = spilled;
+        }
+        let whole = run(&plan, &tables, Some(12 << 20), None).1;
+        assert!(before > 0 && before < whole, "{kind}: {before}, {whole} with the least memory");
+    }
+}
+
+#[test]
+fn a_limit_of_rows_ends_spilled_joins() {
+    let tables = tables();
+    let join = |kind| tables.scan("t").hash_join(kind, tables.scan("t"), &[("a", "b")]);
+    for kind in [JoinKind::Inner, JoinKind::Full] {
+        let plan = join(kind).limit(0, 10).build().unwrap();
+        let (rows, spilled) = run(&plan, &tables, Some(12 << 20), None);
+        assert!(rows.unwrap().len() == 10 && spilled > 0, "{kind}");
+    }
+}
+
+#[test]
 fn a_key_that_alone_does_not_fit_is_joined_block_by_block() {
     let tables = tables();
     for kind in [JoinKind::Left, JoinKind::Full] {
@@ -68,5 +98,6 @@ fn too_little_memory_and_a_full_disk_are_errors() {
     let (rows, _) = run(&plan, &tables, Some(1 << 20), None);
     assert_eq!(rows.unwrap_err().kind(), ErrorKind::OutOfMemory);
     let (rows, _) = run(&plan, &tables, Some(12 << 20), Some(100_000));
-    assert!(rows.unwrap_err().to_string().contains("max_spill_size"));
+    let error = rows.unwrap_err().to_string();
+    assert!(error.contains("max_spill_size"), "{error}");
 }

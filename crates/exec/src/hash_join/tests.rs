@@ -3,15 +3,17 @@
 use super::{HashJoinSpec, build::HashBuild, probe::HashProbe, shared::JoinShared};
 use crate::{
     Operator, OperatorContext, Step, StepContext,
+    join_filter::{JoinFilter, JoinFilterSetter},
     testing::{Random, drive, operator_context},
 };
 use std::sync::Arc;
+use volley_connector::KeyFilter;
 use volley_error::Result;
 use volley_expression::{Expr, SpecialForm};
 use volley_memory::Pool;
 use volley_plan::{HashJoinNode, JoinKind, PlanNode, ValuesNode};
 use volley_types::{Field, Schema, Type, Value};
-use volley_vector::Batch;
+use volley_vector::{Batch, Rows, Vector};
 
 const KINDS: [JoinKind; 9] = [
     JoinKind::Inner,
@@ -119,7 +121,7 @@ impl Case {
                 for value in values.iter_mut().filter(|it| it.is_null()) {
                     *value = other.clone();
                 }
-                *key = volley_vector::Vector::from_values(key.data_type().clone(), &values);
+                *key = Vector::from_values(key.data_type().clone(), &values);
                 *batch = Batch::new(columns, rows);
             }
         }
@@ -153,7 +155,14 @@ impl Case {
     ) -> Vec<String> {
         let pool = Pool::root("test", None);
         let spec = Arc::new(HashJoinSpec::new(&self.node()));
-        let shared = Arc::new(JoinShared::new(spec, Vec::new(), (drivers, drivers), &pool));
+        let filter = Arc::new(JoinFilter::default());
+        let is_filtered = self.keys.first().is_some_and(|it| {
+            KeyFilter::is_possible_for(it.physical()) && !self.nulls_equal[0] && !self.null_aware
+        });
+        let setter = is_filtered.then(|| JoinFilterSetter::new(0, Arc::clone(&filter)));
+        let filters = setter.into_iter().collect();
+        let shared = Arc::new(JoinShared::new(spec, filters, (drivers, drivers), &pool));
+        let build_keys: Vec<Vector> = build.iter().map(|it| it.column(0).clone()).collect();
         let deal = |batches: Vec<Batch>| {
             let mut hands = vec![Vec::new(); drivers];
             batches.into_iter().enumerate().for_each(|(i, it)| hands[i % drivers].push(it));
@@ -186,6 +195,14 @@ impl Case {
         });
         drop(shared);
         assert_eq!(pool.stats().bytes, 0);
+        if is_filtered {
+            let filter = filter.filter.get().expect("joins filter scans, spilled or not");
+            for key in build_keys {
+                let rows = filter.select(&key, &Rows::all(key.len()), &mut Default::default());
+                let values = key.to_values().unwrap().iter().filter(|it| !it.is_null()).count();
+                assert_eq!(rows.unwrap().to_indices().len(), values, "a key is left out");
+            }
+        }
         let spilled = contexts.iter().flat_map(|it| it.metrics.counts().named);
         let spilled: u64 = spilled.filter(|it| it.0 == "spilled rows").map(|it| it.1).sum();
         assert!(spilled > 0 || !must_spill, "nothing was spilled");

@@ -155,12 +155,36 @@ impl JoinRows {
         self.container.bytes() + self.index.bytes()
     }
 
-    /// Hands all rows, and keys without rows, to `take`, then forgets them.
+    /// Calls `take` with the keys of some of the rows: up to [`CHUNK_ROWS`] of every block.
+    ///
+    /// # Errors
+    ///
+    /// Those of `take`.
+    pub(crate) fn sample_keys(
+        &mut self,
+        mut take: impl FnMut(&[Vector]) -> Result<()>,
+    ) -> Result<()> {
+        self.container.freeze()?;
+        for block in 0..self.container.blocks() {
+            let list = self.container.block_rows(block, 0, CHUNK_ROWS);
+            let keys = (0..self.keys).map(|it| self.container.gather(it, &list));
+            take(&keys.collect::<Result<Vec<_>>>()?)?;
+        }
+        Ok(())
+    }
+
+    /// Whether [`JoinRows::drain`] gives memory back bit by bit.
+    pub(crate) fn is_freed_by_blocks(&self) -> bool {
+        !self.container.has_sides()
+    }
+
+    /// Hands all rows, and keys without rows, to `take`; forgets them, and gives their memory back,
+    /// block by block.
     ///
     /// # Errors
     ///
     /// Those of `take`; cancelled.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
+    pub(crate) fn drain(mut self, mut take: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
         if let (Some(set), Some(key_type)) = (self.set.take(), self.key_type.as_ref()) {
             set.for_each_page(key_type, |keys| {
                 let rows = keys.len();
@@ -168,7 +192,7 @@ impl JoinRows {
             })?;
         }
         self.container.freeze()?;
-        for block in 0..self.container.blocks() {
+        while let Some(block) = self.container.blocks().checked_sub(1) {
             for start in (0..).step_by(CHUNK_ROWS) {
                 check_stopped()?;
                 let list = self.container.block_rows(block, start, CHUNK_ROWS);
@@ -180,9 +204,9 @@ impl JoinRows {
                     break;
                 }
             }
+            self.container.pop_block();
+            self.index.resize(index_bytes(self.container.rows()))?;
         }
-        self.container.clear();
-        self.index.clear();
         Ok(())
     }
 
@@ -204,7 +228,7 @@ impl JoinRows {
         }
         let mut list = self.container.new_list();
         self.container.append(rows, &mut list)?;
-        self.index.resize(self.container.rows() * ENTRIES_PER_ROW * size_of::<u64>())?;
+        self.index.resize(index_bytes(self.container.rows()))?;
         for (column, decoded) in columns.iter().enumerate() {
             self.container.scatter(column, decoded, &self.all_rows[..rows], &list)?;
         }
@@ -227,6 +251,11 @@ impl JoinTableSpec {
             _ => None,
         }
     }
+}
+
+/// What the index over so many rows takes, unless they are few.
+fn index_bytes(rows: usize) -> usize {
+    rows * ENTRIES_PER_ROW * size_of::<u64>()
 }
 
 /// Joins the sets of all parts; where one has rows, or keys are too far apart, all have them after.
@@ -278,10 +307,12 @@ impl JoinTable {
         container.make_null_row()?;
         let keys = KeyWords::choose(&all.ranges, &spec.nulls_equal);
         let rows = container.rows();
-        let (len, is_array) = index_shape(&keys, rows);
+        let (len, is_array) = index_shape(&keys, rows, pool.spare_bytes());
         reservation.grow(len * 8)?;
         let entries = zeroed_atomic_words(len);
-        let filter = |key: &usize| (*key, new_filter(all.ranges[*key], rows, &mut reservation));
+        let filter = |key: &usize| {
+            (*key, new_filter(all.ranges[*key], rows, pool.spare_bytes() / 2, &mut reservation))
+        };
         let filters = match set {
             Some(_) => Vec::new(),
             None => filtered.iter().map(filter).collect(),
@@ -510,24 +541,28 @@ impl JoinTable {
     }
 }
 
-/// A filter of a key's values, at most `rows` of them; the range alone where memory is short.
+/// A filter of a key's values, at most `rows` of them; the range alone where it would take more than
+/// `bytes_max`.
 fn new_filter(
     range: Option<KeyRange>,
     rows: usize,
+    bytes_max: usize,
     reservation: &mut Reservation,
 ) -> KeyFilterBuilder {
     let range = range.unwrap_or(KeyRange { min: i64::MIN, max: i64::MAX });
     let bytes = KeyFilterBuilder::bytes_for(range.min, range.max, rows);
-    match reservation.grow(bytes).is_ok() {
+    match bytes <= bytes_max && reservation.grow(bytes).is_ok() {
         true => KeyFilterBuilder::new(range.min, range.max, rows),
         false => KeyFilterBuilder::range(range.min, range.max),
     }
 }
 
-/// The number of entries, and whether words are their positions.
-fn index_shape(keys: &KeyWords, rows: usize) -> (usize, bool) {
+/// The number of entries, and whether words are their positions. An array is as large as was
+/// charged ahead, or leaves some of the `spare_bytes`.
+fn index_shape(keys: &KeyWords, rows: usize, spare_bytes: usize) -> (usize, bool) {
     if let KeyWords::Exact { words, .. } = keys
         && *words <= (rows as u128 * ARRAY_ENTRIES_PER_ROW).max(ARRAY_ENTRIES_FREE)
+        && *words as usize * size_of::<u64>() <= index_bytes(rows).max(spare_bytes / 2)
     {
         return (*words as usize, true);
     }

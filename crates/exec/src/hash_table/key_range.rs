@@ -5,14 +5,14 @@ use volley_vector::{Decoded, Indices, Values};
 
 /// The smallest and the largest value of a column of integers; `min > max` when there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeyRange {
-    pub(super) min: i64,
-    pub(super) max: i64,
+pub(crate) struct KeyRange {
+    pub(crate) min: i64,
+    pub(crate) max: i64,
 }
 
 impl KeyRange {
     /// The range of no value.
-    pub(super) const EMPTY: KeyRange = KeyRange { min: i64::MAX, max: i64::MIN };
+    pub(crate) const EMPTY: KeyRange = KeyRange { min: i64::MAX, max: i64::MIN };
 
     /// Whether values of this layout have ranges.
     pub(super) fn is_known_for(physical: PhysicalType) -> bool {
@@ -27,7 +27,7 @@ impl KeyRange {
     }
 
     /// The range of a column; may be too large by values that stand in its dictionary only.
-    pub(super) fn of(column: &Decoded) -> KeyRange {
+    pub(crate) fn of(column: &Decoded) -> KeyRange {
         let nulls = column.nulls();
         let is_dense = nulls.is_none() && matches!(column.indices(), Indices::Identity);
         match column.values() {
@@ -65,7 +65,7 @@ impl KeyRange {
     }
 
     /// The smallest range that holds both.
-    pub(super) fn union(self, other: KeyRange) -> KeyRange {
+    pub(crate) fn union(self, other: KeyRange) -> KeyRange {
         KeyRange { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 

@@ -310,3 +310,51 @@ fn a_table_that_is_only_asked_keeps_bits_unless_keys_are_far_apart() {
     let all: Vec<Value> = (-128..=127).map(Value::TinyInt).collect();
     assert_eq!(asked_mode(&[vec![small]], &all, &Type::TinyInt), "set");
 }
+
+#[test]
+fn drained_rows_give_their_memory_back_bit_by_bit() {
+    let pool = Pool::root("test", None);
+    let spec = JoinTableSpec {
+        columns: vec![Type::BigInt, Type::Varchar],
+        nulls_equal: vec![false],
+        is_set: false,
+        only_asks: false,
+    };
+    let text = |it: i64| match it % 5 {
+        0 => Value::Null,
+        1 => Value::text("kurz"),
+        _ => Value::text(format!("{it}, {}", "ein längerer Text ".repeat(1 + it as usize % 7))),
+    };
+    let (mut rows, mut count) = (JoinRows::new(&spec, &pool), 0);
+    for batch in 0..60 {
+        let numbers = batch * 10_000..batch * 10_000 + 1 + batch * 40;
+        let keys: Vec<Value> = numbers.clone().map(Value::BigInt).collect();
+        let texts: Vec<Value> = numbers.map(text).collect();
+        let columns = [(Type::BigInt, &keys), (Type::Varchar, &texts)];
+        let columns = columns.map(|(data_type, values)| Vector::from_values(data_type, values));
+        rows.append(&columns, keys.len()).unwrap();
+        count += keys.len();
+    }
+    let before = pool.stats().bytes;
+    let mut kept = JoinRows::new(&spec, &pool);
+    let mut seen = std::collections::BTreeSet::new();
+    rows.drain(|batch| {
+        for row in 0..batch.rows() {
+            let number = batch.column(0).value(row).unwrap();
+            let expected = text(number.as_i128().unwrap() as i64);
+            assert_eq!(batch.column(1).value(row).unwrap(), expected);
+            assert!(seen.insert(format!("{number:?}")), "{number:?} came twice");
+        }
+        kept.append(batch.columns(), batch.rows()).unwrap();
+        // Blocks grow to a mebibyte, and so do the buffers of texts.
+        assert!(pool.stats().bytes < before + (4 << 20), "{before} {}", pool.stats().bytes);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!((seen.len(), kept.rows()), (count, count));
+    // Pools count in larger units.
+    assert!(pool.stats().bytes - kept.bytes() < 256 << 10);
+    assert!(before > 8 << 20, "{before}: too little to tell");
+    drop(kept);
+    assert_eq!(pool.stats().bytes, 0);
+}

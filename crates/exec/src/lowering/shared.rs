@@ -15,19 +15,21 @@ pub(super) fn lower(
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
     let pool = cx.pool("shared");
+    let task = Arc::clone(cx.task());
+    let types = node.input.schema().types().cloned().collect();
     let entry = cx.shared.entry(node.id);
-    let rows = Arc::clone(entry.or_insert_with(|| Arc::new(SharedRows::new(&pool))));
+    let rows = Arc::clone(entry.or_insert_with(|| Arc::new(SharedRows::new(types, &pool, &task))));
     if let Some(mut input) = input {
         rows.expect_writers(input.drivers());
         let target = Arc::clone(&rows);
-        cx.add(&mut input, "shared writer", move |_| {
-            Ok(Box::new(SharedWriter::new(Arc::clone(&target))))
+        cx.add(&mut input, "shared writer", move |cx| {
+            Ok(Box::new(SharedWriter::new(Arc::clone(&target), &cx.metrics)))
         });
         cx.seal(input);
     }
     let drivers = cx.task().drivers;
     let reader = rows.add_reader();
-    Ok(cx.source("shared reader", drivers, move |_| {
-        Ok(Box::new(SharedReader::new(Arc::clone(&reader))))
+    Ok(cx.source("shared reader", drivers, move |cx| {
+        Ok(Box::new(SharedReader::new(Arc::clone(&reader), &cx.metrics)))
     }))
 }

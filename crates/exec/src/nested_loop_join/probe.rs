@@ -1,12 +1,17 @@
 //! The probe side's operator.
 
-use super::{Condition, ProbeConfig, Shared, condition::Tile};
-use crate::{BlockedOn, Operator, Step, StepContext, Ticket};
+use super::{
+    Condition, ProbeConfig, Shared,
+    blocks::{Block, Blocks},
+    condition::Tile,
+};
+use crate::{BlockedOn, Operator, Step, StepContext, Ticket, coalesce::Coalescer};
 use std::{
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 use volley_error::Result;
+use volley_memory::{Pool, Reservation};
 use volley_plan::JoinKind;
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Rows, ScalarBuffer, Vector};
@@ -23,10 +28,14 @@ pub(super) struct NestedLoopProbe {
     config: ProbeConfig,
     condition: Option<Condition>,
     ticket: Option<Ticket>,
-    build: Option<Arc<Batch>>,
+    build: Option<Blocks>,
+    /// Rows for the next batch to work on, where the build side is on disk.
+    waiting: Coalescer,
     current: Option<Current>,
     /// Build rows that this driver matched; empty unless the kind needs them.
     build_matched: Vec<bool>,
+    charge: Reservation,
+    pool: Pool,
     phase: Phase,
 }
 
@@ -35,7 +44,7 @@ enum Phase {
     Probe,
     /// Input has ended; the current batch may not be done.
     InputDone,
-    /// Puts out build rows, from this one on.
+    /// Puts out build rows, from this one of the block on.
     BuildRows(usize),
     Done,
 }
@@ -43,7 +52,7 @@ enum Phase {
 /// An input batch in work.
 struct Current {
     probe: Batch,
-    /// The next tile: which build row, or which probe row and where in the build side.
+    /// The next tile of a block: which build row, or which probe row and where in the block.
     outer: usize,
     inner: usize,
     /// Per probe row: whether a pair is true.
@@ -63,35 +72,59 @@ impl NestedLoopProbe {
         config: ProbeConfig,
         condition: Option<Condition>,
         ticket: Option<Ticket>,
+        pool: &Pool,
     ) -> NestedLoopProbe {
+        // Filled where the build side is on disk.
+        let waiting = Coalescer::new(config.probe_types.clone(), config.batch_rows, pool);
         NestedLoopProbe {
             shared: Arc::clone(shared),
             config,
             condition,
             ticket,
             build: None,
+            waiting,
             current: None,
             build_matched: Vec::new(),
+            charge: pool.reservation(),
+            pool: pool.clone(),
             phase: Phase::Probe,
         }
     }
 
     /// Works on the current batch until there is something to put out.
-    fn probe(&mut self, build: &Batch, current: &mut Current) -> Result<Option<Step>> {
+    fn probe(&mut self, build: &mut Blocks, current: &mut Current) -> Result<Option<Step>> {
         let begin = Instant::now();
         for _ in 0..TILES_PER_STEP {
-            if current.probe_rows.len() >= self.config.batch_rows {
-                return Ok(Some(Step::Output(self.take_pairs(build, current))));
-            }
-            let Some(tile) = self.next_tile(build, current) else {
-                return Ok(self.put_out_rest(build, current)?.map(Step::Output));
+            let Some(block) = build.block() else {
+                return Ok(self.put_out_rest(current)?.map(Step::Output));
             };
-            self.match_tile(tile, build, current)?;
+            if current.probe_rows.len() >= self.config.batch_rows {
+                return Ok(Some(Step::Output(self.take_pairs(&block.rows, current))));
+            }
+            match self.next_tile(&block.rows, current) {
+                Some(tile) => self.match_tile(tile, block, current)?,
+                // They are of this block.
+                None if !current.probe_rows.is_empty() => {
+                    return Ok(Some(Step::Output(self.take_pairs(&block.rows, current))));
+                }
+                None => {
+                    (current.outer, current.inner) = (0, 0);
+                    match self.is_settled(current) {
+                        true => build.stop(),
+                        false => build.advance()?,
+                    }
+                }
+            }
             if begin.elapsed() >= STEP_TIME {
                 break;
             }
         }
         Ok(Some(Step::Yield))
+    }
+
+    /// Whether more build rows cannot change what is put out of a batch.
+    fn is_settled(&self, current: &Current) -> bool {
+        first_hit_settles(self.config.kind) && current.matched.iter().all(|it| *it)
     }
 
     /// The next pairs to look at.
@@ -114,9 +147,9 @@ impl NestedLoopProbe {
     }
 
     /// Looks at the pairs of a tile, and records hits as the kind needs them.
-    fn match_tile(&mut self, tile: Tile, build: &Batch, current: &mut Current) -> Result<()> {
-        let kind = self.config.kind;
-        let active = self.active(tile, current);
+    fn match_tile(&mut self, tile: Tile, block: &Block, current: &mut Current) -> Result<()> {
+        let (kind, build) = (self.config.kind, &*block.rows);
+        let active = self.active(tile, block.start, current);
         if active.is_empty() {
             return Ok(());
         }
@@ -134,7 +167,7 @@ impl NestedLoopProbe {
         hits.for_each(|it| {
             let (probe_row, build_row) = tile.pair(it);
             current.matched[probe_row as usize] = true;
-            if let Some(matched) = self.build_matched.get_mut(build_row as usize) {
+            if let Some(matched) = self.build_matched.get_mut(block.start + build_row as usize) {
                 *matched = true;
             }
             if needs_pairs {
@@ -146,12 +179,9 @@ impl NestedLoopProbe {
     }
 
     /// The pairs of a tile that can still change the result.
-    fn active(&self, tile: Tile, current: &Current) -> Rows {
+    fn active(&self, tile: Tile, block_start: usize, current: &Current) -> Rows {
         let len = tile.len(current.probe.rows());
-        let first_hit_settles = matches!(
-            self.config.kind,
-            JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark
-        );
+        let first_hit_settles = first_hit_settles(self.config.kind);
         match tile {
             Tile::BuildRow(_) if first_hit_settles => {
                 Rows::from_indices(len, (0..len).filter(|row| !current.matched[*row]))
@@ -161,7 +191,7 @@ impl NestedLoopProbe {
             }
             Tile::BuildRow(row)
                 if !needs_pairs(self.config.kind)
-                    && self.build_matched.get(row).copied().unwrap_or(false) =>
+                    && self.build_matched.get(block_start + row).copied().unwrap_or(false) =>
             {
                 Rows::none(len)
             }
@@ -179,11 +209,8 @@ impl NestedLoopProbe {
         Batch::new(columns, count).project(&self.config.output)
     }
 
-    /// What is left of a batch after all tiles: pairs, then rows by whether they have a match.
-    fn put_out_rest(&self, build: &Batch, current: &mut Current) -> Result<Option<Batch>> {
-        if !current.probe_rows.is_empty() {
-            return Ok(Some(self.take_pairs(build, current)));
-        }
+    /// What is put out of a batch after all pairs: rows by whether they have a match.
+    fn put_out_rest(&self, current: &mut Current) -> Result<Option<Batch>> {
         if std::mem::replace(&mut current.rest_done, true) {
             return Ok(None);
         }
@@ -197,7 +224,7 @@ impl NestedLoopProbe {
                 let probe = current.probe.select(&rows(false));
                 let count = probe.rows();
                 let mut columns = probe.into_columns();
-                columns.extend(build.columns().iter().map(|it| nulls(it.data_type(), count)));
+                columns.extend(self.config.build_types.iter().map(|it| nulls(it, count)));
                 Batch::new(columns, count)
             }
             JoinKind::LeftSemi => current.probe.select(&rows(true)),
@@ -229,12 +256,13 @@ impl NestedLoopProbe {
         Phase::Done
     }
 
-    /// Build rows from `start` on that the kind puts out by themselves.
-    fn put_out_build_rows(&self, build: &Batch, start: usize) -> Option<Batch> {
+    /// Build rows of a block, from its row `start` on, that the kind puts out by themselves.
+    fn put_out_build_rows(&self, block: &Block, start: usize) -> Option<Batch> {
+        let build = &block.rows;
         let end = (start + self.config.batch_rows).min(build.rows());
         let wanted = self.config.kind == JoinKind::RightSemi;
         let rows: ScalarBuffer<u32> = (start..end)
-            .filter(|row| self.build_matched[*row] == wanted)
+            .filter(|row| self.build_matched[block.start + *row] == wanted)
             .map(|row| row as u32)
             .collect();
         if rows.is_empty() {
@@ -247,6 +275,11 @@ impl NestedLoopProbe {
         columns.extend(build.wrap(&rows).into_columns());
         Some(Batch::new(columns, rows.len()).project(&self.config.output))
     }
+}
+
+/// Whether all that counts of a probe row is whether it has a match.
+fn first_hit_settles(kind: JoinKind) -> bool {
+    matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark)
 }
 
 /// Whether matching pairs are put out.
@@ -274,7 +307,40 @@ impl Operator for NestedLoopProbe {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        let probe = input.loaded()?;
+        let input = input.loaded()?;
+        let is_on_disk = self.build.as_ref().is_some_and(Blocks::is_on_disk);
+        let probe = if is_on_disk { self.waiting.push(input)? } else { Some(input) };
+        probe.map_or(Ok(()), |it| self.begin(it))
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.phase = Phase::InputDone;
+        let rest = self.waiting.flush()?;
+        rest.map_or(Ok(()), |it| self.begin(it))
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        let Some(mut build) = self.build.take() else {
+            let Some(side) = self.shared.build.wait(cx.waker) else {
+                return Ok(Step::Blocked(BlockedOn::Build));
+            };
+            if self.config.kind.emits_build_rows() {
+                self.charge.resize(side.rows())?;
+                self.build_matched = vec![false; side.rows()];
+            }
+            self.build = Some(Blocks::new(side.clone(), self.config.batch_rows, &self.pool));
+            return Ok(Step::Yield);
+        };
+        let step = self.step_over(&mut build);
+        self.build = Some(build);
+        step
+    }
+}
+
+impl NestedLoopProbe {
+    /// Begins to work on a batch.
+    fn begin(&mut self, probe: Batch) -> Result<()> {
+        self.build.as_mut().map_or(Ok(()), Blocks::rewind)?;
         self.current = Some(Current {
             outer: 0,
             inner: 0,
@@ -288,49 +354,43 @@ impl Operator for NestedLoopProbe {
         Ok(())
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.phase = Phase::InputDone;
-        Ok(())
-    }
-
-    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        if self.build.is_none() {
-            let Some(build) = self.shared.build.wait(cx.waker) else {
-                return Ok(Step::Blocked(BlockedOn::Build));
-            };
-            if self.config.kind.emits_build_rows() {
-                self.build_matched = vec![false; build.rows()];
-            }
-            self.build = Some(Arc::clone(build));
-        }
-        let Some(build) = self.build.clone() else { return Ok(Step::Yield) };
+    fn step_over(&mut self, build: &mut Blocks) -> Result<Step> {
         if let Some(mut current) = self.current.take() {
-            let step = self.probe(&build, &mut current)?;
+            let step = self.probe(build, &mut current)?;
             if let Some(step) = step {
                 self.current = Some(current);
                 return Ok(step);
             }
         }
         match self.phase {
-            Phase::Probe if self.needs_no_probe(&build) => Ok(Step::Finished),
+            Phase::Probe if self.needs_no_probe(build) => Ok(Step::Finished),
             Phase::Probe => Ok(Step::NeedInput),
             Phase::InputDone => {
                 self.phase = self.end_probing();
+                if self.phase != Phase::Done {
+                    build.rewind()?;
+                }
                 Ok(Step::Yield)
             }
-            Phase::BuildRows(start) if start < build.rows() => {
-                let batch = self.put_out_build_rows(&build, start);
-                self.phase = Phase::BuildRows(start + self.config.batch_rows);
-                Ok(batch.map_or(Step::Yield, Step::Output))
-            }
-            Phase::BuildRows(_) | Phase::Done => Ok(Step::Finished),
+            Phase::BuildRows(start) => match build.block() {
+                None => Ok(Step::Finished),
+                Some(block) if start < block.rows.rows() => {
+                    let batch = self.put_out_build_rows(block, start);
+                    self.phase = Phase::BuildRows(start + self.config.batch_rows);
+                    Ok(batch.map_or(Step::Yield, Step::Output))
+                }
+                Some(_) => {
+                    self.phase = Phase::BuildRows(0);
+                    build.advance()?;
+                    Ok(Step::Yield)
+                }
+            },
+            Phase::Done => Ok(Step::Finished),
         }
     }
-}
 
-impl NestedLoopProbe {
     /// Whether nothing can come of any probe row.
-    fn needs_no_probe(&self, build: &Batch) -> bool {
+    fn needs_no_probe(&self, build: &Blocks) -> bool {
         let kind = self.config.kind;
         build.rows() == 0
             && matches!(

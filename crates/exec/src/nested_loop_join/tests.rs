@@ -1,4 +1,6 @@
-use crate::test_kit::{A, Manners, Random, RowValues, SETUPS, TestTables, integers, run, sorted};
+use crate::test_kit::{
+    A, Manners, Random, RowValues, SETUPS, TestTables, integers, run, run_limited, sorted,
+};
 use volley_plan::JoinKind;
 use volley_types::{Type, Value};
 
@@ -175,6 +177,37 @@ fn every_kind_with_a_condition_agrees_with_the_naive_join() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn a_build_side_that_does_not_fit_is_read_again_for_every_batch() {
+    let text = |it: i64| Value::text(format!("Zeile {it} und weiterer Text, größer als klein"));
+    let row = |it: i64| vec![Value::BigInt(it), text(it % 5)];
+    let build: RowValues = (0..60_000).map(row).collect();
+    let columns = [("b", Type::BigInt), ("c", Type::Varchar)];
+    // Small batches on the probe side are put together.
+    for manners in [Manners::Flat, Manners::Constant] {
+        let tables = TestTables::default()
+            .with("l", &A, integers((0..60).map(|it| it * 1009)), manners)
+            .with("r", &columns, build.clone(), Manners::Flat);
+        for kind in KINDS {
+            let plan = tables
+                .scan("l")
+                .nested_loop_join(kind, tables.scan("r"))
+                .join_condition(|c| {
+                    c.call(
+                        "eq",
+                        [c.call("mod", [c.column("a")?, c.integer(59_000)])?, c.column("b")?],
+                    )
+                })
+                .build()
+                .unwrap();
+            let whole = run_limited(&plan, &tables, SETUPS[5], None, None);
+            let run = run_limited(&plan, &tables, SETUPS[5], Some(6 << 20), None);
+            assert!(sorted(run.rows.unwrap()) == sorted(whole.rows.unwrap()), "{kind}");
+            assert!(run.spilled_bytes > 0 && whole.spilled_bytes == 0, "{kind}");
         }
     }
 }

@@ -50,6 +50,8 @@ struct Block {
     rows: usize,
     /// Rows that fit.
     capacity: usize,
+    /// Buffers of strings that were there before, the one that is being filled among them.
+    strings_before: usize,
     /// What `start` points to; touched through `start` only.
     memory: Vec<u128>,
 }
@@ -146,13 +148,14 @@ impl RowContainer {
             return Ok(());
         }
         if let Some(spare) = self.spare.iter().rposition(|it| it.capacity >= count) {
-            self.blocks.push(self.spare.swap_remove(spare));
+            let spare = self.spare.swap_remove(spare);
+            self.blocks.push(Block { strings_before: self.heap.len(), ..spare });
             return Ok(());
         }
         let size = (BLOCK_BYTES_MIN << self.blocks.len().min(8)).min(BLOCK_BYTES_MAX);
         let capacity = (size / self.layout.row_bytes).max(count).max(1);
         let block = Block::new(capacity, self.layout.row_bytes, &mut self.reservations[0])?;
-        self.blocks.push(block);
+        self.blocks.push(Block { strings_before: self.heap.len(), ..block });
         Ok(())
     }
 
@@ -195,6 +198,22 @@ impl RowContainer {
         let bytes = self.spare_bytes();
         // Gives memory back only.
         let _ = self.reservations[0].resize(bytes);
+    }
+
+    /// Forgets the rows of the last block, and gives back what they and their strings took. Lists
+    /// of this container become invalid. Nothing may have been absorbed.
+    pub(crate) fn pop_block(&mut self) {
+        debug_assert!(self.reservations.len() == 1, "blocks of several containers");
+        let Some(block) = self.blocks.pop() else { return };
+        self.id = next_id();
+        self.rows -= block.rows;
+        let freed = block.bytes() + self.heap.truncate(block.strings_before);
+        self.reservations[0].shrink(freed);
+    }
+
+    /// Whether some columns are kept beside the rows, whose memory comes back with the last row.
+    pub(crate) fn has_sides(&self) -> bool {
+        self.layout.columns.iter().any(|it| it.data_type.physical().is_by_reference())
     }
 
     /// The number of blocks; see [`RowContainer::block_rows`].
@@ -393,7 +412,7 @@ impl Block {
         if (start.expose() + bytes as u64) >> ADDRESS_BITS != 0 {
             return Err(Error::unsupported("hash tables above 48 bits of address space"));
         }
-        Ok(Block { start, rows: 0, capacity, memory })
+        Ok(Block { start, rows: 0, capacity, strings_before: 0, memory })
     }
 
     fn bytes(&self) -> usize {

@@ -73,6 +73,20 @@ impl StringHeap {
         }
     }
 
+    /// How many buffers there are.
+    pub(super) fn len(&self) -> usize {
+        self.closed.len() + usize::from(!self.open.is_empty())
+    }
+
+    /// Drops all but the first `len` buffers; what they took.
+    pub(super) fn truncate(&mut self, len: usize) -> usize {
+        self.close();
+        let dropped = self.closed.drain(len.min(self.closed.len())..);
+        let bytes = dropped.map(|it| it.capacity()).sum();
+        self.freeze();
+        bytes
+    }
+
     /// The buffers; every string must be frozen.
     pub(super) fn buffers(&self) -> &Arc<[Buffer]> {
         debug_assert!(self.open.is_empty(), "strings that are not frozen");

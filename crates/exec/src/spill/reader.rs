@@ -13,6 +13,7 @@ use volley_vector::Batch;
 use volley_wire::decode;
 
 /// Reads the batches of a run, one after the other.
+#[derive(Debug)]
 pub(crate) struct SpillReader {
     types: Arc<[Type]>,
     space: SpillSpace,
