@@ -28,7 +28,7 @@ fn check(sql: &str, limit: &str, threads: &str, operator: &str) {
         }
         let statistics = result.statistics().unwrap();
         let operators = statistics.nodes.iter().flat_map(|it| &it.operators);
-        let spilled = operators.filter(|it| it.name.ends_with(operator)).flat_map(|it| &it.drivers);
+        let spilled = operators.filter(|it| it.name.contains(operator)).flat_map(|it| &it.drivers);
         let named = spilled.flat_map(|it| &it.named).filter(|it| it.0 == "spilled bytes");
         (rows, named.map(|it| it.1).sum::<u64>())
     };
@@ -67,5 +67,25 @@ fn joins_spill() {
         ON a.l_orderkey = b.l_orderkey AND a.l_linenumber = b.l_linenumber";
     for threads in ["1", "2"] {
         check(sql, "40MiB", threads, "hash join build");
+    }
+}
+
+#[test]
+fn nested_loop_joins_spill() {
+    let sql = "SELECT count(*), sum(b.l_extendedprice), max(b.l_comment) \
+        FROM (SELECT DISTINCT l_quantity + 1000 AS q FROM lineitem WHERE l_quantity < 20) a \
+        LEFT JOIN lineitem b ON a.q > b.l_partkey + b.l_suppkey";
+    for threads in ["1", "2"] {
+        check(sql, "40MiB", threads, "nested loop join build");
+    }
+}
+
+#[test]
+fn shared_subplans_spill() {
+    let sql = "WITH t AS (SELECT l_orderkey, max(l_comment) AS c, count(*) AS n FROM lineitem \
+            GROUP BY 1) \
+        SELECT count(*), min(c), max(c), sum(n) FROM t WHERE n > (SELECT avg(n) FROM t)";
+    for threads in ["1", "2"] {
+        check(sql, "32MiB", threads, "shared");
     }
 }

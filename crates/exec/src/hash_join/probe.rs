@@ -13,7 +13,7 @@ use crate::{
     hash_table::{LookupMemory, PairCursor},
 };
 use std::{sync::Arc, task::Waker};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_plan::JoinKind;
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Vector};
 
@@ -335,8 +335,9 @@ impl Operator for HashProbe {
             self.current = Some(self.begin(input, tables)?);
             return Ok(());
         };
-        let others = shared.spec.spill_probe(&input, spilled)?;
-        if let (Some(input), Some(resident)) = (others, self.resident.clone()) {
+        if let Some(input) = shared.spec.spill_probe(&input, spilled)? {
+            let gone = || Error::internal("rows for a table of a join that is gone");
+            let resident = self.resident.clone().ok_or_else(gone)?;
             self.current = Some(self.begin(input, &resident)?);
         }
         Ok(())
