@@ -10,9 +10,6 @@ use crate::spill::{SpillReader, SpillRun};
 use volley_error::{ErrorKind, Result};
 use volley_memory::Reservation;
 
-/// The part of the memory that is not scarce yet which partitions may take: one of so many.
-const SPARE_SHARE: usize = 2;
-
 /// A build side whose rows have all come, on its way to tables.
 pub(super) struct Reload {
     parts: Vec<BuildPart>,
@@ -45,7 +42,9 @@ impl Reload {
         let mut order: Vec<usize> = (0..runs.len()).filter(|it| runs[*it].is_some()).collect();
         let rows_of = |run: &Option<SpillRun>| run.as_ref().map_or(0, SpillRun::rows);
         order.sort_by_key(|it| rows_of(&runs[*it]));
-        let rows_max = cx.pool.spare_bytes() / SPARE_SHARE / row_bytes;
+        // As many as leave as much memory as the table takes then.
+        let bytes: usize = parts.iter().map(|it| it.rows.bytes()).sum();
+        let rows_max = cx.pool.spare_bytes().saturating_sub(bytes) / 2 / row_bytes;
         let (mut missing_rows, mut loading) = (0, Vec::new());
         for partition in order {
             let rows = rows_of(&runs[partition]);

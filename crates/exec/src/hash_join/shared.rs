@@ -20,9 +20,6 @@ use std::{
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
 
-/// A table beside partitions on disk takes at most so many times as much memory as it leaves.
-const RESIDENT_SHARE: usize = 3;
-
 /// The state of one join.
 pub(super) struct JoinShared {
     pub(super) spec: Arc<HashJoinSpec>,
@@ -190,10 +187,11 @@ impl JoinShared {
         };
         loop {
             parts.iter_mut().try_for_each(|it| it.spill(&self.spec, disk, &cx.pool))?;
-            // What is left cannot be given back: others need room.
+            // A table cannot be given back, and what comes after it needs room: it takes no more
+            // than it leaves.
             let bytes: usize = parts.iter().map(|it| it.rows.bytes()).sum();
             let rows: usize = parts.iter().map(|it| it.rows.rows()).sum();
-            if rows == 0 || bytes / RESIDENT_SHARE <= cx.pool.spare_bytes() {
+            if rows == 0 || bytes <= cx.pool.spare_bytes() {
                 break;
             }
             disk.choose(parts.iter_mut())?;
