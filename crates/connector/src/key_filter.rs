@@ -261,6 +261,11 @@ impl KeyFilterBuilder {
         Shape::bloom(keys).words() * size_of::<u64>()
     }
 
+    /// For how many keys there is room in so many bytes.
+    pub fn bloom_keys_in(bytes: usize) -> usize {
+        bytes / (BLOOM_BITS_PER_KEY / 8)
+    }
+
     /// A filter of values of which nothing is known yet, with room for about `keys` of them.
     pub fn bloom(keys: usize) -> KeyFilterBuilder {
         let shape = Shape::bloom(keys);

@@ -44,8 +44,16 @@ struct Shared {
     /// What these take.
     held_bytes: AtomicUsize,
     build: Promise<BuildSide>,
-    /// Build rows that some driver matched; only for kinds that put out build rows at the end.
-    matched: Mutex<Vec<bool>>,
+    /// Only for kinds that put out build rows at the end.
+    matched: Mutex<Matched>,
+}
+
+/// What probe drivers that have seen all of their input know.
+#[derive(Default)]
+struct Matched {
+    /// Build rows that some driver matched.
+    rows: Vec<bool>,
+    drivers: usize,
 }
 
 struct Collected {
@@ -65,6 +73,7 @@ struct ProbeConfig {
     probe_types: Vec<Type>,
     build_types: Vec<Type>,
     batch_rows: usize,
+    drivers: usize,
 }
 
 impl Shared {
@@ -108,15 +117,14 @@ pub(crate) fn lower(
         probe_types: node.probe.schema().types().cloned().collect(),
         build_types,
         batch_rows: cx.task().batch_rows,
+        drivers: probe.drivers(),
     };
     let condition = node.condition.clone();
-    let (_, mut tickets) = Barrier::new(probe.drivers());
     cx.add(&mut probe, "nested loop join probe", move |cx| {
         let width = config.probe_types.len();
         let condition =
             condition.as_ref().map(|it| Condition::compile(it, width, cx)).transpose()?;
-        let ticket = tickets.pop();
-        Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, ticket, &cx.pool)))
+        Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, &cx.pool)))
     });
     Ok(probe)
 }

@@ -4,7 +4,6 @@
 //! subplan still runs or after. A batch goes when all reading nodes have taken it. Writers never
 //! wait: a reader may only start when another one is done (a build and a probe side of the same
 //! join), so that a bound would be a deadlock. The bytes are charged instead.
-
 //!
 //! When memory is short, batches that wait for slow readers are written to disk, in runs that each
 //! reading node reads by itself.
@@ -147,7 +146,7 @@ impl SharedRows {
     /// Writes what is in memory, unless another driver does. Nobody waits meanwhile: readers take
     /// batches from memory until their run is there.
     fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
-        while let Some((start, batches)) = self.begin_spill() {
+        while let Some((start, batches)) = self.begin_spill()? {
             let mut writer = SpillWriter::new(&self.space, &self.types, &self.pool)?;
             let (mut rows, mut ends) = (0, Vec::with_capacity(batches.len()));
             for batch in &batches {
@@ -169,14 +168,14 @@ impl SharedRows {
     }
 
     /// Some neighboring batches in memory that no reader is among, and the first one's number.
-    fn begin_spill(&self) -> Option<(usize, Vec<Batch>)> {
+    fn begin_spill(&self) -> Result<Option<(usize, Vec<Batch>)>> {
         let mut state = self.lock();
         if state.is_spilling {
-            return None;
+            return Ok(None);
         }
         let found = state.pieces.first_batches(&state.cursors)?;
-        state.is_spilling = true;
-        Some(found)
+        state.is_spilling = found.is_some();
+        Ok(found)
     }
 }
 

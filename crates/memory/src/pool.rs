@@ -56,6 +56,11 @@ struct Refusals {
     growths: AtomicU64,
 }
 
+/// What a limit keeps for giving memory back.
+fn headroom(limit: usize) -> usize {
+    (limit / HEADROOM_SHARE).clamp(HEADROOM_MIN.min(limit / 2), HEADROOM_MAX)
+}
+
 impl Refusals {
     /// Counts a growth; whether it is refused.
     fn next(&self) -> bool {
@@ -148,10 +153,9 @@ impl Pool {
     /// What is held, and from where on it is too much.
     pub(crate) fn scarcity(&self) -> Scarcity {
         let limit = self.0.limit_bytes.load(Ordering::Relaxed);
-        let headroom = (limit / HEADROOM_SHARE).clamp(HEADROOM_MIN.min(limit / 2), HEADROOM_MAX);
         Scarcity {
             bytes: self.0.bytes.load(Ordering::Relaxed),
-            threshold: limit.saturating_sub(headroom),
+            threshold: limit.saturating_sub(headroom(limit)),
         }
     }
 
@@ -159,6 +163,11 @@ impl Pool {
     /// not take more then.
     pub fn is_scarce(&self) -> bool {
         self.root_pool().scarcity().is_scarce()
+    }
+
+    /// What giving memory back, and all steps until then, may take together.
+    pub fn headroom_bytes(&self) -> usize {
+        headroom(self.root_pool().0.limit_bytes.load(Ordering::Relaxed))
     }
 
     /// How many bytes can be taken before memory is scarce.

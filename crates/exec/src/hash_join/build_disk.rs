@@ -24,6 +24,9 @@ use volley_vector::{Batch, Decoded};
 /// one leaves memory unused, a smaller one moves the other rows more often.
 pub(super) const GIVEN_BACK: (usize, usize) = (1, 4);
 
+/// The part of the memory for giving memory back that a filter of keys may take.
+const FILTER_SHARE: usize = 8;
+
 /// A row in memory takes at least this much, with its index.
 const ROW_BYTES_MIN: usize = 32;
 
@@ -47,7 +50,7 @@ struct SpilledKey {
 }
 
 impl BuildDisk {
-    /// No partition is on disk yet. The build side has `rows` rows so far.
+    /// No partition is on disk yet. The build side has about `rows` rows so far.
     pub(super) fn new(
         spec: &HashJoinSpec,
         filters: &[JoinFilterSetter],
@@ -135,9 +138,12 @@ impl BuildDisk {
 
 impl SpilledKey {
     fn new(key: usize, rows: usize, pool: &Pool) -> SpilledKey {
+        // A smaller one lets more through.
+        let bytes_max = pool.headroom_bytes() / FILTER_SHARE;
+        let keys = rows.min(KeyFilterBuilder::bloom_keys_in(bytes_max));
         let mut charge = pool.reservation();
-        let fits = charge.resize(KeyFilterBuilder::bytes_for_bloom(rows)).is_ok();
-        let filter = fits.then(|| KeyFilterBuilder::bloom(rows));
+        let fits = charge.resize(KeyFilterBuilder::bytes_for_bloom(keys)).is_ok();
+        let filter = fits.then(|| KeyFilterBuilder::bloom(keys));
         SpilledKey { key, known: Mutex::new((KeyRange::EMPTY, 0, charge)), filter }
     }
 

@@ -124,10 +124,7 @@ impl PartitionWriters {
     fn write_to(&self, slot: &Mutex<Option<SpillWriter>>, rows: &Batch) -> Result<()> {
         let mut slot = lock(slot);
         let mut writer = slot.take().ok_or_else(|| self.failure())?;
-        if let Err(error) = writer.write(rows) {
-            lock(&self.failure).get_or_insert_with(|| error.clone());
-            return Err(error);
-        }
+        writer.write(rows).inspect_err(|it| self.fail(it))?;
         *slot = Some(writer);
         Ok(())
     }
@@ -143,13 +140,18 @@ impl PartitionWriters {
                 return Ok(None);
             }
             let writer = lock(&self.writers[partition]).take();
-            let run = writer.ok_or_else(|| self.failure())?.finish()?;
+            let run = writer.ok_or_else(|| self.failure())?.finish();
+            let run = run.inspect_err(|it| self.fail(it))?;
             metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
             metrics.add(SPILLED_ROWS, run.rows() as u64);
             metrics.add(SPILLED_BYTES, run.bytes());
             Ok(Some(run))
         };
         (0..PARTITIONS).map(finish).collect()
+    }
+
+    fn fail(&self, error: &Error) {
+        lock(&self.failure).get_or_insert_with(|| error.clone());
     }
 
     /// The error that another driver came across.

@@ -46,21 +46,17 @@ impl Reload {
         let bytes: usize = parts.iter().map(|it| it.rows.bytes()).sum();
         let rows_max = cx.pool.spare_bytes().saturating_sub(bytes) / 2 / row_bytes;
         let (mut missing_rows, mut loading) = (0, Vec::new());
+        let mut ahead = cx.pool.reservation();
         for partition in order {
             let rows = rows_of(&runs[partition]);
             let fits = match cx.spill_always {
                 true => partition % 2 == 1,
                 false => missing_rows + rows <= rows_max,
             };
-            if fits {
+            if fits && reserve(&mut ahead, rows * row_bytes)? {
                 missing_rows += rows;
                 loading.extend(runs[partition].take());
             }
-        }
-        let mut ahead = cx.pool.reservation();
-        match ahead.resize(missing_rows * row_bytes) {
-            Err(error) if error.kind() != ErrorKind::OutOfMemory => return Err(error),
-            _ => {}
         }
         parts.push(BuildPart::new(spec, &cx.pool));
         Ok(Reload { parts, runs, loading, reader: None, missing_rows, row_bytes, ahead })
@@ -98,5 +94,13 @@ impl Reload {
     /// All rows in memory, and the partitions on disk.
     pub(super) fn into_parts(self) -> (Vec<BuildPart>, Vec<Option<SpillRun>>) {
         (self.parts, self.runs)
+    }
+}
+
+/// Whether there is memory for so many more bytes: others may have taken it.
+fn reserve(ahead: &mut Reservation, bytes: usize) -> Result<bool> {
+    match ahead.grow(bytes) {
+        Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(false),
+        grown => grown.map(|()| true),
     }
 }

@@ -70,6 +70,49 @@ fn partitions_that_fit_stay_in_memory() {
 }
 
 #[test]
+fn null_keys_conditions_and_marks_are_as_in_memory() {
+    // A null in every seventh key of a probe row; `nulls`: in some of the build side as well.
+    let columns = [("a", Type::BigInt), ("c", Type::Varchar)];
+    let row = |it: i64, has_nulls: bool| {
+        let key = if has_nulls && it % 7 == 0 { Value::Null } else { Value::BigInt(it * 3) };
+        vec![key, Value::text(format!("Zeile {it} und weiterer Text, größer"))]
+    };
+    let rows = |count, has_nulls| (0..count).map(|it| row(it, has_nulls)).collect::<RowValues>();
+    let tables = TestTables::default()
+        .with("probe", &columns, rows(50_000, true), Manners::Flat)
+        .with("nulls", &columns, rows(60_000, true), Manners::Flat)
+        .with("none", &columns, rows(60_000, false), Manners::Flat);
+    let kinds = [
+        JoinKind::Left,
+        JoinKind::Right,
+        JoinKind::LeftSemi,
+        JoinKind::LeftAnti,
+        JoinKind::RightAnti,
+        JoinKind::LeftMark,
+    ];
+    for (build, kind) in ["nulls", "none"].into_iter().flat_map(|it| kinds.map(|kind| (it, kind))) {
+        let join =
+            |keys: &[(&str, &str)]| tables.scan("probe").hash_join(kind, tables.scan(build), keys);
+        let mut plans = vec![
+            join(&[("c", "c")]).build().unwrap(),
+            join(&[("a", "a")])
+                .join_condition(|c| c.call("lt", [c.column("#3")?, c.text("Zeile 3")]))
+                .build()
+                .unwrap(),
+        ];
+        if matches!(kind, JoinKind::LeftAnti | JoinKind::LeftMark) {
+            plans.push(join(&[("c", "c")]).null_aware().build().unwrap());
+        }
+        for plan in plans {
+            let expected = run(&plan, &tables, None, None).0.unwrap();
+            let (rows, spilled) = run(&plan, &tables, Some(11 << 20), None);
+            assert!(rows.unwrap() == expected, "{build}, {kind}: {plan:?}");
+            assert!(spilled > 0, "{build}, {kind}: {plan:?}");
+        }
+    }
+}
+
+#[test]
 fn a_limit_of_rows_ends_spilled_joins() {
     let tables = tables();
     let join = |kind| tables.scan("t").hash_join(kind, tables.scan("t"), &[("a", "b")]);

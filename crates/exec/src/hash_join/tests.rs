@@ -1,5 +1,7 @@
 //! Joins of all kinds against nested loops.
 
+mod early_end;
+
 use super::{HashJoinSpec, build::HashBuild, probe::HashProbe, shared::JoinShared};
 use crate::{
     Operator, OperatorContext, Step, StepContext,
@@ -28,7 +30,7 @@ const KINDS: [JoinKind; 9] = [
 ];
 
 /// Both sides have `keys`, then a BOOLEAN for the filter, then a VARCHAR.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Case {
     kind: JoinKind,
     keys: Vec<Type>,

@@ -5,7 +5,7 @@ use super::{
     blocks::{Block, Blocks},
     condition::Tile,
 };
-use crate::{BlockedOn, Operator, Step, StepContext, Ticket, coalesce::Coalescer};
+use crate::{BlockedOn, Operator, Step, StepContext, coalesce::Coalescer};
 use std::{
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
@@ -27,7 +27,6 @@ pub(super) struct NestedLoopProbe {
     shared: Arc<Shared>,
     config: ProbeConfig,
     condition: Option<Condition>,
-    ticket: Option<Ticket>,
     build: Option<Blocks>,
     /// Rows for the next batch to work on, where the build side is on disk.
     waiting: Coalescer,
@@ -71,7 +70,6 @@ impl NestedLoopProbe {
         shared: &Arc<Shared>,
         config: ProbeConfig,
         condition: Option<Condition>,
-        ticket: Option<Ticket>,
         pool: &Pool,
     ) -> NestedLoopProbe {
         // Filled where the build side is on disk.
@@ -80,7 +78,6 @@ impl NestedLoopProbe {
             shared: Arc::clone(shared),
             config,
             condition,
-            ticket,
             build: None,
             waiting,
             current: None,
@@ -237,23 +234,24 @@ impl NestedLoopProbe {
         Ok((batch.rows() > 0).then(|| batch.project(&self.config.output)))
     }
 
-    /// Tells the other drivers which build rows matched; the last one goes on with them.
+    /// Tells the other drivers which build rows matched; the last one goes on with them, unless a
+    /// driver has ended early: then nobody needs what would come.
     fn end_probing(&mut self) -> Phase {
         if !self.config.kind.emits_build_rows() {
             return Phase::Done;
         }
-        let mut matched = self.shared.matched.lock().unwrap_or_else(PoisonError::into_inner);
-        if matched.is_empty() {
-            *matched = std::mem::take(&mut self.build_matched);
+        let mut all = self.shared.matched.lock().unwrap_or_else(PoisonError::into_inner);
+        all.drivers += 1;
+        if all.rows.is_empty() {
+            all.rows = std::mem::take(&mut self.build_matched);
         } else {
-            matched.iter_mut().zip(&self.build_matched).for_each(|(all, own)| *all |= own);
+            all.rows.iter_mut().zip(&self.build_matched).for_each(|(all, own)| *all |= own);
         }
-        let is_last = self.ticket.as_mut().is_some_and(Ticket::arrive);
-        if is_last {
-            self.build_matched = std::mem::take(&mut matched);
-            return Phase::BuildRows(0);
+        if all.drivers < self.config.drivers {
+            return Phase::Done;
         }
-        Phase::Done
+        self.build_matched = std::mem::take(&mut all.rows);
+        Phase::BuildRows(0)
     }
 
     /// Build rows of a block, from its row `start` on, that the kind puts out by themselves.

@@ -1,8 +1,16 @@
-use crate::test_kit::{
-    A, Manners, Random, RowValues, SETUPS, TestTables, integers, run, run_limited, sorted,
+use super::{BuildSide, NestedLoopProbe, ProbeConfig, Shared};
+use crate::{
+    Operator, Step, StepContext,
+    test_kit::{
+        A, Manners, Random, RowValues, SETUPS, TestTables, integers, run, run_limited, sorted,
+    },
+    testing::drive,
 };
+use std::{sync::Arc, task::Waker};
+use volley_memory::Pool;
 use volley_plan::JoinKind;
 use volley_types::{Type, Value};
+use volley_vector::{Batch, Vector};
 
 fn tables(left: i64, right: i64, manners: Manners) -> TestTables {
     TestTables::default().with("l", &A, integers(0..left), manners).with(
@@ -209,6 +217,36 @@ fn a_build_side_that_does_not_fit_is_read_again_for_every_batch() {
             assert!(sorted(run.rows.unwrap()) == sorted(whole.rows.unwrap()), "{kind}");
             assert!(run.spilled_bytes > 0 && whole.spilled_bytes == 0, "{kind}");
         }
+    }
+}
+
+#[test]
+fn build_rows_are_not_put_out_when_a_probe_driver_has_ended_early() {
+    let column = |from| Vector::from_values(Type::BigInt, &[from, from + 1].map(Value::BigInt));
+    let batch = |from| Batch::new(vec![column(from)], 2);
+    for kind in [JoinKind::Right, JoinKind::Full, JoinKind::RightAnti] {
+        let pool = Pool::root("test", None);
+        let shared = Shared::new(&pool);
+        assert!(shared.build.set(BuildSide::Memory(Arc::new(batch(100)))).is_ok());
+        let config = ProbeConfig {
+            kind,
+            output: vec![0],
+            probe_types: vec![Type::BigInt],
+            build_types: vec![Type::BigInt],
+            batch_rows: 1024,
+            drivers: 2,
+        };
+        let probe = || NestedLoopProbe::new(&shared, config.clone(), None, &pool);
+        let (mut ending, mut other) = (probe(), probe());
+        let mut step = || ending.step(&mut StepContext { waker: Waker::noop() }).unwrap();
+        while !matches!(step(), Step::NeedInput) {}
+        ending.accept(batch(0)).unwrap();
+        for _ in 0..3 {
+            ending.step(&mut StepContext { waker: Waker::noop() }).unwrap();
+        }
+        // It has matched them all.
+        drop(ending);
+        assert!(drive(&mut other, Vec::new()).unwrap().is_empty(), "{kind}");
     }
 }
 

@@ -8,6 +8,11 @@ use std::{collections::VecDeque, sync::Arc};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_vector::Batch;
+use volley_wire::flat_bytes;
+
+/// A run is about so large: memory comes back with each, and a reader that took batches while they
+/// were written looks for its next one in the run.
+const RUN_BYTES: usize = if cfg!(test) { 64 << 10 } else { 64 << 20 };
 
 /// Batches by number, counted from the very first.
 #[derive(Debug)]
@@ -79,17 +84,31 @@ impl Pieces {
         }
     }
 
-    /// The first batches in memory, up to the next one that is a cursor's or on disk.
-    pub(super) fn first_batches(&self, cursors: &[Option<usize>]) -> Option<(usize, Vec<Batch>)> {
+    /// The first batches in memory that make a run, up to the next one that is a cursor's or on
+    /// disk.
+    ///
+    /// # Errors
+    ///
+    /// None: columns are loaded.
+    pub(super) fn first_batches(
+        &self,
+        cursors: &[Option<usize>],
+    ) -> Result<Option<(usize, Vec<Batch>)>> {
         let is_batch = |it: &(usize, Piece)| matches!(it.1, Piece::Batch(_));
-        let first = self.pieces.iter().position(is_batch)?;
+        let Some(first) = self.pieces.iter().position(is_batch) else { return Ok(None) };
         let start = self.pieces[first].0;
         let is_cut = |number: usize| number > start && cursors.contains(&Some(number));
-        let batches = self.pieces.range(first..).map_while(|(number, piece)| match piece {
-            Piece::Batch(batch) if !is_cut(*number) => Some(batch.clone()),
-            _ => None,
-        });
-        Some((start, batches.collect()))
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        for (number, piece) in self.pieces.range(first..) {
+            match piece {
+                Piece::Batch(batch) if bytes < RUN_BYTES && !is_cut(*number) => {
+                    bytes += flat_bytes(batch)?;
+                    batches.push(batch.clone());
+                }
+                _ => break,
+            }
+        }
+        Ok(Some((start, batches)))
     }
 
     /// Puts a run into the place of its batches, of which the first has number `start`; some may
