@@ -22,7 +22,7 @@ use volley_vector::{Batch, Decoded};
 
 /// The part of its rows that a driver gives back at least when it is asked: a fraction. A greater
 /// one leaves memory unused, a smaller one moves the other rows more often.
-pub(super) const GIVEN_BACK: (usize, usize) = (1, 4);
+pub(super) const GIVEN_BACK: (usize, usize) = (1, 2);
 
 /// The part of the memory for giving memory back that a filter of keys may take.
 const FILTER_SHARE: usize = 8;

@@ -15,7 +15,7 @@ use std::sync::{
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_types::Type;
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Decoded, Vector};
 
 /// Partitions of each level: their writers take 2 MiB.
 pub(super) const PARTITIONS: usize = if cfg!(test) { 4 } else { 16 };
@@ -28,6 +28,8 @@ pub(super) struct PartitionSet(u32);
 pub(super) struct PartitionWriters {
     types: Vec<Type>,
     level: u32,
+    /// Keys by which rows whose key is null are not written: they match nothing.
+    unmatched_nulls: Vec<usize>,
     space: SpillSpace,
     pool: Pool,
     /// The partitions whose rows are written, as [`PartitionSet`].
@@ -70,12 +72,19 @@ impl PartitionWriters {
         PartitionWriters {
             types,
             level,
+            unmatched_nulls: Vec::new(),
             space: space.clone(),
             pool: pool.clone(),
             on_disk: AtomicU32::new(0),
             writers: (0..PARTITIONS).map(|_| Mutex::default()).collect(),
             failure: Mutex::default(),
         }
+    }
+
+    /// Writes no rows with a null in one of `keys`.
+    pub(super) fn without_nulls(mut self, keys: Vec<usize>) -> PartitionWriters {
+        self.unmatched_nulls = keys;
+        self
     }
 
     /// The partitions whose rows are written.
@@ -100,7 +109,7 @@ impl PartitionWriters {
     }
 
     /// Writes the rows of a batch, by their `keys`, which stand beside it, whose partitions are on
-    /// disk; the others.
+    /// disk; the others, which may be rows without a match.
     ///
     /// # Errors
     ///
@@ -110,6 +119,12 @@ impl PartitionWriters {
         let mut targets = partitions(keys, batch.rows(), self.level)?;
         for target in targets.iter_mut().filter(|it| !on_disk.contains(**it as usize)) {
             *target = PARTITIONS as u32;
+        }
+        for key in &self.unmatched_nulls {
+            let decoded = Decoded::new(&keys[*key])?;
+            let Some(nulls) = decoded.nulls() else { continue };
+            let rows = targets.iter_mut().enumerate().filter(|(row, _)| nulls.is_null(*row));
+            rows.for_each(|(_, target)| *target = PARTITIONS as u32);
         }
         let mut others = None;
         for (partition, rows) in split_by_targets(batch, &targets, PARTITIONS + 1) {

@@ -128,6 +128,8 @@ impl SpilledJoin {
         cx: &BuildContext,
     ) -> Result<SpilledJoin> {
         let probe = PartitionWriters::new(spec.stored_probe_types(), 0, &cx.space, &cx.pool);
+        let keys = 0..spec.nulls_equal.len();
+        let probe = probe.without_nulls(keys.filter(|it| !spec.nulls_equal[*it]).collect());
         let mut on_disk = PartitionSet::default();
         let partitions = (0..build.len()).filter(|it| build[*it].is_some());
         partitions.for_each(|it| on_disk.insert(it));
