@@ -3,8 +3,8 @@
 //! ```text
 //! build   drivers hand in batches; the last one joins them to one flat batch and wakes the probes;
 //!         when memory is short, all go to disk instead
-//! probe   per input batch, and per block of the build side (all of it, when it is in memory), tiles
-//!         of pairs, each at most a batch long:
+//! probe   per input batch, and per block of the build side (all of it, when it is in memory),
+//!         tiles of pairs, each at most a batch long:
 //!           few build rows:  one build row (constants) beside all probe rows
 //!           many build rows: one probe row (constants) beside a slice of the build side
 //!         the condition runs over a tile at once; hits become pairs of row numbers, pairs become

@@ -541,8 +541,8 @@ impl JoinTable {
     }
 }
 
-/// A filter of a key's values, at most `rows` of them; the range alone where it would take more than
-/// `bytes_max`.
+/// A filter of a key's values, at most `rows` of them; the range alone where it would take more
+/// than `bytes_max`.
 fn new_filter(
     range: Option<KeyRange>,
     rows: usize,
