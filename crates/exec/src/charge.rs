@@ -11,6 +11,12 @@ use volley_error::Result;
 use volley_memory::{Pool, Reservation};
 use volley_vector::Batch;
 
+/// A batch that is kept may keep so much with it that others hold, too,
+const SHARED_BYTES_FREE: usize = 1 << 20;
+
+/// or one of so many bytes that are not scarce yet.
+const SPARE_SHARE: usize = 4;
+
 /// The bytes of a set of kept batches.
 #[derive(Debug)]
 pub struct BatchCharge {
@@ -63,15 +69,18 @@ impl BatchCharge {
         Ok(added)
     }
 
-    /// Charges a batch that is to be kept. Where there is too little memory for all that it shares
-    /// with others, which they may have charged too, a copy of its rows alone.
+    /// Charges a batch that is to be kept. Where there is little memory for all that it shares with
+    /// others, which they may have charged too, a copy of its rows alone.
     ///
     /// # Errors
     ///
     /// Out of memory.
     pub fn keep(&mut self, batch: Batch) -> Result<Batch> {
-        if self.add(&batch).is_ok() {
-            return Ok(batch);
+        if let Ok(added) = self.add(&batch) {
+            if added <= SHARED_BYTES_FREE.max(self.pool().spare_bytes() / SPARE_SHARE) {
+                return Ok(batch);
+            }
+            self.remove(&batch);
         }
         let own = own_batch(batch)?;
         self.add(&own)?;
@@ -108,4 +117,34 @@ impl BatchCharge {
 /// Calls `f` with the address and size of every allocation behind `batch`; some may repeat.
 fn for_each_allocation(batch: &Batch, f: &mut impl FnMut(usize, usize)) {
     batch.columns().iter().for_each(|it| it.for_each_allocation(f));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_types::Type;
+    use volley_vector::Vector;
+
+    #[test]
+    fn a_kept_batch_is_copied_where_what_it_shares_is_too_much() {
+        let numbers = Vector::native::<i64>(Type::BigInt, vec![7; 1 << 20], None);
+        let batch = Batch::new(vec![numbers.slice(10, 3)], 3);
+        let kept_with = |limit: Option<usize>| {
+            let pool = Pool::root("test", limit);
+            let mut charge = BatchCharge::new(&pool);
+            let kept = charge.keep(batch.clone()).unwrap();
+            let values = |it: &Batch| it.column(0).to_values().unwrap();
+            assert_eq!(values(&kept), values(&batch));
+            let bytes = charge.bytes();
+            charge.remove(&kept);
+            assert_eq!(pool.stats().bytes, 0);
+            bytes
+        };
+        assert_eq!(kept_with(None), 8 << 20);
+        assert_eq!(kept_with(Some(1 << 30)), 8 << 20);
+        // Less than what is shared, and less than four times that.
+        for limit in [1 << 20, 24 << 20] {
+            assert!(kept_with(Some(limit)) < 1000);
+        }
+    }
 }
