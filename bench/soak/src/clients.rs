@@ -74,7 +74,7 @@ impl Clients {
             Ok(stream) => stream,
             Err(error) => return self.count(statement, Err(error), None),
         };
-        let (canceller, ended) = (stream.canceller(), AtomicBool::new(false));
+        let (handle, ended) = (stream.handle(), AtomicBool::new(false));
         let (answer, cancelled_at) = std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let answer = read(stream, is_slow);
@@ -86,7 +86,7 @@ impl Clients {
                 while Instant::now() < until && !ended.load(Ordering::Acquire) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                canceller.cancel();
+                handle.cancel();
                 Instant::now()
             });
             let answer = reader.join();

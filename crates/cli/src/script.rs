@@ -92,7 +92,7 @@ impl Runner {
             let start = Instant::now();
             let outcome = self.session.run(statement).map_err(failed)?;
             if interrupt::is_interrupted() {
-                // Ctrl-C came while the statement was planned: nothing ran that it could stop.
+                // Ctrl-C may have come before the statement began.
                 self.session.cancel();
             }
             match outcome {

@@ -7,7 +7,7 @@
 //!
 //! This crate knows nothing of the engine.
 
-use std::{error, fmt};
+use std::{error, fmt, time::Duration};
 
 /// The engine's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -51,6 +51,8 @@ pub enum ErrorKind {
     Cancelled = 8,
     /// An invariant of ours is broken: a bug.
     Internal = 9,
+    /// The query took longer than it may.
+    TimedOut = 10,
 }
 
 /// Whose fault an error is.
@@ -81,7 +83,8 @@ impl ErrorKind {
             | ErrorKind::InvalidQuery
             | ErrorKind::Unsupported
             | ErrorKind::InvalidValue
-            | ErrorKind::Cancelled => Blame::User,
+            | ErrorKind::Cancelled
+            | ErrorKind::TimedOut => Blame::User,
             ErrorKind::OutOfMemory | ErrorKind::Io | ErrorKind::Corruption => Blame::Environment,
             ErrorKind::Internal => Blame::Engine,
         }
@@ -89,7 +92,7 @@ impl ErrorKind {
 
     /// Whether the same call may succeed later without any change of input.
     pub fn is_transient(self) -> bool {
-        matches!(self, ErrorKind::OutOfMemory | ErrorKind::Cancelled)
+        matches!(self, ErrorKind::OutOfMemory | ErrorKind::Cancelled | ErrorKind::TimedOut)
     }
 }
 
@@ -134,6 +137,14 @@ impl Error {
     /// The [`ErrorKind::Cancelled`] error.
     pub fn cancelled() -> Error {
         Error::new(ErrorKind::Cancelled, "query cancelled")
+    }
+
+    /// The [`ErrorKind::TimedOut`] error of a statement that may take `limit`.
+    pub fn timed_out(limit: Duration) -> Error {
+        let error = Error::new(ErrorKind::TimedOut, "statement took longer than it may");
+        error
+            .at("statement_timeout", format_args!("{limit:?}"))
+            .hint("SET statement_timeout = '10min' gives it longer, 0 all the time it needs")
     }
 
     /// An [`ErrorKind::Io`] error about `path`.

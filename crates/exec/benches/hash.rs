@@ -6,7 +6,7 @@ use std::{collections::HashMap, hint::black_box, sync::Arc, time::Instant};
 use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, Task, TaskConfig};
+use volley_exec::{Executor, Priority, Task, TaskConfig};
 use volley_function::Registry;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{
@@ -167,6 +167,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             batch_rows: BATCH_ROWS,
             dynamic_filters: true,
             spill_always: false,
+            priority: Priority::Normal,
         };
         let task = Task::start(config, &executor)?;
         rows = 0;

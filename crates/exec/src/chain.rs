@@ -18,6 +18,8 @@
 
 use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext, TaskContext};
 use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::Waker,
     time::{Duration, Instant},
@@ -32,6 +34,8 @@ pub(crate) const SPILLS: &str = "spills";
 pub(crate) struct Chain {
     stages: Vec<Stage>,
     cursor: usize,
+    /// The operator that was called last: that at the cursor, or one that spills.
+    called: usize,
     /// Why and since when the operator at the cursor waits.
     waiting: Option<(BlockedOn, Instant)>,
     /// The query's pool.
@@ -44,6 +48,7 @@ pub(crate) struct Chain {
 
 /// One operator and its counters.
 pub(crate) struct Stage {
+    pub name: &'static str,
     /// `None` once it is finished.
     pub operator: Option<Box<dyn Operator>>,
     pub metrics: Arc<OperatorMetrics>,
@@ -65,32 +70,56 @@ impl Chain {
     pub(crate) fn new(stages: Vec<Stage>, task: &TaskContext) -> Chain {
         let (cursor, pool) = (stages.len() - 1, task.pool.clone());
         let spill_always = task.spill_always;
-        Chain { stages, cursor, waiting: None, pool, spill_always, participant: None }
+        let called = cursor;
+        Chain { stages, cursor, called, waiting: None, pool, spill_always, participant: None }
     }
 
     /// Takes back what others can see of unfinished work.
     pub(crate) fn withdraw(&mut self) {
-        self.stages.iter_mut().filter_map(|it| it.operator.as_mut()).for_each(|it| it.withdraw());
+        for operator in self.stages.iter_mut().filter_map(|it| it.operator.as_mut()) {
+            // The task has ended, so nobody is left to be told of a panic.
+            let _ = catch_unwind(AssertUnwindSafe(|| operator.withdraw()));
+        }
     }
 
-    /// The name of the operator that was stepped last.
+    /// Drops the operators, each on its own: two that panic at once would end the process. The
+    /// first panic, and the name of its operator.
+    pub(crate) fn dismantle(&mut self) -> Result<(), (&'static str, Box<dyn Any + Send>)> {
+        let drop_one = |stage: &mut Stage| {
+            let operator = stage.operator.take();
+            catch_unwind(AssertUnwindSafe(|| drop(operator))).map_err(|it| (stage.name, it))
+        };
+        self.stages.iter_mut().map(drop_one).fold(Ok(()), Result::and)
+    }
+
+    /// The name of the operator that was called last.
     pub(crate) fn current(&self) -> &'static str {
-        let stage = self.stages.get(self.cursor);
-        stage.and_then(|it| it.operator.as_ref()).map_or("driver", |it| it.name())
+        self.stages.get(self.called).map_or("driver", |it| it.name)
     }
 
-    /// Runs until something must be waited for, all is done, `quantum` has passed, or `stopped`
-    /// says that nobody wants the result.
+    /// Gives memory back if it is this driver's turn, and does nothing else: the task is paused.
+    pub(crate) fn rest(&mut self, waker: &Waker) -> Result<()> {
+        loop {
+            self.offer(waker);
+            if !self.participant.as_ref().is_some_and(Participant::rest) {
+                return Ok(());
+            }
+            self.spill()?;
+        }
+    }
+
+    /// Runs until something must be waited for, all is done, `quantum` has passed, or the driver is
+    /// `interrupted`.
     pub(crate) fn run(
         &mut self,
         waker: &Waker,
         quantum: Duration,
-        stopped: &dyn Fn() -> bool,
+        interrupted: &dyn Fn() -> bool,
     ) -> Result<Progress> {
         let start = Instant::now();
         self.record_waiting(start);
         let mut now = start;
-        while !stopped() {
+        while !interrupted() {
             let Some(spilling) = self.arbitrate(waker)? else {
                 self.waiting = Some((BlockedOn::Memory, Instant::now()));
                 return Ok(Progress::Blocked);
@@ -108,7 +137,6 @@ impl Chain {
                     return Ok(Progress::Blocked);
                 }
                 Step::Finished if self.cursor + 1 == self.stages.len() => {
-                    self.stages.iter_mut().for_each(|it| it.operator = None);
                     return Ok(Progress::Finished);
                 }
                 other => self.advance(other)?,
@@ -125,22 +153,26 @@ impl Chain {
     fn arbitrate(&mut self, waker: &Waker) -> Result<Option<Duration>> {
         let mut spilling = Duration::ZERO;
         if self.spill_always {
-            for stage in &mut self.stages {
-                spilling += stage.spill()?;
+            for position in 0..self.stages.len() {
+                spilling += self.spill_at(position)?;
             }
         }
         loop {
-            let offered = self.largest_spill().map_or(0, |it| it.1);
-            let pool = &self.pool;
-            let participant =
-                self.participant.get_or_insert_with(|| pool.participate(waker.clone()));
-            participant.offer(offered);
-            match participant.arbitrate() {
+            match self.offer(waker).arbitrate() {
                 Arbitration::Proceed => return Ok(Some(spilling)),
                 Arbitration::Wait => return Ok(None),
                 Arbitration::Reclaim => spilling += self.spill()?,
             }
         }
+    }
+
+    /// Tells what could be given back now.
+    fn offer(&mut self, waker: &Waker) -> &Participant {
+        let offered = self.largest_spill().map_or(0, |it| it.1);
+        let pool = &self.pool;
+        let participant = self.participant.get_or_insert_with(|| pool.participate(waker.clone()));
+        participant.offer(offered);
+        participant
     }
 
     /// The operator that would give back most, and how much.
@@ -157,9 +189,23 @@ impl Chain {
     fn spill(&mut self) -> Result<Duration> {
         let mut time = Duration::ZERO;
         if let Some((position, _)) = self.largest_spill() {
-            time = self.stages[position].spill()?;
+            time = self.spill_at(position)?;
         }
         self.participant.iter().for_each(Participant::reclaimed);
+        Ok(time)
+    }
+
+    /// Lets the operator at `position` give memory back, if it can; how long that took.
+    fn spill_at(&mut self, position: usize) -> Result<Duration> {
+        let stage = &mut self.stages[position];
+        let spill = stage.operator.as_mut().and_then(|it| it.as_spill());
+        let Some(spill) = spill else { return Ok(Duration::ZERO) };
+        self.called = position;
+        let start = Instant::now();
+        spill.spill().map_err(|it| it.at("spill of", stage.name))?;
+        let time = start.elapsed();
+        stage.metrics.record_busy(time);
+        stage.metrics.add(SPILLS, 1);
         Ok(time)
     }
 
@@ -170,6 +216,7 @@ impl Chain {
     }
 
     fn step(&mut self, waker: &Waker) -> Result<Step> {
+        self.called = self.cursor;
         match &mut self.stages[self.cursor].operator {
             Some(operator) => operator.step(&mut StepContext { waker }),
             None => Err(Error::internal("step of a finished operator")),
@@ -187,6 +234,7 @@ impl Chain {
                     return Err(Error::internal("output of a sink"));
                 };
                 stage.metrics.record_input(batch.rows());
+                self.called = self.cursor;
                 stage.operator.as_mut().map_or(Ok(()), |it| it.accept(batch))
             }
             Step::NeedInput => {
@@ -197,26 +245,16 @@ impl Chain {
                 Ok(())
             }
             Step::Finished => {
-                self.stages[..=self.cursor].iter_mut().for_each(|it| it.operator = None);
+                for position in 0..=self.cursor {
+                    self.called = position;
+                    let operator = self.stages[position].operator.take();
+                    drop(operator);
+                }
                 self.cursor += 1;
+                self.called = self.cursor;
                 self.stages[self.cursor].operator.as_mut().map_or(Ok(()), |it| it.finish_input())
             }
             Step::Yield | Step::Blocked(_) => Ok(()),
         }
-    }
-}
-
-impl Stage {
-    /// Lets the operator give memory back, if it can; how long that took.
-    fn spill(&mut self) -> Result<Duration> {
-        let Some(operator) = &mut self.operator else { return Ok(Duration::ZERO) };
-        let name = operator.name();
-        let Some(spill) = operator.as_spill() else { return Ok(Duration::ZERO) };
-        let start = Instant::now();
-        spill.spill().map_err(|it| it.at("spill of", name))?;
-        let time = start.elapsed();
-        self.metrics.record_busy(time);
-        self.metrics.add(SPILLS, 1);
-        Ok(time)
     }
 }

@@ -17,6 +17,14 @@ const SHARED_BYTES_FREE: usize = 1 << 20;
 /// or one of so many bytes that are not scarce yet.
 const SPARE_SHARE: usize = 4;
 
+/// A queue between drivers may hold one of so many bytes of the memory limit.
+const QUEUE_SHARE: usize = 16;
+
+/// How many bytes a queue may hold before senders wait: `most`, or less under a memory limit.
+pub(crate) fn queue_bytes(pool: &Pool, most: usize) -> usize {
+    most.min(pool.limit_bytes() / QUEUE_SHARE).max(1)
+}
+
 /// The bytes of a set of kept batches.
 #[derive(Debug)]
 pub struct BatchCharge {

@@ -1,7 +1,7 @@
 //! Joins kept batches to one, a column per step: the sub-operator of whoever needs all rows at
 //! once.
 
-use crate::BatchCharge;
+use crate::{BatchCharge, driver::check_stopped};
 use volley_error::Result;
 use volley_types::{PhysicalType, Type};
 use volley_vector::{Batch, Vector};
@@ -35,7 +35,7 @@ impl ColumnConcat {
     ///
     /// # Errors
     ///
-    /// Out of memory.
+    /// Out of memory; cancelled.
     pub(crate) fn step(&mut self, charge: &mut BatchCharge) -> Result<Option<Batch>> {
         let Some(column) = self.parts.pop() else {
             return Ok(Some(Batch::new(std::mem::take(&mut self.columns), self.rows)));
@@ -44,7 +44,7 @@ impl ColumnConcat {
         // Refused before it is allocated; counted as what it is afterwards.
         let mut estimate = charge.pool().reservation();
         estimate.resize(self.rows.saturating_mul(row_bytes(data_type)))?;
-        let joined = Vector::concat(data_type, &column)?;
+        let joined = Vector::concat_checked(data_type, &column, &check_stopped)?;
         drop(estimate);
         charge.add(&Batch::new(vec![joined.clone()], self.rows))?;
         for part in column {

@@ -9,24 +9,27 @@
 //!   Running, Notified ── finished or failed ──> Done
 //! ```
 //!
+//! While its task is paused, a driver that runs only looks whether it is asked to give memory back,
+//! and is idle then. When the task goes on, all drivers are woken.
+//!
 //! A wake while the driver runs is remembered (`Notified`): a driver that then says it is blocked
-//! goes back to the queue at once. So no wake is lost, and no driver is in the queue twice.
+//! goes back to the queue at once. A wake of a queued driver does nothing: what it is woken for has
+//! changed before, and the driver looks after it has said that it runs, with a fence between them
+//! on either side. So no wake is lost, and no driver is in the queue twice.
 
 use crate::{
     chain::{Chain, Progress},
-    executor::RunQueue,
+    executor::QUANTUM,
     task::TaskShared,
 };
 use std::{
-    any::Any,
     cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, Ordering, fence},
     },
     task::{Wake, Waker},
-    time::Duration,
 };
 use volley_error::{Error, Result};
 
@@ -46,9 +49,6 @@ pub(crate) fn check_stopped() -> Result<()> {
     if is_stopped { Err(Error::cancelled()) } else { Ok(()) }
 }
 
-/// How long a driver keeps its thread while others wait for it.
-const QUANTUM: Duration = Duration::from_millis(5);
-
 const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
 const RUNNING: u8 = 2;
@@ -60,21 +60,15 @@ pub(crate) struct Driver {
     state: AtomicU8,
     /// Locked by the thread that runs the driver; `None` once it is done.
     chain: Mutex<Option<Chain>>,
-    queue: Arc<RunQueue>,
     task: Arc<TaskShared>,
     pipeline: usize,
 }
 
 impl Driver {
     /// A driver that is idle until it is woken for the first time.
-    pub(crate) fn new(
-        chain: Chain,
-        queue: Arc<RunQueue>,
-        task: Arc<TaskShared>,
-        pipeline: usize,
-    ) -> Driver {
+    pub(crate) fn new(chain: Chain, task: Arc<TaskShared>, pipeline: usize) -> Driver {
         let (state, chain) = (AtomicU8::new(IDLE), Mutex::new(Some(chain)));
-        Driver { state, chain, queue, task, pipeline }
+        Driver { state, chain, task, pipeline }
     }
 
     /// Which pipeline it belongs to.
@@ -84,6 +78,8 @@ impl Driver {
 
     /// Makes the driver run, now or as soon as it is off its thread.
     pub(crate) fn schedule(self: &Arc<Self>) {
+        // Either the driver sees what was changed before, or here it is seen to run already.
+        fence(Ordering::SeqCst);
         let next = |state| match state {
             IDLE => Some(QUEUED),
             RUNNING => Some(NOTIFIED),
@@ -91,13 +87,19 @@ impl Driver {
         };
         let previous = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
         if previous == Ok(IDLE) {
-            self.queue.push(Arc::clone(self));
+            self.task.share().push(Arc::clone(self));
         }
+    }
+
+    /// Waits for the end of the step that the driver takes now, if it takes one.
+    pub(crate) fn wait_off_thread(&self) {
+        drop(self.chain.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Runs for a quantum. Called by a thread of the pool that took the driver from the queue.
     pub(crate) fn run(self: Arc<Self>) {
         self.state.store(RUNNING, Ordering::Release);
+        fence(Ordering::SeqCst);
         match self.run_chain() {
             Ok(Progress::Ready) => self.requeue(),
             Ok(Progress::Blocked) => self.park(),
@@ -118,17 +120,20 @@ impl Driver {
         if self.task.is_stopped() {
             return Ok(Progress::Finished);
         }
-        let stopped = || self.task.is_stopped();
+        let interrupted = || self.task.is_stopped() || self.task.is_paused();
         CURRENT.set(Some(Arc::clone(&self.task)));
-        let result = catch_unwind(AssertUnwindSafe(|| chain.run(&waker, QUANTUM, &stopped)));
+        let result = catch_unwind(AssertUnwindSafe(|| match self.task.is_paused() {
+            true => chain.rest(&waker).map(|()| Progress::Blocked),
+            false => chain.run(&waker, QUANTUM, &interrupted),
+        }));
         CURRENT.set(None);
-        result.unwrap_or_else(|panic| Err(panic_error(chain.current(), &*panic)))
+        result.unwrap_or_else(|panic| Err(self.task.panic_error(chain.current(), &*panic)))
     }
 
     fn requeue(self: Arc<Self>) {
         self.state.store(QUEUED, Ordering::Release);
-        let queue = Arc::clone(&self.queue);
-        queue.push(self);
+        let task = Arc::clone(&self.task);
+        task.share().push(self);
     }
 
     fn park(self: Arc<Self>) {
@@ -141,17 +146,14 @@ impl Driver {
     fn end(&self) {
         self.state.store(DONE, Ordering::Release);
         let chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // An operator whose drop panics must not take the thread along.
-        let dropped = catch_unwind(AssertUnwindSafe(|| match chain {
-            // Whoever cancels does not wait until the memory is given back.
-            Some(mut chain) if self.task.is_cancelled() => {
+        if let Some(mut chain) = chain {
+            if self.task.is_cancelled() {
+                // Whoever cancels does not wait until the memory is given back.
                 chain.withdraw();
-                self.queue.discard(chain);
+                self.task.share().discard(chain);
+            } else if let Err((operator, panic)) = chain.dismantle() {
+                self.task.fail(self.task.panic_error(operator, &*panic).at("in", "drop"));
             }
-            chain => drop(chain),
-        }));
-        if let Err(panic) = dropped {
-            self.task.fail(panic_error("drop of operators", &*panic));
         }
         self.task.driver_ended(self.pipeline);
     }
@@ -165,13 +167,4 @@ impl Wake for Driver {
     fn wake_by_ref(self: &Arc<Self>) {
         self.schedule();
     }
-}
-
-fn panic_error(operator: &str, panic: &(dyn Any + Send)) -> Error {
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|it| (*it).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic".to_owned());
-    Error::internal(format!("panic: {message}")).at("operator", operator)
 }

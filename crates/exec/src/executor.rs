@@ -1,19 +1,30 @@
-//! The CPU pool: threads that take drivers from one queue, first come, first served.
+//! The CPU pool: threads that take drivers from one queue.
 //!
-//! A driver runs for a quantum and goes to the end of the queue, so that all runnable drivers of
-//! all tasks advance at the same pace. A blocked driver is not in the queue.
+//! A driver runs for a quantum and goes back to the queue, in which tasks take turns by their
+//! priority (`executor/turns.rs`). A blocked driver is not in the queue.
 //!
-//! What cancelled drivers held is given back by the same threads, behind the drivers that can run:
-//! gigabytes take longer to free than a user should wait for the end of a query.
+//! What cancelled drivers held is given back by the same threads, in turn with the tasks: gigabytes
+//! take longer to free than a user should wait for the end of a query.
 
-use crate::{chain::Chain, driver::Driver};
+mod timer;
+mod turns;
+
+use crate::{chain::Chain, driver::Driver, task::Priority};
 use std::{
-    collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
+pub(crate) use timer::{Alarm, Timer};
+use turns::Turns;
 use volley_error::{Error, ErrorKind, Result};
+use volley_function::QueryConstants;
+
+/// How long a driver keeps its thread while others wait for it.
+pub(crate) const QUANTUM: Duration = Duration::from_millis(5);
+
+/// How long somebody who waits for memory to be given back does not look whether that still helps.
+const RELEASE_LOOK: Duration = Duration::from_millis(10);
 
 /// Threads that run drivers. Cheap to clone; the threads end with the last clone.
 #[derive(Clone)]
@@ -23,13 +34,10 @@ struct Threads {
     queue: Arc<RunQueue>,
     handles: Mutex<Vec<JoinHandle<()>>>,
     count: usize,
+    timer: Arc<Timer>,
 }
 
-/// One chain is released for this many runs of drivers, when there are always drivers to run.
-const RUNS_PER_RELEASE: usize = 16;
-
-/// Drivers that are ready to run, and chains that nobody needs any more.
-#[derive(Default)]
+/// What the threads do next.
 pub(crate) struct RunQueue {
     state: Mutex<QueueState>,
     arrived: Condvar,
@@ -37,21 +45,25 @@ pub(crate) struct RunQueue {
     released: Condvar,
 }
 
-#[derive(Default)]
 struct QueueState {
-    ready: VecDeque<Arc<Driver>>,
-    discarded: Vec<Chain>,
-    /// Discarded chains that still hold memory: those waiting and those being dropped now.
+    ready: Turns<Work>,
+    /// The number under which chains take turns that nobody needs any more.
+    releases: u64,
+    /// Such chains that still hold memory: those waiting and those being dropped now.
     unreleased: usize,
-    /// Drivers taken since a chain was.
-    runs: usize,
     shut_down: bool,
 }
 
-/// What a thread does next.
+/// One turn.
 enum Work {
     Run(Arc<Driver>),
-    Release(Chain),
+    Release(Box<Chain>),
+}
+
+/// A task's right to run drivers on the threads of an executor.
+pub(crate) struct Share {
+    queue: Arc<RunQueue>,
+    number: u64,
 }
 
 impl Executor {
@@ -62,11 +74,12 @@ impl Executor {
     /// I/O, when the system refuses a thread.
     pub fn new(threads: usize) -> Result<Executor> {
         let count = threads.max(1);
-        let queue = Arc::new(RunQueue::default());
+        let queue = Arc::new(RunQueue::new());
         let executor = Executor(Arc::new(Threads {
             queue: Arc::clone(&queue),
             handles: Mutex::new(Vec::with_capacity(count)),
             count,
+            timer: Arc::default(),
         }));
         for index in 0..count {
             let queue = Arc::clone(&queue);
@@ -94,13 +107,66 @@ impl Executor {
         }
     }
 
-    pub(crate) fn queue(&self) -> &Arc<RunQueue> {
-        &self.0.queue
+    /// As [`Executor::wait_released`], for a query that may be cancelled, or out of time, before.
+    pub(crate) fn wait_released_for(&self, query: &QueryConstants) -> Result<()> {
+        let queue = &self.0.queue;
+        let mut state = queue.lock();
+        while state.unreleased > 0 {
+            query.check_wanted()?;
+            let waited = queue.released.wait_timeout(state, RELEASE_LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// Lets a task take part.
+    pub(crate) fn join(&self, priority: Priority) -> Share {
+        let queue = Arc::clone(&self.0.queue);
+        let number = queue.lock().ready.join(priority.weight());
+        Share { queue, number }
+    }
+
+    pub(crate) fn timer(&self) -> &Arc<Timer> {
+        &self.0.timer
+    }
+}
+
+impl Share {
+    /// Lets a driver of the task run when it is its turn.
+    pub(crate) fn push(&self, driver: Arc<Driver>) {
+        let pushed = self.queue.lock().ready.push(self.number, Work::Run(driver));
+        debug_assert!(pushed.is_ok(), "the share of the task is gone");
+        self.queue.arrived.notify_one();
+    }
+
+    /// Lets the task's drivers run before those of others from now on.
+    pub(crate) fn hurry(&self) {
+        self.queue.lock().ready.hurry(self.number);
+    }
+
+    /// Takes a chain that is not run any more, to drop it when there is time.
+    pub(crate) fn discard(&self, chain: Chain) {
+        let mut state = self.queue.lock();
+        let releases = state.releases;
+        let pushed = state.ready.push(releases, Work::Release(Box::new(chain)));
+        debug_assert!(pushed.is_ok(), "releases take no turns");
+        state.unreleased += 1;
+        drop(state);
+        self.queue.arrived.notify_one();
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let left = self.queue.lock().ready.leave(self.number);
+        // After the lock is given back: a driver may own what takes it again.
+        drop(left);
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        self.timer.shut_down();
         self.queue.lock().shut_down = true;
         self.queue.arrived.notify_all();
         let handles =
@@ -115,19 +181,11 @@ impl Drop for Threads {
 }
 
 impl RunQueue {
-    /// Appends a driver.
-    pub(crate) fn push(&self, driver: Arc<Driver>) {
-        self.lock().ready.push_back(driver);
-        self.arrived.notify_one();
-    }
-
-    /// Takes a chain that is not run any more, to drop it when there is time.
-    pub(crate) fn discard(&self, chain: Chain) {
-        let mut state = self.lock();
-        state.unreleased += 1;
-        state.discarded.push(chain);
-        drop(state);
-        self.arrived.notify_one();
+    fn new() -> RunQueue {
+        let mut ready = Turns::new(QUANTUM);
+        let releases = ready.join(Priority::Normal.weight());
+        let state = QueueState { ready, releases, unreleased: 0, shut_down: false };
+        RunQueue { state: Mutex::new(state), arrived: Condvar::new(), released: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -136,17 +194,21 @@ impl RunQueue {
 
     /// Runs drivers until shutdown.
     fn work(&self) {
-        while let Some(work) = self.pop() {
+        let mut ran = None;
+        while let Some((task, work)) = self.pop(ran.take()) {
+            let start = Instant::now();
             match work {
                 Work::Run(driver) => driver.run(),
-                Work::Release(chain) => self.release(chain),
+                Work::Release(chain) => self.release(*chain),
             }
+            ran = Some((task, start.elapsed()));
         }
     }
 
-    fn release(&self, chain: Chain) {
-        // The task has ended, so nobody is left to be told of a panic; the thread must go on.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(chain)));
+    fn release(&self, mut chain: Chain) {
+        // The task has ended, so nobody is left to be told of a panic.
+        let _ = chain.dismantle();
+        drop(chain);
         let mut state = self.lock();
         state.unreleased -= 1;
         if state.unreleased == 0 {
@@ -154,17 +216,15 @@ impl RunQueue {
         }
     }
 
-    fn pop(&self) -> Option<Work> {
+    /// What to do next and for which task, after what was done for the task `ran.0` took so long.
+    fn pop(&self, ran: Option<(u64, Duration)>) -> Option<(u64, Work)> {
         let mut state = self.lock();
+        if let Some((task, time)) = ran {
+            state.ready.charge(task, time);
+        }
         loop {
-            let is_turn = state.ready.is_empty() || state.runs >= RUNS_PER_RELEASE;
-            if let Some(chain) = state.discarded.pop_if(|_| is_turn) {
-                state.runs = 0;
-                return Some(Work::Release(chain));
-            }
-            if let Some(driver) = state.ready.pop_front() {
-                state.runs += 1;
-                return Some(Work::Run(driver));
+            if let Some(next) = state.ready.pop() {
+                return Some(next);
             }
             if state.shut_down {
                 return None;

@@ -70,4 +70,4 @@ pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
 pub use partition::{Partitioner, Purpose};
 pub use pipeline::{OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
 pub use statistics::{NodeStatistics, OperatorStatistics, TaskStatistics};
-pub use task::{Task, TaskConfig};
+pub use task::{Priority, Task, TaskConfig, TaskHandle};

@@ -23,7 +23,7 @@ mod tests;
 pub use receiver::ExchangeReceiver;
 pub use sender::ExchangeSender;
 
-use crate::{BatchCharge, barrier::Waiters};
+use crate::{BatchCharge, barrier::Waiters, charge::queue_bytes};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -34,7 +34,8 @@ use volley_memory::Pool;
 use volley_vector::Batch;
 use waiting_senders::WaitingSenders;
 
-/// Senders wait while all queues of an exchange hold more bytes than this.
+/// Senders wait while all queues of an exchange hold more bytes than this, or their share of the
+/// memory limit.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Senders wait while all queues of an exchange hold more batches than this per receiver.
@@ -67,6 +68,7 @@ struct State {
     /// Batches in all queues.
     batches: usize,
     batches_max: usize,
+    bytes_max: usize,
     charge: BatchCharge,
     /// Senders that have not finished.
     senders: usize,
@@ -120,6 +122,7 @@ impl Exchange {
             queues: std::iter::repeat_with(queue).take(queues).collect(),
             batches: 0,
             batches_max: BATCHES_MAX_PER_RECEIVER * receivers,
+            bytes_max: queue_bytes(pool, BYTES_MAX),
             charge: BatchCharge::new(pool),
             senders,
             waiting_senders: WaitingSenders::default(),
@@ -227,7 +230,7 @@ impl Exchange {
 
 impl State {
     fn is_full(&self) -> bool {
-        self.batches >= self.batches_max || self.charge.bytes() >= BYTES_MAX
+        self.batches >= self.batches_max || self.charge.bytes() >= self.bytes_max
     }
 
     /// Some of the senders that wait, while there is room.

@@ -18,7 +18,7 @@ mod tests;
 pub(crate) use receiver::MergeReceiver;
 pub(crate) use sender::MergeSender;
 
-use crate::{BatchCharge, barrier::Waiters, sort::RunStep};
+use crate::{BatchCharge, barrier::Waiters, charge::queue_bytes, sort::RunStep};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -31,12 +31,15 @@ use volley_vector::Batch;
 /// A sender waits while its queue holds so many batches.
 const BATCHES_MAX: usize = 8;
 
-/// A sender waits while its queue holds so many bytes.
+/// A sender waits while its queue holds so many bytes, or its share of the memory limit.
 const BYTES_MAX: usize = 2 << 20;
 
 /// The queue of one sender.
 #[derive(Debug)]
-pub(crate) struct MergeQueue(Mutex<State>);
+pub(crate) struct MergeQueue {
+    state: Mutex<State>,
+    bytes_max: usize,
+}
 
 #[derive(Debug)]
 struct State {
@@ -71,11 +74,13 @@ impl MergeQueue {
             sender: Waiters::default(),
             receiver: Waiters::default(),
         };
-        (0..senders).map(|_| Arc::new(MergeQueue(Mutex::new(state())))).collect()
+        let bytes_max = (queue_bytes(pool, BYTES_MAX * senders) / senders.max(1)).max(1);
+        let queue = || MergeQueue { state: Mutex::new(state()), bytes_max };
+        (0..senders).map(|_| Arc::new(queue())).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a batch may be sent; when the queue is full, `waker` is woken once there is room.
@@ -84,7 +89,7 @@ impl MergeQueue {
         if state.is_closed {
             return Room::Closed;
         }
-        if state.batches.len() < BATCHES_MAX && state.charge.bytes() < BYTES_MAX {
+        if state.batches.len() < BATCHES_MAX && state.charge.bytes() < self.bytes_max {
             return Room::Free;
         }
         state.sender.add(waker);

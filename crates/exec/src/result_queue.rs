@@ -2,6 +2,7 @@
 
 use crate::{
     BatchCharge, BlockedOn, Operator, OperatorContext, Step, StepContext, barrier::Waiters,
+    charge::queue_bytes,
 };
 use std::{
     collections::VecDeque,
@@ -13,7 +14,7 @@ use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_vector::Batch;
 
-/// Producers wait while more bytes than this are queued.
+/// Producers wait while more bytes than this are queued, or their share of the memory limit.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Producers wait while more batches than this are queued.
@@ -23,6 +24,7 @@ const BATCHES_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct ResultQueue {
     state: Mutex<State>,
+    bytes_max: usize,
     /// Signalled when a batch or the end arrives.
     changed: Condvar,
 }
@@ -46,7 +48,8 @@ impl ResultQueue {
             consumers: Waiters::default(),
             outcome: None,
         };
-        ResultQueue { state: Mutex::new(state), changed: Condvar::new() }
+        let bytes_max = queue_bytes(pool, BYTES_MAX);
+        ResultQueue { state: Mutex::new(state), bytes_max, changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -56,7 +59,7 @@ impl ResultQueue {
     /// Whether a producer may push; when not, `waker` is woken once it may.
     fn has_room(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
-        let full = state.batches.len() >= BATCHES_MAX || state.charge.bytes() >= BYTES_MAX;
+        let full = state.batches.len() >= BATCHES_MAX || state.charge.bytes() >= self.bytes_max;
         if full {
             state.producers.add(waker);
         }

@@ -1,27 +1,35 @@
 //! A task: a plan that runs.
 
+mod control;
+mod shared;
+#[cfg(test)]
+mod control_tests;
+#[cfg(test)]
+mod panic_tests;
 #[cfg(test)]
 mod tests;
+
+pub use control::{Priority, TaskHandle};
+pub(crate) use shared::TaskShared;
 
 use crate::{
     Executor, LoweringRegistry, OperatorContext, OperatorMetrics, TaskContext, TaskStatistics,
     chain::{Chain, Stage},
     driver::Driver,
-    lowering::{LoweredPlan, lower},
+    executor::Alarm,
+    lowering::lower,
     pipeline::PipelineBuilder,
-    result_queue::ResultQueue,
     statistics::OperatorRecord,
 };
 use std::{
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
     task::{Poll, Waker},
     time::Duration,
 };
 use volley_connector::{SinkFactory, TableProvider};
-use volley_error::{Error, Result};
+use volley_error::Result;
 use volley_function::{QueryConstants, Registry, StopFlag};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
@@ -40,7 +48,7 @@ pub struct TaskConfig {
     pub registry: Arc<Registry>,
     /// How plan nodes of other crates run.
     pub lowerings: Arc<LoweringRegistry>,
-    /// What is the same for every row of the query.
+    /// What is the same for every row of the query; also when it must have ended.
     pub query: Arc<QueryConstants>,
     /// The query's pool; operators get children of it.
     pub pool: Pool,
@@ -54,9 +62,15 @@ pub struct TaskConfig {
     pub dynamic_filters: bool,
     /// Whether operators that can spill do so before every step, short of memory or not: for tests.
     pub spill_always: bool,
+    /// How much of the threads' time it gets beside other tasks.
+    pub priority: Priority,
 }
 
 /// A running plan. Dropping it cancels what still runs and waits until no driver does.
+///
+/// Tasks of one executor share its threads by their priorities, however many drivers each has. A
+/// task that has not ended at the deadline of its query does so with the timed-out error, in
+/// whatever state it is, and whether anybody waits for it or not.
 ///
 /// The threads of the executor give back what a cancelled task held, maybe only after its end (see
 /// [`Executor::wait_released`]); until then it stays charged. The next task waits for that.
@@ -67,7 +81,7 @@ pub struct TaskConfig {
 /// use std::sync::Arc;
 /// use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 /// use volley_error::{Error, Result};
-/// use volley_exec::{Executor, Task, TaskConfig};
+/// use volley_exec::{Executor, Priority, Task, TaskConfig};
 /// use volley_function::{QueryConstants, Registry, StopFlag};
 /// use volley_memory::{Pool, spill::SpillSpace};
 /// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
@@ -106,6 +120,7 @@ pub struct TaskConfig {
 ///     batch_rows: 1024,
 ///     dynamic_filters: true,
 ///     spill_always: false,
+///     priority: Priority::Normal,
 /// };
 /// let executor = Executor::new(2)?;
 /// let task = Task::start(config, &executor)?;
@@ -118,28 +133,10 @@ pub struct Task {
     shared: Arc<TaskShared>,
     records: Vec<OperatorRecord>,
     plan: Arc<PlanNode>,
+    /// Goes off when its time is over.
+    _alarm: Option<Alarm>,
     /// Keeps the threads alive.
     _executor: Executor,
-}
-
-/// What drivers and the task's owner share.
-pub(crate) struct TaskShared {
-    /// Also among the constants of the query, for long evaluations.
-    stopped: StopFlag,
-    /// Whether somebody outside asked for the end: then memory may be given back after it.
-    cancelled: AtomicBool,
-    results: Arc<ResultQueue>,
-    progress: Mutex<TaskProgress>,
-    /// Signalled when the last driver has ended.
-    idle: Condvar,
-}
-
-struct TaskProgress {
-    /// Drivers that have not ended, in all and in the pipeline that makes the result.
-    live: usize,
-    live_in_last: usize,
-    last_pipeline: usize,
-    drivers: Vec<Arc<Driver>>,
 }
 
 impl Task {
@@ -147,7 +144,8 @@ impl Task {
     ///
     /// # Errors
     ///
-    /// A table or function that does not exist, an unsupported construct, I/O.
+    /// A table or function that does not exist, an unsupported construct, I/O; the query was
+    /// cancelled, or is out of time, already.
     pub fn start(config: TaskConfig, executor: &Executor) -> Result<Task> {
         let plan = Arc::clone(&config.plan);
         // A flag of its own: other tasks may have the same constants.
@@ -168,19 +166,24 @@ impl Task {
         });
         let lowered = lower(&plan, &context)?;
         // The memory limit must not refuse what is free in a moment.
-        executor.wait_released();
+        executor.wait_released_for(&config.query)?;
         let mut records = Vec::new();
-        let shared = TaskShared::new(&lowered, stop);
+        let share = executor.join(config.priority);
+        let shared = TaskShared::new(&lowered, &plan, stop, share);
         let last = lowered.pipelines.len().saturating_sub(1);
         let mut drivers = Vec::new();
         for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
-            for chain in make_chains(builder, pipeline, &context, &mut records)? {
-                let queue = Arc::clone(executor.queue());
-                drivers.push(Arc::new(Driver::new(chain, queue, Arc::clone(&shared), pipeline)));
+            let made = AssertUnwindSafe(|| make_chains(builder, pipeline, &context, &mut records));
+            let panicked = |it: Box<dyn Any + Send>| Err(shared.panic_error("start", &*it));
+            for chain in catch_unwind(made).unwrap_or_else(panicked)? {
+                drivers.push(Arc::new(Driver::new(chain, Arc::clone(&shared), pipeline)));
             }
         }
+        config.query.check_wanted()?;
+        let deadline = config.query.deadline;
+        let alarm = deadline.map(|it| shared.end_at(it, executor.timer())).transpose()?;
         shared.launch(drivers, last);
-        Ok(Task { shared, records, plan, _executor: executor.clone() })
+        Ok(Task { shared, records, plan, _alarm: alarm, _executor: executor.clone() })
     }
 
     /// The next batch of the result; waits for it. `None` at the end, when no driver runs any more.
@@ -209,15 +212,9 @@ impl Task {
         self.shared.cancel();
     }
 
-    /// A function that cancels the task from another thread, such as a signal handler's. It does
-    /// not keep the task alive.
-    pub fn canceller(&self) -> impl Fn() + Send + Sync + Clone + 'static {
-        let shared = Arc::downgrade(&self.shared);
-        move || {
-            if let Some(shared) = shared.upgrade() {
-                shared.cancel();
-            }
-        }
+    /// What stops, pauses and resumes the task from another thread.
+    pub fn handle(&self) -> TaskHandle {
+        TaskHandle::new(&self.shared)
     }
 
     /// What every operator did so far.
@@ -238,91 +235,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         self.cancel();
         self.shared.wait_idle();
-        self.shared.lock().drivers.clear();
-    }
-}
-
-impl TaskShared {
-    fn new(lowered: &LoweredPlan, stopped: StopFlag) -> Arc<TaskShared> {
-        let progress =
-            TaskProgress { live: 0, live_in_last: 0, last_pipeline: 0, drivers: Vec::new() };
-        Arc::new(TaskShared {
-            stopped,
-            cancelled: AtomicBool::new(false),
-            results: Arc::clone(&lowered.results),
-            progress: Mutex::new(progress),
-            idle: Condvar::new(),
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, TaskProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn launch(&self, drivers: Vec<Arc<Driver>>, last_pipeline: usize) {
-        let in_last = drivers.iter().filter(|it| it.pipeline() == last_pipeline).count();
-        let mut progress = self.lock();
-        progress.live = drivers.len();
-        progress.live_in_last = in_last;
-        progress.last_pipeline = last_pipeline;
-        progress.drivers.clone_from(&drivers);
-        drop(progress);
-        drivers.iter().for_each(Driver::schedule);
-    }
-
-    /// Whether drivers should give up: the task failed, was cancelled, or its result is complete.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_raised()
-    }
-
-    /// Whether somebody outside asked for the end of the task.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
-    }
-
-    fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-        self.fail(Error::cancelled());
-    }
-
-    /// Ends the task with an error, unless it has ended already.
-    pub(crate) fn fail(&self, error: Error) {
-        self.stop(Err(error));
-    }
-
-    fn stop(&self, outcome: Result<()>) {
-        // The outcome first: a driver that ends because of the flag must not be taken for one that
-        // has put out everything.
-        self.results.close(outcome);
-        self.stopped.raise();
-        let drivers = self.lock().drivers.clone();
-        // Drivers that wait must come to their end, too.
-        drivers.iter().for_each(Driver::schedule);
-    }
-
-    /// Counts a driver that is done and holds nothing any more.
-    pub(crate) fn driver_ended(&self, pipeline: usize) {
-        let mut progress = self.lock();
-        progress.live -= 1;
-        let mut result_complete = false;
-        if pipeline == progress.last_pipeline {
-            progress.live_in_last -= 1;
-            result_complete = progress.live_in_last == 0;
-        }
-        if progress.live == 0 {
-            self.idle.notify_all();
-        }
-        drop(progress);
-        if result_complete {
-            self.stop(Ok(()));
-        }
-    }
-
-    fn wait_idle(&self) {
-        let mut progress = self.lock();
-        while progress.live > 0 {
-            progress = self.idle.wait(progress).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.shared.forget_drivers();
     }
 }
 
@@ -347,7 +260,7 @@ fn make_chains(
                 task: Arc::clone(task),
             };
             let operator = Some((spec.factory)(&context)?);
-            stages.push(Stage { operator, metrics: Arc::clone(&metrics) });
+            stages.push(Stage { name: spec.name, operator, metrics: Arc::clone(&metrics) });
             records.push(OperatorRecord {
                 node: spec.node,
                 name: spec.name,

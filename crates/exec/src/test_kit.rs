@@ -6,7 +6,7 @@ mod table;
 pub(crate) use harness::Harness;
 pub(crate) use table::{Manners, TestTables};
 
-use crate::{Executor, Task, TaskConfig};
+use crate::{Executor, Priority, Task, TaskConfig};
 use std::sync::{Arc, LazyLock};
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
@@ -64,6 +64,7 @@ pub(crate) fn config(plan: Arc<PlanNode>, tables: &TestTables, setup: Setup) -> 
         batch_rows: setup.batch_rows,
         dynamic_filters: true,
         spill_always: setup.spill_always,
+        priority: Priority::Normal,
     }
 }
 

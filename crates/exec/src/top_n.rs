@@ -14,19 +14,25 @@
 //! The first key of the threshold bounds what scans below need to read.
 //!
 //! Each cut costs a sort of about 2n rows and is paid by the n rows that came since the last one.
+//! When memory is short, what is held goes to disk: see `spill`.
 
+mod spill;
+#[cfg(test)]
+mod spill_tests;
 #[cfg(test)]
 mod tests;
 
 use crate::compact::compact_strings;
-use crate::sort::{RowSorter, Tie, key_prefixes};
+use crate::sort::{RowSorter, Tie, key_prefixes, sort_bytes_per_row};
 use crate::{
-    BatchCharge, Operator, OperatorContext, Step, StepContext, column_concat::ColumnConcat,
+    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
+    column_concat::{ColumnConcat, concat_bytes},
 };
+use spill::Overflow;
 use std::{cmp::Ordering, sync::Arc};
 use volley_connector::{Bound, BoundOrder, DynamicFilter};
 use volley_error::{Error, Result};
-use volley_memory::Pool;
+use volley_memory::Reservation;
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
@@ -45,11 +51,16 @@ pub struct TopN {
     offset: usize,
     /// `offset + limit`.
     end: usize,
-    batch_rows: usize,
-    pool: Pool,
+    cx: OperatorContext,
     charge: BatchCharge,
     held: Vec<Batch>,
     held_rows: usize,
+    /// What it will take to join the columns of what is held,
+    concat_bytes: usize,
+    /// and to sort a row.
+    sort_bytes: usize,
+    /// Charged for that.
+    ahead: Reservation,
     threshold: Option<Threshold>,
     /// Scans that the threshold is a bound for.
     filter: Option<Arc<DynamicFilter>>,
@@ -61,6 +72,8 @@ pub struct TopN {
     last_cut: bool,
     /// The sorted result and how much of it is put out.
     result: Option<(Batch, usize)>,
+    /// What did not fit, if anything did not.
+    overflow: Option<Overflow>,
 }
 
 /// What is held on its way to be cut.
@@ -84,7 +97,7 @@ struct Threshold {
 }
 
 impl TopN {
-    /// Keeps rows of `types` by `keys`. `offset + limit` rows must fit in memory.
+    /// Keeps rows of `types` by `keys`.
     pub fn new(
         types: Vec<Type>,
         keys: Vec<SortKey>,
@@ -94,15 +107,17 @@ impl TopN {
     ) -> TopN {
         let rows = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
         TopN {
+            sort_bytes: sort_bytes_per_row(&types, &keys),
             types,
             keys,
             offset: rows(offset),
             end: rows(offset.saturating_add(limit)),
-            batch_rows: cx.task.batch_rows,
-            pool: cx.pool.clone(),
+            cx: cx.clone(),
             charge: BatchCharge::new(&cx.pool),
             held: Vec::new(),
             held_rows: 0,
+            concat_bytes: 0,
+            ahead: cx.pool.reservation(),
             threshold: None,
             filter: None,
             cut: None,
@@ -110,6 +125,7 @@ impl TopN {
             input_done: false,
             last_cut: false,
             result: None,
+            overflow: None,
         }
     }
 
@@ -166,10 +182,7 @@ impl TopN {
         if rows.is_empty() {
             return Ok(());
         }
-        let batch = copy_rows(batch, rows)?;
-        self.charge.add(&batch)?;
-        self.held_rows += batch.rows();
-        self.held.push(batch);
+        self.push(copy_rows(batch, rows)?)?;
         let least = if self.filter.is_some() { HELD_ROWS_MIN_BOUNDED } else { HELD_ROWS_MIN };
         if self.held_rows >= self.end.saturating_mul(2).max(least) {
             self.start_cut();
@@ -177,9 +190,26 @@ impl TopN {
         Ok(())
     }
 
+    /// Holds rows, charged with what a cut will take.
+    fn push(&mut self, batch: Batch) -> Result<()> {
+        self.charge.add(&batch)?;
+        self.held_rows += batch.rows();
+        self.concat_bytes += concat_bytes(&batch);
+        self.held.push(batch);
+        self.charge_ahead()
+    }
+
+    fn charge_ahead(&mut self) -> Result<()> {
+        let sort = self.held_rows.saturating_mul(self.sort_bytes);
+        self.ahead.resize(sort.saturating_add(self.concat_bytes))
+    }
+
     /// Begins to sort what is held and to keep the first n rows of it.
     fn start_cut(&mut self) {
         let held = std::mem::take(&mut self.held);
+        self.held_rows = 0;
+        self.concat_bytes = 0;
+        self.ahead.clear();
         self.cut = Some(Cut::Concat(ColumnConcat::new(&self.types, held)));
     }
 
@@ -190,7 +220,7 @@ impl TopN {
                 None => Cut::Concat(concat),
                 Some(rows) => {
                     let keys = self.key_columns(&rows);
-                    let sorter = RowSorter::new(keys, rows.rows(), &self.keys, &self.pool)?;
+                    let sorter = RowSorter::new(keys, rows.rows(), &self.keys, &self.cx.pool)?;
                     Cut::Sort(rows, sorter)
                 }
             },
@@ -219,7 +249,6 @@ impl TopN {
 
     /// Keeps the first rows; the last of them is the threshold when there are enough.
     fn finish_cut(&mut self, first: Batch) -> Result<()> {
-        self.held_rows = first.rows();
         if first.rows() == self.end {
             let last = first.slice(self.end - 1, 1);
             let keys = self.key_columns(&last);
@@ -230,8 +259,11 @@ impl TopN {
             };
             self.set_threshold(keys, prefix)?;
         }
+        // Charged already.
+        self.held_rows = first.rows();
+        self.concat_bytes = concat_bytes(&first);
         self.held.push(first);
-        Ok(())
+        if self.last_cut { Ok(()) } else { self.charge_ahead() }
     }
 
     /// Drops rows from here on that do not come before one with these keys.
@@ -278,7 +310,7 @@ impl TopN {
         let Some((rows, position)) = &mut self.result else {
             return Err(Error::internal("no result to put out"));
         };
-        let count = self.batch_rows.min(rows.rows() - *position);
+        let count = self.cx.task.batch_rows.min(rows.rows() - *position);
         if count == 0 {
             return Ok(Step::Finished);
         }
@@ -338,7 +370,7 @@ impl Operator for TopN {
         Ok(())
     }
 
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         if self.end == self.offset {
             return Ok(Step::Finished);
         }
@@ -355,6 +387,13 @@ impl Operator for TopN {
         if !self.input_done {
             return Ok(Step::NeedInput);
         }
-        self.put_out()
+        match self.overflow.take() {
+            Some(overflow) => self.put_out_all(overflow, cx),
+            None => self.put_out(),
+        }
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        Some(self)
     }
 }

@@ -18,13 +18,17 @@
 //! one another are answered once.
 //!
 //! When memory is short while rows are collected, they are sorted on disk; then some whole
-//! partitions at a time go through the steps above (`units`). A single partition must fit.
+//! partitions at a time go through the steps above (`units`), without the sort. A partition that is
+//! large goes through them piece by piece (`pieces`), when all calls allow that: those that ask
+//! where rows stand, that look some rows away, or whose frames begin with the partition. For other
+//! calls it must fit in memory.
 
 mod active;
 mod call;
 mod frames;
 mod listed;
 mod operator;
+mod pieces;
 mod places;
 mod range;
 mod run;

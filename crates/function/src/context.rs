@@ -1,9 +1,12 @@
 //! What evaluation carries along.
 
 use crate::RowErrors;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
@@ -37,11 +40,52 @@ pub struct QueryConstants {
     pub time_zone: Zone,
     /// Raised once nobody wants the query's result any more.
     pub stop: StopFlag,
+    /// When the query must have ended; `None` for no such moment.
+    pub deadline: Option<Deadline>,
+}
+
+/// The moment when a query must have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// The moment.
+    pub at: Instant,
+    /// How long after the beginning of the query it is.
+    pub limit: Duration,
 }
 
 /// A flag that stays up once it is raised. Clones are the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
+
+impl QueryConstants {
+    /// Fails once nobody wants the query's result any more or its time is over. For work before
+    /// the query runs, such as planning.
+    ///
+    /// # Errors
+    ///
+    /// Cancelled; timed out.
+    pub fn check_wanted(&self) -> Result<()> {
+        if self.stop.is_raised() {
+            return Err(Error::cancelled());
+        }
+        match self.deadline {
+            Some(deadline) if deadline.at <= Instant::now() => Err(deadline.error()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Deadline {
+    /// `limit` from now on; `None` when that is beyond all times.
+    pub fn after(limit: Duration) -> Option<Deadline> {
+        Some(Deadline { at: Instant::now().checked_add(limit)?, limit })
+    }
+
+    /// What a query ends with that has not ended by then.
+    pub fn error(&self) -> Error {
+        Error::timed_out(self.limit)
+    }
+}
 
 impl StopFlag {
     /// Raises the flag.

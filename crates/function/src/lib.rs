@@ -26,7 +26,7 @@ pub use aggregate::{
     RunningFrames, StateLayout,
 };
 pub use block::{BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, block_unary};
-pub use context::{EvalContext, QueryConstants, StopFlag};
+pub use context::{Deadline, EvalContext, QueryConstants, StopFlag};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, CHUNK_ELEMENTS, HigherOrderFunction,
     Lambda, LambdaType,
@@ -37,6 +37,6 @@ pub use registry::{
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};
 pub use window::{
-    BoundWindow, Exclusion, FrameParts, Ranges, ValidRows, WindowFunction, WindowRows,
-    gather_or_null,
+    BoundWindow, Exclusion, FrameParts, PartitionPiece, Ranges, ValidRows, WindowFunction,
+    WindowReach, WindowRows, gather_or_null,
 };

@@ -48,7 +48,9 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use rows::{Exclusion, FrameParts, Ranges, ValidRows, WindowRows, gather_or_null};
+pub use rows::{
+    Exclusion, FrameParts, PartitionPiece, Ranges, ValidRows, WindowRows, gather_or_null,
+};
 
 use std::sync::Arc;
 use volley_error::Result;
@@ -80,12 +82,38 @@ pub struct BoundWindow {
     pub uses_peers: bool,
     /// Whether IGNORE NULLS and RESPECT NULLS may follow the call.
     pub takes_null_treatment: bool,
+    /// Which rows it looks at.
+    pub reach: WindowReach,
     /// The implementation.
     pub function: Arc<dyn WindowFunction>,
 }
 
+/// Which rows of a partition a function looks at. A partition that does not fit in memory comes in
+/// pieces, with the rows around each that calls look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowReach {
+    /// Any: the partition must fit.
+    Partition,
+    /// None; it asks [`WindowRows::row_place`], [`WindowRows::group_place`] and where
+    /// [`WindowRows::peer_places`] start.
+    Starts,
+    /// None; it asks where peers and the partition end, too.
+    Ends,
+    /// One that comes as many rows before the row as the second argument says, or one row.
+    Before,
+    /// As `Before`, after the row.
+    After,
+    /// The first of the frame.
+    First,
+    /// The last of the frame.
+    Last,
+    /// The one of the frame that the second argument says, counted from 1.
+    Nth,
+}
+
 impl BoundWindow {
-    /// A function that looks at peers, but not at frames, and does not take IGNORE NULLS.
+    /// A function that looks at peers and any rows, but not at frames, and does not take IGNORE
+    /// NULLS.
     pub fn new(
         args: Vec<Type>,
         result: Type,
@@ -98,6 +126,7 @@ impl BoundWindow {
             uses_frame: false,
             uses_peers: true,
             takes_null_treatment: false,
+            reach: WindowReach::Partition,
             function: Arc::new(function),
         }
     }

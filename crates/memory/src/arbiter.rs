@@ -178,6 +178,15 @@ impl Participant {
         }
     }
 
+    /// As [`Participant::park`], also when it was told to wait for memory. Whether it is asked to
+    /// give some back nevertheless, and is to do so before it rests.
+    pub fn rest(&self) -> bool {
+        self.is_parked.store(true, Ordering::SeqCst);
+        let arbiter = self.root.arbiter();
+        let is_active = arbiter.is_active.load(Ordering::SeqCst);
+        is_active && arbiter.change(|state| state.rules.rest(self.number))
+    }
+
     /// Tells that the participant has given back what it could.
     pub fn reclaimed(&self) {
         let number = self.number;

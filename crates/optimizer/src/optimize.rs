@@ -40,12 +40,13 @@ pub fn rules() -> Vec<RuleInfo> {
 /// # Errors
 ///
 /// Unsupported: a correlated subquery in a place where unnesting does not reach it. I/O, when
-/// statistics must be read.
+/// statistics must be read. Cancelled, timed out.
 pub fn optimize(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let columns = plan.columns();
     let plan = keys::compare_by_keys(plan, ctx)?;
     let mut plan = unnest::unnest(plan, ctx)?;
     for rule in all::SEQUENCE {
+        ctx.query.check_wanted()?;
         if ctx.is_enabled(rule.name) {
             plan = (rule.apply)(plan, ctx)?;
         }

@@ -101,15 +101,30 @@ impl Vector {
     ///
     /// As [`Vector::gather`].
     pub fn concat(data_type: &Type, parts: &[Vector]) -> Result<Vector> {
+        Vector::concat_checked(data_type, parts, &|| Ok(()))
+    }
+
+    /// As [`Vector::concat`]; `check` is asked between parts whether to go on. For columns that
+    /// take long.
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::gather`], and what `check` says.
+    pub fn concat_checked(
+        data_type: &Type,
+        parts: &[Vector],
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Vector> {
         if let [one] = parts {
             return one.flatten();
         }
-        let parts = parts.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
+        let flat = |it: &Vector| check().and_then(|()| it.flatten());
+        let parts = parts.iter().map(flat).collect::<Result<Vec<_>>>()?;
         let len = parts.iter().map(Vector::len).sum();
         let nulls =
             parts.iter().any(|it| it.null_buffer().is_some()).then(|| concat_nulls(&parts, len));
         let values: Vec<&Values> = parts.iter().filter_map(Vector::flat_values).collect();
-        let values = concat_values(data_type, &values, len)?;
+        let values = concat_values(data_type, &values, len, check)?;
         Ok(Vector::flat(data_type.clone(), values, nulls))
     }
 }
@@ -230,16 +245,21 @@ fn concat_nulls(parts: &[Vector], len: usize) -> NullBuffer {
     NullBuffer::new(bits.finish())
 }
 
-fn concat_values(data_type: &Type, parts: &[&Values], len: usize) -> Result<Values> {
+fn concat_values(
+    data_type: &Type,
+    parts: &[&Values],
+    len: usize,
+    check: &dyn Fn() -> Result<()>,
+) -> Result<Values> {
     let Some(first) = parts.first() else {
         return empty_values(data_type);
     };
     Ok(match first {
         Values::Null(_) => Values::Null(len),
         Values::Boolean(_) => Values::Boolean(concat_bits(parts, len)),
-        Values::View(_) => Values::View(concat_strings(parts, len)?),
-        Values::Array(_) => Values::Array(concat_nested(parts, len)?),
-        Values::Map(_) => Values::Map(concat_nested(parts, len)?),
+        Values::View(_) => Values::View(concat_strings(parts, len, check)?),
+        Values::Array(_) => Values::Array(concat_nested(parts, len, check)?),
+        Values::Map(_) => Values::Map(concat_nested(parts, len, check)?),
         Values::FixedArray(arrays) => {
             Values::FixedArray(concat_fixed_arrays(parts, arrays.size, len)?)
         }
@@ -247,14 +267,17 @@ fn concat_values(data_type: &Type, parts: &[&Values], len: usize) -> Result<Valu
         Values::Row { children, .. } => {
             let concat_child = |index: usize| {
                 let children: Vec<_> = parts.iter().filter_map(|it| row_child(it, index)).collect();
-                Vector::concat(children[0].data_type(), &children)
+                Vector::concat_checked(children[0].data_type(), &children, check)
             };
             let children = (0..children.len()).map(concat_child).collect::<Result<_>>()?;
             Values::Row { children, len }
         }
         _ => match_width!(first.physical(), T => {
             let mut all: Vec<T> = Vec::with_capacity(len);
-            parts.iter().for_each(|it| all.extend_from_slice(it.width::<T>().unwrap_or(&[])));
+            for part in parts {
+                check()?;
+                all.extend_from_slice(part.width::<T>().unwrap_or(&[]));
+            }
             fixed_values(first, Buffer::from_vec(all), len)
         }, else return Err(Error::internal("concatenation of an unknown layout"))),
     })
@@ -277,10 +300,15 @@ fn concat_bits(parts: &[&Values], len: usize) -> BooleanBuffer {
     bits.finish()
 }
 
-fn concat_strings(parts: &[&Values], len: usize) -> Result<StringValues> {
+fn concat_strings(
+    parts: &[&Values],
+    len: usize,
+    check: &dyn Fn() -> Result<()>,
+) -> Result<StringValues> {
     let mut views: Vec<u128> = Vec::with_capacity(len);
     let mut buffers = BufferList::default();
     for part in parts {
+        check()?;
         let Values::View(strings) = part else { continue };
         let renumbered = buffers.add(strings)?;
         views.extend(strings.views.iter().map(|it| renumbered.view(*it)));
@@ -288,11 +316,12 @@ fn concat_strings(parts: &[&Values], len: usize) -> Result<StringValues> {
     Ok(StringValues::new(views.into(), buffers.finish()))
 }
 
-fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
+fn concat_nested(parts: &[&Values], len: usize, check: &dyn Fn() -> Result<()>) -> Result<Nested> {
     let (mut offsets, mut sizes) = (Vec::with_capacity(len), Vec::with_capacity(len));
     let mut elements = Vec::with_capacity(parts.len());
     let mut base = 0i32;
     for part in parts {
+        check()?;
         let (Values::Array(nested) | Values::Map(nested)) = part else { continue };
         let nested = &compacted(nested)?;
         offsets.extend(nested.offsets.iter().map(|it| it + base));
@@ -303,7 +332,7 @@ fn concat_nested(parts: &[&Values], len: usize) -> Result<Nested> {
         elements.push(nested.elements.as_ref().clone());
     }
     let data_type = elements[0].data_type().clone();
-    let elements = Arc::new(Vector::concat(&data_type, &elements)?);
+    let elements = Arc::new(Vector::concat_checked(&data_type, &elements, check)?);
     Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements })
 }
 

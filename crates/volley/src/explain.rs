@@ -2,13 +2,12 @@
 
 use crate::{
     ResultStream, Session,
-    planning::{Planned, plan_query},
+    planning::{Planned, StatementContext, plan_query},
     statement::copy_plan,
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_logical::ColumnIds;
-use volley_sql::{Query, Statement};
+use volley_sql::Statement;
 use volley_types::Schema;
 
 /// The plan of a statement as rows of text; with `analyze`, runs it and adds what happened.
@@ -16,24 +15,19 @@ pub(crate) fn explain(
     session: &Session,
     statement: Statement,
     analyze: bool,
-    column_ids: &ColumnIds,
+    cx: &StatementContext,
 ) -> Result<ResultStream> {
     let planned = match statement {
         Statement::Query(query)
         | Statement::CreateTable { query: Some(query), .. }
-        | Statement::Insert { query, .. } => plan(session, query, column_ids)?,
+        | Statement::Insert { query, .. } => plan_query(session, query.plan, cx)?,
         Statement::Copy { query, path, format, options } => {
-            copy_plan(session, query, &path, &format, &options, column_ids)?
+            copy_plan(session, query, &path, &format, &options, cx)?
         }
         _ => return Err(Error::unsupported("EXPLAIN of a statement without a query")),
     };
     let text = if analyze { run_measured(session, planned)? } else { planned.plan.to_string() };
     Ok(ResultStream::of_lines("plan", &text))
-}
-
-fn plan(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<Planned> {
-    let (constants, settings) = (session.query_constants(), session.settings());
-    plan_query(query.plan, column_ids, &session.registry, &constants, &settings)
 }
 
 /// Runs to the end, and tells what every operator did.

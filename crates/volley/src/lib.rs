@@ -38,7 +38,7 @@ mod result;
 mod memory;
 
 pub use builder::SessionBuilder;
-pub use result::{Canceller, ResultStream};
+pub use result::ResultStream;
 pub use session::Session;
 pub use settings::Settings;
 pub use statement::Outcome;
@@ -52,7 +52,9 @@ pub use volley_connector_memory::MemoryTable;
 pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
 /// What operators are written against.
 pub use volley_exec as exec;
-pub use volley_exec::{NodeStatistics, OperatorCounts, OperatorStatistics, TaskStatistics};
+pub use volley_exec::{
+    NodeStatistics, OperatorCounts, OperatorStatistics, Priority, TaskHandle, TaskStatistics,
+};
 /// What functions and aggregates are written against.
 pub use volley_function as function;
 pub use volley_function::Registry;

@@ -1,13 +1,13 @@
 //! From a bound query to a plan that can run.
 
-use crate::Settings;
+use crate::Session;
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
 use volley_connector::{Table, TableProvider};
 use volley_error::{Error, Result};
-use volley_function::{QueryConstants, Registry};
+use volley_function::QueryConstants;
 use volley_logical::{ColumnIds, Plan};
 use volley_optimizer::OptimizerContext;
 use volley_plan::{PlanNode, TableHandle};
@@ -20,29 +20,37 @@ pub(crate) struct Planned {
     pub(crate) constants: Arc<QueryConstants>,
 }
 
+/// What a statement is planned with.
+pub(crate) struct StatementContext {
+    pub(crate) column_ids: ColumnIds,
+    pub(crate) constants: Arc<QueryConstants>,
+}
+
 /// The tables that one plan names, as they were when it was made.
 #[derive(Default)]
 pub(crate) struct PlannedTables(HashMap<TableHandle, Arc<dyn Table>>);
 
+impl StatementContext {
+    /// That of a statement that begins now.
+    pub(crate) fn begin(session: &Session) -> StatementContext {
+        StatementContext { column_ids: ColumnIds::new(), constants: session.begin() }
+    }
+}
+
 /// Optimizes and lowers.
-pub(crate) fn plan_query(
-    plan: Plan,
-    column_ids: &ColumnIds,
-    registry: &Arc<Registry>,
-    query: &Arc<QueryConstants>,
-    settings: &Settings,
-) -> Result<Planned> {
+pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -> Result<Planned> {
+    let settings = session.settings();
     let context = OptimizerContext {
-        registry: Arc::clone(registry),
-        query: Arc::clone(query),
-        column_ids,
+        registry: Arc::clone(&session.registry),
+        query: Arc::clone(&cx.constants),
+        column_ids: &cx.column_ids,
         drivers: settings.threads,
-        disabled_rules: settings.disabled_rules.clone(),
+        disabled_rules: settings.disabled_rules,
     };
     let plan = volley_optimizer::optimize(plan, &context)?;
     let tables = Arc::new(PlannedTables::of(&plan));
     let plan = volley_optimizer::lower(&plan, &context)?;
-    Ok(Planned { plan, tables, constants: Arc::clone(query) })
+    Ok(Planned { plan, tables, constants: Arc::clone(&cx.constants) })
 }
 
 impl PlannedTables {

@@ -2,11 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     sync::{Arc, Weak},
 };
 use volley_error::Result;
-use volley_exec::{Task, TaskStatistics};
+use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{
     Batch, Vector,
@@ -20,23 +19,6 @@ pub struct ResultStream {
     is_plain_text: bool,
     /// Lives as long as the result, for the session's list of running queries.
     alive: Arc<()>,
-}
-
-/// Stops one query, from any thread. Cheap to clone; does nothing when the query has ended.
-#[derive(Clone)]
-pub struct Canceller(Arc<dyn Fn() + Send + Sync>);
-
-impl Canceller {
-    /// Stops the query: its result answers the cancelled error from now on.
-    pub fn cancel(&self) {
-        (self.0)();
-    }
-}
-
-impl fmt::Debug for Canceller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Canceller")
-    }
 }
 
 enum Rows {
@@ -191,7 +173,8 @@ impl ResultStream {
         }
     }
 
-    /// What stops this query while another thread waits in [`ResultStream::next`].
+    /// What stops, pauses and resumes this query while another thread waits in
+    /// [`ResultStream::next`].
     ///
     /// ```
     /// # fn main() -> volley::Result<()> {
@@ -200,24 +183,46 @@ impl ResultStream {
     /// let long = "SELECT count(*) FROM t a, t b, t c, t d, t e, t f, t g, t h, t i, t j, t k, t l, \
     ///             t m, t o WHERE a.n + b.n + c.n > o.n * 9";
     /// let mut result = session.sql(long)?;
-    /// let canceller = result.canceller();
-    /// std::thread::spawn(move || canceller.cancel());
+    /// let handle = result.handle();
+    /// std::thread::spawn(move || handle.cancel());
     /// let Err(error) = result.next() else { unreachable!() };
     /// assert_eq!(error.kind(), volley::ErrorKind::Cancelled);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn canceller(&self) -> Canceller {
+    pub fn handle(&self) -> TaskHandle {
         match &self.rows {
-            Rows::Task(task) => Canceller(Arc::new(task.canceller())),
-            Rows::Ready(_) => Canceller(Arc::new(|| ())),
+            Rows::Task(task) => task.handle(),
+            Rows::Ready(_) => TaskHandle::default(),
         }
     }
 
     /// Stops the query; `next` answers the cancelled error from now on.
     pub fn cancel(&self) {
-        if let Rows::Task(task) = &self.rows {
-            task.cancel();
-        }
+        self.handle().cancel();
+    }
+
+    /// Lets nothing of the query run, once it returns, until [`ResultStream::resume`]; see
+    /// [`TaskHandle::pause`].
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// let mut heavy = session.sql("SELECT sum(n) FROM (VALUES (1), (2), (4)) v(n)")?;
+    /// heavy.pause();
+    /// // Something urgent has all the threads meanwhile.
+    /// session.sql("SELECT 1")?.collect()?;
+    /// heavy.resume();
+    /// assert_eq!(heavy.next()?.map(|it| it.rows()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pause(&self) {
+        self.handle().pause_wait();
+    }
+
+    /// Lets a paused query go on.
+    pub fn resume(&self) {
+        self.handle().resume();
     }
 }

@@ -1,7 +1,7 @@
 //! A session: tables, settings and queries.
 
 use crate::{
-    Canceller, Outcome, ResultStream, SessionBuilder, Settings,
+    Outcome, ResultStream, SessionBuilder, Settings,
     catalog::{Catalog, Entry, TableFunctions},
     planning::{Planned, PlannedTables},
     statement,
@@ -16,8 +16,8 @@ use volley_connector::{PlanTable, Table, TableFunction};
 use volley_connector_hive::{FileOptions, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig};
-use volley_function::{QueryConstants, Registry};
+use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskHandle};
+use volley_function::{Deadline, QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
@@ -68,14 +68,16 @@ pub struct Session {
     settings: Mutex<Settings>,
     executor: Mutex<Executor>,
     /// The queries that were started; ended ones are forgotten at the next start.
-    running: Mutex<Vec<Running>>,
+    running: Mutex<Running>,
 }
 
-/// A query that was started.
+/// What can be cancelled.
+#[derive(Default)]
 struct Running {
-    /// Dead when nobody holds the result any more.
-    result: Weak<()>,
-    cancel: Canceller,
+    /// Statements; dead when they are done or their query was started.
+    statements: Vec<Weak<QueryConstants>>,
+    /// Queries that were started, and what is dead when nobody holds the result any more.
+    queries: Vec<(Weak<()>, TaskHandle)>,
 }
 
 impl Session {
@@ -120,7 +122,7 @@ impl Session {
             spill: SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes),
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
-            running: Mutex::new(Vec::new()),
+            running: Mutex::default(),
         })
     }
 
@@ -186,7 +188,7 @@ impl Session {
     ) -> Result<ResultStream> {
         let schema = plan.schema().clone();
         let tables = Arc::new(PlannedTables::from_tables(tables));
-        let constants = self.query_constants();
+        let constants = self.begin();
         self.start(Planned { plan, tables, constants }, schema)
     }
 
@@ -362,48 +364,60 @@ impl Session {
         Ok(())
     }
 
-    /// Stops all queries of this session; each fails with the cancelled error. To stop a single
-    /// query, see [`ResultStream::canceller`].
+    /// Stops all statements of this session, also those that are planned; each fails with the
+    /// cancelled error. To stop a single query, see [`ResultStream::handle`].
     pub fn cancel(&self) {
-        lock(&self.running).drain(..).for_each(|it| it.cancel.cancel());
+        let running = std::mem::take(&mut *lock(&self.running));
+        running.statements.iter().filter_map(Weak::upgrade).for_each(|it| it.stop.raise());
+        running.queries.iter().for_each(|it| it.1.cancel());
     }
 
-    /// What is the same for every row of a query that starts now.
-    pub(crate) fn query_constants(&self) -> Arc<QueryConstants> {
+    /// What is the same for every row of the query of a statement that begins now.
+    pub(crate) fn begin(&self) -> Arc<QueryConstants> {
+        let settings = self.settings();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-        Arc::new(QueryConstants {
+        let constants = Arc::new(QueryConstants {
             now_micros,
-            time_zone: self.settings().time_zone,
+            time_zone: settings.time_zone,
+            deadline: settings.statement_timeout.and_then(Deadline::after),
             ..QueryConstants::default()
-        })
+        });
+        let mut running = lock(&self.running);
+        running.statements.retain(|it| it.strong_count() > 0);
+        running.statements.push(Arc::downgrade(&constants));
+        constants
     }
 
     /// Starts a plan.
     pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
         let settings = self.settings();
-        let schema = shown(schema, &planned.constants.time_zone);
+        let constants = planned.constants;
+        let schema = shown(schema, &constants.time_zone);
         let config = TaskConfig {
             plan: planned.plan,
             tables: planned.tables,
             sinks: Arc::new(FileSinkFactory),
             registry: Arc::clone(&self.registry),
             lowerings: Arc::clone(&self.lowerings),
-            query: planned.constants,
+            query: Arc::clone(&constants),
             pool: self.pool.child("query"),
             spill: self.spill.clone(),
             drivers: settings.threads,
             batch_rows: settings.batch_rows,
             dynamic_filters: settings.dynamic_filters,
             spill_always: settings.spill_always,
+            priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();
         let task = Task::start(config, &executor)?;
         let result = ResultStream::of_task(schema, task);
         let mut running = lock(&self.running);
-        running.retain(|it| it.result.strong_count() > 0);
-        running.push(Running { result: result.alive(), cancel: result.canceller() });
+        running.queries.retain(|it| it.0.strong_count() > 0);
+        running.queries.push((result.alive(), result.handle()));
         drop(running);
+        // Who cancelled before could not see the query.
+        constants.check_wanted()?;
         Ok(result)
     }
 }

@@ -1,8 +1,11 @@
 //! Settings: what SET changes and SHOW shows.
 
+mod duration;
+
 use crate::memory::default_limit_bytes;
-use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread};
+use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread, time::Duration};
 use volley_error::{Error, Result};
+use volley_exec::Priority;
 use volley_memory::{format_bytes, parse_bytes};
 use volley_types::{Zone, nearest_name};
 
@@ -36,6 +39,11 @@ pub struct Settings {
     pub disabled_rules: BTreeSet<String>,
     /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
     pub time_zone: Zone,
+    /// The longest that a statement may take, from its planning until its last row is read; `None`
+    /// for no limit.
+    pub statement_timeout: Option<Duration>,
+    /// How much of the threads' time a query gets beside others.
+    pub query_priority: Priority,
 }
 
 /// One setting, for people and for SET.
@@ -46,7 +54,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 9] = [
+const SETTINGS: [Setting; 11] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -102,11 +110,29 @@ const SETTINGS: [Setting; 9] = [
         },
     },
     Setting {
+        name: "query_priority",
+        description: "how much of the threads' time a query gets beside others: low, normal, high",
+        get: |it| it.query_priority.to_string(),
+        set: |it, text| {
+            let _: () = it.query_priority = text.parse()?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "spill_directory",
         description: "where rows go that do not fit into memory",
         get: |it| it.spill_directory.display().to_string(),
         set: |it, text| {
             let _: () = it.spill_directory = directory("spill_directory", text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "statement_timeout",
+        description: "the longest that a statement may take, such as 30s or 500 (ms); 0 for any",
+        get: |it| duration::text(it.statement_timeout),
+        set: |it, text| {
+            let _: () = it.statement_timeout = duration::parse("statement_timeout", text)?;
             Ok(())
         },
     },
@@ -142,6 +168,8 @@ impl Default for Settings {
             spill_always: false,
             disabled_rules: BTreeSet::new(),
             time_zone: Zone::default(),
+            statement_timeout: None,
+            query_priority: Priority::default(),
         }
     }
 }
@@ -263,6 +291,11 @@ mod tests {
         settings.set("spill_directory", " /some/where ").unwrap();
         assert_eq!(settings.get("spill_directory").unwrap(), "/some/where");
         assert!(settings.set("spill_directory", "").is_err());
+        settings.set("statement_timeout", "30s").unwrap();
+        assert_eq!(settings.statement_timeout, Some(Duration::from_secs(30)));
+        settings.set("query_priority", "HIGH").unwrap();
+        assert_eq!(settings.get("query_priority").unwrap(), "high");
+        assert!(settings.set("query_priority", "highest").is_err());
         assert!(settings.set("threads", "0").is_err());
         assert!(settings.set("batch_rows", "many").is_err());
     }

@@ -4,7 +4,7 @@ use crate::{
     ResultStream, Session, Settings,
     catalog::Entry,
     copy, explain,
-    planning::{Planned, plan_query},
+    planning::{Planned, StatementContext, plan_query},
 };
 use std::sync::Arc;
 use volley_connector_memory::MemoryTable;
@@ -32,11 +32,11 @@ pub enum Outcome {
 
 /// Binds and runs one statement.
 pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome> {
-    let column_ids = ColumnIds::new();
+    let cx = StatementContext::begin(session);
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
-        let statement = bind(session, parsed, &column_ids)?;
-        execute(session, statement, &column_ids)
+        let statement = bind(session, parsed, &cx.column_ids)?;
+        execute(session, statement, &cx)
     })
 }
 
@@ -58,25 +58,26 @@ pub(crate) fn schema_of(session: &Session, name: &str) -> Result<Schema> {
     }
 }
 
-fn execute(session: &Session, statement: Statement, column_ids: &ColumnIds) -> Result<Outcome> {
+fn execute(session: &Session, statement: Statement, cx: &StatementContext) -> Result<Outcome> {
     let text = |names: &[&str], rows: &[Vec<String>]| {
         Ok(Outcome::Rows(ResultStream::of_text(names, rows)))
     };
     match statement {
-        Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, column_ids)?)),
+        Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, cx)?)),
         Statement::Explain { analyze, statement } => {
-            explain::explain(session, *statement, analyze, column_ids).map(Outcome::Rows)
+            explain::explain(session, *statement, analyze, cx).map(Outcome::Rows)
         }
         Statement::CreateTable { name, or_replace, if_not_exists, columns, query } => {
             if if_not_exists && session.catalog.get(&name).is_some() {
                 return Ok(Outcome::Done(None));
             }
             let batches = match query {
-                Some(query) => rows_of(session, query, column_ids)?,
+                Some(query) => rows_of(session, query, cx)?,
                 None => Vec::new(),
             };
             let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
             let rows = table.rows() as u64;
+            cx.constants.check_wanted()?;
             session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
             Ok(Outcome::Done(Some(rows)))
         }
@@ -90,9 +91,9 @@ fn execute(session: &Session, statement: Statement, column_ids: &ColumnIds) -> R
             names.iter().try_for_each(|name| session.catalog.drop(kind, name, if_exists))?;
             Ok(Outcome::Done(None))
         }
-        Statement::Insert { table, query } => insert(session, &table, query, column_ids),
+        Statement::Insert { table, query } => insert(session, &table, query, cx),
         Statement::Copy { query, path, format, options } => {
-            let planned = copy_plan(session, query, &path, &format, &options, column_ids)?;
+            let planned = copy_plan(session, query, &path, &format, &options, cx)?;
             let schema = planned.plan.schema().clone();
             Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
         }
@@ -135,17 +136,14 @@ fn reset(session: &Session, name: &str) -> Result<()> {
     })
 }
 
-fn start_query(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<ResultStream> {
+fn start_query(session: &Session, query: Query, cx: &StatementContext) -> Result<ResultStream> {
     let schema = query.schema();
-    let constants = session.query_constants();
-    let settings = session.settings();
-    let planned = plan_query(query.plan, column_ids, &session.registry, &constants, &settings)?;
-    session.start(planned, schema)
+    session.start(plan_query(session, query.plan, cx)?, schema)
 }
 
 /// All rows of a query, in batches that suit a table.
-fn rows_of(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<Vec<Batch>> {
-    let mut result = start_query(session, query, column_ids)?;
+fn rows_of(session: &Session, query: Query, cx: &StatementContext) -> Result<Vec<Batch>> {
+    let mut result = start_query(session, query, cx)?;
     let types: Vec<Type> = result.schema().types().cloned().collect();
     let mut charge = session.pool.child("rows of a new table").reservation();
     let (mut batches, mut small, mut small_rows) = (Vec::new(), Vec::new(), 0);
@@ -165,8 +163,8 @@ fn rows_of(session: &Session, query: Query, column_ids: &ColumnIds) -> Result<Ve
     Ok(batches)
 }
 
-fn insert(session: &Session, name: &str, query: Query, column_ids: &ColumnIds) -> Result<Outcome> {
-    let batches = rows_of(session, query, column_ids)?;
+fn insert(session: &Session, name: &str, query: Query, cx: &StatementContext) -> Result<Outcome> {
+    let batches = rows_of(session, query, cx)?;
     let rows = batches.iter().map(Batch::rows).sum::<usize>() as u64;
     loop {
         let Some(Entry::Memory(table)) = session.catalog.get(name) else {
@@ -176,6 +174,7 @@ fn insert(session: &Session, name: &str, query: Query, column_ids: &ColumnIds) -
             .hint("copy it with CREATE TABLE ... AS SELECT"));
         };
         let longer = table.append(batches.clone(), &session.pool)?;
+        cx.constants.check_wanted()?;
         if session.catalog.swap(name, &table, longer) {
             return Ok(Outcome::Done(Some(rows)));
         }
@@ -189,16 +188,14 @@ pub(crate) fn copy_plan(
     path: &str,
     format: &str,
     options: &[(String, String)],
-    column_ids: &ColumnIds,
+    cx: &StatementContext,
 ) -> Result<Planned> {
     let format = copy::file_format(format)?;
     let options = copy::write_options(format, options)?;
     let schema = query.schema();
-    let constants = session.query_constants();
-    let settings = session.settings();
-    let mut planned = plan_query(query.plan, column_ids, &session.registry, &constants, &settings)?;
+    let mut planned = plan_query(session, query.plan, cx)?;
     if format != FileFormat::Parquet {
-        planned.plan = shown(planned.plan, &constants.time_zone);
+        planned.plan = shown(planned.plan, &cx.constants.time_zone);
     }
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
     planned.plan = Arc::new(PlanNode::TableWrite(TableWriteNode {

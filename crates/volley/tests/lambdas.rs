@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 use volley::{
-    Canceller, ErrorKind, Session, Settings, Value,
+    ErrorKind, Session, Settings, TaskHandle, Value,
     function::{FunctionDoc, simple},
 };
 
@@ -62,8 +62,8 @@ fn what_former_steps_made_is_given_back() {
 /// Cancels its query in the midst of an array of two million elements.
 fn check_cancel(call: &str) {
     let seen = Arc::new(AtomicU64::new(0));
-    let canceller: Arc<OnceLock<Canceller>> = Arc::default();
-    let (count, cancel) = (Arc::clone(&seen), Arc::clone(&canceller));
+    let handle: Arc<OnceLock<TaskHandle>> = Arc::default();
+    let (count, cancel) = (Arc::clone(&seen), Arc::clone(&handle));
     let seen_by = simple::scalar(move |x: i32| {
         if count.fetch_add(1, Ordering::Relaxed) == ELEMENTS_BEFORE_CANCEL {
             loop {
@@ -86,7 +86,7 @@ fn check_cancel(call: &str) {
     let sql =
         format!("SELECT cardinality(array_agg({call})) FROM (VALUES (1), (2)) t(n) WHERE n = 1");
     let result = session.sql(&sql).unwrap();
-    assert!(canceller.set(result.canceller()).is_ok());
+    assert!(handle.set(result.handle()).is_ok());
     let error = result.collect_values().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{call}: {error}");
     session.wait_released();

@@ -8,6 +8,12 @@ use volley::Session;
 /// the same, and that `operator` has spilled with the limit only.
 #[track_caller]
 fn check(sql: &str, limit: &str, threads: &str, operator: &str) {
+    check_counter(sql, limit, threads, (operator, "spilled bytes"));
+}
+
+/// As [`check`], of another counter of `operator`.
+#[track_caller]
+fn check_counter(sql: &str, limit: &str, threads: &str, (operator, counter): (&str, &str)) {
     let dir = tempfile::tempdir().unwrap();
     volley_tpch::generate(0.1, dir.path(), &|_| Ok(())).unwrap();
     let run = |limit: &str| {
@@ -29,14 +35,14 @@ fn check(sql: &str, limit: &str, threads: &str, operator: &str) {
         let statistics = result.statistics().unwrap();
         let operators = statistics.nodes.iter().flat_map(|it| &it.operators);
         let spilled = operators.filter(|it| it.name.contains(operator)).flat_map(|it| &it.drivers);
-        let named = spilled.flat_map(|it| &it.named).filter(|it| it.0 == "spilled bytes");
+        let named = spilled.flat_map(|it| &it.named).filter(|it| it.0 == counter);
         (rows, named.map(|it| it.1).sum::<u64>())
     };
     let (expected, unspilled) = run("8GiB");
     let (rows, spilled) = run(limit);
     assert_eq!(rows, expected, "{sql}");
     assert_eq!(unspilled, 0, "{sql}");
-    assert!(spilled > 0, "nothing was spilled: {sql}");
+    assert!(spilled > 0, "no {counter}: {sql}");
 }
 
 #[test]
@@ -87,5 +93,51 @@ fn shared_subplans_spill() {
         SELECT count(*), min(c), max(c), sum(n) FROM t WHERE n > (SELECT avg(n) FROM t)";
     for threads in ["1", "2"] {
         check(sql, "40MiB", threads, "shared");
+    }
+}
+
+/// Sums of what calls return over all of lineitem, as one partition.
+fn one_partition(calls: &[&str], results: &[&str]) -> String {
+    let columns = calls.iter().enumerate().map(|it| format!("{} AS c{}", it.1, it.0));
+    let columns: Vec<String> = columns.collect();
+    let sums = results.iter().enumerate().map(|it| it.1.replace('$', &format!("c{}", it.0)));
+    let sums: Vec<String> = sums.collect();
+    let (columns, sums) = (columns.join(", "), sums.join(", "));
+    format!(
+        "SELECT count(*), {sums} FROM (SELECT l_orderkey, l_linenumber, {columns}, l_comment \
+         FROM lineitem) t"
+    )
+}
+
+#[test]
+fn window_partitions_that_do_not_fit_come_in_pieces() {
+    let order = "(ORDER BY l_orderkey, l_linenumber";
+    let weighed = "sum($ * l_linenumber)";
+    let once = one_partition(
+        &[
+            &format!("row_number() OVER {order})"),
+            "dense_rank() OVER (ORDER BY l_orderkey)",
+            &format!("lag(l_extendedprice, 3) OVER {order})"),
+            &format!("sum(l_quantity) OVER {order} ROWS 10 PRECEDING)"),
+            &format!("sum(l_quantity) OVER {order} ROWS UNBOUNDED PRECEDING)"),
+        ],
+        &[weighed; 5],
+    );
+    let twice = one_partition(
+        &[
+            "count(*) OVER ()",
+            &format!("sum(l_quantity) OVER {order})"),
+            "sum(l_tax) OVER (PARTITION BY l_linestatus)",
+            &format!("ntile(100) OVER {order})"),
+            "CAST(1e6 * cume_dist() OVER (ORDER BY l_quantity) AS BIGINT)",
+            "rank() OVER (ORDER BY l_quantity)",
+            "last_value(l_linenumber) OVER (ORDER BY l_linenumber)",
+        ],
+        &[weighed; 7],
+    );
+    for sql in [once, twice] {
+        for threads in ["1", "2"] {
+            check_counter(&sql, "48MiB", threads, ("window", "window pieces"));
+        }
     }
 }

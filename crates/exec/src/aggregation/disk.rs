@@ -6,9 +6,11 @@
 //! open    a part after the other: its streams in their order, rows in the order of writing
 //! ```
 //!
-//! A part that does not fit in memory either is written again, split by other bits of the hash: the
+//! The first level splits as `spread` does, so that what is spread goes to the files as it is. A
+//! part that does not fit in memory either is written again, split by other bits of the hash: the
 //! next level.
 
+use super::spread;
 use crate::{
     OperatorContext,
     partition::{Partitioner, Purpose},
@@ -19,8 +21,8 @@ use volley_memory::Reservation;
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// The most parts of a level.
-const PARTS_MAX: usize = 32;
+/// The most parts of a level. A power of two, as all numbers of parts.
+const PARTS_MAX: usize = if cfg!(test) { 8 } else { 32 };
 
 /// The most files that a driver writes at once.
 const WRITERS_MAX: usize = 64;
@@ -29,7 +31,7 @@ const WRITERS_MAX: usize = 64;
 const WRITERS_SHARE: usize = 16;
 
 /// Parts are split again so many times. What does not fit then is of one group, or nearly so.
-const LEVELS_MAX: u32 = 8;
+const LEVELS_MAX: u32 = if cfg!(test) { 3 } else { 8 };
 
 /// Streams of batches that begin with the groups' keys, on their way to disk and back.
 pub(super) struct Disk {
@@ -120,20 +122,41 @@ impl Disk {
     ///
     /// I/O, a full disk, out of memory, cancelled.
     pub(super) fn write(&mut self, stream: usize, batch: &Batch) -> Result<()> {
-        if self.streams.is_empty() {
-            self.streams.resize_with(self.stream_count, || Stream {
-                partitioner: Partitioner::new(
-                    (0..self.keys).collect(),
-                    self.parts,
-                    Purpose::Spill(self.level),
-                    self.cx.task.batch_rows,
-                    &self.cx.pool,
-                ),
-                writers: (0..self.parts).map(|_| None).collect(),
-            });
-        }
+        self.begin();
         let split = self.streams[stream].partitioner.split(batch)?;
         self.streams[stream].write(split, &self.cx)
+    }
+
+    /// As [`Disk::write`] for the first stream, of a batch that is all in one part of what is
+    /// spread.
+    pub(super) fn write_spread(&mut self, part: usize, batch: Batch) -> Result<()> {
+        if self.level > 0 {
+            return self.write(0, &batch);
+        }
+        self.begin();
+        let part = part * self.parts / spread::PARTS;
+        self.streams[0].write(vec![(part, batch)], &self.cx)
+    }
+
+    /// Makes what is written to, unless it is there.
+    fn begin(&mut self) {
+        if !self.streams.is_empty() {
+            return;
+        }
+        let purpose = match self.level {
+            0 => Purpose::Spread,
+            level => Purpose::Spill(level),
+        };
+        self.streams.resize_with(self.stream_count, || Stream {
+            partitioner: Partitioner::new(
+                (0..self.keys).collect(),
+                self.parts,
+                purpose,
+                self.cx.task.batch_rows,
+                &self.cx.pool,
+            ),
+            writers: (0..self.parts).map(|_| None).collect(),
+        });
     }
 
     /// Writes what is held back, after the last batch of a spill.
@@ -234,7 +257,8 @@ impl Disk {
 /// each has a buffer, in every driver.
 fn parts(streams: usize, cx: &OperatorContext) -> usize {
     let buffers = cx.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES / cx.drivers.max(1);
-    (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, PARTS_MAX)
+    let parts = (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, PARTS_MAX);
+    1 << parts.ilog2()
 }
 
 impl Stream {

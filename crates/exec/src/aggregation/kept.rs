@@ -352,7 +352,7 @@ fn gather(columns: &[Vector], positions: &[u32], charge: &mut Reservation) -> Re
         }
         let part = |chunk: &[u32]| check_stopped().and_then(|()| column.gather(chunk));
         let parts = positions.chunks(GATHERED_ROWS).map(part).collect::<Result<Vec<_>>>()?;
-        Vector::concat(column.data_type(), &parts)
+        Vector::concat_checked(column.data_type(), &parts, &check_stopped)
     };
     columns.iter().map(gather_column).collect()
 }

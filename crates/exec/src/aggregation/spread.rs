@@ -20,8 +20,9 @@ use volley_error::Result;
 use volley_memory::Pool;
 use volley_vector::Batch;
 
-/// The parts. Tables of this share of the groups fit the caches for some ten million groups.
-const PARTS: usize = 64;
+/// The parts, a power of two. Tables of this share of the groups fit the caches for some ten
+/// million groups.
+pub(super) const PARTS: usize = 64;
 
 /// A table of more bytes outgrows the caches.
 const TABLE_BYTES_MAX: usize = 16 << 20;
@@ -242,6 +243,11 @@ impl Spread {
         if groups * LEFT_SHARE.1 > waiting * LEFT_SHARE.0 {
             self.part_rows = self.part_rows.saturating_mul(WAIT_FACTOR);
         }
+    }
+
+    /// Whether grouping a part early left most of its rows, the last time.
+    pub(super) fn reduces_little(&self) -> bool {
+        self.part_rows > PART_ROWS_MIN
     }
 
     /// The first part in which something waits.

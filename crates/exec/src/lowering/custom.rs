@@ -1,6 +1,6 @@
 //! Nodes of other crates: a function found by the node's name adds their operators.
 
-use crate::{Lowering, Operator, PipelineBuilder, Step, StepContext};
+use crate::{Lowering, Operator, PipelineBuilder, Spill, Step, StepContext};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_error::{Error, Result};
 use volley_plan::CustomPlanNode;
@@ -142,6 +142,10 @@ impl Operator for Checked {
             self.check(batch)?;
         }
         Ok(step)
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        self.operator.as_spill()
     }
 
     fn withdraw(&mut self) {

@@ -124,7 +124,7 @@ fn a_cancel_in_the_middle_of_spilling_leaves_nothing() {
             let started = start(Arc::clone(&plan), tables, setup, limit);
             thread::sleep(Duration::from_millis(wait));
             let begin = Instant::now();
-            started.task.canceller()();
+            started.task.cancel();
             match drain(&started.task) {
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}"),
                 // It was faster.

@@ -53,6 +53,7 @@ fn a_panic_is_an_internal_error_that_names_the_operator() {
     let error = run(tables.scan("t"), &tables, SETUP).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert_eq!(error.to_string(), "panic: a bad assumption (operator: table scan)");
+    assert!(error.hint_text().unwrap().ends_with("with the plan\nTableScan t [a]"), "{error:?}");
 }
 
 #[test]
@@ -71,10 +72,10 @@ fn the_executor_survives_a_panic() {
 fn check_cancel(plan: PlanBuilder, tables: &TestTables) {
     for setup in SETUPS {
         let (task, _executor) = start(plan.clone(), tables, setup);
-        let cancel = task.canceller();
+        let handle = task.handle();
         std::thread::sleep(Duration::from_millis(5));
         let begin = Instant::now();
-        cancel();
+        handle.cancel();
         let error = drain(&task).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         drop(task);

@@ -191,7 +191,7 @@ fn compared_types(args: &[Type]) -> Vec<Type> {
 }
 
 /// The rows where a flat BOOLEAN column is true.
-fn rows_where_true(column: &Vector) -> Rows {
+pub(super) fn rows_where_true(column: &Vector) -> Rows {
     let Some(Values::Boolean(bits)) = column.flat_values() else {
         return Rows::none(column.len());
     };

@@ -5,14 +5,17 @@ use super::{
     active::{ActiveRows, FindingActive},
     frames::{DistinctFrames, Framing},
     listed::Listed,
+    pieces::Piece,
     places::{BatchPlaces, Places},
     run::Run,
-    running::Running,
+    running::{CarriedState, Running},
     spec::{CallFunction, CallSpec},
     tree::Tree,
 };
 use volley_error::{Error, Result};
-use volley_function::{AggregateKind, BoundAggregate, Ranges, ValidRows, WindowRows};
+use volley_function::{
+    AggregateKind, BoundAggregate, PartitionPiece, Ranges, ValidRows, WindowRows,
+};
 use volley_memory::{Pool, Reservation};
 use volley_vector::Vector;
 
@@ -23,8 +26,10 @@ pub(super) struct Call {
     finding: Option<FindingActive>,
     active: Option<ActiveRows>,
     answer: Answer,
-    /// The frames of the batch under way.
-    frames: Option<DistinctFrames>,
+    /// The frames of the batch under way, and whether the last one more is known.
+    frames: Option<(DistinctFrames, bool)>,
+    /// The result for frames that end after the piece of the partition that is there; one row.
+    known: Option<Vector>,
 }
 
 /// What answers.
@@ -34,6 +39,8 @@ enum Answer {
     Running(Running),
     Tree(Tree),
     Listed(Listed),
+    /// The same for all rows, which is known.
+    Known(Vector),
 }
 
 /// What a call runs over.
@@ -43,11 +50,46 @@ pub(super) struct CallInput<'a> {
     pub places: &'a Places,
     /// Whether the first order key descends.
     pub descending: bool,
+    /// What is known of the partition, when not all of its rows are there.
+    pub piece: Option<&'a PartitionPiece>,
 }
 
 impl Call {
+    /// A call over rows with whole partitions.
     pub(super) fn new(input: &CallInput<'_>, pool: &Pool) -> Result<Call> {
+        Call::with_known(input, None, pool)
+    }
+
+    /// Call `index` over a piece of a partition.
+    pub(super) fn of_piece(
+        input: &CallInput<'_>,
+        piece: &mut Piece,
+        index: usize,
+        pool: &Pool,
+    ) -> Result<Call> {
+        let mut call = Call::with_known(input, piece.known[index].take(), pool)?;
+        if let (Answer::Running(running), Some(state)) =
+            (&mut call.answer, piece.carried.get_mut(index).and_then(Option::take))
+        {
+            let position = piece.position(state.rows)?;
+            running.resume(state, position);
+        }
+        Ok(call)
+    }
+
+    fn with_known(input: &CallInput<'_>, known: Option<Vector>, pool: &Pool) -> Result<Call> {
         let args = input.run.columns(&input.spec.args)?;
+        if let Some(known) = known.clone().filter(|_| input.spec.frame.is_partition()) {
+            let answer = Answer::Known(known);
+            return Ok(Call {
+                args,
+                finding: None,
+                active: None,
+                answer,
+                frames: None,
+                known: None,
+            });
+        }
         let answer = match &input.spec.function {
             CallFunction::Window(_) => {
                 let valid = || (ValidRows::default(), pool.reservation());
@@ -56,13 +98,21 @@ impl Call {
             CallFunction::Aggregate(bound) => aggregate(input, bound, &args, pool)?,
         };
         let finding = FindingActive::new(input.spec, input.run, input.places, pool)?;
-        Ok(Call { args, finding: Some(finding), active: None, answer, frames: None })
+        Ok(Call { args, finding: Some(finding), active: None, answer, frames: None, known })
+    }
+
+    /// The state that goes on with the next piece of the partition, which has all rows before
+    /// `next_start`.
+    pub(super) fn carry(self, piece: &Piece, next_start: usize) -> Result<Option<CarriedState>> {
+        let Answer::Running(running) = self.answer else { return Ok(None) };
+        let (state, position) = running.carry(next_start as u32, active(&self.active)?)?;
+        Ok(Some(CarriedState { state, rows: piece.row(position) }))
     }
 
     /// What is counted in statistics, when a batch is answered.
     pub(super) fn counter(&self) -> Option<&'static str> {
         match &self.answer {
-            Answer::Function(_) => None,
+            Answer::Function(_) | Answer::Known(_) => None,
             Answer::Running(_) => Some("running frames"),
             Answer::Tree(_) => Some("tree frames"),
             Answer::Listed(_) => Some("listed frames"),
@@ -91,7 +141,9 @@ impl Call {
                 Ok(false)
             }
             Answer::Tree(tree) => tree.build(active(&self.active)?),
-            Answer::Function(None) | Answer::Running(_) | Answer::Listed(_) => Ok(true),
+            Answer::Function(None) | Answer::Running(_) | Answer::Listed(_) | Answer::Known(_) => {
+                Ok(true)
+            }
         }
     }
 
@@ -104,30 +156,49 @@ impl Call {
         if let Answer::Function(valid) = &self.answer {
             return self.function(input, batch, valid.as_ref().map(|it| &it.0)).map(Some);
         }
-        let frames = match self.frames.take() {
+        if let Answer::Known(result) = &self.answer {
+            return Ok(Some((result.gather(&vec![0; batch.rows.len()])?, 1)));
+        }
+        let (frames, is_known) = match self.frames.take() {
             Some(frames) => frames,
-            None => {
-                let peers = &batch.levels[input.spec.level].peers;
-                let ranges = framing(input).frames(batch)?;
-                DistinctFrames::new(ranges, input.spec.frame.exclusion, batch, peers)
-            }
+            None => self.distinct_frames(input, batch)?,
         };
         let active = active(&self.active)?;
         let results = match &mut self.answer {
+            Answer::Running(_) if frames.parts.is_empty() => self.known.clone(),
             Answer::Running(running) => running.step(&frames, active)?,
             Answer::Tree(tree) => tree.step(&frames, active)?,
             Answer::Listed(listed) => listed.step(&frames, active)?,
-            Answer::Function(_) => None,
+            Answer::Function(_) | Answer::Known(_) => None,
         };
-        let Some(results) = results else {
-            self.frames = Some(frames);
+        let Some(mut results) = results else {
+            self.frames = Some((frames, is_known));
             return Ok(None);
         };
+        if let Some(known) = self.known.as_ref().filter(|_| is_known && !frames.parts.is_empty()) {
+            results = Vector::concat(known.data_type(), &[results, known.clone()])?;
+        }
         let results = match &frames.codes {
             Some(codes) => results.gather(codes)?,
             None => results,
         };
         Ok(Some((results, frames.parts.len())))
+    }
+
+    /// The frames of a batch; those that end after the piece are left out, if there are any.
+    fn distinct_frames(
+        &self,
+        input: &CallInput<'_>,
+        batch: &BatchPlaces,
+    ) -> Result<(DistinctFrames, bool)> {
+        let peers = &batch.levels[input.spec.level].peers;
+        let ranges = framing(input).frames(batch)?;
+        let mut frames = DistinctFrames::new(ranges, input.spec.frame.exclusion, batch, peers);
+        let is_known = match (input.piece, &self.known) {
+            (Some(piece), Some(_)) => frames.pop_after(piece.rows.end),
+            _ => false,
+        };
+        Ok((frames, is_known))
     }
 
     fn function(
@@ -153,6 +224,7 @@ impl Call {
             frames: &frames,
             exclusion: input.spec.frame.exclusion,
             valid,
+            piece: input.piece,
         };
         Ok((bound.function.evaluate(&rows)?, batch.rows.len()))
     }

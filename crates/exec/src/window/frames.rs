@@ -172,6 +172,17 @@ fn by_groups(
 }
 
 impl DistinctFrames {
+    /// Leaves the last frame out, if it ends after `row`; true then.
+    pub(super) fn pop_after(&mut self, row: u32) -> bool {
+        let is_after = self.ranges.ends.last().is_some_and(|it| *it > row);
+        if is_after {
+            self.ranges.starts.pop();
+            self.ranges.ends.pop();
+            self.parts.pop();
+        }
+        is_after
+    }
+
     /// Finds frames that follow one another and are equal.
     pub(super) fn new(
         frames: Ranges,

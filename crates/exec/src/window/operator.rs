@@ -2,10 +2,11 @@
 
 use super::{
     call::{Call, CallInput},
+    pieces::Piece,
     places::{BatchPlaces, PlaceCursor, Places},
     run::{Arranging, Run},
     spec::WindowSpec,
-    units::{Units, UnitsStep},
+    units::{Unit, Units, UnitsStep},
 };
 use crate::{
     BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
@@ -16,6 +17,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
+use volley_function::PartitionPiece;
 use volley_memory::Reservation;
 use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
@@ -35,6 +37,8 @@ pub(super) struct WindowOperator {
     rows: usize,
     /// The rows, once they did not fit in memory.
     units: Option<Units>,
+    /// What the rows that are worked on are a piece of.
+    piece: Option<Piece>,
     /// Until it is known where partitions end: the order of the rows, if they were sorted.
     sorter: Option<RowSorter>,
     phase: Phase,
@@ -74,8 +78,10 @@ struct Work {
     places: Places,
     calls: Vec<Call>,
     cursor: PlaceCursor,
-    /// The next row to answer for.
+    piece: Option<Piece>,
+    /// The next row to answer for, and the end of these.
     position: usize,
+    end: usize,
     pending: Option<Pending>,
 }
 
@@ -98,6 +104,7 @@ impl WindowOperator {
             cx: cx.clone(),
             rows: 0,
             units: None,
+            piece: None,
             sorter: None,
             phase: Phase::Collect(Vec::new()),
         }
@@ -146,12 +153,10 @@ impl WindowOperator {
                 if let Some(batch) = self.put_out(&mut work)? {
                     return Ok((Phase::PutOut(work), Step::Output(batch)));
                 }
-                if work.position == self.rows && work.pending.is_none() {
-                    self.charge.clear();
-                    self.rows = 0;
-                    return Ok((Phase::Load, Step::Yield));
+                match work.position == work.end && work.pending.is_none() {
+                    true => self.finish(*work)?,
+                    false => Phase::PutOut(work),
                 }
-                Phase::PutOut(work)
             }
             Phase::Done => return Ok((Phase::Done, Step::Finished)),
         };
@@ -161,21 +166,36 @@ impl WindowOperator {
     /// Goes on with the rows on disk; `None` when there are no more.
     fn load(&mut self) -> Result<Option<Phase>> {
         let Some(units) = &mut self.units else { return Ok(None) };
-        let unit = match units.step()? {
+        let Unit { batches, piece } = match units.step()? {
             UnitsStep::Unit(unit) => unit,
             UnitsStep::Progress => return Ok(Some(Phase::Load)),
             UnitsStep::End => return Ok(None),
         };
-        for batch in &unit {
+        for batch in &batches {
             self.charge.add(batch)?;
             self.rows += batch.rows();
         }
-        Ok(Some(Phase::Concat(ColumnConcat::new(&self.spec.types, unit))))
+        self.piece = piece;
+        Ok(Some(Phase::Concat(ColumnConcat::new(&self.spec.types, batches))))
+    }
+
+    /// Ends with some rows; what the next piece of their partition needs is kept.
+    fn finish(&mut self, work: Work) -> Result<Phase> {
+        self.charge.clear();
+        self.rows = 0;
+        if let (Some(piece), Some(units)) = (&work.piece, &mut self.units) {
+            let next_start = units.next_start(piece);
+            let carried = work.calls.into_iter().map(|it| it.carry(piece, next_start));
+            let carried = carried.collect::<Result<_>>()?;
+            units.finish_piece(piece, (&work.input, &work.places), carried)?;
+        }
+        Ok(Phase::Load)
     }
 
     fn start_sort(&mut self, input: Batch) -> Result<Phase> {
         let keys = self.spec.sort_keys();
-        if keys.is_empty() {
+        // Rows that were on disk have been sorted.
+        if keys.is_empty() || self.units.is_some() {
             return self.start_arranging(input, None);
         }
         let columns = keys.iter().map(|it| input.column(it.column).clone()).collect();
@@ -194,23 +214,43 @@ impl WindowOperator {
 
     fn start_calls(&mut self, input: Batch, run: Run, places: Places) -> Result<Phase> {
         self.sorter = None;
-        self.metrics.add("partitions", places.partitions() as u64);
-        let calls = (0..self.spec.calls.len())
-            .map(|index| Call::new(&call_input(&self.spec, &run, &places, index), &self.cx.pool));
-        let calls = calls.collect::<Result<_>>()?;
+        if self.piece.as_ref().is_none_or(Piece::is_first) {
+            self.metrics.add("partitions", places.partitions() as u64);
+        }
+        let mut piece = self.piece.take();
+        if let (Some(piece), Some(units)) = (&mut piece, &self.units) {
+            units.place(piece, &places);
+        }
+        let mut calls = Vec::with_capacity(self.spec.calls.len());
+        for index in 0..self.spec.calls.len() {
+            calls.push(match &mut piece {
+                None => {
+                    let input = call_input(&self.spec, (&run, &places, None), index);
+                    Call::new(&input, &self.cx.pool)?
+                }
+                Some(piece) => {
+                    let of = piece.places[self.spec.calls[index].level].clone();
+                    let input = call_input(&self.spec, (&run, &places, Some(&of)), index);
+                    Call::of_piece(&input, piece, index, &self.cx.pool)?
+                }
+            });
+        }
         let cursor = PlaceCursor::new(&places);
-        let work = Work { input, run, places, calls, cursor, position: 0, pending: None };
+        let rows = piece.as_ref().map_or(0..self.rows, |it| it.rows.clone());
+        let (position, end, pending) = (rows.start, rows.end, None);
+        let work = Work { input, run, places, calls, cursor, piece, position, end, pending };
         Ok(Phase::Prepare { work: Box::new(work), ready: 0 })
     }
 
     /// Works on a batch; the batch when it is done and has rows.
     fn put_out(&self, work: &mut Work) -> Result<Option<Batch>> {
-        let Some(mut pending) = work.next_batch(self.batch_rows, self.rows) else {
+        let Some(mut pending) = work.next_batch(self.batch_rows) else {
             return Ok(None);
         };
         while let Some(call) = work.calls.get_mut(pending.results.len()) {
             let index = pending.results.len();
-            let input = call_input(&self.spec, &work.run, &work.places, index);
+            let piece = work.piece.as_ref().map(|it| &it.places[self.spec.calls[index].level]);
+            let input = call_input(&self.spec, (&work.run, &work.places, piece), index);
             let Some((results, frames)) = call.evaluate(&input, &pending.places)? else {
                 work.pending = Some(pending);
                 return Ok(None);
@@ -236,7 +276,7 @@ impl WindowOperator {
             let codes: Vec<u32> = (0..rows.len() as u32).filter(is_kept).collect();
             if codes.last() != Some(&(last as u32)) {
                 // Ranks do not fall: nothing more of this partition is kept.
-                work.position = pending.places.partitions.ends[last] as usize;
+                work.position = (pending.places.partitions.ends[last] as usize).min(work.end);
             }
             self.metrics.add("rows cut", (work.position - rows.start - codes.len()) as u64);
             if codes.is_empty() {
@@ -256,15 +296,16 @@ impl WindowOperator {
 
 impl Work {
     fn prepare(&mut self, spec: &WindowSpec, index: usize) -> Result<bool> {
-        self.calls[index].prepare(&call_input(spec, &self.run, &self.places, index))
+        let piece = self.piece.as_ref().map(|it| &it.places[spec.calls[index].level]);
+        self.calls[index].prepare(&call_input(spec, (&self.run, &self.places, piece), index))
     }
 
     /// The batch under way, or the next one.
-    fn next_batch(&mut self, batch_rows: usize, rows: usize) -> Option<Pending> {
+    fn next_batch(&mut self, batch_rows: usize) -> Option<Pending> {
         if let Some(pending) = self.pending.take() {
             return Some(pending);
         }
-        let count = batch_rows.min(rows - self.position);
+        let count = batch_rows.min(self.end - self.position);
         (count > 0).then(|| Pending {
             places: self.places.batch(&mut self.cursor, self.position, count),
             results: Vec::new(),
@@ -287,12 +328,11 @@ fn not_a_rank() -> Error {
 
 fn call_input<'a>(
     spec: &'a WindowSpec,
-    run: &'a Run,
-    places: &'a Places,
+    (run, places, piece): (&'a Run, &'a Places, Option<&'a PartitionPiece>),
     index: usize,
 ) -> CallInput<'a> {
     let descending = spec.order_by.first().is_some_and(|it| it.descending);
-    CallInput { spec: &spec.calls[index], run, places, descending }
+    CallInput { spec: &spec.calls[index], run, places, descending, piece }
 }
 
 impl Operator for WindowOperator {
@@ -332,7 +372,11 @@ impl Operator for WindowOperator {
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         let phase = std::mem::replace(&mut self.phase, Phase::Done);
-        let (phase, step) = self.advance(phase)?;
+        let explain = |units: &Option<Units>, error| match units {
+            Some(units) => units.explain(error),
+            None => error,
+        };
+        let (phase, step) = self.advance(phase).map_err(|it| explain(&self.units, it))?;
         self.phase = phase;
         Ok(step)
     }
@@ -360,7 +404,7 @@ impl Spill for WindowOperator {
             self.charge.clear();
             self.ahead.clear();
             self.rows = 0;
-            let units = self.units.insert(Units::new(&self.spec, &self.cx));
+            let units = self.units.insert(Units::new(&self.spec, &self.cx)?);
             batches.into_iter().try_for_each(|it| units.push(it))?;
         }
         self.units.as_mut().map_or(Ok(()), Units::spill)

@@ -94,6 +94,11 @@ impl Places {
         Ok(is_done)
     }
 
+    /// The places of one row.
+    pub(super) fn row(&self, row: usize) -> BatchPlaces {
+        self.batch(&mut PlaceCursor::new(self), row, 1)
+    }
+
     /// The places of `count` rows from `start` on, which is not before the rows asked for last.
     pub(super) fn batch(
         &self,

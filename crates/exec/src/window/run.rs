@@ -102,7 +102,9 @@ impl Arranging {
         };
         if let Some(arranged) = arranged {
             self.parts.clear();
-            self.run.charge.add(&Batch::new(vec![arranged.clone()], arranged.len()))?;
+            if self.run.order.is_some() {
+                self.run.charge.add(&Batch::new(vec![arranged.clone()], arranged.len()))?;
+            }
             self.run.arranged[self.column] = Some(arranged);
             self.column += 1;
         }

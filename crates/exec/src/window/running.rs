@@ -19,6 +19,13 @@ pub(super) struct Running {
     next: usize,
 }
 
+/// A state that goes on with the next piece of its partition.
+pub(super) struct CarriedState {
+    pub state: States,
+    /// How many rows of the partition it has.
+    pub rows: u64,
+}
+
 impl Running {
     /// `None` for functions whose states cannot be copied. `args`: of all rows, in order.
     pub(super) fn new(
@@ -38,6 +45,20 @@ impl Running {
         };
         running.state.init(1)?;
         Ok(Some(running))
+    }
+
+    /// Goes on with the state of an earlier piece, which has all rows before `position`.
+    pub(super) fn resume(&mut self, carried: CarriedState, position: u32) {
+        (self.state, self.held) = (carried.state, (0, position));
+    }
+
+    /// Adds what is missing of the rows before `end`; the state, and the position behind its rows.
+    pub(super) fn carry(mut self, end: u32, active: &ActiveRows) -> Result<(States, u32)> {
+        while self.held.1 < end {
+            let (from, to) = (self.held.1, end.min(self.held.1 + STEP_ROWS as u32));
+            self.add(from, to, active)?;
+        }
+        Ok((self.state, self.held.1))
     }
 
     /// Goes on through some rows; the results of all `frames` at the end.
@@ -78,10 +99,15 @@ impl Running {
             return Ok(true);
         }
         let (from, to) = (self.held.1, self.held.1 + STEP_ROWS as u32);
+        self.add(from, to, active)?;
+        Ok(false)
+    }
+
+    fn add(&mut self, from: u32, to: u32, active: &ActiveRows) -> Result<()> {
         let args = self.slices(from, to);
         self.state.add_to_one(&args, &active.slice(from, to))?;
         self.held.1 = to;
-        Ok(false)
+        Ok(())
     }
 
     /// The next frames that together add few rows.

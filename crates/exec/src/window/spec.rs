@@ -102,6 +102,14 @@ impl CallFunction {
         })
     }
 
+    /// The name it was found under.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            CallFunction::Window(bound) => &bound.name,
+            CallFunction::Aggregate(bound) => &bound.name,
+        }
+    }
+
     /// Whether results over `frame` depend on which rows are peers.
     fn uses_peers(&self, frame: &Frame) -> bool {
         match self {

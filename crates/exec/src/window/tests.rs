@@ -1,13 +1,16 @@
 //! The operator against the definition: which rows are in a frame is asked of every pair of rows.
 
 mod oracle;
+mod pieces;
 
-use super::{operator::WindowOperator, spec::WindowSpec};
+use super::{operator::WindowOperator, pieces::PiecePlan, spec::WindowSpec};
 use crate::test_kit::{Harness, Random, RowValues, registry};
 use crate::{OperatorContext, OperatorMetrics};
 use oracle::Oracle;
 use std::{collections::HashSet, sync::Arc};
+use volley_error::Result;
 use volley_function::Exclusion;
+use volley_memory::Pool;
 use volley_plan::{
     Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, SortKey, ValuesNode, WindowCall,
     WindowLimit, WindowNode,
@@ -29,12 +32,13 @@ const UPPER: usize = 9;
 const SEPARATOR: usize = 10;
 
 /// The functions under test, and the columns of their arguments.
-const FUNCTIONS: [(&str, &[usize]); 22] = [
+const FUNCTIONS: [(&str, &[usize]); 23] = [
     ("row_number", &[]),
     ("rank", &[]),
     ("dense_rank", &[]),
     ("percent_rank", &[]),
     ("cume_dist", &[]),
+    ("ntile", &[ID]),
     ("lag", &[X]),
     ("lead", &[TEXT, COUNT]),
     ("lag", &[X, COUNT, ID]),
@@ -64,7 +68,7 @@ fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
 fn random_windows_are_what_the_definition_says() {
     let mut taken = HashSet::new();
     for seed in seeds(0..400) {
-        check(seed, &mut taken);
+        check(seed, node, &mut taken);
     }
     // Every way to answer was taken.
     for counter in
@@ -74,7 +78,20 @@ fn random_windows_are_what_the_definition_says() {
     }
 }
 
-fn check(seed: u64, taken: &mut HashSet<&'static str>) {
+#[test]
+fn random_windows_in_pieces_are_what_the_definition_says() {
+    let mut taken = HashSet::new();
+    for seed in seeds(0..400) {
+        check(seed, node_in_pieces, &mut taken);
+    }
+    for counter in ["running frames", "tree frames", "listed frames", "rows cut", "window pieces"] {
+        assert!(taken.contains(counter), "{counter}: {taken:?}");
+    }
+}
+
+type MakeNode = fn(&mut Random, &[Type], bool) -> WindowNode;
+
+fn check(seed: u64, node: MakeNode, taken: &mut HashSet<&'static str>) {
     let mut random = Random(seed);
     let key_types = [Type::BigInt, Type::Double, Type::Date, Type::Timestamp, Type::decimal(12, 2)];
     let key = key_types[random.below(key_types.len())].clone();
@@ -112,6 +129,19 @@ fn run(
     cx: &OperatorContext,
     spill_every: Option<usize>,
 ) -> RowValues {
+    let result = feed(node, types, rows, cx, spill_every).unwrap();
+    assert_eq!(cx.pool.stats().bytes, 0, "memory still held");
+    assert_eq!(cx.task.spill.stats().bytes, 0, "files are left");
+    result
+}
+
+fn feed(
+    node: &WindowNode,
+    types: &[Type],
+    rows: &RowValues,
+    cx: &OperatorContext,
+    spill_every: Option<usize>,
+) -> Result<RowValues> {
     let spec = Arc::new(WindowSpec::new(node, &registry()).unwrap());
     let column = |rows: &[Vec<Value>], index: usize| {
         let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();
@@ -123,10 +153,7 @@ fn run(
     });
     let batches = batches.collect();
     let operator = WindowOperator::new(&spec, cx);
-    let result = Harness::new(operator).spilling(spill_every).feed(batches).unwrap();
-    assert_eq!(cx.pool.stats().bytes, 0, "memory still held");
-    assert_eq!(cx.task.spill.stats().bytes, 0, "files are left");
-    result
+    Harness::new(operator).spilling(spill_every).feed(batches)
 }
 
 fn types(key: &Type, partition: &Type) -> Vec<Type> {
@@ -226,6 +253,36 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
     let partition_by = if has_partitions { vec![PARTITION] } else { Vec::new() };
     let output = (0..types.len()).collect();
     WindowNode { input, partition_by, order_by, calls, limit, output, schema }
+}
+
+/// As [`node`], of calls that are answered piece by piece.
+fn node_in_pieces(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
+    loop {
+        let mut node = node(random, types, descending);
+        let calls = std::mem::take(&mut node.calls);
+        let mut kept = Vec::new();
+        for (index, call) in calls.into_iter().enumerate() {
+            node.calls = vec![call.clone()];
+            let is_limited = node.limit.is_some_and(|it| it.call == index);
+            if is_limited || refused(&node).is_none() {
+                kept.push(call);
+            }
+        }
+        if let Some(limit) = &mut node.limit {
+            limit.call = kept.len() - 1;
+        }
+        if !kept.is_empty() {
+            node.calls = kept;
+            return node;
+        }
+    }
+}
+
+/// Why the calls of a node are not answered piece by piece.
+fn refused(node: &WindowNode) -> Option<&'static str> {
+    let spec = WindowSpec::new(node, &registry()).unwrap();
+    let plan = PiecePlan::new(&spec, &Pool::root("test", None)).unwrap();
+    plan.refused().map(|it| it.1)
 }
 
 fn call(random: &mut Random, types: &[Type], order_keys: usize) -> WindowCall {

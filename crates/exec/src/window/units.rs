@@ -1,29 +1,76 @@
 //! Windows over more rows than fit in memory: rows that were sorted on disk come back some whole
-//! partitions at a time, and each such unit is answered for by itself.
+//! partitions at a time, and each such unit is answered for by itself. A partition that is large
+//! comes in pieces, where calls allow that.
 
-use super::spec::WindowSpec;
-use crate::{BatchCharge, Operator, OperatorContext, Spill, Step, StepContext, order_by::OrderBy};
+use super::{
+    pieces::{Piece, PiecePlan, Pieces},
+    places::Places,
+    running::CarriedState,
+    spec::WindowSpec,
+};
+use crate::{
+    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext, compact::own_batch,
+    order_by::OrderBy,
+};
 use std::{sync::Arc, task::Waker};
-use volley_error::{Error, Result};
+use volley_error::{Error, ErrorKind, Result};
 use volley_vector::{Batch, Comparator, comparator};
 
 /// Partitions are put together until they have so many rows.
 const UNIT_ROWS: usize = if cfg!(test) { 50 } else { 64 << 10 };
 
+/// A partition comes in pieces when it takes more than one in so many bytes of the limit, shared by
+/// drivers, or this many bytes.
+const LARGE_SHARE: usize = 8;
+const LARGE_BYTES_MAX: usize = 256 << 20;
+
+/// Pieces in so many bytes.
+const PIECES: usize = 4;
+
+/// Rows of a large partition, and of a piece, where everything is cut.
+const TEST_ROWS: (usize, usize) = (12, 5);
+
+/// The counter of pieces.
+const WINDOW_PIECES: &str = "window pieces";
+
 /// Rows on their way through a sort by partition and order, and back.
 pub(super) struct Units {
+    spec: Arc<WindowSpec>,
+    cx: OperatorContext,
     sort: OrderBy,
-    partition_by: Vec<usize>,
-    /// Rows that came back and belong to no unit yet.
-    pending: Vec<Batch>,
+    plan: PiecePlan,
+    /// Whole partitions that came back and belong to no unit yet.
+    whole: Pending,
+    /// The rows of the last partition.
+    open: Pending,
+    /// The partition of the last row.
+    before: Option<Batch>,
+    /// The last partition, when it is large.
+    pieces: Option<Pieces>,
+    /// Rows that come after it.
+    rest: Option<Batch>,
+    /// Why a large partition had to fit in memory.
+    refused: Option<(usize, &'static str)>,
+}
+
+/// Rows that wait.
+struct Pending {
+    batches: Vec<Batch>,
     rows: usize,
     charge: BatchCharge,
 }
 
+/// Rows to answer for.
+pub(super) struct Unit {
+    /// In order, charged no more.
+    pub batches: Vec<Batch>,
+    /// When these are not whole partitions.
+    pub piece: Option<Piece>,
+}
+
 /// What a step of [`Units`] did.
 pub(super) enum UnitsStep {
-    /// Whole partitions, charged no more.
-    Unit(Vec<Batch>),
+    Unit(Unit),
     /// Some work.
     Progress,
     /// There are no more rows.
@@ -31,18 +78,24 @@ pub(super) enum UnitsStep {
 }
 
 impl Units {
-    pub(super) fn new(spec: &Arc<WindowSpec>, cx: &OperatorContext) -> Units {
-        Units {
+    pub(super) fn new(spec: &Arc<WindowSpec>, cx: &OperatorContext) -> Result<Units> {
+        Ok(Units {
             sort: OrderBy::new(spec.types.clone(), spec.sort_keys(), cx),
-            partition_by: spec.partition_by.clone(),
-            pending: Vec::new(),
-            rows: 0,
-            charge: BatchCharge::new(&cx.pool),
-        }
+            plan: PiecePlan::new(spec, &cx.pool)?,
+            whole: Pending::new(cx),
+            open: Pending::new(cx),
+            spec: Arc::clone(spec),
+            cx: cx.clone(),
+            before: None,
+            pieces: None,
+            rest: None,
+            refused: None,
+        })
     }
 
     /// Takes a batch of the input.
     pub(super) fn push(&mut self, batch: Batch) -> Result<()> {
+        self.plan.watch(&batch)?;
         self.sort.accept(batch)
     }
 
@@ -63,59 +116,214 @@ impl Units {
 
     /// Goes on after the end of the input.
     pub(super) fn step(&mut self) -> Result<UnitsStep> {
+        if let Some(pieces) = &mut self.pieces {
+            if let Some((batches, piece)) = pieces.next(&self.plan) {
+                self.cx.metrics.add(WINDOW_PIECES, 1);
+                return Ok(UnitsStep::Unit(Unit { batches, piece: Some(piece) }));
+            }
+            if pieces.is_done() {
+                self.pieces = None;
+                return Ok(UnitsStep::Progress);
+            }
+            if pieces.read()? {
+                return Ok(UnitsStep::Progress);
+            }
+        }
+        if let Some(rest) = self.rest.take() {
+            return self.add(rest);
+        }
         match self.sort.step(&mut StepContext { waker: Waker::noop() })? {
             Step::Output(batch) => self.add(batch),
             Step::Yield => Ok(UnitsStep::Progress),
-            Step::Finished if self.pending.is_empty() => Ok(UnitsStep::End),
-            Step::Finished => Ok(self.take()),
+            Step::Finished => self.end(),
             Step::NeedInput | Step::Blocked(_) => Err(Error::internal("a sort that waits")),
         }
     }
 
-    /// Adds sorted rows; the partitions before the last one, once there are enough rows.
-    fn add(&mut self, batch: Batch) -> Result<UnitsStep> {
-        let border = match self.rows + batch.rows() < UNIT_ROWS {
-            true => None,
-            false => self.last_border(&batch)?,
-        };
-        let Some(border) = border else {
-            self.keep(batch)?;
+    /// Sorted rows have ended.
+    fn end(&mut self) -> Result<UnitsStep> {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.end()?;
             return Ok(UnitsStep::Progress);
-        };
-        if border > 0 {
-            self.keep(batch.slice(0, border))?;
         }
-        let unit = self.take();
-        self.keep(batch.slice(border, batch.rows() - border))?;
-        Ok(unit)
+        let open = self.open.take();
+        open.into_iter().try_for_each(|it| self.whole.keep(it))?;
+        Ok(match self.whole.rows {
+            0 => UnitsStep::End,
+            _ => self.take(),
+        })
+    }
+
+    /// Adds sorted rows; whole partitions, once they have enough rows.
+    fn add(&mut self, batch: Batch) -> Result<UnitsStep> {
+        if self.pieces.is_some() {
+            return self.add_to_pieces(batch);
+        }
+        let border = self.border(&batch, Side::Last)?;
+        self.note(&batch)?;
+        if let Some(border) = border {
+            let open = self.open.take();
+            open.into_iter().try_for_each(|it| self.whole.keep(it))?;
+            if border > 0 {
+                self.whole.keep(batch.slice(0, border))?;
+            }
+        }
+        let start = border.unwrap_or(0);
+        self.open.keep(batch.slice(start, batch.rows() - start))?;
+        let is_large = self.is_large();
+        if self.whole.rows > 0 && (is_large || self.whole.rows >= UNIT_ROWS) {
+            return Ok(self.take());
+        }
+        if is_large {
+            self.start_pieces()?;
+        }
+        Ok(UnitsStep::Progress)
+    }
+
+    /// Adds sorted rows after some of a partition that comes in pieces.
+    fn add_to_pieces(&mut self, batch: Batch) -> Result<UnitsStep> {
+        let border = self.border(&batch, Side::First)?;
+        let Some(pieces) = &mut self.pieces else { return Ok(UnitsStep::Progress) };
+        let end = border.unwrap_or(batch.rows());
+        if end > 0 {
+            pieces.push(batch.slice(0, end))?;
+        }
+        if border.is_some() {
+            pieces.end()?;
+            self.rest = Some(batch.slice(end, batch.rows() - end));
+        }
+        if end > 0 {
+            self.note(&batch.slice(0, end))?;
+        }
+        Ok(UnitsStep::Progress)
+    }
+
+    /// Whether the last partition is too large to wait for its end.
+    fn is_large(&mut self) -> bool {
+        let is_large = match self.cuts_everything() {
+            true => self.open.rows > TEST_ROWS.0,
+            false => self.open.charge.bytes() > self.large_bytes(),
+        };
+        let refused = self.plan.refused().filter(|_| is_large);
+        self.refused = self.refused.or(refused);
+        is_large && refused.is_none()
+    }
+
+    fn large_bytes(&self) -> usize {
+        (self.cx.pool.limit_bytes() / LARGE_SHARE / self.cx.drivers.max(1)).min(LARGE_BYTES_MAX)
+    }
+
+    fn cuts_everything(&self) -> bool {
+        cfg!(test) || self.cx.task.spill_always
+    }
+
+    fn start_pieces(&mut self) -> Result<()> {
+        let piece_rows = match self.cuts_everything() {
+            true => TEST_ROWS.1,
+            false => {
+                let row_bytes = self.open.charge.bytes() / self.open.rows;
+                (self.large_bytes() / PIECES / row_bytes.max(1)).max(1)
+            }
+        };
+        let mut pieces = Pieces::new(&self.spec, &self.plan, piece_rows, &self.cx)?;
+        self.open.take().into_iter().try_for_each(|it| pieces.push(it))?;
+        self.pieces = Some(pieces);
+        Ok(())
+    }
+
+    fn take(&mut self) -> UnitsStep {
+        UnitsStep::Unit(Unit { batches: self.whole.take(), piece: None })
+    }
+
+    /// Completes what is known of a piece.
+    pub(super) fn place(&self, piece: &mut Piece, places: &Places) {
+        if let Some(pieces) = &self.pieces {
+            pieces.place(piece, places);
+        }
+    }
+
+    /// The first row that states of a piece's calls need not have when it is done.
+    pub(super) fn next_start(&self, piece: &Piece) -> usize {
+        piece.next_start(&self.plan)
+    }
+
+    /// A piece, of `rows`, is done.
+    pub(super) fn finish_piece(
+        &mut self,
+        piece: &Piece,
+        (rows, places): (&Batch, &Places),
+        carried: Vec<Option<CarriedState>>,
+    ) -> Result<()> {
+        let Some(pieces) = &mut self.pieces else { return Ok(()) };
+        pieces.carry(carried);
+        pieces.finish_piece(&self.plan, piece, rows, places)
+    }
+
+    /// Says why rows must fit that did not.
+    pub(super) fn explain(&self, error: Error) -> Error {
+        let Some((call, reason)) = self.refused else { return error };
+        if error.kind() != ErrorKind::OutOfMemory {
+            return error;
+        }
+        let name = self.spec.calls[call].function.name();
+        error.at("window function", format!("{name} needs whole partitions in memory: {reason}"))
+    }
+
+    fn note(&mut self, batch: &Batch) -> Result<()> {
+        self.before =
+            Some(own_batch(batch.slice(batch.rows() - 1, 1).project(&self.spec.partition_by))?);
+        Ok(())
+    }
+
+    /// The first or last row of the batch whose partition is not that of the row before it.
+    fn border(&self, batch: &Batch, side: Side) -> Result<Option<usize>> {
+        if self.spec.partition_by.is_empty() {
+            return Ok(None);
+        }
+        let batch = &batch.project(&self.spec.partition_by);
+        let between = match &self.before {
+            Some(before) => comparators(before, batch)?.iter().any(|it| !it.is_equal(0, 0)),
+            None => false,
+        };
+        let within = comparators(batch, batch)?;
+        let is_border = |row: &usize| within.iter().any(|it| !it.is_equal(row - 1, *row));
+        Ok(match side {
+            Side::First if between => Some(0),
+            Side::First => (1..batch.rows()).find(is_border),
+            Side::Last => (1..batch.rows()).rev().find(is_border).or(between.then_some(0)),
+        })
+    }
+}
+
+/// Which one.
+#[derive(Clone, Copy)]
+enum Side {
+    First,
+    Last,
+}
+
+/// What compares rows of two batches by all columns.
+fn comparators(left: &Batch, right: &Batch) -> Result<Vec<Comparator>> {
+    let columns = left.columns().iter().zip(right.columns());
+    columns.map(|it| comparator(it.0, it.1)).collect()
+}
+
+impl Pending {
+    fn new(cx: &OperatorContext) -> Pending {
+        Pending { batches: Vec::new(), rows: 0, charge: BatchCharge::new(&cx.pool) }
     }
 
     fn keep(&mut self, batch: Batch) -> Result<()> {
         self.charge.add(&batch)?;
         self.rows += batch.rows();
-        self.pending.push(batch);
+        self.batches.push(batch);
         Ok(())
     }
 
-    fn take(&mut self) -> UnitsStep {
+    /// All rows, charged no more.
+    fn take(&mut self) -> Vec<Batch> {
         self.rows = 0;
         self.charge.clear();
-        UnitsStep::Unit(std::mem::take(&mut self.pending))
-    }
-
-    /// The last row of the batch whose partition is not that of the row before it.
-    fn last_border(&self, batch: &Batch) -> Result<Option<usize>> {
-        let within = self.comparators(batch, batch)?;
-        let border =
-            (1..batch.rows()).rev().find(|row| within.iter().any(|it| !it.is_equal(row - 1, *row)));
-        let (Some(last), None) = (self.pending.last(), border) else { return Ok(border) };
-        let between = self.comparators(last, batch)?;
-        Ok(between.iter().any(|it| !it.is_equal(last.rows() - 1, 0)).then_some(0))
-    }
-
-    /// What compares the partitions of rows of two batches.
-    fn comparators(&self, left: &Batch, right: &Batch) -> Result<Vec<Comparator>> {
-        let columns = self.partition_by.iter();
-        columns.map(|it| comparator(left.column(*it), right.column(*it))).collect()
+        std::mem::take(&mut self.batches)
     }
 }

@@ -25,6 +25,27 @@ pub struct WindowRows<'a> {
     pub exclusion: Exclusion,
     /// With IGNORE NULLS: where the first argument is not null.
     pub valid: Option<&'a ValidRows>,
+    /// When not all rows of the partition are there: what is known of the others.
+    pub piece: Option<&'a PartitionPiece>,
+}
+
+/// A piece of a partition: the rows to answer for, and some of the rows before and after them. All
+/// counts are of the whole partition's rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartitionPiece {
+    /// The positions to answer for.
+    pub rows: Range<u32>,
+    /// How many rows come before these.
+    pub rows_before: u64,
+    /// How many rows come before the group of peers of the row before these.
+    pub peers_start: u64,
+    /// How many more groups come before a row than the rows that are there show.
+    pub groups_missing: i64,
+    /// How many rows come up to the last one of the group of the last row to answer for; known when
+    /// functions look at the ends of groups.
+    pub peers_end: u64,
+    /// How many rows there are; known when functions look at the ends of groups.
+    pub partition_rows: u64,
 }
 
 /// One range of positions per row.
@@ -98,6 +119,59 @@ impl WindowRows<'_> {
     pub fn frame(&self, index: usize) -> FrameParts {
         let row = (self.rows.start + index) as u32;
         FrameParts::new(self.frames.get(index), self.exclusion, row, self.peers.get(index))
+    }
+}
+
+/// Where rows stand in the whole partition, also when it comes in pieces.
+impl WindowRows<'_> {
+    /// How many rows of its partition come before the row at `index` of `rows`.
+    #[inline]
+    pub fn row_place(&self, index: usize) -> i64 {
+        let row = (self.rows.start + index) as i64;
+        match self.piece {
+            None => row - i64::from(self.partitions.starts[index]),
+            Some(piece) => piece.place(row),
+        }
+    }
+
+    /// As [`WindowRows::row_place`], of its first peer, and one past that of its last peer.
+    #[inline]
+    pub fn peer_places(&self, index: usize) -> (i64, i64) {
+        let (start, end) = self.peers.get(index);
+        let Some(piece) = self.piece else {
+            let first = i64::from(self.partitions.starts[index]);
+            return (i64::from(start) - first, i64::from(end) - first);
+        };
+        let start = match start < piece.rows.start {
+            true => piece.peers_start as i64,
+            false => piece.place(start.into()),
+        };
+        let end = match end > piece.rows.end {
+            true => piece.peers_end as i64,
+            false => piece.place(end.into()),
+        };
+        (start, end)
+    }
+
+    /// How many groups of peers its partition has before that of the row at `index` of `rows`.
+    #[inline]
+    pub fn group_place(&self, index: usize) -> i64 {
+        i64::from(self.groups_before[index]) + self.piece.map_or(0, |it| it.groups_missing)
+    }
+
+    /// How many rows the partition of the row at `index` of `rows` has.
+    #[inline]
+    pub fn partition_rows(&self, index: usize) -> i64 {
+        let (start, end) = self.partitions.get(index);
+        self.piece.map_or(i64::from(end - start), |it| it.partition_rows as i64)
+    }
+}
+
+impl PartitionPiece {
+    /// How many rows of the partition come before a position that is not before `rows`.
+    #[inline]
+    fn place(&self, position: i64) -> i64 {
+        self.rows_before as i64 + position - i64::from(self.rows.start)
     }
 }
 

@@ -4,7 +4,9 @@ use super::{counts, is_count};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundWindow, FunctionDoc, Registry, WindowFunction, WindowRows};
+use volley_function::{
+    BoundWindow, FunctionDoc, Registry, WindowFunction, WindowReach, WindowRows,
+};
 use volley_types::Type;
 use volley_vector::{Decoded, NullBuffer, Vector};
 
@@ -12,7 +14,8 @@ use volley_vector::{Decoded, NullBuffer, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let add = |registry: &mut Registry, name: &str, doc: FunctionDoc, kind: Share| {
         let bind = move |args: &[Type]| {
-            args.is_empty().then(|| BoundWindow::new(Vec::new(), Type::Double, kind))
+            let bound = || BoundWindow::new(Vec::new(), Type::Double, kind);
+            args.is_empty().then(|| BoundWindow { reach: WindowReach::Ends, ..bound() })
         };
         registry.add_window(name, doc, Arc::new(bind));
     };
@@ -44,6 +47,7 @@ pub(super) fn register(registry: &mut Registry) {
     let bind = |args: &[Type]| match args {
         [n] if is_count(n) => Some(BoundWindow {
             uses_peers: false,
+            reach: WindowReach::Ends,
             ..BoundWindow::new(vec![Type::BigInt], Type::BigInt, Ntile)
         }),
         _ => None,
@@ -62,12 +66,14 @@ enum Share {
 
 impl WindowFunction for Share {
     fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
-        let places = window.partitions.iter().zip(window.peers.iter());
-        let share = |((start, end), peers): ((u32, u32), (u32, u32))| match self {
-            Share::Before => f64::from(peers.0 - start) / f64::from((end - start - 1).max(1)),
-            Share::Through => f64::from(peers.1 - start) / f64::from(end - start),
+        let share = |row: usize| {
+            let (peers, rows) = (window.peer_places(row), window.partition_rows(row));
+            match self {
+                Share::Before => peers.0 as f64 / (rows - 1).max(1) as f64,
+                Share::Through => peers.1 as f64 / rows as f64,
+            }
         };
-        let shares: Vec<f64> = places.map(share).collect();
+        let shares: Vec<f64> = (0..window.rows.len()).map(share).collect();
         Ok(Vector::native::<f64>(Type::Double, shares, None))
     }
 }
@@ -81,18 +87,17 @@ impl WindowFunction for Ntile {
         };
         let parts = Decoded::new(parts)?;
         let parts = counts(&parts);
-        let tile = |(row, (start, end)): (usize, (u32, u32))| match parts(row) {
+        let tile = |index: usize| match parts(window.rows.start + index) {
             None => Ok(None),
             Some(parts) if parts <= 0 => {
                 let error = Error::invalid_value(format!("ntile of {parts} parts"));
                 Err(error.hint("the number of parts must be 1 or more"))
             }
             Some(parts) => {
-                Ok(Some(tile(row as i64 - i64::from(start), (end - start).into(), parts)))
+                Ok(Some(tile(window.row_place(index), window.partition_rows(index), parts)))
             }
         };
-        let rows = window.rows.clone().zip(window.partitions.iter());
-        let tiles = rows.map(tile).collect::<Result<Vec<Option<i64>>>>()?;
+        let tiles = (0..window.rows.len()).map(tile).collect::<Result<Vec<Option<i64>>>>()?;
         let nulls = NullBuffer::from_iter(tiles.iter().map(Option::is_some));
         let tiles: Vec<i64> = tiles.into_iter().map(Option::unwrap_or_default).collect();
         Ok(Vector::native::<i64>(Type::BigInt, tiles, Some(nulls)))

@@ -5,7 +5,8 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BoundWindow, FrameParts, FunctionDoc, Registry, WindowFunction, WindowRows, gather_or_null,
+    BoundWindow, FrameParts, FunctionDoc, Registry, WindowFunction, WindowReach, WindowRows,
+    gather_or_null,
 };
 use volley_types::Type;
 use volley_vector::{Decoded, Vector};
@@ -56,6 +57,11 @@ fn bind(args: &[Type], which: Which) -> Option<BoundWindow> {
         takes_null_treatment: true,
         uses_frame: true,
         uses_peers: false,
+        reach: match which {
+            Which::First => WindowReach::First,
+            Which::Last => WindowReach::Last,
+            Which::Nth => WindowReach::Nth,
+        },
         ..BoundWindow::new(args, value.clone(), which)
     })
 }

@@ -5,7 +5,8 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BoundWindow, FunctionDoc, Registry, ValidRows, WindowFunction, WindowRows, gather_or_null,
+    BoundWindow, FunctionDoc, Registry, ValidRows, WindowFunction, WindowReach, WindowRows,
+    gather_or_null,
 };
 use volley_types::{Type, common_type};
 use volley_vector::{Decoded, Vector};
@@ -49,6 +50,10 @@ fn bind(args: &[Type], direction: Direction) -> Option<BoundWindow> {
     Some(BoundWindow {
         takes_null_treatment: true,
         uses_peers: false,
+        reach: match direction {
+            Direction::Before => WindowReach::Before,
+            Direction::After => WindowReach::After,
+        },
         ..BoundWindow::new(args, result, Neighbor { direction })
     })
 }

@@ -4,7 +4,9 @@ use super::bigints;
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{BoundWindow, FunctionDoc, Registry, WindowFunction, WindowRows};
+use volley_function::{
+    BoundWindow, FunctionDoc, Registry, WindowFunction, WindowReach, WindowRows,
+};
 use volley_types::Type;
 use volley_vector::Vector;
 
@@ -15,7 +17,8 @@ pub(super) fn register(registry: &mut Registry) {
         let bind = move |args: &[Type]| {
             let uses_peers = kind != Rank::Row;
             let bound = || BoundWindow::new(Vec::new(), Type::BigInt, kind);
-            args.is_empty().then(|| BoundWindow { uses_peers, ..bound() })
+            let reach = WindowReach::Starts;
+            args.is_empty().then(|| BoundWindow { uses_peers, reach, ..bound() })
         };
         registry.add_window(name, doc, Arc::new(bind));
     };
@@ -54,19 +57,11 @@ enum Rank {
 
 impl WindowFunction for Rank {
     fn evaluate(&self, window: &WindowRows<'_>) -> Result<Vector> {
-        let partitions = window.partitions.starts.iter();
+        let rows = 0..window.rows.len();
         Ok(bigints(match self {
-            Rank::Row => {
-                let rows = window.rows.clone().zip(partitions);
-                rows.map(|(row, start)| row as i64 - i64::from(*start) + 1).collect()
-            }
-            Rank::Peers => {
-                let peers = window.peers.starts.iter().zip(partitions);
-                peers.map(|(peer, start)| i64::from(*peer) - i64::from(*start) + 1).collect()
-            }
-            Rank::Group => {
-                window.groups_before.iter().map(|before| i64::from(*before) + 1).collect()
-            }
+            Rank::Row => rows.map(|row| window.row_place(row) + 1).collect(),
+            Rank::Peers => rows.map(|row| window.peer_places(row).0 + 1).collect(),
+            Rank::Group => rows.map(|row| window.group_place(row) + 1).collect(),
         }))
     }
 }

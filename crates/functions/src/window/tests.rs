@@ -37,6 +37,7 @@ fn evaluate(
         frames: &ranges(frames),
         exclusion: Exclusion::NoOthers,
         valid: ignores_nulls.then_some(&valid),
+        piece: None,
     };
     Ok(bound.function.evaluate(&window)?.to_values().unwrap())
 }

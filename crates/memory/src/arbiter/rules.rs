@@ -122,6 +122,15 @@ impl Rules {
         self.wake_all()
     }
 
+    /// A participant stops asking what to do; whether it is asked to give back, and who must look
+    /// again.
+    pub(crate) fn rest(&mut self, number: u64) -> (bool, Vec<u64>) {
+        if let Some(it) = self.participants.get_mut(&number) {
+            it.waits = false;
+        }
+        (self.asked == Some(number), self.wake_all())
+    }
+
     fn answer(&mut self, number: u64, answer: Arbitration) -> Arbitration {
         if let Some(it) = self.participants.get_mut(&number) {
             it.waits = answer == Arbitration::Wait;

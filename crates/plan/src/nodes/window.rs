@@ -124,6 +124,13 @@ impl<C> Frame<C> {
         }
     }
 
+    /// Whether every row sees the whole partition.
+    pub fn is_partition(&self) -> bool {
+        matches!(self.start, FrameBound::UnboundedPreceding)
+            && matches!(self.end, FrameBound::UnboundedFollowing)
+            && self.exclusion == Exclusion::NoOthers
+    }
+
     /// Whether a bound or the exclusion depends on which rows are peers.
     pub fn uses_peers(&self) -> bool {
         let is_unbounded = |it: &FrameBound<C>| {

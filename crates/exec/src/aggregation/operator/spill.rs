@@ -1,8 +1,9 @@
 //! Groups that do not fit in memory: see `disk`.
 //!
 //! ```text
-//! spill   groups with their intermediate results leave the table for the disk, rows that wait
-//!         in parts (see `spread`) are grouped before; later input begins groups anew
+//! spill   groups with their intermediate results leave the table for the disk; rows that wait in
+//!         parts (see `spread`) are grouped before, unless that has turned out to reduce little:
+//!         then they go as groups of one row; later input begins groups anew
 //! rows    that DISTINCT and aggregates that collect or order keep beside the groups go with their
 //!         groups' keys, a stream of their own per aggregate, and are added again
 //! end     if something was written, so is the rest; then part after part is read, its groups
@@ -13,7 +14,7 @@
 //! that are being put out are written as results. A partial aggregation writes nothing: it hands
 //! its groups on with the next step.
 
-use super::{Accumulator, Disk, HashAggregation, Phase, Target, accumulators};
+use super::{Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators};
 use crate::{Spill, driver::check_stopped, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
 use volley_error::Result;
 use volley_vector::Batch;
@@ -106,10 +107,7 @@ impl HashAggregation {
         if let Some(mut spread) = self.spread.take() {
             spread.finish()?;
             while let Some(part) = spread.next_part() {
-                while self.collect_part(&mut spread, part)? {
-                    check_stopped()?;
-                }
-                self.hand_over(&mut |batch| disk.write(0, &batch))?;
+                self.write_part(&mut spread, part, &mut disk)?;
             }
             self.spread = Some(spread);
         }
@@ -120,6 +118,25 @@ impl HashAggregation {
             *policy = Default::default();
         }
         Ok(())
+    }
+
+    /// Writes what waits in a part.
+    fn write_part(&mut self, spread: &mut Spread, part: usize, disk: &mut Disk) -> Result<()> {
+        let passes = spread.reduces_little();
+        while let Some(waiting) = spread.pop(part) {
+            check_stopped()?;
+            match waiting {
+                Waiting::Groups(batch) => disk.write_spread(part, batch)?,
+                Waiting::Rows(batch) => match if passes { self.lift(&batch)? } else { None } {
+                    Some(results) => {
+                        let columns = self.keys_of(&batch).into_iter().chain(results).collect();
+                        disk.write_spread(part, Batch::new(columns, batch.rows()))?;
+                    }
+                    None => self.collect(&batch)?,
+                },
+            }
+        }
+        self.hand_over(&mut |batch| disk.write_spread(part, batch))
     }
 
     /// Writes the rows that aggregates keep beside their groups.

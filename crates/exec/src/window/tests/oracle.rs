@@ -204,6 +204,7 @@ impl<'a> Oracle<'a> {
             "dense_rank" => Value::BigInt(self.group(call, place) as i64 + 1),
             "percent_rank" => Value::Double(before as f64 / (rows - 1.0).max(1.0)),
             "cume_dist" => Value::Double(through.count() as f64 / rows),
+            "ntile" => self.tile(call, place),
             "lag" => self.neighbor(call, place, -1),
             "lead" => self.neighbor(call, place, 1),
             "first_value" | "last_value" | "nth_value" => self.frame_value(call, place),
@@ -213,6 +214,18 @@ impl<'a> Oracle<'a> {
 
     fn arg(&self, call: &WindowCall, index: usize, row: usize) -> Value {
         self.rows[row][call.args[index]].clone()
+    }
+
+    fn tile(&self, call: &WindowCall, place: Place<'_>) -> Value {
+        let parts = self.arg(call, 0, place.rows[place.at]).as_i128().unwrap() as usize;
+        let rows = place.rows.len();
+        let mut end = 0;
+        let size = |part: usize| rows / parts + usize::from(part < rows % parts);
+        let is_after = |part: &usize| {
+            end += size(*part);
+            place.at < end
+        };
+        Value::BigInt((0..parts).find(is_after).unwrap() as i64 + 1)
     }
 
     fn neighbor(&self, call: &WindowCall, place: Place<'_>, sign: i64) -> Value {

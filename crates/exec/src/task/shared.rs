@@ -1,0 +1,213 @@
+//! What the drivers of a task and its owner share.
+
+use crate::{
+    driver::Driver,
+    executor::{Alarm, Share, Timer},
+    lowering::LoweredPlan,
+    result_queue::ResultQueue,
+};
+use std::{
+    any::Any,
+    fmt,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use volley_error::{Error, Result};
+use volley_function::{Deadline, StopFlag};
+use volley_plan::PlanNode;
+
+/// The most bytes of a plan's text in an error.
+const PLAN_BYTES_MAX: usize = 4000;
+
+/// What drivers and the task's owner share.
+pub(crate) struct TaskShared {
+    /// Also among the constants of the query, for long evaluations.
+    stopped: StopFlag,
+    /// Whether somebody outside asked for the end: then memory may be given back after it.
+    cancelled: AtomicBool,
+    paused: AtomicBool,
+    pub(super) results: Arc<ResultQueue>,
+    plan: Arc<PlanNode>,
+    share: Share,
+    progress: Mutex<Progress>,
+    /// Signalled when the last driver has ended.
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Drivers that have not ended, in all and in the pipeline that makes the result.
+    live: usize,
+    live_in_last: usize,
+    last_pipeline: usize,
+    drivers: Vec<Arc<Driver>>,
+}
+
+impl TaskShared {
+    pub(super) fn new(
+        lowered: &LoweredPlan,
+        plan: &Arc<PlanNode>,
+        stopped: StopFlag,
+        share: Share,
+    ) -> Arc<TaskShared> {
+        Arc::new(TaskShared {
+            stopped,
+            cancelled: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
+            results: Arc::clone(&lowered.results),
+            plan: Arc::clone(plan),
+            share,
+            progress: Mutex::default(),
+            idle: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The task's place on the threads.
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
+    }
+
+    pub(super) fn launch(&self, drivers: Vec<Arc<Driver>>, last_pipeline: usize) {
+        let in_last = drivers.iter().filter(|it| it.pipeline() == last_pipeline).count();
+        let mut progress = self.lock();
+        progress.live = drivers.len();
+        progress.live_in_last = in_last;
+        progress.last_pipeline = last_pipeline;
+        progress.drivers.clone_from(&drivers);
+        drop(progress);
+        drivers.iter().for_each(Driver::schedule);
+    }
+
+    /// Ends the task at a moment.
+    pub(super) fn end_at(
+        self: &Arc<Self>,
+        deadline: Deadline,
+        timer: &Arc<Timer>,
+    ) -> Result<Alarm> {
+        let shared = Arc::downgrade(self);
+        timer.set(deadline.at, move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.give_up(deadline.error());
+            }
+        })
+    }
+
+    /// Whether drivers should give up: the task failed, was cancelled, or its result is complete.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.is_raised()
+    }
+
+    /// Whether somebody outside asked for the end of the task.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Whether drivers should take no steps now.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Acquire)
+    }
+
+    pub(super) fn cancel(&self) {
+        self.give_up(Error::cancelled());
+    }
+
+    /// Ends the task from outside, unless it has ended already.
+    fn give_up(&self, error: Error) {
+        self.cancelled.store(true, Ordering::Release);
+        self.fail(error);
+    }
+
+    /// Ends the task with an error, unless it has ended already.
+    pub(crate) fn fail(&self, error: Error) {
+        self.stop(Err(error));
+    }
+
+    fn stop(&self, outcome: Result<()>) {
+        // The outcome first: a driver that ends because of the flag must not be taken for one that
+        // has put out everything.
+        self.results.close(outcome);
+        self.stopped.raise();
+        self.share.hurry();
+        // Drivers that wait must come to their end, too.
+        self.schedule_all();
+    }
+
+    pub(super) fn pause(&self) {
+        self.paused.store(true, Ordering::Release);
+        // Those that wait for memory stop doing so: others may have to wait for them.
+        self.schedule_all();
+    }
+
+    pub(super) fn resume(&self) {
+        self.paused.store(false, Ordering::Release);
+        // What they waited for may have come.
+        self.schedule_all();
+    }
+
+    /// Waits for the steps that have begun.
+    pub(super) fn wait_off_threads(&self) {
+        let drivers = self.lock().drivers.clone();
+        drivers.iter().for_each(|it| it.wait_off_thread());
+    }
+
+    fn schedule_all(&self) {
+        let drivers = self.lock().drivers.clone();
+        drivers.iter().for_each(Driver::schedule);
+    }
+
+    pub(super) fn forget_drivers(&self) {
+        let drivers = std::mem::take(&mut self.lock().drivers);
+        drop(drivers);
+    }
+
+    /// Counts a driver that is done and holds nothing any more.
+    pub(crate) fn driver_ended(&self, pipeline: usize) {
+        let mut progress = self.lock();
+        progress.live -= 1;
+        let mut result_complete = false;
+        if pipeline == progress.last_pipeline {
+            progress.live_in_last -= 1;
+            result_complete = progress.live_in_last == 0;
+        }
+        if progress.live == 0 {
+            self.idle.notify_all();
+        }
+        drop(progress);
+        if result_complete {
+            self.stop(Ok(()));
+        }
+    }
+
+    pub(super) fn wait_idle(&self) {
+        let mut progress = self.lock();
+        while progress.live > 0 {
+            progress = self.idle.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// What a driver panicked with, as the error of a bug.
+    pub(crate) fn panic_error(&self, operator: &str, panic: &(dyn Any + Send)) -> Error {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|it| (*it).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned());
+        let mut plan = self.plan.to_string();
+        plan.truncate(plan.floor_char_boundary(PLAN_BYTES_MAX));
+        Error::internal(format!("panic: {message}"))
+            .at("operator", operator)
+            .hint(format!("this is a bug: please report it, with the plan\n{}", plan.trim_end()))
+    }
+}
+
+impl fmt::Debug for TaskShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskShared")
+    }
+}

@@ -1,0 +1,329 @@
+//! Which calls can be answered piece by piece, and what each of them needs for that.
+
+use super::super::{
+    running::can_run,
+    spec::{CallFunction, CallSpec, WindowSpec},
+};
+use volley_error::Result;
+use volley_function::{AggregateKind, BoundAggregate, BoundWindow, Exclusion, WindowReach};
+use volley_memory::Pool;
+use volley_plan::{FrameBound, FrameOffset, FrameUnits};
+use volley_types::Type;
+use volley_vector::{Batch, Decoded, Vector};
+
+/// More rows than this are not kept around a piece.
+const KEPT_ROWS_MAX: u64 = 64 << 10;
+
+/// Why a call needs the whole partition.
+type Reason = &'static str;
+
+const AHEAD: Reason = "it may look any way ahead for a value that is not null";
+const EXCLUDES: Reason = "its frame leaves rows out";
+const BY_VALUE: Reason = "the offsets of its frame are not in rows";
+const OPEN: Reason = "its frame ends with the partition or with peers";
+const FAR: Reason = "it looks at rows that are far away";
+const COLLECTS: Reason = "it keeps all rows of its frame";
+
+/// How the calls of a node are answered piece by piece.
+pub(in super::super) struct PiecePlan {
+    /// One per call.
+    pub calls: Vec<CallPlan>,
+    /// Whether calls look at what comes up to the end of groups of peers or of the partition.
+    pub is_scanned: bool,
+    /// How many rows before a piece, at least one, and after it are there for all calls.
+    pub before: u64,
+    pub after: u64,
+    /// The call that looks farthest of all.
+    farthest: usize,
+    /// Columns that say how far calls look.
+    offsets: Vec<Offset>,
+    refused: Option<(usize, Reason)>,
+}
+
+/// What one call needs.
+#[derive(Default)]
+pub(in super::super) struct CallPlan {
+    /// So many of the partition's first rows are kept, and
+    first: u64,
+    /// so many of the last rows before those that are kept anyway.
+    last: u64,
+    /// Only rows where this column is not null count for them.
+    valid: Option<usize>,
+    /// The last row of the group of peers at a level is needed in time.
+    pub tail: Option<usize>,
+    /// The result at the end of a group is needed in time.
+    pub known: Option<Known>,
+}
+
+/// An aggregate's result at the end of groups.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Known {
+    pub level: usize,
+    /// Whether all rows of the partition have it.
+    pub is_whole: bool,
+}
+
+/// A BIGINT column that says how far a call looks.
+struct Offset {
+    call: usize,
+    column: usize,
+    looks: Looks,
+}
+
+/// Where a call looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    Before,
+    /// Before, counting rows that are not null alone.
+    ValidBefore,
+    After,
+    /// At the partition's first rows, and, where frames end with peers, at as many after the row.
+    First {
+        ahead: bool,
+    },
+}
+
+/// An end of a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    Partition,
+    Peers,
+    Rows,
+}
+
+impl PiecePlan {
+    pub(in super::super) fn new(spec: &WindowSpec, pool: &Pool) -> Result<PiecePlan> {
+        let mut plan = PiecePlan {
+            calls: Vec::new(),
+            is_scanned: false,
+            before: 1,
+            after: 0,
+            farthest: 0,
+            offsets: Vec::new(),
+            refused: None,
+        };
+        for (index, call) in spec.calls.iter().enumerate() {
+            let call = match &call.function {
+                CallFunction::Window(bound) => plan.function(index, call, bound),
+                CallFunction::Aggregate(bound) => plan.aggregate(index, call, bound, pool)?,
+            };
+            let call = call.unwrap_or_else(|reason| {
+                plan.refuse(index, reason);
+                CallPlan::default()
+            });
+            plan.is_scanned |= call.tail.is_some() || call.known.is_some();
+            plan.calls.push(call);
+        }
+        if plan.is_scanned {
+            // The row that tells whether the last group goes on.
+            plan.after = plan.after.max(1);
+        }
+        Ok(plan)
+    }
+
+    /// The call that needs its whole partition, and why.
+    pub(in super::super) fn refused(&self) -> Option<(usize, Reason)> {
+        let kept = |it: &CallPlan| it.first.saturating_add(it.last);
+        let rows = self.calls.iter().map(kept).chain([self.before, self.after]);
+        let is_far = rows.fold(0, u64::saturating_add) > KEPT_ROWS_MAX;
+        self.refused.or(is_far.then_some((self.farthest, FAR)))
+    }
+
+    /// Notes how many rows before and after a row a call looks at.
+    fn look(&mut self, call: usize, before: u64, after: u64) {
+        if before.max(after) > self.before.max(self.after) {
+            self.farthest = call;
+        }
+        (self.before, self.after) = (self.before.max(before), self.after.max(after));
+    }
+
+    fn refuse(&mut self, call: usize, reason: Reason) {
+        self.refused.get_or_insert((call, reason));
+    }
+
+    fn function(
+        &mut self,
+        index: usize,
+        call: &CallSpec,
+        bound: &BoundWindow,
+    ) -> std::result::Result<CallPlan, Reason> {
+        let looks = match bound.reach {
+            WindowReach::Partition => return Err("it may look at any row of the partition"),
+            WindowReach::Starts => return Ok(CallPlan::default()),
+            WindowReach::Ends => {
+                self.is_scanned = true;
+                return Ok(CallPlan::default());
+            }
+            WindowReach::Before if call.ignore_nulls => Looks::ValidBefore,
+            WindowReach::Before => Looks::Before,
+            WindowReach::After if call.ignore_nulls => return Err(AHEAD),
+            WindowReach::After => Looks::After,
+            WindowReach::First | WindowReach::Last | WindowReach::Nth => {
+                return self.frame_value(index, call, bound.reach);
+            }
+        };
+        let mut plan = CallPlan { valid: valid(call), ..CallPlan::default() };
+        match call.args.get(1) {
+            Some(column) => self.offsets.push(Offset { call: index, column: *column, looks }),
+            None if looks == Looks::After => self.look(index, 0, 1),
+            None => plan.last = u64::from(call.ignore_nulls),
+        }
+        Ok(plan)
+    }
+
+    fn frame_value(
+        &mut self,
+        index: usize,
+        call: &CallSpec,
+        reach: WindowReach,
+    ) -> std::result::Result<CallPlan, Reason> {
+        let mut plan = CallPlan { valid: valid(call), ..CallPlan::default() };
+        let is_last = reach == WindowReach::Last;
+        let nth = || call.args.get(1).copied().filter(|_| reach == WindowReach::Nth);
+        match self.edges(index, call)? {
+            (Edge::Rows, Edge::Rows) => {}
+            (_, Edge::Peers | Edge::Partition) if call.ignore_nulls => return Err(AHEAD),
+            (_, Edge::Partition) if is_last => plan.tail = Some(0),
+            (_, Edge::Peers) if is_last => plan.tail = Some(call.level),
+            (Edge::Partition, end) => match nth() {
+                Some(column) => {
+                    let looks = Looks::First { ahead: end != Edge::Rows };
+                    self.offsets.push(Offset { call: index, column, looks });
+                }
+                None if is_last => plan.last = u64::from(call.ignore_nulls),
+                None => plan.first = 1,
+            },
+            _ => return Err(OPEN),
+        }
+        Ok(plan)
+    }
+
+    fn aggregate(
+        &mut self,
+        index: usize,
+        call: &CallSpec,
+        bound: &BoundAggregate,
+        pool: &Pool,
+    ) -> Result<std::result::Result<CallPlan, Reason>> {
+        let edges = match self.edges(index, call) {
+            Ok((Edge::Rows, Edge::Rows)) => return Ok(Ok(CallPlan::default())),
+            Ok(edges) => edges,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let function = match &bound.function {
+            AggregateKind::Folding(function) if !call.distinct => function,
+            _ => return Ok(Err(COLLECTS)),
+        };
+        let known = match edges {
+            (Edge::Partition, Edge::Partition) => Some(Known { level: 0, is_whole: true }),
+            (Edge::Partition, Edge::Peers) => Some(Known { level: call.level, is_whole: false }),
+            (Edge::Partition, Edge::Rows) if call.frames_grow() => None,
+            (Edge::Partition, Edge::Rows) => return Ok(Err("its frame may end anywhere")),
+            _ => return Ok(Err(OPEN)),
+        };
+        let no_rows = |it: &Type| Vector::from_values(it.clone(), &[]);
+        let args: Vec<Vector> = call.arg_types.iter().map(no_rows).collect();
+        if !known.is_some_and(|it| it.is_whole) && !can_run(function, &args, pool)? {
+            return Ok(Err(COLLECTS));
+        }
+        Ok(Ok(CallPlan { known, ..CallPlan::default() }))
+    }
+
+    /// What the frame of a call begins and ends with; how far away that is, is noted.
+    fn edges(
+        &mut self,
+        index: usize,
+        call: &CallSpec,
+    ) -> std::result::Result<(Edge, Edge), Reason> {
+        if call.frame.exclusion != Exclusion::NoOthers {
+            return Err(EXCLUDES);
+        }
+        let edge = |bound: &FrameBound| match (bound, call.frame.units) {
+            (FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing, _) => {
+                Ok(Edge::Partition)
+            }
+            (_, FrameUnits::Rows) => Ok(Edge::Rows),
+            (FrameBound::CurrentRow, _) => Ok(Edge::Peers),
+            (FrameBound::Preceding(_) | FrameBound::Following(_), _) => Err(BY_VALUE),
+        };
+        let edges = (edge(&call.frame.start)?, edge(&call.frame.end)?);
+        for bound in [&call.frame.start, &call.frame.end] {
+            let (offset, looks) = match bound {
+                FrameBound::Preceding(offset) => (offset, Looks::Before),
+                FrameBound::Following(offset) => (offset, Looks::After),
+                _ => continue,
+            };
+            match offset {
+                FrameOffset::Count(rows) if looks == Looks::Before => self.look(index, *rows, 0),
+                FrameOffset::Count(rows) => self.look(index, 0, *rows),
+                FrameOffset::Column(column) => {
+                    self.offsets.push(Offset { call: index, column: *column, looks });
+                }
+                FrameOffset::Value { .. } => return Err(BY_VALUE),
+            }
+        }
+        Ok(edges)
+    }
+
+    /// Learns from some rows of the input how far calls look.
+    pub(in super::super) fn watch(&mut self, batch: &Batch) -> Result<()> {
+        for index in 0..self.offsets.len() {
+            let Offset { call, column, looks } = self.offsets[index];
+            let Some((least, most)) = bounds(batch.column(column))? else { continue };
+            let (back, forth) = (least.min(0).unsigned_abs(), most.max(0).unsigned_abs());
+            match looks {
+                Looks::Before => self.look(call, forth, back),
+                Looks::After => self.look(call, back, forth),
+                Looks::First { ahead } => {
+                    let plan = &mut self.calls[call];
+                    plan.first = plan.first.max(forth);
+                    self.look(call, 0, if ahead { forth } else { 0 });
+                }
+                Looks::ValidBefore => {
+                    let plan = &mut self.calls[call];
+                    plan.last = plan.last.max(forth);
+                    if back > 0 {
+                        self.refuse(call, AHEAD);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows before `end` of a piece that calls look at later, ascending. The rows before are
+    /// the partition's, but for some of which calls look at none.
+    pub(super) fn kept(&self, rows: &Batch, end: usize) -> Vec<u32> {
+        let near = end.saturating_sub(usize::try_from(self.before).unwrap_or(usize::MAX));
+        let mut kept: Vec<u32> = (near as u32..end as u32).collect();
+        for call in &self.calls {
+            let nulls = call.valid.and_then(|it| rows.column(it).null_buffer());
+            let counts = |row: &u32| nulls.is_none_or(|it| it.is_valid(*row as usize));
+            kept.extend((0..end as u32).filter(counts).take(call.first as usize));
+            kept.extend((0..near as u32).rev().filter(counts).take(call.last as usize));
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        kept
+    }
+}
+
+/// The column whose nulls do not count.
+fn valid(call: &CallSpec) -> Option<usize> {
+    call.args.first().copied().filter(|_| call.ignore_nulls)
+}
+
+/// The least and the largest value of a BIGINT column.
+fn bounds(column: &Vector) -> Result<Option<(i64, i64)>> {
+    let len = if column.is_constant() { column.len().min(1) } else { column.len() };
+    let decoded = Decoded::new(column)?;
+    let values = decoded.values().native::<i64>().unwrap_or(&[]);
+    let value = |row: usize| {
+        if decoded.is_null(row) { None } else { values.get(decoded.index(row)).copied() }
+    };
+    let least_and_most = |bounds: Option<(i64, i64)>, value: i64| {
+        let (least, most) = bounds.unwrap_or((value, value));
+        Some((least.min(value), most.max(value)))
+    };
+    Ok((0..len).filter_map(value).fold(None, least_and_most))
+}

@@ -1,0 +1,134 @@
+//! Which calls come in pieces, and what is said of those that do not.
+
+use super::{COUNT, FILTER, ID, KEY, LOWER, SEPARATOR, TEXT, X, feed, refused, types};
+use crate::test_kit::{Harness, RowValues};
+use std::sync::Arc;
+use volley_error::ErrorKind;
+use volley_function::Exclusion;
+use volley_memory::Pool;
+use volley_plan::{
+    Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, SortKey, ValuesNode, WindowCall,
+    WindowNode,
+};
+use volley_types::{Field, Schema, Type, Value};
+
+fn node(function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall)) -> WindowNode {
+    let types = types(&Type::BigInt, &Type::BigInt);
+    let mut call = WindowCall {
+        function: function.into(),
+        args: args.to_vec(),
+        arg_types: args.iter().map(|it| types[*it].clone()).collect(),
+        distinct: false,
+        filter: None,
+        ignore_nulls: false,
+        order_keys: 1,
+        frame,
+    };
+    change(&mut call);
+    let field = |(index, it): (usize, &Type)| Field::new(format!("c{index}"), it.clone());
+    let schema: Schema = types.iter().enumerate().map(field).collect();
+    WindowNode {
+        input: Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: schema.clone() })),
+        partition_by: Vec::new(),
+        order_by: vec![SortKey { column: KEY, descending: false, nulls_first: false }],
+        calls: vec![call],
+        limit: None,
+        output: vec![ID],
+        schema,
+    }
+}
+
+fn frame(units: FrameUnits, start: FrameBound, end: FrameBound) -> Frame {
+    Frame { units, start, end, exclusion: Exclusion::NoOthers }
+}
+
+fn same(_: &mut WindowCall) {}
+
+const FIRST: FrameBound = FrameBound::UnboundedPreceding;
+const LAST: FrameBound = FrameBound::UnboundedFollowing;
+const HERE: FrameBound = FrameBound::CurrentRow;
+
+fn before(rows: u64) -> FrameBound {
+    FrameBound::Preceding(FrameOffset::Count(rows))
+}
+
+fn after(rows: u64) -> FrameBound {
+    FrameBound::Following(FrameOffset::Count(rows))
+}
+
+#[test]
+fn calls_that_look_no_further_than_they_say_come_in_pieces() {
+    use FrameUnits::{Groups, Range, Rows};
+    let check = |function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall)| {
+        let node = node(function, args, frame, change);
+        assert_eq!(refused(&node), None, "{:?}", node.calls);
+    };
+    for ranking in ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist"] {
+        check(ranking, &[], Frame::up_to_peers(), same);
+    }
+    check("ntile", &[ID], Frame::up_to_peers(), same);
+    check("lag", &[X, COUNT, ID], Frame::up_to_peers(), same);
+    check("lag", &[X], Frame::up_to_peers(), |it| it.ignore_nulls = true);
+    check("lead", &[X, COUNT], Frame::up_to_peers(), same);
+    for (function, args) in [("sum", &[X][..]), ("count", &[]), ("min", &[TEXT]), ("avg", &[X])] {
+        check(function, args, Frame::up_to_peers(), |it| it.filter = None);
+        check(function, args, frame(Groups, FIRST, HERE), |it| it.filter = Some(FILTER));
+        check(function, args, frame(Rows, FIRST, before(7)), same);
+        check(function, args, frame(Rows, FIRST, after(7)), same);
+        check(function, args, frame(Rows, before(10), after(5)), same);
+        check(function, args, frame(Range, FIRST, LAST), same);
+    }
+    check("array_agg", &[X], frame(Rows, before(2), HERE), |it| it.distinct = true);
+    for function in ["first_value", "last_value"] {
+        check(function, &[X], Frame::up_to_peers(), same);
+        check(function, &[X], frame(Rows, FIRST, LAST), same);
+        check(function, &[X], frame(Rows, FIRST, HERE), |it| it.ignore_nulls = true);
+        check(function, &[X], frame(Rows, before(1), after(1)), |it| it.ignore_nulls = true);
+    }
+    check("last_value", &[X], frame(Rows, HERE, LAST), same);
+    check("nth_value", &[X, ID], frame(Rows, FIRST, LAST), same);
+}
+
+#[test]
+fn calls_that_look_further_need_their_partition() {
+    use FrameUnits::{Groups, Range, Rows};
+    let check = |function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall)| {
+        let node = node(function, args, frame, change);
+        assert!(refused(&node).is_some(), "{:?}", node.calls);
+    };
+    check("lead", &[X], Frame::up_to_peers(), |it| it.ignore_nulls = true);
+    check("first_value", &[X], Frame::up_to_peers(), |it| it.ignore_nulls = true);
+    check("sum", &[X], frame(Rows, HERE, LAST), same);
+    check("sum", &[X], frame(Groups, before(1), HERE), same);
+    check("sum", &[X], frame(Rows, before(1 << 20), HERE), same);
+    check("sum", &[X], Frame::up_to_peers(), |it| it.distinct = true);
+    check("array_agg", &[X], Frame::up_to_peers(), same);
+    check("sum", &[X], frame(Rows, before(1), after(1)), |it| {
+        it.frame.exclusion = Exclusion::CurrentRow;
+    });
+    let value = FrameOffset::Value { key: KEY, bound: LOWER, is_constant: true };
+    check("sum", &[X], frame(Range, FrameBound::Preceding(value), HERE), same);
+}
+
+#[test]
+fn the_call_that_needs_its_partition_is_named() {
+    let types = types(&Type::BigInt, &Type::BigInt);
+    let row = |id: i64| {
+        let mut row = vec![Value::BigInt(id); types.len()];
+        row[FILTER] = Value::Boolean(true);
+        (row[TEXT], row[SEPARATOR]) = (Value::text("some text"), Value::text("-"));
+        row
+    };
+    let rows: RowValues = (0..60_000).map(row).collect();
+    let results = |exclusion: Exclusion| {
+        let node = node("sum", &[X], Frame { exclusion, ..Frame::up_to_peers() }, same);
+        let mut cx = Harness::context(100);
+        cx.pool = Pool::root("test", Some(4 << 20));
+        feed(&node, &types, &rows, &cx, Some(300))
+    };
+    assert_eq!(results(Exclusion::NoOthers).unwrap().len(), rows.len());
+    let error = results(Exclusion::CurrentRow).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+    let text = format!("{error} {error:?}");
+    assert!(text.contains("sum needs whole partitions in memory"), "{text}");
+}
