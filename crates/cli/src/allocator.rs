@@ -33,8 +33,35 @@ pub struct FreeFirst;
 fn collect() {
     // SAFETY: sets a number of the allocator, under a number that it checks.
     unsafe { mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS_SCARCE) };
+    use_small_pages();
     // SAFETY: frees what nobody uses.
     unsafe { mi_collect(true) };
+}
+
+/// Makes the kernel use small pages from now on: of a huge one (2 MiB) the parts that were given back
+/// come again with the first byte that is used.
+#[cfg(target_os = "linux")]
+fn use_small_pages() {
+    // A kernel without huge pages refuses; nothing is lost then.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn use_small_pages() {}
+
+/// What the process has resident, without pages of files.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> Option<usize> {
+    // In pages: size, resident, shared with files, ...
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = text.split(' ').skip(1).map(str::parse::<usize>);
+    let (resident, of_files) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    Some(resident.saturating_sub(of_files).saturating_mul(rustix::param::page_size()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn resident_bytes() -> Option<usize> {
+    None
 }
 
 impl ArbitrationPolicy for FreeFirst {
@@ -49,5 +76,22 @@ impl ArbitrationPolicy for FreeFirst {
 
     fn half_full(&self) {
         collect();
+    }
+
+    fn resident_bytes(&self) -> Option<usize> {
+        resident_bytes()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::resident_bytes;
+
+    #[test]
+    fn memory_that_is_used_is_resident() {
+        let before = resident_bytes().unwrap();
+        let used = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let after = resident_bytes().unwrap();
+        assert!(after >= before + (48 << 20), "{before} {after} {}", used.len());
     }
 }

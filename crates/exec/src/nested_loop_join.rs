@@ -81,7 +81,7 @@ impl Shared {
         let collected = Collected {
             batches: Vec::new(),
             charge: BatchCharge::new(pool),
-            ahead: pool.reservation(),
+            ahead: pool.promise(),
             runs: Vec::new(),
         };
         Arc::new(Shared {

@@ -86,7 +86,7 @@ impl OrderBy {
             batch_rows: cx.task.batch_rows,
             pool: cx.pool.clone(),
             charge: BatchCharge::new(&cx.pool),
-            ahead: cx.pool.reservation(),
+            ahead: cx.pool.promise(),
             concat_bytes: 0,
             rows: 0,
             input_done: false,

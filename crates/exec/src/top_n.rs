@@ -117,7 +117,7 @@ impl TopN {
             held: Vec::new(),
             held_rows: 0,
             concat_bytes: 0,
-            ahead: cx.pool.reservation(),
+            ahead: cx.pool.promise(),
             threshold: None,
             filter: None,
             cut: None,

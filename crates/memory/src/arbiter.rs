@@ -13,6 +13,9 @@
 //! The headroom is what participants take between two looks, and what giving back costs itself
 //! (buffers of files). Only a growth beyond the limit is refused.
 //!
+//! What the process has beyond the pool's bytes and what is usual counts, too, where the policy knows
+//! it: structures that nobody charged, and what the allocator cannot give back.
+//!
 //! When nobody has anything to give, the queries do not run into the limit together: the one that
 //! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
 //! others wait. So somebody can always run.
@@ -24,8 +27,9 @@ mod policy;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod uncharged;
 
-pub use policy::{ArbitrationPolicy, Candidate, LargestFirst};
+pub use policy::{ArbitrationPolicy, Candidate, LargestFirst, UNCHARGED_BYTES_MAX};
 pub(crate) use rules::Scarcity;
 
 use crate::Pool;
@@ -38,6 +42,7 @@ use std::{
     },
     task::Waker,
 };
+use uncharged::Uncharged;
 
 /// What a participant is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,6 +61,7 @@ pub(crate) struct Arbiter {
     state: Mutex<State>,
     /// Whether somebody waits or is asked; then all look closer.
     is_active: AtomicBool,
+    uncharged: Uncharged,
 }
 
 #[derive(Debug, Default)]
@@ -99,6 +105,20 @@ impl Facts for Members {
 impl Arbiter {
     pub(crate) fn set_policy(&self, policy: Arc<dyn ArbitrationPolicy>) {
         self.lock().policy = Some(policy);
+    }
+
+    /// What the process has beyond what is charged and usual, as found last.
+    pub(crate) fn uncharged_bytes(&self) -> usize {
+        self.uncharged.bytes()
+    }
+
+    /// Looks at the process again if much has changed.
+    fn look_at_process(&self, root: &Pool) {
+        let resident_bytes = || {
+            let policy = self.lock().policy.clone();
+            policy.and_then(|it| it.resident_bytes())
+        };
+        self.uncharged.look(root.taken_bytes(), root.scarcity(), resident_bytes);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -153,6 +173,7 @@ impl Participant {
         if self.is_parked.load(Ordering::Relaxed) {
             self.is_parked.store(false, Ordering::SeqCst);
         }
+        arbiter.look_at_process(&self.root);
         let scarcity = self.root.scarcity();
         if scarcity.is_half() && !self.has_told.load(Ordering::Relaxed) {
             self.has_told.store(true, Ordering::Relaxed);

@@ -22,7 +22,9 @@ mod slots;
 pub mod spill;
 mod zeroed;
 
-pub use arbiter::{Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant};
+pub use arbiter::{
+    Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant, UNCHARGED_BYTES_MAX,
+};
 pub use pool::{Pool, PoolStats};
 pub use reservation::Reservation;
 pub use row_ptr::RowPtr;

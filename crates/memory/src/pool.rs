@@ -41,6 +41,8 @@ struct Node {
     limit_bytes: AtomicUsize,
     parent: Option<Pool>,
     children: Mutex<Vec<Weak<Node>>>,
+    /// Of the pool without parent: the bytes that are reserved for later.
+    promised_bytes: AtomicUsize,
     /// Of the pool without parent.
     arbiter: Arbiter,
     /// Of the pool without parent.
@@ -101,6 +103,7 @@ impl Pool {
             limit_bytes: AtomicUsize::new(limit_bytes.unwrap_or(NO_LIMIT)),
             parent,
             children: Mutex::new(Vec::new()),
+            promised_bytes: AtomicUsize::new(0),
             arbiter: Arbiter::default(),
             refusals: Refusals::default(),
         }))
@@ -154,7 +157,7 @@ impl Pool {
     pub(crate) fn scarcity(&self) -> Scarcity {
         let limit = self.0.limit_bytes.load(Ordering::Relaxed);
         Scarcity {
-            bytes: self.0.bytes.load(Ordering::Relaxed),
+            bytes: self.0.bytes.load(Ordering::Relaxed) + self.0.arbiter.uncharged_bytes(),
             threshold: limit.saturating_sub(headroom(limit)),
         }
     }
@@ -178,7 +181,26 @@ impl Pool {
 
     /// An empty reservation in this pool.
     pub fn reservation(&self) -> Reservation {
-        Reservation::new(self.clone())
+        Reservation::new(self.clone(), false)
+    }
+
+    /// An empty reservation of memory that is needed later: it limits and is limited as any other,
+    /// but the process has not taken its bytes yet.
+    pub fn promise(&self) -> Reservation {
+        Reservation::new(self.clone(), true)
+    }
+
+    /// Counts `more` bytes as promised and `less` no longer.
+    pub(crate) fn count_promised(&self, more: usize, less: usize) {
+        let promised = &self.root_pool().0.promised_bytes;
+        promised.fetch_add(more, Ordering::Relaxed);
+        promised.fetch_sub(less, Ordering::Relaxed);
+    }
+
+    /// What is held of this pool, which has no parent, without what is promised.
+    pub(crate) fn taken_bytes(&self) -> usize {
+        let promised = self.0.promised_bytes.load(Ordering::Relaxed);
+        self.0.bytes.load(Ordering::Relaxed).saturating_sub(promised)
     }
 
     /// What this pool holds, children included.

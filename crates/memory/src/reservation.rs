@@ -14,11 +14,13 @@ pub struct Reservation {
     bytes: usize,
     /// What the pool counts: `bytes`, rounded up to the quantum.
     reserved_bytes: usize,
+    /// Whether the bytes are for later.
+    is_promise: bool,
 }
 
 impl Reservation {
-    pub(crate) fn new(pool: Pool) -> Reservation {
-        Reservation { pool, bytes: 0, reserved_bytes: 0 }
+    pub(crate) fn new(pool: Pool, is_promise: bool) -> Reservation {
+        Reservation { pool, bytes: 0, reserved_bytes: 0, is_promise }
     }
 
     /// The bytes held.
@@ -44,8 +46,7 @@ impl Reservation {
         } else if reserved_bytes < self.reserved_bytes {
             self.pool.shrink(self.reserved_bytes - reserved_bytes);
         }
-        self.bytes = bytes;
-        self.reserved_bytes = reserved_bytes;
+        self.set(bytes, reserved_bytes);
         Ok(())
     }
 
@@ -63,18 +64,26 @@ impl Reservation {
         let rest = self.bytes.saturating_sub(bytes);
         let reserved_bytes = rest.next_multiple_of(QUANTUM_BYTES).min(self.reserved_bytes);
         self.pool.shrink(self.reserved_bytes - reserved_bytes);
-        self.bytes = rest;
-        self.reserved_bytes = reserved_bytes;
+        self.set(rest, reserved_bytes);
     }
 
     /// Gives everything back.
     pub fn clear(&mut self) {
         self.shrink(self.bytes);
     }
+
+    /// Notes what the pool counts now.
+    fn set(&mut self, bytes: usize, reserved_bytes: usize) {
+        if self.is_promise && reserved_bytes != self.reserved_bytes {
+            self.pool.count_promised(reserved_bytes, self.reserved_bytes);
+        }
+        self.bytes = bytes;
+        self.reserved_bytes = reserved_bytes;
+    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.pool.shrink(self.reserved_bytes);
+        self.clear();
     }
 }

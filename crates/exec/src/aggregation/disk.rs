@@ -84,7 +84,7 @@ impl Disk {
             stream_count: streams,
             waiting: Vec::new(),
             reading: None,
-            ahead: cx.pool.reservation(),
+            ahead: cx.pool.promise(),
         }
     }
 

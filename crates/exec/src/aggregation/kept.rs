@@ -77,7 +77,7 @@ impl KeptRows {
             concat_bytes: 0,
             sort_bytes: sort_bytes + size_of::<u32>(),
             rows: 0,
-            ahead: pool.reservation(),
+            ahead: pool.promise(),
             types,
             order_columns: spec.order_types.len(),
             parts: Vec::new(),

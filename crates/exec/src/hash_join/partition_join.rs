@@ -316,7 +316,7 @@ impl Load {
             }
             block_rows /= 2;
         }
-        Ok(Load::new(cx, block_rows, cx.pool.reservation()))
+        Ok(Load::new(cx, block_rows, cx.pool.promise()))
     }
 }
 
@@ -368,7 +368,7 @@ impl Split {
 
 /// Memory for `rows` build rows; `None` when they do not fit.
 fn reserve(cx: &PartitionContext, rows: usize, row_bytes: usize) -> Result<Option<Reservation>> {
-    let mut ahead = cx.pool.reservation();
+    let mut ahead = cx.pool.promise();
     if rows <= cx.rows_min {
         return Ok(Some(ahead));
     }

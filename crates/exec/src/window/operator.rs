@@ -99,7 +99,7 @@ impl WindowOperator {
             metrics: Arc::clone(&cx.metrics),
             batch_rows: cx.task.batch_rows,
             charge: BatchCharge::new(&cx.pool),
-            ahead: cx.pool.reservation(),
+            ahead: cx.pool.promise(),
             bytes_per_row: bytes_per_row(spec),
             cx: cx.clone(),
             rows: 0,

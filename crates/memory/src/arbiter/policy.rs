@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+/// How much of what a process has resident may be charged to no pool before it counts: the program
+/// itself, stacks, plans, and what an allocator keeps.
+pub const UNCHARGED_BYTES_MAX: usize = 128 << 20;
+
 /// A participant that could give memory back, or a query that takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
@@ -23,6 +27,13 @@ pub trait ArbitrationPolicy: fmt::Debug + Send + Sync {
     /// Told once by every participant, on the thread that it has then, when about half of the limit
     /// is held: the time for an allocator to give back what it keeps.
     fn half_full(&self) {}
+
+    /// How many bytes of memory the process has now, if that shall count: what it has beyond the
+    /// pool's bytes and [`UNCHARGED_BYTES_MAX`] makes memory scarce as well. Asked now and then
+    /// by participants; takes some microseconds at most.
+    fn resident_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Takes most from whom has most to give; lets the query go on that holds most.

@@ -2,6 +2,7 @@
 
 use super::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant,
+    policy::UNCHARGED_BYTES_MAX,
     rules::{Facts, Rules, Scarcity},
 };
 use crate::{Pool, Reservation};
@@ -398,5 +399,50 @@ fn every_participant_tells_the_policy_once_that_half_is_held() {
             assert_eq!(participant.arbitrate(), Arbitration::Proceed);
         }
         assert_eq!(told.0.load(Ordering::Relaxed), expected);
+    }
+}
+
+/// A process that has so many bytes.
+#[derive(Debug, Default)]
+struct Resident(AtomicUsize);
+
+impl ArbitrationPolicy for Resident {
+    fn victim(&self, candidates: &[Candidate]) -> Option<u64> {
+        LargestFirst.victim(candidates)
+    }
+
+    fn runner(&self, queries: &[Candidate]) -> Option<u64> {
+        LargestFirst.runner(queries)
+    }
+
+    fn resident_bytes(&self) -> Option<usize> {
+        Some(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn memory_that_nobody_charged_counts_beyond_what_is_usual() {
+    let root = Pool::root("process", Some(1 << 30));
+    let resident = Arc::new(Resident::default());
+    root.set_arbitration_policy(resident.clone());
+    let query = root.child("query");
+    let (mut held, mut promised) = (query.reservation(), query.promise());
+    let mut participant = query.participate(Waker::noop().clone());
+    participant.offer(100 << 20);
+    let threshold = (1 << 30) - root.headroom_bytes();
+    // Charged, promised, resident: what is promised is not resident yet.
+    let cases = [
+        (500 << 20, 0, 628 << 20, Arbitration::Proceed),
+        (500 << 20, 0, threshold + UNCHARGED_BYTES_MAX, Arbitration::Proceed),
+        (600 << 20, 0, threshold + UNCHARGED_BYTES_MAX + 1, Arbitration::Reclaim),
+        (500 << 20, 0, 600 << 20, Arbitration::Proceed),
+        (300 << 20, 300 << 20, threshold + UNCHARGED_BYTES_MAX - (299 << 20), Arbitration::Reclaim),
+        (300 << 20, 0, threshold + UNCHARGED_BYTES_MAX - (299 << 20), Arbitration::Proceed),
+    ];
+    for (charged, later, bytes, expected) in cases {
+        held.resize(charged).unwrap();
+        promised.resize(later).unwrap();
+        resident.0.store(bytes, Ordering::Relaxed);
+        assert_eq!(participant.arbitrate(), expected, "{charged} {later} {bytes}");
     }
 }
