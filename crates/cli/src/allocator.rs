@@ -38,8 +38,8 @@ fn collect() {
     unsafe { mi_collect(true) };
 }
 
-/// Makes the kernel use small pages from now on: of a huge one (2 MiB) the parts that were given back
-/// come again with the first byte that is used.
+/// Makes the kernel use small pages from now on: of a huge one (2 MiB) the parts that were given
+/// back come again with the first byte that is used.
 #[cfg(target_os = "linux")]
 fn use_small_pages() {
     // A kernel without huge pages refuses; nothing is lost then.

@@ -13,8 +13,8 @@
 //! The headroom is what participants take between two looks, and what giving back costs itself
 //! (buffers of files). Only a growth beyond the limit is refused.
 //!
-//! What the process has beyond the pool's bytes and what is usual counts, too, where the policy knows
-//! it: structures that nobody charged, and what the allocator cannot give back.
+//! What the process has beyond the pool's bytes and what is usual counts, too, where the policy
+//! knows it: structures that nobody charged, and what the allocator cannot give back.
 //!
 //! When nobody has anything to give, the queries do not run into the limit together: the one that
 //! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
