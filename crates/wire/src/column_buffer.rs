@@ -1,6 +1,9 @@
 //! A column on its way to bytes: rows are appended, then written at once.
 
-use crate::picks::{Picks, validity};
+use crate::{
+    integers::{are_integers, write_integers},
+    picks::{Picks, validity},
+};
 use arrow_buffer::BooleanBufferBuilder;
 use volley_error::{Error, Result};
 use volley_types::{PhysicalType, Type, match_native};
@@ -19,7 +22,7 @@ pub(crate) struct ColumnBuffer {
 enum Buffered {
     Nothing,
     Bits(BooleanBufferBuilder),
-    Fixed { width: usize, bytes: Vec<u8> },
+    Fixed { width: usize, are_integers: bool, bytes: Vec<u8> },
     Strings { lengths: Vec<u32>, short: Vec<u8>, long: Vec<u8> },
     Lists { sizes: Vec<u32>, elements: Box<ColumnBuffer> },
     FixedLists { size: usize, elements: Box<ColumnBuffer> },
@@ -63,7 +66,7 @@ impl ColumnBuffer {
                 }
                 fixed => {
                     let width = match_native!(fixed, T => size_of::<T>(), else 0);
-                    Buffered::Fixed { width, bytes: Vec::new() }
+                    Buffered::Fixed { width, are_integers: are_integers(fixed), bytes: Vec::new() }
                 }
             },
         };
@@ -116,7 +119,7 @@ impl ColumnBuffer {
         match (&mut self.values, values) {
             (Buffered::Nothing, _) => {}
             (Buffered::Bits(bits), Values::Boolean(all)) => append_bits(all, positions, bits),
-            (Buffered::Fixed { width, bytes }, _) => {
+            (Buffered::Fixed { width, bytes, .. }, _) => {
                 let all = values.fixed_bytes().ok_or_else(other_layout)?;
                 append_fixed(all, *width, positions, bytes);
             }
@@ -154,7 +157,7 @@ impl ColumnBuffer {
         match &mut self.values {
             Buffered::Nothing => {}
             Buffered::Bits(bits) => bits.append_n(rows, false),
-            Buffered::Fixed { width, bytes } => bytes.resize(bytes.len() + rows * *width, 0),
+            Buffered::Fixed { width, bytes, .. } => bytes.resize(bytes.len() + rows * *width, 0),
             Buffered::Strings { lengths: sizes, .. } | Buffered::Lists { sizes, .. } => {
                 sizes.resize(sizes.len() + rows, 0);
             }
@@ -202,6 +205,9 @@ impl ColumnBuffer {
             Buffered::Bits(bits) => {
                 out.extend_from_slice(bits.as_slice());
                 bits.truncate(0);
+            }
+            Buffered::Fixed { width, are_integers: true, bytes } => {
+                write_integers(*width, bytes, out);
             }
             Buffered::Fixed { bytes, .. } => move_bytes(bytes, out),
             Buffered::Strings { lengths, short, long } => {

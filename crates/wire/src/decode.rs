@@ -1,7 +1,10 @@
 //! Reading batches. Nothing is taken for granted: lengths are checked against the bytes that are
 //! left before memory is taken.
 
-use crate::{CONSTANT, DICTIONARY, FLAT};
+use crate::{
+    CONSTANT, DICTIONARY, FLAT,
+    integers::{are_integers, read_integers},
+};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_kernels::{order::max_u32, text::is_ascii};
@@ -17,7 +20,7 @@ use volley_vector::{
 ///
 /// Corruption: other bytes. Unsupported: opaque types.
 pub fn decode(bytes: &[u8], types: &[Type]) -> Result<Batch> {
-    let mut input = Input { rest: bytes };
+    let mut input = Input::new(bytes);
     let rows = input.u32()? as usize;
     let columns = types.iter().map(|it| input.column(it, rows)).collect::<Result<_>>()?;
     if !input.rest.is_empty() {
@@ -27,15 +30,24 @@ pub fn decode(bytes: &[u8], types: &[Type]) -> Result<Batch> {
 }
 
 /// What is left of the bytes.
-struct Input<'a> {
+pub(crate) struct Input<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Input<'a> {
-    fn raw(&mut self, len: usize) -> Result<&'a [u8]> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Input<'a> {
+        Input { rest: bytes }
+    }
+
+    pub(crate) fn raw(&mut self, len: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(too_short)?;
         self.rest = rest;
         Ok(taken)
+    }
+
+    /// The bytes of `len` elements of `width` bytes each.
+    pub(crate) fn elements(&mut self, len: usize, width: usize) -> Result<&'a [u8]> {
+        self.raw(len.checked_mul(width).ok_or_else(too_short)?)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -44,7 +56,7 @@ impl<'a> Input<'a> {
         Ok(*taken)
     }
 
-    fn byte(&mut self) -> Result<u8> {
+    pub(crate) fn byte(&mut self) -> Result<u8> {
         self.array::<1>().map(|[it]| it)
     }
 
@@ -66,7 +78,7 @@ impl<'a> Input<'a> {
         len: usize,
         number: impl Fn([u8; N]) -> u32,
     ) -> Result<Vec<u32>> {
-        let bytes = self.raw(len.checked_mul(N).ok_or_else(too_short)?)?;
+        let bytes = self.elements(len, N)?;
         Ok(bytes.as_chunks::<N>().0.iter().map(|it| number(*it)).collect())
     }
 
@@ -139,9 +151,10 @@ impl<'a> Input<'a> {
             PhysicalType::Null => Ok(Values::Null(len)),
             PhysicalType::Boolean => Ok(Values::Boolean(self.bits(len)?)),
             PhysicalType::View => self.strings(*data_type == Type::Varchar, len),
+            integer if are_integers(integer) => read_integers(integer, len, self),
             fixed => {
                 let width = match_native!(fixed, T => size_of::<T>(), else 0);
-                let bytes = self.raw(len.checked_mul(width).ok_or_else(too_short)?)?;
+                let bytes = self.elements(len, width)?;
                 Values::from_fixed_bytes(fixed, Buffer::from(bytes))
                     .ok_or_else(|| Error::unsupported("values of opaque types as bytes"))
             }
@@ -211,7 +224,7 @@ fn check_text(lengths: &[u32], short: &[u8], long: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn corruption(what: &str) -> Error {
+pub(crate) fn corruption(what: &str) -> Error {
     Error::corruption(format!("bytes that are no batch: {what}"))
 }
 

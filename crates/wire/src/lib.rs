@@ -8,12 +8,15 @@
 //! body        nulls, then values by the layout of the type:
 //!               no storage     nothing
 //!               booleans       bits
+//!               integers       as below (those of one byte: the elements)
 //!               fixed width    the elements
 //!               strings        lengths: numbers; those of up to 12 bytes; the longer ones
 //!               arrays, maps   sizes: numbers; body of all elements
 //!               fixed size     body of all elements
 //!               rows           a body per field
 //! nulls       0: none; 1: bits, set where there is a value
+//! integers    width of the type, then the elements; or a smaller width (1, 2 or 4 bytes), the
+//!             least element, and how far each is from it
 //! numbers     width: 1, 2 or 4 bytes, then one per row
 //! bits        one per row, in whole bytes, the lowest bit first
 //! ```
@@ -28,6 +31,7 @@
 mod picks;
 mod column_buffer;
 mod encode;
+mod integers;
 mod size;
 mod decode;
 #[cfg(test)]
