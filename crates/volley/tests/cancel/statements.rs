@@ -1,7 +1,7 @@
 //! Statements that reach every operator.
 
 /// Name and text. `{out}` stands for a file to write, `{numbers}` for many numbers.
-pub const STATEMENTS: [(&str, &str); 62] = [
+pub const STATEMENTS: [(&str, &str); 64] = [
     ("scan", "SELECT count(*) FROM lineitem WHERE l_comment = 'x' AND l_quantity > 100"),
     ("scan all", "SELECT * FROM lineitem"),
     ("scan csv", "SELECT count(*) FROM lines WHERE l_comment = 'x' AND l_quantity > 100"),
@@ -56,6 +56,7 @@ pub const STATEMENTS: [(&str, &str); 62] = [
     ("sort text", "SELECT l_comment FROM lineitem ORDER BY l_comment DESC"),
     ("sort product", "SELECT * FROM lineitem, region ORDER BY l_comment, r_name DESC"),
     ("top n", "SELECT * FROM lineitem ORDER BY l_comment LIMIT 1000000"),
+    ("top n kept", "SELECT * FROM lineitem ORDER BY l_comment, l_orderkey LIMIT 60000"),
     ("limit", "SELECT * FROM lineitem LIMIT 1000000 OFFSET 3000"),
     (
         "hash join",
@@ -129,6 +130,11 @@ pub const STATEMENTS: [(&str, &str); 62] = [
         "shared subplan",
         "WITH s AS MATERIALIZED (SELECT l_orderkey AS k, l_comment AS c FROM lineitem) \
             SELECT count(*), max(a.c) FROM s a JOIN s b ON a.k = b.k",
+    ),
+    (
+        "window pieces",
+        "SELECT sum(l_quantity) OVER (ORDER BY l_partkey), ntile(9) OVER (ORDER BY l_comment), \
+            lag(l_comment, 5) OVER (ORDER BY l_orderkey, l_linenumber) FROM lineitem",
     ),
     ("window", "SELECT rank() OVER (ORDER BY l_comment) FROM lineitem, region"),
     (
