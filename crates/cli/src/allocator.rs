@@ -1,10 +1,14 @@
 //! The allocator of the process.
 
+mod reserve;
+
 use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_set_default, mi_option_t};
 use volley::{ArbitrationPolicy, Candidate, LargestFirst};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: reserve::Reserving = reserve::Reserving;
+
+pub use reserve::refill;
 
 /// mimalloc's `mi_option_purge_delay`, which the bindings leave out.
 const PURGE_DELAY: mi_option_t = 15;
@@ -22,6 +26,7 @@ const PURGE_MILLISECONDS_SCARCE: std::ffi::c_long = 0;
 pub fn set_up() {
     // SAFETY: sets a number of the allocator, under a number that it checks.
     unsafe { mi_option_set_default(PURGE_DELAY, PURGE_MILLISECONDS) };
+    refill();
 }
 
 /// Arbitration by size in which the allocator gives back first what it keeps, and keeps nothing
@@ -79,7 +84,8 @@ impl ArbitrationPolicy for FreeFirst {
     }
 
     fn resident_bytes(&self) -> Option<usize> {
-        resident_bytes()
+        // As good as the whole machine's.
+        if reserve::was_given_up() { Some(usize::MAX / 4) } else { resident_bytes() }
     }
 }
 

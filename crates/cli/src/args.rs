@@ -46,7 +46,8 @@ pub struct SessionArgs {
     #[arg(long, value_name = "N", global = true)]
     pub threads: Option<String>,
 
-    /// The most memory that queries hold, such as 4GB [default: 80 % of the machine's]
+    /// The most memory that queries hold, such as 4GB [default: 80 % of the machine's, or of
+    /// the process's (control group, ulimit) where that is less]
     #[arg(long, value_name = "SIZE", global = true)]
     pub memory_limit: Option<String>,
 

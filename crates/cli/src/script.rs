@@ -1,6 +1,7 @@
 //! Running statements: from the command line, files, standard input or a prompt.
 
 use crate::{
+    allocator,
     args::Args,
     error_text::Failure,
     format::{self, PrintError, Printing},
@@ -89,6 +90,7 @@ impl Runner {
     fn run_after(&self, lines_before: usize, sql: &str) -> Result<(), Failure> {
         let failed = |e: Error| Failure::of_statement(&e, sql, lines_before);
         for statement in &volley::parse(sql).map_err(failed)? {
+            allocator::refill();
             let start = Instant::now();
             let outcome = self.session.run(statement).map_err(failed)?;
             if interrupt::is_interrupted() {

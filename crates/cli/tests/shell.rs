@@ -240,3 +240,30 @@ fn tpch_makes_its_data_and_writes_its_figures() {
     let (_, err, status) = run_in(dir.path(), &["tpch", "run", "--data", "nothing"]);
     assert!(status == 1 && err.contains("make it with volley tpch generate"), "{err}");
 }
+
+/// Of a process that may have less memory than its queries.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_the_system_refuses_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let (_, err, status) = run(&["tpch", "generate", "--scale", "0.1", "--out", data]);
+    assert_eq!(status, 0, "{err}");
+    let sql = "SELECT count(*) FROM (SELECT l_orderkey, l_linenumber, n_nationkey, \
+        max(l_comment) FROM lineitem, nation GROUP BY 1, 2, 3) t";
+    let program = env!("CARGO_BIN_EXE_volley");
+    let script =
+        format!("ulimit -v 900000; exec {program} --threads 2 --data {data} -c \"$SQL\" \"$@\"");
+    let run = |limit: &[&str]| {
+        let mut shell = Command::new("sh");
+        ended(shell.args(["-c", &script, "sh"]).args(limit).env("SQL", sql).stdin(Stdio::null()))
+    };
+    // Nothing spills: memory ends before the limit.
+    let (_, err, status) = run(&["--memory-limit", "100GB"]);
+    assert_eq!(status, 1, "{err}");
+    assert!(err.contains("no more memory"), "{err}");
+    // The default limit is within what the process may have.
+    let (out, err, status) = run(&["--format", "csv"]);
+    assert_eq!(status, 0, "{err}");
+    assert!(out.ends_with("15014300\n"), "{out}");
+}

@@ -24,8 +24,8 @@ use std::{
     task::Waker,
     time::{Duration, Instant},
 };
-use volley_error::{Error, Result};
-use volley_memory::{Arbitration, Participant, Pool};
+use volley_error::{Error, ErrorKind, Result};
+use volley_memory::{Arbitration, Participant, Pool, take_failed_allocation};
 
 /// The counter of the times that an operator gave memory back.
 pub(crate) const SPILLS: &str = "spills";
@@ -116,6 +116,8 @@ impl Chain {
         quantum: Duration,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Progress> {
+        // What failed on this thread before was another driver's.
+        take_failed_allocation();
         let start = Instant::now();
         self.record_waiting(start);
         let mut now = start;
@@ -217,10 +219,11 @@ impl Chain {
 
     fn step(&mut self, waker: &Waker) -> Result<Step> {
         self.called = self.cursor;
-        match &mut self.stages[self.cursor].operator {
+        let step = match &mut self.stages[self.cursor].operator {
             Some(operator) => operator.step(&mut StepContext { waker }),
             None => Err(Error::internal("step of a finished operator")),
-        }
+        };
+        if take_failed_allocation() { Err(no_memory(self.current())) } else { step }
     }
 
     /// Moves the cursor, and the batch if there is one.
@@ -257,4 +260,11 @@ impl Chain {
             Step::Yield | Step::Blocked(_) => Ok(()),
         }
     }
+}
+
+#[cold]
+fn no_memory(operator: &'static str) -> Error {
+    Error::new(ErrorKind::OutOfMemory, "the system gives the process no more memory")
+        .at("operator", operator)
+        .hint("set memory_limit to less than the process may have, or raise its limit (ulimit)")
 }

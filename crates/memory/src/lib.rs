@@ -13,6 +13,7 @@
 //! pool's count is at least the sum of its children's; it is zero when no reservation is left. This
 //! crate does not know operators.
 
+mod allocation;
 mod arbiter;
 mod pool;
 mod reservation;
@@ -22,6 +23,7 @@ mod slots;
 pub mod spill;
 mod zeroed;
 
+pub use allocation::{note_failed_allocation, take_failed_allocation};
 pub use arbiter::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant, UNCHARGED_BYTES_MAX,
 };

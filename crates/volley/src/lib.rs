@@ -58,7 +58,9 @@ pub use volley_exec::{
 /// What functions and aggregates are written against.
 pub use volley_function as function;
 pub use volley_function::Registry;
-pub use volley_memory::{ArbitrationPolicy, Candidate, LargestFirst, format_bytes, parse_bytes};
+pub use volley_memory::{
+    ArbitrationPolicy, Candidate, LargestFirst, format_bytes, note_failed_allocation, parse_bytes,
+};
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 pub use volley_sql::{ParsedStatement, parse};
 pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name};
