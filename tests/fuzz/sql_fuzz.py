@@ -47,7 +47,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RULES = [
     "fold_constants", "narrow_constants", "simplify_booleans", "inline_ctes", "merge_projections", "simplify_outer_joins",
     "push_filters", "infer_predicates", "derive_from_or", "drop_empty", "drop_distinct", "push_limits", "place_semi_joins",
-    "order_joins", "choose_build_sides", "share_subplans", "prune_columns",
+    "order_joins", "choose_build_sides", "share_subplans", "prune_columns", "split_distinct",
 ]
 QUERIES_PER_SEED = 20
 

@@ -11,6 +11,7 @@ mod join;
 
 pub(crate) use join::as_key;
 mod aggregate;
+pub(crate) use aggregate::DISTINCT_GROUPS_MAX;
 mod distinct;
 mod set_operation;
 mod sort;

@@ -20,6 +20,7 @@ mod empty;
 mod distinct;
 mod answers;
 mod share;
+mod split_distinct;
 mod prune;
 
 use crate::optimize::Rule;
@@ -141,6 +142,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "prune_columns",
         description: "drops columns that nobody reads, down to the scans",
         apply: prune::prune_columns,
+    },
+    Rule {
+        name: "split_distinct",
+        description: "aggregates by itself what has DISTINCT arguments of its own",
+        apply: split_distinct::split_distinct,
     },
     Rule {
         name: "hold_narrow_sides",

@@ -8,6 +8,7 @@ mod tpch;
 mod windows;
 mod early;
 mod depth;
+mod distinct;
 
 use crate::testing::optimized;
 use expect_test::Expect;

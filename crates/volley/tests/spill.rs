@@ -67,6 +67,21 @@ fn aggregations_with_rows_of_their_own_spill() {
 }
 
 #[test]
+fn lists_of_distinct_arguments_spill() {
+    let calls = "count(DISTINCT l_comment), count(DISTINCT l_orderkey * 10 + l_linenumber), \
+        count(DISTINCT l_comment) FILTER (WHERE l_tax < 0.05), sum(l_quantity)";
+    let rescanned = format!("SELECT {calls} FROM lineitem");
+    let grouped =
+        format!("SELECT l_linestatus, {calls} FROM lineitem GROUP BY 1 ORDER BY l_linestatus");
+    for sql in [rescanned, grouped] {
+        check(&sql, "40MiB", "2", "aggregation");
+    }
+    let shared = "SELECT count(DISTINCT l_comment), count(DISTINCT o_comment), sum(l_quantity) \
+        FROM lineitem JOIN orders ON l_orderkey = o_orderkey";
+    check(shared, "64MiB", "2", "aggregation");
+}
+
+#[test]
 fn joins_spill() {
     let sql = "SELECT count(*), sum(a.l_extendedprice), max(b.l_comment) \
         FROM lineitem a JOIN lineitem b \

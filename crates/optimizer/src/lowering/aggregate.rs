@@ -19,7 +19,7 @@ const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
 
 /// Distinct arguments are found before groups are made when there are at most this many groups.
 /// More are well spread over drivers, each of which finds the distinct arguments of its own.
-const DISTINCT_GROUPS_MAX: f64 = 1024.0;
+pub(crate) const DISTINCT_GROUPS_MAX: f64 = 1024.0;
 
 impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {

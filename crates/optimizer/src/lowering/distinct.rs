@@ -8,7 +8,9 @@
 //! ```
 //!
 //! All drivers find distinct rows, the rest of the aggregates go along as intermediate results. One
-//! list of distinct arguments is possible.
+//! list of distinct arguments is possible; `rules/split_distinct.rs` makes such aggregations of
+//! others. A filter of the calls is one more column to be distinct in: of equal arguments, at most
+//! one row passes it.
 
 use super::aggregate::exchange;
 use std::sync::Arc;
@@ -17,22 +19,23 @@ use volley_function::Registry;
 use volley_plan::{Aggregate, AggregateStep, AggregationNode, PlanNode};
 use volley_types::{Field, Schema};
 
-/// The argument columns that all calls with DISTINCT have; `None` where they differ, or their rows
-/// are chosen in other ways, too.
+/// The columns of arguments and of the filter that all calls with DISTINCT have; `None` where they
+/// differ.
 pub(super) fn args(node: &AggregationNode) -> Option<Vec<usize>> {
     let columns = |it: &Aggregate| {
-        let mut args = it.args.clone();
+        let mut args: Vec<usize> = it.args.iter().chain(&it.filter).copied().collect();
         args.sort_unstable();
         args.dedup();
         args
     };
     let mut calls = node.aggregates.iter().filter(|it| it.distinct).peekable();
-    let args = columns(calls.peek()?);
+    let first = *calls.peek()?;
+    let args = columns(first);
     let fields = &node.input.schema().fields;
     // Types with an order of their own have keys to be grouped by.
     let is_plain = args.iter().all(|it| fields[*it].data_type.key_type().is_none());
-    let is_same = calls.all(|it| columns(it) == args && it.filter.is_none());
-    (is_plain && is_same && !args.is_empty()).then_some(args)
+    let is_same = calls.all(|it| columns(it) == args && it.filter == first.filter);
+    (is_plain && is_same && !first.args.is_empty()).then_some(args)
 }
 
 /// The aggregation over distinct rows of keys and `args`, in one step.
@@ -50,7 +53,8 @@ pub(super) fn first(
     for call in &node.aggregates {
         if call.distinct {
             let args = call.args.iter().filter_map(position).collect();
-            aggregates.push(Aggregate { args, distinct: false, ..call.clone() });
+            let filter = call.filter.as_ref().and_then(position);
+            aggregates.push(Aggregate { args, filter, distinct: false, ..call.clone() });
             continue;
         }
         let bound = registry.resolve_aggregate(&call.function, &call.arg_types)?;

@@ -120,7 +120,7 @@ fn inline_in(
 }
 
 /// Whether a plan reads one table and does next to nothing.
-fn is_cheap(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
+pub(super) fn is_cheap(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
     let repeats = |exprs: Vec<&Expr>| {
         exprs.into_iter().all(|it| crate::expr::behavior(it, &ctx.registry).deterministic)
     };

@@ -161,10 +161,8 @@ fn distinct_arguments_of_few_groups_are_found_by_all_drivers() {
     "#]]
     .assert_eq(&lowered_for_two("select count(distinct b) from s"));
     for sql in [
-        "select count(distinct a), count(distinct b) from s",
-        "select count(distinct a) filter (where b > 3) from s",
         "select b, c, count(distinct a) from s group by b, c",
-        "select count(distinct a), array_agg(b) from s",
+        "select array_agg(distinct a), array_agg(b) from s",
     ] {
         let text = lowered_for_two(sql);
         assert!(text.contains("Aggregation Single"), "{text}");
