@@ -55,12 +55,37 @@ impl BatchCharge {
         self.reservation.bytes()
     }
 
-    /// Charges a batch without unloaded lazy columns; answers the bytes that it adds.
+    /// Charges a batch without unloaded lazy columns.
     ///
     /// # Errors
     ///
     /// Out of memory; then the batch must not be kept.
-    pub fn add(&mut self, batch: &Batch) -> Result<usize> {
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
+        let added = self.hold(batch);
+        self.reservation.grow(added).inspect_err(|_| _ = self.forget(batch))
+    }
+
+    /// Charges a batch that is to be kept. Where there is little memory for all that it shares with
+    /// others, which they may have charged too, a copy of its rows alone; then what is shared is
+    /// never charged, which would leave others without.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn keep(&mut self, batch: Batch) -> Result<Batch> {
+        let added = self.hold(&batch);
+        let free = SHARED_BYTES_FREE.max(self.pool().spare_bytes() / SPARE_SHARE);
+        if added <= free && self.reservation.grow(added).is_ok() {
+            return Ok(batch);
+        }
+        self.forget(&batch);
+        let own = own_batch(batch)?;
+        self.add(&own)?;
+        Ok(own)
+    }
+
+    /// Counts a batch among the holders of its allocations; the bytes that had none.
+    fn hold(&mut self, batch: &Batch) -> usize {
         let mut added = 0;
         let held = &mut self.held;
         for_each_allocation(batch, &mut |address, bytes| {
@@ -70,29 +95,7 @@ impl BatchCharge {
                 added += bytes;
             }
         });
-        if let Err(error) = self.reservation.grow(added) {
-            self.forget(batch);
-            return Err(error);
-        }
-        Ok(added)
-    }
-
-    /// Charges a batch that is to be kept. Where there is little memory for all that it shares with
-    /// others, which they may have charged too, a copy of its rows alone.
-    ///
-    /// # Errors
-    ///
-    /// Out of memory.
-    pub fn keep(&mut self, batch: Batch) -> Result<Batch> {
-        if let Ok(added) = self.add(&batch) {
-            if added <= SHARED_BYTES_FREE.max(self.pool().spare_bytes() / SPARE_SHARE) {
-                return Ok(batch);
-            }
-            self.remove(&batch);
-        }
-        let own = own_batch(batch)?;
-        self.add(&own)?;
-        Ok(own)
+        added
     }
 
     /// Gives back what nobody but `batch` holds.
@@ -154,5 +157,15 @@ mod tests {
         for limit in [1 << 20, 24 << 20] {
             assert!(kept_with(Some(limit)) < 1000);
         }
+    }
+
+    #[test]
+    fn what_is_shared_and_not_kept_takes_no_memory_from_others() {
+        let numbers = Vector::native::<i64>(Type::BigInt, vec![7; 1 << 20], None);
+        let batch = Batch::new(vec![numbers.slice(10, 3)], 3);
+        let pool = Pool::root("test", Some(24 << 20));
+        let mut charge = BatchCharge::new(&pool);
+        charge.keep(batch).unwrap();
+        assert!(pool.stats().peak_bytes < 1 << 20, "{:?}", pool.stats());
     }
 }

@@ -254,16 +254,14 @@ impl Pool {
         }
     }
 
-    /// Adds to this pool alone; gives back the bytes held when that would pass the limit.
+    /// Adds to this pool alone; gives back the bytes held when that would pass the limit. Bytes that
+    /// are refused are never added: others would be refused because of them.
     fn add(&self, bytes: usize) -> Result<(), usize> {
         let node = &*self.0;
-        let held = node.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let total = held.saturating_add(bytes);
-        if total > node.limit_bytes.load(Ordering::Relaxed) {
-            node.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(held);
-        }
-        node.peak_bytes.fetch_max(total, Ordering::Relaxed);
+        let limit = node.limit_bytes.load(Ordering::Relaxed);
+        let within = |held: usize| held.checked_add(bytes).filter(|total| *total <= limit);
+        let held = node.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)?;
+        node.peak_bytes.fetch_max(held + bytes, Ordering::Relaxed);
         Ok(())
     }
 
@@ -337,6 +335,28 @@ mod tests {
         drop(held);
         more.resize(512 << 10).unwrap();
         assert_eq!(root.stats().peak_bytes, 768 << 10);
+    }
+
+    #[test]
+    fn who_asks_for_too_much_does_not_stand_in_the_way_of_others() {
+        let root = Pool::root("process", Some(4 << 20));
+        let has_ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut large = root.child("query 1").reservation();
+                while !has_ended.load(Ordering::Relaxed) {
+                    assert!(large.resize(8 << 20).is_err());
+                }
+            });
+            let mut small = root.child("query 2").reservation();
+            let refused = (0..100_000).find_map(|_| {
+                let refused = small.resize(1 << 20).err();
+                small.clear();
+                refused
+            });
+            has_ended.store(true, Ordering::Relaxed);
+            assert!(refused.is_none(), "{refused:?}");
+        });
     }
 
     #[test]
