@@ -107,7 +107,7 @@ impl Operator for NestedLoopBuild {
         }
         let input = input.loaded()?;
         let mut collected = self.lock();
-        collected.charge.add(&input)?;
+        let input = collected.charge.keep(input)?;
         collected.ahead.grow(concat_bytes(&input))?;
         collected.batches.push(input);
         let bytes = collected.charge.bytes() + collected.ahead.bytes();

@@ -54,7 +54,7 @@ impl Pieces {
     ///
     /// Out of memory.
     pub(super) fn push(&mut self, batch: Batch) -> Result<()> {
-        self.charge.add(&batch)?;
+        let batch = self.charge.keep(batch)?;
         self.pieces.push_back((self.end, Piece::Batch(batch)));
         self.end += 1;
         Ok(())

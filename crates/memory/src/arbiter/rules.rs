@@ -96,7 +96,7 @@ impl Rules {
             return (self.answer(number, Arbitration::Wait), Vec::new());
         }
         let Some(victim) = self.victim(scarcity, policy) else {
-            return (self.turn(number, scarcity, policy, facts), Vec::new());
+            return self.turn(number, scarcity, policy, facts);
         };
         self.asked = Some(victim);
         if victim == number {
@@ -162,7 +162,7 @@ impl Rules {
         scarcity: Scarcity,
         policy: &dyn ArbitrationPolicy,
         facts: &dyn Facts,
-    ) -> Arbitration {
+    ) -> (Arbitration, Vec<u64>) {
         let mut queries: BTreeMap<usize, Candidate> = BTreeMap::new();
         // One that waits for its reader, say, does not end soon.
         for (number, it) in self.participants.iter().filter(|it| !facts.is_parked(*it.0)) {
@@ -175,7 +175,13 @@ impl Rules {
         let runner = runner.and_then(query_of);
         let is_turn = runner.is_none() || runner == query_of(number);
         let is_small = facts.query_bytes(number) <= scarcity.threshold / SMALL_QUERY_SHARE;
-        let goes_on = is_turn || is_small;
-        self.answer(number, if goes_on { Arbitration::Proceed } else { Arbitration::Wait })
+        if is_turn || is_small {
+            return (self.answer(number, Arbitration::Proceed), Vec::new());
+        }
+        // It may have been told to wait for this one, which held more then.
+        let of_runner = self.participants.iter_mut().filter(|it| runner == Some(it.1.query));
+        let waiting = of_runner.filter(|it| it.1.waits);
+        let woken = waiting.map(|(number, it)| (*number, it.waits = false).0).collect();
+        (self.answer(number, Arbitration::Wait), woken)
     }
 }

@@ -22,6 +22,8 @@ struct Runner {
     query: usize,
     number: u64,
     growths_left: usize,
+    /// How often it may still be through with a byte, and give it back unasked.
+    returns_left: usize,
     held: usize,
     can_spill: bool,
     /// Off its thread until woken (by the arbiter, or where it is parked by others).
@@ -44,6 +46,7 @@ struct Model {
     rules: Rules,
     runners: Vec<Runner>,
     limit: usize,
+    headroom: usize,
 }
 
 impl Facts for Vec<Runner> {
@@ -65,6 +68,7 @@ impl Model {
             query: *query,
             number: rules.join(*query),
             growths_left: *growths_left,
+            returns_left: 0,
             held: 0,
             can_spill: *can_spill,
             sleeps: false,
@@ -75,7 +79,7 @@ impl Model {
             pauses_left: 0,
             has_ended: false,
         });
-        Model { runners: runners.collect(), rules, limit }
+        Model { runners: runners.collect(), rules, limit, headroom: 1 }
     }
 
     fn held(&self) -> usize {
@@ -145,7 +149,8 @@ impl Model {
         (it.is_parked, it.is_notified) = (false, false);
         let (number, offer) = (it.number, if it.can_spill { it.held } else { 0 });
         self.rules.offer(number, offer);
-        let scarcity = Scarcity { bytes: self.held(), threshold: self.limit - 1 };
+        let threshold = self.limit - self.headroom;
+        let scarcity = Scarcity { bytes: self.held(), threshold };
         let (answer, woken) = self.rules.decide(number, scarcity, &LargestFirst, &self.runners);
         self.wake(&woken);
         match answer {
@@ -166,6 +171,12 @@ impl Model {
             self.runners[at].held += 1;
             self.runners[at].growths_left -= 1;
         }
+    }
+
+    /// One participant is through with a byte.
+    fn give_unasked(&mut self, at: usize) {
+        let it = &mut self.runners[at];
+        (it.works, it.held, it.returns_left) = (false, it.held - 1, it.returns_left - 1);
     }
 
     /// One participant finds at its step that it must wait for something else.
@@ -194,6 +205,9 @@ impl Model {
             if it.works {
                 add(&|next| next.work(at));
                 add(&|next| next.park(at));
+                if it.held > 0 && it.returns_left > 0 {
+                    add(&|next| next.give_unasked(at));
+                }
             } else if !it.sleeps {
                 add(&|next| next.look(at));
             } else if it.is_parked {
@@ -241,6 +255,24 @@ fn in_no_order_of_events_do_all_wait() {
     for system in systems {
         for limit in [2, 3, 4] {
             assert!(explore(Model::new(limit, system)) > 100);
+        }
+    }
+}
+
+#[test]
+fn in_no_order_of_events_do_all_wait_where_some_give_back_unasked() {
+    let systems: [&[(usize, usize, bool)]; 4] = [
+        &[(1, 4, false), (2, 4, false)],
+        &[(1, 3, false), (1, 3, false), (2, 3, false)],
+        &[(1, 2, false), (1, 2, true), (2, 3, false)],
+        &[(1, 2, false), (1, 2, false), (1, 2, false)],
+    ];
+    for system in systems {
+        for (limit, headroom) in [(3, 1), (4, 2), (5, 3)] {
+            let mut model = Model::new(limit, system);
+            model.headroom = headroom;
+            model.runners.iter_mut().for_each(|it| it.returns_left = 1);
+            assert!(explore(model) > 100);
         }
     }
 }
