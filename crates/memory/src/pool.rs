@@ -254,8 +254,8 @@ impl Pool {
         }
     }
 
-    /// Adds to this pool alone; gives back the bytes held when that would pass the limit. Bytes that
-    /// are refused are never added: others would be refused because of them.
+    /// Adds to this pool alone; gives back the bytes held when that would pass the limit. Bytes
+    /// that are refused are never added: others would be refused because of them.
     fn add(&self, bytes: usize) -> Result<(), usize> {
         let node = &*self.0;
         let limit = node.limit_bytes.load(Ordering::Relaxed);

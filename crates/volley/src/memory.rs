@@ -11,8 +11,8 @@ const SHARE_PERCENT: usize = 80;
 /// Where control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Of a process whose address space is limited, what is no query's: the program, stacks, and what an
-/// allocator reserves. Of the rest, half is lost where memory is given back in parts.
+/// Of a process whose address space is limited, what is no query's: the program, stacks, and what
+/// an allocator reserves. Of the rest, half is lost where memory is given back in parts.
 const ADDRESSES_OF_PROCESS: usize = 512 << 20;
 
 /// But queries may take so many bytes.

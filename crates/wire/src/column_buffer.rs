@@ -1,7 +1,7 @@
 //! A column on its way to bytes: rows are appended, then written at once.
 
 use crate::{
-    integers::{are_integers, write_integers},
+    integers::{integer_width, write_integers},
     picks::{Picks, validity},
 };
 use arrow_buffer::BooleanBufferBuilder;
@@ -66,7 +66,11 @@ impl ColumnBuffer {
                 }
                 fixed => {
                     let width = match_native!(fixed, T => size_of::<T>(), else 0);
-                    Buffered::Fixed { width, are_integers: are_integers(fixed), bytes: Vec::new() }
+                    Buffered::Fixed {
+                        width,
+                        are_integers: integer_width(fixed).is_some(),
+                        bytes: Vec::new(),
+                    }
                 }
             },
         };

@@ -3,7 +3,7 @@
 
 use crate::{
     CONSTANT, DICTIONARY, FLAT,
-    integers::{are_integers, read_integers},
+    integers::{integer_width, read_integers},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -151,11 +151,15 @@ impl<'a> Input<'a> {
             PhysicalType::Null => Ok(Values::Null(len)),
             PhysicalType::Boolean => Ok(Values::Boolean(self.bits(len)?)),
             PhysicalType::View => self.strings(*data_type == Type::Varchar, len),
-            integer if are_integers(integer) => read_integers(integer, len, self),
             fixed => {
-                let width = match_native!(fixed, T => size_of::<T>(), else 0);
-                let bytes = self.elements(len, width)?;
-                Values::from_fixed_bytes(fixed, Buffer::from(bytes))
+                let bytes = match integer_width(fixed) {
+                    Some(width) => read_integers(width, len, self)?,
+                    None => {
+                        let width = match_native!(fixed, T => size_of::<T>(), else 0);
+                        Buffer::from(self.elements(len, width)?)
+                    }
+                };
+                Values::from_fixed_bytes(fixed, bytes)
                     .ok_or_else(|| Error::unsupported("values of opaque types as bytes"))
             }
         }
