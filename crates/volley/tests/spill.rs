@@ -78,7 +78,7 @@ fn lists_of_distinct_arguments_spill() {
     }
     let shared = "SELECT count(DISTINCT l_comment), count(DISTINCT o_comment), sum(l_quantity) \
         FROM lineitem JOIN orders ON l_orderkey = o_orderkey";
-    check(shared, "96MiB", "2", "aggregation");
+    check(shared, "64MiB", "2", "aggregation");
 }
 
 #[test]
