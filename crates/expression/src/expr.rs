@@ -1,7 +1,7 @@
 //! The expression tree: plain data, typed, with columns by position.
 
 use std::fmt;
-use volley_function::ArgumentType;
+use volley_function::{ArgumentType, Package};
 use volley_types::{Type, Value};
 
 /// A typed expression over the columns of an operator's input.
@@ -46,6 +46,8 @@ pub enum ExprKind {
         input: Box<Expr>,
         /// TRY_CAST.
         null_on_error: bool,
+        /// Whose rules it follows.
+        package: Package,
     },
     /// What evaluates its arguments not always or not for all rows.
     Special {
@@ -111,7 +113,9 @@ impl Expr {
         if self.data_type == data_type {
             return self;
         }
-        Expr { kind: ExprKind::Cast { input: Box::new(self), null_on_error: false }, data_type }
+        let kind =
+            ExprKind::Cast { input: Box::new(self), null_on_error: false, package: Package::Core };
+        Expr { kind, data_type }
     }
 
     /// The conjunction of `conjuncts`; TRUE when there is none.
@@ -185,9 +189,9 @@ impl fmt::Display for Expr {
             ExprKind::Parameter(parameter) => write!(f, "{parameter}"),
             ExprKind::Lambda { body, .. } => write!(f, "lambda {body}"),
             ExprKind::Call { name, args } => write_call(f, name, args),
-            ExprKind::Cast { input, null_on_error } => {
+            ExprKind::Cast { input, null_on_error, package } => {
                 let name = if *null_on_error { "try_cast" } else { "cast" };
-                write!(f, "{name}({input} as {})", self.data_type)
+                write!(f, "{}{name}({input} as {})", package.prefix(), self.data_type)
             }
             ExprKind::Special { form, args } => write_call(f, form.name(), args),
         }

@@ -7,8 +7,8 @@ use crate::{Expr, ExprKind, Parameter, SpecialForm};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    Applied, ArgumentType, BoundHigherOrder, BoundScalar, EvalContext, Lambda, QueryConstants,
-    Registry,
+    Applied, ArgumentType, BoundHigherOrder, BoundScalar, EvalContext, Lambda, Package,
+    QueryConstants, Registry,
 };
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows, Vector, comparator};
@@ -61,8 +61,12 @@ impl Plain<'_> {
                 let bound = self.registry.resolve_scalar(name, &types)?;
                 self.call(&bound, args, &expr.data_type, row)
             }
-            ExprKind::Cast { input, null_on_error } => {
-                self.cast(input, &expr.data_type, *null_on_error, row)
+            ExprKind::Cast { input, null_on_error, package } => {
+                let value = self.evaluate(input, row)?;
+                match self.cast(value, *package, &input.data_type, &expr.data_type) {
+                    Err(_) if *null_on_error => Ok(Value::Null),
+                    result => result,
+                }
             }
             ExprKind::Special { form, args } => self.special(*form, args, row),
         }
@@ -144,17 +148,13 @@ impl Plain<'_> {
         }
     }
 
-    fn cast(&self, input: &Expr, to: &Type, null_on_error: bool, row: usize) -> Result<Value> {
-        let value = self.evaluate(input, row)?;
-        if value.is_null() || input.data_type == *to {
+    fn cast(&self, value: Value, package: Package, from: &Type, to: &Type) -> Result<Value> {
+        if value.is_null() || from == to {
             return Ok(value);
         }
-        let bound = self.registry.resolve_cast(&input.data_type, to)?;
-        let vector = Vector::from_values(input.data_type.clone(), &[value]);
-        match self.invoke(&bound, &[vector], to) {
-            Err(_) if null_on_error => Ok(Value::Null),
-            result => result,
-        }
+        let bound = self.registry.resolve_cast_of(package, from, to)?;
+        let vector = Vector::from_values(from.clone(), &[value]);
+        self.invoke(&bound, &[vector], to)
     }
 
     fn special(&self, form: SpecialForm, args: &[Expr], row: usize) -> Result<Value> {

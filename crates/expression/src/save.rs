@@ -9,6 +9,7 @@ mod tests;
 
 use crate::{Expr, ExprKind, Parameter, SpecialForm};
 use volley_error::{Error, Result};
+use volley_function::Package;
 use volley_types::{Type, TypeRegistry, Value};
 use volley_vector::{
     Batch, Vector,
@@ -37,6 +38,12 @@ const FORMS: [SpecialForm; 7] = [
     SpecialForm::Try,
     SpecialForm::IsNull,
 ];
+
+/// The number of `item` among `all`, which are few.
+fn number_of<T: PartialEq>(all: &[T], item: &T) -> Result<u8> {
+    let number = all.iter().position(|it| it == item).and_then(|it| u8::try_from(it).ok());
+    number.ok_or_else(|| Error::internal("part of an expression without a number"))
+}
 
 impl Case {
     /// The bytes of a file.
@@ -120,16 +127,15 @@ fn write_kind(writer: &mut Writer, expr: &Expr) -> Result<()> {
             parameters.iter().try_for_each(|it| writer.data_type(it))?;
             write_expr(writer, body)?;
         }
-        ExprKind::Cast { input, null_on_error } => {
+        ExprKind::Cast { input, null_on_error, package } => {
             writer.byte(5);
             writer.byte(u8::from(*null_on_error));
+            writer.byte(number_of(&Package::ALL, package)?);
             write_expr(writer, input)?;
         }
         ExprKind::Special { form, args } => {
             writer.byte(6);
-            let number = FORMS.iter().position(|it| it == form);
-            let number = number.ok_or_else(|| Error::internal("form without a number"))?;
-            writer.byte(number as u8);
+            writer.byte(number_of(&FORMS, form)?);
             write_all(writer, args)?;
         }
     }
@@ -177,7 +183,9 @@ impl ExprReader<'_> {
                     1 => true,
                     _ => return Err(corruption("unknown cast")),
                 };
-                ExprKind::Cast { input: Box::new(self.read(reader)?), null_on_error }
+                let package = Package::ALL.get(usize::from(reader.byte()?)).copied();
+                let package = package.ok_or_else(|| corruption("unknown package of a cast"))?;
+                ExprKind::Cast { input: Box::new(self.read(reader)?), null_on_error, package }
             }
             6 => {
                 let form = FORMS.get(usize::from(reader.byte()?)).copied();

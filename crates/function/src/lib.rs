@@ -15,6 +15,7 @@ pub mod aggregate;
 mod block;
 mod context;
 mod higher_order;
+mod package;
 mod registry;
 mod row_errors;
 mod scalar;
@@ -31,8 +32,10 @@ pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, CHUNK_ELEMENTS, HigherOrderFunction,
     Lambda, LambdaType,
 };
+pub use package::{FunctionNames, Package};
 pub use registry::{
-    BindAggregate, BindCast, BindScalar, BindWindow, Entry, FunctionDoc, FunctionKind, Registry,
+    BindAggregate, BindCast, BindScalar, BindWindow, Entry, FunctionDoc, FunctionKind, PackageDoc,
+    Registry,
 };
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};

@@ -2,6 +2,7 @@
 
 use crate::{
     ArgumentType, BindHigherOrder, BoundAggregate, BoundHigherOrder, BoundScalar, BoundWindow,
+    Package,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
@@ -74,7 +75,22 @@ pub enum FunctionKind {
     Window,
 }
 
-/// All functions a session knows. Names are lower case.
+/// A function as people read about it.
+#[derive(Clone, Copy, Debug)]
+pub struct PackageDoc<'a> {
+    /// Whose it is.
+    pub package: Package,
+    /// Its name without the package.
+    pub name: &'a str,
+    /// What it makes values of.
+    pub kind: FunctionKind,
+    /// What there is to read.
+    pub doc: &'a FunctionDoc,
+}
+
+/// All functions a session knows. Names are lower case; those of packages other than the core begin
+/// with [`Package::prefix`]. Finding a function here takes the whole name; see
+/// [`FunctionNames`](crate::FunctionNames) for names that people write.
 #[derive(Clone, Default)]
 pub struct Registry {
     scalars: BTreeMap<String, Entry<BindScalar>>,
@@ -84,6 +100,10 @@ pub struct Registry {
     /// Special forms that look like functions: only described here.
     forms: BTreeMap<String, FunctionDoc>,
     casts: Vec<BindCast>,
+    /// Conversions whose rules are those of a package other than the core.
+    package_casts: Vec<(Package, BindCast)>,
+    /// Further names of functions, and the names that they are registered by.
+    shared_names: BTreeMap<String, String>,
     types: TypeRegistry,
 }
 
@@ -124,6 +144,11 @@ impl Registry {
         self.casts.push(bind);
     }
 
+    /// Adds conversions with the rules of `package`; those added later are asked first.
+    pub fn add_package_casts(&mut self, package: Package, bind: BindCast) {
+        self.package_casts.push((package, bind));
+    }
+
     /// The types besides the built-in ones.
     pub fn types(&self) -> &TypeRegistry {
         &self.types
@@ -146,6 +171,51 @@ impl Registry {
             .rev()
             .find_map(|bind| bind(from, to))
             .ok_or_else(|| Error::invalid_query(format!("cannot cast {from} to {to}")))
+    }
+
+    /// The conversion that has rules of its own in `package`.
+    pub(crate) fn package_cast(
+        &self,
+        package: Package,
+        from: &Type,
+        to: &Type,
+    ) -> Option<BoundScalar> {
+        let casts = self.package_casts.iter().rev().filter(|it| it.0 == package);
+        casts.into_iter().find_map(|it| it.1(from, to))
+    }
+
+    /// As [`Registry::resolve_cast`], by the rules of `package`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query, when there is no such conversion.
+    pub fn resolve_cast_of(&self, package: Package, from: &Type, to: &Type) -> Result<BoundScalar> {
+        match package {
+            Package::Core => self.resolve_cast(from, to),
+            package => self.package_cast(package, from, to).ok_or_else(|| {
+                let package = package.name();
+                Error::invalid_query(format!("cannot cast {from} to {to} as {package} does"))
+            }),
+        }
+    }
+
+    /// Whether there is a function of this whole lower-case name.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let name = self.target(name);
+        self.scalars.contains_key(name)
+            || self.higher_order.contains_key(name)
+            || self.aggregates.contains_key(name)
+            || self.windows.contains_key(name)
+            || self.forms.contains_key(name)
+    }
+
+    /// The name that the function of this lower-case name is registered by.
+    pub(crate) fn target<'a>(&'a self, name: &'a str) -> &'a str {
+        self.shared_names.get(name).map_or(name, String::as_str)
+    }
+
+    pub(crate) fn shared_names_mut(&mut self) -> &mut BTreeMap<String, String> {
+        &mut self.shared_names
     }
 
     /// All scalar functions, by name.
@@ -178,6 +248,12 @@ impl Registry {
             .collect();
         let forms = self.forms.iter();
         docs.extend(forms.map(|(name, doc)| (name.as_str(), FunctionKind::Scalar, doc)));
+        let mut shared = Vec::new();
+        for (name, target) in &self.shared_names {
+            let same = docs.iter().filter(|it| it.0 == target);
+            shared.extend(same.map(|it| (name.as_str(), it.1, it.2)));
+        }
+        docs.extend(shared);
         docs.sort_by_key(|it| (it.0, it.1));
         docs
     }
@@ -188,18 +264,13 @@ impl Registry {
     ///
     /// Invalid query, with the nearest name as a hint, when there is none.
     pub fn check_name(&self, name: &str) -> Result<()> {
-        let lower = name.to_ascii_lowercase();
-        let known = self.scalars.contains_key(&lower)
-            || self.higher_order.contains_key(&lower)
-            || self.aggregates.contains_key(&lower)
-            || self.windows.contains_key(&lower)
-            || self.forms.contains_key(&lower);
+        let known = self.contains(&name.to_ascii_lowercase());
         if known { Ok(()) } else { Err(self.unknown(name)) }
     }
 
     /// Whether `name` is an aggregate function, ignoring case.
     pub fn is_aggregate(&self, name: &str) -> bool {
-        self.aggregates.contains_key(&name.to_ascii_lowercase())
+        self.aggregates.contains_key(self.target(&name.to_ascii_lowercase()))
     }
 
     /// All window functions, by name; aggregates can be called over windows, too.
@@ -209,7 +280,7 @@ impl Registry {
 
     /// Whether `name` is a window function, and no aggregate, ignoring case.
     pub fn is_window(&self, name: &str) -> bool {
-        self.windows.contains_key(&name.to_ascii_lowercase())
+        self.windows.contains_key(self.target(&name.to_ascii_lowercase()))
     }
 
     /// The scalar function `name` for arguments of these types.
@@ -219,7 +290,7 @@ impl Registry {
     /// Invalid query: no such function (with the nearest names as a hint), or none for these types
     /// (with the signature as a hint).
     pub fn resolve_scalar(&self, name: &str, args: &[Type]) -> Result<BoundScalar> {
-        let lower = name.to_ascii_lowercase();
+        let lower = self.registered(name);
         let Some(entry) = self.scalars.get(&lower) else {
             return Err(match self.higher_order.get(&lower) {
                 Some(entry) => no_overload(name, args, &entry.docs),
@@ -247,7 +318,7 @@ impl Registry {
         name: &str,
         args: &[ArgumentType],
     ) -> Result<BoundHigherOrder> {
-        let lower = name.to_ascii_lowercase();
+        let lower = self.registered(name);
         let Some(entry) = self.higher_order.get(&lower) else {
             return Err(match self.scalars.get(&lower) {
                 Some(entry) => no_overload(name, args, &entry.docs),
@@ -274,7 +345,7 @@ impl Registry {
     ///
     /// As [`Registry::resolve_scalar`].
     pub fn resolve_aggregate(&self, name: &str, args: &[Type]) -> Result<BoundAggregate> {
-        let lower = name.to_ascii_lowercase();
+        let lower = self.registered(name);
         let entry = self.aggregates.get(&lower).ok_or_else(|| self.unknown(name))?;
         let bind_all = |args: &[Type]| {
             let bound = entry.overloads.iter().filter_map(|bind| bind(args));
@@ -292,13 +363,19 @@ impl Registry {
     ///
     /// As [`Registry::resolve_scalar`].
     pub fn resolve_window(&self, name: &str, args: &[Type]) -> Result<BoundWindow> {
-        let lower = name.to_ascii_lowercase();
+        let lower = self.registered(name);
         let entry = self.windows.get(&lower).ok_or_else(|| self.unknown(name))?;
         let bound = entry.overloads.iter().filter_map(|bind| bind(args));
         bound
             .min_by_key(|bound| cost(args, &bound.args))
             .map(|bound| BoundWindow { name: lower, ..bound })
             .ok_or_else(|| no_overload(name, args, &entry.docs))
+    }
+
+    /// The name that the function called `name`, in any case, is registered by.
+    fn registered(&self, name: &str) -> String {
+        let lower = name.to_ascii_lowercase();
+        self.shared_names.get(&lower).cloned().unwrap_or(lower)
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -309,7 +386,7 @@ impl Registry {
         let error = Error::invalid_query(format!("no such function: {name}"));
         let names = self.scalars.keys().chain(self.higher_order.keys());
         let names = names.chain(self.aggregates.keys()).chain(self.windows.keys());
-        let names = names.map(String::as_str);
+        let names = names.chain(self.shared_names.keys()).map(|it| Package::split(it).1);
         match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,

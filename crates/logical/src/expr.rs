@@ -3,7 +3,7 @@
 use crate::{ColumnId, Plan};
 use std::sync::Arc;
 use volley_error::Span;
-use volley_function::ArgumentType;
+use volley_function::{ArgumentType, Package};
 use volley_types::{Type, Value};
 
 pub use volley_expression::{Parameter, SpecialForm};
@@ -51,6 +51,8 @@ pub enum ExprKind {
         input: Box<Expr>,
         /// TRY_CAST.
         null_on_error: bool,
+        /// Whose rules it follows.
+        package: Package,
     },
     /// AND, OR, CASE, COALESCE, IN list, TRY, IS NULL.
     Special {
@@ -121,7 +123,8 @@ impl Expr {
             return self;
         }
         let span = self.span;
-        let kind = ExprKind::Cast { input: Box::new(self), null_on_error: false };
+        let kind =
+            ExprKind::Cast { input: Box::new(self), null_on_error: false, package: Package::Core };
         Expr { kind, data_type, span }
     }
 

@@ -285,7 +285,8 @@ impl Printer<'_, '_, '_> {
             }
             ExprKind::Call { name, args } => self.named(name, args),
             ExprKind::Special { form, args } => self.named(form.name(), args),
-            ExprKind::Cast { input, null_on_error } => {
+            ExprKind::Cast { input, null_on_error, package } => {
+                self.f.write_str(package.prefix())?;
                 self.f.write_str(if *null_on_error { "try_cast(" } else { "cast(" })?;
                 self.expr(input)?;
                 write!(self.f, " as {})", expr.data_type)

@@ -285,9 +285,9 @@ pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
                 left == right
             }
             (
-                ExprKind::Cast { null_on_error: left, .. },
-                ExprKind::Cast { null_on_error: right, .. },
-            ) => left == right,
+                ExprKind::Cast { null_on_error: left, package: left_rules, .. },
+                ExprKind::Cast { null_on_error: right, package: right_rules, .. },
+            ) => left == right && left_rules == right_rules,
             _ => false,
         };
         let (a, b) = (left.children(), right.children());
@@ -375,8 +375,9 @@ pub(crate) fn behavior(expr: &Expr, registry: &Registry) -> Behavior {
     while let Some(expr) = rest.pop() {
         let traits = match &expr.kind {
             ExprKind::Call { name, args } => call_traits(name, args, registry),
-            ExprKind::Cast { null_on_error: false, input } => {
-                registry.resolve_cast(&input.data_type, &expr.data_type).ok().map(|it| it.traits)
+            ExprKind::Cast { null_on_error: false, input, package } => {
+                let cast = registry.resolve_cast_of(*package, &input.data_type, &expr.data_type);
+                cast.ok().map(|it| it.traits)
             }
             _ => Some(ScalarTraits::INFALLIBLE),
         };

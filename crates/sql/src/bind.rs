@@ -6,11 +6,11 @@
 //!
 //! [`ColumnId`]: volley_logical::ColumnId
 
-use crate::{Catalog, ParsedStatement, Statement, parse::Source, stack};
+use crate::{Catalog, Dialect, ParsedStatement, Statement, parse::Source, stack};
 use sqlparser::tokenizer::Span as Lines;
 use std::{cell::Cell, collections::HashSet, fmt};
 use volley_error::{Error, Result, Span};
-use volley_function::Registry;
+use volley_function::{FunctionNames, Registry};
 use volley_logical::{Column, ColumnId, ColumnIds, Expr};
 
 mod scope;
@@ -49,11 +49,13 @@ pub struct BindSettings {
     /// The most levels of nesting of expressions and queries; chains of AND, OR, `||` and UNION
     /// count once.
     pub depth_max: usize,
+    /// Whose semantics hold where systems differ.
+    pub dialect: Dialect,
 }
 
 impl Default for BindSettings {
     fn default() -> BindSettings {
-        BindSettings { depth_max: 1000 }
+        BindSettings { depth_max: 1000, dialect: Dialect::default() }
     }
 }
 
@@ -71,7 +73,8 @@ pub fn bind(
     settings: &BindSettings,
 ) -> Result<Statement> {
     let cte_ids = Cell::new(0);
-    let shared = Shared { catalog, registry, ids, settings, cte_ids: &cte_ids };
+    let names = FunctionNames::new(registry, settings.dialect.packages());
+    let shared = Shared { catalog, registry, names, ids, settings, cte_ids: &cte_ids };
     stack::with_room(statement.text().len(), || {
         let mut binder = Binder::new(shared, &statement.source);
         binder.first_word = Some(statement.first_word());
@@ -84,6 +87,7 @@ pub fn bind(
 struct Shared<'a> {
     catalog: &'a dyn Catalog,
     registry: &'a Registry,
+    names: FunctionNames<'a>,
     ids: &'a ColumnIds,
     settings: &'a BindSettings,
     cte_ids: &'a Cell<u32>,

@@ -11,6 +11,7 @@
 mod catalog;
 mod statement;
 mod dialect;
+mod semantics;
 mod position;
 mod stack;
 mod parse;
@@ -19,5 +20,6 @@ mod bind;
 pub use bind::{BindSettings, bind};
 pub use catalog::{Catalog, Relation};
 pub use parse::{ParsedStatement, parse};
+pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{DropKind, Query, Statement};

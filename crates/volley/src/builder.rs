@@ -43,6 +43,7 @@ impl Default for SessionBuilder {
     fn default() -> SessionBuilder {
         let mut registry = Registry::new();
         volley_functions::register(&mut registry);
+        volley_functions_presto::register(&mut registry);
         SessionBuilder {
             settings: Settings::default(),
             registry,

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread, time:
 use volley_error::{Error, Result};
 use volley_exec::Priority;
 use volley_memory::{format_bytes, parse_bytes};
+use volley_sql::Dialect;
 use volley_types::{Zone, nearest_name};
 
 /// Rows per batch: measured on TPC-H between 1024 and 16384.
@@ -44,6 +45,8 @@ pub struct Settings {
     pub statement_timeout: Option<Duration>,
     /// How much of the threads' time a query gets beside others.
     pub query_priority: Priority,
+    /// Whose semantics statements have where systems differ.
+    pub dialect: Dialect,
 }
 
 /// One setting, for people and for SET.
@@ -54,13 +57,22 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 11] = [
+const SETTINGS: [Setting; 12] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
         get: |it| it.batch_rows.to_string(),
         set: |it, text| {
             let _: () = it.batch_rows = number("batch_rows", text, BATCH_ROWS_MAX)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "dialect",
+        description: "whose semantics statements have where systems differ: volley or presto",
+        get: |it| it.dialect.to_string(),
+        set: |it, text| {
+            let _: () = it.dialect = text.parse()?;
             Ok(())
         },
     },
@@ -170,6 +182,7 @@ impl Default for Settings {
             time_zone: Zone::default(),
             statement_timeout: None,
             query_priority: Priority::default(),
+            dialect: Dialect::default(),
         }
     }
 }
@@ -296,6 +309,9 @@ mod tests {
         settings.set("query_priority", "HIGH").unwrap();
         assert_eq!(settings.get("query_priority").unwrap(), "high");
         assert!(settings.set("query_priority", "highest").is_err());
+        settings.set("dialect", "Presto").unwrap();
+        assert_eq!(settings.get("dialect").unwrap(), "presto");
+        assert!(settings.set("dialect", "oracle").is_err());
         assert!(settings.set("threads", "0").is_err());
         assert!(settings.set("batch_rows", "many").is_err());
     }

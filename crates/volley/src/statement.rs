@@ -10,6 +10,7 @@ use std::sync::Arc;
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_expression::Expr;
+use volley_function::{FunctionNames, Package, PackageDoc};
 use volley_logical::ColumnIds;
 use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
 use volley_sql::{BindSettings, ParsedStatement, Query, Statement};
@@ -41,7 +42,8 @@ pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome
 }
 
 fn bind(session: &Session, parsed: &ParsedStatement, column_ids: &ColumnIds) -> Result<Statement> {
-    let settings = BindSettings::default();
+    let dialect = session.settings().dialect;
+    let settings = BindSettings { dialect, ..BindSettings::default() };
     volley_sql::bind(parsed, &session.catalog, &session.registry, column_ids, &settings)
 }
 
@@ -113,7 +115,8 @@ fn execute(session: &Session, statement: Statement, cx: &StatementContext) -> Re
             text(&["name", "kind"], &rows.collect::<Vec<_>>())
         }
         Statement::ShowFunctions => {
-            text(&["name", "kind", "signature", "description"], &functions(session))
+            let columns = ["name", "package", "kind", "signature", "description"];
+            text(&columns, &functions(session))
         }
         Statement::DescribeFunction { name } => {
             text(&["property", "value"], &function(session, &name))
@@ -230,20 +233,25 @@ fn count_of(mut result: ResultStream) -> Result<u64> {
 }
 
 fn functions(session: &Session) -> Vec<Vec<String>> {
-    let docs = session.registry.docs().into_iter();
-    docs.map(|(name, kind, doc)| {
-        vec![name.to_owned(), kind.to_string(), doc.signature.clone(), doc.description.clone()]
-    })
-    .collect()
+    let row = |it: PackageDoc<'_>| {
+        let (package, kind) = (it.package.name().to_owned(), it.kind.to_string());
+        let (signature, description) = (it.doc.signature.clone(), it.doc.description.clone());
+        vec![it.name.to_owned(), package, kind, signature, description]
+    };
+    session.registry.package_docs().into_iter().map(row).collect()
 }
 
-/// The documentation of one function, a line for each thing to say.
+/// The documentation of one function, a line for each thing to say; of each package that has it.
 fn function(session: &Session, wanted: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut add = |property: &str, value: &str| rows.push(vec![property.into(), value.into()]);
-    let docs = session.registry.docs().into_iter().filter(|it| it.0.eq_ignore_ascii_case(wanted));
-    for (_, kind, doc) in docs {
+    let packages = session.settings().dialect.packages();
+    let names = FunctionNames::new(&session.registry, packages).known(wanted);
+    let docs = session.registry.docs();
+    for (name, kind, doc) in names.iter().flat_map(|it| docs.iter().filter(move |doc| doc.0 == it))
+    {
         add("signature", &doc.signature);
+        add("package", Package::split(name).0.name());
         add("kind", &kind.to_string());
         add("category", &doc.category);
         add("description", &doc.description);

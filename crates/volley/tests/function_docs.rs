@@ -3,9 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{collections::BTreeMap, fmt::Write, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    fs,
+    path::Path,
+};
 use volley::{Session, Settings};
-use volley_function::{FunctionDoc, FunctionKind};
+use volley_function::{FunctionDoc, FunctionKind, Package, PackageDoc};
 
 /// The names that share one description.
 struct Described<'a> {
@@ -27,27 +32,53 @@ const WITHOUT_EXAMPLES: [&str; 9] = [
     "uuid",
 ];
 
+/// The names of Presto's functions, and those of them that are left out on purpose.
+const PRESTO_NAMES: &str = include_str!("../../functions-presto/reference/names.txt");
+const PRESTO_ABSENT: &str = include_str!("../../functions-presto/reference/absent.txt");
+
 fn session() -> Session {
     Session::with_settings(Settings { threads: 1, ..Settings::default() }).unwrap()
+}
+
+/// The functions of a package that it does not share with the core.
+fn own_docs(session: &Session, package: Package) -> Vec<PackageDoc<'_>> {
+    let mut docs = session.registry().package_docs();
+    let core: Vec<*const FunctionDoc> = docs
+        .iter()
+        .filter(|it| it.package == Package::Core)
+        .map(|it| std::ptr::from_ref(it.doc))
+        .collect();
+    let is_shared = |it: &PackageDoc<'_>| {
+        package != Package::Core && core.contains(&std::ptr::from_ref(it.doc))
+    };
+    docs.retain(|it| it.package == package && !is_shared(it));
+    docs
 }
 
 #[test]
 fn examples_give_what_they_say() {
     let session = session();
     let mut failures = Vec::new();
-    for (name, _, doc) in session.registry().docs() {
+    for (package, dialect) in [(Package::Core, "volley"), (Package::Presto, "presto")] {
+        session.set("dialect", dialect).unwrap();
+        check_examples(&session, package, &mut failures);
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn check_examples(session: &Session, package: Package, failures: &mut Vec<String>) {
+    for PackageDoc { name, doc, .. } in own_docs(session, package) {
         if doc.examples.is_empty() && !WITHOUT_EXAMPLES.contains(&name) {
             failures.push(format!("{name} has no example: {}", doc.signature));
         }
         for (call, expected) in &doc.examples {
-            match result(&session, call) {
+            match result(session, call) {
                 Ok(found) if found == *expected => {}
                 Ok(found) => failures.push(format!("{name}: {call} is {found}, not {expected}")),
                 Err(error) => failures.push(format!("{name}: {call}: {error}")),
             }
         }
     }
-    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
 /// The value of an expression as text. An example of an aggregate may bring its own FROM.
@@ -67,27 +98,40 @@ fn result(session: &Session, call: &str) -> Result<String, volley::Error> {
 fn documentation_is_up_to_date() {
     let session = session();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/functions");
-    let mut wanted = pages(&session);
+    let mut core = pages(&session, Package::Core);
+    core.insert("coverage.md".into(), coverage(&session));
+    check_pages(&folder, core);
+    check_pages(&folder.join("presto"), pages(&session, Package::Presto));
+}
+
+/// Compares the files of a folder with what they should be.
+fn check_pages(folder: &Path, mut wanted: BTreeMap<String, String>) {
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(folder).unwrap();
         for (name, text) in &wanted {
             fs::write(folder.join(name), text).unwrap();
         }
     }
-    for entry in fs::read_dir(&folder).unwrap() {
+    for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = wanted.remove(&name);
         let is_same = text.is_some_and(|it| it == fs::read_to_string(&path).unwrap());
-        assert!(is_same, "docs/functions/{name} is not what the registry says: UPDATE_EXPECT=1");
+        assert!(is_same, "{} is not what the registry says: UPDATE_EXPECT=1", path.display());
     }
-    assert!(wanted.is_empty(), "missing in docs/functions: {:?}", wanted.keys());
+    assert!(wanted.is_empty(), "missing in {}: {:?}", folder.display(), wanted.keys());
 }
 
-/// The text of each page by its file's name: one for each category, and a list of them.
-fn pages(session: &Session) -> BTreeMap<String, String> {
+/// The text of each page of a package by its file's name: one for each category, and a list of
+/// them.
+fn pages(session: &Session, package: Package) -> BTreeMap<String, String> {
     let mut categories: BTreeMap<&str, Vec<Described<'_>>> = BTreeMap::new();
-    for (name, kind, doc) in session.registry().docs() {
+    let own = own_docs(session, package);
+    let own_names: BTreeSet<&str> = own.iter().map(|it| it.name).collect();
+    for PackageDoc { name, kind, doc, .. } in own {
         let described = categories.entry(&doc.category).or_default();
         let is_same =
             |it: &&mut Described<'_>| it.kind == kind && it.doc.signature == doc.signature;
@@ -96,10 +140,7 @@ fn pages(session: &Session) -> BTreeMap<String, String> {
             None => described.push(Described { names: vec![name], kind, doc }),
         }
     }
-    let mut index = String::from(
-        "# Functions\n\nWritten from the registry of functions; `SHOW FUNCTIONS` lists the same, \
-         `DESCRIBE FUNCTION name` shows one.\n\n",
-    );
+    let mut index = introduction(package).to_owned();
     let mut pages = BTreeMap::new();
     for (category, mut functions) in categories {
         functions.sort_by_key(|it| main_name(it).to_owned());
@@ -107,8 +148,65 @@ fn pages(session: &Session) -> BTreeMap<String, String> {
         writeln!(index, "- [{category}]({category}.md): {count}").unwrap();
         pages.insert(format!("{category}.md"), page(category, &functions));
     }
+    let shared = session.registry().package_docs().into_iter();
+    let shared = shared.filter(|it| it.package == package && !own_names.contains(it.name));
+    let shared: BTreeSet<String> = shared.map(|it| format!("`{}`", it.name)).collect();
+    if !shared.is_empty() {
+        let names = shared.into_iter().collect::<Vec<_>>().join(", ");
+        writeln!(index, "\nThe core's functions, which mean the same: {names}.").unwrap();
+    }
     pages.insert("README.md".into(), index);
     pages
+}
+
+fn introduction(package: Package) -> &'static str {
+    match package {
+        Package::Core => {
+            "# Functions\n\nWritten from the registry of functions; `SHOW FUNCTIONS` lists the \
+             same, `DESCRIBE FUNCTION name` shows one. [presto](presto/README.md) has Presto's, \
+             [coverage](coverage.md) which of Presto's names there are.\n\n"
+        }
+        Package::Presto => {
+            "# Presto's functions\n\nWritten from the registry of functions. `SET dialect = \
+             'presto'` makes names mean these; in the default dialect they are called \
+             `presto.name`, or by `name` where the core has no function of that name.\n\n"
+        }
+    }
+}
+
+/// Which of the names of Presto's package there are.
+fn coverage(session: &Session) -> String {
+    let docs = session.registry().package_docs();
+    let present: BTreeSet<(FunctionKind, &str)> = docs
+        .iter()
+        .filter(|it| it.package == Package::Presto)
+        .map(|it| (it.kind, it.name))
+        .collect();
+    let absent: BTreeMap<&str, &str> = lines(PRESTO_ABSENT).collect();
+    let mut text = String::from("# Coverage of Presto's functions\n");
+    for kind in [FunctionKind::Scalar, FunctionKind::Aggregate, FunctionKind::Window] {
+        let names: Vec<&str> =
+            lines(PRESTO_NAMES).filter(|it| it.0 == kind.to_string()).map(|it| it.1).collect();
+        let has = |name: &&&str| present.contains(&(kind, **name));
+        let count = names.iter().filter(has).count();
+        writeln!(text, "\n## {kind}: {count} of {}\n\n| name | present |\n|---|---|", names.len())
+            .unwrap();
+        for name in &names {
+            let stands = has(&name);
+            let reason = absent.get(name).copied();
+            assert!(!(stands && reason.is_some()), "{name} is present and listed as absent");
+            let state = if stands { "yes" } else { "no" };
+            let reason = reason.map_or(String::new(), |it| format!(": {it}"));
+            writeln!(text, "| `{name}` | {state}{reason} |").unwrap();
+        }
+    }
+    text
+}
+
+/// The first word of each line, and the rest of it.
+fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = text.lines().filter(|it| !it.starts_with('#'));
+    lines.filter_map(|it| it.split_once(' '))
 }
 
 /// The name that the signature uses.

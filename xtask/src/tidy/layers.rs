@@ -12,6 +12,7 @@ const CRATES: &[(&str, char)] = &[
     ("function", COMPUTE),
     ("expression", COMPUTE),
     ("functions", COMPUTE),
+    ("functions-presto", COMPUTE),
     ("plan", PLAN),
     ("io", IO),
     ("connector", IO),

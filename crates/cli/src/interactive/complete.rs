@@ -39,7 +39,7 @@ impl SqlCompleter {
         };
         KEYWORDS.iter().for_each(|it| offer(it));
         let registry = self.session.registry();
-        registry.docs().iter().for_each(|it| offer(it.0));
+        registry.package_docs().iter().for_each(|it| offer(it.name));
         let words: BTreeSet<String> = scan(whole)
             .iter()
             .filter(|it| matches!(it.kind, Kind::Word | Kind::QuotedName))

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{fmt::Write, sync::Arc};
 use volley_error::{Error, Result};
-use volley_function::{Argument, BoundScalar, EvalContext, ScalarFunction, ScalarTraits};
+use volley_function::{Argument, BoundScalar, EvalContext, Package, ScalarFunction, ScalarTraits};
 use volley_types::{Type, Value};
 use volley_vector::{BooleanBuffer, Rows, Vector, comparator};
 
@@ -40,7 +40,9 @@ impl Compiler<'_> {
                 let args = self.cast_arguments(&args, &bound.args)?;
                 self.call(key, &bound, args, data_type, false)
             }
-            ExprKind::Cast { null_on_error, .. } => self.cast(key, args, data_type, *null_on_error),
+            ExprKind::Cast { null_on_error, package, .. } => {
+                self.cast(key, args, data_type, *package, *null_on_error)
+            }
             ExprKind::Special { form, .. } => self.special(key, *form, args, data_type),
         }
     }
@@ -62,7 +64,7 @@ impl Compiler<'_> {
                 arg
             } else {
                 let key = format!("cast {arg} {wanted} false");
-                self.cast(key, vec![arg], wanted, false)?
+                self.cast(key, vec![arg], wanted, Package::Core, false)?
             });
         }
         Ok(cast)
@@ -73,6 +75,7 @@ impl Compiler<'_> {
         key: String,
         args: Vec<NodeId>,
         to: &Type,
+        package: Package,
         null_on_error: bool,
     ) -> Result<NodeId> {
         if let Some(known) = self.known.get(&key) {
@@ -87,7 +90,7 @@ impl Compiler<'_> {
             let null = Vector::from_values(to.clone(), &[Value::Null]);
             return self.finish(key, Kind::Constant(null), to);
         }
-        let bound = self.registry.resolve_cast(&input.data_type, to)?;
+        let bound = self.registry.resolve_cast_of(package, &input.data_type, to)?;
         self.call(key, &bound, args, to, null_on_error)
     }
 
@@ -213,8 +216,9 @@ fn key_of(expr: &Expr, args: &[NodeId]) -> String {
             }
             key
         }
-        ExprKind::Cast { null_on_error, .. } => {
-            return format!("cast {} {} {null_on_error}", args[0], expr.data_type);
+        ExprKind::Cast { null_on_error, package, .. } => {
+            let prefix = package.prefix();
+            return format!("{prefix}cast {} {} {null_on_error}", args[0], expr.data_type);
         }
         ExprKind::Special { form, .. } => format!("special {}", form.name()),
     };

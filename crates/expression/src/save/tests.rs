@@ -1,4 +1,5 @@
 use super::*;
+use volley_function::Package;
 use volley_types::{Field, custom::Uuid};
 use volley_vector::random::Generator;
 
@@ -30,7 +31,8 @@ fn case() -> Case {
     let outer = lambda(0, vec![list], inner);
     let column = Expr::column(1, Type::Varchar);
     let is_null = Expr::special(SpecialForm::IsNull, vec![column.clone()], Type::Boolean);
-    let kind = ExprKind::Cast { input: Box::new(column), null_on_error: true };
+    let kind =
+        ExprKind::Cast { input: Box::new(column), null_on_error: true, package: Package::Core };
     Case {
         exprs: vec![
             Expr::call("transform", vec![Expr::column(0, array.clone()), outer], array),

@@ -30,9 +30,10 @@ pub(super) fn lower_expr(
         ExprKind::Call { name, args } => {
             physical::ExprKind::Call { name: name.clone(), args: lower_all(args, positions)? }
         }
-        ExprKind::Cast { input, null_on_error } => physical::ExprKind::Cast {
+        ExprKind::Cast { input, null_on_error, package } => physical::ExprKind::Cast {
             input: Box::new(deep(|| lower_expr(input, positions))?),
             null_on_error: *null_on_error,
+            package: *package,
         },
         ExprKind::Special { form, args } => {
             physical::ExprKind::Special { form: *form, args: lower_all(args, positions)? }

@@ -55,7 +55,9 @@ fn narrow_pair(cast: &Expr, constant: &Expr, zone: &Zone) -> Option<(Expr, Expr)
 
 /// What a cast converts that loses nothing and keeps the order.
 fn cast_input(expr: &Expr) -> Option<&Expr> {
-    let ExprKind::Cast { input, null_on_error: false } = &expr.kind else { return None };
+    let ExprKind::Cast { input, null_on_error: false, package: _ } = &expr.kind else {
+        return None;
+    };
     let (from, to) = (&input.data_type, &expr.data_type);
     let widens = match (from, to) {
         (Type::Date, Type::Timestamp) => true,

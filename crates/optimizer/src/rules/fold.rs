@@ -38,9 +38,10 @@ fn over_constants(expr: &Expr) -> Option<physical::Expr> {
         ExprKind::Special { form, args } => {
             physical::ExprKind::Special { form: *form, args: all(args)? }
         }
-        ExprKind::Cast { input, null_on_error } => physical::ExprKind::Cast {
+        ExprKind::Cast { input, null_on_error, package } => physical::ExprKind::Cast {
             input: Box::new(constant(input)?),
             null_on_error: *null_on_error,
+            package: *package,
         },
         _ => return None,
     };

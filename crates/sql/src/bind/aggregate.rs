@@ -166,7 +166,7 @@ impl<'a> Binder<'a> {
             let mut args = args.iter();
             args.try_for_each(|it| self.needs_equality(&it.data_type, "DISTINCT", it.span))?;
         }
-        let bound = self.shared.registry.resolve_aggregate(name, &types);
+        let bound = self.shared.names.resolve_aggregate(name, &types);
         let bound = bound.map_err(|it| it.span(span))?;
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;

@@ -218,7 +218,7 @@ impl<'a> Binder<'a> {
             Described::Query(query) => self.query(query)?,
             Described::Table(name) => self.whole_table(name)?,
             Described::Function(name) => {
-                let known = self.shared.registry.check_name(&name.value);
+                let known = self.shared.names.check_name(&name.value);
                 known.map_err(|it| it.span(self.span(name.span)))?;
                 return Ok(Statement::DescribeFunction { name: name.value.to_ascii_lowercase() });
             }

@@ -211,9 +211,9 @@ impl<'a> Binder<'a> {
         if input.data_type == to || inspect::is_null_literal(&input) {
             return self.coerce(input, &to);
         }
-        let cast = self.shared.registry.resolve_cast(&input.data_type, &to);
-        cast.map_err(|it| it.span(span))?;
-        let kind = ExprKind::Cast { input: Box::new(input), null_on_error };
+        let cast = self.shared.names.resolve_cast(&input.data_type, &to);
+        let (package, _) = cast.map_err(|it| it.span(span))?;
+        let kind = ExprKind::Cast { input: Box::new(input), null_on_error, package };
         Ok(Expr { kind, data_type: to, span })
     }
 

@@ -61,11 +61,11 @@ impl<'a> Binder<'a> {
             let message = format!("IGNORE NULLS or RESPECT NULLS after {name} without OVER");
             return Err(Error::invalid_query(message).span(span));
         }
-        if self.shared.registry.is_window(&name) {
+        if self.shared.names.is_window(&name) {
             let error = Error::invalid_query(format!("{name} is a window function")).span(span);
             return Err(error.hint(format!("{name}(...) OVER (ORDER BY ...) calls it")));
         }
-        if self.shared.registry.is_aggregate(&name) {
+        if self.shared.names.is_aggregate(&name) {
             let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
             return Ok(bound);
         }
@@ -84,14 +84,13 @@ impl<'a> Binder<'a> {
 
     /// An unknown function is reported before anything is said about its arguments.
     fn check_known(&self, name: &str, span: Option<Span>) -> Result<()> {
-        let registry = self.shared.registry;
         if SPECIAL_FUNCTIONS.contains(&name) {
             return Ok(());
         }
         if UNSUPPORTED_FUNCTIONS.contains(&name) {
             return Err(unsupported(format!("the function {name}"), span));
         }
-        registry.check_name(name).map_err(|it| it.span(span))
+        self.shared.names.check_name(name).map_err(|it| it.span(span))
     }
 
     fn scalar(
@@ -187,8 +186,8 @@ impl<'a> Binder<'a> {
     /// String literals take other types only if there is no function for text.
     fn resolve(&self, name: &str, args: &[Expr]) -> Result<BoundScalar> {
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
-        let registry = self.shared.registry;
-        let error = match registry.resolve_scalar(name, &types) {
+        let names = self.shared.names;
+        let error = match names.resolve_scalar(name, &types) {
             Ok(bound) => return Ok(bound),
             Err(error) => error,
         };
@@ -200,7 +199,7 @@ impl<'a> Binder<'a> {
         if opened == types {
             return Err(error);
         }
-        registry.resolve_scalar(name, &opened).map_err(|_| error)
+        names.resolve_scalar(name, &opened).map_err(|_| error)
     }
 
     fn nullif(

@@ -24,9 +24,10 @@ pub(super) fn same(left: &Expr, right: &Expr) -> bool {
             a == b && children()
         }
         (ExprKind::Call { name: a, .. }, ExprKind::Call { name: b, .. }) => a == b && children(),
-        (ExprKind::Cast { null_on_error: a, .. }, ExprKind::Cast { null_on_error: b, .. }) => {
-            a == b && children()
-        }
+        (
+            ExprKind::Cast { null_on_error: a, package: p, .. },
+            ExprKind::Cast { null_on_error: b, package: q, .. },
+        ) => a == b && p == q && children(),
         (ExprKind::Special { form: a, .. }, ExprKind::Special { form: b, .. }) => {
             a == b && children()
         }

@@ -68,10 +68,10 @@ impl<'a> Binder<'a> {
                 value => Argument::Value(self.expr(value)?),
             });
         }
-        let registry = self.shared.registry;
+        let names = self.shared.names;
         for _ in 0..ROUNDS_MAX {
             let types: Vec<ArgumentType> = args.iter().map(Argument::argument_type).collect();
-            let bound = registry.resolve_higher_order(name, &types).map_err(|it| it.span(span))?;
+            let bound = names.resolve_higher_order(name, &types).map_err(|it| it.span(span))?;
             let mut settled = true;
             for (arg, wanted) in args.iter_mut().zip(&bound.args) {
                 if let (Argument::Lambda(lambda), Some(wanted)) = (arg, wanted.lambda()) {

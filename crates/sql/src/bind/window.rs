@@ -184,7 +184,7 @@ impl<'a> Binder<'a> {
         };
         let treatment = self.null_treatment(function, list, name, span)?;
         let ignore_nulls = treatment == Some(NullTreatment::IgnoreNulls);
-        let called = if self.shared.registry.is_aggregate(name) {
+        let called = if self.shared.names.is_aggregate(name) {
             self.called_aggregate(name, list, function.filter.as_deref(), span)?
         } else {
             if function.filter.is_some() {
@@ -242,7 +242,7 @@ impl<'a> Binder<'a> {
 
     /// Whether some overload of a window function takes IGNORE NULLS.
     fn takes_null_treatment(&self, name: &str) -> bool {
-        let entry = self.shared.registry.windows().get(name);
+        let entry = self.shared.names.window(name);
         let unknown = vec![Type::Unknown; ARGUMENTS_MAX];
         let bound = |count: usize| {
             let mut overloads = entry.iter().flat_map(|it| &it.overloads);
@@ -273,7 +273,7 @@ impl<'a> Binder<'a> {
         list: Option<&'a FunctionArgumentList>,
         span: Option<Span>,
     ) -> Result<Called> {
-        if !self.shared.registry.is_window(name) {
+        if !self.shared.names.is_window(name) {
             let message = format!("OVER after {name}, which is no window or aggregate function");
             return Err(Error::invalid_query(message).span(span));
         }
@@ -291,7 +291,7 @@ impl<'a> Binder<'a> {
             args.push(self.expr(self.plain_arg(arg, span)?)?);
         }
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
-        let bound = self.shared.registry.resolve_window(name, &types);
+        let bound = self.shared.names.resolve_window(name, &types);
         let bound = bound.map_err(|it| it.span(span))?;
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;

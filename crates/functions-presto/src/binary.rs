@@ -1,0 +1,6 @@
+//! Binary functions: encodings, checksums, hashes.
+
+use volley_function::Registry;
+
+/// Registers the chapter.
+pub(crate) fn register(_registry: &mut Registry) {}

@@ -1,0 +1,6 @@
+//! Bitwise functions.
+
+use volley_function::Registry;
+
+/// Registers the chapter.
+pub(crate) fn register(_registry: &mut Registry) {}

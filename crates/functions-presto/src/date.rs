@@ -1,0 +1,6 @@
+//! Date and time functions and operators.
+
+use volley_function::Registry;
+
+/// Registers the chapter.
+pub(crate) fn register(_registry: &mut Registry) {}

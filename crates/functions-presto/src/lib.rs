@@ -1,0 +1,51 @@
+//! Presto's functions, aggregates and casts.
+//!
+//! ```text
+//! register(&mut Registry) ─> one register() per chapter: math, string, ..., aggregate, cast
+//! ```
+//!
+//! A name here is `presto.NAME` in the registry. What means the same in the core is shared, not
+//! written again: [`Registry::share`]. Semantics are those of the chapter "Functions and
+//! Operators" of Presto's manual (0.29x). `reference/names.txt` lists the names of the package,
+//! `reference/absent.txt` those that are left out on purpose. This crate does not know execution.
+
+mod comparison;
+mod math;
+mod bitwise;
+mod probability;
+mod string;
+mod binary;
+mod url;
+mod regexp;
+mod json;
+mod date;
+mod array;
+mod map;
+mod network;
+mod sketch;
+mod aggregate;
+mod window;
+mod cast;
+
+use volley_function::Registry;
+
+/// Registers the package.
+pub fn register(registry: &mut Registry) {
+    comparison::register(registry);
+    math::register(registry);
+    bitwise::register(registry);
+    probability::register(registry);
+    string::register(registry);
+    binary::register(registry);
+    url::register(registry);
+    regexp::register(registry);
+    json::register(registry);
+    date::register(registry);
+    array::register(registry);
+    map::register(registry);
+    network::register(registry);
+    sketch::register(registry);
+    aggregate::register(registry);
+    window::register(registry);
+    cast::register(registry);
+}

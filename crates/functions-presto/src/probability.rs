@@ -1,0 +1,6 @@
+//! Probability functions: cumulative distributions and their inverses, intervals.
+
+use volley_function::Registry;
+
+/// Registers the chapter.
+pub(crate) fn register(_registry: &mut Registry) {}
