@@ -44,6 +44,8 @@ pub(crate) struct Chain {
     spill_always: bool,
     /// Joined with the first run.
     participant: Option<Participant>,
+    /// Whether it runs within a driver, which asks for memory itself.
+    is_nested: bool,
 }
 
 /// One operator and its counters.
@@ -71,7 +73,34 @@ impl Chain {
         let (cursor, pool) = (stages.len() - 1, task.pool.clone());
         let spill_always = task.spill_always;
         let called = cursor;
-        Chain { stages, cursor, called, waiting: None, pool, spill_always, participant: None }
+        Chain {
+            stages,
+            cursor,
+            called,
+            waiting: None,
+            pool,
+            spill_always,
+            participant: None,
+            is_nested: false,
+        }
+    }
+
+    /// One that runs within a driver, which asks for memory itself.
+    pub(crate) fn nested(self) -> Chain {
+        Chain { is_nested: true, ..self }
+    }
+
+    /// About how many bytes an operator could give back; `None` when none is able to.
+    pub(crate) fn reclaimable(&mut self) -> Option<usize> {
+        self.largest_spill().map(|it| it.1)
+    }
+
+    /// Lets the operator that holds most give memory back.
+    pub(crate) fn give_back(&mut self) -> Result<()> {
+        match self.largest_spill() {
+            Some((position, _)) => self.spill_at(position).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Takes back what others can see of unfinished work.
@@ -158,6 +187,9 @@ impl Chain {
             for position in 0..self.stages.len() {
                 spilling += self.spill_at(position)?;
             }
+        }
+        if self.is_nested {
+            return Ok(Some(spilling));
         }
         loop {
             match self.offer(waker).arbitrate() {

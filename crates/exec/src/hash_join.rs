@@ -18,6 +18,7 @@
 mod build;
 mod build_disk;
 mod condition;
+mod kept;
 mod output;
 mod partition_join;
 mod partitions;
@@ -32,12 +33,14 @@ mod spill_tests;
 mod tests;
 
 use crate::{Lowering, PipelineBuilder, hash_table::JoinTableSpec, join_filter::JoinFilterSetter};
+pub(crate) use kept::KeptBuilds;
+
 use build::HashBuild;
 use output::OutputColumn;
 use probe::HashProbe;
 use shared::JoinShared;
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_expression::Expr;
 use volley_plan::{HashJoinNode, JoinKind};
 use volley_types::Type;
@@ -77,23 +80,34 @@ enum FilterColumn {
     Build(usize),
 }
 
-/// Adds the build side's sink and the probe side's operator.
+/// Adds the build side's sink and the probe side's operator. In the step of a recursion that keeps
+/// the tables of a build side, `kept` says where; `build` is missing where they are there.
 pub(crate) fn lower(
     node: &HashJoinNode,
     mut probe: PipelineBuilder,
-    mut build: PipelineBuilder,
-    filters: Vec<JoinFilterSetter>,
+    build: Option<PipelineBuilder>,
+    (filters, kept): (Vec<JoinFilterSetter>, Option<(Arc<KeptBuilds>, usize)>),
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
     let spec = Arc::new(HashJoinSpec::new(node));
     let pool = cx.pool("hash join build");
-    let drivers = (build.drivers(), probe.drivers());
-    let shared = Arc::new(JoinShared::new(Arc::clone(&spec), filters, drivers, &pool));
-    let for_build = Arc::clone(&shared);
-    cx.add_in_pool(&mut build, "hash join build", pool, move |cx| {
-        Ok(Box::new(HashBuild::new(Arc::clone(&for_build), cx)))
-    });
-    cx.seal(build);
+    let drivers = (build.as_ref().map_or(0, PipelineBuilder::drivers), probe.drivers());
+    let shared = Arc::new(JoinShared::new(spec, filters, drivers, &pool));
+    match build {
+        Some(mut build) => {
+            let for_build = Arc::clone(&shared);
+            cx.add_in_pool(&mut build, "hash join build", pool, move |cx| {
+                Ok(Box::new(HashBuild::new(Arc::clone(&for_build), cx)))
+            });
+            cx.seal(build);
+            kept.iter().for_each(|(it, position)| it.keep(*position, &shared));
+        }
+        None => {
+            let missing = || Error::internal("a join without its build side");
+            let (kept, position) = kept.ok_or_else(missing)?;
+            shared.adopt(kept.tables(position).ok_or_else(missing)?);
+        }
+    }
     let partitioned_by = probe.partitioned_by.take();
     cx.add(&mut probe, "hash join probe", move |cx| {
         Ok(Box::new(HashProbe::new(Arc::clone(&shared), cx)?))

@@ -55,6 +55,7 @@ mod enforce_single_row;
 mod local_exchange;
 mod local_merge;
 mod shared;
+mod recursion;
 mod table_write;
 
 #[cfg(test)]

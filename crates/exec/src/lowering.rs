@@ -18,6 +18,7 @@ mod nested_loop_join;
 mod order_by;
 mod project;
 mod repeat;
+mod recursive_union;
 mod shared;
 mod table_scan;
 mod table_write;
@@ -39,10 +40,11 @@ use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
     local_exchange::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning},
     pipeline::OperatorSpec,
+    hash_join::KeptBuilds,
     result_queue::{ResultQueue, ResultSink},
     shared::SharedRows,
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_plan::{PlanNode, Visit};
@@ -57,6 +59,12 @@ pub struct Lowering {
     shared: HashMap<u32, Arc<SharedRows>>,
     filters: JoinFilters,
     top_n_filters: TopNFilters,
+    /// Where the plan begins in the walk of the whole plan: more than zero for a recursion's step.
+    base: usize,
+    /// Rows that recursions around the plan keep, by identity.
+    kept: HashMap<u32, Arc<SharedRows>>,
+    /// In a recursion's step: which recursion, and the build sides that it keeps.
+    builds: Option<(u32, Arc<KeptBuilds>)>,
 }
 
 /// A plan's nodes, and how to find their inputs among them.
@@ -81,6 +89,12 @@ impl<'a> Visited<'a> {
         Visited { visits, ends }
     }
 
+    /// The positions of an input of the node at `position` and of all nodes below it.
+    fn below(&self, position: usize, index: usize) -> Range<usize> {
+        let input = self.input(position, index);
+        input..self.ends.get(input).copied().unwrap_or(input)
+    }
+
     /// The position of an input of the node at `position`.
     fn input(&self, position: usize, index: usize) -> usize {
         let next = |it: usize| self.ends.get(it).copied().unwrap_or(usize::MAX);
@@ -96,36 +110,20 @@ pub(crate) struct LoweredPlan {
 
 /// Cuts `plan` into pipelines.
 pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredPlan> {
-    let plan = Visited::new(plan);
-    let has_filters = task.dynamic_filters;
-    let mut cx = Lowering {
-        task: Arc::clone(task),
-        node: 0,
-        complete: Vec::new(),
-        shared: HashMap::new(),
-        filters: if has_filters { JoinFilters::of_plan(&plan) } else { JoinFilters::default() },
-        top_n_filters: if has_filters {
-            TopNFilters::of_plan(&plan)
-        } else {
-            TopNFilters::default()
-        },
-    };
-    // Last to first, every node comes after all nodes below it; its inputs' pipelines are on top of
-    // the stack, the first input uppermost.
-    let mut open: Vec<PipelineBuilder> = Vec::new();
-    for (position, visit) in plan.visits.iter().enumerate().rev() {
-        cx.node = position;
-        let count = if visit.repeated { 0 } else { visit.node.inputs().len() };
-        let mut inputs = open.split_off(open.len().saturating_sub(count));
-        inputs.reverse();
-        open.push(cx.lower_node(visit.node, Inputs(inputs.into_iter()))?);
-    }
-    let mut last = open.pop().ok_or_else(|| Error::internal("a plan without a node"))?;
+    let mut cx = Lowering::new(task);
+    let mut last = cx.lower_plan(plan)?;
     let results = Arc::new(ResultQueue::new(&task.pool.child("result")));
     let queue = Arc::clone(&results);
     cx.add(&mut last, "result", move |cx| Ok(Box::new(ResultSink::new(&queue, cx))));
     cx.seal(last);
     Ok(LoweredPlan { pipelines: cx.complete, results })
+}
+
+/// Where the last input of a node stands; zero for a node without inputs.
+fn last_input(plan: &Visited<'_>, position: usize) -> usize {
+    let visit = &plan.visits[position];
+    let inputs = if visit.repeated { 0 } else { visit.node.inputs().len() };
+    inputs.checked_sub(1).map_or(0, |it| plan.input(position, it))
 }
 
 /// The lowered inputs of a node, in order.
@@ -138,6 +136,85 @@ impl Inputs {
 }
 
 impl Lowering {
+    fn new(task: &Arc<TaskContext>) -> Lowering {
+        Lowering {
+            task: Arc::clone(task),
+            node: 0,
+            complete: Vec::new(),
+            shared: HashMap::new(),
+            filters: JoinFilters::default(),
+            top_n_filters: TopNFilters::default(),
+            base: 0,
+            kept: HashMap::new(),
+            builds: None,
+        }
+    }
+
+    /// For the step of a recursion, which begins at `base` in the walk of the whole plan; `kept`:
+    /// the rows that it can read; `builds`: the recursion, and the build sides that it keeps.
+    pub(crate) fn nested(
+        task: &Arc<TaskContext>,
+        base: usize,
+        kept: HashMap<u32, Arc<SharedRows>>,
+        builds: (u32, Arc<KeptBuilds>),
+    ) -> Lowering {
+        Lowering { base, kept, builds: Some(builds), ..Lowering::new(task) }
+    }
+
+    /// The pipelines that are complete.
+    pub(crate) fn into_pipelines(self) -> Vec<PipelineBuilder> {
+        self.complete
+    }
+
+    /// Lowers a plan, but for its last sink.
+    pub(crate) fn lower_plan(&mut self, plan: &PlanNode) -> Result<PipelineBuilder> {
+        let plan = Visited::new(plan);
+        if self.task.dynamic_filters {
+            self.filters = JoinFilters::of_plan(&plan);
+            self.top_n_filters = TopNFilters::of_plan(&plan);
+        }
+        let left_out = self.left_out(&plan);
+        // Last to first, every node comes after all nodes below it; its inputs' pipelines are on
+        // top of the stack, the first input uppermost.
+        let mut open: Vec<PipelineBuilder> = Vec::new();
+        for (position, visit) in plan.visits.iter().enumerate().rev() {
+            if left_out[position] {
+                continue;
+            }
+            self.node = position;
+            let inputs = if visit.repeated { 0 } else { visit.node.inputs().len() };
+            let count = (0..inputs).filter(|it| !left_out[plan.input(position, *it)]).count();
+            let mut inputs = open.split_off(open.len().saturating_sub(count));
+            inputs.reverse();
+            let last = last_input(&plan, position);
+            open.push(self.lower_node(visit.node, Inputs(inputs.into_iter()), last)?);
+        }
+        self.node = 0;
+        let mut last = open.pop().ok_or_else(|| Error::internal("a plan without a node"))?;
+        self.close_fused(&mut last);
+        Ok(last)
+    }
+
+    /// Which nodes are not lowered here: the steps of recursions, which are in every iteration, and
+    /// build sides that a recursion keeps.
+    fn left_out(&self, plan: &Visited<'_>) -> Vec<bool> {
+        let mut left_out = vec![false; plan.visits.len()];
+        for (position, visit) in plan.visits.iter().enumerate() {
+            let below = match visit.node {
+                PlanNode::RecursiveUnion(node) => plan.below(position, 1 + node.kept.len()),
+                PlanNode::HashJoin(_) if self.has_build(position) => plan.below(position, 1),
+                _ => continue,
+            };
+            left_out[below].fill(true);
+        }
+        left_out
+    }
+
+    /// Whether the recursion keeps the build side of the join at `position`.
+    fn has_build(&self, position: usize) -> bool {
+        self.builds.as_ref().is_some_and(|(_, it)| it.has(position))
+    }
+
     /// What is the same for all operators of the task.
     pub fn task(&self) -> &Arc<TaskContext> {
         &self.task
@@ -199,8 +276,8 @@ impl Lowering {
         factory: impl FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send + 'static,
     ) {
         self.close_fused(pipeline);
-        let factory = Box::new(factory);
-        pipeline.operators.push(OperatorSpec { node: self.node, name, pool, factory });
+        let (factory, node) = (Box::new(factory), self.base + self.node);
+        pipeline.operators.push(OperatorSpec { node, name, pool, factory });
         // The operator may have moved or dropped columns; its lowering function knows better.
         pipeline.partitioned_by = None;
     }
@@ -263,7 +340,12 @@ impl Lowering {
     }
 
     /// One arm per plan node.
-    fn lower_node(&mut self, node: &PlanNode, mut inputs: Inputs) -> Result<PipelineBuilder> {
+    fn lower_node(
+        &mut self,
+        node: &PlanNode,
+        mut inputs: Inputs,
+        last_input: usize,
+    ) -> Result<PipelineBuilder> {
         match node {
             PlanNode::TableScan(node) => table_scan::lower(node, self),
             PlanNode::Values(node) => values::lower(node, self),
@@ -272,7 +354,7 @@ impl Lowering {
             PlanNode::Aggregation(node) => aggregation::lower(node, inputs.take()?, self),
             PlanNode::Window(node) => window::lower(node, inputs.take()?, self),
             PlanNode::HashJoin(node) => {
-                hash_join::lower(node, inputs.take()?, inputs.take()?, self)
+                hash_join::lower(node, inputs.take()?, inputs.take().ok(), self)
             }
             PlanNode::NestedLoopJoin(node) => {
                 nested_loop_join::lower(node, inputs.take()?, inputs.take()?, self)
@@ -289,6 +371,10 @@ impl Lowering {
             }
             PlanNode::LocalExchange(node) => local_exchange::lower(node, inputs.take()?, self),
             PlanNode::Shared(node) => shared::lower(node, inputs.take().ok(), self),
+            PlanNode::RecursiveUnion(node) => {
+                recursive_union::lower(node, &mut inputs, self.base + last_input, self)
+            }
+            PlanNode::WorkingTable(node) => recursive_union::lower_working_table(node, self),
             PlanNode::TableWrite(node) => table_write::lower(node, inputs.take()?, self),
             PlanNode::Custom(node) => custom::lower(node, inputs.0.collect(), self),
         }

@@ -19,7 +19,9 @@
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
 //! in the shared state ([`crate::Promise`], [`crate::Barrier`]).
 
-use crate::{LoweringRegistry, Operator, OperatorMetrics, lowering::FilterProjectSpec};
+use crate::{
+    LoweringRegistry, Operator, OperatorMetrics, lowering::FilterProjectSpec, recursion::StepRecords,
+};
 use std::sync::Arc;
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
@@ -45,6 +47,7 @@ pub struct OperatorContext {
 }
 
 /// What is the same for all operators of a task.
+#[derive(Clone)]
 pub struct TaskContext {
     /// The tables that scans read.
     pub tables: Arc<dyn TableProvider>,
@@ -68,6 +71,8 @@ pub struct TaskContext {
     pub dynamic_filters: bool,
     /// Whether operators that can spill do so before every step: for tests.
     pub spill_always: bool,
+    /// What operators have done that were made anew in each iteration of a recursion.
+    pub(crate) steps: Arc<StepRecords>,
 }
 
 /// An operator of a pipeline, not yet made.

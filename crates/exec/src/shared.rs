@@ -18,9 +18,12 @@ use crate::{
     spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillWriter},
 };
 use pieces::{Piece, Pieces, Run};
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Waker,
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
@@ -44,6 +47,8 @@ pub struct SharedRows {
 #[derive(Debug)]
 struct State {
     pieces: Pieces,
+    /// All that were ever pushed.
+    rows: usize,
     writers: usize,
     /// Per reading node: the next batch, counted from the very first; `None` when it is done.
     cursors: Vec<Option<usize>>,
@@ -62,7 +67,7 @@ pub struct Cursor {
 }
 
 /// What a reader gets.
-enum Next {
+pub(crate) enum Next {
     Batch(Batch),
     Wait,
     End,
@@ -73,6 +78,7 @@ impl SharedRows {
     pub fn new(types: Vec<Type>, pool: &Pool, task: &TaskContext) -> SharedRows {
         let state = State {
             pieces: Pieces::new(pool),
+            rows: 0,
             writers: 0,
             cursors: Vec::new(),
             waiters: Waiters::default(),
@@ -98,19 +104,40 @@ impl SharedRows {
         self.lock().writers += writers;
     }
 
-    /// Announces a reading node; before the task starts.
+    /// Announces a reading node: before the task starts, or while another one has read nothing, and
+    /// so keeps everything.
     pub fn add_reader(self: &Arc<Self>) -> Arc<Cursor> {
         let mut state = self.lock();
-        state.cursors.push(Some(0));
-        let index = state.cursors.len() - 1;
+        let free = state.cursors.iter().position(Option::is_none);
+        let index = free.unwrap_or(state.cursors.len());
+        match state.cursors.get_mut(index) {
+            Some(cursor) => *cursor = Some(0),
+            None => state.cursors.push(Some(0)),
+        }
         Arc::new(Cursor { rows: Arc::clone(self), index, reading: Mutex::default() })
     }
 
-    fn push(&self, batch: Batch) -> Result<bool> {
+    /// The rows that were pushed so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.lock().rows
+    }
+
+    /// Whether all writers are done; if not, `waker` is woken once they are.
+    pub(crate) fn is_complete(&self, waker: &Waker) -> bool {
+        let mut state = self.lock();
+        if state.writers > 0 {
+            state.waiters.add(waker);
+        }
+        state.writers == 0
+    }
+
+    /// Appends a batch; false when nobody will read it.
+    pub(crate) fn push(&self, batch: Batch) -> Result<bool> {
         let mut state = self.lock();
         if state.cursors.iter().all(Option::is_none) {
             return Ok(false);
         }
+        state.rows += batch.rows();
         state.pieces.push(batch)?;
         self.note_bytes(&state);
         let waiters = state.waiters.take();
@@ -138,14 +165,17 @@ impl SharedRows {
         self.held_bytes.store(state.pieces.bytes(), Ordering::Relaxed);
     }
 
-    fn reclaimable_bytes(&self) -> usize {
+    pub(crate) fn reclaimable_bytes(&self) -> usize {
         let bytes = self.held_bytes.load(Ordering::Relaxed);
-        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+        if bytes < SPILL_BYTES_MIN || !self.can_spill { 0 } else { bytes }
     }
 
     /// Writes what is in memory, unless another driver does. Nobody waits meanwhile: readers take
     /// batches from memory until their run is there.
-    fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
+    pub(crate) fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
+        if !self.can_spill {
+            return Ok(());
+        }
         while let Some((start, batches)) = self.begin_spill()? {
             let mut writer = SpillWriter::new(&self.space, &self.types, &self.pool)?;
             let (mut rows, mut ends) = (0, Vec::with_capacity(batches.len()));
@@ -180,7 +210,7 @@ impl SharedRows {
 }
 
 impl Cursor {
-    fn next(&self, cx: &StepContext<'_>) -> Result<Next> {
+    pub(crate) fn next(&self, cx: &StepContext<'_>) -> Result<Next> {
         let mut reading = lock(&self.reading);
         if let Some(reader) = &mut *reading {
             if let Some(batch) = reader.next()? {

@@ -1,6 +1,6 @@
 //! What a task's operators did, per driver, per operator and per plan node.
 
-use crate::{OperatorCounts, OperatorMetrics, table_scan};
+use crate::{OperatorCounts, OperatorMetrics, recursion::StepRecord, table_scan};
 use std::{fmt::Write, sync::Arc, time::Duration};
 use volley_memory::Pool;
 use volley_plan::PlanNode;
@@ -46,8 +46,13 @@ pub struct OperatorStatistics {
 }
 
 impl TaskStatistics {
-    /// Sums up `records` for the nodes of `plan`.
-    pub(crate) fn collect(plan: &PlanNode, records: &[OperatorRecord]) -> TaskStatistics {
+    /// Sums up `records` for the nodes of `plan`, and those of operators that were made anew in each
+    /// iteration of a recursion.
+    pub(crate) fn collect(
+        plan: &PlanNode,
+        records: &[OperatorRecord],
+        steps: &[StepRecord],
+    ) -> TaskStatistics {
         let mut nodes = vec![NodeStatistics::default(); plan.walk().len()];
         for record in records {
             let operators = &mut nodes[record.node].operators;
@@ -63,6 +68,16 @@ impl TaskStatistics {
                     drivers: vec![counts],
                 }),
             }
+        }
+        for step in steps {
+            let Some(node) = nodes.get_mut(step.node) else { continue };
+            node.operators.push(OperatorStatistics {
+                name: step.name,
+                pipeline: step.pipeline,
+                position: step.position,
+                peak_bytes: step.peak_bytes,
+                drivers: vec![step.counts.clone()],
+            });
         }
         TaskStatistics { nodes }
     }

@@ -19,6 +19,7 @@ use crate::{
     executor::Alarm,
     lowering::lower,
     pipeline::PipelineBuilder,
+    recursion::StepRecords,
     statistics::OperatorRecord,
 };
 use std::{
@@ -132,6 +133,8 @@ pub struct TaskConfig {
 pub struct Task {
     shared: Arc<TaskShared>,
     records: Vec<OperatorRecord>,
+    /// Of operators that run again and again.
+    steps: Arc<StepRecords>,
     plan: Arc<PlanNode>,
     /// Goes off when its time is over.
     _alarm: Option<Alarm>,
@@ -163,6 +166,7 @@ impl Task {
             batch_rows: config.batch_rows.max(1),
             dynamic_filters: config.dynamic_filters,
             spill_always: config.spill_always,
+            steps: Arc::default(),
         });
         let lowered = lower(&plan, &context)?;
         // The memory limit must not refuse what is free in a moment.
@@ -183,7 +187,8 @@ impl Task {
         let deadline = config.query.deadline;
         let alarm = deadline.map(|it| shared.end_at(it, executor.timer())).transpose()?;
         shared.launch(drivers, last);
-        Ok(Task { shared, records, plan, _alarm: alarm, _executor: executor.clone() })
+        let steps = Arc::clone(&context.steps);
+        Ok(Task { shared, records, steps, plan, _alarm: alarm, _executor: executor.clone() })
     }
 
     /// The next batch of the result; waits for it. `None` at the end, when no driver runs any more.
@@ -219,7 +224,7 @@ impl Task {
 
     /// What every operator did so far.
     pub fn statistics(&self) -> TaskStatistics {
-        TaskStatistics::collect(&self.plan, &self.records)
+        TaskStatistics::collect(&self.plan, &self.records, &self.steps.all())
     }
 
     /// At the end of the result, waits for drivers that nobody needs any more.
@@ -240,7 +245,7 @@ impl Drop for Task {
 }
 
 /// One chain per driver of the pipeline.
-fn make_chains(
+pub(crate) fn make_chains(
     mut builder: PipelineBuilder,
     pipeline: usize,
     task: &Arc<TaskContext>,

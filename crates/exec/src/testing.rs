@@ -174,6 +174,7 @@ pub(crate) fn operator_context(
         batch_rows,
         dynamic_filters: true,
         spill_always: false,
+        steps: Arc::default(),
     };
     OperatorContext {
         driver,

@@ -133,6 +133,30 @@ pub enum Plan {
         /// The columns put out (new identities), one per column of the definition.
         columns: Vec<Column>,
     },
+    /// WITH RECURSIVE: the rows of the anchor, then those that the step makes of the rows that came
+    /// last, and so on until there are none.
+    Recursive {
+        /// Which recursion it is, within the statement.
+        id: u32,
+        /// The name of the common table expression, for EXPLAIN.
+        name: String,
+        /// UNION without ALL: a row that came before does not come again.
+        distinct: bool,
+        /// Anchor and step, and for each the columns that feed the output columns, in order; types
+        /// are those of `columns`.
+        inputs: Vec<(Plan, Vec<ColumnId>)>,
+        /// The columns put out: new identities.
+        columns: Vec<Column>,
+    },
+    /// In the step of a recursion: the rows that came last.
+    WorkingTable {
+        /// Which recursion.
+        id: u32,
+        /// The name of the common table expression, for EXPLAIN.
+        name: String,
+        /// The columns put out (new identities), one per column of the recursion.
+        columns: Vec<Column>,
+    },
     /// Exactly one row: the input's, or nulls; an error when there are two.
     SingleRow {
         /// Where rows come from.
@@ -236,6 +260,8 @@ impl Plan {
             Plan::Scan { columns: own, .. } => columns.extend(own.iter().map(|it| &it.0)),
             Plan::Values { columns: own, .. }
             | Plan::SetOperation { columns: own, .. }
+            | Plan::Recursive { columns: own, .. }
+            | Plan::WorkingTable { columns: own, .. }
             | Plan::CteRef { columns: own, .. } => columns.extend(own),
             Plan::Project { exprs, .. } => columns.extend(exprs.iter().map(|it| &it.0)),
             Plan::Filter { input, .. }
@@ -274,7 +300,10 @@ impl Plan {
     /// The node's inputs.
     pub fn inputs(&self) -> Vec<&Plan> {
         match self {
-            Plan::Scan { .. } | Plan::Values { .. } | Plan::CteRef { .. } => Vec::new(),
+            Plan::Scan { .. }
+            | Plan::Values { .. }
+            | Plan::CteRef { .. }
+            | Plan::WorkingTable { .. } => Vec::new(),
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
@@ -285,14 +314,19 @@ impl Plan {
             | Plan::SingleRow { input, .. }
             | Plan::UniqueId { input, .. } => vec![input],
             Plan::Join { left, right, .. } => vec![left, right],
-            Plan::SetOperation { inputs, .. } => inputs.iter().map(|it| &it.0).collect(),
+            Plan::SetOperation { inputs, .. } | Plan::Recursive { inputs, .. } => {
+                inputs.iter().map(|it| &it.0).collect()
+            }
         }
     }
 
     /// The node's inputs, to change.
     pub fn inputs_mut(&mut self) -> Vec<&mut Plan> {
         match self {
-            Plan::Scan { .. } | Plan::Values { .. } | Plan::CteRef { .. } => Vec::new(),
+            Plan::Scan { .. }
+            | Plan::Values { .. }
+            | Plan::CteRef { .. }
+            | Plan::WorkingTable { .. } => Vec::new(),
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
@@ -303,7 +337,9 @@ impl Plan {
             | Plan::SingleRow { input, .. }
             | Plan::UniqueId { input, .. } => vec![input],
             Plan::Join { left, right, .. } => vec![left, right],
-            Plan::SetOperation { inputs, .. } => inputs.iter_mut().map(|it| &mut it.0).collect(),
+            Plan::SetOperation { inputs, .. } | Plan::Recursive { inputs, .. } => {
+                inputs.iter_mut().map(|it| &mut it.0).collect()
+            }
         }
     }
 

@@ -70,6 +70,8 @@ fn made(plan: &Plan) -> Vec<&Column> {
         Plan::Scan { columns, .. } => columns.iter().map(|it| &it.0).collect(),
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }
+        | Plan::Recursive { columns, .. }
+        | Plan::WorkingTable { columns, .. }
         | Plan::CteRef { columns, .. } => columns.iter().collect(),
         Plan::Project { exprs, .. } => exprs.iter().map(|it| &it.0).collect(),
         Plan::Aggregate { keys, aggregates, .. } => {
@@ -152,6 +154,17 @@ impl Printer<'_, '_, '_> {
                     SetOperation::Except => "Except",
                 })?;
                 self.f.write_str(if *all { " all [" } else { " [" })?;
+                self.list(columns, |it, column| it.column(column.id))?;
+                self.f.write_char(']')
+            }
+            Plan::Recursive { name, distinct, columns, .. } => {
+                let all = if *distinct { "" } else { " all" };
+                write!(self.f, "Recursive {name}{all} [")?;
+                self.list(columns, |it, column| it.column(column.id))?;
+                self.f.write_char(']')
+            }
+            Plan::WorkingTable { name, columns, .. } => {
+                write!(self.f, "WorkingTable {name} [")?;
                 self.list(columns, |it, column| it.column(column.id))?;
                 self.f.write_char(']')
             }

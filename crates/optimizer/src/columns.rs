@@ -29,6 +29,8 @@ fn collect_made(plan: &Plan, made: &mut ColumnSet) {
         Plan::Scan { columns, .. } => made.extend(columns.iter().map(|it| it.0.id)),
         Plan::Values { columns, .. }
         | Plan::SetOperation { columns, .. }
+        | Plan::Recursive { columns, .. }
+        | Plan::WorkingTable { columns, .. }
         | Plan::CteRef { columns, .. } => made.extend(columns.iter().map(|it| it.id)),
         Plan::Project { exprs, .. } => made.extend(exprs.iter().filter_map(defined)),
         Plan::Aggregate { keys, aggregates, .. } => {
@@ -116,10 +118,12 @@ fn rename_made(plan: &mut Plan, by: &HashMap<ColumnId, ColumnId>) {
     };
     match plan {
         Plan::Scan { columns, .. } => columns.iter_mut().for_each(|it| new(&mut it.0.id)),
-        Plan::Values { columns, .. } | Plan::CteRef { columns, .. } => {
+        Plan::Values { columns, .. }
+        | Plan::CteRef { columns, .. }
+        | Plan::WorkingTable { columns, .. } => {
             columns.iter_mut().for_each(|it| new(&mut it.id));
         }
-        Plan::SetOperation { columns, inputs, .. } => {
+        Plan::SetOperation { columns, inputs, .. } | Plan::Recursive { columns, inputs, .. } => {
             columns.iter_mut().for_each(|it| new(&mut it.id));
             inputs.iter_mut().flat_map(|it| &mut it.1).for_each(new);
         }

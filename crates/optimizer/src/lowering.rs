@@ -16,13 +16,15 @@ mod distinct;
 mod set_operation;
 mod sort;
 mod window;
+mod recursive;
 
 use crate::expr::ColumnSet;
 use crate::stack::deep;
 use crate::{Estimator, OptimizerContext};
+use recursive::Recursions;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_logical::{Column, ColumnId, Plan};
+use volley_logical::{Column, ColumnId, Cte, Plan};
 use volley_plan::{PlanNode, ProjectNode, SharedNode};
 use volley_types::{Field, Schema};
 
@@ -38,6 +40,7 @@ pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
         references: HashMap::new(),
         shared: HashMap::new(),
         estimator: Estimator::new(),
+        recursions: Recursions::default(),
     };
     lowering.count_references(plan);
     let columns = plan.columns();
@@ -52,6 +55,7 @@ struct Lowering<'a> {
     /// Those lowered so far.
     shared: HashMap<u32, (Arc<PlanNode>, Vec<Column>)>,
     estimator: Estimator,
+    recursions: Recursions,
 }
 
 /// A node, and where each column stands in its output.
@@ -90,6 +94,8 @@ impl Lowering<'_> {
             Plan::GroupLimit { .. } => self.group_limit(plan, required),
             Plan::SetOperation { .. } => self.set_operation(plan, required),
             Plan::CteRef { .. } => self.cte_ref(plan),
+            Plan::Recursive { .. } => self.recursive(plan),
+            Plan::WorkingTable { .. } => self.working_table(plan),
             Plan::SingleRow { input, .. } => self.single_row(input, required),
             Plan::UniqueId { input, column } => self.unique_id(input, column, required),
         })
@@ -97,15 +103,25 @@ impl Lowering<'_> {
 
     fn cte_ref(&mut self, plan: &Plan) -> Result<Lowered> {
         let Plan::CteRef { cte, columns } = plan else { return Err(not_this_node()) };
+        if let Some(kept) = self.kept_rows(cte, columns)? {
+            return Ok(kept);
+        }
+        self.cte_node(cte, columns)
+    }
+
+    /// The definition of a common table expression, lowered with its first reference.
+    fn cte_node(&mut self, cte: &Cte, columns: &[Column]) -> Result<Lowered> {
         if !self.shared.contains_key(&cte.id) {
             let made = cte.plan.columns();
             let required = made.iter().map(|it| it.id).collect();
             let lowered = self.plan(&cte.plan, &required)?.exactly(&made)?;
             let node = if self.references.get(&cte.id).is_some_and(|it| *it > 1) {
-                Arc::new(PlanNode::Shared(SharedNode { id: cte.id, input: lowered }))
+                let id = self.recursions.shared_id(cte.id);
+                Arc::new(PlanNode::Shared(SharedNode { id, input: lowered }))
             } else {
                 lowered
             };
+            self.recursions.note_lowered(cte.id);
             self.shared.insert(cte.id, (node, made));
         }
         let Some((node, _)) = self.shared.get(&cte.id) else { return Err(not_this_node()) };

@@ -20,12 +20,14 @@ mod empty;
 mod distinct;
 mod answers;
 mod share;
+mod keep_rows;
 mod split_distinct;
 mod prune;
 
 use crate::optimize::Rule;
 
 pub(crate) use cte::with_ctes;
+pub(crate) use keep_rows::reads_working_table;
 
 const FOLD: Rule = Rule {
     name: "fold_constants",
@@ -137,6 +139,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "share_subplans",
         description: "runs equal subplans once",
         apply: share::share_subplans,
+    },
+    Rule {
+        name: "keep_rows",
+        description: "runs once what does not depend on the iterations of a recursion",
+        apply: keep_rows::keep_rows,
     },
     Rule {
         name: "prune_columns",

@@ -21,8 +21,9 @@ pub use node::PlanNode;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
     ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
-    FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode,
-    NestedLoopJoinNode, OrderByNode, ProjectNode, RepeatNode, SharedNode, SortKey, TableHandle,
+    FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
+    NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode, RepeatNode, SharedNode, SortKey,
+    TableHandle, WorkingTableNode,
     TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode, WindowCall,
     WindowLimit, WindowNode, WriteOptions,
 };

@@ -43,6 +43,10 @@ pub enum PlanNode {
     LocalExchange(LocalExchangeNode),
     /// A subplan that runs once and is read by several nodes.
     Shared(SharedNode),
+    /// The rows of an input, and of a step that runs again and again.
+    RecursiveUnion(RecursiveUnionNode),
+    /// Reads rows that a recursion keeps.
+    WorkingTable(WorkingTableNode),
     /// Writes files; puts out one row: the number of rows written.
     TableWrite(TableWriteNode),
     /// What another crate defines.
@@ -71,15 +75,18 @@ impl PlanNode {
             PlanNode::EnforceSingleRow(node) => node.input.schema(),
             PlanNode::LocalExchange(node) => node.input.schema(),
             PlanNode::Shared(node) => node.input.schema(),
+            PlanNode::RecursiveUnion(node) => &node.schema,
+            PlanNode::WorkingTable(node) => &node.schema,
             PlanNode::TableWrite(node) => &node.schema,
             PlanNode::Custom(node) => &node.schema,
         }
     }
 
-    /// The node's inputs, in order (join: probe side, then build side).
+    /// The node's inputs, in order (join: probe side, then build side; recursion: anchor, what is
+    /// kept, step).
     pub fn inputs(&self) -> Vec<&Arc<PlanNode>> {
         match self {
-            PlanNode::TableScan(_) | PlanNode::Values(_) => Vec::new(),
+            PlanNode::TableScan(_) | PlanNode::Values(_) | PlanNode::WorkingTable(_) => Vec::new(),
             PlanNode::Filter(node) => vec![&node.input],
             PlanNode::Project(node) => vec![&node.input],
             PlanNode::Aggregation(node) => vec![&node.input],
@@ -96,6 +103,10 @@ impl PlanNode {
             PlanNode::EnforceSingleRow(node) => vec![&node.input],
             PlanNode::LocalExchange(node) => vec![&node.input],
             PlanNode::Shared(node) => vec![&node.input],
+            PlanNode::RecursiveUnion(node) => {
+                let kept = node.kept.iter().map(|it| &it.input);
+                [&node.anchor].into_iter().chain(kept).chain([&node.step]).collect()
+            }
             PlanNode::TableWrite(node) => vec![&node.input],
             PlanNode::Custom(node) => node.inputs.iter().collect(),
         }
@@ -104,7 +115,7 @@ impl PlanNode {
     /// Calls `f` for every input.
     fn for_each_input_mut(&mut self, f: &mut impl FnMut(&mut Arc<PlanNode>)) {
         match self {
-            PlanNode::TableScan(_) | PlanNode::Values(_) => {}
+            PlanNode::TableScan(_) | PlanNode::Values(_) | PlanNode::WorkingTable(_) => {}
             PlanNode::Filter(node) => f(&mut node.input),
             PlanNode::Project(node) => f(&mut node.input),
             PlanNode::Aggregation(node) => f(&mut node.input),
@@ -127,6 +138,11 @@ impl PlanNode {
             PlanNode::EnforceSingleRow(node) => f(&mut node.input),
             PlanNode::LocalExchange(node) => f(&mut node.input),
             PlanNode::Shared(node) => f(&mut node.input),
+            PlanNode::RecursiveUnion(node) => {
+                f(&mut node.anchor);
+                node.kept.iter_mut().for_each(|it| f(&mut it.input));
+                f(&mut node.step);
+            }
             PlanNode::TableWrite(node) => f(&mut node.input),
             PlanNode::Custom(node) => node.inputs.iter_mut().for_each(f),
         }

@@ -56,6 +56,11 @@ impl PlanNode {
                 ExchangeKind::Hash(keys) => format!("LocalExchange hash {}", columns(keys)),
             },
             PlanNode::Shared(node) => format!("Shared {}", node.id),
+            PlanNode::RecursiveUnion(node) => {
+                let distinct = if node.distinct { " distinct" } else { "" };
+                format!("RecursiveUnion {}{distinct} kept={}", node.id, node.kept.len())
+            }
+            PlanNode::WorkingTable(node) => format!("WorkingTable {} {}", node.id, node.name),
             PlanNode::TableWrite(node) => {
                 let names = node.column_names.join(", ");
                 format!("TableWrite {:?} '{}' ({names})", node.format, node.path)

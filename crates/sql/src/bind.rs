@@ -16,6 +16,7 @@ use volley_logical::{Column, ColumnId, ColumnIds, Expr};
 mod scope;
 mod command;
 mod query;
+mod recursive;
 mod set_operation;
 mod values;
 mod select;
@@ -107,6 +108,8 @@ struct Binder<'a> {
     ctes: Vec<query::CteEntry<'a>>,
     /// How many uses of common table expressions were replaced by what they stand for.
     inline_ctes: usize,
+    /// How often steps of recursions were bound.
+    recursive_steps: usize,
     levels: Vec<Level<'a>>,
     /// The first level of the FROM clause that is being bound.
     from_level: usize,
@@ -176,6 +179,7 @@ impl<'a> Binder<'a> {
             views: Vec::new(),
             ctes: Vec::new(),
             inline_ctes: 0,
+            recursive_steps: 0,
             levels: Vec::new(),
             from_level: 0,
             depth: 0,

@@ -244,6 +244,15 @@ impl JoinShared {
         Ok(())
     }
 
+    /// Takes the finished tables of an equal join.
+    pub(super) fn adopt(&self, tables: Arc<BuildTables>) {
+        for (index, setter) in self.filters.iter().enumerate() {
+            setter.set(tables.table.filter(index));
+        }
+        // Nobody else makes them.
+        let _ = self.ready.set(tables);
+    }
+
     /// The right of a probe driver to tell that its rows are written.
     ///
     /// # Errors

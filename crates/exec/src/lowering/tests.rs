@@ -22,6 +22,7 @@ fn pipelines(plan: PlanBuilder, tables: &TestTables) -> Vec<String> {
         batch_rows: config.batch_rows,
         dynamic_filters: config.dynamic_filters,
         spill_always: config.spill_always,
+        steps: Arc::default(),
     };
     let lowered = lower(&config.plan, &Arc::new(context)).unwrap();
     let line = |it: &crate::PipelineBuilder| {

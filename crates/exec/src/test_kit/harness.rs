@@ -64,6 +64,7 @@ impl Harness {
             batch_rows,
             dynamic_filters: true,
             spill_always: false,
+            steps: Arc::default(),
         };
         OperatorContext {
             driver: 0,

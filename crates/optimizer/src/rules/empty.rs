@@ -44,6 +44,9 @@ fn simplified(plan: Plan) -> Plan {
         Plan::Aggregate { input, keys, .. } if !keys.is_empty() && is_empty(input) => none(&plan),
         Plan::Join { .. } => simplified_join(plan),
         Plan::SetOperation { .. } => simplified_set_operation(plan),
+        Plan::Recursive { inputs, .. } if inputs.first().is_some_and(|it| is_empty(&it.0)) => {
+            none(&plan)
+        }
         _ => plan,
     }
 }

@@ -110,6 +110,14 @@ impl Pruning {
                     }
                 }
                 Plan::SetOperation { .. } => return self.set_operation(plan, required),
+                Plan::Recursive { inputs, .. } => {
+                    // The step reads the columns, and makes all of them again.
+                    for (input, feeds) in inputs {
+                        let required = feeds.iter().copied().collect();
+                        *input = self.plan(std::mem::take(input), &required);
+                    }
+                    return plan;
+                }
                 Plan::Window { calls, limit, input, .. } => {
                     let is_limit = |it: &ColumnId| limit.is_some_and(|limit| limit.0 == *it);
                     calls.retain(|it| required.contains(&it.0.id) || is_limit(&it.0.id));

@@ -24,6 +24,9 @@ const TEXT_DISTINCT_MIN: f64 = 10.0;
 /// See [`TEXT_DISTINCT_MIN`].
 const TEXT_DISTINCT_POWER: f64 = 0.2;
 
+/// The rows of a recursion that came last, for the choice of build sides.
+const WORKING_ROWS: f64 = 1e6;
+
 impl Estimator {
     /// What the node makes of inputs of which `inputs` is guessed.
     pub(super) fn node(&mut self, plan: &Plan, inputs: Vec<Estimate>) -> Estimate {
@@ -76,6 +79,14 @@ impl Estimator {
             Plan::SetOperation { operation, all, inputs: feeds, columns } => {
                 set_operation((*operation, *all), feeds, inputs.collect(), columns)
             }
+            Plan::Recursive { inputs: feeds, columns, .. } => {
+                // An iteration is taken to make about as many rows as the anchor, as often.
+                let union = (SetOperation::Union, true);
+                set_operation(union, feeds, inputs.collect(), columns)
+            }
+            // How many rows come in an iteration is not known. What does not change is better held
+            // in memory by joins, so this is taken to be large.
+            Plan::WorkingTable { .. } => Estimate { rows: WORKING_ROWS, ..Estimate::default() },
             Plan::CteRef { cte, columns } => {
                 if !self.ctes.contains_key(&cte.id) {
                     let estimate = self.estimate(&cte.plan);

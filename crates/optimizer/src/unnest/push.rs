@@ -4,6 +4,7 @@
 mod join;
 mod group;
 mod union;
+mod recursive;
 
 use super::Unnesting;
 use super::dependent::join_pushed;
@@ -52,7 +53,11 @@ impl Unnesting<'_> {
                 Plan::Limit { .. } | Plan::GroupLimit { .. } => self.push_limit(plan, need, domain),
                 Plan::SingleRow { input, .. } => self.push_single(*input, domain),
                 Plan::SetOperation { .. } => self.push_set_operation(plan, need, domain),
-                Plan::Scan { .. } | Plan::Values { .. } | Plan::CteRef { .. } => {
+                Plan::Recursive { .. } => self.push_recursive(plan, domain),
+                Plan::Scan { .. }
+                | Plan::Values { .. }
+                | Plan::CteRef { .. }
+                | Plan::WorkingTable { .. } => {
                     Err(Error::unsupported("a correlated table"))
                 }
             }

@@ -18,6 +18,7 @@ mod unique_id;
 mod enforce_single_row;
 mod local_exchange;
 mod shared;
+mod recursive_union;
 mod table_write;
 mod custom;
 
@@ -32,6 +33,7 @@ pub use local_exchange::{ExchangeKind, LocalExchangeNode};
 pub use nested_loop_join::NestedLoopJoinNode;
 pub use order_by::{OrderByNode, SortKey};
 pub use project::ProjectNode;
+pub use recursive_union::{KeptRows, RecursiveUnionNode, WorkingTableNode};
 pub use repeat::RepeatNode;
 pub use shared::SharedNode;
 pub use table_scan::{TableHandle, TableScanNode};

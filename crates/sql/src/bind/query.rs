@@ -1,6 +1,6 @@
 //! Queries: WITH, the body, ORDER BY and LIMIT.
 
-use super::{Binder, Bound, Clause, scope::Scope, unsupported};
+use super::{Binder, Bound, Clause, recursive::Working, scope::Scope, unsupported};
 use sqlparser::ast::{self, LimitClause, OrderBy, SetExpr, Spanned, TableAlias};
 use std::sync::Arc;
 use volley_error::{Error, Result, Span};
@@ -27,7 +27,11 @@ enum CteBody<'a> {
         cte: &'a ast::Cte,
         /// The levels that its names see.
         levels: usize,
+        /// Whether it may refer to itself.
+        is_recursive: bool,
     },
+    /// In the step of a recursion: the rows that came last.
+    Working(Working),
 }
 
 #[derive(Clone)]
@@ -35,6 +39,21 @@ struct SharedCte {
     cte: Arc<Cte>,
     /// Its columns, with the names of the alias.
     pub(super) columns: Vec<Column>,
+}
+
+impl CteEntry<'_> {
+    /// The working table of a recursion, under its name.
+    pub(super) fn working(name: &str, working: Working) -> Self {
+        CteEntry { name: name.to_owned(), body: CteBody::Working(working) }
+    }
+
+    /// How often it was named, if it is a working table.
+    pub(super) fn working_uses(&self) -> usize {
+        match &self.body {
+            CteBody::Working(working) => working.uses(),
+            _ => 0,
+        }
+    }
 }
 
 /// LIMIT and OFFSET.
@@ -70,7 +89,7 @@ impl<'a> Binder<'a> {
         Ok(bound)
     }
 
-    fn reject_query_clauses(&self, query: &ast::Query) -> Result<()> {
+    pub(super) fn reject_query_clauses(&self, query: &ast::Query) -> Result<()> {
         let clause = if !query.locks.is_empty() {
             "FOR UPDATE and FOR SHARE"
         } else if query.for_clause.is_some() {
@@ -87,11 +106,7 @@ impl<'a> Binder<'a> {
         Err(unsupported(clause, None))
     }
 
-    fn with(&mut self, with: &'a ast::With) -> Result<()> {
-        if with.recursive {
-            let span = self.span(with.with_token.0.span);
-            return Err(unsupported("recursive common table expressions", span));
-        }
+    pub(super) fn with(&mut self, with: &'a ast::With) -> Result<()> {
         let outside = self.ctes.len();
         for cte in &with.cte_tables {
             let name = &cte.alias.name;
@@ -99,23 +114,23 @@ impl<'a> Binder<'a> {
                 let message = format!("common table expression defined twice: {}", name.value);
                 return Err(Error::invalid_query(message).span(self.span(name.span)));
             }
-            let entry = self.cte(cte)?;
+            let entry = self.cte(cte, with.recursive)?;
             self.ctes.push(entry);
         }
         Ok(())
     }
 
-    fn cte(&mut self, cte: &'a ast::Cte) -> Result<CteEntry<'a>> {
+    fn cte(&mut self, cte: &'a ast::Cte, is_recursive: bool) -> Result<CteEntry<'a>> {
         let name = &cte.alias.name;
         let referenced: Vec<bool> = self.levels.iter().map(|it| it.referenced).collect();
         self.levels.iter_mut().for_each(|it| it.referenced = false);
-        let bound = self.query(&cte.query)?;
+        let bound = self.cte_query(cte, is_recursive)?;
         let is_correlated = self.levels.iter().any(|it| it.referenced);
         for (level, referenced) in self.levels.iter_mut().zip(referenced) {
             level.referenced = referenced;
         }
         if is_correlated {
-            let body = CteBody::Inline { cte, levels: self.levels.len() };
+            let body = CteBody::Inline { cte, levels: self.levels.len(), is_recursive };
             return Ok(CteEntry { name: name.value.clone(), body });
         }
         let columns = self.rename(bound.columns, &cte.alias)?;
@@ -125,6 +140,10 @@ impl<'a> Binder<'a> {
         let cte = Cte { id, name: name.value.clone(), plan: bound.plan, materialized };
         let body = CteBody::Shared(SharedCte { cte: Arc::new(cte), columns });
         Ok(CteEntry { name: name.value.clone(), body })
+    }
+
+    fn cte_query(&mut self, cte: &'a ast::Cte, is_recursive: bool) -> Result<Bound> {
+        if is_recursive { self.recursive(cte) } else { self.query(&cte.query) }
     }
 
     /// A reference to a common table expression, if `name` is one.
@@ -137,9 +156,10 @@ impl<'a> Binder<'a> {
         let Some(position) = found else { return Ok(None) };
         let shared = match &self.ctes[position].body {
             CteBody::Shared(shared) => shared.clone(),
-            CteBody::Inline { cte, levels } => {
-                let (cte, levels) = (*cte, *levels);
-                return self.inline_cte(cte, position, levels, span).map(Some);
+            CteBody::Working(working) => return Ok(Some(self.working_table(name, working))),
+            CteBody::Inline { cte, levels, is_recursive } => {
+                let (cte, is_recursive, place) = (*cte, *is_recursive, (position, *levels));
+                return self.inline_cte(cte, is_recursive, place, span).map(Some);
             }
         };
         let new = |it: &Column| self.column(it.name.clone(), it.data_type.clone());
@@ -153,8 +173,8 @@ impl<'a> Binder<'a> {
     fn inline_cte(
         &mut self,
         cte: &'a ast::Cte,
-        position: usize,
-        levels: usize,
+        is_recursive: bool,
+        (position, levels): (usize, usize),
         span: Option<Span>,
     ) -> Result<Bound> {
         self.inline_ctes += 1;
@@ -167,7 +187,7 @@ impl<'a> Binder<'a> {
         let later_levels = self.levels.split_off(levels);
         let later_ctes = self.ctes.split_off(position);
         let from_level = std::mem::replace(&mut self.from_level, levels);
-        let bound = self.query(&cte.query);
+        let bound = self.cte_query(cte, is_recursive);
         self.from_level = from_level;
         self.ctes.extend(later_ctes);
         self.levels.extend(later_levels);

@@ -127,7 +127,7 @@ impl<'a> Binder<'a> {
         Bound { plan, columns: bound.columns }
     }
 
-    fn combine(&self, operation: SetOperation, all: bool, inputs: Vec<Bound>) -> Result<Bound> {
+    pub(super) fn combine(&self, operation: SetOperation, all: bool, inputs: Vec<Bound>) -> Result<Bound> {
         let first = inputs.first().map_or(&[][..], |it| &it.columns);
         let mut types: Vec<Type> = first.iter().map(|it| it.data_type.clone()).collect();
         let names: Vec<String> = first.iter().map(|it| it.name.clone()).collect();
@@ -159,8 +159,22 @@ impl<'a> Binder<'a> {
         Ok(Bound { plan, columns })
     }
 
-    /// Casts the columns to `types`.
+    /// Casts the columns to `types`, which they have in common with others.
     pub(super) fn convert(&self, bound: Bound, types: &[Type]) -> Result<Bound> {
+        self.converted(bound, types, |expr, to| self.coerce(expr, to))
+    }
+
+    /// Casts the columns to `types`.
+    pub(super) fn cast_columns(&self, bound: Bound, types: &[Type]) -> Result<Bound> {
+        self.converted(bound, types, |expr, to| Ok(expr.cast(to.clone())))
+    }
+
+    fn converted(
+        &self,
+        bound: Bound,
+        types: &[Type],
+        convert: impl Fn(Expr, &Type) -> Result<Expr>,
+    ) -> Result<Bound> {
         let columns = bound.columns.iter();
         if columns.clone().zip(types).all(|(column, to)| column.data_type == *to) {
             return Ok(bound);
@@ -169,7 +183,7 @@ impl<'a> Binder<'a> {
         let mut taken = HashSet::new();
         let cast = |(column, to): (&Column, &Type)| {
             let expr = Expr::column(column.id, column.data_type.clone());
-            let expr = self.coerce(expr, to)?;
+            let expr = convert(expr, to)?;
             Ok((self.output_column(&column.name, &expr, &inputs, &mut taken), expr))
         };
         let exprs = columns.zip(types).map(cast).collect::<Result<Vec<_>>>()?;
@@ -196,7 +210,8 @@ fn link(op: SetOperator, quantifier: SetQuantifier, right: &SetExpr) -> Result<L
     Ok(Link { operation, all, right })
 }
 
-fn column_type(common: &Type, column: &Column, operation: SetOperation) -> Result<Type> {
+/// The type of a column of a set operation of these.
+pub(super) fn column_type(common: &Type, column: &Column, operation: SetOperation) -> Result<Type> {
     let other = &column.data_type;
     if let Some(data_type) = common_type(common, other) {
         return Ok(data_type);

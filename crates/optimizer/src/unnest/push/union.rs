@@ -64,7 +64,7 @@ impl Unnesting<'_> {
 }
 
 /// An input may put out a column of the left side as its own.
-fn feed(id: ColumnId, plan: &Plan, map: &Mapping) -> ColumnId {
+pub(super) fn feed(id: ColumnId, plan: &Plan, map: &Mapping) -> ColumnId {
     match map.get(&id) {
         Some(source) if !puts_out(plan, id) => source.column.id,
         _ => id,

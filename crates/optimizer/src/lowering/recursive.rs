@@ -1,0 +1,155 @@
+//! Recursions.
+//!
+//! A step is a plan of its own, which runs again for every iteration. A common table expression that
+//! it refers to either depends on the rows that came last; then it is part of the step. Or it does
+//! not; then it is lowered outside, runs once, and the step reads its rows from the recursion.
+
+use super::{Lowered, Lowering, not_this_node, schema_of};
+use crate::expr::ColumnSet;
+use crate::rules::reads_working_table;
+use std::collections::HashMap;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_logical::{Column, ColumnId, Cte, Plan};
+use volley_plan::{KeptRows, PlanNode, RecursiveUnionNode, WorkingTableNode};
+
+/// The first identity of shared subplans within steps: beyond those of common table expressions.
+const SHARED_IN_STEP: u32 = 1 << 31;
+
+/// The recursions whose steps are being lowered.
+#[derive(Default)]
+pub(super) struct Recursions {
+    /// Outermost first.
+    open: Vec<Recursion>,
+    next_working: u32,
+    next_shared: u32,
+}
+
+struct Recursion {
+    /// In the logical plan.
+    logical: u32,
+    /// In the plan.
+    id: u32,
+    kept: Vec<KeptRows>,
+    /// Where in `kept` a common table expression stands.
+    kept_ctes: HashMap<u32, usize>,
+    /// Common table expressions that were lowered within the step.
+    lowered: Vec<u32>,
+}
+
+impl Recursions {
+    fn next_id(&mut self) -> u32 {
+        self.next_working += 1;
+        self.next_working - 1
+    }
+
+    /// The identity of the shared subplan that a common table expression becomes.
+    pub(super) fn shared_id(&mut self, cte: u32) -> u32 {
+        if self.open.is_empty() {
+            return cte;
+        }
+        self.next_shared += 1;
+        SHARED_IN_STEP + self.next_shared
+    }
+
+    /// Notes that a common table expression was lowered in the step at hand, of which its nodes are
+    /// part.
+    pub(super) fn note_lowered(&mut self, cte: u32) {
+        self.open.last_mut().into_iter().for_each(|it| it.lowered.push(cte));
+    }
+
+    /// The number of open recursions up to the innermost one whose working table a plan reads.
+    fn depth_of(&self, plan: &Plan) -> usize {
+        let reads = |it: &Recursion| reads_working_table(plan, |id| id == it.logical);
+        self.open.iter().rposition(reads).map_or(0, |it| it + 1)
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn recursive(&mut self, plan: &Plan) -> Result<Lowered> {
+        let Plan::Recursive { id: logical, distinct, inputs, columns, .. } = plan else {
+            return Err(not_this_node());
+        };
+        let [anchor, step] = inputs.as_slice() else { return Err(not_this_node()) };
+        let anchor = self.fed(anchor, columns)?;
+        let id = self.recursions.next_id();
+        self.recursions.open.push(Recursion {
+            logical: *logical,
+            id,
+            kept: Vec::new(),
+            kept_ctes: HashMap::new(),
+            lowered: Vec::new(),
+        });
+        let step = self.fed(step, columns);
+        let closed = self.recursions.open.pop();
+        let closed = closed.ok_or_else(|| Error::internal("a recursion was closed twice"))?;
+        for cte in closed.lowered {
+            self.shared.remove(&cte);
+        }
+        let node = PlanNode::RecursiveUnion(RecursiveUnionNode {
+            id,
+            anchor,
+            step: step?,
+            kept: closed.kept,
+            distinct: *distinct,
+            schema: schema_of(columns),
+        });
+        Ok(Lowered::new(node, columns.iter().cloned()))
+    }
+
+    /// A part of a recursion, with exactly the columns that the recursion puts out.
+    fn fed(
+        &mut self,
+        (plan, feeds): &(Plan, Vec<ColumnId>),
+        columns: &[Column],
+    ) -> Result<Arc<PlanNode>> {
+        let required: ColumnSet = feeds.iter().copied().collect();
+        let lowered = self.plan(plan, &required)?;
+        let feed = |(column, feed): (&Column, &ColumnId)| {
+            Ok((column.clone(), lowered.position(*feed)?))
+        };
+        let fed = columns.iter().zip(feeds).map(feed).collect::<Result<_>>()?;
+        Lowered { node: lowered.node, columns: fed }.exactly(columns)
+    }
+
+    pub(super) fn working_table(&mut self, plan: &Plan) -> Result<Lowered> {
+        let Plan::WorkingTable { id, name, columns } = plan else { return Err(not_this_node()) };
+        let found = self.recursions.open.iter().rfind(|it| it.logical == *id);
+        let id = found.ok_or_else(|| Error::internal("a working table outside of its step"))?.id;
+        let (name, schema) = (name.clone(), schema_of(columns));
+        let node = PlanNode::WorkingTable(WorkingTableNode { id, name, schema });
+        Ok(Lowered::new(node, columns.iter().cloned()))
+    }
+
+    /// A reference in a step to what does not depend on its iterations; `None` when it does, or
+    /// stands in no step.
+    pub(super) fn kept_rows(&mut self, cte: &Cte, columns: &[Column]) -> Result<Option<Lowered>> {
+        let depth = self.recursions.depth_of(&cte.plan);
+        let Some(outermost) = self.recursions.open.get(depth) else { return Ok(None) };
+        let place = match outermost.kept_ctes.get(&cte.id) {
+            Some(place) => *place,
+            None => self.keep(cte, depth)?,
+        };
+        let kept = self.recursions.open.get(depth).and_then(|it| it.kept.get(place));
+        let id = kept.ok_or_else(not_this_node)?.id;
+        let (name, schema) = (cte.name.clone(), schema_of(columns));
+        let node = PlanNode::WorkingTable(WorkingTableNode { id, name, schema });
+        Ok(Some(Lowered::new(node, columns.iter().cloned())))
+    }
+
+    /// Lowers what the step of the recursion at `depth`, and those within it, read again and again.
+    fn keep(&mut self, cte: &Cte, depth: usize) -> Result<usize> {
+        let inner = self.recursions.open.split_off(depth);
+        let made = cte.plan.columns();
+        let lowered = self.cte_node(cte, &made);
+        self.recursions.open.extend(inner);
+        let input = lowered?.exactly(&made)?;
+        let id = self.recursions.next_id();
+        let Some(outermost) = self.recursions.open.get_mut(depth) else {
+            return Err(not_this_node());
+        };
+        outermost.kept.push(KeptRows { id, input });
+        outermost.kept_ctes.insert(cte.id, outermost.kept.len() - 1);
+        Ok(outermost.kept.len() - 1)
+    }
+}

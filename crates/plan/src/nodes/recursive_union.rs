@@ -1,0 +1,44 @@
+//! WITH RECURSIVE.
+
+use crate::PlanNode;
+use std::sync::Arc;
+use volley_types::Schema;
+
+/// The rows of `anchor`, then those that `step` makes of the rows that came last, and so on until
+/// there are none. The rows that came last are what a [`WorkingTableNode`] with this id reads.
+#[derive(Clone, Debug)]
+pub struct RecursiveUnionNode {
+    /// The identity of its working table within the plan.
+    pub id: u32,
+    /// The first rows.
+    pub anchor: Arc<PlanNode>,
+    /// What runs again for each iteration; it puts out columns of the types of the anchor's.
+    pub step: Arc<PlanNode>,
+    /// What runs once, and `step` reads again in each iteration.
+    pub kept: Vec<KeptRows>,
+    /// UNION without ALL: a row that came before does not come again.
+    pub distinct: bool,
+    /// The columns put out.
+    pub schema: Schema,
+}
+
+/// A part of the step of a recursion that does not depend on its iterations.
+#[derive(Clone, Debug)]
+pub struct KeptRows {
+    /// The identity by which [`WorkingTableNode`]s of the step read it.
+    pub id: u32,
+    /// What runs once.
+    pub input: Arc<PlanNode>,
+}
+
+/// Reads rows that a recursion around it keeps: those of the iteration before, or what is the same
+/// in all iterations.
+#[derive(Clone, Debug)]
+pub struct WorkingTableNode {
+    /// [`RecursiveUnionNode::id`] or [`KeptRows::id`].
+    pub id: u32,
+    /// The name of the common table expression, for EXPLAIN.
+    pub name: String,
+    /// The columns put out.
+    pub schema: Schema,
+}
