@@ -38,9 +38,9 @@ use top_n_filters::TopNFilters;
 
 use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
+    hash_join::KeptBuilds,
     local_exchange::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning},
     pipeline::OperatorSpec,
-    hash_join::KeptBuilds,
     result_queue::{ResultQueue, ResultSink},
     shared::SharedRows,
 };

@@ -20,7 +20,8 @@
 //! in the shared state ([`crate::Promise`], [`crate::Barrier`]).
 
 use crate::{
-    LoweringRegistry, Operator, OperatorMetrics, lowering::FilterProjectSpec, recursion::StepRecords,
+    LoweringRegistry, Operator, OperatorMetrics, lowering::FilterProjectSpec,
+    recursion::StepRecords,
 };
 use std::sync::Arc;
 use volley_connector::{SinkFactory, TableProvider};

@@ -96,7 +96,8 @@ impl Recursion {
     ) -> Recursion {
         let pool = task.pool.child("recursion");
         let types: Vec<Type> = node.schema.types().cloned().collect();
-        let context = |drivers| Arc::new(TaskContext { drivers, pool: pool.clone(), ..task.clone() });
+        let context =
+            |drivers| Arc::new(TaskContext { drivers, pool: pool.clone(), ..task.clone() });
         Recursion {
             step: Arc::clone(&node.step),
             id: node.id,

@@ -22,9 +22,8 @@ pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
     ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
     FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
-    NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode, RepeatNode, SharedNode, SortKey,
-    TableHandle, WorkingTableNode,
-    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode, WindowCall,
-    WindowLimit, WindowNode, WriteOptions,
+    NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode, RepeatNode, SharedNode,
+    SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode,
+    ValuesNode, WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

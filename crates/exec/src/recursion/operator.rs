@@ -5,10 +5,7 @@ use super::{
     nested::{NestedRun, Turn},
     settle::Settling,
 };
-use crate::{
-    BlockedOn, Operator, OperatorMetrics, Spill, Step, StepContext,
-    shared::Next,
-};
+use crate::{BlockedOn, Operator, OperatorMetrics, Spill, Step, StepContext, shared::Next};
 use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -35,7 +32,11 @@ enum Phase {
     /// Rows of which it is not known whether they came before are looked for on disk.
     Settle(Settling),
     Emit,
-    Run { next: Generation, run: Arc<NestedRun>, since: Instant },
+    Run {
+        next: Generation,
+        run: Arc<NestedRun>,
+        since: Instant,
+    },
     Done,
 }
 

@@ -145,8 +145,7 @@ impl SeenRows {
         let parts = self.parts();
         let keys = (0..self.types.len()).collect();
         let purpose = Purpose::Spill(0);
-        let mut partitioner =
-            Partitioner::new(keys, parts, purpose, self.batch_rows, &self.pool);
+        let mut partitioner = Partitioner::new(keys, parts, purpose, self.batch_rows, &self.pool);
         let mut writers: Vec<Option<SpillWriter>> = (0..parts).map(|_| None).collect();
         let mut write = |part: usize, rows: &Batch| self.write(&mut writers[part], rows);
         for_each_batch(&mut memory.table, self.batch_rows, |batch| {

@@ -60,12 +60,7 @@ impl Settling {
 }
 
 impl Open {
-    fn new(
-        number: usize,
-        part: Part,
-        rows: &SeenRows,
-        metrics: &OperatorMetrics,
-    ) -> Result<Open> {
+    fn new(number: usize, part: Part, rows: &SeenRows, metrics: &OperatorMetrics) -> Result<Open> {
         let candidates = part.candidates.map(SpillWriter::finish).transpose()?;
         candidates.iter().for_each(|it| count_spilled(it, metrics));
         Ok(Open {

@@ -105,9 +105,8 @@ impl Lowering<'_> {
     ) -> Result<Arc<PlanNode>> {
         let required: ColumnSet = feeds.iter().copied().collect();
         let lowered = self.plan(plan, &required)?;
-        let feed = |(column, feed): (&Column, &ColumnId)| {
-            Ok((column.clone(), lowered.position(*feed)?))
-        };
+        let feed =
+            |(column, feed): (&Column, &ColumnId)| Ok((column.clone(), lowered.position(*feed)?));
         let fed = columns.iter().zip(feeds).map(feed).collect::<Result<_>>()?;
         Lowered { node: lowered.node, columns: fed }.exactly(columns)
     }

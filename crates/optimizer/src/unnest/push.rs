@@ -57,9 +57,7 @@ impl Unnesting<'_> {
                 Plan::Scan { .. }
                 | Plan::Values { .. }
                 | Plan::CteRef { .. }
-                | Plan::WorkingTable { .. } => {
-                    Err(Error::unsupported("a correlated table"))
-                }
+                | Plan::WorkingTable { .. } => Err(Error::unsupported("a correlated table")),
             }
         })
     }

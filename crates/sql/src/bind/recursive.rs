@@ -24,9 +24,6 @@ const ROUNDS_MAX: usize = 4;
 /// The most times that the steps of one text are bound: recursions within each other multiply.
 const STEPS_MAX: usize = 1000;
 
-
-
-
 /// The working table of a recursion whose step is being bound.
 pub(super) struct Working {
     id: u32,
@@ -178,7 +175,8 @@ impl<'a> Binder<'a> {
         self.ctes.truncate(position);
         if step.columns.len() != width {
             let found = step.columns.len();
-            let message = format!("anchor and step of a recursion have {width} and {found} columns");
+            let message =
+                format!("anchor and step of a recursion have {width} and {found} columns");
             return Err(Error::invalid_query(message).span(span));
         }
         Ok((step, uses))

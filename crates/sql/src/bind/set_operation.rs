@@ -127,7 +127,12 @@ impl<'a> Binder<'a> {
         Bound { plan, columns: bound.columns }
     }
 
-    pub(super) fn combine(&self, operation: SetOperation, all: bool, inputs: Vec<Bound>) -> Result<Bound> {
+    pub(super) fn combine(
+        &self,
+        operation: SetOperation,
+        all: bool,
+        inputs: Vec<Bound>,
+    ) -> Result<Bound> {
         let first = inputs.first().map_or(&[][..], |it| &it.columns);
         let mut types: Vec<Type> = first.iter().map(|it| it.data_type.clone()).collect();
         let names: Vec<String> = first.iter().map(|it| it.name.clone()).collect();

@@ -42,10 +42,7 @@ impl Unnesting<'_> {
         let step = widened.correlated(inlined(step, id, ids)?, ids)?;
         let mut rest = Domain::new(widened.left(ids), &need);
         let step = self.push(step, &need, &mut rest)?.without_nulls();
-        let inputs = vec![
-            widened.fed(anchor, anchor_feeds)?,
-            widened.fed(step, step_feeds)?,
-        ];
+        let inputs = vec![widened.fed(anchor, anchor_feeds)?, widened.fed(step, step_feeds)?];
         let Widened { id, name, mut columns, held } = widened;
         let mut map = Mapping::new();
         for (outer, Column { name, data_type, .. }) in held {
