@@ -5,7 +5,7 @@
 //! kept parts ── writers ──> rows │ that every iteration reads
 //!                                v
 //! RecursiveUnion   puts out rows i; then lowers the step over them, and runs its chains within its
-//!                  own steps (see `nested`), until rows i + 1 are complete; ends when there are none
+//!                  own steps (see `nested`), until rows i + 1 are complete; ends without rows
 //! helpers          run chains of the same iteration, when it takes long enough
 //! ```
 //!

@@ -46,8 +46,8 @@ pub struct OperatorStatistics {
 }
 
 impl TaskStatistics {
-    /// Sums up `records` for the nodes of `plan`, and those of operators that were made anew in each
-    /// iteration of a recursion.
+    /// Sums up `records` for the nodes of `plan`, and those of operators that were made anew in
+    /// each iteration of a recursion.
     pub(crate) fn collect(
         plan: &PlanNode,
         records: &[OperatorRecord],

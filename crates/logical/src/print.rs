@@ -116,9 +116,8 @@ impl Printer<'_, '_, '_> {
                 self.conjuncts(filters)
             }
             Plan::Values { columns, rows } => {
-                self.f.write_str("Values [")?;
-                self.list(columns, |it, column| it.column(column.id))?;
-                write!(self.f, "] {} rows", rows.len())
+                self.columns("Values", columns)?;
+                write!(self.f, " {} rows", rows.len())
             }
             Plan::Project { exprs, .. } => {
                 self.f.write_str("Project ")?;
@@ -148,37 +147,34 @@ impl Printer<'_, '_, '_> {
                 self.range(*offset, *limit)
             }
             Plan::SetOperation { operation, all, columns, .. } => {
-                self.f.write_str(match operation {
+                let name = match operation {
                     SetOperation::Union => "Union",
                     SetOperation::Intersect => "Intersect",
                     SetOperation::Except => "Except",
-                })?;
-                self.f.write_str(if *all { " all [" } else { " [" })?;
-                self.list(columns, |it, column| it.column(column.id))?;
-                self.f.write_char(']')
+                };
+                self.columns(&format!("{name}{}", if *all { " all" } else { "" }), columns)
             }
             Plan::Recursive { name, distinct, columns, .. } => {
                 let all = if *distinct { "" } else { " all" };
-                write!(self.f, "Recursive {name}{all} [")?;
-                self.list(columns, |it, column| it.column(column.id))?;
-                self.f.write_char(']')
+                self.columns(&format!("Recursive {name}{all}"), columns)
             }
             Plan::WorkingTable { name, columns, .. } => {
-                write!(self.f, "WorkingTable {name} [")?;
-                self.list(columns, |it, column| it.column(column.id))?;
-                self.f.write_char(']')
+                self.columns(&format!("WorkingTable {name}"), columns)
             }
-            Plan::CteRef { cte, columns } => {
-                write!(self.f, "CteRef {} [", cte.name)?;
-                self.list(columns, |it, column| it.column(column.id))?;
-                self.f.write_char(']')
-            }
+            Plan::CteRef { cte, columns } => self.columns(&format!("CteRef {}", cte.name), columns),
             Plan::SingleRow { .. } => self.f.write_str("SingleRow"),
             Plan::UniqueId { column, .. } => {
                 self.f.write_str("UniqueId ")?;
                 self.column(column.id)
             }
         }
+    }
+
+    /// What a node is, and the columns that it makes.
+    fn columns(&mut self, node: &str, columns: &[Column]) -> fmt::Result {
+        write!(self.f, "{node} [")?;
+        self.list(columns, |it, column| it.column(column.id))?;
+        self.f.write_char(']')
     }
 
     fn join(&mut self, plan: &Plan) -> fmt::Result {

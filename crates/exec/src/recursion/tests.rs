@@ -42,9 +42,12 @@ fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
 fn tables(starts: &[i64], edges: &[(i64, i64)], manners: Manners) -> TestTables {
     let columns = [("a", Type::BigInt), ("b", Type::BigInt)];
     let rows = edges.iter().map(|(a, b)| vec![Value::BigInt(*a), Value::BigInt(*b)]);
-    TestTables::default()
-        .with("starts", &A, integers(starts.iter().copied()), manners)
-        .with("edges", &columns, rows.collect(), manners)
+    TestTables::default().with("starts", &A, integers(starts.iter().copied()), manners).with(
+        "edges",
+        &columns,
+        rows.collect(),
+        manners,
+    )
 }
 
 /// By definition: with every way to a node, or each node once.

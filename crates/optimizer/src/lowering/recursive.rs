@@ -1,8 +1,8 @@
 //! Recursions.
 //!
-//! A step is a plan of its own, which runs again for every iteration. A common table expression that
-//! it refers to either depends on the rows that came last; then it is part of the step. Or it does
-//! not; then it is lowered outside, runs once, and the step reads its rows from the recursion.
+//! A step is a plan of its own, which runs again for every iteration. A common table expression
+//! that it refers to either depends on the rows that came last; then it is part of the step. Or it
+//! does not; then it is lowered outside, runs once, and the step reads its rows from the recursion.
 
 use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::ColumnSet;

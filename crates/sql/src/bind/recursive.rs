@@ -5,9 +5,9 @@
 //!                               there may be several of both
 //! ```
 //!
-//! The columns have the types that anchor and step have in common. A step whose columns are of other
-//! types than the working table that it was bound over is bound again over one of the common types,
-//! some times; then it is cast to them.
+//! The columns have the types that anchor and step have in common. A step whose columns are of
+//! other types than the working table that it was bound over is bound again over one of the common
+//! types, some times; then it is cast to them.
 
 use super::{Binder, Bound, query::CteEntry, set_operation::column_type, unsupported};
 use sqlparser::ast::{

@@ -7,8 +7,8 @@
 //! Recursive (anchor with d) (step with d over σ[w.d = l] w, for all l that w has)
 //! ```
 //!
-//! A row of the left side whose recursion has ended has no rows in the working table, and so no part
-//! in later iterations, even where the step makes a row of nothing.
+//! A row of the left side whose recursion has ended has no rows in the working table, and so no
+//! part in later iterations, even where the step makes a row of nothing.
 
 use crate::columns::{fresh_copy, rewrite_up};
 use crate::expr::same;
