@@ -8,7 +8,7 @@ fn all(statements: &[&str]) -> String {
 #[test]
 fn unsupported_constructs_are_named() {
     expect![[r#"
-        with recursive x as (select 1) select * from x => [with] not supported: recursive common table expressions
+        with recursive x as (select 1) select * from x => no error
         select distinct on (a) a from t => no error
         select a from t qualify true => [true] QUALIFY without a window function (WHERE and HAVING filter by other values)
         select * from t tablesample 10% => [tablesample 10] not supported: TABLESAMPLE
