@@ -1,12 +1,25 @@
 //! Tables in memory: what CREATE TABLE makes.
 //!
-//! A [`MemoryTable`] is a list of batches, charged to a pool. Appending makes a new version; who
-//! holds the old one goes on reading it.
+//! ```text
+//! MemoryTable (a version): StoredBatch, StoredBatch, ...   columns behind Arcs, live rows
+//!      │ change(RowChanges)
+//!      └──> MemoryTable (the next version): batches that nothing happened to are shared
+//! ```
+//!
+//! A version is immutable: who holds an old one goes on reading it. Whoever makes a version that
+//! takes the place of another holds the table's [`WriteLock`] meanwhile, so that no change is lost.
 
+mod batch;
+mod change;
+mod key;
+mod lock;
+mod row_id;
 mod split;
 mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub use change::{Changed, RowChanges, RowUpdates};
+pub use lock::{WriteGuard, WriteLock};
 pub use table::{CONNECTOR, MemoryTable};

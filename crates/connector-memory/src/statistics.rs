@@ -1,16 +1,17 @@
 //! Statistics of batches in memory: rows, nulls, and the range of integer-like columns.
 
+use crate::batch::StoredBatch;
 use volley_connector::{ColumnStatistics, TableStatistics};
 use volley_types::{Schema, Type, Value, match_integer};
-use volley_vector::{Batch, Vector};
+use volley_vector::{Rows, Vector};
 
-/// Statistics of the (flat) batches.
-pub(crate) fn statistics_of(schema: &Schema, batches: &[Batch]) -> TableStatistics {
+/// Statistics of the rows of batches that were not deleted.
+pub(crate) fn statistics_of(schema: &Schema, batches: &[StoredBatch]) -> TableStatistics {
     let column = |(index, data_type): (usize, &Type)| {
-        let columns = || batches.iter().map(move |it| it.column(index));
-        let nulls =
-            columns().map(|it| it.null_buffer().map_or(0, |it| it.null_count())).sum::<usize>();
-        let range = columns().filter_map(range_of).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let columns = || batches.iter().map(move |it| (it.batch().column(index), it.live()));
+        let nulls = columns().map(|(column, live)| nulls_of(column, live)).sum::<usize>();
+        let ranges = columns().filter_map(|(column, live)| range_of(column, live));
+        let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         ColumnStatistics {
             min: range.and_then(|it| integer_value(data_type, it.0)),
             max: range.and_then(|it| integer_value(data_type, it.1)),
@@ -25,10 +26,27 @@ pub(crate) fn statistics_of(schema: &Schema, batches: &[Batch]) -> TableStatisti
     }
 }
 
-/// The smallest and largest integer of a flat vector with an integer layout, nulls apart.
-fn range_of(vector: &Vector) -> Option<(i128, i128)> {
+/// How many of the rows are null.
+fn nulls_of(vector: &Vector, live: Option<&Rows>) -> usize {
+    match (vector.null_buffer(), live) {
+        (None, _) => 0,
+        (Some(nulls), None) => nulls.null_count(),
+        (Some(nulls), Some(live)) => {
+            let mut count = 0;
+            live.for_each(|row| count += usize::from(nulls.is_null(row)));
+            count
+        }
+    }
+}
+
+/// The smallest and largest integer of the rows of a flat vector with an integer layout, nulls
+/// apart.
+fn range_of(vector: &Vector, live: Option<&Rows>) -> Option<(i128, i128)> {
     let values = vector.flat_values()?;
-    let valid = |row: &usize| vector.null_buffer().is_none_or(|it| it.is_valid(*row));
+    let valid = |row: &usize| {
+        vector.null_buffer().is_none_or(|it| it.is_valid(*row))
+            && live.is_none_or(|it| it.contains(*row))
+    };
     match_integer!(values.physical(), T => {
         let slice = values.native::<T>()?;
         let rows = (0..slice.len()).filter(valid);

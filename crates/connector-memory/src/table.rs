@@ -1,13 +1,19 @@
 //! The table.
 
-use crate::{split::MemoryScan, statistics::statistics_of};
+use crate::{
+    batch::{StoredBatch, append},
+    lock::WriteLock,
+    row_id::RowIdTable,
+    split::{MemoryScan, RowIds},
+    statistics::statistics_of,
+};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
-use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
-use volley_error::Result;
-use volley_memory::{Pool, Reservation};
+use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
+use volley_error::{Error, Result};
+use volley_memory::Pool;
 use volley_plan::TableHandle;
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Vector};
@@ -15,14 +21,16 @@ use volley_vector::{Batch, Vector};
 /// The connector's name in table handles.
 pub const CONNECTOR: &str = "memory";
 
-/// An immutable version of a table in memory.
+/// An immutable version of a table in memory. Cheap to clone.
+#[derive(Clone)]
 pub struct MemoryTable {
     name: String,
     schema: Schema,
-    batches: Arc<[Batch]>,
+    definition: Arc<TableDefinition>,
+    batches: Arc<[StoredBatch]>,
     statistics: OnceLock<Arc<TableStatistics>>,
-    /// Bytes of the batches; shared by versions that share batches.
-    _charges: Vec<Arc<Reservation>>,
+    /// One for all versions.
+    lock: Arc<WriteLock>,
 }
 
 impl MemoryTable {
@@ -37,14 +45,25 @@ impl MemoryTable {
         batches: Vec<Batch>,
         pool: &Pool,
     ) -> Result<MemoryTable> {
-        let (batches, charge) = own(&schema, batches, pool)?;
+        let batches = own(&schema, batches, &pool.child(POOL))?;
         Ok(MemoryTable {
             name: name.into(),
             schema,
+            definition: Arc::default(),
             batches: batches.into(),
             statistics: OnceLock::new(),
-            _charges: vec![Arc::new(charge)],
+            lock: Arc::default(),
         })
+    }
+
+    /// The table with promises of which nothing checks whether its rows keep them.
+    pub fn with_definition(self, definition: Arc<TableDefinition>) -> MemoryTable {
+        MemoryTable { definition, ..self }
+    }
+
+    /// The version under another name.
+    pub fn renamed(&self, name: impl Into<String>) -> MemoryTable {
+        MemoryTable { name: name.into(), ..self.clone() }
     }
 
     /// A version with more rows.
@@ -52,44 +71,79 @@ impl MemoryTable {
     /// # Errors
     ///
     /// As [`MemoryTable::new`].
-    pub fn append(&self, batches: Vec<Batch>, pool: &Pool) -> Result<MemoryTable> {
-        let (batches, charge) = own(&self.schema, batches, pool)?;
-        let mut charges = self._charges.clone();
-        charges.push(Arc::new(charge));
-        Ok(MemoryTable {
-            name: self.name.clone(),
-            schema: self.schema.clone(),
-            batches: self.batches.iter().cloned().chain(batches).collect(),
-            statistics: OnceLock::new(),
-            _charges: charges,
-        })
+    pub fn append(&self, added: Vec<Batch>, pool: &Pool) -> Result<MemoryTable> {
+        let pool = pool.child(POOL);
+        let types: Vec<Type> = self.schema.types().cloned().collect();
+        let mut batches = self.batches.to_vec();
+        append(&mut batches, own(&self.schema, added, &pool)?, &types, &pool)?;
+        Ok(self.with_batches(batches))
+    }
+
+    /// A version of other batches.
+    pub(crate) fn with_batches(&self, batches: Vec<StoredBatch>) -> MemoryTable {
+        MemoryTable { batches: batches.into(), statistics: OnceLock::new(), ..self.clone() }
+    }
+
+    /// A version of other columns.
+    pub(crate) fn with_columns(
+        &self,
+        schema: Schema,
+        definition: TableDefinition,
+        batches: Vec<StoredBatch>,
+    ) -> MemoryTable {
+        let definition = Arc::new(definition);
+        MemoryTable { schema, definition, ..self.with_batches(batches) }
+    }
+
+    pub(crate) fn batches(&self) -> &Arc<[StoredBatch]> {
+        &self.batches
+    }
+
+    /// What holds for the rows.
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// Who changes the table holds this. All versions have the same one.
+    pub fn lock(&self) -> &Arc<WriteLock> {
+        &self.lock
+    }
+
+    /// Whether this is a version of the same table with the same columns and promises.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: another table has its name by now, or it was altered.
+    pub fn check_same(&self, other: &MemoryTable) -> Result<()> {
+        if Arc::ptr_eq(&self.lock, &other.lock) && Arc::ptr_eq(&self.definition, &other.definition)
+        {
+            return Ok(());
+        }
+        let message = format!("table was changed by another statement: {}", self.name);
+        Err(Error::invalid_query(message).hint("run the statement again"))
     }
 
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.batches.iter().map(Batch::rows).sum()
+        self.batches.iter().map(StoredBatch::rows).sum()
     }
 }
 
-/// Batches that keep alive no more than their own rows, and their charge.
-fn own(schema: &Schema, batches: Vec<Batch>, pool: &Pool) -> Result<(Vec<Batch>, Reservation)> {
-    let mut charge = pool.child("table in memory").reservation();
+/// What the batches' pool is called.
+pub(crate) const POOL: &str = "table in memory";
+
+/// Batches of the table's types that keep alive no more than their own rows.
+pub(crate) fn own(schema: &Schema, batches: Vec<Batch>, pool: &Pool) -> Result<Vec<StoredBatch>> {
     let mut owned = Vec::with_capacity(batches.len());
     for batch in batches.into_iter().filter(|it| it.rows() > 0) {
         let rows = batch.rows();
         let columns = batch.into_columns().into_iter().zip(schema.types()).map(|(column, to)| {
-            let column = if *column.data_type() == Type::Unknown {
-                Vector::nulls(to.clone(), rows)
-            } else {
-                column
-            };
-            column.flatten()
+            let is_untyped = *column.data_type() == Type::Unknown;
+            if is_untyped { Vector::nulls(to.clone(), rows) } else { column }
         });
-        let batch = Batch::new(columns.collect::<Result<_>>()?, rows);
-        charge.grow(batch.retained_bytes())?;
-        owned.push(batch);
+        owned.push(StoredBatch::new(columns.collect(), rows, pool)?);
     }
-    Ok((owned, charge))
+    Ok(owned)
 }
 
 impl Table for MemoryTable {
@@ -108,7 +162,14 @@ impl Table for MemoryTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Ok(Box::new(MemoryScan::new(Arc::clone(&self.batches), request)))
+        Ok(Box::new(MemoryScan::new(Arc::clone(&self.batches), RowIds::None, request)))
+    }
+
+    fn as_stored(&self) -> Option<StoredTable> {
+        Some(StoredTable {
+            definition: Arc::clone(&self.definition),
+            with_row_ids: Arc::new(RowIdTable::new(self.clone())),
+        })
     }
 }
 

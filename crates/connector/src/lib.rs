@@ -10,6 +10,7 @@
 //! operators.
 
 mod conjuncts;
+mod definition;
 mod dynamic_filter;
 mod key_filter;
 mod plan_table;
@@ -20,6 +21,9 @@ mod table;
 mod table_function;
 
 pub use conjuncts::{Conjuncts, Selected};
+pub use definition::{
+    CheckDefinition, ColumnDefinition, KeyDefinition, StoredTable, TableDefinition,
+};
 pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
 pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};
 pub use plan_table::PlanTable;

@@ -1,6 +1,6 @@
 //! Tables.
 
-use crate::{ColumnFilter, PlanTable, Scan, TableStatistics};
+use crate::{ColumnFilter, PlanTable, Scan, StoredTable, TableStatistics};
 use std::{fmt, sync::Arc};
 use volley_error::Result;
 use volley_expression::Expr;
@@ -33,6 +33,11 @@ pub trait Table: Send + Sync + fmt::Debug {
 
     /// The table as one that a plan makes, if it is: the plan runs where it would be scanned.
     fn as_plan(&self) -> Option<&PlanTable> {
+        None
+    }
+
+    /// The table as one whose rows can be changed, if they can.
+    fn as_stored(&self) -> Option<StoredTable> {
         None
     }
 }

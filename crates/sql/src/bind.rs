@@ -8,13 +8,23 @@
 
 use crate::{Catalog, Dialect, ParsedStatement, Statement, parse::Source, stack};
 use sqlparser::tokenizer::Span as Lines;
-use std::{cell::Cell, collections::HashSet, fmt};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 use volley_error::{Error, Result, Span};
 use volley_function::{FunctionNames, Registry};
 use volley_logical::{Column, ColumnId, ColumnIds, Expr};
+use volley_types::{Type, Value};
 
 mod scope;
 mod command;
+mod target;
+mod write;
+mod merge;
+mod definition;
 mod query;
 mod recursive;
 mod set_operation;
@@ -44,6 +54,19 @@ mod inspect;
 
 use scope::Scope;
 
+/// What parameters in the text stand for.
+#[derive(Clone, Debug, Default)]
+pub enum Parameters {
+    /// There are no values: a parameter is an error.
+    #[default]
+    None,
+    /// The values come later: to check a statement, each is a NULL of no type.
+    Unknown,
+    /// The values and their types, by name in lower case; `1` for `$1` and the first `?`. Each is
+    /// like a literal.
+    Given(Arc<BTreeMap<String, (Value, Type)>>),
+}
+
 /// What binding depends on besides names.
 #[derive(Clone, Debug)]
 pub struct BindSettings {
@@ -52,11 +75,14 @@ pub struct BindSettings {
     pub depth_max: usize,
     /// Whose semantics hold where systems differ.
     pub dialect: Dialect,
+    /// The values of parameters such as `$1`.
+    pub parameters: Parameters,
 }
 
 impl Default for BindSettings {
     fn default() -> BindSettings {
-        BindSettings { depth_max: 1000, dialect: Dialect::default() }
+        let (dialect, parameters) = (Dialect::default(), Parameters::None);
+        BindSettings { depth_max: 1000, dialect, parameters }
     }
 }
 
@@ -161,6 +187,11 @@ enum Clause {
     OrderBy,
     Limit,
     Values,
+    Set,
+    Merge,
+    Returning,
+    Default,
+    Check,
 }
 
 /// A bound query: a plan and the columns it puts out, named as the query names them.
@@ -236,7 +267,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn column(&self, name: impl Into<String>, data_type: volley_types::Type) -> Column {
+    fn column(&self, name: impl Into<String>, data_type: Type) -> Column {
         self.shared.ids.column(name, data_type)
     }
 
@@ -297,6 +328,11 @@ impl fmt::Display for Clause {
             Clause::OrderBy => "ORDER BY",
             Clause::Limit => "LIMIT",
             Clause::Values => "VALUES",
+            Clause::Set => "SET",
+            Clause::Merge => "a clause of MERGE",
+            Clause::Returning => "RETURNING",
+            Clause::Default => "DEFAULT",
+            Clause::Check => "a CHECK constraint",
         })
     }
 }

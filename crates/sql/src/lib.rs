@@ -10,6 +10,7 @@
 
 mod catalog;
 mod statement;
+mod write;
 mod dialect;
 mod semantics;
 mod position;
@@ -17,9 +18,10 @@ mod stack;
 mod parse;
 mod bind;
 
-pub use bind::{BindSettings, bind};
+pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Relation};
 pub use parse::{ParsedStatement, parse};
 pub use semantics::Dialect;
 pub use stack::with_room;
-pub use statement::{DropKind, Query, Statement};
+pub use statement::{Alteration, DropKind, Query, Statement};
+pub use write::{Check, MergeAction, Write, WriteKind};

@@ -4,10 +4,10 @@
 use crate::{dialect::VolleyDialect, position::Positions, stack};
 use nested_types::{Text, with_nested_type};
 use sqlparser::{
-    ast::{DataType, Ident, ObjectName, Query, Statement},
+    ast::{self, DataType, Ident, ObjectName, Query, Statement},
     keywords::Keyword,
     parser::{Parser, ParserError},
-    tokenizer::{Token, TokenWithSpan},
+    tokenizer::{self, Token, TokenWithSpan},
 };
 use std::{collections::HashSet, sync::Arc};
 use tokens::{Tokens, tokenize};
@@ -19,7 +19,10 @@ mod construct;
 mod error;
 mod exclusion;
 mod nested_types;
+mod parameter;
 mod tokens;
+
+pub(crate) use parameter::parameter_name;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
 
@@ -33,6 +36,8 @@ pub struct ParsedStatement {
     pub span: Span,
     pub(crate) command: Command,
     pub(crate) source: Arc<Source>,
+    /// The names of its parameters.
+    pub(crate) parameters: Vec<String>,
 }
 
 /// The text that statements come from.
@@ -44,6 +49,10 @@ pub(crate) struct Source {
     materialized: HashSet<(u64, u64)>,
     /// What the frames of windows exclude, by the places of the windows' names.
     exclusions: exclusion::Exclusions,
+    /// Where the INSERTs with BY NAME stand.
+    by_name: HashSet<(u64, u64)>,
+    /// The parameters: where they stand, and their names.
+    parameters: Vec<(u32, String)>,
 }
 
 /// Splits `sql` into statements and parses them. Empty statements are left out.
@@ -66,6 +75,22 @@ pub(crate) fn parse_query(sql: &str) -> Result<(Box<Query>, Source)> {
         let failed = |it| error::syntax(it, &tokens, &source.positions);
         let query = parser.parse_query().map_err(failed)?;
         Ok((query, source))
+    })
+}
+
+/// Parses an expression, all of the text.
+pub(crate) fn parse_expr(sql: &str) -> Result<(ast::Expr, Source)> {
+    stack::with_room(sql.len(), || {
+        let (source, tokens) = Source::new(sql)?;
+        let mut parser = parser(tokens.clone());
+        let failed = |it| error::syntax(it, &tokens, &source.positions);
+        let expr = parser.parse_expr().map_err(failed)?;
+        match parser.peek_token_ref() {
+            next if next.token != Token::EOF => {
+                Err(error::unexpected(next, &tokens, &source.positions))
+            }
+            _ => Ok((expr, source)),
+        }
     })
 }
 
@@ -112,17 +137,31 @@ fn parse_all(sql: &str) -> Result<Vec<ParsedStatement>> {
         let failed = |it| error::syntax(it, &tokens, &source.positions);
         let first = parser.peek_token_ref().span;
         let command = command::parse(&mut parser, &source).map_err(failed)?;
-        let last = parser.get_current_token().span;
-        let start = source.positions.offset(first.start).unwrap_or_default();
-        let end = source.positions.offset(last.end).unwrap_or_default();
-
-        let span = Span { start, end };
-        statements.push(ParsedStatement { span, command, source: source.clone() });
+        statements.push(parsed(command, first, &parser, &source));
         let next = parser.peek_token_ref();
         if !matches!(next.token, Token::SemiColon | Token::EOF) {
             return Err(error::unexpected(next, &tokens, &source.positions));
         }
     }
+}
+
+/// The statement that begins at `first` and ends where the parser is.
+fn parsed(
+    command: Command,
+    first: tokenizer::Span,
+    parser: &Parser<'_>,
+    source: &Arc<Source>,
+) -> ParsedStatement {
+    let last = parser.get_current_token().span;
+    let start = source.positions.offset(first.start).unwrap_or_default();
+    let end = source.positions.offset(last.end).unwrap_or_default();
+    let span = Span { start, end };
+    let parameters = match command {
+        // Those are the ones of the statement in it.
+        Command::Prepare { .. } => Vec::new(),
+        _ => source.parameters_in(span),
+    };
+    ParsedStatement { span, command, source: Arc::clone(source), parameters }
 }
 
 fn parser(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
@@ -148,6 +187,21 @@ impl ParsedStatement {
         Span { end: bytes.map_or(self.span.end, |it| self.span.start + it), ..self.span }
     }
 
+    /// The names of its parameters, in the order in which their values are given by position:
+    /// numbers, or names without the dollar sign.
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// The table whose rows or columns it changes, as written: one for whose other changes it is to
+    /// wait before it is bound. Statements that only add rows have none.
+    pub fn changed_table(&self) -> Option<String> {
+        match &self.command {
+            Command::Sql(statement) => changed_by(statement).map(dotted),
+            _ => None,
+        }
+    }
+
     /// The statement's text.
     pub fn text(&self) -> &str {
         self.source.slice(self.span)
@@ -157,8 +211,22 @@ impl ParsedStatement {
 impl Source {
     fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
         let positions = Positions::new(sql);
-        let Tokens { list, materialized, exclusions } = tokenize(sql, &positions)?;
-        Ok((Source { text: sql.to_owned(), positions, materialized, exclusions }, list))
+        let Tokens { list, materialized, exclusions, by_name } = tokenize(sql, &positions)?;
+        let parameters = parameter::parameters(&list, &positions);
+        let text = sql.to_owned();
+        Ok((Source { text, positions, materialized, exclusions, by_name, parameters }, list))
+    }
+
+    /// The names of the parameters in a part of the text: all numbers up to the greatest, or names
+    /// in the order of their first use.
+    fn parameters_in(&self, span: Span) -> Vec<String> {
+        let inside = self.parameters.iter().filter(|it| (span.start..span.end).contains(&it.0));
+        parameter::distinct(inside.map(|it| it.1.as_str()))
+    }
+
+    /// Whether the INSERT of this word matches columns by their names.
+    pub(crate) fn is_by_name(&self, insert: tokenizer::Span) -> bool {
+        self.by_name.contains(&tokens::place(insert.start))
     }
 
     /// Whether the common table expression that ends with this parenthesis is to be materialized.
@@ -182,6 +250,39 @@ impl Source {
     /// The text of a span.
     pub(crate) fn slice(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+}
+
+/// The table that a statement changes in other ways than by adding rows.
+fn changed_by(statement: &Statement) -> Option<&ObjectName> {
+    let of_factor = |factor| match factor {
+        &ast::TableFactor::Table { ref name, .. } => Some(name),
+        _ => None,
+    };
+    match statement {
+        Statement::Insert(insert) if insert.or.is_some() || insert.on.is_some() => {
+            match &insert.table {
+                ast::TableObject::TableName(name) => Some(name),
+                _ => None,
+            }
+        }
+        Statement::Update(update) => of_factor(&update.table.relation),
+        Statement::Delete(delete) => {
+            let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
+                &delete.from;
+            from.first().and_then(|it| of_factor(&it.relation))
+        }
+        Statement::Merge(merge) => of_factor(&merge.table),
+        Statement::Truncate(truncate) => truncate.table_names.first().map(|it| &it.name),
+        Statement::AlterTable(alter) => Some(&alter.name),
+        Statement::Query(query) => match &*query.body {
+            ast::SetExpr::Insert(inner)
+            | ast::SetExpr::Update(inner)
+            | ast::SetExpr::Delete(inner)
+            | ast::SetExpr::Merge(inner) => changed_by(inner),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -1,7 +1,10 @@
 //! What a statement means.
 
+use crate::{ParsedStatement, Write};
+use std::sync::Arc;
+use volley_connector::{ColumnDefinition, TableDefinition};
 use volley_logical::Plan;
-use volley_types::{Schema, Type};
+use volley_types::{Field, Schema, Type};
 
 /// A bound statement.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub enum Statement {
         if_not_exists: bool,
         /// Its columns.
         columns: Schema,
+        /// What holds for its rows.
+        definition: TableDefinition,
         /// Its rows, in the order and of the types of `columns`; without, it starts empty.
         query: Option<Query>,
     },
@@ -50,12 +55,21 @@ pub enum Statement {
         /// Missing ones are no error.
         if_exists: bool,
     },
-    /// Adds rows to a table.
-    Insert {
+    /// Adds, changes or removes rows of a table.
+    Write(Box<Write>),
+    /// Changes the columns of a table, its name or its promises.
+    AlterTable {
         /// The table's name as written.
         table: String,
-        /// The rows, in the order and of the types of the table's columns.
-        query: Query,
+        /// What changes; `None` when there is nothing to do.
+        alteration: Option<Alteration>,
+    },
+    /// Makes a schema.
+    CreateSchema {
+        /// Its name.
+        name: String,
+        /// Does nothing when there is a schema of that name.
+        if_not_exists: bool,
     },
     /// Writes rows to a file.
     Copy {
@@ -96,6 +110,27 @@ pub enum Statement {
         /// Its name in lower case.
         name: String,
     },
+    /// Keeps a statement for EXECUTE.
+    Prepare {
+        /// Its name as written.
+        name: String,
+        /// The statement.
+        statement: Arc<ParsedStatement>,
+    },
+    /// Runs a statement that was kept.
+    Execute {
+        /// Its name as written.
+        name: String,
+        /// For each value the name of the parameter, if it is given by name.
+        names: Vec<Option<String>>,
+        /// One row: the values.
+        values: Query,
+    },
+    /// Forgets a statement that was kept, or all.
+    Deallocate {
+        /// Its name as written; `None` for all.
+        name: Option<String>,
+    },
     /// Shows the columns of a table or query.
     Describe {
         /// Names and types.
@@ -112,6 +147,51 @@ pub struct Query {
     pub names: Vec<String>,
 }
 
+/// What ALTER TABLE changes.
+#[derive(Clone, Debug)]
+pub enum Alteration {
+    /// Adds a column behind the last.
+    AddColumn {
+        /// The column.
+        field: Field,
+        /// What holds for it.
+        definition: ColumnDefinition,
+        /// The id of every row and its value.
+        values: Query,
+    },
+    /// Takes a column away.
+    DropColumn {
+        /// Its position.
+        index: usize,
+    },
+    /// Gives a column another name.
+    RenameColumn {
+        /// Its position.
+        index: usize,
+        /// The name.
+        name: String,
+    },
+    /// Gives the table another name.
+    RenameTable {
+        /// As written.
+        name: String,
+    },
+    /// Gives a column another type.
+    Retype {
+        /// Its position.
+        index: usize,
+        /// The type.
+        data_type: Type,
+        /// The id of every row and its value of that type.
+        values: Query,
+    },
+    /// Changes what holds for the rows; CHECK constraints stay as they are.
+    Define {
+        /// All that holds from now on.
+        definition: TableDefinition,
+    },
+}
+
 /// What DROP removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropKind {
@@ -119,6 +199,10 @@ pub enum DropKind {
     Table,
     /// DROP VIEW.
     View,
+    /// DROP SCHEMA of an empty schema.
+    Schema,
+    /// DROP SCHEMA ... CASCADE: with the tables and views in it.
+    SchemaAndAll,
 }
 
 impl Query {
@@ -126,6 +210,6 @@ impl Query {
     pub fn schema(&self) -> Schema {
         let types = self.plan.columns().into_iter().map(|it| it.data_type);
         let fields = self.names.iter().zip(types);
-        fields.map(|(name, data_type)| volley_types::Field::new(name, data_type)).collect()
+        fields.map(|(name, data_type)| Field::new(name, data_type)).collect()
     }
 }

@@ -18,9 +18,10 @@ pub(crate) fn explain(
     cx: &StatementContext,
 ) -> Result<ResultStream> {
     let planned = match statement {
-        Statement::Query(query)
-        | Statement::CreateTable { query: Some(query), .. }
-        | Statement::Insert { query, .. } => plan_query(session, query.plan, cx)?,
+        Statement::Query(query) | Statement::CreateTable { query: Some(query), .. } => {
+            plan_query(session, query.plan, cx)?
+        }
+        Statement::Write(write) => plan_query(session, write.query.plan, cx)?,
         Statement::Copy { query, path, format, options } => {
             copy_plan(session, query, &path, &format, &options, cx)?
         }

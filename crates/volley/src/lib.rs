@@ -20,6 +20,10 @@
 //! # }
 //! ```
 //!
+//! # Statements with parameters
+//!
+//! See [`Session::prepare`].
+//!
 //! # Plans without SQL
 //!
 //! See [`PlanBuilder`] and [`Session::run_plan`].
@@ -32,12 +36,16 @@ mod settings;
 mod catalog;
 mod planning;
 mod statement;
+mod write;
+mod prepared;
+mod information_schema;
 mod copy;
 mod explain;
 mod result;
 mod memory;
 
 pub use builder::SessionBuilder;
+pub use prepared::{Parameter, Prepared};
 pub use result::ResultStream;
 pub use session::Session;
 pub use settings::Settings;

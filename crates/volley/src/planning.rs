@@ -1,6 +1,6 @@
 //! From a bound query to a plan that can run.
 
-use crate::Session;
+use crate::{Session, catalog::CatalogSnapshot};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -24,6 +24,8 @@ pub(crate) struct Planned {
 pub(crate) struct StatementContext {
     pub(crate) column_ids: ColumnIds,
     pub(crate) constants: Arc<QueryConstants>,
+    /// The tables and views that it sees.
+    pub(crate) catalog: CatalogSnapshot,
 }
 
 /// The tables that one plan names, as they were when it was made.
@@ -32,8 +34,9 @@ pub(crate) struct PlannedTables(HashMap<TableHandle, Arc<dyn Table>>);
 
 impl StatementContext {
     /// That of a statement that begins now.
-    pub(crate) fn begin(session: &Session) -> StatementContext {
-        StatementContext { column_ids: ColumnIds::new(), constants: session.begin() }
+    pub(crate) fn begin(session: &Session, constants: Arc<QueryConstants>) -> StatementContext {
+        let catalog = session.catalog.snapshot();
+        StatementContext { column_ids: ColumnIds::new(), constants, catalog }
     }
 }
 
@@ -70,6 +73,13 @@ impl PlannedTables {
                 _ => rest.extend(plan.inputs()),
             }
         }
+        PlannedTables(tables)
+    }
+
+    /// These, with another table behind `handle`.
+    pub(crate) fn with(&self, handle: TableHandle, table: Arc<dyn Table>) -> PlannedTables {
+        let mut tables = self.0.clone();
+        tables.insert(handle, table);
         PlannedTables(tables)
     }
 

@@ -1,11 +1,13 @@
 //! The rows of a query.
 
+use crate::statement::Collected;
 use std::{
     collections::VecDeque,
     sync::{Arc, Weak},
 };
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
+use volley_memory::Reservation;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{
     Batch, Vector,
@@ -24,13 +26,18 @@ pub struct ResultStream {
 enum Rows {
     /// A running query.
     Task(Box<Task>),
-    /// Rows that are there already.
-    Ready(VecDeque<Batch>),
+    /// Rows that are there already, and what they are charged by, if they are.
+    Ready(VecDeque<Batch>, Option<Reservation>),
 }
 
 impl ResultStream {
     pub(crate) fn of_task(schema: Schema, task: Task) -> ResultStream {
         ResultStream::new(schema, Rows::Task(Box::new(task)))
+    }
+
+    /// Rows that a statement collected.
+    pub(crate) fn of_collected(rows: Collected) -> ResultStream {
+        ResultStream::new(rows.schema, Rows::Ready(rows.batches.into(), Some(rows.charge)))
     }
 
     /// Rows of text columns.
@@ -42,7 +49,7 @@ impl ResultStream {
         let batch = Batch::new((0..names.len()).map(column).collect(), rows.len());
         let batches = if rows.is_empty() { VecDeque::new() } else { [batch].into() };
         let schema = names.iter().map(|it| Field::new(*it, Type::Varchar)).collect();
-        ResultStream::new(schema, Rows::Ready(batches))
+        ResultStream::new(schema, Rows::Ready(batches, None))
     }
 
     /// Lines of text in a column `name`.
@@ -53,7 +60,7 @@ impl ResultStream {
 
     /// No rows and no columns.
     pub(crate) fn empty() -> ResultStream {
-        ResultStream::new(Schema::default(), Rows::Ready(VecDeque::new()))
+        ResultStream::new(Schema::default(), Rows::Ready(VecDeque::new(), None))
     }
 
     fn new(schema: Schema, rows: Rows) -> ResultStream {
@@ -84,7 +91,13 @@ impl ResultStream {
     pub fn next(&mut self) -> Result<Option<Batch>> {
         match &mut self.rows {
             Rows::Task(task) => task.next()?.map(Batch::loaded).transpose(),
-            Rows::Ready(batches) => Ok(batches.pop_front()),
+            Rows::Ready(batches, charge) => {
+                let next = batches.pop_front();
+                if next.is_none() {
+                    *charge = None;
+                }
+                Ok(next)
+            }
         }
     }
 
@@ -169,7 +182,7 @@ impl ResultStream {
     pub fn statistics(&self) -> Option<TaskStatistics> {
         match &self.rows {
             Rows::Task(task) => Some(task.statistics()),
-            Rows::Ready(_) => None,
+            Rows::Ready(..) => None,
         }
     }
 
@@ -193,7 +206,7 @@ impl ResultStream {
     pub fn handle(&self) -> TaskHandle {
         match &self.rows {
             Rows::Task(task) => task.handle(),
-            Rows::Ready(_) => TaskHandle::default(),
+            Rows::Ready(..) => TaskHandle::default(),
         }
     }
 

@@ -3,7 +3,9 @@
 use crate::{
     Outcome, ResultStream, SessionBuilder, Settings,
     catalog::{Catalog, Entry, TableFunctions},
+    information_schema,
     planning::{Planned, PlannedTables},
+    prepared::{self, Prepared},
     statement,
 };
 use arrow_array::RecordBatch;
@@ -69,6 +71,8 @@ pub struct Session {
     executor: Mutex<Executor>,
     /// The queries that were started; ended ones are forgotten at the next start.
     running: Mutex<Running>,
+    /// What PREPARE kept, by lower-case name.
+    prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
 }
 
 /// What can be cancelled.
@@ -123,6 +127,7 @@ impl Session {
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
             running: Mutex::default(),
+            prepared: Mutex::default(),
         })
     }
 
@@ -158,6 +163,57 @@ impl Session {
     /// What is wrong with it, with its place in the text that was parsed.
     pub fn run(&self, parsed: &ParsedStatement) -> Result<Outcome> {
         statement::run(self, parsed)
+    }
+
+    /// Prepares one statement with parameters: `$1`, `$2`, ... or `?` by position, or `$name`.
+    /// Names and types are checked now and again when it runs, on the tables as they are then.
+    ///
+    /// ```
+    /// use volley::{Session, Value};
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let session = Session::new()?;
+    /// session.sql("CREATE TABLE items (id INTEGER PRIMARY KEY, name VARCHAR)")?;
+    /// let insert = session.prepare("INSERT INTO items VALUES (?, ?)")?;
+    /// insert.run(&[1.into(), "bolt".into()])?;
+    /// insert.run(&[2.into(), None::<&str>.into()])?;
+    /// let find = session.prepare("SELECT name FROM items WHERE id = $id")?;
+    /// let rows = find.query_named(&[("id", 1.into())])?.collect_values()?;
+    /// assert_eq!(rows, [[Value::text("bolt")]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the statement, with its place in `sql`; invalid query: not exactly one
+    /// statement.
+    pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>> {
+        prepared::prepare(self, sql)
+    }
+
+    /// Keeps a statement for EXECUTE.
+    pub(crate) fn keep_prepared(&self, name: &str, statement: Arc<ParsedStatement>) {
+        lock(&self.prepared).insert(name.to_lowercase(), statement);
+    }
+
+    /// The statement that PREPARE kept.
+    pub(crate) fn kept_prepared(&self, name: &str) -> Result<Arc<ParsedStatement>> {
+        let prepared = lock(&self.prepared);
+        prepared.get(&name.to_lowercase()).cloned().ok_or_else(|| no_prepared(name))
+    }
+
+    /// Forgets a statement that PREPARE kept, or all of them.
+    pub(crate) fn forget_prepared(&self, name: Option<&str>) -> Result<()> {
+        let mut prepared = lock(&self.prepared);
+        match name {
+            None => prepared.clear(),
+            Some(name) => {
+                let removed = prepared.remove(&name.to_lowercase());
+                removed.ok_or_else(|| no_prepared(name))?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs a plan; its scans read `tables`, found by their handles.
@@ -314,7 +370,9 @@ impl Session {
             None => Ok(None),
             Some(Entry::Table(table)) => Ok(Some(table.schema().clone())),
             Some(Entry::Memory(table)) => Ok(Some(table.schema().clone())),
-            Some(Entry::View { .. }) => statement::schema_of(self, name).map(Some),
+            Some(Entry::View { .. }) => {
+                information_schema::view_schema(&self.catalog.snapshot(), name).map(Some)
+            }
         }
     }
 
@@ -420,6 +478,11 @@ impl Session {
         constants.check_wanted()?;
         Ok(result)
     }
+}
+
+fn no_prepared(name: &str) -> Error {
+    let error = Error::invalid_query(format!("no such prepared statement: {name}"));
+    error.hint(format!("PREPARE {name} AS ... makes it"))
 }
 
 /// The schema with types that write values as the zone's clocks show them.

@@ -5,15 +5,16 @@ use crate::{
     catalog::Entry,
     copy, explain,
     planning::{Planned, StatementContext, plan_query},
+    prepared, write,
 };
 use std::sync::Arc;
-use volley_connector_memory::MemoryTable;
-use volley_error::{Error, Result};
+use volley_connector_memory::{MemoryTable, WriteGuard};
+use volley_error::Result;
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc};
-use volley_logical::ColumnIds;
+use volley_memory::Reservation;
 use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
-use volley_sql::{BindSettings, ParsedStatement, Query, Statement};
+use volley_sql::{BindSettings, Parameters, ParsedStatement, Query, Statement};
 use volley_types::{Field, Schema, Type, Zone};
 use volley_vector::Batch;
 
@@ -33,34 +34,48 @@ pub enum Outcome {
 
 /// Binds and runs one statement.
 pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome> {
-    let cx = StatementContext::begin(session);
+    run_with(session, parsed, Parameters::None)
+}
+
+/// Binds and runs one statement, with values for its parameters.
+pub(crate) fn run_with(
+    session: &Session,
+    parsed: &ParsedStatement,
+    parameters: Parameters,
+) -> Result<Outcome> {
+    let constants = session.begin();
+    // Who changes rows that are there begins with what others, which are at it, leave.
+    let check = || constants.check_wanted();
+    let guard = match parsed.changed_table() {
+        Some(name) => session.catalog.lock(&name, check)?,
+        None => None,
+    };
+    let cx = StatementContext::begin(session, constants);
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
-        let statement = bind(session, parsed, &cx.column_ids)?;
-        execute(session, statement, &cx)
+        let statement = bind(session, parsed, &cx, parameters)?;
+        execute(session, statement, guard, &cx)
     })
 }
 
-fn bind(session: &Session, parsed: &ParsedStatement, column_ids: &ColumnIds) -> Result<Statement> {
+/// What a statement means, with these values of its parameters.
+pub(crate) fn bind(
+    session: &Session,
+    parsed: &ParsedStatement,
+    cx: &StatementContext,
+    parameters: Parameters,
+) -> Result<Statement> {
     let dialect = session.settings().dialect;
-    let settings = BindSettings { dialect, ..BindSettings::default() };
-    volley_sql::bind(parsed, &session.catalog, &session.registry, column_ids, &settings)
+    let settings = BindSettings { dialect, parameters, ..BindSettings::default() };
+    volley_sql::bind(parsed, &cx.catalog, &session.registry, &cx.column_ids, &settings)
 }
 
-/// The columns of the view `name`.
-pub(crate) fn schema_of(session: &Session, name: &str) -> Result<Schema> {
-    let quoted = name.replace('"', "\"\"");
-    let parsed = volley_sql::parse(&format!("DESCRIBE SELECT * FROM \"{quoted}\""))?;
-    let parsed = parsed.first().ok_or_else(|| Error::internal("no statement"))?;
-    match bind(session, parsed, &ColumnIds::new())? {
-        Statement::Describe { columns } => {
-            Ok(columns.into_iter().map(|(name, data_type)| Field::new(name, data_type)).collect())
-        }
-        _ => Err(Error::internal("DESCRIBE became another statement")),
-    }
-}
-
-fn execute(session: &Session, statement: Statement, cx: &StatementContext) -> Result<Outcome> {
+fn execute(
+    session: &Session,
+    statement: Statement,
+    guard: Option<WriteGuard>,
+    cx: &StatementContext,
+) -> Result<Outcome> {
     let text = |names: &[&str], rows: &[Vec<String>]| {
         Ok(Outcome::Rows(ResultStream::of_text(names, rows)))
     };
@@ -69,19 +84,28 @@ fn execute(session: &Session, statement: Statement, cx: &StatementContext) -> Re
         Statement::Explain { analyze, statement } => {
             explain::explain(session, *statement, analyze, cx).map(Outcome::Rows)
         }
-        Statement::CreateTable { name, or_replace, if_not_exists, columns, query } => {
+        Statement::CreateTable { name, or_replace, if_not_exists, columns, definition, query } => {
             if if_not_exists && session.catalog.get(&name).is_some() {
                 return Ok(Outcome::Done(None));
             }
-            let batches = match query {
-                Some(query) => rows_of(session, query, cx)?,
-                None => Vec::new(),
-            };
+            let rows = query.map(|it| rows_of(session, it, cx)).transpose()?;
+            let batches = rows.map(|it| it.batches).unwrap_or_default();
             let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
+            let table = table.with_definition(Arc::new(definition));
             let rows = table.rows() as u64;
             cx.constants.check_wanted()?;
             session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
             Ok(Outcome::Done(Some(rows)))
+        }
+        Statement::AlterTable { table, alteration } => {
+            if let Some(alteration) = alteration {
+                write::alter(session, &table, alteration, cx)?;
+            }
+            Ok(Outcome::Done(None))
+        }
+        Statement::CreateSchema { name, if_not_exists } => {
+            session.catalog.create_schema(&name, if_not_exists)?;
+            Ok(Outcome::Done(None))
         }
         Statement::CreateView { name, or_replace, if_not_exists, columns, sql } => {
             if !if_not_exists || session.catalog.get(&name).is_none() {
@@ -93,7 +117,7 @@ fn execute(session: &Session, statement: Statement, cx: &StatementContext) -> Re
             names.iter().try_for_each(|name| session.catalog.drop(kind, name, if_exists))?;
             Ok(Outcome::Done(None))
         }
-        Statement::Insert { table, query } => insert(session, &table, query, cx),
+        Statement::Write(it) => write::write(session, *it, guard, cx),
         Statement::Copy { query, path, format, options } => {
             let planned = copy_plan(session, query, &path, &format, &options, cx)?;
             let schema = planned.plan.schema().clone();
@@ -121,6 +145,18 @@ fn execute(session: &Session, statement: Statement, cx: &StatementContext) -> Re
         Statement::DescribeFunction { name } => {
             text(&["property", "value"], &function(session, &name))
         }
+        Statement::Prepare { name, statement } => {
+            session.keep_prepared(&name, prepared::checked(session, statement)?);
+            Ok(Outcome::Done(None))
+        }
+        Statement::Execute { name, names, values } => {
+            let values = rows_of(session, values, cx)?;
+            prepared::execute(session, &name, &names, &values)
+        }
+        Statement::Deallocate { name } => {
+            session.forget_prepared(name.as_deref())?;
+            Ok(Outcome::Done(None))
+        }
         Statement::Describe { columns } => {
             let rows = columns.into_iter().map(|it| vec![it.0, it.1.to_string()]);
             text(&["column_name", "column_type"], &rows.collect::<Vec<_>>())
@@ -144,44 +180,40 @@ fn start_query(session: &Session, query: Query, cx: &StatementContext) -> Result
     session.start(plan_query(session, query.plan, cx)?, schema)
 }
 
-/// All rows of a query, in batches that suit a table.
-fn rows_of(session: &Session, query: Query, cx: &StatementContext) -> Result<Vec<Batch>> {
-    let mut result = start_query(session, query, cx)?;
-    let types: Vec<Type> = result.schema().types().cloned().collect();
-    let mut charge = session.pool.child("rows of a new table").reservation();
-    let (mut batches, mut small, mut small_rows) = (Vec::new(), Vec::new(), 0);
-    while let Some(batch) = result.next()? {
-        charge.grow(batch.retained_bytes())?;
-        small_rows += batch.rows();
-        small.push(batch);
-        if small_rows >= TABLE_BATCH_ROWS {
-            batches.push(Batch::concat(&types, &small)?);
-            small.clear();
-            small_rows = 0;
-        }
-    }
-    if small_rows > 0 {
-        batches.push(Batch::concat(&types, &small)?);
-    }
-    Ok(batches)
+/// The rows of a query, charged to the session.
+pub(crate) struct Collected {
+    pub(crate) schema: Schema,
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) charge: Reservation,
 }
 
-fn insert(session: &Session, name: &str, query: Query, cx: &StatementContext) -> Result<Outcome> {
-    let batches = rows_of(session, query, cx)?;
-    let rows = batches.iter().map(Batch::rows).sum::<usize>() as u64;
-    loop {
-        let Some(Entry::Memory(table)) = session.catalog.get(name) else {
-            return Err(Error::unsupported(format!(
-                "INSERT into a table that is not in memory: {name}"
-            ))
-            .hint("copy it with CREATE TABLE ... AS SELECT"));
-        };
-        let longer = table.append(batches.clone(), &session.pool)?;
-        cx.constants.check_wanted()?;
-        if session.catalog.swap(name, &table, longer) {
-            return Ok(Outcome::Done(Some(rows)));
+impl Collected {
+    /// All rows, in batches that suit a table.
+    pub(crate) fn of(mut result: ResultStream, session: &Session) -> Result<Collected> {
+        let schema = result.schema().clone();
+        let types: Vec<Type> = schema.types().cloned().collect();
+        let mut charge = session.pool.child("rows of a statement").reservation();
+        let (mut batches, mut small, mut small_rows) = (Vec::new(), Vec::new(), 0);
+        while let Some(batch) = result.next()? {
+            charge.grow(batch.retained_bytes())?;
+            small_rows += batch.rows();
+            small.push(batch);
+            if small_rows >= TABLE_BATCH_ROWS {
+                batches.push(Batch::concat(&types, &small)?);
+                small.clear();
+                small_rows = 0;
+            }
         }
+        if small_rows > 0 {
+            batches.push(Batch::concat(&types, &small)?);
+        }
+        Ok(Collected { schema, batches, charge })
     }
+}
+
+/// All rows of a query.
+pub(crate) fn rows_of(session: &Session, query: Query, cx: &StatementContext) -> Result<Collected> {
+    Collected::of(start_query(session, query, cx)?, session)
 }
 
 /// The plan that writes a query's rows; its only row is the number of rows written.

@@ -1,19 +1,17 @@
 //! Statements.
 
-use super::{Binder, Bound, unsupported};
+use super::{Binder, Bound, Clause, scope::Scope, unsupported, write::projected};
 use crate::{
-    DropKind, Query, Relation, Statement,
+    DropKind, Query, Statement,
     parse::{self, Command, CopySource, CreateView, Described},
 };
 use sqlparser::ast::{
-    self, CreateTable, Ident, Insert, ObjectName, ObjectType, Spanned, Statement as Written,
-    TableObject,
+    self, Ident, ObjectName, ObjectType, SchemaName, SetExpr, Statement as Written,
 };
 use std::{path::Path, sync::Arc};
-use volley_connector::Table;
 use volley_error::{Error, ErrorKind, Result};
 use volley_logical::{Column, Expr, Plan};
-use volley_types::{Field, Schema, Type};
+use volley_types::Type;
 
 impl<'a> Binder<'a> {
     /// Binds a statement.
@@ -41,26 +39,51 @@ impl<'a> Binder<'a> {
             Command::ShowAll => Statement::ShowAll,
             Command::ShowTables => Statement::ShowTables,
             Command::ShowFunctions => Statement::ShowFunctions,
+            Command::Prepare { name, statement } => Statement::Prepare {
+                name: name.value.clone(),
+                statement: Arc::clone(statement),
+            },
+            Command::Execute { name, values } => self.execute(name, values)?,
+            Command::Deallocate { name } => {
+                Statement::Deallocate { name: name.as_ref().map(|it| it.value.clone()) }
+            }
         })
     }
 
     fn sql(&mut self, statement: &'a Written) -> Result<Statement> {
         match statement {
-            Written::Query(query) => {
-                let bound = self.query(query)?;
-                Ok(Statement::Query(bound.into()))
-            }
+            Written::Query(query) => match &*query.body {
+                SetExpr::Insert(changing)
+                | SetExpr::Update(changing)
+                | SetExpr::Delete(changing)
+                | SetExpr::Merge(changing) => self.with_then(query, changing),
+                _ => Ok(Statement::Query(self.query(query)?.into())),
+            },
             Written::CreateTable(create) => self.create_table(create),
-            Written::Drop { object_type, if_exists, names, .. } => {
+            Written::Drop { object_type, if_exists, names, cascade, .. } => {
                 let kind = match object_type {
                     ObjectType::Table => DropKind::Table,
                     ObjectType::View => DropKind::View,
+                    ObjectType::Schema if *cascade => DropKind::SchemaAndAll,
+                    ObjectType::Schema => DropKind::Schema,
                     other => return Err(unsupported(format!("DROP {other}"), None)),
                 };
                 let names = names.iter().map(parse::dotted).collect();
                 Ok(Statement::Drop { kind, names, if_exists: *if_exists })
             }
             Written::Insert(insert) => self.insert(insert),
+            Written::Update(update) => self.update(update),
+            Written::Delete(delete) => self.delete(delete),
+            Written::Merge(merge) => self.merge(merge),
+            Written::Truncate(truncate) => self.truncate(truncate),
+            Written::AlterTable(alter) => self.alter_table(alter),
+            Written::CreateSchema { schema_name, if_not_exists, .. } => match schema_name {
+                SchemaName::Simple(name) => {
+                    let name = parse::dotted(name);
+                    Ok(Statement::CreateSchema { name, if_not_exists: *if_not_exists })
+                }
+                _ => Err(unsupported("AUTHORIZATION of a schema", None)),
+            },
             Written::StartTransaction { .. } => Err(unsupported("BEGIN (transactions)", None)),
             Written::Commit { .. } => Err(unsupported("COMMIT (transactions)", None)),
             Written::Rollback { .. } => Err(unsupported("ROLLBACK (transactions)", None)),
@@ -68,149 +91,32 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn create_table(&mut self, create: &'a CreateTable) -> Result<Statement> {
-        let span = self.span(create.name.span());
-        if create.external || create.like.is_some() || create.clone.is_some() {
-            return Err(unsupported("this form of CREATE TABLE", span));
+    /// WITH before a statement that changes rows.
+    fn with_then(&mut self, query: &'a ast::Query, changing: &'a Written) -> Result<Statement> {
+        let visible = self.ctes.len();
+        if let Some(with) = &query.with {
+            self.with(with)?;
         }
-        if !create.constraints.is_empty() {
-            return Err(unsupported("constraints in CREATE TABLE", span));
-        }
-        let query = match &create.query {
-            Some(query) => Some(self.created_rows(query, &create.columns)?),
-            None => None,
-        };
-        let columns = match &query {
-            Some(query) => query.schema(),
-            None => self.created_columns(&create.columns)?,
-        };
-        if columns.is_empty() {
-            return Err(Error::invalid_query("a table needs columns").span(span));
-        }
-        Ok(Statement::CreateTable {
-            name: parse::dotted(&create.name),
-            or_replace: create.or_replace,
-            if_not_exists: create.if_not_exists,
-            columns,
-            query,
-        })
+        let statement = self.sql(changing);
+        self.ctes.truncate(visible);
+        statement
     }
 
-    /// The query of CREATE TABLE AS; columns without a type become INTEGER.
-    fn created_rows(
+    /// The values of EXECUTE, as one row.
+    fn execute(
         &mut self,
-        query: &'a ast::Query,
-        names: &'a [ast::ColumnDef],
-    ) -> Result<Query> {
-        let mut bound = self.query(query)?;
-        if !names.is_empty() {
-            if names.len() != bound.columns.len() {
-                let message =
-                    format!("query has {} columns but {} names", bound.columns.len(), names.len());
-                return Err(Error::invalid_query(message).span(self.span(names[0].name.span)));
-            }
-            for (column, name) in bound.columns.iter_mut().zip(names) {
-                column.name.clone_from(&name.name.value);
-            }
-        }
-        check_names(bound.columns.iter().map(|it| it.name.as_str()))?;
-        let types: Vec<Type> = bound.columns.iter().map(|it| known(&it.data_type)).collect();
-        Ok(self.convert(bound, &types)?.into())
-    }
-
-    fn created_columns(&self, written: &'a [ast::ColumnDef]) -> Result<Schema> {
-        let column = |it: &ast::ColumnDef| {
-            let span = self.span(it.name.span);
-            if let Some(option) = it.options.first() {
-                return Err(unsupported(format!("the column option {}", option.option), span));
-            }
-            Ok(Field::new(it.name.value.clone(), self.data_type(&it.data_type, span)?))
+        name: &Ident,
+        values: &'a [(Option<Ident>, ast::Expr)],
+    ) -> Result<Statement> {
+        let bind = |it: &mut Self| {
+            values.iter().map(|value| it.expr(&value.1)).collect::<Result<Vec<_>>>()
         };
-        let fields = written.iter().map(column).collect::<Result<Vec<_>>>()?;
-        check_names(fields.iter().map(|it| it.name.as_str()))?;
-        Ok(Schema::new(fields))
-    }
-
-    fn insert(&mut self, insert: &'a Insert) -> Result<Statement> {
-        let TableObject::TableName(name) = &insert.table else {
-            return Err(unsupported("INSERT into something else than a table", None));
-        };
-        let span = self.span(name.span());
-        if insert.on.is_some() || insert.returning.is_some() || insert.overwrite {
-            let what = "INSERT with ON CONFLICT, RETURNING or OVERWRITE";
-            return Err(unsupported(what, span));
-        }
-        let table = self.inserted_table(name)?;
-        let Some(source) = &insert.source else {
-            return Err(unsupported("INSERT without rows", span));
-        };
-        let schema = table.schema();
-        let targets = self.insert_targets(schema, &insert.columns)?;
-        let types = targets.iter().filter_map(|it| schema.fields.get(*it));
-        let types: Vec<Type> = types.map(|it| it.data_type.clone()).collect();
-        let bound = match plain_values(source) {
-            Some(values) => self.values_as(values, &types)?,
-            None => self.query(source)?,
-        };
-        if bound.columns.len() != targets.len() {
-            let (given, wanted) = (bound.columns.len(), targets.len());
-            let message = format!("INSERT has {given} columns for {wanted} of the table");
-            return Err(Error::invalid_query(message).span(span));
-        }
-        let column = |(index, field): (usize, &Field)| {
-            let column = self.column(field.name.clone(), field.data_type.clone());
-            let source = targets.iter().position(|it| *it == index);
-            let expr = match source.and_then(|it| bound.columns.get(it)) {
-                Some(it) => Expr::column(it.id, it.data_type.clone()),
-                None => super::expr::null(),
-            };
-            let to = field.data_type.clone();
-            let expr = self.cast_to(expr, to, false).map_err(|it| it.span(span))?;
-            Ok((column, expr))
-        };
-        let exprs = schema.fields.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
-        let columns = exprs.iter().map(|it| it.0.clone()).collect();
-        let plan = Plan::Project { input: Box::new(bound.plan), exprs };
-        let table = parse::dotted(name);
-        Ok(Statement::Insert { table, query: Bound { plan, columns }.into() })
-    }
-
-    fn inserted_table(&self, name: &ObjectName) -> Result<Arc<dyn Table>> {
-        let span = self.span(name.span());
-        let dotted = parse::dotted(name);
-        match self.shared.catalog.table(&dotted).map_err(|it| it.span(span))? {
-            Some(Relation::Table(table)) => Ok(table),
-            Some(Relation::View { .. }) => {
-                Err(Error::invalid_query(format!("cannot insert into a view: {dotted}")).span(span))
-            }
-            None => Err(self.no_table(&dotted, span)),
-        }
-    }
-
-    /// The positions in the table of the columns that INSERT gives.
-    fn insert_targets(&self, schema: &Schema, written: &[ObjectName]) -> Result<Vec<usize>> {
-        if written.is_empty() {
-            return Ok((0..schema.len()).collect());
-        }
-        let mut targets = Vec::with_capacity(written.len());
-        for name in written {
-            let span = self.span(name.span());
-            let dotted = parse::dotted(name);
-            let Some(index) = schema.index_of(&dotted) else {
-                let names = schema.fields.iter().map(|it| it.name.as_str());
-                let error = Error::invalid_query(format!("no such column: {dotted}")).span(span);
-                return Err(match volley_types::nearest_name(&dotted, names) {
-                    Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                    None => error,
-                });
-            };
-            if targets.contains(&index) {
-                let message = format!("column given twice: {dotted}");
-                return Err(Error::invalid_query(message).span(span));
-            }
-            targets.push(index);
-        }
-        Ok(targets)
+        let (exprs, _) = self.with_level(Scope::default(), Clause::Values, bind)?;
+        let column = |it: Expr| (self.column("value", it.data_type.clone()), it);
+        let exprs = exprs.into_iter().map(column).collect();
+        let values_query = projected(Plan::one_row(), exprs).into();
+        let names = values.iter().map(|it| it.0.as_ref().map(|it| it.value.clone())).collect();
+        Ok(Statement::Execute { name: name.value.clone(), names, values: values_query })
     }
 
     fn describe(&mut self, described: &'a Described) -> Result<Statement> {
@@ -228,7 +134,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A table, view or file by its name.
-    fn whole_table(&mut self, name: &'a ObjectName) -> Result<Bound> {
+    pub(super) fn whole_table(&mut self, name: &'a ObjectName) -> Result<Bound> {
         let (plan, scope) = self.named(name, None, None)?;
         let columns = scope.plain().map(|it| it.column.clone()).collect();
         Ok(Bound { plan, columns })
@@ -303,18 +209,6 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The VALUES that are all of a query.
-fn plain_values(query: &ast::Query) -> Option<&ast::Values> {
-    let is_plain = query.with.is_none()
-        && query.order_by.is_none()
-        && query.limit_clause.is_none()
-        && query.fetch.is_none();
-    match &*query.body {
-        ast::SetExpr::Values(values) if is_plain => Some(values),
-        _ => None,
-    }
-}
-
 impl From<Bound> for Query {
     fn from(bound: Bound) -> Query {
         let names = bound.columns.into_iter().map(|it| it.name).collect();
@@ -323,14 +217,14 @@ impl From<Bound> for Query {
 }
 
 /// The type of a stored column: NULL of no type is stored as INTEGER.
-fn known(data_type: &Type) -> Type {
+pub(super) fn known(data_type: &Type) -> Type {
     match data_type {
         Type::Unknown => Type::Integer,
         other => other.clone(),
     }
 }
 
-fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<()> {
+pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<()> {
     let mut before: Vec<String> = Vec::new();
     for name in names {
         let lower = name.to_ascii_lowercase();

@@ -21,7 +21,18 @@ impl<'a> Binder<'a> {
             return Ok((Plan::one_row(), Scope::default()));
         };
         let outer = std::mem::replace(&mut self.from_level, self.levels.len());
-        let (mut plan, mut scope) = self.joined(first)?;
+        let first = self.joined(first)?;
+        let product = self.product(first, rest);
+        self.from_level = outer;
+        product
+    }
+
+    /// The product of tables and more items of FROM.
+    fn product(
+        &mut self,
+        (mut plan, mut scope): (Plan, Scope),
+        rest: &'a [TableWithJoins],
+    ) -> Result<(Plan, Scope)> {
         if rest.len() > self.shared.settings.depth_max {
             return Err(Error::invalid_query("nested too deeply: tables in FROM"));
         }
@@ -41,8 +52,19 @@ impl<'a> Binder<'a> {
                 lateral: level.referenced,
             };
         }
-        self.from_level = outer;
         Ok((plan, scope))
+    }
+
+    /// The product of the table that a statement changes and what USING or FROM adds to it.
+    pub(super) fn with_tables(
+        &mut self,
+        target: (Plan, Scope),
+        items: &'a [TableWithJoins],
+    ) -> Result<(Plan, Scope)> {
+        let outer = std::mem::replace(&mut self.from_level, self.levels.len());
+        let product = self.product(target, items);
+        self.from_level = outer;
+        product
     }
 
     /// A table and what is joined to it.
@@ -62,7 +84,7 @@ impl<'a> Binder<'a> {
         Ok((plan, scope))
     }
 
-    fn factor(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
+    pub(super) fn factor(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
         self.deeper(|_| None, |it| it.factor_here(factor))
     }
 

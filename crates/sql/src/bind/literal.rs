@@ -1,6 +1,7 @@
 //! Literals.
 
-use super::{Binder, expr::null, unsupported};
+use super::{Binder, Parameters, expr::null, unsupported};
+use crate::parse;
 use sqlparser::ast::{TypedString, Value as Literal, ValueWithSpan};
 use volley_error::{Error, Result, Span};
 use volley_logical::Expr;
@@ -31,8 +32,28 @@ impl Binder<'_> {
             }
             Literal::Boolean(value) => Ok(Expr::boolean(*value).at(span)),
             Literal::Null => Ok(null().at(span)),
-            Literal::Placeholder(name) => Err(unsupported(format!("the parameter {name}"), span)),
+            Literal::Placeholder(name) => self.parameter_value(name, span),
             other => Err(unsupported(format!("the literal {other}"), span)),
+        }
+    }
+
+    /// What a parameter stands for.
+    fn parameter_value(&self, written: &str, span: Option<Span>) -> Result<Expr> {
+        let name = parse::parameter_name(written).to_lowercase();
+        match &self.shared.settings.parameters {
+            Parameters::None => {
+                let message = format!("parameter without a value: {written}");
+                let error = Error::invalid_query(message).span(span);
+                Err(error.hint("prepare the statement, and run it with values"))
+            }
+            Parameters::Unknown => Ok(null().at(span)),
+            Parameters::Given(values) => {
+                let value = values.get(&name).cloned().ok_or_else(|| {
+                    let message = format!("no value for the parameter {written}");
+                    Error::invalid_query(message).span(span)
+                })?;
+                Ok(Expr::constant(value.0, value.1).at(span))
+            }
         }
     }
 

@@ -50,6 +50,21 @@ pub(super) struct Clauses {
     pub(super) distinct_on: Option<Vec<Expr>>,
 }
 
+impl Clauses {
+    /// A list of items, and nothing else.
+    pub(super) fn of_items(items: Vec<Expr>) -> Clauses {
+        Clauses {
+            items,
+            having: Vec::new(),
+            qualify: Vec::new(),
+            windows: Vec::new(),
+            order: Vec::new(),
+            is_distinct: false,
+            distinct_on: None,
+        }
+    }
+}
+
 impl<'a> Binder<'a> {
     /// Binds one SELECT, with the ORDER BY and LIMIT of the query whose body it is.
     pub(super) fn select(
@@ -183,7 +198,7 @@ impl<'a> Binder<'a> {
         Ok(exprs)
     }
 
-    fn item(&mut self, item: &Item<'a>) -> Result<Expr> {
+    pub(super) fn item(&mut self, item: &Item<'a>) -> Result<Expr> {
         match &item.source {
             ItemSource::Expr(expr) => self.expr(expr),
             ItemSource::Column(column, span) => Ok(column_expr(column, *span)),
@@ -192,12 +207,17 @@ impl<'a> Binder<'a> {
 
     /// The SELECT list with wildcards expanded.
     fn items(&self, select: &'a Select) -> Result<Vec<Item<'a>>> {
-        let mut items = Vec::new();
         if select.projection.is_empty() && !select.from.is_empty() {
             let plain = self.scope()?.plain();
-            items.extend(plain.map(|it| column_item(it, None)));
+            return Ok(plain.map(|it| column_item(it, None)).collect());
         }
-        for item in &select.projection {
+        self.projection(&select.projection)
+    }
+
+    /// Items of a SELECT or RETURNING list with wildcards expanded.
+    pub(super) fn projection(&self, written: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
+        let mut items = Vec::new();
+        for item in written {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
                     let name = self.item_name(expr);

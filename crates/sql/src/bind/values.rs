@@ -1,6 +1,6 @@
 //! VALUES.
 
-use super::{Binder, Bound, Clause, scope::Scope};
+use super::{Binder, Bound, Clause, scope::Scope, target::is_default};
 use sqlparser::ast;
 use volley_error::{Error, Result};
 use volley_logical::{Column, Expr, Plan};
@@ -9,20 +9,32 @@ use volley_types::Type;
 impl<'a> Binder<'a> {
     /// Literal rows; columns are called `col0`, `col1`, ...
     pub(super) fn values(&mut self, values: &'a ast::Values) -> Result<Bound> {
-        self.values_as(values, &[])
+        self.values_as(values, &[], &[])
     }
 
-    /// As [`Binder::values`]; the first columns are cast to `types`, each value on its own.
-    pub(super) fn values_as(&mut self, values: &'a ast::Values, types: &[Type]) -> Result<Bound> {
+    /// As [`Binder::values`]; the first columns are cast to `types`, each value on its own, and take
+    /// `defaults` where DEFAULT is written.
+    pub(super) fn values_as(
+        &mut self,
+        values: &'a ast::Values,
+        types: &[Type],
+        defaults: &[Expr],
+    ) -> Result<Bound> {
         let rows = values.rows.iter().map(|it| &it.content);
         let width = rows.clone().next().map_or(0, Vec::len);
-        let bind = |it: &mut Self| rows.map(|row| it.row(row, width)).collect::<Result<Vec<_>>>();
+        let bind = |it: &mut Self| {
+            rows.map(|row| it.row(row, width, defaults)).collect::<Result<Vec<_>>>()
+        };
         let (rows, _) = self.with_level(Scope::default(), Clause::Values, bind)?;
         self.rows_plan(rows, width, types)
     }
 
-    fn row(&mut self, row: &'a [ast::Expr], width: usize) -> Result<Vec<Expr>> {
-        let exprs = row.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+    fn row(&mut self, row: &'a [ast::Expr], width: usize, defaults: &[Expr]) -> Result<Vec<Expr>> {
+        let value = |(index, written): (usize, &'a ast::Expr)| match defaults.get(index) {
+            Some(default) if is_default(written) => Ok(default.clone()),
+            _ => self.expr(written),
+        };
+        let exprs = row.iter().enumerate().map(value).collect::<Result<Vec<_>>>()?;
         if exprs.len() != width {
             let message = format!("rows of VALUES have {width} and {} columns", exprs.len());
             let span = exprs.first().and_then(|it| it.span);

@@ -28,6 +28,12 @@ pub(crate) enum Command {
     ShowTables,
     /// SHOW FUNCTIONS.
     ShowFunctions,
+    /// PREPARE name AS statement.
+    Prepare { name: Ident, statement: Arc<ParsedStatement> },
+    /// EXECUTE name(values), of which some may have names.
+    Execute { name: Ident, values: Vec<(Option<Ident>, ast::Expr)> },
+    /// DEALLOCATE name; all without a name.
+    Deallocate { name: Option<Ident> },
 }
 
 /// The parts of CREATE VIEW.
@@ -60,7 +66,7 @@ pub(crate) enum CopySource {
 type Parsed<T> = std::result::Result<T, ParserError>;
 
 /// Parses the statement at the parser's place.
-pub(super) fn parse(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
+pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     let Token::Word(word) = &parser.peek_token_ref().token else {
         return sql(parser);
     };
@@ -71,6 +77,9 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command>
         Keyword::SET => set(parser),
         Keyword::RESET => reset(parser),
         Keyword::COPY => copy(parser),
+        Keyword::PREPARE => prepare(parser, source),
+        Keyword::EXECUTE => execute(parser),
+        Keyword::DEALLOCATE => deallocate(parser),
         Keyword::CREATE if is_view(parser) => create_view(parser, source),
         _ => sql(parser),
     }
@@ -80,7 +89,7 @@ fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Sql(Box::new(parser.parse_statement()?)))
 }
 
-fn explain(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
+fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::EXPLAIN)?;
     let analyze = parser.parse_keyword(Keyword::ANALYZE);
     let command = Box::new(parse(parser, source)?);
@@ -100,6 +109,49 @@ fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {
         Described::Table(parser.parse_object_name(false)?)
     };
     Ok(Command::Describe(described))
+}
+
+fn prepare(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::PREPARE)?;
+    let name = parser.parse_identifier()?;
+    parser.expect_keyword(Keyword::AS)?;
+    let first = parser.peek_token_ref().span;
+    let command = parse(parser, source)?;
+    if matches!(command, Command::Prepare { .. }) {
+        return parser.expected("a statement other than PREPARE", parser.get_current_token().clone());
+    }
+    let statement = Arc::new(parsed(command, first, parser, source));
+    Ok(Command::Prepare { name, statement })
+}
+
+fn execute(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::EXECUTE)?;
+    let name = parser.parse_identifier()?;
+    let mut values = Vec::new();
+    if parser.consume_token(&Token::LParen) && !parser.consume_token(&Token::RParen) {
+        values = parser.parse_comma_separated(parameter_value)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(Command::Execute { name, values })
+}
+
+/// `name := value`, or a value.
+fn parameter_value(parser: &mut Parser<'_>) -> Parsed<(Option<Ident>, ast::Expr)> {
+    let is_named = parser.peek_nth_token_ref(1).token == Token::Assignment;
+    let name = is_named.then(|| parser.parse_identifier()).transpose()?;
+    if is_named {
+        parser.expect_token(&Token::Assignment)?;
+    }
+    Ok((name, parser.parse_expr()?))
+}
+
+fn deallocate(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::DEALLOCATE)?;
+    let _ = parser.parse_keyword(Keyword::PREPARE);
+    if parser.parse_keyword(Keyword::ALL) {
+        return Ok(Command::Deallocate { name: None });
+    }
+    Ok(Command::Deallocate { name: Some(parser.parse_identifier()?) })
 }
 
 fn starts_query(parser: &Parser<'_>) -> bool {
@@ -126,6 +178,11 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
     }
     if parser.parse_keyword(Keyword::FUNCTIONS) {
         return Ok(Command::ShowFunctions);
+    }
+    if parser.parse_keywords(&[Keyword::COLUMNS, Keyword::FROM])
+        || parser.parse_keywords(&[Keyword::COLUMNS, Keyword::IN])
+    {
+        return Ok(Command::Describe(Described::Table(parser.parse_object_name(false)?)));
     }
     Ok(Command::ShowSetting { name: setting_name(parser)? })
 }
@@ -236,7 +293,7 @@ pub(crate) fn dotted(name: &ObjectName) -> String {
     parts.join(".")
 }
 
-fn part_text(part: &sqlparser::ast::ObjectNamePart) -> String {
+fn part_text(part: &ast::ObjectNamePart) -> String {
     match part.as_ident() {
         Some(ident) => ident.value.clone(),
         None => part.to_string(),

@@ -4,6 +4,7 @@ use super::{
     exclusion::{Exclusions, take_out_exclusions},
     lower_first,
     nested_types::{Text, with_nested_types},
+    parameter::with_numbers,
 };
 use crate::{
     dialect::{RESERVED, VolleyDialect},
@@ -26,6 +27,8 @@ pub(super) struct Tokens {
     pub(super) materialized: HashSet<(u64, u64)>,
     /// What frames exclude.
     pub(super) exclusions: Exclusions,
+    /// Where the INSERTs with BY NAME stand.
+    pub(super) by_name: HashSet<(u64, u64)>,
 }
 
 /// Splits `sql` into tokens.
@@ -37,11 +40,13 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
+    let tokens = with_numbers(tokens, positions)?;
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
+    let (tokens, by_name) = take_out_by_name(tokens);
     let (list, materialized) =
         take_out_materialized(with_select(with_filter_where(with_is_null(tokens))));
-    Ok(Tokens { list, materialized, exclusions })
+    Ok(Tokens { list, materialized, exclusions, by_name })
 }
 
 /// `x ISNULL` as `x IS NULL`.
@@ -213,6 +218,37 @@ fn take_out_materialized(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Has
         list.push(token);
     }
     (list, materialized)
+}
+
+/// Takes out BY NAME and BY POSITION of `INSERT INTO name [(columns)] BY NAME query`; answers where
+/// the INSERTs with BY NAME stand.
+fn take_out_by_name(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, HashSet<(u64, u64)>) {
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut by_name = HashSet::new();
+    // The INSERT whose table and columns are being read.
+    let mut insert = None;
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let ends = [Keyword::SELECT, Keyword::VALUES, Keyword::WITH, Keyword::FROM];
+        if is_word(&token, Keyword::INSERT) {
+            insert = Some(place(token.span.start));
+        } else if ends.iter().any(|it| is_word(&token, *it)) {
+            insert = None;
+        } else if is_word(&token, Keyword::BY)
+            && let Some(at) = insert
+            && let Some(next) = tokens.peek()
+            && (is_word(next, Keyword::NAME) || is_word(next, Keyword::POSITION))
+        {
+            if is_word(next, Keyword::NAME) {
+                by_name.insert(at);
+            }
+            tokens.next();
+            insert = None;
+            continue;
+        }
+        list.push(token);
+    }
+    (list, by_name)
 }
 
 /// Cuts the words off the end of `list`; whether they ask for materialization.

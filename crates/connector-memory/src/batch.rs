@@ -1,0 +1,129 @@
+//! The batches of a table, with their charges and the rows that are left of them.
+
+use std::sync::Arc;
+use volley_error::Result;
+use volley_memory::{Pool, Reservation};
+use volley_types::Type;
+use volley_vector::{Batch, Rows, Vector};
+
+/// About the most rows of a batch that small ones are merged into.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
+
+/// Rows of a table. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct StoredBatch {
+    /// Flat columns.
+    batch: Batch,
+    /// The rows that were not deleted; `None` for all of them.
+    live: Option<Rows>,
+    /// The bytes of each column, shared by all versions that share the column.
+    charges: Vec<Arc<Reservation>>,
+}
+
+impl StoredBatch {
+    /// A batch that keeps alive no more than its own rows.
+    pub fn new(columns: Vec<Vector>, rows: usize, pool: &Pool) -> Result<StoredBatch> {
+        let columns = columns.into_iter().map(|it| it.flatten()).collect::<Result<Vec<_>>>()?;
+        let charges = columns.iter().map(|it| charged(it, pool)).collect::<Result<_>>()?;
+        Ok(StoredBatch { batch: Batch::new(columns, rows), live: None, charges })
+    }
+
+    /// The rows, deleted ones included.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// The rows that were not deleted; `None` for all.
+    pub fn live(&self) -> Option<&Rows> {
+        self.live.as_ref()
+    }
+
+    /// How many rows were not deleted.
+    pub fn rows(&self) -> usize {
+        self.live.as_ref().map_or(self.batch.rows(), Rows::count)
+    }
+
+    /// The rows that were not deleted, for reading.
+    pub fn rows_left(&self) -> Batch {
+        match &self.live {
+            Some(live) => self.batch.select(live),
+            None => self.batch.clone(),
+        }
+    }
+
+    /// The batch without some more of its rows; copied once few are left.
+    pub fn without(&self, deleted: &Rows, pool: &Pool) -> Result<StoredBatch> {
+        let mut live = self.live.clone().unwrap_or_else(|| Rows::all(self.batch.rows()));
+        live.subtract(deleted);
+        if live.count() * 2 > self.batch.rows() {
+            return Ok(StoredBatch { live: Some(live), ..self.clone() });
+        }
+        let kept = self.batch.gather(&live.to_indices())?;
+        let rows = kept.rows();
+        StoredBatch::new(kept.into_columns(), rows, pool)
+    }
+
+    /// The batch with another vector in the place of column `index`.
+    pub fn with_column(&self, index: usize, column: Vector, pool: &Pool) -> Result<StoredBatch> {
+        let charge = charged(&column, pool)?;
+        let mut changed = self.clone();
+        let mut columns = changed.batch.into_columns();
+        if let (Some(old), Some(old_charge)) = (columns.get_mut(index), changed.charges.get_mut(index))
+        {
+            *old = column;
+            *old_charge = charge;
+        }
+        changed.batch = Batch::new(columns, self.batch.rows());
+        Ok(changed)
+    }
+
+    /// The batch with one more column of its (also the deleted) rows.
+    pub fn with_added(&self, column: Vector, pool: &Pool) -> Result<StoredBatch> {
+        let mut changed = self.clone();
+        changed.charges.push(charged(&column, pool)?);
+        let mut columns = changed.batch.into_columns();
+        columns.push(column);
+        changed.batch = Batch::new(columns, self.batch.rows());
+        Ok(changed)
+    }
+
+    /// The batch without a column.
+    pub fn without_column(&self, index: usize) -> StoredBatch {
+        let kept: Vec<usize> = (0..self.charges.len()).filter(|it| *it != index).collect();
+        StoredBatch {
+            batch: self.batch.project(&kept),
+            live: self.live.clone(),
+            charges: kept.iter().filter_map(|it| self.charges.get(*it).cloned()).collect(),
+        }
+    }
+}
+
+/// Adds batches behind others. Small ones at the end are merged, each row about as often as the
+/// number of rows has digits, so that a table made row by row has few batches.
+pub(crate) fn append(
+    batches: &mut Vec<StoredBatch>,
+    added: Vec<StoredBatch>,
+    types: &[Type],
+    pool: &Pool,
+) -> Result<()> {
+    for batch in added {
+        batches.push(batch);
+        while let [.., before, last] = batches.as_slice()
+            && before.rows() <= last.rows().saturating_mul(2)
+            && before.rows() + last.rows() <= BATCH_ROWS
+        {
+            let merged = Batch::concat(types, &[before.rows_left(), last.rows_left()])?;
+            let rows = merged.rows();
+            let merged = StoredBatch::new(merged.into_columns(), rows, pool)?;
+            batches.truncate(batches.len() - 2);
+            batches.push(merged);
+        }
+    }
+    Ok(())
+}
+
+fn charged(column: &Vector, pool: &Pool) -> Result<Arc<Reservation>> {
+    let mut charge = pool.reservation();
+    charge.grow(column.retained_bytes())?;
+    Ok(Arc::new(charge))
+}

@@ -1,0 +1,372 @@
+//! Changes of rows: from one version of a table to the next.
+
+use crate::{
+    MemoryTable,
+    batch::{StoredBatch, append},
+    key,
+    row_id::place_of,
+    table::{POOL, own},
+};
+use std::collections::{BTreeMap, HashMap};
+use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
+use volley_error::{Error, Result};
+use volley_memory::Pool;
+use volley_types::{Field, Schema, Type};
+use volley_vector::{Batch, Rows, Vector};
+
+/// What happens to the rows of a version. Rows that are there are named by the ids of a scan of
+/// that version; each at most once.
+#[derive(Default)]
+pub struct RowChanges {
+    /// Rows to add: the table's columns.
+    pub inserted: Vec<Batch>,
+    /// Rows to change.
+    pub updates: Vec<RowUpdates>,
+    /// The columns that change, by position.
+    pub updated_columns: Vec<usize>,
+    /// Rows to remove.
+    pub deleted: Vec<i64>,
+    /// Keys (by position in the definition) for which a row to add that meets another is left out,
+    /// and no error.
+    pub skipping_keys: Vec<usize>,
+}
+
+/// New values of some rows.
+pub struct RowUpdates {
+    /// The rows.
+    pub ids: Vec<i64>,
+    /// The new values: one row per id, one column per column that changes.
+    pub values: Batch,
+}
+
+/// The next version.
+pub struct Changed {
+    /// The version.
+    pub table: MemoryTable,
+    /// The rows that were changed, as they are now, and those that were added.
+    pub written: Vec<Batch>,
+    /// The rows that were removed.
+    pub removed: Vec<Batch>,
+}
+
+/// For the rows of one batch: which row of which update takes its place.
+type Replaced = BTreeMap<usize, (usize, usize)>;
+
+impl MemoryTable {
+    /// The next version, after these changes; charged to `pool`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: null in a column that is not null, a key that is there already. Out of memory.
+    /// Internal: an id of another version.
+    pub fn change(&self, changes: RowChanges, pool: &Pool) -> Result<Changed> {
+        let pool = pool.child(POOL);
+        let types: Vec<Type> = self.schema().types().cloned().collect();
+        let mut batches = self.batches().to_vec();
+        let replaced = self.replaced(&changes.updates)?;
+        for (index, rows) in &replaced {
+            batches[*index] = self.update(*index, rows, &changes, &pool)?;
+        }
+        let changed = replaced.iter().map(|(index, rows)| {
+            let codes: Vec<u32> = rows.keys().map(|it| *it as u32).collect();
+            batches[*index].batch().wrap(&codes.into())
+        });
+        let mut written: Vec<Batch> = changed.collect();
+        let changed_batches = written.len();
+        let mut added = own(self.schema(), changes.inserted, &pool)?;
+        written.extend(added.iter().map(StoredBatch::rows_left));
+        self.check_not_null(&written)?;
+        let deleted = self.rows_of(&changes.deleted)?;
+        let mut gone = deleted.clone();
+        for (index, rows) in &replaced {
+            let changed = Rows::from_indices(self.stored_rows(*index), rows.keys().copied());
+            gone.entry(*index).and_modify(|it| it.union(&changed)).or_insert(changed);
+        }
+        let keys = UniqueCheck { table: self, gone: &gone, changed_batches, pool: &pool };
+        let written = keys.check(written, &changes.updated_columns, &changes.skipping_keys)?;
+        let removed = deleted.iter().map(|(index, rows)| self.batches()[*index].batch().select(rows));
+        let removed = removed.collect();
+        for (index, rows) in &deleted {
+            batches[*index] = batches[*index].without(rows, &pool)?;
+        }
+        batches.retain(|it| it.rows() > 0);
+        if !changes.skipping_keys.is_empty() {
+            let left = written.get(changed_batches..).unwrap_or_default().to_vec();
+            added = own(self.schema(), left, &pool)?;
+        }
+        append(&mut batches, added, &types, &pool)?;
+        Ok(Changed { table: self.with_batches(batches), written, removed })
+    }
+
+    fn stored_rows(&self, batch: usize) -> usize {
+        self.batches().get(batch).map_or(0, |it| it.batch().rows())
+    }
+
+    /// The updates by batch.
+    fn replaced(&self, updates: &[RowUpdates]) -> Result<BTreeMap<usize, Replaced>> {
+        let mut replaced: BTreeMap<usize, Replaced> = BTreeMap::new();
+        for (update, from) in updates.iter().enumerate() {
+            for (position, id) in from.ids.iter().enumerate() {
+                let (batch, row) = place_of(*id);
+                if row >= self.stored_rows(batch) {
+                    return Err(Error::internal("no such row id"));
+                }
+                replaced.entry(batch).or_default().insert(row, (update, position));
+            }
+        }
+        Ok(replaced)
+    }
+
+    /// The rows by batch.
+    fn rows_of(&self, ids: &[i64]) -> Result<HashMap<usize, Rows>> {
+        let mut by_batch: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (batch, row) in ids.iter().map(|it| place_of(*it)) {
+            if row >= self.stored_rows(batch) {
+                return Err(Error::internal("no such row id"));
+            }
+            by_batch.entry(batch).or_default().push(row);
+        }
+        let rows = by_batch.into_iter();
+        Ok(rows.map(|(it, rows)| (it, Rows::from_indices(self.stored_rows(it), rows))).collect())
+    }
+
+    /// Batch `index` with new values in the columns that change.
+    fn update(
+        &self,
+        index: usize,
+        rows: &Replaced,
+        changes: &RowChanges,
+        pool: &Pool,
+    ) -> Result<StoredBatch> {
+        let mut batch = self.batches()[index].clone();
+        for (place, column) in changes.updated_columns.iter().enumerate() {
+            let old = batch.batch().column(*column).clone();
+            let new = patched(old, rows, &changes.updates, place)?;
+            batch = batch.with_column(*column, new, pool)?;
+        }
+        Ok(batch)
+    }
+
+    fn check_not_null(&self, written: &[Batch]) -> Result<()> {
+        for (index, field) in self.schema().fields.iter().enumerate() {
+            let mut columns = written.iter().map(|it| it.column(index));
+            if self.definition().is_not_null(index)
+                && columns.try_fold(false, |found, it| Ok::<_, Error>(found || has_null(it)?))?
+            {
+                let message = format!("null in a column that is NOT NULL: {}", field.name);
+                return Err(Error::invalid_value(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The table with one more column, whose values `updates` have.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: a null, when the column is not to have any. Out of memory.
+    pub fn add_column(
+        &self,
+        field: Field,
+        definition: ColumnDefinition,
+        updates: &[RowUpdates],
+        pool: &Pool,
+    ) -> Result<MemoryTable> {
+        let mut schema = self.schema().clone();
+        schema.fields.push(field);
+        let mut altered = (**self.definition()).clone();
+        altered.columns.resize(schema.len() - 1, ColumnDefinition::default());
+        altered.columns.push(definition);
+        self.with_values(schema, altered, updates, StoredBatch::with_added, pool)
+    }
+
+    /// The table with other values of another type in column `index`.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryTable::add_column`]; internal: no such column.
+    pub fn retype_column(
+        &self,
+        index: usize,
+        data_type: Type,
+        updates: &[RowUpdates],
+        pool: &Pool,
+    ) -> Result<MemoryTable> {
+        let mut schema = self.schema().clone();
+        let field = schema.fields.get_mut(index);
+        field.ok_or_else(|| Error::internal("no such column"))?.data_type = data_type;
+        let altered = (**self.definition()).clone();
+        let replace = |it: &StoredBatch, new, pool: &Pool| it.with_column(index, new, pool);
+        let table = self.with_values(schema, altered, updates, replace, pool)?;
+        table.check_kept_promises(pool)?;
+        Ok(table)
+    }
+
+    fn with_values(
+        &self,
+        schema: Schema,
+        definition: TableDefinition,
+        updates: &[RowUpdates],
+        put: impl Fn(&StoredBatch, Vector, &Pool) -> Result<StoredBatch>,
+        pool: &Pool,
+    ) -> Result<MemoryTable> {
+        let pool = pool.child(POOL);
+        let replaced = self.replaced(updates)?;
+        let values = updates.iter().find_map(|it| it.values.columns().first());
+        let mut batches = self.batches().to_vec();
+        for (index, batch) in batches.iter_mut().enumerate() {
+            let (Some(rows), Some(values)) = (replaced.get(&index), values) else {
+                return Err(Error::internal("rows without a value"));
+            };
+            // Deleted rows get no value.
+            let nulls = Vector::nulls(values.data_type().clone(), batch.batch().rows());
+            *batch = put(batch, patched(nulls, rows, updates, 0)?, &pool)?;
+        }
+        let table = self.with_columns(schema, definition, batches);
+        table.check_not_null(&table.all_rows())?;
+        Ok(table)
+    }
+
+    /// The table without column `index`.
+    pub fn drop_column(&self, index: usize) -> MemoryTable {
+        let mut schema = self.schema().clone();
+        schema.fields.remove(index);
+        let mut definition = (**self.definition()).clone();
+        if index < definition.columns.len() {
+            definition.columns.remove(index);
+        }
+        for column in definition.keys.iter_mut().flat_map(|it| &mut it.columns) {
+            *column -= usize::from(*column > index);
+        }
+        let batches = self.batches().iter().map(|it| it.without_column(index)).collect();
+        self.with_columns(schema, definition, batches)
+    }
+
+    /// The table with other names of its columns.
+    pub fn with_schema(&self, schema: Schema) -> MemoryTable {
+        self.with_columns(schema, (**self.definition()).clone(), self.batches().to_vec())
+    }
+
+    /// The table with these promises.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: a row that does not keep them; CHECK is not looked at.
+    pub fn promising(&self, definition: TableDefinition, pool: &Pool) -> Result<MemoryTable> {
+        let schema = self.schema().clone();
+        let table = self.with_columns(schema, definition, self.batches().to_vec());
+        table.check_kept_promises(pool)?;
+        Ok(table)
+    }
+
+    /// All rows.
+    pub fn all_rows(&self) -> Vec<Batch> {
+        self.batches().iter().map(StoredBatch::rows_left).collect()
+    }
+
+    fn check_kept_promises(&self, pool: &Pool) -> Result<()> {
+        let rows = self.all_rows();
+        self.check_not_null(&rows)?;
+        let none = HashMap::new();
+        for key in &self.definition().keys {
+            let found = key::conflicts(key, self.schema(), &rows, &[], &none, pool)?;
+            if let Some(row) = found.to_indices().first() {
+                return Err(key::duplicate(key, self.schema(), &rows, *row as usize)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that keys of rows to be written are new.
+struct UniqueCheck<'a> {
+    table: &'a MemoryTable,
+    /// The rows, by batch, whose keys do not count any more.
+    gone: &'a HashMap<usize, Rows>,
+    /// How many batches hold changed rows; those after them are to be added.
+    changed_batches: usize,
+    pool: &'a Pool,
+}
+
+impl UniqueCheck<'_> {
+    /// The rows that are left to be written.
+    fn check(
+        &self,
+        mut written: Vec<Batch>,
+        updated: &[usize],
+        skipping: &[usize],
+    ) -> Result<Vec<Batch>> {
+        let definition = self.table.definition();
+        if written.is_empty() || definition.keys.is_empty() {
+            return Ok(written);
+        }
+        for key in skipping.iter().filter_map(|it| definition.keys.get(*it)) {
+            let found = self.conflicts(key, &written)?;
+            written = without_rows(written, &found);
+        }
+        for (index, key) in definition.keys.iter().enumerate() {
+            let changes = key.columns.iter().any(|it| updated.contains(it));
+            if skipping.contains(&index) || (written.len() == self.changed_batches && !changes) {
+                continue;
+            }
+            if let Some(row) = self.conflicts(key, &written)?.to_indices().first() {
+                return Err(key::duplicate(key, self.table.schema(), &written, *row as usize)?);
+            }
+        }
+        Ok(written)
+    }
+
+    fn conflicts(&self, key: &KeyDefinition, written: &[Batch]) -> Result<Rows> {
+        let (schema, stored) = (self.table.schema(), self.table.batches());
+        key::conflicts(key, schema, written, stored, self.gone, self.pool)
+    }
+}
+
+/// The batches without the rows in `left_out`, which counts through all of them.
+fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Vec<Batch> {
+    let mut start = 0;
+    let mut kept = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
+        kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
+        start += batch.rows();
+    }
+    kept
+}
+
+/// The vector with the values of column `place` of updates in the rows that they replace.
+fn patched(
+    old: Vector,
+    rows: &Replaced,
+    updates: &[RowUpdates],
+    place: usize,
+) -> Result<Vector> {
+    let mut by_update: BTreeMap<usize, Vec<(usize, u32)>> = BTreeMap::new();
+    for (row, (update, position)) in rows {
+        by_update.entry(*update).or_default().push((*row, *position as u32));
+    }
+    let mut codes: Vec<u32> = (0..old.len() as u32).collect();
+    let (data_type, mut end) = (old.data_type().clone(), old.len() as u32);
+    let mut parts = vec![old];
+    for (update, rows) in by_update {
+        let positions: Vec<u32> = rows.iter().map(|it| it.1).collect();
+        for ((row, _), code) in rows.iter().zip(end..) {
+            codes[*row] = code;
+        }
+        end += positions.len() as u32;
+        let values = updates[update].values.column(place);
+        let is_untyped = *values.data_type() == Type::Unknown;
+        parts.push(match is_untyped {
+            true => Vector::nulls(data_type.clone(), positions.len()),
+            false => values.gather(&positions)?,
+        });
+    }
+    Vector::concat(&data_type, &parts)?.gather(&codes)
+}
+
+fn has_null(column: &Vector) -> Result<bool> {
+    if *column.data_type() == Type::Unknown {
+        return Ok(!column.is_empty());
+    }
+    Ok(column.flatten()?.null_buffer().is_some_and(|it| it.null_count() > 0))
+}

@@ -1,0 +1,59 @@
+//! What a table that can be changed promises of its rows.
+
+use crate::Table;
+use std::sync::Arc;
+
+/// A table whose rows can be changed.
+#[derive(Clone, Debug)]
+pub struct StoredTable {
+    /// What holds for its rows.
+    pub definition: Arc<TableDefinition>,
+    /// The same rows with one more column behind the last: a BIGINT that tells rows of this version
+    /// of the table apart.
+    pub with_row_ids: Arc<dyn Table>,
+}
+
+/// What holds for the rows of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableDefinition {
+    /// One per column of the table; columns beyond the last promise nothing.
+    pub columns: Vec<ColumnDefinition>,
+    /// Conditions that are not false for any row.
+    pub checks: Vec<CheckDefinition>,
+    /// Columns that tell rows apart.
+    pub keys: Vec<KeyDefinition>,
+}
+
+/// What holds for a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnDefinition {
+    /// Whether no value is null.
+    pub is_not_null: bool,
+    /// The SQL text of the value of rows that are added without one; NULL when `None`.
+    pub default: Option<String>,
+}
+
+/// A condition on every row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckDefinition {
+    /// The name of the constraint, if it has one.
+    pub name: Option<String>,
+    /// SQL text.
+    pub condition: String,
+}
+
+/// PRIMARY KEY or UNIQUE: no two rows agree in all of the columns, unless one is null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyDefinition {
+    /// Positions in the table.
+    pub columns: Vec<usize>,
+    /// Whether it is the PRIMARY KEY; its columns are not null.
+    pub is_primary: bool,
+}
+
+impl TableDefinition {
+    /// Whether column `index` holds no null.
+    pub fn is_not_null(&self, index: usize) -> bool {
+        self.columns.get(index).is_some_and(|it| it.is_not_null)
+    }
+}

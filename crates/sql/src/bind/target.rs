@@ -1,0 +1,218 @@
+//! The table that a statement changes: its rows, and the SQL that its definition holds.
+
+use super::{
+    Binder, Bound, Clause, query::Limits, scope::Scope, select::Clauses, unsupported,
+};
+use crate::{
+    Check, Query, Relation, parse, stack,
+    write::{WrittenRows, written_handle},
+};
+use sqlparser::ast::{
+    Expr as Written, ObjectName, SelectItem, Spanned, TableAlias, TableFactor, TableWithJoins,
+};
+use std::sync::Arc;
+use volley_connector::{StoredTable, Table};
+use volley_error::{Error, Result, Span};
+use volley_logical::{Column, Expr, Plan};
+use volley_plan::TableHandle;
+use volley_types::{Schema, Type};
+
+/// A table to be changed.
+pub(super) struct Target {
+    /// Its name as written.
+    pub(super) name: String,
+    /// The name that qualifies its columns: the alias, or the last part of its own.
+    pub(super) alias: String,
+    pub(super) table: Arc<dyn Table>,
+    pub(super) stored: StoredTable,
+    pub(super) span: Option<Span>,
+}
+
+/// The rows of a target.
+pub(super) struct TargetRows {
+    pub(super) plan: Plan,
+    pub(super) scope: Scope,
+    /// The columns of the table.
+    pub(super) columns: Vec<Column>,
+    pub(super) row_id: Column,
+}
+
+impl Target {
+    pub(super) fn schema(&self) -> &Schema {
+        self.table.schema()
+    }
+
+    pub(super) fn types(&self) -> Vec<Type> {
+        self.schema().types().cloned().collect()
+    }
+}
+
+impl<'a> Binder<'a> {
+    /// The table of `DELETE FROM table` and its like.
+    pub(super) fn target_of(&self, written: &'a TableWithJoins, what: &str) -> Result<Target> {
+        if let Some(join) = written.joins.first() {
+            let span = self.span(join.relation.span());
+            return Err(unsupported(format!("a join as the table of {what}"), span));
+        }
+        self.target_of_factor(&written.relation, what)
+    }
+
+    pub(super) fn target_of_factor(&self, written: &'a TableFactor, what: &str) -> Result<Target> {
+        match written {
+            TableFactor::Table { name, alias, args: None, .. } => {
+                self.target(name, alias.as_ref(), what)
+            }
+            other => {
+                let message = format!("{what} takes the name of a table");
+                Err(Error::invalid_query(message).span(self.span(other.span())))
+            }
+        }
+    }
+
+    /// A table by its name; `what` is done with it.
+    pub(super) fn target(
+        &self,
+        name: &ObjectName,
+        alias: Option<&TableAlias>,
+        what: &str,
+    ) -> Result<Target> {
+        let span = self.span(name.span());
+        let dotted = parse::dotted(name);
+        let table = match self.shared.catalog.table(&dotted).map_err(|it| it.span(span))? {
+            Some(Relation::Table(table)) => table,
+            Some(Relation::View { .. }) => {
+                let message = format!("{what} does not take a view: {dotted}");
+                return Err(Error::invalid_query(message).span(span));
+            }
+            None => return Err(self.no_table(&dotted, span)),
+        };
+        let Some(stored) = table.as_stored() else {
+            let message = format!("{what} does not take a table that is not in memory: {dotted}");
+            let error = Error::unsupported(message).span(span);
+            return Err(error.hint("copy it with CREATE TABLE ... AS SELECT"));
+        };
+        let last = name.0.last().and_then(|it| it.as_ident()).map(|it| it.value.clone());
+        let alias = match alias {
+            Some(alias) if alias.columns.is_empty() => alias.name.value.clone(),
+            Some(alias) => {
+                let span = self.span(alias.name.span);
+                return Err(unsupported(format!("names of columns in {what}"), span));
+            }
+            None => last.unwrap_or_else(|| dotted.clone()),
+        };
+        Ok(Target { name: dotted, alias, table, stored, span })
+    }
+
+    /// The rows of a target, with their ids.
+    pub(super) fn target_rows(&self, target: &Target) -> Result<TargetRows> {
+        let bound = self.scan(Arc::clone(&target.stored.with_row_ids), &target.alias);
+        let mut columns = bound.columns;
+        let row_id = columns.pop().ok_or_else(|| Error::internal("no row ids"))?;
+        let scope = self.target_scope(target, columns.clone());
+        Ok(TargetRows { plan: bound.plan, scope, columns, row_id })
+    }
+
+    fn target_scope(&self, target: &Target, columns: Vec<Column>) -> Scope {
+        let qualified = if target.name.ends_with(&target.alias) { &target.name } else { &target.alias };
+        Scope::of_relation(&target.alias, qualified, columns)
+    }
+
+    /// The written rows, as a table in FROM.
+    fn written_rows(&self, target: &Target) -> (Plan, Scope) {
+        let rows = WrittenRows { schema: target.schema().clone() };
+        let bound = self.scan(Arc::new(rows), "written rows");
+        (bound.plan, self.target_scope(target, bound.columns))
+    }
+
+    /// How plans of [`Binder::checks`] and [`Binder::returning`] name the written rows.
+    pub(super) fn written(&self) -> TableHandle {
+        written_handle()
+    }
+
+    /// RETURNING: over the written rows, which names of the target's columns mean.
+    pub(super) fn returning(
+        &mut self,
+        target: &Target,
+        items: Option<&'a Vec<SelectItem>>,
+    ) -> Result<Option<Query>> {
+        let Some(items) = items else { return Ok(None) };
+        let (plan, scope) = self.written_rows(target);
+        let bind = |it: &mut Self| {
+            let items = it.projection(items)?;
+            let exprs = items.iter().map(|item| it.item(item)).collect::<Result<Vec<_>>>()?;
+            Ok((items, exprs))
+        };
+        let ((items, exprs), _) = self.with_level(scope, Clause::Returning, bind)?;
+        let bound = self.outputs(plan, &items, Clauses::of_items(exprs), Limits::default())?;
+        Ok(Some(bound.into()))
+    }
+
+    /// The CHECK constraints of the target, on the written rows.
+    pub(super) fn checks(&self, target: &Target) -> Result<Vec<Check>> {
+        let definition = &target.stored.definition;
+        let check = |it: &volley_connector::CheckDefinition| {
+            let (plan, scope) = self.written_rows(target);
+            let condition = self.stored_condition(&it.condition, scope)?;
+            let violated = self.negated(condition, true)?;
+            let plan = Plan::Filter { input: Box::new(plan), conjuncts: vec![violated] };
+            let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(1) };
+            let columns = plan.columns();
+            let name = it.name.clone().unwrap_or_else(|| it.condition.clone());
+            Ok(Check { name, violations: Bound { plan, columns }.into() })
+        };
+        definition.checks.iter().map(check).collect()
+    }
+
+    /// The condition of a CHECK constraint, over the columns of `scope`.
+    pub(super) fn stored_condition(&self, text: &str, scope: Scope) -> Result<Expr> {
+        self.stored_expr(text, scope, Clause::Check, |binder, expr| {
+            binder.condition(expr, "a CHECK constraint")
+        })
+    }
+
+    /// What column `index` of a table gets without a value: its DEFAULT, or NULL.
+    pub(super) fn default_of(
+        &self,
+        stored: &StoredTable,
+        schema: &Schema,
+        index: usize,
+    ) -> Result<Expr> {
+        let column = stored.definition.columns.get(index);
+        let data_type = schema.fields.get(index).map_or(Type::Unknown, |it| it.data_type.clone());
+        match column.and_then(|it| it.default.as_deref()) {
+            Some(text) => self.default_expr(text, &data_type),
+            None => self.cast_to(super::expr::null(), data_type, false),
+        }
+    }
+
+    /// The expression of a DEFAULT.
+    pub(super) fn default_expr(&self, text: &str, data_type: &Type) -> Result<Expr> {
+        let cast = |binder: &Binder<'_>, it: Expr| binder.cast_to(it, data_type.clone(), false);
+        self.stored_expr(text, Scope::default(), Clause::Default, cast)
+    }
+
+    /// Binds the text of an expression.
+    fn stored_expr(
+        &self,
+        text: &str,
+        scope: Scope,
+        clause: Clause,
+        finish: impl FnOnce(&Binder<'_>, Expr) -> Result<Expr>,
+    ) -> Result<Expr> {
+        stack::with_room(text.len(), || {
+            let (written, source) = parse::parse_expr(text)?;
+            let mut binder = Binder::new(self.shared, &source);
+            binder.view_span = self.view_span.or(self.first_word).or(Some(Span::default()));
+            binder.views.clone_from(&self.views);
+            binder.depth = self.depth;
+            let (expr, _) = binder.with_level(scope, clause, |it| it.expr(&written))?;
+            finish(&binder, expr)
+        })
+    }
+}
+
+/// Whether `DEFAULT` is written.
+pub(super) fn is_default(expr: &Written) -> bool {
+    matches!(expr, Written::Identifier(ident)
+        if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+}

@@ -1,0 +1,251 @@
+//! Statements with parameters.
+
+use crate::{
+    Outcome, ResultStream, Session,
+    planning::StatementContext,
+    statement::{self, Collected},
+};
+use std::{collections::BTreeMap, sync::Arc};
+use volley_error::{Error, Result};
+use volley_sql::{Parameters, ParsedStatement};
+use volley_types::{Type, Value};
+
+/// A statement that was parsed and checked once, to be run with other values each time.
+///
+/// A value takes the place of its parameter as a literal would: text becomes a DATE where a DATE is
+/// compared with it, and an integer takes any integer type that holds it. It never is SQL text.
+///
+/// ```
+/// use volley::{ErrorKind, Session, Value};
+///
+/// # fn main() -> volley::Result<()> {
+/// let session = Session::new()?;
+/// let statement = session.prepare("SELECT $1 || '!' LIMIT $2")?;
+/// assert_eq!(statement.parameters(), ["1", "2"]);
+/// let rows = statement.query(&["'; DROP TABLE t".into(), 1.into()])?.collect_values()?;
+/// assert_eq!(rows, [[Value::text("'; DROP TABLE t!")]]);
+///
+/// let Err(error) = statement.query(&["one".into()]) else { unreachable!() };
+/// assert_eq!(error.kind(), ErrorKind::InvalidQuery);
+/// assert_eq!(error.message(), "statement takes 2 parameters, not 1");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Prepared<'s> {
+    session: &'s Session,
+    statement: Arc<ParsedStatement>,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    value: Value,
+    data_type: Type,
+}
+
+impl Parameter {
+    /// A value of a type: for those that no Rust type stands for.
+    ///
+    /// ```
+    /// use volley::{Parameter, Session, Type, Value};
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let session = Session::new()?;
+    /// let price = Parameter::new(Value::Decimal(1250), Type::decimal(6, 2));
+    /// let doubled = session.prepare("SELECT ? * 2")?.query(&[price])?.collect_values()?;
+    /// assert_eq!(doubled, [[Value::Decimal(2500)]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new(value: Value, data_type: Type) -> Parameter {
+        Parameter { value, data_type }
+    }
+
+    /// NULL.
+    pub fn null() -> Parameter {
+        Parameter::new(Value::Null, Type::Unknown)
+    }
+}
+
+impl From<bool> for Parameter {
+    fn from(value: bool) -> Parameter {
+        Parameter::new(Value::Boolean(value), Type::Boolean)
+    }
+}
+
+impl From<i32> for Parameter {
+    fn from(value: i32) -> Parameter {
+        Parameter::new(Value::Integer(value), Type::Integer)
+    }
+}
+
+impl From<i64> for Parameter {
+    fn from(value: i64) -> Parameter {
+        Parameter::new(Value::BigInt(value), Type::BigInt)
+    }
+}
+
+impl From<f64> for Parameter {
+    fn from(value: f64) -> Parameter {
+        Parameter::new(Value::Double(value), Type::Double)
+    }
+}
+
+impl From<&str> for Parameter {
+    fn from(value: &str) -> Parameter {
+        Parameter::new(Value::text(value), Type::Varchar)
+    }
+}
+
+impl From<String> for Parameter {
+    fn from(value: String) -> Parameter {
+        Parameter::from(value.as_str())
+    }
+}
+
+impl From<&[u8]> for Parameter {
+    fn from(value: &[u8]) -> Parameter {
+        Parameter::new(Value::Varbinary(value.into()), Type::Varbinary)
+    }
+}
+
+impl<T: Into<Parameter>> From<Option<T>> for Parameter {
+    fn from(value: Option<T>) -> Parameter {
+        value.map_or_else(Parameter::null, Into::into)
+    }
+}
+
+/// Parses and checks one statement.
+pub(crate) fn prepare<'s>(session: &'s Session, sql: &str) -> Result<Prepared<'s>> {
+    let mut parsed = volley_sql::parse(sql)?.into_iter();
+    let (Some(statement), None) = (parsed.next(), parsed.next()) else {
+        return Err(Error::invalid_query("a prepared statement is one statement"));
+    };
+    Ok(Prepared { session, statement: checked(session, Arc::new(statement))? })
+}
+
+/// The statement, once its names and types are known to be right.
+pub(crate) fn checked(
+    session: &Session,
+    statement: Arc<ParsedStatement>,
+) -> Result<Arc<ParsedStatement>> {
+    let cx = StatementContext::begin(session, session.begin());
+    volley_sql::with_room(statement.text().len(), || {
+        statement::bind(session, &statement, &cx, Parameters::Unknown).map(drop)
+    })?;
+    Ok(statement)
+}
+
+/// EXECUTE: the values are the only row of `values`.
+pub(crate) fn execute(
+    session: &Session,
+    name: &str,
+    names: &[Option<String>],
+    values: &Collected,
+) -> Result<Outcome> {
+    let statement = session.kept_prepared(name)?;
+    let row = values.batches.first();
+    let mut by_position = Vec::new();
+    let mut by_name = Vec::new();
+    for (index, (name, field)) in names.iter().zip(&values.schema.fields).enumerate() {
+        let value = row.map_or(Ok(Value::Null), |it| it.column(index).value(0))?;
+        let parameter = Parameter::new(value, field.data_type.clone());
+        match name {
+            Some(name) => by_name.push((name.as_str(), parameter)),
+            None => by_position.push(parameter),
+        }
+    }
+    let parameters = match (by_position.is_empty(), by_name.is_empty()) {
+        (_, true) => positional(&statement, &by_position)?,
+        (true, false) => named(&statement, &by_name)?,
+        (false, false) => {
+            return Err(Error::invalid_query("parameters by position and by name are mixed"));
+        }
+    };
+    statement::run_with(session, &statement, parameters)
+}
+
+fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
+    let names = statement.parameters();
+    if names.len() != values.len() {
+        let (wanted, given) = (names.len(), values.len());
+        let plural = if wanted == 1 { "parameter" } else { "parameters" };
+        let message = format!("statement takes {wanted} {plural}, not {given}");
+        return Err(Error::invalid_query(message));
+    }
+    Ok(given(names.iter().map(String::as_str).zip(values)))
+}
+
+fn named(statement: &ParsedStatement, values: &[(&str, Parameter)]) -> Result<Parameters> {
+    let names = statement.parameters();
+    for name in names {
+        if !values.iter().any(|it| it.0.eq_ignore_ascii_case(name)) {
+            return Err(Error::invalid_query(format!("no value for the parameter ${name}")));
+        }
+    }
+    for (name, _) in values {
+        if !names.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+            return Err(Error::invalid_query(format!("no such parameter: ${name}")));
+        }
+    }
+    Ok(given(values.iter().map(|(name, value)| (*name, value))))
+}
+
+fn given<'v>(values: impl Iterator<Item = (&'v str, &'v Parameter)>) -> Parameters {
+    let value = |it: &Parameter| (it.value.clone(), it.data_type.clone());
+    let values = values.map(|(name, it)| (name.to_lowercase(), value(it)));
+    Parameters::Given(Arc::new(values.collect::<BTreeMap<_, _>>()))
+}
+
+impl Prepared<'_> {
+    /// The names of the parameters, in the order of their values: numbers for those by position.
+    pub fn parameters(&self) -> &[String] {
+        self.statement.parameters()
+    }
+
+    /// Runs the statement with these values, by position.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: another number of values than of parameters, types that do not fit; whatever
+    /// the statement fails with.
+    pub fn run(&self, values: &[Parameter]) -> Result<Outcome> {
+        let parameters = positional(&self.statement, values)?;
+        statement::run_with(self.session, &self.statement, parameters)
+    }
+
+    /// Runs the statement with these values, by name.
+    ///
+    /// # Errors
+    ///
+    /// As [`Prepared::run`]; a name that is no parameter, a parameter without a value.
+    pub fn run_named(&self, values: &[(&str, Parameter)]) -> Result<Outcome> {
+        let parameters = named(&self.statement, values)?;
+        statement::run_with(self.session, &self.statement, parameters)
+    }
+
+    /// As [`Prepared::run`]: the rows of the statement; none, for one without rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Prepared::run`].
+    pub fn query(&self, values: &[Parameter]) -> Result<ResultStream> {
+        self.run(values).map(rows)
+    }
+
+    /// As [`Prepared::run_named`]: the rows of the statement.
+    ///
+    /// # Errors
+    ///
+    /// As [`Prepared::run_named`].
+    pub fn query_named(&self, values: &[(&str, Parameter)]) -> Result<ResultStream> {
+        self.run_named(values).map(rows)
+    }
+}
+
+fn rows(outcome: Outcome) -> ResultStream {
+    match outcome {
+        Outcome::Rows(rows) => rows,
+        Outcome::Done(_) => ResultStream::empty(),
+    }
+}

@@ -1,0 +1,226 @@
+//! Statements that change the rows and columns of tables.
+//!
+//! ```text
+//! query ── rows ──> RowChanges ── MemoryTable::change ──> next version ── checks, RETURNING ──>
+//!     the catalog's version
+//! ```
+//!
+//! Whatever fails before the last step leaves the table as it was.
+
+use crate::{
+    Outcome, ResultStream, Session,
+    catalog::Entry,
+    planning::{StatementContext, plan_query},
+    statement::{Collected, rows_of},
+};
+use std::sync::Arc;
+use volley_connector::Table;
+use volley_connector_memory::{MemoryTable, RowChanges, RowUpdates, WriteGuard};
+use volley_error::{Error, Result};
+use volley_plan::TableHandle;
+use volley_sql::{Alteration, MergeAction, Query, Write, WriteKind};
+use volley_types::{Field, Schema};
+use volley_vector::{Batch, Vector};
+
+/// Runs a statement that changes rows. `guard`: the right to, unless it only adds some.
+pub(crate) fn write(
+    session: &Session,
+    write: Write,
+    guard: Option<WriteGuard>,
+    cx: &StatementContext,
+) -> Result<Outcome> {
+    let seen = table(cx.catalog.get(&write.table), &write.table)?;
+    let rows = rows_of(session, write.query, cx)?;
+    let changes = changes_of(&write.kind, rows.batches)?;
+    let check = || cx.constants.check_wanted();
+    let _guard = match guard {
+        Some(guard) => Some(guard),
+        None => session.catalog.lock(&write.table, check)?,
+    };
+    let current = table(session.catalog.get(&write.table).as_ref(), &write.table)?;
+    current.check_same(&seen)?;
+    let changed = current.change(changes, &session.pool)?;
+    let rows: usize = changed.written.iter().chain(&changed.removed).map(Batch::rows).sum();
+    let shown = match write.kind {
+        WriteKind::Delete => changed.removed,
+        WriteKind::Merge { .. } if write.returning.is_some() => {
+            changed.written.into_iter().chain(changed.removed).collect()
+        }
+        _ => changed.written,
+    };
+    let shown = Shown { handle: write.written, schema: current.schema().clone(), rows: shown };
+    let shown = match write.checks.is_empty() && write.returning.is_none() {
+        true => None,
+        false => Some(shown.table(session)?),
+    };
+    let mut returned = None;
+    if let Some((handle, shown)) = shown {
+        for check in write.checks {
+            let violations = query_shown(session, check.violations, (&handle, &shown), cx)?;
+            if violations.batches.iter().any(|it| it.rows() > 0) {
+                let message = format!("CHECK constraint is not satisfied: {}", check.name);
+                return Err(Error::invalid_value(message));
+            }
+        }
+        if let Some(query) = write.returning {
+            returned = Some(query_shown(session, query, (&handle, &shown), cx)?);
+        }
+    }
+    cx.constants.check_wanted()?;
+    session.catalog.replace(&write.table, &current, changed.table)?;
+    Ok(match returned {
+        Some(returned) => Outcome::Rows(ResultStream::of_collected(returned)),
+        None => Outcome::Done(Some(rows as u64)),
+    })
+}
+
+/// The rows that checks and RETURNING see.
+struct Shown {
+    handle: TableHandle,
+    schema: Schema,
+    rows: Vec<Batch>,
+}
+
+impl Shown {
+    fn table(self, session: &Session) -> Result<(TableHandle, Arc<dyn Table>)> {
+        let table = MemoryTable::new("written rows", self.schema, self.rows, &session.pool)?;
+        Ok((self.handle, Arc::new(table)))
+    }
+}
+
+/// The rows of a query over the written rows.
+fn query_shown(
+    session: &Session,
+    query: Query,
+    (handle, shown): (&TableHandle, &Arc<dyn Table>),
+    cx: &StatementContext,
+) -> Result<Collected> {
+    let schema = query.schema();
+    let mut planned = plan_query(session, query.plan, cx)?;
+    planned.tables = Arc::new(planned.tables.with(handle.clone(), Arc::clone(shown)));
+    Collected::of(session.start(planned, schema)?, session)
+}
+
+/// The table in memory that an entry is.
+fn table(entry: Option<&Entry>, name: &str) -> Result<Arc<MemoryTable>> {
+    match entry {
+        Some(Entry::Memory(table)) => Ok(Arc::clone(table)),
+        _ => {
+            let message = format!("table is not in memory any more: {name}");
+            Err(Error::invalid_query(message).hint("another statement replaced it"))
+        }
+    }
+}
+
+fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
+    let mut changes = RowChanges::default();
+    match kind {
+        WriteKind::Insert { skipping_keys } => {
+            changes.inserted = rows;
+            changes.skipping_keys.clone_from(skipping_keys);
+        }
+        WriteKind::Delete => {
+            for batch in rows {
+                changes.deleted.extend(ids_of(batch.column(0))?);
+            }
+            changes.deleted.sort_unstable();
+            changes.deleted.dedup();
+        }
+        WriteKind::Update { columns } => {
+            changes.updated_columns.clone_from(columns);
+            changes.updates = updates_of(rows, 1)?;
+        }
+        WriteKind::Merge { statement } => {
+            for batch in rows {
+                split_merged(batch, &mut changes)?;
+            }
+            check_once(&changes, statement)?;
+        }
+    }
+    Ok(changes)
+}
+
+/// Ids in the first column, values from column `first` on.
+fn updates_of(rows: Vec<Batch>, first: usize) -> Result<Vec<RowUpdates>> {
+    let update = |batch: Batch| {
+        let ids = ids_of(batch.column(0))?;
+        let values: Vec<usize> = (first..batch.columns().len()).collect();
+        Ok(RowUpdates { ids, values: batch.project(&values) })
+    };
+    rows.into_iter().map(update).collect()
+}
+
+/// Sorts rows of MERGE (id, action, columns) by what to do with them.
+fn split_merged(batch: Batch, changes: &mut RowChanges) -> Result<()> {
+    let actions = batch.column(1).flatten()?;
+    let codes = actions.flat_values().and_then(|it| it.native::<i32>());
+    let codes = codes.ok_or_else(|| Error::internal("actions that are no INTEGER"))?;
+    let rows_of = |action: MergeAction| {
+        let rows = codes.iter().zip(0..).filter(|it| MergeAction::of_code(*it.0) == Some(action));
+        batch.gather(&rows.map(|it| it.1).collect::<Vec<u32>>())
+    };
+    let columns: Vec<usize> = (2..batch.columns().len()).collect();
+    let inserted = rows_of(MergeAction::Insert)?;
+    if inserted.rows() > 0 {
+        changes.inserted.push(inserted.project(&columns));
+    }
+    changes.updated_columns = (0..columns.len()).collect();
+    changes.updates.extend(updates_of(vec![rows_of(MergeAction::Update)?], 2)?);
+    changes.deleted.extend(ids_of(rows_of(MergeAction::Delete)?.column(0))?);
+    Ok(())
+}
+
+/// Refuses to change or remove a row for several others.
+fn check_once(changes: &RowChanges, statement: &str) -> Result<()> {
+    let updated = changes.updates.iter().flat_map(|it| &it.ids);
+    let mut ids: Vec<i64> = updated.chain(&changes.deleted).copied().collect();
+    ids.sort_unstable();
+    if ids.windows(2).any(|it| it.first() == it.last()) {
+        let message = format!("{statement} changes a row twice");
+        let hint = "several rows of the source match the same row of the table";
+        return Err(Error::invalid_value(message).hint(hint));
+    }
+    Ok(())
+}
+
+fn ids_of(column: &Vector) -> Result<Vec<i64>> {
+    let column = column.flatten()?;
+    let ids = column.flat_values().and_then(|it| it.native::<i64>());
+    ids.map(<[i64]>::to_vec).ok_or_else(|| Error::internal("row ids that are no BIGINT"))
+}
+
+/// Runs ALTER TABLE.
+pub(crate) fn alter(
+    session: &Session,
+    name: &str,
+    alteration: Alteration,
+    cx: &StatementContext,
+) -> Result<()> {
+    let current = table(cx.catalog.get(name), name)?;
+    let pool = &session.pool;
+    let altered = match alteration {
+        Alteration::RenameTable { name: new } => {
+            return session.catalog.rename(name, &current, &new);
+        }
+        Alteration::AddColumn { field, definition, values } => {
+            let rows = rows_of(session, values, cx)?;
+            current.add_column(field, definition, &updates_of(rows.batches, 1)?, pool)?
+        }
+        Alteration::Retype { index, data_type, values } => {
+            let rows = rows_of(session, values, cx)?;
+            current.retype_column(index, data_type, &updates_of(rows.batches, 1)?, pool)?
+        }
+        Alteration::DropColumn { index } => current.drop_column(index),
+        Alteration::RenameColumn { index, name } => {
+            let fields = current.schema().fields.iter().enumerate();
+            let renamed = fields.map(|(at, field)| match at == index {
+                true => Field::new(&name, field.data_type.clone()),
+                false => field.clone(),
+            });
+            current.with_schema(renamed.collect())
+        }
+        Alteration::Define { definition } => current.promising(definition, pool)?,
+    };
+    cx.constants.check_wanted()?;
+    session.catalog.replace(name, &current, altered)
+}
