@@ -35,6 +35,8 @@ import duckdb
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIP = "# skip crosscheck"
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
+# What gives rows but is no query.
+STATEMENT = re.compile(r"(?is)^\s*(execute\b|(with\b.*)?(insert|update|delete|merge)\b.*\breturning\b)")
 # Functions that Volley names otherwise.
 RENAMES = [
     (r"\bregexp_like\s*\(", "regexp_matches("),
@@ -125,6 +127,11 @@ class Duck:
         sql = self.adapt(sql)
         relation = self.connection.sql(sql)
         letters = "".join(type_letter(kind) for kind in relation.types)
+        if STATEMENT.match(sql):
+            # It ran, and is no query that could stand in another one.
+            casts = ", ".join(f"#{index + 1}::varchar" for index in range(len(letters)))
+            rows = relation.project(casts).fetchall()
+            return letters, [[render(value) for value in row] for row in rows]
         names = [f"c{index}" for index in range(len(letters))]
         casts = ", ".join(f"{name}::varchar" for name in names)
         wrapped = f"select {casts} from ({sql}\n) t({', '.join(names)})"

@@ -32,6 +32,10 @@ pub struct Args {
     #[arg(long)]
     pub timer: bool,
 
+    /// Goes on with the next statement after one that failed
+    #[arg(long)]
+    pub keep_going: bool,
+
     #[command(flatten)]
     pub session: SessionArgs,
 

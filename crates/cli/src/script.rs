@@ -8,12 +8,13 @@ use crate::{
     interactive, interrupt, session,
 };
 use std::{
+    cell::Cell,
     fs,
     io::{self, BufRead, BufWriter, IsTerminal, Write},
     sync::Arc,
     time::Instant,
 };
-use volley::{Error, Outcome, ResultStream, Session};
+use volley::{Error, Outcome, ParsedStatement, ResultStream, Session};
 
 /// `volley` without a subcommand.
 pub fn main(args: &Args) -> Result<(), Failure> {
@@ -30,22 +31,30 @@ pub fn main(args: &Args) -> Result<(), Failure> {
         rows_max: if on_terminal && args.max_rows > 0 { args.max_rows } else { usize::MAX },
         width: if on_terminal { format::terminal_width() } else { None },
     };
-    let runner = Runner { session, printing, timer: args.timer, confirms: false };
+    let runner = Runner {
+        session,
+        printing,
+        timer: args.timer,
+        confirms: false,
+        keeps_going: args.keep_going,
+        has_failed: Cell::new(false),
+    };
     if args.sql.is_empty() && args.file.is_empty() {
         if io::stdin().is_terminal() {
             return interactive::run(Runner { confirms: true, ..runner });
         }
-        return run_lines(&runner, io::stdin().lock());
+        run_lines(&runner, io::stdin().lock())?;
+        return runner.outcome();
     }
     for sql in &args.sql {
-        runner.run(sql)?;
+        runner.go_on(runner.run(sql))?;
     }
     for file in &args.file {
         let text = fs::read_to_string(file)
             .map_err(|e| Failure::of_error(&Error::io(file.display(), e)))?;
-        runner.run(&text)?;
+        runner.go_on(runner.run(&text))?;
     }
-    Ok(())
+    runner.outcome()
 }
 
 /// Runs statements as their lines come: whoever writes them may wait for the rows of one before
@@ -58,7 +67,7 @@ fn run_lines(runner: &Runner, mut input: impl BufRead) -> Result<(), Failure> {
         read.map_err(|e| Failure::of_error(&Error::io("standard input", e)))?;
         let is_end = sql.len() == line_start;
         if is_end || (sql[line_start..].contains(';') && interactive::is_complete(&sql)) {
-            runner.run_after(lines_before, &sql)?;
+            runner.go_on(runner.run_after(lines_before, &sql))?;
             lines_before += sql.matches('\n').count();
             sql.clear();
         }
@@ -78,6 +87,10 @@ pub struct Runner {
     pub timer: bool,
     /// Whether statements without rows say that they are done.
     pub confirms: bool,
+    /// Whether a statement that fails does not keep the next ones from running.
+    pub keeps_going: bool,
+    /// Whether one did.
+    pub has_failed: Cell<bool>,
 }
 
 impl Runner {
@@ -90,23 +103,49 @@ impl Runner {
     fn run_after(&self, lines_before: usize, sql: &str) -> Result<(), Failure> {
         let failed = |e: Error| Failure::of_statement(&e, sql, lines_before);
         for statement in &volley::parse(sql).map_err(failed)? {
-            allocator::refill();
-            let start = Instant::now();
-            let outcome = self.session.run(statement).map_err(failed)?;
-            if interrupt::is_interrupted() {
-                // Ctrl-C may have come before the statement began.
-                self.session.cancel();
-            }
-            match outcome {
-                Outcome::Rows(rows) => self.print(rows, failed)?,
-                Outcome::Done(rows) if self.confirms => confirm(rows),
-                Outcome::Done(_) => {}
-            }
-            if self.timer {
-                eprintln!("time: {:.3} s", start.elapsed().as_secs_f64());
-            }
+            self.go_on(self.run_statement(statement, failed))?;
         }
         Ok(())
+    }
+
+    fn run_statement(
+        &self,
+        statement: &ParsedStatement,
+        failed: impl Fn(Error) -> Failure,
+    ) -> Result<(), Failure> {
+        allocator::refill();
+        let start = Instant::now();
+        let outcome = self.session.run(statement).map_err(&failed)?;
+        if interrupt::is_interrupted() {
+            // Ctrl-C may have come before the statement began.
+            self.session.cancel();
+        }
+        match outcome {
+            Outcome::Rows(rows) => self.print(rows, failed)?,
+            Outcome::Done(rows) if self.confirms => confirm(rows),
+            Outcome::Done(_) => {}
+        }
+        if self.timer {
+            eprintln!("time: {:.3} s", start.elapsed().as_secs_f64());
+        }
+        Ok(())
+    }
+
+    /// Tells of a failure and goes on, where that is wanted.
+    fn go_on(&self, result: Result<(), Failure>) -> Result<(), Failure> {
+        match result {
+            Err(failure @ Failure::Statement(_)) if self.keeps_going => {
+                failure.print();
+                self.has_failed.set(true);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// The failure of the command, once all statements ran: those of statements were told.
+    fn outcome(&self) -> Result<(), Failure> {
+        if self.has_failed.get() { Err(Failure::Statement(String::new())) } else { Ok(()) }
     }
 
     fn print(&self, rows: ResultStream, failed: impl Fn(Error) -> Failure) -> Result<(), Failure> {

@@ -24,6 +24,7 @@ mod command;
 mod target;
 mod write;
 mod merge;
+mod copy_from;
 mod definition;
 mod query;
 mod recursive;

@@ -21,6 +21,15 @@ pub trait Catalog {
     /// I/O, corruption, an unknown format.
     fn file(&self, path: &str) -> Result<Arc<dyn Table>>;
 
+    /// As [`Catalog::file`], of a format whatever the name's ending is: `parquet`, `json`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Catalog::file`].
+    fn file_of(&self, path: &str, _format: &str) -> Result<Arc<dyn Table>> {
+        self.file(path)
+    }
+
     /// The names of all tables and views, for hints.
     fn names(&self) -> Vec<String>;
 

@@ -4,6 +4,7 @@ use crate::{ParsedStatement, Write};
 use std::sync::Arc;
 use volley_connector::{ColumnDefinition, TableDefinition};
 use volley_logical::Plan;
+use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
 
 /// A bound statement.
@@ -82,6 +83,8 @@ pub enum Statement {
         /// The other options: name in lower case, and value.
         options: Vec<(String, String)>,
     },
+    /// Adds the rows of a file to a table.
+    CopyFrom(Box<CopyFrom>),
     /// Changes a setting.
     Set {
         /// Its name in lower case.
@@ -145,6 +148,33 @@ pub struct Query {
     pub plan: Plan,
     /// The names of the columns put out, one per column of the plan; names may repeat.
     pub names: Vec<String>,
+}
+
+/// A bound COPY FROM.
+#[derive(Clone, Debug)]
+pub struct CopyFrom {
+    /// The file.
+    pub path: String,
+    /// From FORMAT or else the path's ending, lower case.
+    pub format: String,
+    /// The other options: name in lower case, and value.
+    pub options: Vec<(String, String)>,
+    /// Adds the rows.
+    pub write: Write,
+    /// Of CSV: the file's text, whose fields become the columns' types.
+    pub text: Option<CopiedText>,
+}
+
+/// The text of a CSV file, as a table.
+#[derive(Clone, Debug)]
+pub struct CopiedText {
+    /// What the plans scan in the place of the text: to be replaced by it.
+    pub handle: TableHandle,
+    /// The number of each row's line, BIGINT, and the fields as VARCHAR.
+    pub schema: Schema,
+    /// For each field that has a type of its own: the column's name and type, and a query for the
+    /// first line and text that is none of that type.
+    pub misfits: Vec<(String, Type, Query)>,
 }
 
 /// What ALTER TABLE changes.

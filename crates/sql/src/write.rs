@@ -86,9 +86,10 @@ impl MergeAction {
     }
 }
 
-/// The rows that a statement is going to write: a table that is only known when it runs.
+/// Rows that are only known when a statement runs: those that it writes, or those of a file.
 #[derive(Debug)]
-pub(crate) struct WrittenRows {
+pub(crate) struct LaterRows {
+    pub(crate) handle: TableHandle,
     pub(crate) schema: Schema,
 }
 
@@ -97,9 +98,14 @@ pub(crate) fn written_handle() -> TableHandle {
     TableHandle { connector: "written rows".to_owned(), table: String::new() }
 }
 
-impl Table for WrittenRows {
+/// How plans name the text of a file.
+pub(crate) fn text_handle(path: &str) -> TableHandle {
+    TableHandle { connector: "text of a file".to_owned(), table: path.to_owned() }
+}
+
+impl Table for LaterRows {
     fn handle(&self) -> TableHandle {
-        written_handle()
+        self.handle.clone()
     }
 
     fn schema(&self) -> &Schema {
@@ -111,6 +117,6 @@ impl Table for WrittenRows {
     }
 
     fn scan(&self, _request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Err(Error::internal("the written rows are not known yet"))
+        Err(Error::internal("the rows are not known yet"))
     }
 }

@@ -15,6 +15,7 @@ mod input;
 mod columns;
 mod csv_format;
 mod csv;
+mod csv_rows;
 mod csv_writer;
 mod json_shape;
 mod json;
@@ -22,6 +23,7 @@ mod json_writer;
 mod reader;
 
 pub use csv::CsvFile;
+pub use csv_rows::{CsvReadOptions, CsvRows};
 pub use csv_writer::CsvWriter;
 pub use json::JsonFile;
 pub use json_writer::JsonWriter;

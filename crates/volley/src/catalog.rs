@@ -335,6 +335,11 @@ impl volley_sql::Catalog for CatalogSnapshot {
         Ok(Arc::new(FileTable::open(path, &FileOptions::default())?))
     }
 
+    fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
+        let format = Some(crate::copy::file_format(format)?);
+        Ok(Arc::new(FileTable::open(path, &FileOptions { format, ..FileOptions::default() })?))
+    }
+
     fn names(&self) -> Vec<String> {
         self.names.entries.values().map(|it| it.0.clone()).collect()
     }

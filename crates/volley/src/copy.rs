@@ -91,7 +91,7 @@ fn name_of(format: FileFormat) -> &'static str {
     }
 }
 
-fn boolean(name: &str, value: &str) -> Result<bool> {
+pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "on" | "1" => Ok(true),
         "false" | "off" | "0" => Ok(false),
@@ -109,6 +109,18 @@ fn delimiter(value: &str) -> Result<char> {
         Error::invalid_value(format!("COPY option delimiter is one ASCII character: '{value}'"))
             .hint("such as ',', ';', '|' or '\\t'")
     })
+}
+
+/// A single ASCII character.
+pub(crate) fn single_byte(name: &str, value: &str) -> Result<u8> {
+    let value = if value == "\\t" { "\t" } else { value };
+    match value.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0') => Ok(*byte),
+        _ => {
+            let message = format!("COPY option {name} is one ASCII character: '{value}'");
+            Err(Error::invalid_value(message))
+        }
+    }
 }
 
 fn compression(value: &str) -> Result<FileCompression> {

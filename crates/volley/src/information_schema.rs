@@ -217,6 +217,10 @@ impl volley_sql::Catalog for WithoutColumns<'_> {
         self.0.file(path)
     }
 
+    fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
+        self.0.file_of(path, format)
+    }
+
     fn names(&self) -> Vec<String> {
         volley_sql::Catalog::names(self.0)
     }

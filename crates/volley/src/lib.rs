@@ -40,6 +40,7 @@ mod write;
 mod prepared;
 mod information_schema;
 mod copy;
+mod copy_from;
 mod explain;
 mod result;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::{
     ResultStream, Session, Settings,
     catalog::Entry,
-    copy, explain,
+    copy, copy_from, explain,
     planning::{Planned, StatementContext, plan_query},
     prepared, write,
 };
@@ -118,6 +118,7 @@ fn execute(
             Ok(Outcome::Done(None))
         }
         Statement::Write(it) => write::write(session, *it, guard, cx),
+        Statement::CopyFrom(copy) => copy_from::copy_from(session, *copy, cx),
         Statement::Copy { query, path, format, options } => {
             let planned = copy_plan(session, query, &path, &format, &options, cx)?;
             let schema = planned.plan.schema().clone();

@@ -29,8 +29,19 @@ pub(crate) fn write(
     guard: Option<WriteGuard>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
+    let rows = rows_of(session, write.query.clone(), cx)?;
+    write_rows(session, write, rows, guard, cx)
+}
+
+/// Writes the rows of the statement's query.
+pub(crate) fn write_rows(
+    session: &Session,
+    write: Write,
+    rows: Collected,
+    guard: Option<WriteGuard>,
+    cx: &StatementContext,
+) -> Result<Outcome> {
     let seen = table(cx.catalog.get(&write.table), &write.table)?;
-    let rows = rows_of(session, write.query, cx)?;
     let changes = changes_of(&write.kind, rows.batches)?;
     let check = || cx.constants.check_wanted();
     let _guard = match guard {
@@ -56,14 +67,14 @@ pub(crate) fn write(
     let mut returned = None;
     if let Some((handle, shown)) = shown {
         for check in write.checks {
-            let violations = query_shown(session, check.violations, (&handle, &shown), cx)?;
+            let violations = query_over(session, check.violations, (&handle, &shown), cx)?;
             if violations.batches.iter().any(|it| it.rows() > 0) {
                 let message = format!("CHECK constraint is not satisfied: {}", check.name);
                 return Err(Error::invalid_value(message));
             }
         }
         if let Some(query) = write.returning {
-            returned = Some(query_shown(session, query, (&handle, &shown), cx)?);
+            returned = Some(query_over(session, query, (&handle, &shown), cx)?);
         }
     }
     cx.constants.check_wanted()?;
@@ -88,16 +99,16 @@ impl Shown {
     }
 }
 
-/// The rows of a query over the written rows.
-fn query_shown(
+/// The rows of a query, of which `table` is only known now.
+pub(crate) fn query_over(
     session: &Session,
     query: Query,
-    (handle, shown): (&TableHandle, &Arc<dyn Table>),
+    (handle, table): (&TableHandle, &Arc<dyn Table>),
     cx: &StatementContext,
 ) -> Result<Collected> {
     let schema = query.schema();
     let mut planned = plan_query(session, query.plan, cx)?;
-    planned.tables = Arc::new(planned.tables.with(handle.clone(), Arc::clone(shown)));
+    planned.tables = Arc::new(planned.tables.with(handle.clone(), Arc::clone(table)));
     Collected::of(session.start(planned, schema)?, session)
 }
 

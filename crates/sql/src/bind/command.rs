@@ -31,6 +31,9 @@ impl<'a> Binder<'a> {
             Command::Describe(described) => self.describe(described)?,
             Command::CreateView(view) => self.create_view(view)?,
             Command::Copy { source, path, options } => self.copy(source, path, options)?,
+            Command::CopyFrom { table, columns, path, options } => {
+                self.copy_from((table, columns), path, options)?
+            }
             Command::Set { name, value } => {
                 Statement::Set { name: name.clone(), value: value.clone() }
             }
@@ -168,19 +171,7 @@ impl<'a> Binder<'a> {
         };
         let types: Vec<Type> = bound.columns.iter().map(|it| known(&it.data_type)).collect();
         let query: Query = self.convert(bound, &types)?.into();
-        let mut format = None;
-        let mut options = Vec::new();
-        for (name, value) in written {
-            let value = value.clone().unwrap_or_else(|| "true".to_owned());
-            match name.value.to_ascii_lowercase() {
-                name if name == "format" => format = Some(value.to_ascii_lowercase()),
-                name => options.push((name, value)),
-            }
-        }
-        let format = match format {
-            Some(format) => format,
-            None => format_of(path)?,
-        };
+        let (format, options) = self.copy_options(path, written)?;
         Ok(Statement::Copy { query, path: path.to_owned(), format, options })
     }
 
@@ -237,7 +228,7 @@ pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<()
     Ok(())
 }
 
-fn format_of(path: &str) -> Result<String> {
+pub(super) fn format_of(path: &str) -> Result<String> {
     let ending = Path::new(path).extension().and_then(|it| it.to_str());
     match ending.map(str::to_ascii_lowercase).as_deref() {
         Some("parquet") => Ok("parquet".to_owned()),

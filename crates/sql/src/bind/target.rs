@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     Check, Query, Relation, parse, stack,
-    write::{WrittenRows, written_handle},
+    write::{LaterRows, written_handle},
 };
 use sqlparser::ast::{
     Expr as Written, ObjectName, SelectItem, Spanned, TableAlias, TableFactor, TableWithJoins,
@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
 
     /// The written rows, as a table in FROM.
     fn written_rows(&self, target: &Target) -> (Plan, Scope) {
-        let rows = WrittenRows { schema: target.schema().clone() };
+        let rows = LaterRows { handle: written_handle(), schema: target.schema().clone() };
         let bound = self.scan(Arc::new(rows), "written rows");
         (bound.plan, self.target_scope(target, bound.columns))
     }

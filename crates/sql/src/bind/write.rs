@@ -78,7 +78,7 @@ impl<'a> Binder<'a> {
             let position = |it: &Column| self.position_of(schema, &it.name, target.span);
             let targets = bound.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
             check_once(&targets, schema, target.span)?;
-            return self.completed(bound, &targets, schema, &defaults, target.span);
+            return self.completed_rows(bound, &targets, target);
         }
         let targets = self.targets(schema, &insert.columns)?;
         let bound = match plain_values(source) {
@@ -96,6 +96,19 @@ impl<'a> Binder<'a> {
             return Err(Error::invalid_query(message).span(target.span));
         }
         self.completed(bound, &targets, schema, &defaults, target.span)
+    }
+
+    /// All columns of the target: those of the rows at `targets`, the others by default.
+    pub(super) fn completed_rows(
+        &self,
+        bound: Bound,
+        targets: &[usize],
+        target: &Target,
+    ) -> Result<Bound> {
+        let schema = target.schema();
+        let defaults = (0..schema.len()).map(|it| self.default_of(&target.stored, schema, it));
+        let defaults = defaults.collect::<Result<Vec<_>>>()?;
+        self.completed(bound, targets, schema, &defaults, target.span)
     }
 
     /// All columns of the table: those of the rows at `targets`, the others by default.

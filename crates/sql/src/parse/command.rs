@@ -16,6 +16,13 @@ pub(crate) enum Command {
     CreateView(Box<CreateView>),
     /// COPY ... TO 'file' (options).
     Copy { source: CopySource, path: String, options: Vec<(Ident, Option<String>)> },
+    /// COPY table FROM 'file' (options).
+    CopyFrom {
+        table: ObjectName,
+        columns: Vec<Ident>,
+        path: String,
+        options: Vec<(Ident, Option<String>)>,
+    },
     /// SET name = value.
     Set { name: String, value: String },
     /// RESET name.
@@ -229,7 +236,10 @@ fn copy(parser: &mut Parser<'_>) -> Parsed<Command> {
         let name = parser.parse_object_name(false)?;
         CopySource::Table(name, column_names(parser)?)
     };
-    parser.expect_keyword(Keyword::TO)?;
+    let is_from = matches!(source, CopySource::Table(..)) && parser.parse_keyword(Keyword::FROM);
+    if !is_from {
+        parser.expect_keyword(Keyword::TO)?;
+    }
     let path = parser.parse_literal_string()?;
     let _ = parser.parse_keyword(Keyword::WITH);
     let mut options = Vec::new();
@@ -237,7 +247,12 @@ fn copy(parser: &mut Parser<'_>) -> Parsed<Command> {
         options = parser.parse_comma_separated(copy_option)?;
         parser.expect_token(&Token::RParen)?;
     }
-    Ok(Command::Copy { source, path, options })
+    match source {
+        CopySource::Table(table, columns) if is_from => {
+            Ok(Command::CopyFrom { table, columns, path, options })
+        }
+        source => Ok(Command::Copy { source, path, options }),
+    }
 }
 
 fn copy_option(parser: &mut Parser<'_>) -> Parsed<(Ident, Option<String>)> {

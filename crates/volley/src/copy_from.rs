@@ -1,0 +1,111 @@
+//! COPY FROM: the rows of a file into a table.
+
+use crate::{
+    Outcome, Session,
+    copy::{boolean, single_byte},
+    planning::StatementContext,
+    write::{query_over, write, write_rows},
+};
+use std::sync::Arc;
+use volley_connector::Table;
+use volley_connector_memory::MemoryTable;
+use volley_error::{Error, ErrorKind, Result};
+use volley_sql::{CopiedText, CopyFrom};
+use volley_text::{CsvReadOptions, CsvRows};
+use volley_types::nearest_name;
+
+/// Rows of text that are read at once.
+const READ_ROWS: usize = 1 << 14;
+
+/// What COPY FROM understands beside FORMAT.
+const OPTIONS: [&str; 5] = ["header", "delimiter", "quote", "escape", "null"];
+
+/// Adds the rows of a file; none, if one of them does not fit.
+pub(crate) fn copy_from(
+    session: &Session,
+    copy: CopyFrom,
+    cx: &StatementContext,
+) -> Result<Outcome> {
+    let Some(text) = &copy.text else {
+        if let Some((name, _)) = copy.options.first() {
+            let message = format!("COPY option {name} does not go with {}", copy.format);
+            return Err(Error::invalid_query(message).hint("it is for CSV"));
+        }
+        crate::copy::file_format(&copy.format)?;
+        return write(session, copy.write, None, cx);
+    };
+    let options = read_options(&copy.options)?;
+    let mut rows = CsvRows::open(&copy.path, text.schema.len() - 1, options)?;
+    let mut charge = session.pool.child("text of a file").reservation();
+    let mut batches = Vec::new();
+    while let Some(batch) = rows.next(READ_ROWS)? {
+        cx.constants.check_wanted()?;
+        charge.grow(batch.retained_bytes())?;
+        batches.push(batch);
+    }
+    let table = MemoryTable::new(&copy.path, text.schema.clone(), batches, &session.pool)?;
+    drop(charge);
+    let table: Arc<dyn Table> = Arc::new(table);
+    let rows = query_over(session, copy.write.query.clone(), (&text.handle, &table), cx);
+    match rows {
+        Ok(rows) => write_rows(session, copy.write, rows, None, cx),
+        Err(error) if error.kind() == ErrorKind::InvalidValue => {
+            let misfit = first_misfit(session, text, &table, cx)?;
+            Err(misfit.map_or(error, |it| it.at("file", &copy.path)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The error of the first line with a field that is not of its column's type.
+fn first_misfit(
+    session: &Session,
+    text: &CopiedText,
+    table: &Arc<dyn Table>,
+    cx: &StatementContext,
+) -> Result<Option<Error>> {
+    let mut first: Option<(i128, Error)> = None;
+    for (column, data_type, query) in &text.misfits {
+        let rows = query_over(session, query.clone(), (&text.handle, table), cx)?;
+        let Some(batch) = rows.batches.first() else { continue };
+        let line = batch.column(0).value(0)?.as_i128().unwrap_or_default();
+        if first.as_ref().is_none_or(|it| line < it.0) {
+            let value = batch.column(1).value(0)?;
+            let field: String = value.as_str().unwrap_or_default().chars().take(40).collect();
+            let error = Error::invalid_value(format!("not a {data_type}: '{field}'"));
+            first = Some((line, error.at("line", line).at("column", column)));
+        }
+    }
+    Ok(first.map(|it| it.1))
+}
+
+fn read_options(written: &[(String, String)]) -> Result<CsvReadOptions> {
+    let mut options = CsvReadOptions::default();
+    let mut has_escape = false;
+    for (name, value) in written {
+        match name.as_str() {
+            "header" => options.has_header = Some(boolean(name, value)?),
+            "delimiter" | "delim" | "sep" => options.delimiter = Some(single_byte(name, value)?),
+            "quote" => options.quote = single_byte(name, value)?,
+            "escape" => {
+                options.escape = single_byte(name, value)?;
+                has_escape = true;
+            }
+            "null" | "nullstr" => options.null.clone_from(value),
+            _ => {
+                let error = Error::unsupported(format!("unsupported COPY option: {name}"));
+                return Err(match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
+                    Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+                    None => error.hint("COPY FROM takes format, header, delimiter, quote, escape and null"),
+                });
+            }
+        }
+    }
+    if !has_escape {
+        options.escape = options.quote;
+    }
+    if options.delimiter == Some(options.quote) {
+        return Err(Error::invalid_value("delimiter and quote are the same character"));
+    }
+    Ok(options)
+}
