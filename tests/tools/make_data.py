@@ -158,6 +158,21 @@ def texts():
     (DATA / "nested.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def copied():
+    """CSV files for COPY FROM, some of which do not fit a table (id INTEGER, name VARCHAR, born DATE)."""
+    folder = DATA / "copy"
+    folder.mkdir(exist_ok=True)
+    good = "1,one,2001-01-01\n2,\"two, \"\"quoted\"\"\",\n3,,2003-03-03\n4,\"\",\n"
+    (folder / "plain.csv").write_text(good)
+    (folder / "header.csv").write_text("id,name,born\n" + good)
+    (folder / "semicolon.csv").write_text("id;name;born\n5;'fünf; it''s';-\n-;NULL;2005-05-05\n")
+    (folder / "wrong_type.csv").write_text("id,name,born\n1,a,2001-01-01\n2,b,2001-02-30\nx,c,\n")
+    (folder / "wrong_width.csv").write_text("1,a,2001-01-01\n2,b\n")
+    (folder / "open_quote.csv").write_text('1,a,2001-01-01\n2,"b,2001-01-01\n')
+    (folder / "rows.json").write_text('{"name": "json", "id": 9}\n{"id": 10, "name": null}\n')
+    (folder / "text.dat").write_text("7|seven|2007-07-07\n")
+
+
 def duckdb_types():
     """UUID, JSON and TIMESTAMP WITH TIME ZONE, also within others, as DuckDB writes them."""
     import duckdb
@@ -177,7 +192,7 @@ def duckdb_types():
 
 
 def main():
-    for make in [numbers, types, nested, encodings, shapes, texts, duckdb_types]:
+    for make in [numbers, types, nested, encodings, shapes, texts, copied, duckdb_types]:
         make()
 
 

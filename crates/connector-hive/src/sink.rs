@@ -26,9 +26,10 @@ impl SinkFactory for FileSinkFactory {
         let writer = match node.format {
             FileFormat::Parquet => {
                 let compression = compression_of(node.options.compression);
-                Writer::Parquet(ParquetWriter::new(output, &schema, compression)?)
+                let rows = node.options.row_group_rows;
+                Writer::Parquet(ParquetWriter::with_row_groups(output, &schema, compression, rows)?)
             }
-            FileFormat::Csv => Writer::Csv(csv_writer(output, &schema, node.options)?),
+            FileFormat::Csv => Writer::Csv(csv_writer(output, &schema, &node.options)?),
             FileFormat::Json => Writer::Json(JsonWriter::new(output, &schema)?),
         };
         Ok(Box::new(FileSink { path: node.path.clone(), writer: Some(writer) }))
@@ -38,9 +39,10 @@ impl SinkFactory for FileSinkFactory {
 fn csv_writer(
     output: OutputFile,
     schema: &Schema,
-    options: WriteOptions,
+    options: &WriteOptions,
 ) -> Result<CsvWriter<OutputFile>> {
-    let mut writer = CsvWriter::new(output, schema, options.delimiter);
+    let mut writer = CsvWriter::new(output, schema, options.delimiter)
+        .with_texts(options.quote, options.null.clone());
     if options.has_header {
         writer.write_header()?;
     }

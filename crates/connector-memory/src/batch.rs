@@ -68,7 +68,8 @@ impl StoredBatch {
         let charge = charged(&column, pool)?;
         let mut changed = self.clone();
         let mut columns = changed.batch.into_columns();
-        if let (Some(old), Some(old_charge)) = (columns.get_mut(index), changed.charges.get_mut(index))
+        if let (Some(old), Some(old_charge)) =
+            (columns.get_mut(index), changed.charges.get_mut(index))
         {
             *old = column;
             *old_charge = charge;

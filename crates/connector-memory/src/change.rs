@@ -84,7 +84,8 @@ impl MemoryTable {
         }
         let keys = UniqueCheck { table: self, gone: &gone, changed_batches, pool: &pool };
         let written = keys.check(written, &changes.updated_columns, &changes.skipping_keys)?;
-        let removed = deleted.iter().map(|(index, rows)| self.batches()[*index].batch().select(rows));
+        let removed =
+            deleted.iter().map(|(index, rows)| self.batches()[*index].batch().select(rows));
         let removed = removed.collect();
         for (index, rows) in &deleted {
             batches[*index] = batches[*index].without(rows, &pool)?;
@@ -335,12 +336,7 @@ fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Vec<Batch> {
 }
 
 /// The vector with the values of column `place` of updates in the rows that they replace.
-fn patched(
-    old: Vector,
-    rows: &Replaced,
-    updates: &[RowUpdates],
-    place: usize,
-) -> Result<Vector> {
+fn patched(old: Vector, rows: &Replaced, updates: &[RowUpdates], place: usize) -> Result<Vector> {
     let mut by_update: BTreeMap<usize, Vec<(usize, u32)>> = BTreeMap::new();
     for (row, (update, position)) in rows {
         by_update.entry(*update).or_default().push((*row, *position as u32));

@@ -1,5 +1,6 @@
-use crate::MemoryTable;
-use volley_connector::Table;
+use crate::{MemoryTable, RowChanges, RowUpdates, row_id::row_id};
+use std::sync::Arc;
+use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
 use volley_memory::Pool;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -23,5 +24,108 @@ fn an_appended_version_leaves_the_old_one_as_it_was() {
     assert_eq!(statistics.columns[0].nulls, Some(1));
     assert!(pool.stats().bytes > 0);
     drop((old, new));
+    assert_eq!(pool.stats().bytes, 0);
+}
+
+fn table(values: &[Option<i64>], pool: &Pool) -> MemoryTable {
+    let schema = Schema::new(vec![Field::new("a", Type::BigInt)]);
+    MemoryTable::new("t", schema, vec![batch(values)], pool).unwrap()
+}
+
+fn values(table: &MemoryTable) -> Vec<Value> {
+    let rows = table.all_rows();
+    rows.iter().flat_map(|it| it.column(0).to_values().unwrap()).collect()
+}
+
+fn updates(rows: &[(usize, i64)]) -> RowChanges {
+    let ids = rows.iter().map(|it| row_id(0, it.0)).collect();
+    let new: Vec<_> = rows.iter().map(|it| Some(it.1)).collect();
+    let updates = vec![RowUpdates { ids, values: batch(&new) }];
+    RowChanges { updates, updated_columns: vec![0], ..RowChanges::default() }
+}
+
+#[test]
+fn a_version_shares_what_did_not_change() {
+    let pool = Pool::root("test", None);
+    let rows: Vec<Option<i64>> = (0..100).map(Some).collect();
+    let old = table(&rows, &pool);
+    let bytes = pool.stats().bytes;
+    let deleted = (0..10).map(|it| row_id(0, it)).collect();
+    let changes = RowChanges { deleted, ..RowChanges::default() };
+    let new = old.change(changes, &pool).unwrap();
+    assert_eq!((new.table.rows(), old.rows()), (90, 100));
+    assert_eq!(new.removed.iter().map(Batch::rows).sum::<usize>(), 10);
+    assert_eq!(pool.stats().bytes, bytes, "rows were copied");
+    let statistics = new.table.statistics().unwrap();
+    assert_eq!(statistics.columns[0].min, Some(Value::BigInt(10)));
+    assert_eq!(statistics.rows, Some(90));
+    let deleted = (10..80).map(|it| row_id(0, it)).collect();
+    let changes = RowChanges { deleted, ..RowChanges::default() };
+    let small = new.table.change(changes, &pool).unwrap().table;
+    drop((old, new));
+    assert_eq!(small.rows(), 20);
+    assert!(pool.stats().bytes < bytes, "deleted rows keep their memory");
+    drop(small);
+    assert_eq!(pool.stats().bytes, 0);
+}
+
+#[test]
+fn rows_keep_their_place_when_they_change() {
+    let pool = Pool::root("test", None);
+    let old = table(&[Some(1), None, Some(3)], &pool);
+    let new = old.change(updates(&[(2, 30), (0, 10)]), &pool).unwrap();
+    assert_eq!(values(&new.table), [Value::BigInt(10), Value::Null, Value::BigInt(30)]);
+    assert_eq!(values(&old), [Value::BigInt(1), Value::Null, Value::BigInt(3)]);
+}
+
+#[test]
+fn an_id_of_another_version_is_an_error() {
+    let pool = Pool::root("test", None);
+    let table = table(&[Some(1)], &pool);
+    assert!(table.change(updates(&[(1, 1)]), &pool).is_err());
+    let changes = RowChanges { deleted: vec![row_id(1, 0)], ..RowChanges::default() };
+    assert!(table.change(changes, &pool).is_err());
+}
+
+#[test]
+fn keys_and_nulls_are_checked() {
+    let pool = Pool::root("test", None);
+    let definition = TableDefinition {
+        columns: vec![ColumnDefinition { is_not_null: true, default: None }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        ..TableDefinition::default()
+    };
+    let old = table(&[Some(1), Some(2), Some(3)], &pool).with_definition(Arc::new(definition));
+    let insert = |values: &[Option<i64>]| {
+        let changes = RowChanges { inserted: vec![batch(values)], ..RowChanges::default() };
+        old.change(changes, &pool).map(|it| it.table.rows()).map_err(|it| it.to_string())
+    };
+    assert_eq!(insert(&[Some(4), Some(5)]), Ok(5));
+    let duplicate = |value: i64| Err(format!("duplicate key of PRIMARY KEY: a = {value}"));
+    assert_eq!(insert(&[Some(4), Some(2)]), duplicate(2));
+    assert_eq!(insert(&[Some(4), Some(4)]), duplicate(4));
+    assert_eq!(insert(&[None]), Err("null in a column that is NOT NULL: a".to_owned()));
+    // All keys move at once.
+    let moved = old.change(updates(&[(0, 2), (1, 3), (2, 4)]), &pool).unwrap();
+    assert_eq!(values(&moved.table), [2, 3, 4].map(Value::BigInt));
+    assert!(old.change(updates(&[(0, 3)]), &pool).is_err());
+    let skipping = RowChanges {
+        inserted: vec![batch(&[Some(2), Some(9), Some(9)])],
+        skipping_keys: vec![0],
+        ..RowChanges::default()
+    };
+    assert_eq!(old.change(skipping, &pool).unwrap().table.rows(), 4);
+}
+
+#[test]
+fn rows_added_one_by_one_make_few_batches() {
+    let pool = Pool::root("test", None);
+    let mut table = table(&[], &pool);
+    for value in 0..1000 {
+        table = table.append(vec![batch(&[Some(value)])], &pool).unwrap();
+    }
+    assert!(table.batches().len() < 12, "{} batches", table.batches().len());
+    assert_eq!(values(&table), (0..1000).map(Value::BigInt).collect::<Vec<_>>());
+    drop(table);
     assert_eq!(pool.stats().bytes, 0);
 }

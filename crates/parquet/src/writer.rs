@@ -45,6 +45,20 @@ impl<W: Write + Send> ParquetWriter<W> {
     ///
     /// Types that Parquet does not have.
     pub fn new(output: W, schema: &Schema, compression: Compression) -> Result<ParquetWriter<W>> {
+        ParquetWriter::with_row_groups(output, schema, compression, None)
+    }
+
+    /// As [`ParquetWriter::new`], with at most so many rows in a row group.
+    ///
+    /// # Errors
+    ///
+    /// As [`ParquetWriter::new`].
+    pub fn with_row_groups(
+        output: W,
+        schema: &Schema,
+        compression: Compression,
+        rows_max: Option<usize>,
+    ) -> Result<ParquetWriter<W>> {
         let is_missing = |it: &Type| matches!(it, Type::Interval | Type::Opaque(_));
         for field in &schema.fields {
             if let Some(missing) = find(&field.data_type, &is_missing) {
@@ -63,10 +77,13 @@ impl<W: Write + Send> ParquetWriter<W> {
         };
         // Names of list and map parts as the format's specification wants them, and no schema of
         // Arrow beside: other readers, and old ones, see plain Parquet.
-        let properties =
-            WriterProperties::builder().set_compression(codec).set_coerce_types(true).build();
-        let options =
-            ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let properties = WriterProperties::builder().set_compression(codec).set_coerce_types(true);
+        let properties = match rows_max {
+            Some(rows) => properties.set_max_row_group_row_count(Some(rows)),
+            None => properties,
+        };
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build()).with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(output, Arc::clone(&schema), options);
         Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeint })
     }

@@ -260,7 +260,8 @@ mod tests {
         let mut read = Vec::new();
         while let Some(batch) = rows.next(2)? {
             for row in 0..batch.rows() {
-                let value = |it: &Vector| it.value(row).unwrap().display(it.data_type()).to_string();
+                let value =
+                    |it: &Vector| it.value(row).unwrap().display(it.data_type()).to_string();
                 read.push(batch.columns().iter().map(value).collect());
             }
         }

@@ -10,13 +10,21 @@ pub struct CsvWriter<W: Write + Send> {
     output: W,
     schema: Schema,
     delimiter: char,
+    quote: char,
+    null: String,
     line: String,
 }
 
 impl<W: Write + Send> CsvWriter<W> {
     /// A writer of columns of `schema`, with `delimiter` between fields.
     pub fn new(output: W, schema: &Schema, delimiter: char) -> CsvWriter<W> {
-        CsvWriter { output, schema: schema.clone(), delimiter, line: String::new() }
+        let (schema, quote, null, line) = (schema.clone(), '"', String::new(), String::new());
+        CsvWriter { output, schema, delimiter, quote, null, line }
+    }
+
+    /// The writer with another quote than `"`, and another text for NULL than none.
+    pub fn with_texts(self, quote: char, null: String) -> CsvWriter<W> {
+        CsvWriter { quote, null, ..self }
     }
 
     /// Writes the line of column names.
@@ -29,7 +37,8 @@ impl<W: Write + Send> CsvWriter<W> {
             if index > 0 {
                 self.line.push(self.delimiter);
             }
-            push_field(&mut self.line, &field.name, self.delimiter, field.name.is_empty());
+            let force = field.name.is_empty();
+            push_field(&mut self.line, &field.name, (self.delimiter, self.quote), force);
         }
         self.line.push('\n');
         self.flush_line()
@@ -49,14 +58,16 @@ impl<W: Write + Send> CsvWriter<W> {
                     self.line.push(self.delimiter);
                 }
                 match column.get(row) {
-                    None | Some(Value::Null) => {}
-                    // Empty text is quoted, to differ from null.
+                    None | Some(Value::Null) => self.line.push_str(&self.null),
+                    // Text like that of null is quoted, to differ from it.
                     Some(Value::Varchar(text)) => {
-                        push_field(&mut self.line, text, self.delimiter, text.is_empty());
+                        let force = **text == *self.null;
+                        push_field(&mut self.line, text, (self.delimiter, self.quote), force);
                     }
                     Some(value) => {
                         let text = value.display(&field.data_type).to_string();
-                        push_field(&mut self.line, &text, self.delimiter, false);
+                        let force = text == self.null;
+                        push_field(&mut self.line, &text, (self.delimiter, self.quote), force);
                     }
                 }
             }
@@ -84,18 +95,18 @@ impl<W: Write + Send> CsvWriter<W> {
 }
 
 /// Appends a field, quoted if it must be or `force`.
-fn push_field(line: &mut String, text: &str, delimiter: char, force: bool) {
+fn push_field(line: &mut String, text: &str, (delimiter, quote): (char, char), force: bool) {
     let padded = text.starts_with(' ') || text.ends_with(' ');
-    if !force && !padded && !text.contains([delimiter, '"', '\n', '\r', '\'']) {
+    if !force && !padded && !text.contains([delimiter, quote, '\n', '\r', '\'', '"']) {
         line.push_str(text);
         return;
     }
-    line.push('"');
-    for (index, part) in text.split('"').enumerate() {
+    line.push(quote);
+    for (index, part) in text.split(quote).enumerate() {
         if index > 0 {
-            line.push_str("\"\"");
+            line.extend([quote, quote]);
         }
         line.push_str(part);
     }
-    line.push('"');
+    line.push(quote);
 }

@@ -11,7 +11,7 @@ use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_sql::{DropKind, Relation};
+use volley_sql::{Dialect, DropKind, Relation};
 use volley_types::nearest_name;
 
 /// What a name stands for.
@@ -46,6 +46,8 @@ struct Names {
 pub(crate) struct CatalogSnapshot {
     functions: Arc<TableFunctions>,
     names: Arc<Names>,
+    /// The session's, for the texts of views.
+    dialect: Dialect,
 }
 
 /// Functions in FROM, by lower-case name, and the registry that they make plans with.
@@ -92,9 +94,9 @@ impl Catalog {
     }
 
     /// The catalog as it is now.
-    pub(crate) fn snapshot(&self) -> CatalogSnapshot {
+    pub(crate) fn snapshot(&self, dialect: Dialect) -> CatalogSnapshot {
         let (functions, names) = (Arc::clone(&self.functions), Arc::clone(&self.read()));
-        CatalogSnapshot { functions, names }
+        CatalogSnapshot { functions, names, dialect }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
@@ -310,6 +312,10 @@ impl CatalogSnapshot {
 
     pub(crate) fn registry(&self) -> &Registry {
         &self.functions.registry
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 }
 

@@ -6,7 +6,8 @@ use volley_plan::{FileCompression, FileFormat, WriteOptions};
 use volley_types::{Schema, nearest_name};
 
 /// What COPY understands beside FORMAT.
-const OPTIONS: [&str; 3] = ["header", "delimiter", "compression"];
+const OPTIONS: [&str; 6] =
+    ["header", "delimiter", "quote", "null", "compression", "row_group_size"];
 
 const COMPRESSIONS: [(&str, FileCompression); 6] = [
     ("none", FileCompression::None),
@@ -49,12 +50,27 @@ pub(crate) fn write_options(
                 options.delimiter = delimiter(value)?;
                 FileFormat::Csv
             }
+            "quote" => {
+                options.quote = char::from(single_byte(name, value)?);
+                FileFormat::Csv
+            }
+            "null" | "nullstr" => {
+                options.null.clone_from(value);
+                FileFormat::Csv
+            }
+            "row_group_size" => {
+                options.row_group_rows = Some(row_count(name, value)?);
+                FileFormat::Parquet
+            }
             "compression" => {
                 options.compression = compression(value)?;
                 FileFormat::Parquet
             }
             _ => return Err(unknown_option(name)),
         };
+        if options.quote == options.delimiter {
+            return Err(Error::invalid_value("delimiter and quote are the same character"));
+        }
         if belongs_to != format {
             let message = format!("COPY option {name} does not go with {}", name_of(format));
             let hint = format!("it is for {}", name_of(belongs_to));
@@ -79,7 +95,7 @@ fn unknown_option(name: &str) -> Error {
     let error = Error::unsupported(format!("unsupported COPY option: {name}"));
     match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
         Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-        None => error.hint("COPY takes format, header, delimiter and compression"),
+        None => error.hint("COPY takes format, header, delimiter, quote, null, compression and row_group_size"),
     }
 }
 
@@ -108,6 +124,13 @@ fn delimiter(value: &str) -> Result<char> {
     single.filter(usable).ok_or_else(|| {
         Error::invalid_value(format!("COPY option delimiter is one ASCII character: '{value}'"))
             .hint("such as ',', ';', '|' or '\\t'")
+    })
+}
+
+/// A number of rows above 0.
+fn row_count(name: &str, value: &str) -> Result<usize> {
+    value.parse().ok().filter(|it| *it > 0).ok_or_else(|| {
+        Error::invalid_value(format!("COPY option {name} is a number of rows: '{value}'"))
     })
 }
 

@@ -96,7 +96,8 @@ fn read_options(written: &[(String, String)]) -> Result<CsvReadOptions> {
                 let error = Error::unsupported(format!("unsupported COPY option: {name}"));
                 return Err(match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
                     Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                    None => error.hint("COPY FROM takes format, header, delimiter, quote, escape and null"),
+                    None => error
+                        .hint("COPY FROM takes format, header, delimiter, quote, escape and null"),
                 });
             }
         }

@@ -189,7 +189,8 @@ pub(crate) fn view_schema(catalog: &CatalogSnapshot, name: &str) -> Result<Schem
         name.split('.').map(|it| format!("\"{}\"", it.replace('"', "\"\""))).collect();
     let parsed = volley_sql::parse(&format!("DESCRIBE SELECT * FROM {}", quoted.join(".")))?;
     let parsed = parsed.first().ok_or_else(|| Error::internal("no statement"))?;
-    let (ids, settings) = (ColumnIds::new(), BindSettings::default());
+    let ids = ColumnIds::new();
+    let settings = BindSettings { dialect: catalog.dialect(), ..BindSettings::default() };
     match volley_sql::bind(parsed, &outside, catalog.registry(), &ids, &settings)? {
         Statement::Describe { columns } => {
             Ok(columns.into_iter().map(|(name, data_type)| Field::new(name, data_type)).collect())

@@ -35,7 +35,7 @@ pub(crate) struct PlannedTables(HashMap<TableHandle, Arc<dyn Table>>);
 impl StatementContext {
     /// That of a statement that begins now.
     pub(crate) fn begin(session: &Session, constants: Arc<QueryConstants>) -> StatementContext {
-        let catalog = session.catalog.snapshot();
+        let catalog = session.catalog.snapshot(session.settings().dialect);
         StatementContext { column_ids: ColumnIds::new(), constants, catalog }
     }
 }

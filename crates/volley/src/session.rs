@@ -371,7 +371,8 @@ impl Session {
             Some(Entry::Table(table)) => Ok(Some(table.schema().clone())),
             Some(Entry::Memory(table)) => Ok(Some(table.schema().clone())),
             Some(Entry::View { .. }) => {
-                information_schema::view_schema(&self.catalog.snapshot(), name).map(Some)
+                let catalog = self.catalog.snapshot(self.settings().dialect);
+                information_schema::view_schema(&catalog, name).map(Some)
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_connector_memory::{MemoryTable, WriteGuard};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc};
 use volley_memory::Reservation;
@@ -76,27 +76,12 @@ fn execute(
     guard: Option<WriteGuard>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
-    let text = |names: &[&str], rows: &[Vec<String>]| {
-        Ok(Outcome::Rows(ResultStream::of_text(names, rows)))
-    };
     match statement {
         Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, cx)?)),
         Statement::Explain { analyze, statement } => {
             explain::explain(session, *statement, analyze, cx).map(Outcome::Rows)
         }
-        Statement::CreateTable { name, or_replace, if_not_exists, columns, definition, query } => {
-            if if_not_exists && session.catalog.get(&name).is_some() {
-                return Ok(Outcome::Done(None));
-            }
-            let rows = query.map(|it| rows_of(session, it, cx)).transpose()?;
-            let batches = rows.map(|it| it.batches).unwrap_or_default();
-            let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
-            let table = table.with_definition(Arc::new(definition));
-            let rows = table.rows() as u64;
-            cx.constants.check_wanted()?;
-            session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
-            Ok(Outcome::Done(Some(rows)))
-        }
+        Statement::CreateTable { .. } => create_table(session, statement, cx),
         Statement::AlterTable { table, alteration } => {
             if let Some(alteration) = alteration {
                 write::alter(session, &table, alteration, cx)?;
@@ -126,6 +111,45 @@ fn execute(
         }
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
         Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
+        Statement::Prepare { name, statement } => {
+            session.keep_prepared(&name, prepared::checked(session, statement)?);
+            Ok(Outcome::Done(None))
+        }
+        Statement::Execute { name, names, values } => {
+            let values = rows_of(session, values, cx)?;
+            prepared::execute(session, &name, &names, &values)
+        }
+        Statement::Deallocate { name } => {
+            session.forget_prepared(name.as_deref())?;
+            Ok(Outcome::Done(None))
+        }
+        other => show(session, other).map(Outcome::Rows),
+    }
+}
+
+fn create_table(session: &Session, statement: Statement, cx: &StatementContext) -> Result<Outcome> {
+    let Statement::CreateTable { name, or_replace, if_not_exists, columns, definition, query } =
+        statement
+    else {
+        return Err(Error::internal("another statement than CREATE TABLE"));
+    };
+    if if_not_exists && session.catalog.get(&name).is_some() {
+        return Ok(Outcome::Done(None));
+    }
+    let rows = query.map(|it| rows_of(session, it, cx)).transpose()?;
+    let batches = rows.map(|it| it.batches).unwrap_or_default();
+    let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
+    let table = table.with_definition(Arc::new(definition));
+    let rows = table.rows() as u64;
+    cx.constants.check_wanted()?;
+    session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
+    Ok(Outcome::Done(Some(rows)))
+}
+
+/// Statements that show what there is.
+fn show(session: &Session, statement: Statement) -> Result<ResultStream> {
+    let text = |names: &[&str], rows: &[Vec<String>]| Ok(ResultStream::of_text(names, rows));
+    match statement {
         Statement::ShowSetting { name } => {
             let value = session.settings().get(&name)?;
             text(&[&name], &[vec![value]])
@@ -146,22 +170,11 @@ fn execute(
         Statement::DescribeFunction { name } => {
             text(&["property", "value"], &function(session, &name))
         }
-        Statement::Prepare { name, statement } => {
-            session.keep_prepared(&name, prepared::checked(session, statement)?);
-            Ok(Outcome::Done(None))
-        }
-        Statement::Execute { name, names, values } => {
-            let values = rows_of(session, values, cx)?;
-            prepared::execute(session, &name, &names, &values)
-        }
-        Statement::Deallocate { name } => {
-            session.forget_prepared(name.as_deref())?;
-            Ok(Outcome::Done(None))
-        }
         Statement::Describe { columns } => {
             let rows = columns.into_iter().map(|it| vec![it.0, it.1.to_string()]);
             text(&["column_name", "column_type"], &rows.collect::<Vec<_>>())
         }
+        _ => Err(Error::internal("a statement that shows nothing")),
     }
 }
 

@@ -96,7 +96,11 @@ fn readers_see_one_moment_and_no_change_is_lost() {
     });
     check(&session, "SELECT n FROM counter", &[WRITERS * ROUNDS]);
     let opened = WRITERS * ROUNDS / 2;
-    check(&session, "SELECT count(*), sum(balance) FROM accounts", &[ACCOUNTS + opened, ACCOUNTS * 100]);
+    check(
+        &session,
+        "SELECT count(*), sum(balance) FROM accounts",
+        &[ACCOUNTS + opened, ACCOUNTS * 100],
+    );
 }
 
 #[test]
@@ -155,8 +159,11 @@ fn memory_is_given_back() {
     assert!(full > before);
     for _ in 0..20 {
         run(&session, "UPDATE accounts SET balance = balance + 1");
-        run(&session, "MERGE INTO accounts USING accounts AS o ON accounts.id = o.id \
-             WHEN MATCHED THEN UPDATE SET balance = o.balance");
+        run(
+            &session,
+            "MERGE INTO accounts USING accounts AS o ON accounts.id = o.id \
+             WHEN MATCHED THEN UPDATE SET balance = o.balance",
+        );
     }
     assert!(bytes() <= full * 2, "{} bytes after {full}", bytes());
     let failing = "UPDATE accounts SET id = 1";
@@ -188,14 +195,20 @@ fn counts_of_rows_are_answered() {
     };
     assert_eq!(count("INSERT INTO accounts VALUES (1000, 0), (1001, 0)"), Some(2));
     assert_eq!(count("UPDATE accounts SET balance = 1 WHERE id >= 1000"), Some(2));
-    assert_eq!(count("UPDATE accounts SET balance = 1 FROM accounts AS o WHERE accounts.id = 5"), Some(1));
+    assert_eq!(
+        count("UPDATE accounts SET balance = 1 FROM accounts AS o WHERE accounts.id = 5"),
+        Some(1)
+    );
     assert_eq!(count("DELETE FROM accounts WHERE id >= 1000"), Some(2));
     assert_eq!(count("DELETE FROM accounts WHERE id >= 1000"), Some(0));
     let merge = "MERGE INTO accounts USING (SELECT 499 AS id UNION ALL SELECT 500) AS s \
                  ON s.id = accounts.id WHEN MATCHED THEN DELETE \
                  WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1)";
     assert_eq!(count(merge), Some(2));
-    assert_eq!(count("INSERT INTO accounts VALUES (0, 0), (700, 0) ON CONFLICT DO NOTHING"), Some(1));
+    assert_eq!(
+        count("INSERT INTO accounts VALUES (0, 0), (700, 0) ON CONFLICT DO NOTHING"),
+        Some(1)
+    );
     assert_eq!(count("TRUNCATE accounts"), Some(501));
 }
 
@@ -207,8 +220,10 @@ fn a_statement_that_waits_for_another_can_be_stopped() {
     thread::scope(|scope| {
         let long = || {
             session
-                .sql("UPDATE accounts SET balance = (SELECT count(*) FROM n a, n b, n c, n d \
-                      WHERE a.id + b.id + c.id + d.id <> accounts.id)")
+                .sql(
+                    "UPDATE accounts SET balance = (SELECT count(*) FROM n a, n b, n c, n d \
+                      WHERE a.id + b.id + c.id + d.id <> accounts.id)",
+                )
                 .map(drop)
         };
         let waiting = [scope.spawn(long), scope.spawn(long)];

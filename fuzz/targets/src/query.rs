@@ -82,8 +82,8 @@ fn plan(statement: Statement, ids: &ColumnIds) -> Result<()> {
     let query = match statement {
         Statement::Query(query)
         | Statement::CreateTable { query: Some(query), .. }
-        | Statement::Insert { query, .. }
         | Statement::Copy { query, .. } => query,
+        Statement::Write(write) => write.query,
         Statement::Explain { statement, .. } => return plan(*statement, ids),
         _ => return Ok(()),
     };

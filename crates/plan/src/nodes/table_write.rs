@@ -16,14 +16,20 @@ pub enum FileFormat {
 }
 
 /// How a file is written, beyond its format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// How Parquet pages are compressed.
     pub compression: FileCompression,
+    /// The most rows of a row group of Parquet; `None` leaves it to the writer.
+    pub row_group_rows: Option<usize>,
     /// Whether CSV begins with a line of column names.
     pub has_header: bool,
     /// What stands between the fields of CSV.
     pub delimiter: char,
+    /// What stands around fields of CSV that need it; twice within them for itself.
+    pub quote: char,
+    /// What CSV has for NULL.
+    pub null: String,
 }
 
 /// How Parquet pages are compressed.
@@ -43,7 +49,14 @@ pub enum FileCompression {
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { compression: FileCompression::Snappy, has_header: true, delimiter: ',' }
+        WriteOptions {
+            compression: FileCompression::Snappy,
+            row_group_rows: None,
+            has_header: true,
+            delimiter: ',',
+            quote: '"',
+            null: String::new(),
+        }
     }
 }
 

@@ -42,10 +42,9 @@ impl<'a> Binder<'a> {
             Command::ShowAll => Statement::ShowAll,
             Command::ShowTables => Statement::ShowTables,
             Command::ShowFunctions => Statement::ShowFunctions,
-            Command::Prepare { name, statement } => Statement::Prepare {
-                name: name.value.clone(),
-                statement: Arc::clone(statement),
-            },
+            Command::Prepare { name, statement } => {
+                Statement::Prepare { name: name.value.clone(), statement: Arc::clone(statement) }
+            }
             Command::Execute { name, values } => self.execute(name, values)?,
             Command::Deallocate { name } => {
                 Statement::Deallocate { name: name.as_ref().map(|it| it.value.clone()) }

@@ -1,10 +1,12 @@
 //! COPY FROM.
 
 use super::{
-    Binder, Bound, command::format_of, select::column_expr, target::Target,
-    write::projected,
+    Binder, Bound, command::format_of, select::column_expr, target::Target, write::projected,
 };
-use crate::{CopiedText, CopyFrom, Query, Statement, WriteKind, write::{LaterRows, text_handle}};
+use crate::{
+    CopiedText, CopyFrom, Query, Statement, WriteKind,
+    write::{LaterRows, text_handle},
+};
 use sqlparser::ast::{Ident, ObjectName};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -125,9 +127,11 @@ impl<'a> Binder<'a> {
                 let index = self.position_of(target.schema(), &it.name, span)?;
                 match targets.contains(&index) {
                     true => Ok(index),
-                    false => Err(Error::invalid_query(format!("column is not copied: {}", it.name))
-                        .span(span)
-                        .hint("name it in the list of columns")),
+                    false => {
+                        Err(Error::invalid_query(format!("column is not copied: {}", it.name))
+                            .span(span)
+                            .hint("name it in the list of columns"))
+                    }
                 }
             };
             let places = bound.columns.iter().map(place).collect::<Result<Vec<_>>>()?;

@@ -33,9 +33,10 @@ impl<'a> Binder<'a> {
         };
         let (columns, definition) = match (&query, &create.like) {
             (Some(query), _) => (query.schema(), TableDefinition::default()),
-            (None, Some(CreateTableLikeKind::Parenthesized(like) | CreateTableLikeKind::Plain(like))) => {
-                self.like_table(&like.name)?
-            }
+            (
+                None,
+                Some(CreateTableLikeKind::Parenthesized(like) | CreateTableLikeKind::Plain(like)),
+            ) => self.like_table(&like.name)?,
             (None, None) => self.defined(create)?,
         };
         if columns.is_empty() {
@@ -55,9 +56,8 @@ impl<'a> Binder<'a> {
     fn created_rows(&mut self, query: &'a ast::Query, create: &'a CreateTable) -> Result<Query> {
         let mut bound = self.query(query)?;
         let names = &create.columns;
-        let has_more = |it: &&ColumnDef| {
-            it.data_type != DataType::Unspecified || !it.options.is_empty()
-        };
+        let has_more =
+            |it: &&ColumnDef| it.data_type != DataType::Unspecified || !it.options.is_empty();
         if let Some(column) = names.iter().find(has_more) {
             let span = self.span(column.name.span);
             return Err(unsupported("types and constraints in CREATE TABLE AS", span));
@@ -264,7 +264,12 @@ impl<'a> Binder<'a> {
         operation: &'a AlterTableOperation,
     ) -> Result<Option<Alteration>> {
         match operation {
-            AlterTableOperation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+            AlterTableOperation::AddColumn {
+                if_not_exists,
+                column_def,
+                column_position: None,
+                ..
+            } => {
                 let exists = target.schema().index_of(&column_def.name.value).is_some();
                 if exists && *if_not_exists {
                     return Ok(None);
@@ -386,7 +391,8 @@ impl<'a> Binder<'a> {
         }
         for check in &target.stored.definition.checks {
             if self.stored_condition(&check.condition, self.scope_of(&others)).is_err() {
-                let message = format!("column is used by CHECK ({}): {}", check.condition, name.value);
+                let message =
+                    format!("column is used by CHECK ({}): {}", check.condition, name.value);
                 return Err(Error::invalid_query(message).span(self.span(name.span)));
             }
         }
@@ -443,9 +449,7 @@ impl<'a> Binder<'a> {
         let value = |it: &mut Self, scope: Scope| {
             let column = scope.plain().nth(index).map(|it| column_expr(&it.column, None));
             let value = match using {
-                Some(using) => {
-                    it.with_level(scope, super::Clause::Set, |it| it.expr(using))?.0
-                }
+                Some(using) => it.with_level(scope, super::Clause::Set, |it| it.expr(using))?.0,
                 None => column.ok_or_else(|| Error::internal("no such column"))?,
             };
             it.cast_to(value, to, false)

@@ -240,13 +240,7 @@ impl<'a> Binder<'a> {
     }
 
     /// For each row of `plan` the first arm whose condition is true: id, action, all columns.
-    fn arms(
-        &self,
-        plan: Plan,
-        row_id: &Column,
-        target: &Target,
-        arms: Vec<Arm>,
-    ) -> Result<Bound> {
+    fn arms(&self, plan: Plan, row_id: &Column, target: &Target, arms: Vec<Arm>) -> Result<Bound> {
         let integer = |it: i32| Expr::constant(Value::Integer(it), Type::Integer);
         let null = |it: &Type| Expr::constant(Value::Null, it.clone());
         let mut choice = Vec::with_capacity(arms.len() * 2 + 1);
@@ -297,11 +291,7 @@ impl<'a> Binder<'a> {
     }
 
     /// What INSERT does with rows whose key is there.
-    pub(super) fn conflict(
-        &self,
-        insert: &'a Insert,
-        target: &Target,
-    ) -> Result<Conflict<'a>> {
+    pub(super) fn conflict(&self, insert: &'a Insert, target: &Target) -> Result<Conflict<'a>> {
         let all_keys = || (0..target.stored.definition.keys.len()).collect();
         match (&insert.or, &insert.on) {
             (None, None) => Ok(Conflict::Refused),
@@ -343,7 +333,8 @@ impl<'a> Binder<'a> {
         match target.stored.definition.keys.as_slice() {
             [key] => Ok(key.columns.clone()),
             [] => {
-                let message = format!("{what} needs a PRIMARY KEY or UNIQUE columns: {}", target.name);
+                let message =
+                    format!("{what} needs a PRIMARY KEY or UNIQUE columns: {}", target.name);
                 Err(Error::invalid_query(message).span(target.span))
             }
             _ => {

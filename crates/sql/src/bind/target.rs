@@ -1,8 +1,6 @@
 //! The table that a statement changes: its rows, and the SQL that its definition holds.
 
-use super::{
-    Binder, Bound, Clause, query::Limits, scope::Scope, select::Clauses, unsupported,
-};
+use super::{Binder, Bound, Clause, query::Limits, scope::Scope, select::Clauses, unsupported};
 use crate::{
     Check, Query, Relation, parse, stack,
     write::{LaterRows, written_handle},
@@ -23,6 +21,8 @@ pub(super) struct Target {
     pub(super) name: String,
     /// The name that qualifies its columns: the alias, or the last part of its own.
     pub(super) alias: String,
+    /// The alias, or the whole name.
+    qualified: String,
     pub(super) table: Arc<dyn Table>,
     pub(super) stored: StoredTable,
     pub(super) span: Option<Span>,
@@ -92,15 +92,17 @@ impl<'a> Binder<'a> {
             return Err(error.hint("copy it with CREATE TABLE ... AS SELECT"));
         };
         let last = name.0.last().and_then(|it| it.as_ident()).map(|it| it.value.clone());
-        let alias = match alias {
-            Some(alias) if alias.columns.is_empty() => alias.name.value.clone(),
+        let (alias, qualified) = match alias {
+            Some(alias) if alias.columns.is_empty() => {
+                (alias.name.value.clone(), alias.name.value.clone())
+            }
             Some(alias) => {
                 let span = self.span(alias.name.span);
                 return Err(unsupported(format!("names of columns in {what}"), span));
             }
-            None => last.unwrap_or_else(|| dotted.clone()),
+            None => (last.unwrap_or_else(|| dotted.clone()), dotted.clone()),
         };
-        Ok(Target { name: dotted, alias, table, stored, span })
+        Ok(Target { name: dotted, alias, qualified, table, stored, span })
     }
 
     /// The rows of a target, with their ids.
@@ -113,8 +115,7 @@ impl<'a> Binder<'a> {
     }
 
     fn target_scope(&self, target: &Target, columns: Vec<Column>) -> Scope {
-        let qualified = if target.name.ends_with(&target.alias) { &target.name } else { &target.alias };
-        Scope::of_relation(&target.alias, qualified, columns)
+        Scope::of_relation(&target.alias, &target.qualified, columns)
     }
 
     /// The written rows, as a table in FROM.

@@ -2,7 +2,7 @@
 
 use crate::{BindSettings, Catalog, Relation, Statement, bind, parse};
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
-use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
+use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
 use volley_plan::TableHandle;
@@ -21,10 +21,17 @@ mod standard;
 mod stubs;
 mod subqueries;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Empty {
     name: String,
     schema: Schema,
+    definition: Arc<TableDefinition>,
+}
+
+impl Empty {
+    fn new(name: &str, schema: Schema) -> Empty {
+        Empty { name: name.to_owned(), schema, definition: Arc::default() }
+    }
 }
 
 impl Table for Empty {
@@ -42,6 +49,13 @@ impl Table for Empty {
 
     fn scan(&self, _: ScanRequest) -> Result<Box<dyn Scan>> {
         Err(Error::unsupported("scan of a test table"))
+    }
+
+    fn as_stored(&self) -> Option<StoredTable> {
+        let mut with_row_ids = self.clone();
+        with_row_ids.schema.fields.push(Field::new("row id", Type::BigInt));
+        let definition = Arc::clone(&self.definition);
+        Some(StoredTable { definition, with_row_ids: Arc::new(with_row_ids) })
     }
 }
 
@@ -70,7 +84,7 @@ impl Tables {
         let Statement::CreateTable { columns: schema, .. } = statement(self, &sql).unwrap() else {
             panic!("not a table");
         };
-        let table = Arc::new(Empty { name: name.to_owned(), schema });
+        let table = Arc::new(Empty::new(name, schema));
         self.0.borrow_mut().insert(name.to_owned(), Relation::Table(table));
     }
 
@@ -92,7 +106,7 @@ impl Catalog for Tables {
             return Err(Error::invalid_query(format!("no such file: {path}")));
         }
         let schema = Schema::new(vec![Field::new("x", Type::BigInt)]);
-        Ok(Arc::new(Empty { name: path.to_owned(), schema }))
+        Ok(Arc::new(Empty::new(path, schema)))
     }
 
     fn names(&self) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use super::{
     Binder, Bound, Clause,
+    expr::without_parentheses,
     merge::Conflict,
     scope::Scope,
     select::column_expr,
@@ -297,8 +298,10 @@ impl<'a> Binder<'a> {
             AssignmentTarget::ColumnName(name) => Ok(vec![(column(name)?, &assignment.value)]),
             AssignmentTarget::Tuple(names) => {
                 let span = self.span(assignment.value.span());
-                let ast::Expr::Tuple(values) = &assignment.value else {
-                    return Err(unsupported("SET of several columns by one query", span));
+                let values = match without_parentheses(&assignment.value) {
+                    ast::Expr::Tuple(values) => values,
+                    one if names.len() == 1 => std::slice::from_ref(one),
+                    _ => return Err(unsupported("SET of several columns by one query", span)),
                 };
                 if names.len() != values.len() {
                     let (columns, values) = (names.len(), values.len());

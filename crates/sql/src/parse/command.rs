@@ -125,7 +125,8 @@ fn prepare(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     let first = parser.peek_token_ref().span;
     let command = parse(parser, source)?;
     if matches!(command, Command::Prepare { .. }) {
-        return parser.expected("a statement other than PREPARE", parser.get_current_token().clone());
+        return parser
+            .expected("a statement other than PREPARE", parser.get_current_token().clone());
     }
     let statement = Arc::new(parsed(command, first, parser, source));
     Ok(Command::Prepare { name, statement })

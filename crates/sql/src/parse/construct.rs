@@ -62,7 +62,7 @@ const CLAUSES: &[Construct] = &[
     Construct("* *", Some("the operator **")),
     Construct("| >", Some("the pipe operator |>")),
     Construct("( TABLE", Some("TABLE as a query")),
-    Construct("COPY _ FROM", Some("COPY ... FROM")),
+    Construct("COPY _ FROM", Some("COPY ... FROM something else than a file")),
     Construct("EXPLAIN VERBOSE", None),
     Construct("EXPLAIN ( _", Some("options of EXPLAIN")),
     Construct("SET TIME ZONE", None),

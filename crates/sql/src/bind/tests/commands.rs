@@ -1,5 +1,5 @@
 use super::{Tables, plan, statement};
-use crate::Statement;
+use crate::{Statement, Write, WriteKind};
 use expect_test::expect;
 
 #[test]
@@ -15,10 +15,12 @@ fn tables_are_made_with_known_types() {
 #[test]
 fn rows_are_inserted_in_the_order_of_the_table() {
     let sql = "insert into t (day, a) select '2020-01-01', c from u";
-    let Ok(Statement::Insert { table, query }) = statement(&Tables::small(), sql) else {
+    let Ok(Statement::Write(write)) = statement(&Tables::small(), sql) else {
         panic!("not an INSERT");
     };
+    let Write { table, kind, query, .. } = *write;
     assert_eq!(table, "t");
+    assert_eq!(kind, WriteKind::Insert { skipping_keys: Vec::new() });
     expect![[r#"
         Project a#4 = cast(c as INTEGER), b = NULL, d = NULL, day = cast('2020-01-01' as DATE)
           Project '2020-01-01' = 2020-01-01, c
@@ -30,9 +32,10 @@ fn rows_are_inserted_in_the_order_of_the_table() {
 #[test]
 fn inserted_values_are_converted_one_by_one() {
     let sql = "insert into t (b, d) values (1, 1), ('a', '2.5')";
-    let Ok(Statement::Insert { query, .. }) = statement(&Tables::small(), sql) else {
+    let Ok(Statement::Write(write)) = statement(&Tables::small(), sql) else {
         panic!("not an INSERT");
     };
+    let query = write.query;
     expect![[r#"
         Project a = NULL, b = col0, d = col1, day = NULL
           Values [col0, col1] 2 rows

@@ -1,8 +1,9 @@
 //! The SQL corpus of the repository binds.
 
-use super::{Tables, describe, statement};
-use crate::{Relation, Statement, parse};
+use super::{Empty, Tables, describe, statement};
+use crate::{Alteration, Catalog, Relation, Statement, parse};
 use std::{fmt::Write, path::Path, sync::Arc};
+use volley_connector::ColumnDefinition;
 use volley_error::Error;
 
 /// A record of a `.slt` file: its statement and whether it fails.
@@ -29,10 +30,12 @@ fn records(text: &str) -> Vec<Record> {
 /// Binds, and makes and drops tables and views.
 fn run(tables: &Tables, sql: &str) -> Result<(), Error> {
     let mut map = |bound: Statement| match bound {
-        Statement::CreateTable { name, columns, .. } => {
-            let table = super::Empty { name: name.clone(), schema: columns };
-            let table = Relation::Table(Arc::new(table));
-            tables.0.borrow_mut().insert(name.to_ascii_lowercase(), table);
+        Statement::CreateTable { name, columns, definition, .. } => {
+            let definition = Arc::new(definition);
+            put(tables, Empty { name, schema: columns, definition });
+        }
+        Statement::AlterTable { table, alteration: Some(alteration) } => {
+            alter(tables, &table, alteration);
         }
         Statement::CreateView { name, sql, columns, .. } => {
             let view = Relation::View { sql, columns };
@@ -49,6 +52,34 @@ fn run(tables: &Tables, sql: &str) -> Result<(), Error> {
         statement(tables, part.text()).map(&mut map)?;
     }
     Ok(())
+}
+
+fn put(tables: &Tables, table: Empty) {
+    let name = table.name.to_ascii_lowercase();
+    tables.0.borrow_mut().insert(name, Relation::Table(Arc::new(table)));
+}
+
+fn alter(tables: &Tables, name: &str, alteration: Alteration) {
+    let Ok(Some(Relation::Table(old))) = tables.table(name) else { return };
+    let stored = old.as_stored().unwrap();
+    let (mut schema, mut definition) = (old.schema().clone(), (*stored.definition).clone());
+    let mut name = name.to_owned();
+    definition.columns.resize(schema.len(), ColumnDefinition::default());
+    match alteration {
+        Alteration::AddColumn { field, definition: column, .. } => {
+            schema.fields.push(field);
+            definition.columns.push(column);
+        }
+        Alteration::DropColumn { index } => {
+            schema.fields.remove(index);
+            definition.columns.remove(index);
+        }
+        Alteration::RenameColumn { index, name } => schema.fields[index].name = name,
+        Alteration::RenameTable { name: new } => name = new,
+        Alteration::Retype { index, data_type, .. } => schema.fields[index].data_type = data_type,
+        Alteration::Define { definition: new } => definition = new,
+    }
+    put(tables, Empty { name, schema, definition: Arc::new(definition) });
 }
 
 /// Whether the columns of a file, or a function not written yet, are the reason.
