@@ -27,7 +27,7 @@ import duckdb
 
 STATEMENTS = 30
 TEXTS = ["'a'", "'b'", "''", "'ä'", "'日本'", "NULL", "'long text that does not fit in twelve bytes'"]
-NUMBERS = ["0", "1", "-1", "7", "NULL", "100", "2147483647"]
+NUMBERS = ["0", "1", "-1", "7", "NULL", "100", "100000"]
 DOUBLES = ["0.5", "-0.0::DOUBLE", "'nan'::DOUBLE", "'inf'::DOUBLE", "NULL", "1e300"]
 DUMP = {
     "t": "SELECT id, n::VARCHAR AS n, s, d::VARCHAR AS d FROM t ORDER BY id, n, s, d",

@@ -25,6 +25,7 @@ mod target;
 mod write;
 mod merge;
 mod copy_from;
+mod summarize;
 mod definition;
 mod query;
 mod recursive;

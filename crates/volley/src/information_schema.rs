@@ -2,11 +2,12 @@
 
 use crate::catalog::{CatalogSnapshot, Entry, MAIN, schema_and_name};
 use std::sync::Arc;
-use volley_connector::{Table, TableDefinition};
+use volley_connector::{Scan, ScanRequest, Table, TableDefinition, TableStatistics};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
 use volley_memory::Pool;
+use volley_plan::TableHandle;
 use volley_sql::{BindSettings, Statement};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -104,7 +105,29 @@ fn made(catalog: &CatalogSnapshot, described: &Described) -> Result<Arc<dyn Tabl
     let batch = Batch::new(columns, rows.len());
     let name = format!("{SCHEMA}.{}", described.name);
     let pool = Pool::root(SCHEMA, None);
-    Ok(Arc::new(MemoryTable::new(name, schema, vec![batch], &pool)?))
+    Ok(Arc::new(Listing(MemoryTable::new(name, schema, vec![batch], &pool)?)))
+}
+
+/// Rows that nobody can change.
+#[derive(Debug)]
+struct Listing(MemoryTable);
+
+impl Table for Listing {
+    fn handle(&self) -> TableHandle {
+        self.0.handle()
+    }
+
+    fn schema(&self) -> &Schema {
+        self.0.schema()
+    }
+
+    fn statistics(&self) -> Result<Arc<TableStatistics>> {
+        self.0.statistics()
+    }
+
+    fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
+        self.0.scan(request)
+    }
 }
 
 /// Database, schema and name of a table.

@@ -29,6 +29,7 @@ impl<'a> Binder<'a> {
                 Statement::Explain { analyze: *analyze, statement }
             }
             Command::Describe(described) => self.describe(described)?,
+            Command::Summarize(described, text) => self.summarize(described, text)?,
             Command::CreateView(view) => self.create_view(view)?,
             Command::Copy { source, path, options } => self.copy(source, path, options)?,
             Command::CopyFrom { table, columns, path, options } => {

@@ -217,8 +217,7 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<CheckDefinition> {
         let condition = written.to_string();
-        let bound = self.stored_condition(&condition, self.scope_of(schema));
-        let bound = bound.map_err(|it| it.span(span))?;
+        let bound = self.stored_condition(&condition, self.scope_of(schema), span)?;
         if inspect::has_subquery(&bound) {
             return Err(unsupported("a subquery in a CHECK constraint", span));
         }
@@ -237,7 +236,7 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<String> {
         let text = written.to_string();
-        let bound = self.default_expr(&text, data_type).map_err(|it| it.span(span))?;
+        let bound = self.default_expr(&text, data_type, span)?;
         if inspect::has_subquery(&bound) {
             return Err(unsupported("a subquery in DEFAULT", span));
         }
@@ -348,7 +347,7 @@ impl<'a> Binder<'a> {
         }
         let definition = definition.columns.pop().unwrap_or_default();
         let value = match &definition.default {
-            Some(text) => self.default_expr(text, &field.data_type)?,
+            Some(text) => self.default_expr(text, &field.data_type, span)?,
             None => self.cast_to(super::expr::null(), field.data_type.clone(), false)?,
         };
         let values = self.new_values(target, |_, _| Ok(value))?;
@@ -390,7 +389,7 @@ impl<'a> Binder<'a> {
             others.fields.remove(index);
         }
         for check in &target.stored.definition.checks {
-            if self.stored_condition(&check.condition, self.scope_of(&others)).is_err() {
+            if self.stored_condition(&check.condition, self.scope_of(&others), None).is_err() {
                 let message =
                     format!("column is used by CHECK ({}): {}", check.condition, name.value);
                 return Err(Error::invalid_query(message).span(self.span(name.span)));

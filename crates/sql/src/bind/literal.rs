@@ -42,6 +42,8 @@ impl Binder<'_> {
         let name = parse::parameter_name(written).to_lowercase();
         match &self.shared.settings.parameters {
             Parameters::None => {
+                // `?` has a number by now.
+                let written = span.map_or(written, |it| self.source.slice(it));
                 let message = format!("parameter without a value: {written}");
                 let error = Error::invalid_query(message).span(span);
                 Err(error.hint("prepare the statement, and run it with values"))

@@ -153,7 +153,7 @@ impl<'a> Binder<'a> {
         let definition = &target.stored.definition;
         let check = |it: &volley_connector::CheckDefinition| {
             let (plan, scope) = self.written_rows(target);
-            let condition = self.stored_condition(&it.condition, scope)?;
+            let condition = self.stored_condition(&it.condition, scope, target.span)?;
             let violated = self.negated(condition, true)?;
             let plan = Plan::Filter { input: Box::new(plan), conjuncts: vec![violated] };
             let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(1) };
@@ -165,8 +165,13 @@ impl<'a> Binder<'a> {
     }
 
     /// The condition of a CHECK constraint, over the columns of `scope`.
-    pub(super) fn stored_condition(&self, text: &str, scope: Scope) -> Result<Expr> {
-        self.stored_expr(text, scope, Clause::Check, |binder, expr| {
+    pub(super) fn stored_condition(
+        &self,
+        text: &str,
+        scope: Scope,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        self.stored_expr((text, span), scope, Clause::Check, |binder, expr| {
             binder.condition(expr, "a CHECK constraint")
         })
     }
@@ -181,21 +186,26 @@ impl<'a> Binder<'a> {
         let column = stored.definition.columns.get(index);
         let data_type = schema.fields.get(index).map_or(Type::Unknown, |it| it.data_type.clone());
         match column.and_then(|it| it.default.as_deref()) {
-            Some(text) => self.default_expr(text, &data_type),
+            Some(text) => self.default_expr(text, &data_type, None),
             None => self.cast_to(super::expr::null(), data_type, false),
         }
     }
 
     /// The expression of a DEFAULT.
-    pub(super) fn default_expr(&self, text: &str, data_type: &Type) -> Result<Expr> {
-        let cast = |binder: &Binder<'_>, it: Expr| binder.cast_to(it, data_type.clone(), false);
-        self.stored_expr(text, Scope::default(), Clause::Default, cast)
-    }
-
-    /// Binds the text of an expression.
-    fn stored_expr(
+    pub(super) fn default_expr(
         &self,
         text: &str,
+        data_type: &Type,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let cast = |binder: &Binder<'_>, it: Expr| binder.cast_to(it, data_type.clone(), false);
+        self.stored_expr((text, span), Scope::default(), Clause::Default, cast)
+    }
+
+    /// Binds the text of an expression, which stands for what is at `span`.
+    fn stored_expr(
+        &self,
+        (text, span): (&str, Option<Span>),
         scope: Scope,
         clause: Clause,
         finish: impl FnOnce(&Binder<'_>, Expr) -> Result<Expr>,
@@ -203,7 +213,8 @@ impl<'a> Binder<'a> {
         stack::with_room(text.len(), || {
             let (written, source) = parse::parse_expr(text)?;
             let mut binder = Binder::new(self.shared, &source);
-            binder.view_span = self.view_span.or(self.first_word).or(Some(Span::default()));
+            let place = self.view_span.or(span).or(self.first_word);
+            binder.view_span = place.or(Some(Span::default()));
             binder.views.clone_from(&self.views);
             binder.depth = self.depth;
             let (expr, _) = binder.with_level(scope, clause, |it| it.expr(&written))?;

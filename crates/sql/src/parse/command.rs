@@ -12,6 +12,8 @@ pub(crate) enum Command {
     Explain { analyze: bool, command: Box<Command> },
     /// DESCRIBE table or query.
     Describe(Described),
+    /// SUMMARIZE table or query, with its text.
+    Summarize(Described, String),
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
     /// COPY ... TO 'file' (options).
@@ -77,6 +79,9 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
     let Token::Word(word) = &parser.peek_token_ref().token else {
         return sql(parser);
     };
+    if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("summarize") {
+        return summarize(parser, source);
+    }
     match word.keyword {
         Keyword::EXPLAIN => explain(parser, source),
         Keyword::DESCRIBE | Keyword::DESC => describe(parser),
@@ -160,6 +165,19 @@ fn deallocate(parser: &mut Parser<'_>) -> Parsed<Command> {
         return Ok(Command::Deallocate { name: None });
     }
     Ok(Command::Deallocate { name: Some(parser.parse_identifier()?) })
+}
+
+fn summarize(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
+    parser.advance_token();
+    let start = source.positions.offset(parser.peek_token_ref().span.start);
+    let described = if starts_query(parser) {
+        Described::Query(parser.parse_query()?)
+    } else {
+        Described::Table(parser.parse_object_name(false)?)
+    };
+    let end = source.positions.offset(parser.get_current_token().span.end);
+    let span = Span { start: start.unwrap_or_default(), end: end.unwrap_or_default() };
+    Ok(Command::Summarize(described, source.slice(span).to_owned()))
 }
 
 fn starts_query(parser: &Parser<'_>) -> bool {
