@@ -47,6 +47,18 @@ fn several_statements_print_their_rows_and_the_first_error_stops() {
 }
 
 #[test]
+fn failures_may_be_passed_over() {
+    let sql = "SELECT 1 AS a; SELECT c; CREATE TABLE t (b INTEGER); INSERT INTO t VALUES (1); \
+               DELETE FROM nope; FROM t";
+    let (out, err, status) = run(&["--keep-going", "--format", "csv", "-c", sql]);
+    assert_eq!(out, "a\n1\nb\n1\n");
+    assert_eq!(err.matches("error: ").count(), 2, "{err}");
+    assert_eq!(status, 1);
+    let (_, err, status) = run(&["--keep-going", "-c", "SELECT 1 AS a"]);
+    assert!(err.is_empty() && status == 0);
+}
+
+#[test]
 fn files_and_standard_input_run_too() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("q.sql"), "-- nothing\nSELECT 1 AS a;\n").unwrap();

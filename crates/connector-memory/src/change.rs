@@ -5,7 +5,7 @@ use crate::{
     batch::{StoredBatch, append},
     key,
     row_id::place_of,
-    table::{POOL, own},
+    table::own,
 };
 use std::collections::{BTreeMap, HashMap};
 use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
@@ -53,19 +53,19 @@ pub struct Changed {
 type Replaced = BTreeMap<usize, (usize, usize)>;
 
 impl MemoryTable {
-    /// The next version, after these changes; charged to `pool`.
+    /// The next version, after these changes.
     ///
     /// # Errors
     ///
     /// Invalid value: null in a column that is not null, a key that is there already. Out of memory.
     /// Internal: an id of another version.
-    pub fn change(&self, changes: RowChanges, pool: &Pool) -> Result<Changed> {
-        let pool = pool.child(POOL);
+    pub fn change(&self, changes: RowChanges) -> Result<Changed> {
+        let pool = self.pool();
         let types: Vec<Type> = self.schema().types().cloned().collect();
         let mut batches = self.batches().to_vec();
         let replaced = self.replaced(&changes.updates)?;
         for (index, rows) in &replaced {
-            batches[*index] = self.update(*index, rows, &changes, &pool)?;
+            batches[*index] = self.update(*index, rows, &changes, pool)?;
         }
         let changed = replaced.iter().map(|(index, rows)| {
             let codes: Vec<u32> = rows.keys().map(|it| *it as u32).collect();
@@ -73,7 +73,7 @@ impl MemoryTable {
         });
         let mut written: Vec<Batch> = changed.collect();
         let changed_batches = written.len();
-        let mut added = own(self.schema(), changes.inserted, &pool)?;
+        let mut added = own(self.schema(), changes.inserted, pool)?;
         written.extend(added.iter().map(StoredBatch::rows_left));
         self.check_not_null(&written)?;
         let deleted = self.rows_of(&changes.deleted)?;
@@ -82,20 +82,20 @@ impl MemoryTable {
             let changed = Rows::from_indices(self.stored_rows(*index), rows.keys().copied());
             gone.entry(*index).and_modify(|it| it.union(&changed)).or_insert(changed);
         }
-        let keys = UniqueCheck { table: self, gone: &gone, changed_batches, pool: &pool };
+        let keys = UniqueCheck { table: self, gone: &gone, changed_batches };
         let written = keys.check(written, &changes.updated_columns, &changes.skipping_keys)?;
         let removed =
             deleted.iter().map(|(index, rows)| self.batches()[*index].batch().select(rows));
         let removed = removed.collect();
         for (index, rows) in &deleted {
-            batches[*index] = batches[*index].without(rows, &pool)?;
+            batches[*index] = batches[*index].without(rows, pool)?;
         }
         batches.retain(|it| it.rows() > 0);
         if !changes.skipping_keys.is_empty() {
             let left = written.get(changed_batches..).unwrap_or_default().to_vec();
-            added = own(self.schema(), left, &pool)?;
+            added = own(self.schema(), left, pool)?;
         }
-        append(&mut batches, added, &types, &pool)?;
+        append(&mut batches, added, &types, pool)?;
         Ok(Changed { table: self.with_batches(batches), written, removed })
     }
 
@@ -171,14 +171,13 @@ impl MemoryTable {
         field: Field,
         definition: ColumnDefinition,
         updates: &[RowUpdates],
-        pool: &Pool,
     ) -> Result<MemoryTable> {
         let mut schema = self.schema().clone();
         schema.fields.push(field);
         let mut altered = (**self.definition()).clone();
         altered.columns.resize(schema.len() - 1, ColumnDefinition::default());
         altered.columns.push(definition);
-        self.with_values(schema, altered, updates, StoredBatch::with_added, pool)
+        self.with_values(schema, altered, updates, StoredBatch::with_added)
     }
 
     /// The table with other values of another type in column `index`.
@@ -191,15 +190,14 @@ impl MemoryTable {
         index: usize,
         data_type: Type,
         updates: &[RowUpdates],
-        pool: &Pool,
     ) -> Result<MemoryTable> {
         let mut schema = self.schema().clone();
         let field = schema.fields.get_mut(index);
         field.ok_or_else(|| Error::internal("no such column"))?.data_type = data_type;
         let altered = (**self.definition()).clone();
         let replace = |it: &StoredBatch, new, pool: &Pool| it.with_column(index, new, pool);
-        let table = self.with_values(schema, altered, updates, replace, pool)?;
-        table.check_kept_promises(pool)?;
+        let table = self.with_values(schema, altered, updates, replace)?;
+        table.check_kept_promises()?;
         Ok(table)
     }
 
@@ -209,9 +207,7 @@ impl MemoryTable {
         definition: TableDefinition,
         updates: &[RowUpdates],
         put: impl Fn(&StoredBatch, Vector, &Pool) -> Result<StoredBatch>,
-        pool: &Pool,
     ) -> Result<MemoryTable> {
-        let pool = pool.child(POOL);
         let replaced = self.replaced(updates)?;
         let values = updates.iter().find_map(|it| it.values.columns().first());
         let mut batches = self.batches().to_vec();
@@ -221,7 +217,7 @@ impl MemoryTable {
             };
             // Deleted rows get no value.
             let nulls = Vector::nulls(values.data_type().clone(), batch.batch().rows());
-            *batch = put(batch, patched(nulls, rows, updates, 0)?, &pool)?;
+            *batch = put(batch, patched(nulls, rows, updates, 0)?, self.pool())?;
         }
         let table = self.with_columns(schema, definition, batches);
         table.check_not_null(&table.all_rows())?;
@@ -253,10 +249,10 @@ impl MemoryTable {
     /// # Errors
     ///
     /// Invalid value: a row that does not keep them; CHECK is not looked at.
-    pub fn promising(&self, definition: TableDefinition, pool: &Pool) -> Result<MemoryTable> {
+    pub fn promising(&self, definition: TableDefinition) -> Result<MemoryTable> {
         let schema = self.schema().clone();
         let table = self.with_columns(schema, definition, self.batches().to_vec());
-        table.check_kept_promises(pool)?;
+        table.check_kept_promises()?;
         Ok(table)
     }
 
@@ -265,12 +261,12 @@ impl MemoryTable {
         self.batches().iter().map(StoredBatch::rows_left).collect()
     }
 
-    fn check_kept_promises(&self, pool: &Pool) -> Result<()> {
+    fn check_kept_promises(&self) -> Result<()> {
         let rows = self.all_rows();
         self.check_not_null(&rows)?;
         let none = HashMap::new();
         for key in &self.definition().keys {
-            let found = key::conflicts(key, self.schema(), &rows, &[], &none, pool)?;
+            let found = key::conflicts(key, self.schema(), &rows, &[], &none, self.pool())?;
             if let Some(row) = found.to_indices().first() {
                 return Err(key::duplicate(key, self.schema(), &rows, *row as usize)?);
             }
@@ -286,7 +282,6 @@ struct UniqueCheck<'a> {
     gone: &'a HashMap<usize, Rows>,
     /// How many batches hold changed rows; those after them are to be added.
     changed_batches: usize,
-    pool: &'a Pool,
 }
 
 impl UniqueCheck<'_> {
@@ -319,7 +314,7 @@ impl UniqueCheck<'_> {
 
     fn conflicts(&self, key: &KeyDefinition, written: &[Batch]) -> Result<Rows> {
         let (schema, stored) = (self.table.schema(), self.table.batches());
-        key::conflicts(key, schema, written, stored, self.gone, self.pool)
+        key::conflicts(key, schema, written, stored, self.gone, self.table.pool())
     }
 }
 

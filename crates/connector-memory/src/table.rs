@@ -29,6 +29,8 @@ pub struct MemoryTable {
     definition: Arc<TableDefinition>,
     batches: Arc<[StoredBatch]>,
     statistics: OnceLock<Arc<TableStatistics>>,
+    /// What all versions are charged to.
+    pool: Pool,
     /// One for all versions.
     lock: Arc<WriteLock>,
 }
@@ -45,13 +47,15 @@ impl MemoryTable {
         batches: Vec<Batch>,
         pool: &Pool,
     ) -> Result<MemoryTable> {
-        let batches = own(&schema, batches, &pool.child(POOL))?;
+        let pool = pool.child("table in memory");
+        let batches = own(&schema, batches, &pool)?;
         Ok(MemoryTable {
             name: name.into(),
             schema,
             definition: Arc::default(),
             batches: batches.into(),
             statistics: OnceLock::new(),
+            pool,
             lock: Arc::default(),
         })
     }
@@ -71,11 +75,10 @@ impl MemoryTable {
     /// # Errors
     ///
     /// As [`MemoryTable::new`].
-    pub fn append(&self, added: Vec<Batch>, pool: &Pool) -> Result<MemoryTable> {
-        let pool = pool.child(POOL);
+    pub fn append(&self, added: Vec<Batch>) -> Result<MemoryTable> {
         let types: Vec<Type> = self.schema.types().cloned().collect();
         let mut batches = self.batches.to_vec();
-        append(&mut batches, own(&self.schema, added, &pool)?, &types, &pool)?;
+        append(&mut batches, own(&self.schema, added, &self.pool)?, &types, &self.pool)?;
         Ok(self.with_batches(batches))
     }
 
@@ -97,6 +100,10 @@ impl MemoryTable {
 
     pub(crate) fn batches(&self) -> &Arc<[StoredBatch]> {
         &self.batches
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// What holds for the rows.
@@ -128,9 +135,6 @@ impl MemoryTable {
         self.batches.iter().map(StoredBatch::rows).sum()
     }
 }
-
-/// What the batches' pool is called.
-pub(crate) const POOL: &str = "table in memory";
 
 /// Batches of the table's types that keep alive no more than their own rows.
 pub(crate) fn own(schema: &Schema, batches: Vec<Batch>, pool: &Pool) -> Result<Vec<StoredBatch>> {

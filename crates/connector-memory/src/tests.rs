@@ -16,7 +16,7 @@ fn an_appended_version_leaves_the_old_one_as_it_was() {
     let pool = Pool::root("test", None);
     let schema = Schema::new(vec![Field::new("a", Type::BigInt)]);
     let old = MemoryTable::new("t", schema, vec![batch(&[Some(1), None])], &pool).unwrap();
-    let new = old.append(vec![batch(&[Some(-5)])], &pool).unwrap();
+    let new = old.append(vec![batch(&[Some(-5)])]).unwrap();
     assert_eq!((old.rows(), new.rows()), (2, 3));
     let statistics = new.statistics().unwrap();
     assert_eq!(statistics.columns[0].min, Some(Value::BigInt(-5)));
@@ -47,23 +47,24 @@ fn updates(rows: &[(usize, i64)]) -> RowChanges {
 #[test]
 fn a_version_shares_what_did_not_change() {
     let pool = Pool::root("test", None);
-    let rows: Vec<Option<i64>> = (0..100).map(Some).collect();
+    // More than a pool gives at once.
+    let rows: Vec<Option<i64>> = (0..100_000).map(Some).collect();
     let old = table(&rows, &pool);
     let bytes = pool.stats().bytes;
-    let deleted = (0..10).map(|it| row_id(0, it)).collect();
+    let deleted = (0..10_000).map(|it| row_id(0, it)).collect();
     let changes = RowChanges { deleted, ..RowChanges::default() };
-    let new = old.change(changes, &pool).unwrap();
-    assert_eq!((new.table.rows(), old.rows()), (90, 100));
-    assert_eq!(new.removed.iter().map(Batch::rows).sum::<usize>(), 10);
+    let new = old.change(changes).unwrap();
+    assert_eq!((new.table.rows(), old.rows()), (90_000, 100_000));
+    assert_eq!(new.removed.iter().map(Batch::rows).sum::<usize>(), 10_000);
     assert_eq!(pool.stats().bytes, bytes, "rows were copied");
     let statistics = new.table.statistics().unwrap();
-    assert_eq!(statistics.columns[0].min, Some(Value::BigInt(10)));
-    assert_eq!(statistics.rows, Some(90));
-    let deleted = (10..80).map(|it| row_id(0, it)).collect();
+    assert_eq!(statistics.columns[0].min, Some(Value::BigInt(10_000)));
+    assert_eq!(statistics.rows, Some(90_000));
+    let deleted = (10_000..80_000).map(|it| row_id(0, it)).collect();
     let changes = RowChanges { deleted, ..RowChanges::default() };
-    let small = new.table.change(changes, &pool).unwrap().table;
+    let small = new.table.change(changes).unwrap().table;
     drop((old, new));
-    assert_eq!(small.rows(), 20);
+    assert_eq!(small.rows(), 20_000);
     assert!(pool.stats().bytes < bytes, "deleted rows keep their memory");
     drop(small);
     assert_eq!(pool.stats().bytes, 0);
@@ -73,7 +74,7 @@ fn a_version_shares_what_did_not_change() {
 fn rows_keep_their_place_when_they_change() {
     let pool = Pool::root("test", None);
     let old = table(&[Some(1), None, Some(3)], &pool);
-    let new = old.change(updates(&[(2, 30), (0, 10)]), &pool).unwrap();
+    let new = old.change(updates(&[(2, 30), (0, 10)])).unwrap();
     assert_eq!(values(&new.table), [Value::BigInt(10), Value::Null, Value::BigInt(30)]);
     assert_eq!(values(&old), [Value::BigInt(1), Value::Null, Value::BigInt(3)]);
 }
@@ -82,9 +83,9 @@ fn rows_keep_their_place_when_they_change() {
 fn an_id_of_another_version_is_an_error() {
     let pool = Pool::root("test", None);
     let table = table(&[Some(1)], &pool);
-    assert!(table.change(updates(&[(1, 1)]), &pool).is_err());
+    assert!(table.change(updates(&[(1, 1)])).is_err());
     let changes = RowChanges { deleted: vec![row_id(1, 0)], ..RowChanges::default() };
-    assert!(table.change(changes, &pool).is_err());
+    assert!(table.change(changes).is_err());
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn keys_and_nulls_are_checked() {
     let old = table(&[Some(1), Some(2), Some(3)], &pool).with_definition(Arc::new(definition));
     let insert = |values: &[Option<i64>]| {
         let changes = RowChanges { inserted: vec![batch(values)], ..RowChanges::default() };
-        old.change(changes, &pool).map(|it| it.table.rows()).map_err(|it| it.to_string())
+        old.change(changes).map(|it| it.table.rows()).map_err(|it| it.to_string())
     };
     assert_eq!(insert(&[Some(4), Some(5)]), Ok(5));
     let duplicate = |value: i64| Err(format!("duplicate key of PRIMARY KEY: a = {value}"));
@@ -106,15 +107,15 @@ fn keys_and_nulls_are_checked() {
     assert_eq!(insert(&[Some(4), Some(4)]), duplicate(4));
     assert_eq!(insert(&[None]), Err("null in a column that is NOT NULL: a".to_owned()));
     // All keys move at once.
-    let moved = old.change(updates(&[(0, 2), (1, 3), (2, 4)]), &pool).unwrap();
+    let moved = old.change(updates(&[(0, 2), (1, 3), (2, 4)])).unwrap();
     assert_eq!(values(&moved.table), [2, 3, 4].map(Value::BigInt));
-    assert!(old.change(updates(&[(0, 3)]), &pool).is_err());
+    assert!(old.change(updates(&[(0, 3)])).is_err());
     let skipping = RowChanges {
         inserted: vec![batch(&[Some(2), Some(9), Some(9)])],
         skipping_keys: vec![0],
         ..RowChanges::default()
     };
-    assert_eq!(old.change(skipping, &pool).unwrap().table.rows(), 4);
+    assert_eq!(old.change(skipping).unwrap().table.rows(), 4);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn rows_added_one_by_one_make_few_batches() {
     let pool = Pool::root("test", None);
     let mut table = table(&[], &pool);
     for value in 0..1000 {
-        table = table.append(vec![batch(&[Some(value)])], &pool).unwrap();
+        table = table.append(vec![batch(&[Some(value)])]).unwrap();
     }
     assert!(table.batches().len() < 12, "{} batches", table.batches().len());
     assert_eq!(values(&table), (0..1000).map(Value::BigInt).collect::<Vec<_>>());

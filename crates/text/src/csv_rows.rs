@@ -44,6 +44,9 @@ pub struct CsvRows {
     peeked: Option<u8>,
 }
 
+/// The number of a line, and its fields.
+type Line = (i64, Vec<Option<String>>);
+
 /// Where a reader is in a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -97,8 +100,7 @@ impl CsvRows {
             (0..self.columns).map(|_| StringBuilder::with_capacity(rows_max)).collect();
         let mut valid: Vec<Vec<bool>> = vec![Vec::new(); self.columns];
         while lines.len() < rows_max {
-            let line = self.line;
-            let Some(fields) = self.row()? else { break };
+            let Some((line, fields)) = self.row()? else { break };
             if fields.len() != self.columns {
                 let (found, wanted) = (fields.len(), self.columns);
                 let plural = if found == 1 { "field" } else { "fields" };
@@ -146,8 +148,8 @@ impl CsvRows {
         Ok(self.peeked)
     }
 
-    /// The fields of the next line that is not empty; `None` at the end.
-    fn row(&mut self) -> Result<Option<Vec<Option<String>>>> {
+    /// The next line that is not empty, its number and its fields; `None` at the end.
+    fn row(&mut self) -> Result<Option<Line>> {
         let first_line = self.line;
         let (mut row, mut place) = (Row::default(), Place::Start);
         loop {
@@ -159,7 +161,7 @@ impl CsvRows {
                 if !is_empty {
                     self.end_field(&mut row, first_line)?;
                 }
-                return Ok((!is_empty).then_some(row.fields));
+                return Ok((!is_empty).then_some((first_line, row.fields)));
             };
             if byte == b'\n' || (byte == b'\r' && place != Place::Quoted) {
                 if byte == b'\r' && self.peek()? == Some(b'\n') {
@@ -174,14 +176,14 @@ impl CsvRows {
                     return self.row_after_empty_lines();
                 }
                 self.end_field(&mut row, first_line)?;
-                return Ok(Some(row.fields));
+                return Ok(Some((first_line, row.fields)));
             }
             place = self.take(byte, place, &mut row, first_line)?;
         }
     }
 
     /// Passes over empty lines, however many, without recursion as deep as they are.
-    fn row_after_empty_lines(&mut self) -> Result<Option<Vec<Option<String>>>> {
+    fn row_after_empty_lines(&mut self) -> Result<Option<Line>> {
         while let Some(byte @ (b'\n' | b'\r')) = self.peek()? {
             self.peeked = None;
             if byte == b'\r' && self.peek()? == Some(b'\n') {

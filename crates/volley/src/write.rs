@@ -50,7 +50,7 @@ pub(crate) fn write_rows(
     };
     let current = table(session.catalog.get(&write.table).as_ref(), &write.table)?;
     current.check_same(&seen)?;
-    let changed = current.change(changes, &session.pool)?;
+    let changed = current.change(changes)?;
     let rows: usize = changed.written.iter().chain(&changed.removed).map(Batch::rows).sum();
     let shown = match write.kind {
         WriteKind::Delete => changed.removed,
@@ -208,18 +208,17 @@ pub(crate) fn alter(
     cx: &StatementContext,
 ) -> Result<()> {
     let current = table(cx.catalog.get(name), name)?;
-    let pool = &session.pool;
     let altered = match alteration {
         Alteration::RenameTable { name: new } => {
             return session.catalog.rename(name, &current, &new);
         }
         Alteration::AddColumn { field, definition, values } => {
             let rows = rows_of(session, values, cx)?;
-            current.add_column(field, definition, &updates_of(rows.batches, 1)?, pool)?
+            current.add_column(field, definition, &updates_of(rows.batches, 1)?)?
         }
         Alteration::Retype { index, data_type, values } => {
             let rows = rows_of(session, values, cx)?;
-            current.retype_column(index, data_type, &updates_of(rows.batches, 1)?, pool)?
+            current.retype_column(index, data_type, &updates_of(rows.batches, 1)?)?
         }
         Alteration::DropColumn { index } => current.drop_column(index),
         Alteration::RenameColumn { index, name } => {
@@ -230,7 +229,7 @@ pub(crate) fn alter(
             });
             current.with_schema(renamed.collect())
         }
-        Alteration::Define { definition } => current.promising(definition, pool)?,
+        Alteration::Define { definition } => current.promising(definition)?,
     };
     cx.constants.check_wanted()?;
     session.catalog.replace(name, &current, altered)

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use volley_connector::{StoredTable, Table};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, Plan};
-use volley_plan::TableHandle;
 use volley_types::{Schema, Type};
 
 /// A table to be changed.
@@ -123,11 +122,6 @@ impl<'a> Binder<'a> {
         let rows = LaterRows { handle: written_handle(), schema: target.schema().clone() };
         let bound = self.scan(Arc::new(rows), "written rows");
         (bound.plan, self.target_scope(target, bound.columns))
-    }
-
-    /// How plans of [`Binder::checks`] and [`Binder::returning`] name the written rows.
-    pub(super) fn written(&self) -> TableHandle {
-        written_handle()
     }
 
     /// RETURNING: over the written rows, which names of the target's columns mean.

@@ -9,7 +9,7 @@ use super::{
     target::{Target, is_default},
     unsupported,
 };
-use crate::{Statement, Write, WriteKind, parse};
+use crate::{Statement, Write, WriteKind, parse, write::written_handle};
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, Delete, FromTable, Ident, Insert, ObjectName, Spanned,
     TableObject, Truncate, Update, UpdateTableFromKind,
@@ -56,7 +56,7 @@ impl<'a> Binder<'a> {
             WriteKind::Delete => Vec::new(),
             _ => self.checks(&target)?,
         };
-        let (table, written) = (target.name, self.written());
+        let (table, written) = (target.name, written_handle());
         let query = bound.into();
         Ok(Statement::Write(Box::new(Write { table, kind, query, checks, returning, written })))
     }

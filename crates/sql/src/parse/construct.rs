@@ -72,7 +72,6 @@ const CLAUSES: &[Construct] = &[
 const STATEMENTS: &[Construct] = &[
     Construct("PIVOT", None),
     Construct("UNPIVOT", None),
-    Construct("SUMMARIZE", None),
     Construct("TABLE", Some("TABLE as a query")),
     Construct("CREATE FUNCTION", None),
     Construct("CREATE PROCEDURE", None),
