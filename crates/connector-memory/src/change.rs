@@ -57,8 +57,8 @@ impl MemoryTable {
     ///
     /// # Errors
     ///
-    /// Invalid value: null in a column that is not null, a key that is there already. Out of memory.
-    /// Internal: an id of another version.
+    /// Invalid value: null in a column that is not null, a key that is there already. Out of
+    /// memory. Internal: an id of another version.
     pub fn change(&self, changes: RowChanges) -> Result<Changed> {
         let pool = self.pool();
         let types: Vec<Type> = self.schema().types().cloned().collect();

@@ -83,7 +83,8 @@ impl<W: Write + Send> ParquetWriter<W> {
             None => properties,
         };
         let options = ArrowWriterOptions::new()
-            .with_properties(properties.build()).with_skip_arrow_metadata(true);
+            .with_properties(properties.build())
+            .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(output, Arc::clone(&schema), options);
         Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeint })
     }

@@ -255,10 +255,6 @@ impl Source {
 
 /// The table that a statement changes in other ways than by adding rows.
 fn changed_by(statement: &Statement) -> Option<&ObjectName> {
-    let of_factor = |factor| match factor {
-        &ast::TableFactor::Table { ref name, .. } => Some(name),
-        _ => None,
-    };
     match statement {
         Statement::Insert(insert) if insert.or.is_some() || insert.on.is_some() => {
             match &insert.table {
@@ -266,13 +262,13 @@ fn changed_by(statement: &Statement) -> Option<&ObjectName> {
                 _ => None,
             }
         }
-        Statement::Update(update) => of_factor(&update.table.relation),
+        Statement::Update(update) => name_of(&update.table.relation),
         Statement::Delete(delete) => {
             let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
                 &delete.from;
-            from.first().and_then(|it| of_factor(&it.relation))
+            from.first().and_then(|it| name_of(&it.relation))
         }
-        Statement::Merge(merge) => of_factor(&merge.table),
+        Statement::Merge(merge) => name_of(&merge.table),
         Statement::Truncate(truncate) => truncate.table_names.first().map(|it| &it.name),
         Statement::AlterTable(alter) => Some(&alter.name),
         Statement::Query(query) => match &*query.body {
@@ -282,6 +278,14 @@ fn changed_by(statement: &Statement) -> Option<&ObjectName> {
             | ast::SetExpr::Merge(inner) => changed_by(inner),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// The name of a table in FROM, if it has one.
+fn name_of(factor: &ast::TableFactor) -> Option<&ObjectName> {
+    match factor {
+        ast::TableFactor::Table { name, .. } => Some(name),
         _ => None,
     }
 }

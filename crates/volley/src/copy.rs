@@ -95,7 +95,9 @@ fn unknown_option(name: &str) -> Error {
     let error = Error::unsupported(format!("unsupported COPY option: {name}"));
     match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
         Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-        None => error.hint("COPY takes format, header, delimiter, quote, null, compression and row_group_size"),
+        None => error.hint(
+            "COPY takes format, header, delimiter, quote, null, compression and row_group_size",
+        ),
     }
 }
 

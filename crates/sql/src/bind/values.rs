@@ -12,8 +12,8 @@ impl<'a> Binder<'a> {
         self.values_as(values, &[], &[])
     }
 
-    /// As [`Binder::values`]; the first columns are cast to `types`, each value on its own, and take
-    /// `defaults` where DEFAULT is written.
+    /// As [`Binder::values`]; the first columns are cast to `types`, each value on its own, and
+    /// take `defaults` where DEFAULT is written.
     pub(super) fn values_as(
         &mut self,
         values: &'a ast::Values,
