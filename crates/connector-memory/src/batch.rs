@@ -9,6 +9,9 @@ use volley_vector::{Batch, Rows, Vector};
 /// About the most rows of a batch that small ones are merged into.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
+/// A batch of fewer bytes has one charge: a charge is rounded up, and small columns are many.
+const SMALL_BYTES: usize = 1 << 18;
+
 /// Rows of a table. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct StoredBatch {
@@ -16,7 +19,8 @@ pub(crate) struct StoredBatch {
     batch: Batch,
     /// The rows that were not deleted; `None` for all of them.
     live: Option<Rows>,
-    /// The bytes of each column, shared by all versions that share the column.
+    /// The bytes of each column, shared by all versions that share the column; of a small batch, of
+    /// all columns together.
     charges: Vec<Arc<Reservation>>,
 }
 
@@ -24,7 +28,13 @@ impl StoredBatch {
     /// A batch that keeps alive no more than its own rows.
     pub fn new(columns: Vec<Vector>, rows: usize, pool: &Pool) -> Result<StoredBatch> {
         let columns = columns.into_iter().map(|it| it.flatten()).collect::<Result<Vec<_>>>()?;
-        let charges = columns.iter().map(|it| charged(it, pool)).collect::<Result<_>>()?;
+        let bytes: usize = columns.iter().map(Vector::retained_bytes).sum();
+        let charges = if bytes < SMALL_BYTES {
+            vec![charged(bytes, pool)?; columns.len()]
+        } else {
+            let columns = columns.iter().map(|it| charged(it.retained_bytes(), pool));
+            columns.collect::<Result<_>>()?
+        };
         Ok(StoredBatch { batch: Batch::new(columns, rows), live: None, charges })
     }
 
@@ -65,7 +75,7 @@ impl StoredBatch {
 
     /// The batch with another vector in the place of column `index`.
     pub fn with_column(&self, index: usize, column: Vector, pool: &Pool) -> Result<StoredBatch> {
-        let charge = charged(&column, pool)?;
+        let charge = charged(column.retained_bytes(), pool)?;
         let mut changed = self.clone();
         let mut columns = changed.batch.into_columns();
         if let (Some(old), Some(old_charge)) =
@@ -81,7 +91,7 @@ impl StoredBatch {
     /// The batch with one more column of its (also the deleted) rows.
     pub fn with_added(&self, column: Vector, pool: &Pool) -> Result<StoredBatch> {
         let mut changed = self.clone();
-        changed.charges.push(charged(&column, pool)?);
+        changed.charges.push(charged(column.retained_bytes(), pool)?);
         let mut columns = changed.batch.into_columns();
         columns.push(column);
         changed.batch = Batch::new(columns, self.batch.rows());
@@ -123,8 +133,8 @@ pub(crate) fn append(
     Ok(())
 }
 
-fn charged(column: &Vector, pool: &Pool) -> Result<Arc<Reservation>> {
+fn charged(bytes: usize, pool: &Pool) -> Result<Arc<Reservation>> {
     let mut charge = pool.reservation();
-    charge.grow(column.retained_bytes())?;
+    charge.grow(bytes)?;
     Ok(Arc::new(charge))
 }
