@@ -18,8 +18,15 @@ mod array_agg;
 mod approx_distinct;
 mod approx_set;
 mod sketch;
+mod choice_by;
+mod fold;
+mod frequency;
 #[cfg(test)]
 mod tests;
+
+pub use approx_distinct::{hash_bytes, mix};
+pub use choice_by::{bind_choice_by, bind_top_by};
+pub use held::value_bytes;
 
 use volley_function::{
     Registry,
@@ -39,4 +46,8 @@ pub(crate) fn register(registry: &mut Registry) {
     array_agg::register(registry);
     approx_distinct::register(registry);
     approx_set::register(registry);
+    choice_by::register(registry);
+    fold::register(registry);
+    frequency::register(registry);
+    crate::statistics::register(registry);
 }

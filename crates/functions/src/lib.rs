@@ -23,6 +23,8 @@ mod form;
 mod custom;
 mod failure;
 mod aggregate;
+pub mod statistics;
+pub mod value_aggregate;
 mod window;
 #[cfg(test)]
 mod testing;

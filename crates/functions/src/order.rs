@@ -6,7 +6,7 @@ use volley_types::{Interval, Value};
 
 /// The order of values of one type that are compared as they are stored; NULL is the greatest
 /// within nested values.
-pub(crate) fn compare_values(left: &Value, right: &Value) -> Ordering {
+pub fn compare_values(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => left.is_null().cmp(&right.is_null()),
         (Value::Boolean(left), Value::Boolean(right)) => left.cmp(right),
@@ -39,7 +39,7 @@ fn compare_all<T>(
 }
 
 /// The order of SQL.
-pub(crate) trait SqlOrder {
+pub trait SqlOrder {
     /// As [`Ord::cmp`].
     fn sql_cmp(&self, other: &Self) -> Ordering;
 }

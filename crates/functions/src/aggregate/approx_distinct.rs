@@ -151,7 +151,8 @@ fn normal_text(value: &Value) -> String {
     format!("{value:?}")
 }
 
-fn hash_bytes(bytes: &[u8]) -> u64 {
+/// A hash of bytes, the same in every process.
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
@@ -159,7 +160,7 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
 
 /// SplitMix64's finalizer: every input bit changes about half of the output bits.
 #[inline(always)]
-fn mix(value: u64) -> u64 {
+pub fn mix(value: u64) -> u64 {
     let mut x = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

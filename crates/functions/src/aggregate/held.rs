@@ -167,7 +167,7 @@ impl Held for HeldValue {
 }
 
 /// Bytes that a scalar holds on the heap, roughly.
-pub(super) fn value_bytes(value: &Value) -> usize {
+pub fn value_bytes(value: &Value) -> usize {
     let each = size_of::<Value>();
     match value {
         Value::Varchar(text) => text.len(),

@@ -1,0 +1,114 @@
+//! Aggregates of how often each value comes: `histogram`, `mode`, `entropy`.
+
+use crate::{
+    documentation::doc,
+    value_aggregate::{self, Keys, ValueAggregate, ValueMap, ValueRow, entries},
+};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{BoundAggregate, Registry};
+use volley_types::{CustomOrder, Type, Value};
+
+/// Registers `histogram`, `mode` and `entropy`.
+pub(super) fn register(registry: &mut Registry) {
+    let histogram = doc(
+        "histogram(x) -> map(x, bigint)",
+        "How often each value comes that is not null, in the order of the values; null when there \
+         is none.",
+        "aggregate",
+        &[("histogram(x) FROM (VALUES ('b'), ('a'), ('b')) v(x)", "{a=1, b=2}")],
+    );
+    registry.add_aggregate("histogram", histogram, bind(Answer::Histogram));
+    let mode = doc(
+        "mode(x) -> as x",
+        "The value that comes most often, the least one of several; null when there is none.",
+        "aggregate",
+        &[("mode(x) FROM (VALUES ('b'), ('a'), ('b')) v(x)", "b")],
+    );
+    registry.add_aggregate("mode", mode, bind(Answer::Mode));
+    let entropy = doc(
+        "entropy(x) -> double",
+        "The entropy in bits of how often each value comes; 0 when there is none.",
+        "aggregate",
+        &[("entropy(x) FROM (VALUES (1), (2), (3), (4)) v(x)", "2.0")],
+    );
+    registry.add_aggregate("entropy", entropy, bind(Answer::Entropy));
+}
+
+/// What is told of the frequencies.
+#[derive(Clone, Copy)]
+enum Answer {
+    Histogram,
+    Mode,
+    Entropy,
+}
+
+fn bind(answer: Answer) -> volley_function::BindAggregate {
+    Arc::new(move |args: &[Type]| bind_types(args, answer))
+}
+
+fn bind_types(args: &[Type], answer: Answer) -> Option<BoundAggregate> {
+    let [arg] = args else { return None };
+    if arg.order() < CustomOrder::Equality {
+        return None;
+    }
+    let map = Type::map(arg.clone(), Type::BigInt);
+    let result = match answer {
+        Answer::Histogram => map.clone(),
+        Answer::Mode => arg.clone(),
+        Answer::Entropy => Type::Double,
+    };
+    let frequency = Frequency { keys: Keys::of(arg), answer };
+    Some(value_aggregate::bound(args.to_vec(), map, result, frequency))
+}
+
+struct Frequency {
+    keys: Keys,
+    answer: Answer,
+}
+
+impl ValueAggregate for Frequency {
+    type State = ValueMap<i64>;
+
+    fn add(&self, state: &mut ValueMap<i64>, row: ValueRow<'_>) -> Result<()> {
+        *state.entry(&self.keys, row.value(0), || 0) += 1;
+        Ok(())
+    }
+
+    fn merge(&self, state: &mut ValueMap<i64>, partial: &Value) -> Result<()> {
+        for (key, count) in entries(partial) {
+            let count = count.as_i128().unwrap_or(0) as i64;
+            *state.entry(&self.keys, key.clone(), || 0) += count;
+        }
+        Ok(())
+    }
+
+    fn partial(&self, state: &ValueMap<i64>) -> Result<Value> {
+        if state.is_empty() {
+            return Ok(Value::Null);
+        }
+        let entry = |(key, count): (&Value, &i64)| (key.clone(), Value::BigInt(*count));
+        Ok(Value::Map(state.sorted(&self.keys).into_iter().map(entry).collect()))
+    }
+
+    fn result(&self, state: &ValueMap<i64>) -> Result<Value> {
+        match self.answer {
+            Answer::Histogram => self.partial(state),
+            Answer::Mode => {
+                let sorted = state.sorted(&self.keys);
+                let most = sorted.into_iter().rev().max_by_key(|it| *it.1);
+                Ok(most.map_or(Value::Null, |it| it.0.clone()))
+            }
+            Answer::Entropy => {
+                let counts = || state.iter().map(|it| *it.1 as f64);
+                let total: f64 = counts().sum();
+                let entropy = counts().map(|it| it / total * (total / it).log2()).sum::<f64>();
+                Ok(Value::Double(entropy + 0.0))
+            }
+        }
+    }
+
+    fn outside_bytes(&self, state: &ValueMap<i64>) -> usize {
+        state.bytes()
+    }
+}

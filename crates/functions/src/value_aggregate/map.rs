@@ -1,0 +1,174 @@
+//! A map from values to anything, small where it has few entries.
+//!
+//! ```text
+//! entries   in the order in which they came
+//! index     of more than 8 entries: open addressing, positions of entries from 1, at most half full
+//! ```
+//!
+//! Keys are equal as SQL says: NaN equals itself, `-0.0` is `0.0`, nulls are equal, custom types as
+//! their keys are.
+
+use super::{compare_values, hash_bytes, mix, value_bytes};
+use std::cmp::Ordering;
+use volley_types::{Type, Value};
+
+/// Entries that are found by looking at each one.
+const SCANNED_MAX: usize = 8;
+
+/// How values of a type become what they are compared by.
+#[derive(Clone, Debug)]
+pub struct Keys(Option<Type>);
+
+impl Keys {
+    /// Of values of this type.
+    pub fn of(data_type: &Type) -> Keys {
+        Keys(data_type.key_type().map(|_| data_type.clone()))
+    }
+
+    /// The order of two values.
+    pub fn compare(&self, left: &Value, right: &Value) -> Ordering {
+        match &self.0 {
+            None => compare_values(left, right),
+            Some(data_type) => compare_values(&data_type.key_of(left), &data_type.key_of(right)),
+        }
+    }
+
+    /// A hash of the value: that of equal ones is the same.
+    pub fn hash(&self, value: &Value) -> u64 {
+        match &self.0 {
+            None => hash_of(value),
+            Some(data_type) => hash_of(&data_type.key_of(value)),
+        }
+    }
+}
+
+/// A map from values to `V`s.
+#[derive(Clone)]
+pub struct ValueMap<V> {
+    entries: Vec<(Value, V)>,
+    index: Box<[u32]>,
+    /// Bytes on the heap that the keys hold.
+    key_bytes: usize,
+}
+
+impl<V> Default for ValueMap<V> {
+    fn default() -> ValueMap<V> {
+        ValueMap { entries: Vec::new(), index: Box::default(), key_bytes: 0 }
+    }
+}
+
+impl<V> ValueMap<V> {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&Value, &V)> {
+        self.entries.iter().map(|it| (&it.0, &it.1))
+    }
+
+    /// The entries in the order of their keys, null last.
+    pub fn sorted(&self, keys: &Keys) -> Vec<(&Value, &V)> {
+        let mut sorted: Vec<_> = self.iter().collect();
+        sorted.sort_by(|left, right| keys.compare(left.0, right.0));
+        sorted
+    }
+
+    /// The value of `key`, which is added with what `new` makes when it is not there.
+    pub fn entry(&mut self, keys: &Keys, key: Value, new: impl FnOnce() -> V) -> &mut V {
+        let position = match self.find(keys, &key) {
+            Some(position) => position,
+            None => self.push(keys, key, new()),
+        };
+        &mut self.entries[position].1
+    }
+
+    /// The value of `key`, if there is one.
+    pub fn get(&self, keys: &Keys, key: &Value) -> Option<&V> {
+        self.find(keys, key).map(|it| &self.entries[it].1)
+    }
+
+    /// Removes all entries, and gives them.
+    pub fn take(&mut self) -> Vec<(Value, V)> {
+        std::mem::take(self).entries
+    }
+
+    /// Bytes on the heap, without those of the `V`s.
+    pub fn bytes(&self) -> usize {
+        let entries = self.entries.capacity() * size_of::<(Value, V)>();
+        entries + self.index.len() * size_of::<u32>() + self.key_bytes
+    }
+
+    fn find(&self, keys: &Keys, key: &Value) -> Option<usize> {
+        let equals = |it: &(Value, V)| keys.compare(&it.0, key).is_eq();
+        if self.index.is_empty() {
+            return self.entries.iter().position(equals);
+        }
+        let mask = self.index.len() - 1;
+        let mut at = keys.hash(key) as usize & mask;
+        loop {
+            let position = self.index[at].checked_sub(1)? as usize;
+            if equals(&self.entries[position]) {
+                return Some(position);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn push(&mut self, keys: &Keys, key: Value, value: V) -> usize {
+        let position = self.entries.len();
+        if self.entries.is_empty() {
+            self.entries.reserve_exact(1);
+        }
+        self.key_bytes += value_bytes(&key);
+        self.entries.push((key, value));
+        if self.entries.len() * 2 <= self.index.len() {
+            self.put_index(keys, position);
+        } else if self.entries.len() > SCANNED_MAX {
+            let slots = (self.entries.len() * 4).next_power_of_two();
+            self.index = vec![0; slots].into_boxed_slice();
+            (0..=position).for_each(|it| self.put_index(keys, it));
+        }
+        position
+    }
+
+    fn put_index(&mut self, keys: &Keys, position: usize) {
+        let mask = self.index.len() - 1;
+        let mut at = keys.hash(&self.entries[position].0) as usize & mask;
+        while self.index[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.index[at] = position as u32 + 1;
+    }
+}
+
+/// A hash of a value that is compared as it is stored.
+fn hash_of(value: &Value) -> u64 {
+    fn float(value: f64) -> u64 {
+        let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
+        mix(value.to_bits())
+    }
+    match value {
+        Value::Null => 1,
+        Value::Boolean(value) => mix(u64::from(*value)),
+        Value::Real(value) => float((*value).into()),
+        Value::Double(value) => float(*value),
+        Value::Varchar(text) => hash_bytes(text.as_bytes()),
+        Value::Varbinary(bytes) => hash_bytes(bytes),
+        Value::Interval(it) => mix(volley_vector::interval_nanos(*it) as u64),
+        Value::Array(values) | Value::Row(values) => {
+            values.iter().fold(2, |hash, it| mix(hash ^ hash_of(it)))
+        }
+        Value::Map(entries) => {
+            entries.iter().fold(3, |hash, it| mix(mix(hash ^ hash_of(&it.0)) ^ hash_of(&it.1)))
+        }
+        Value::Object(object) => object.hash(),
+        integer => integer.as_i128().map_or(0, |it| mix(it as u64 ^ mix((it >> 64) as u64))),
+    }
+}
