@@ -1,6 +1,26 @@
 //! Functions of HyperLogLog, T-digest, quantile digest and KLL sketches.
 
-use volley_function::Registry;
+mod kll;
+mod t_digest;
+mod set_digest;
+mod types;
+mod aggregate;
+mod scalar;
+mod set;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use kll::{Item, Kll};
+use set_digest::SetDigest;
+use t_digest::TDigest;
+
+use volley_function::{Package, Registry};
 
 /// Registers the chapter.
-pub(crate) fn register(_registry: &mut Registry) {}
+pub(crate) fn register(registry: &mut Registry) {
+    registry.share(Package::Presto, "empty_approx_set", "empty_approx_set");
+    types::register(registry);
+    aggregate::register(registry);
+    scalar::register(registry);
+    set::register(registry);
+}

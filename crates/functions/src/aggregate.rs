@@ -25,6 +25,7 @@ mod frequency;
 mod tests;
 
 pub use approx_distinct::{hash_bytes, mix};
+pub use approx_set::union_of_sets;
 pub use choice_by::{bind_choice_by, bind_top_by};
 pub use held::value_bytes;
 

@@ -19,7 +19,7 @@ pub(crate) fn register(registry: &mut Registry) {
         (
             "skewness",
             "The skewness of a sample; null for fewer than three values or equal ones.",
-            "1.7320508075688774",
+            "1.732051",
             Moments::sample_skewness,
         ),
         (
@@ -31,13 +31,13 @@ pub(crate) fn register(registry: &mut Registry) {
         (
             "kurtosis_pop",
             "The excess kurtosis of a population; null for fewer than two values or equal ones.",
-            "-0.6666666666666665",
+            "-0.666667",
             Moments::population_kurtosis,
         ),
     ];
     for (name, description, example, finish) in one {
         let rows = if name == "skewness" { "(1), (1), (2)" } else { "(1), (1), (1), (2)" };
-        let call = format!("{name}(x) FROM (VALUES {rows}) v(x)");
+        let call = format!("round({name}(x), 6) FROM (VALUES {rows}) v(x)");
         let signature = format!("{name}(number) -> double");
         let doc = doc(&signature, description, "aggregate", &[(&call, example)]);
         registry.add_aggregate(name, doc, bind_moments(finish));

@@ -15,7 +15,7 @@ mod top;
 mod tests;
 
 pub use crate::{
-    aggregate::{bind_choice_by, bind_top_by, hash_bytes, mix, value_bytes},
+    aggregate::{bind_choice_by, bind_top_by, hash_bytes, mix, union_of_sets, value_bytes},
     order::{SqlOrder, compare_values},
 };
 pub use map::{Keys, ValueMap};

@@ -1,6 +1,7 @@
 //! `approx_distinct`: about how many different values there are.
 
 use super::{
+    approx_set::bind_count,
     bound,
     form::{Form, arg, native_column, unexpected_layout},
     sketch::Sketch,
@@ -15,15 +16,25 @@ use volley_vector::{Decoded, StringBuilder, StringValues, Values, Vector};
 
 /// Registers `approx_distinct` and `approx_count_distinct`.
 pub(super) fn register(registry: &mut Registry) {
-    let doc = doc(
+    let plain = doc(
         "approx_distinct(x) -> bigint",
         "About how many different values there are that are not null: exact up to 2048, then with a \
          standard error of 0.8 %.",
         "aggregate",
         &[("approx_distinct(x) FROM (VALUES (1), (2), (2)) v(x)", "2")],
     );
-    registry.add_aggregate("approx_distinct", doc.clone(), Arc::new(bind));
-    registry.add_aggregate("approx_count_distinct", doc, Arc::new(bind));
+    registry.add_aggregate("approx_distinct", plain.clone(), Arc::new(bind));
+    registry.add_aggregate("approx_count_distinct", plain, Arc::new(bind));
+    let with_error = doc(
+        "approx_distinct(x, e) -> bigint",
+        "The same with a standard error of at most e, from 0.0040625 to 0.26: exact up to an eighth \
+         of (1.04 / e)^2 values or more.",
+        "aggregate",
+        &[("approx_distinct(x, 0.1) FROM (VALUES (1), (2), (2)) v(x)", "2")],
+    );
+    for name in ["approx_distinct", "approx_count_distinct"] {
+        registry.add_aggregate(name, with_error.clone(), Arc::new(bind_count));
+    }
 }
 
 fn bind(args: &[Type]) -> Option<BoundAggregate> {
@@ -76,14 +87,19 @@ impl Form for ApproxDistinct {
     }
 
     fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
-        Ok(native_column(Type::BigInt, states, |state| {
-            Some(state.as_ref().map_or(0, |sketch| sketch.estimate()))
-        }))
+        Ok(estimates_of(states))
     }
 
     fn outside_bytes(&self, state: &Self::State) -> usize {
         sketch_bytes(state)
     }
+}
+
+/// How many values the sketches are made of; 0 where there is none.
+pub(super) fn estimates_of(states: &mut TypedSlots<'_, Option<Box<Sketch>>>) -> Vector {
+    native_column(Type::BigInt, states, |state| {
+        Some(state.as_ref().map_or(0, |sketch| sketch.estimate()))
+    })
 }
 
 /// Bytes of sketches.

@@ -2,7 +2,7 @@
 //! `empty_approx_set` are scalar functions.
 
 use super::{
-    approx_distinct::{bytes_of, hashes_of, sketch_bytes, sketches_of},
+    approx_distinct::{bytes_of, estimates_of, hashes_of, sketch_bytes, sketches_of},
     bound,
     form::{Form, arg},
     sketch::Sketch,
@@ -77,8 +77,21 @@ fn bind_merge(args: &[Type]) -> Option<BoundAggregate> {
     fits.then(|| bound(args.to_vec(), sketch.clone(), sketch, SketchOf::Sketches))
 }
 
+/// The binding of `approx_distinct(x, e)`: the number of values in such a sketch.
+pub(super) fn bind_count(args: &[Type]) -> Option<BoundAggregate> {
+    let [of, error] = args else { return None };
+    implicit_cast_cost(error, &Type::Double)?;
+    if of.order() < CustomOrder::Equality {
+        return None;
+    }
+    let types = vec![of.clone(), Type::Double];
+    Some(bound(types, HyperLogLog::data_type(), Type::BigInt, SketchOf::Counted))
+}
+
 /// Makes sketches.
 enum SketchOf {
+    /// Values, of which only the number is told.
+    Counted,
     /// Values, and for each row, if it is given, the error that the sketch may have.
     Values,
     /// Sketches, to be united.
@@ -105,7 +118,7 @@ impl Hashes<'_> {
             return Ok(Box::default());
         };
         let out_of_range = || {
-            let message = format!("approx_set takes an error from 0.0040625 to 0.26: {error}");
+            let message = format!("a sketch takes an error from 0.0040625 to 0.26: {error}");
             Error::invalid_value(message)
         };
         Sketch::of_error(error).map(Box::new).ok_or_else(out_of_range)
@@ -124,7 +137,7 @@ impl Form for SketchOf {
     fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Rows<'a>> {
         let first = arg(args, 0)?;
         Ok(match self {
-            SketchOf::Values => {
+            SketchOf::Values | SketchOf::Counted => {
                 let errors = args.get(1).map(Source::decoded);
                 Rows::Values(Hashes { hashes: hashes_of(first)?, errors })
             }
@@ -166,6 +179,9 @@ impl Form for SketchOf {
     }
 
     fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
+        if matches!(self, SketchOf::Counted) {
+            return Ok(estimates_of(states));
+        }
         Ok(sketches_or_null(states))
     }
 
@@ -180,6 +196,14 @@ fn merge_bytes(state: &mut Option<Box<Sketch>>, bytes: &[u8]) {
         Some(sketch) => sketch.merge(bytes),
         None => *state = Sketch::from_bytes(bytes).map(Box::new),
     }
+}
+
+/// The bytes of the sketch of the union of sets, given as the bytes of their sketches; `None` when
+/// there is none.
+pub fn union_of_sets<'a>(sketches: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
+    let mut union = None;
+    sketches.for_each(|it| merge_bytes(&mut union, it));
+    union.map(|it| it.to_bytes())
 }
 
 fn sketches_or_null(states: &mut TypedSlots<'_, Option<Box<Sketch>>>) -> Vector {

@@ -1,5 +1,5 @@
 //! `bit_and`, `bit_or`, `bit_xor`, and other folds of numbers: `count_if`, `product`,
-//! `geometric_mean`.
+//! `geomean`.
 
 use crate::documentation::doc;
 use std::{
@@ -17,11 +17,8 @@ use volley_types::{Native, PhysicalType, Type};
 
 /// Registers the folds.
 pub(super) fn register(registry: &mut Registry) {
-    let bits: [(&str, BitFold, &str); 3] = [
-        ("and", BitFold::And, "8"),
-        ("or", BitFold::Or, "14"),
-        ("xor", BitFold::Xor, "6"),
-    ];
+    let bits: [(&str, BitFold, &str); 3] =
+        [("and", BitFold::And, "8"), ("or", BitFold::Or, "14"), ("xor", BitFold::Xor, "6")];
     for (word, fold, example) in bits {
         let name = format!("bit_{word}");
         let doc = doc(
@@ -48,14 +45,12 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.add_aggregate("product", product, simple::bind(Product));
     let geometric = doc(
-        "geometric_mean(number) -> double",
+        "geomean(number) -> double",
         "The n-th root of the product of the n values that are not null; null when there is none.",
         "aggregate",
-        &[("geometric_mean(x) FROM (VALUES (4), (1), (NULL)) v(x)", "2.0")],
+        &[("geomean(x) FROM (VALUES (4), (1), (NULL)) v(x)", "2.0")],
     );
-    for name in ["geometric_mean", "geomean"] {
-        registry.add_aggregate(name, geometric.clone(), simple::bind(GeometricMean));
-    }
+    registry.add_aggregate("geomean", geometric, simple::bind(GeometricMean));
 }
 
 /// How the bits of two values become those of one.

@@ -11,7 +11,8 @@ pub struct ValueRow<'a> {
 }
 
 impl<'a> ValueRow<'a> {
-    pub(super) fn new(columns: &'a [&'a Decoded<'a>], row: usize) -> ValueRow<'a> {
+    /// A row of the columns.
+    pub fn new(columns: &'a [&'a Decoded<'a>], row: usize) -> ValueRow<'a> {
         ValueRow { columns, row }
     }
 

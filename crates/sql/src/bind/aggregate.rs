@@ -78,6 +78,23 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<Expr> {
         let written = self.aggregate_parts(name, list, filter, span)?;
+        self.grouped(name, written, span)
+    }
+
+    /// As [`Binder::aggregate`], of the first argument alone.
+    pub(super) fn aggregate_of_first(
+        &mut self,
+        name: &str,
+        list: &'a FunctionArgumentList,
+        filter: Option<&'a ast::Expr>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let mut written = self.aggregate_parts(name, Some(list), filter, span)?;
+        written.args.truncate(1);
+        self.grouped(name, written, span)
+    }
+
+    fn grouped(&mut self, name: &str, written: Written<'a>, span: Option<Span>) -> Result<Expr> {
         let outer = std::mem::replace(&mut self.level()?.in_aggregate, true);
         // An aggregate is of the rows, not of the elements that a lambda around it is applied to.
         let lambdas = std::mem::take(&mut self.lambdas);

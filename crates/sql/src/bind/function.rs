@@ -66,6 +66,9 @@ impl<'a> Binder<'a> {
             return Err(error.hint(format!("{name}(...) OVER (ORDER BY ...) calls it")));
         }
         if self.shared.names.is_aggregate(&name) {
+            if let Some(list) = list.filter(|it| it.args.iter().any(is_lambda)) {
+                return self.reducing_aggregate(&name, list, function.filter.as_deref(), span);
+            }
             let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
             return Ok(bound);
         }

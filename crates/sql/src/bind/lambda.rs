@@ -11,7 +11,8 @@ use super::{
     unsupported,
 };
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, Ident, LambdaFunction, OneOrManyWithParens,
+    self, FunctionArg, FunctionArgExpr, FunctionArgumentList, Ident, LambdaFunction,
+    OneOrManyWithParens,
 };
 use volley_error::{Error, Result, Span};
 use volley_function::{ArgumentType, LambdaType};
@@ -68,6 +69,56 @@ impl<'a> Binder<'a> {
                 value => Argument::Value(self.expr(value)?),
             });
         }
+        self.settle(name, args, span)
+    }
+
+    /// `reduce_agg(x, initial, (state, x) -> state, (state, state) -> state)`: the values of a
+    /// group, which the aggregate collects, reduced one after the other. What combines states is
+    /// checked, and not needed.
+    pub(super) fn reducing_aggregate(
+        &mut self,
+        name: &str,
+        list: &'a FunctionArgumentList,
+        filter: Option<&'a ast::Expr>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let takes = || {
+            let message = format!("{name} takes (x, initial, (s, x) -> s, (s, s) -> s)");
+            Error::invalid_query(message).span(span)
+        };
+        let [_, initial, step, combine] = list.args.as_slice() else { return Err(takes()) };
+        let lambdas = [step, combine].map(|it| match self.plain_arg(it, span) {
+            Ok(it) => match without_parentheses(it) {
+                ast::Expr::Lambda(lambda) => self.lambda(lambda),
+                _ => Err(takes()),
+            },
+            Err(error) => Err(error),
+        });
+        let [step, combine] = lambdas;
+        let mut combine = combine?;
+        let values = self.aggregate_of_first(name, list, filter, span)?;
+        let initial = self.expr(self.plain_arg(initial, span)?)?;
+        let args = vec![Argument::Value(values), Argument::Lambda(step?), Argument::Value(initial)];
+        let reduced = self.settle("reduce", args, span)?;
+        if combine.parameters.len() != 2 {
+            return Err(takes());
+        }
+        let state = reduced.data_type.clone();
+        let wanted = LambdaType { parameters: vec![state.clone(); 2], result: Some(state.clone()) };
+        self.bind_for(&mut combine, &wanted)?;
+        if let Some((body, _)) = combine.bound {
+            self.coerce(body, &state)?;
+        }
+        Ok(reduced)
+    }
+
+    /// A call once the types of its lambdas are settled.
+    fn settle(
+        &mut self,
+        name: &str,
+        mut args: Vec<Argument<'a>>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
         let names = self.shared.names;
         for _ in 0..ROUNDS_MAX {
             let types: Vec<ArgumentType> = args.iter().map(Argument::argument_type).collect();

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod settings;
 mod simple;
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
@@ -27,11 +28,8 @@ const PARTS: usize = 3;
 const ARRIVALS: [[usize; PARTS]; 6] =
     [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Aggregates of sketches, which random bytes are not; `tests/slt` has them.
-const OF_SKETCHES: [&str; 1] = ["merge"];
-
-/// Aggregates whose second argument is a setting of few values.
-const WITH_SETTING: [&str; 1] = ["approx_set"];
+/// The most overloads of an aggregate that are tried.
+const OVERLOADS_MAX: usize = 30;
 
 /// The types that arguments are tried with.
 fn candidates() -> Vec<Type> {
@@ -53,11 +51,18 @@ fn candidates() -> Vec<Type> {
         Type::array(Type::Integer),
         Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]),
         Uuid::data_type(),
+        Type::map(Type::Integer, Type::Varchar),
     ]
 }
 
-/// All aggregates, by name, for all the types that they take without a cast.
-fn overloads(session: &Session) -> BTreeMap<String, Vec<BoundAggregate>> {
+/// An aggregate, and for each argument the value that it has in all rows; `None`: random ones.
+struct Case {
+    bound: BoundAggregate,
+    fixed: Vec<Option<Value>>,
+}
+
+/// All aggregates, by name, for the types that they take without a cast; of many of them some.
+fn cases(session: &Session) -> BTreeMap<String, Vec<Case>> {
     let types = candidates();
     let mut lists = vec![vec![]];
     lists.extend(types.iter().map(|it| vec![it.clone()]));
@@ -66,15 +71,26 @@ fn overloads(session: &Session) -> BTreeMap<String, Vec<BoundAggregate>> {
     }
     let registry = session.registry();
     let of_name = |name: &String| {
-        let bound = lists.iter().filter_map(|args| {
-            let has_setting = args.len() > 1 && WITH_SETTING.contains(&name.as_str());
-            let bound = registry.resolve_aggregate(name, args).ok();
-            bound.filter(|it| it.args == *args && !has_setting)
+        let bound = |args: &Vec<Type>| {
+            registry.resolve_aggregate(name, args).ok().filter(|it| it.args == *args)
+        };
+        let is_random = |args: &&Vec<Type>| !settings::needs_settings(name, args);
+        let free = lists.iter().filter(is_random).filter_map(bound);
+        let free: Vec<BoundAggregate> = free.collect();
+        let step = free.len().div_ceil(OVERLOADS_MAX).max(1);
+        let free = free.into_iter().step_by(step).map(|bound| {
+            let fixed = vec![None; bound.args.len()];
+            Case { bound, fixed }
         });
-        (name.clone(), bound.collect())
+        let set = settings::of(name).into_iter().map(|(args, fixed)| {
+            let bound = registry.resolve_aggregate(name, &args).unwrap();
+            assert_eq!(bound.args, args, "{name}");
+            Case { bound, fixed }
+        });
+        (name.clone(), free.chain(set).collect())
     };
     let names = registry.aggregates().keys();
-    names.filter(|it| !OF_SKETCHES.contains(&it.as_str())).map(of_name).collect()
+    names.filter(|it| !settings::OF_SKETCHES.contains(&it.as_str())).map(of_name).collect()
 }
 
 /// A random column. Floats are such that their sums are exact, and wide integers such that they do
@@ -111,7 +127,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn random(random: &mut Generator, args: &[Type], groups: usize, rows: usize) -> Rows {
+    fn random(random: &mut Generator, case: &Case, groups: usize, rows: usize) -> Rows {
+        let args = &case.bound.args;
         let groups: Vec<Value> = (0..rows)
             .map(|_| match random.below(groups + 1) {
                 0 if groups > 1 => Value::Null,
@@ -124,7 +141,10 @@ impl Rows {
             Vector::from_values(Type::BigInt, &order),
             column(random, &Type::Boolean, rows),
         ];
-        columns.extend(args.iter().map(|it| column(random, it, rows)));
+        columns.extend(args.iter().zip(&case.fixed).map(|(it, fixed)| match fixed {
+            Some(value) => Vector::from_values(it.clone(), &vec![value.clone(); rows]),
+            None => column(random, it, rows),
+        }));
         let mut fields = vec![
             Field::new("g", Type::BigInt),
             Field::new("k", Type::BigInt),
@@ -238,13 +258,14 @@ fn agree(name: &str, left: &Answers, right: &Answers) -> bool {
 
 /// Single; partial, final; partial, intermediate, final; the partial results of several tables in
 /// any order; the same over selected rows.
-fn check_steps(random: &mut Generator, bound: &BoundAggregate, groups: usize) {
+fn check_steps(random: &mut Generator, case: &Case, groups: usize) {
+    let bound = &case.bound;
     use AggregateStep::{Final, Intermediate, Partial, Single};
     let is_free = FREE.contains(&bound.name.as_str());
     // Rows of one driver come in their order.
     let session = session(if bound.order_sensitive || random.below(3) > 0 { 1 } else { 2 });
     let count = random.below(60);
-    let rows = Rows::random(random, &bound.args, groups, count);
+    let rows = Rows::random(random, case, groups, count);
     let all: Vec<u32> = (0..count as u32).collect();
     let whole = rows.table(&session, "whole", &all);
     let mut cuts = [random.below(count + 1), random.below(count + 1)];
@@ -323,10 +344,11 @@ fn check_steps(random: &mut Generator, bound: &BoundAggregate, groups: usize) {
 }
 
 /// DISTINCT, ORDER BY and FILTER against subqueries; one thread keeps the order of the rows.
-fn check_forms(random: &mut Generator, bound: &BoundAggregate, groups: usize) {
+fn check_forms(random: &mut Generator, case: &Case, groups: usize) {
+    let bound = &case.bound;
     let session = session(1);
     let count = 1 + random.below(40);
-    let rows = Rows::random(random, &bound.args, groups, count);
+    let rows = Rows::random(random, case, groups, count);
     let all: Vec<u32> = (0..count as u32).collect();
     session.register_table("t", rows.table(&session, "t", &all));
     let reversed: Vec<u32> = all.iter().rev().copied().collect();
@@ -374,6 +396,11 @@ fn check_forms(random: &mut Generator, bound: &BoundAggregate, groups: usize) {
     }
 }
 
+/// Whether `run` panics.
+fn fails(run: impl FnOnce()) -> bool {
+    std::panic::catch_unwind(AssertUnwindSafe(run)).is_err()
+}
+
 /// Runs `run` for each seed and says which one failed.
 fn seeded(default: std::ops::Range<u64>, run: impl Fn(&mut Generator)) {
     let seeds = match std::env::var("VOLLEY_FUZZ_SEEDS") {
@@ -393,23 +420,28 @@ fn seeded(default: std::ops::Range<u64>, run: impl Fn(&mut Generator)) {
 
 #[test]
 fn all_ways_through_the_steps_agree() {
-    let overloads = overloads(&session(1));
-    assert!(overloads.values().all(|it| !it.is_empty()), "{overloads:?}");
+    let cases = cases(&session(1));
+    let untested: Vec<_> = cases.iter().filter(|it| it.1.is_empty()).map(|it| it.0).collect();
+    assert!(untested.is_empty(), "{untested:?}");
     seeded(1..3, |random| {
-        for bound in overloads.values().flatten() {
+        let failed = cases.values().flatten().filter(|case| {
             let groups = *random.choose(&[1, 2, 40]);
-            check_steps(random, bound, groups);
-        }
+            fails(|| check_steps(random, case, groups))
+        });
+        let failed: Vec<&BoundAggregate> = failed.map(|it| &it.bound).collect();
+        assert!(failed.is_empty(), "{failed:?}");
     });
 }
 
 #[test]
 fn distinct_order_and_filter_agree_with_subqueries() {
-    let overloads = overloads(&session(1));
+    let cases = cases(&session(1));
     seeded(1..3, |random| {
-        for bound in overloads.values().flatten() {
+        let failed = cases.values().flatten().filter(|case| {
             let groups = *random.choose(&[1, 2, 40]);
-            check_forms(random, bound, groups);
-        }
+            fails(|| check_forms(random, case, groups))
+        });
+        let failed: Vec<&BoundAggregate> = failed.map(|it| &it.bound).collect();
+        assert!(failed.is_empty(), "{failed:?}");
     });
 }

@@ -1,0 +1,158 @@
+//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST. Stored as VARBINARY.
+
+use super::{Kll, SetDigest, TDigest};
+use std::sync::Arc;
+use volley_error::Error;
+use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
+use volley_types::{
+    Type, Value,
+    custom::{Custom, CustomOrder, CustomType},
+    text,
+};
+use volley_vector::Decoded;
+
+/// What a sketch is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SketchKind {
+    /// A T-digest.
+    TDigest,
+    /// A quantile digest: a KLL sketch whose quantiles are told as the digest's.
+    QDigest,
+    /// A KLL sketch.
+    Kll,
+    /// The least hashes of a set.
+    Set,
+}
+
+/// A type of sketches.
+#[derive(Debug)]
+struct SketchType {
+    name: String,
+    kind: SketchKind,
+    is_integer: bool,
+}
+
+impl SketchType {
+    fn is_valid(&self, bytes: &[u8]) -> bool {
+        match (self.kind, self.is_integer) {
+            (SketchKind::TDigest, _) => TDigest::from_bytes(bytes).is_some(),
+            (SketchKind::Set, _) => SetDigest::from_bytes(bytes).is_some(),
+            (_, true) => Kll::<i64>::from_bytes(bytes).is_some(),
+            (_, false) => Kll::<f64>::from_bytes(bytes).is_some(),
+        }
+    }
+}
+
+impl CustomType for SketchType {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn storage(&self) -> &Type {
+        &Type::Varbinary
+    }
+
+    fn push(&self, out: &mut String, stored: &Value) {
+        if let Value::Varbinary(bytes) = stored {
+            text::push_binary(out, bytes);
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        let mut bytes = Vec::new();
+        text::parse_binary(text, &mut bytes)?;
+        self.is_valid(&bytes).then(|| Value::Varbinary(bytes.into()))
+    }
+
+    /// Sketches of one distribution may differ.
+    fn order(&self) -> CustomOrder {
+        CustomOrder::None
+    }
+}
+
+impl SketchKind {
+    const ALL: [SketchKind; 4] =
+        [SketchKind::TDigest, SketchKind::QDigest, SketchKind::Kll, SketchKind::Set];
+
+    fn name(self) -> &'static str {
+        match self {
+            SketchKind::TDigest => "TDIGEST",
+            SketchKind::QDigest => "QDIGEST",
+            SketchKind::Kll => "KLLSKETCH",
+            SketchKind::Set => "SETDIGEST",
+        }
+    }
+
+    /// The types of numbers that there are sketches of; a set's are not part of its type, which
+    /// has that of hashes here.
+    pub fn elements(self) -> &'static [Type] {
+        match self {
+            SketchKind::TDigest => &[Type::Double],
+            SketchKind::QDigest => &[Type::BigInt, Type::Real, Type::Double],
+            SketchKind::Kll => &[Type::BigInt, Type::Double],
+            SketchKind::Set => &[Type::BigInt],
+        }
+    }
+
+    /// The type of sketches of `element`s.
+    pub fn of(self, element: &Type) -> Type {
+        let name = match self {
+            SketchKind::Set => self.name().to_owned(),
+            _ => format!("{}({element})", self.name()),
+        };
+        let is_integer = element.is_integer();
+        Type::Custom(Custom::new(SketchType { name, kind: self, is_integer }))
+    }
+
+    /// The element type of a type of such sketches; `None` of another type.
+    pub fn element_of(self, data_type: &Type) -> Option<Type> {
+        self.elements().iter().find(|it| self.of(it) == *data_type).cloned()
+    }
+
+    fn make(self, parameters: &[String]) -> Result<Type, String> {
+        let elements = self.elements();
+        let named = |parameter: &String| {
+            elements.iter().find(|it| it.to_string().eq_ignore_ascii_case(parameter.trim()))
+        };
+        let element = match parameters {
+            [parameter] => named(parameter),
+            [] if elements.len() == 1 => elements.first(),
+            _ => None,
+        };
+        let names: Vec<String> = elements.iter().map(ToString::to_string).collect();
+        let expected = || format!("the type {} takes {}", self.name(), names.join(" or "));
+        element.map(|it| self.of(it)).ok_or_else(expected)
+    }
+}
+
+/// Registers the types and their conversion from bytes. The other way values are what they are
+/// stored as.
+pub(super) fn register(registry: &mut Registry) {
+    for kind in SketchKind::ALL {
+        let make = move |parameters: &[String]| kind.make(parameters);
+        registry.types_mut().add(kind.name(), Arc::new(make));
+    }
+    registry.add_casts(Arc::new(bind_bytes));
+}
+
+fn bind_bytes(from: &Type, to: &Type) -> Option<BoundScalar> {
+    let kind_of = |kind: SketchKind| kind.element_of(to).map(|it| (kind, it.is_integer()));
+    let (kind, is_integer) = SketchKind::ALL.into_iter().find_map(kind_of)?;
+    if *from != Type::Varbinary {
+        return None;
+    }
+    let name = to.to_string();
+    let sketch = SketchType { name, kind, is_integer };
+    let function = simple::vectorized(move |rows, args, to, ctx| {
+        let decoded = Decoded::new(&args[0])?;
+        rows.for_each(|row| {
+            if !decoded.is_null(row) && !sketch.is_valid(decoded.bytes(row)) {
+                let malformed = || Error::invalid_value(format!("bytes are no {}", sketch.name));
+                ctx.fail(row, malformed);
+            }
+        });
+        Ok(args[0].with_type(to.clone()))
+    });
+    let cast = BoundScalar::new(vec![from.clone()], to.clone(), ScalarTraits::DEFAULT, function);
+    Some(BoundScalar { name: "cast".to_owned(), ..cast })
+}
