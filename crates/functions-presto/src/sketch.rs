@@ -5,6 +5,7 @@ mod t_digest;
 mod set_digest;
 mod types;
 mod aggregate;
+mod winsorized;
 mod scalar;
 mod set;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.share(Package::Presto, "empty_approx_set", "empty_approx_set");
     types::register(registry);
     aggregate::register(registry);
+    winsorized::register(registry);
     scalar::register(registry);
     set::register(registry);
 }

@@ -14,7 +14,8 @@
 //! ```text
 //! byte 0     1, the version          1  0: integers, 1: doubles      2..4  k
 //! 4..12      the sum of the weights  12..20, 20..28  the least and greatest item, if there are any
-//! then       the number of levels (1 byte); of each the number of items (4 bytes) and the items
+//! then       the number of levels (1 byte); of each the number of items (4 bytes) and, sorted, the
+//!            items
 //! ```
 //!
 //! All numbers are little-endian; items have 8 bytes.
@@ -288,7 +289,7 @@ impl<T: Item> Kll<T> {
         items * size_of::<T>() + self.levels.capacity() * size_of::<Vec<T>>()
     }
 
-    /// The sketch as bytes.
+    /// The sketch as bytes: the same ones for the same items.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![1, T::TAG];
         bytes.extend(self.k.to_le_bytes());
@@ -300,7 +301,9 @@ impl<T: Item> Kll<T> {
         bytes.push(self.levels.len() as u8);
         for items in &self.levels {
             bytes.extend((items.len() as u32).to_le_bytes());
-            items.iter().for_each(|it| bytes.extend(it.to_bytes()));
+            let mut items = items.clone();
+            items.sort_unstable_by(T::compare);
+            items.into_iter().for_each(|it| bytes.extend(it.to_bytes()));
         }
         bytes
     }

@@ -79,6 +79,9 @@ pub fn of(name: &str) -> Vec<Arguments> {
         "presto.qdigest_agg" => {
             vec![vec![double(2.0)], vec![any(Type::BigInt), integer(3), double(0.01)]]
         }
+        "presto.approx_winsorized_mean" => {
+            vec![vec![double(2.0), double(0.1), double(0.9)]]
+        }
         "presto.sketch_kll_with_k" => vec![vec![double(2.0), integer(100)]],
         "presto.noisy_count_gaussian" => vec![vec![text(), double(0.0)]],
         "presto.noisy_count_if_gaussian" => {
