@@ -5,8 +5,8 @@
 //!                                 State ── result ──> column
 //! ```
 //!
-//! For functions whose work per value outweighs making a scalar of it: maps, sets, choices. Those of
-//! numbers alone are [`SimpleAggregate`](volley_function::aggregate::simple::SimpleAggregate)s.
+//! For functions whose work per value outweighs making a scalar of it: maps, sets, choices. Those
+//! of numbers alone are [`SimpleAggregate`](volley_function::aggregate::simple::SimpleAggregate)s.
 
 mod map;
 mod row;

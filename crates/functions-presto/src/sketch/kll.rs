@@ -1,5 +1,5 @@
-//! KLL: a sketch of the distribution of numbers, from which quantiles and ranks can be told (Karnin,
-//! Lang, Liberty: "Optimal quantile approximation in streams", 2016).
+//! KLL: a sketch of the distribution of numbers, from which quantiles and ranks can be told
+//! (Karnin, Lang, Liberty: "Optimal quantile approximation in streams", 2016).
 //!
 //! ```text
 //! level 0    items of weight 1

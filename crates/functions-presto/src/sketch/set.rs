@@ -39,6 +39,10 @@ pub(super) fn register(registry: &mut Registry) {
             fits.then(|| aggregate::bound::<SetDigest>(args.to_vec(), set(), merge_row))
         },
     );
+    register_scalars(registry);
+}
+
+fn register_scalars(registry: &mut Registry) {
     scalar::add(
         registry,
         ("jaccard_index", "jaccard_index(setdigest, setdigest) -> double"),

@@ -1,4 +1,5 @@
-//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST. Stored as VARBINARY.
+//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST. Stored as
+//! VARBINARY.
 
 use super::{Kll, SetDigest, TDigest};
 use std::sync::Arc;
