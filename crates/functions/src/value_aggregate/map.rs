@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! entries   in the order in which they came
-//! index     of more than 8 entries: open addressing, positions of entries from 1, half full at most
+//! index     of more than 8 entries: open addressing, positions of entries from 1, half full
 //! ```
 //!
 //! Keys are equal as SQL says: NaN equals itself, `-0.0` is `0.0`, nulls are equal, custom types as
