@@ -1,4 +1,5 @@
-"""Random queries: joins, subqueries, aggregates, set operations, WITH, DISTINCT, ORDER BY, LIMIT."""
+"""Random queries: joins, subqueries, aggregates, set operations, WITH (RECURSIVE), ASOF and range
+joins, DISTINCT, ORDER BY, LIMIT."""
 
 import re
 
@@ -45,7 +46,58 @@ class Queries:
             body = self.select(types, depth - 1, None)
             self.tables.pop()
             return Node("query", f"WITH {name}({columns}) AS (", inner, ") ", body)
+        if depth > 1 and roll < 0.27 and outer is None:
+            return self.recursive(types, depth)
         return self.select(types, depth, outer)
+
+    def recursive(self, types, depth):
+        """A query over a recursion of a few steps; types are cast, as DuckDB casts the step's to the anchor's."""
+        name, union = self.name("r"), self.rng.choice(["UNION", "UNION ALL"])
+        table, columns = self.rng.choice(self.tables)
+        anchor = Expressions(self.rng, lambda *_: None)
+        scope = Scope([(f"{table}.{column}", type_of(kind)) for column, kind in columns])
+        kinds = ["int", self.rng.choice(["text", "date", "bool", "int"])]
+        casts = {"int": "INTEGER", "text": "VARCHAR", "date": "DATE", "bool": "BOOLEAN"}
+        make = lambda kind, scope: Node("item", "CAST(", anchor.make(kind, scope, 1), f" AS {casts[kind]})")
+        own = [(f"{name}.c{at}", kind) for at, kind in enumerate(kinds)]
+        join, seen, other = "", Scope(own), self.name("x")
+        sides = [(f"{other}.{column}", type_of(kind)) for column, kind in columns]
+        equal = [text for text, kind in sides if kind == "int"]
+        if equal and self.rng.random() < 0.5:
+            kind = self.rng.choice(["JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"])
+            join = f" {kind} (SELECT DISTINCT * FROM {table}) AS {other} ON {name}.c0 = {equal[0]}"
+            seen = Scope(own + sides) if kind in ("JOIN", "LEFT JOIN") else seen
+        step = ["SELECT ", make(kinds[0], seen), " AS c0, ", make(kinds[1], seen), f" AS c1, depth + 1 FROM {name}{join} WHERE depth < {self.rng.randint(1, 3)} AND {name}.c0 IS NOT NULL"]
+        start = ["SELECT ", make(kinds[0], scope), " AS c0, ", make(kinds[1], scope), f" AS c1, 0 AS depth FROM {table}"]
+        self.tables.append((name, [("c0", "int"), ("c1", kinds[1]), ("depth", "int")]))
+        body = self.select(types, depth - 1, None)
+        self.tables.pop()
+        return Node("query", f"WITH RECURSIVE {name}(c0, c1, depth) AS (", *start, f" {union} ", *step, ") ", body)
+
+    def asof(self, left):
+        """An ASOF join with distinct rows of a table, of which no two are equally near; None without columns to compare."""
+        table, columns = self.rng.choice(self.tables)
+        by_type = {}
+        for column, kind in columns:
+            by_type.setdefault(type_of(kind), []).append(column)
+        ordered = [(text, kind) for text, kind in left if kind in ("int", "date", "time", "decimal") and kind in by_type]
+        if not ordered:
+            return None
+        text, kind = self.rng.choice(ordered)
+        near = self.rng.choice(by_type[kind])
+        keys = [(key, other) for key, other in left if other in ("int", "text", "bool") and other in by_type]
+        alias, chosen, conditions = self.name("x"), [near], []
+        if keys and self.rng.random() < 0.6:
+            key, other = self.rng.choice(keys)
+            equal = self.rng.choice(by_type[other])
+            if equal != near:
+                chosen.append(equal)
+                conditions.append(f"{key} = {alias}.{equal}")
+        conditions.append(f"{text} {self.rng.choice(['<', '<=', '>', '>='])} {alias}.{near}")
+        join = self.rng.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
+        node = Node("join", f" {join} (SELECT DISTINCT {', '.join(chosen)} FROM {table}) AS {alias} ON {' AND '.join(conditions)}", optional=True)
+        kinds = dict((column, type_of(kind)) for column, kind in columns)
+        return node, [(f"{alias}.{column}", kinds[column]) for column in chosen]
 
     def sources(self, depth, outer):
         """FROM: returns (node, scope)."""
@@ -53,6 +105,11 @@ class Queries:
         node, columns = self.source(depth)
         parts = [node]
         for at in range(1, count):
+            near = self.asof(columns) if self.rng.random() < 0.08 else None
+            if near and all("." in text for text, _ in columns):
+                parts.append(near[0])
+                columns = columns + near[1]
+                continue
             right, more = self.source(depth)
             join = self.rng.choice(JOINS)
             shared, common = self.shared(columns, more), self.common(columns, more)
@@ -114,6 +171,11 @@ class Queries:
         if not pairs or self.rng.random() < 0.1:
             return plain.make("bool", both, 2)
         a, b, _ = self.rng.choice(pairs)
+        if self.rng.random() < 0.12:
+            # A range: by sorted rows instead of pairs.
+            c, d, _ = self.rng.choice(pairs)
+            first, second = (self.rng.choice(["<", "<=", ">", ">="]) for _ in range(2))
+            return Node("bool", f"({a} {first} {b} AND {c} {second} {d})")
         comparison = "=" if self.rng.random() < 0.8 else self.rng.choice(COMPARISONS)
         equality = Node("bool", f"({a} {comparison} {b})")
         if self.rng.random() < 0.7:

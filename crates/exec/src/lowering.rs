@@ -359,6 +359,9 @@ impl Lowering {
             PlanNode::NestedLoopJoin(node) => {
                 nested_loop_join::lower(node, inputs.take()?, inputs.take()?, self)
             }
+            PlanNode::AsofJoin(node) => {
+                nested_loop_join::lower_asof(node, inputs.take()?, inputs.take()?, self)
+            }
             PlanNode::OrderBy(node) => order_by::lower(node, inputs.take()?, self),
             PlanNode::TopN(node) => top_n::lower(node, inputs.take()?, self),
             PlanNode::Limit(node) => limit::lower(node, inputs.take()?, self),

@@ -61,6 +61,17 @@ pub enum Plan {
         /// Whether `right` may be correlated to `left`.
         lateral: bool,
     },
+    /// Joins each left row with the nearest right row (ASOF JOIN).
+    AsofJoin {
+        /// Left input.
+        left: Box<Plan>,
+        /// Right input.
+        right: Box<Plan>,
+        /// Left, Right, Full, Inner, LeftSemi, LeftAnti.
+        kind: JoinKind,
+        /// Equalities of both sides, and one comparison, by which the nearest row is found.
+        conditions: Vec<Expr>,
+    },
     /// Groups and aggregates; puts out keys, then aggregates. No keys: one group, always.
     Aggregate {
         /// Where rows come from.
@@ -278,6 +289,12 @@ impl Plan {
                     rest.push(Part::Node(left));
                 }
             }
+            Plan::AsofJoin { left, right, kind, .. } => {
+                if kind.has_build_columns() {
+                    rest.push(Part::Node(right));
+                }
+                rest.push(Part::Node(left));
+            }
             Plan::Aggregate { keys, aggregates, .. } => {
                 columns.extend(keys.iter().map(|it| &it.0));
                 columns.extend(aggregates.iter().map(|it| &it.0));
@@ -313,7 +330,9 @@ impl Plan {
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
             | Plan::UniqueId { input, .. } => vec![input],
-            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
+                vec![left, right]
+            }
             Plan::SetOperation { inputs, .. } | Plan::Recursive { inputs, .. } => {
                 inputs.iter().map(|it| &it.0).collect()
             }
@@ -336,7 +355,9 @@ impl Plan {
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
             | Plan::UniqueId { input, .. } => vec![input],
-            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
+                vec![left, right]
+            }
             Plan::SetOperation { inputs, .. } | Plan::Recursive { inputs, .. } => {
                 inputs.iter_mut().map(|it| &mut it.0).collect()
             }
@@ -350,7 +371,9 @@ impl Plan {
             Plan::Values { rows, .. } => rows.iter().flatten().collect(),
             Plan::Project { exprs, .. } => exprs.iter().map(|it| &it.1).collect(),
             Plan::Filter { conjuncts, .. } => conjuncts.iter().collect(),
-            Plan::Join { conditions, .. } => conditions.iter().collect(),
+            Plan::Join { conditions, .. } | Plan::AsofJoin { conditions, .. } => {
+                conditions.iter().collect()
+            }
             Plan::Aggregate { keys, aggregates, .. } => {
                 let calls = aggregates.iter().flat_map(|it| it.1.exprs());
                 keys.iter().map(|it| &it.1).chain(calls).collect()
@@ -374,7 +397,9 @@ impl Plan {
             Plan::Values { rows, .. } => rows.iter_mut().flatten().collect(),
             Plan::Project { exprs, .. } => exprs.iter_mut().map(|it| &mut it.1).collect(),
             Plan::Filter { conjuncts, .. } => conjuncts.iter_mut().collect(),
-            Plan::Join { conditions, .. } => conditions.iter_mut().collect(),
+            Plan::Join { conditions, .. } | Plan::AsofJoin { conditions, .. } => {
+                conditions.iter_mut().collect()
+            }
             Plan::Aggregate { keys, aggregates, .. } => {
                 let calls = aggregates.iter_mut().flat_map(|it| it.1.exprs_mut());
                 keys.iter_mut().map(|it| &mut it.1).chain(calls).collect()

@@ -128,6 +128,10 @@ impl Printer<'_, '_, '_> {
                 self.conjuncts(conjuncts)
             }
             Plan::Join { .. } => self.join(plan),
+            Plan::AsofJoin { kind, conditions, .. } => {
+                write!(self.f, "AsofJoin {kind} on ")?;
+                self.conjuncts(conditions)
+            }
             Plan::Aggregate { keys, aggregates, .. } => self.aggregate(keys, aggregates),
             Plan::Window { .. } => self.window(plan),
             Plan::Sort { keys, .. } => {

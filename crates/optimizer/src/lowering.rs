@@ -8,6 +8,7 @@
 mod expr;
 mod relation;
 mod join;
+mod range_join;
 
 pub(crate) use join::as_key;
 mod aggregate;
@@ -87,6 +88,7 @@ impl Lowering<'_> {
             Plan::Project { input, exprs } => self.project(input, exprs, required),
             Plan::Filter { input, conjuncts } => self.filter(input, conjuncts, required),
             Plan::Join { .. } => self.join(plan, required),
+            Plan::AsofJoin { .. } => self.asof_join(plan, required),
             Plan::Aggregate { .. } => self.aggregate(plan, required),
             Plan::Window { .. } => self.window(plan, required),
             Plan::Sort { input, keys } => self.sort(input, keys, required),

@@ -19,11 +19,12 @@ mod builder;
 pub use builder::{Columns, PlanBuilder};
 pub use node::PlanNode;
 pub use nodes::{
-    Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
-    ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
-    FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
-    NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode, RepeatNode, SharedNode,
-    SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode,
-    ValuesNode, WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
+    Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode,
+    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FileCompression, FileFormat, FilterNode,
+    Frame, FrameBound, FrameOffset, FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, KeptRows,
+    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition,
+    RecursiveUnionNode, RepeatNode, SharedNode, SortKey, TableHandle, TableScanNode,
+    TableWriteNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode, WindowCall, WindowLimit,
+    WindowNode, WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

@@ -23,6 +23,8 @@ pub enum PlanNode {
     HashJoin(HashJoinNode),
     /// Joins on any condition.
     NestedLoopJoin(NestedLoopJoinNode),
+    /// Joins each row with the nearest one.
+    AsofJoin(AsofJoinNode),
     /// Sorts.
     OrderBy(OrderByNode),
     /// Sorts and keeps the first rows.
@@ -65,6 +67,7 @@ impl PlanNode {
             PlanNode::Window(node) => &node.schema,
             PlanNode::HashJoin(node) => &node.schema,
             PlanNode::NestedLoopJoin(node) => &node.schema,
+            PlanNode::AsofJoin(node) => &node.schema,
             PlanNode::OrderBy(node) => node.input.schema(),
             PlanNode::TopN(node) => node.input.schema(),
             PlanNode::Limit(node) => node.input.schema(),
@@ -93,6 +96,7 @@ impl PlanNode {
             PlanNode::Window(node) => vec![&node.input],
             PlanNode::HashJoin(node) => vec![&node.probe, &node.build],
             PlanNode::NestedLoopJoin(node) => vec![&node.probe, &node.build],
+            PlanNode::AsofJoin(node) => vec![&node.probe, &node.build],
             PlanNode::OrderBy(node) => vec![&node.input],
             PlanNode::TopN(node) => vec![&node.input],
             PlanNode::Limit(node) => vec![&node.input],
@@ -125,6 +129,10 @@ impl PlanNode {
                 f(&mut node.build);
             }
             PlanNode::NestedLoopJoin(node) => {
+                f(&mut node.probe);
+                f(&mut node.build);
+            }
+            PlanNode::AsofJoin(node) => {
                 f(&mut node.probe);
                 f(&mut node.build);
             }

@@ -33,6 +33,7 @@ impl PlanNode {
             PlanNode::Window(node) => window::window(node),
             PlanNode::HashJoin(node) => hash_join(node),
             PlanNode::NestedLoopJoin(node) => nested_loop_join(node),
+            PlanNode::AsofJoin(node) => asof_join(node),
             PlanNode::OrderBy(node) => format!("OrderBy {}", join(&node.keys)),
             PlanNode::TopN(node) => {
                 let keys = join(&node.keys);
@@ -135,12 +136,38 @@ fn hash_join(node: &HashJoinNode) -> String {
 }
 
 fn nested_loop_join(node: &NestedLoopJoinNode) -> String {
+    if !node.ranges.is_empty() {
+        return range_join(node);
+    }
     let mut text = format!("NestedLoopJoin {}", node.kind);
     if let Some(condition) = &node.condition {
         let _ = write!(text, " on {condition}");
     }
     let _ = write!(text, " output={}", output(&node.output, &node.schema));
     text
+}
+
+fn range_join(node: &NestedLoopJoinNode) -> String {
+    let ranges: Vec<_> = node.ranges.iter().map(ToString::to_string).collect();
+    let mut text = format!("RangeJoin {} on {}", node.kind, ranges.join(" and "));
+    if let Some(residual) = &node.residual {
+        let _ = write!(text, " filter={residual}");
+    }
+    let _ = write!(text, " output={}", output(&node.output, &node.schema));
+    text
+}
+
+fn asof_join(node: &AsofJoinNode) -> String {
+    let keys = node.probe_keys.iter().zip(&node.build_keys).zip(&node.nulls_equal);
+    let mut conditions: Vec<String> = keys
+        .map(|((probe, build), nulls_equal)| {
+            let operator = if *nulls_equal { "is not distinct from" } else { "=" };
+            format!("#{probe} {operator} build #{build}")
+        })
+        .collect();
+    conditions.push(node.range.to_string());
+    let output = output(&node.output, &node.schema);
+    format!("AsofJoin {} on {} output={output}", node.kind, conditions.join(" and "))
 }
 
 fn offset(rows: u64) -> String {

@@ -37,6 +37,7 @@ mod order;
 mod output;
 mod from;
 mod join;
+mod asof;
 mod expr;
 mod operator;
 mod function;

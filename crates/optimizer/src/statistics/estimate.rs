@@ -46,20 +46,8 @@ impl Estimator {
                 narrowed(input, conjuncts).scaled(share)
             }
             Plan::Join { .. } => join(plan, input(), input()),
-            Plan::Aggregate { keys, aggregates, .. } => {
-                let input = input();
-                let mut estimate = project(input.clone(), keys);
-                estimate.rows = groups(&estimate, keys.iter().map(|it| it.0.id), input.rows);
-                for (column, _) in aggregates {
-                    let all = ColumnEstimate {
-                        distinct: estimate.rows.max(1.0),
-                        nulls: 0.0,
-                        range: None,
-                    };
-                    estimate.columns.insert(column.id, all);
-                }
-                estimate
-            }
+            Plan::AsofJoin { kind, .. } => nearest(*kind, input(), input()),
+            Plan::Aggregate { .. } => aggregate(plan, input()),
             Plan::Sort { .. } => input(),
             Plan::UniqueId { column, .. } => {
                 let mut estimate = input();
@@ -98,6 +86,24 @@ impl Estimator {
             Plan::SingleRow { .. } => Estimate { rows: 1.0, ..input() },
         }
     }
+}
+
+/// What an ASOF join makes: about one row per left row.
+fn nearest(kind: JoinKind, left: Estimate, right: Estimate) -> Estimate {
+    let rows = left.rows;
+    Estimate { rows, ..joined(kind, left, right, &[], &[]) }
+}
+
+fn aggregate(plan: &Plan, input: Estimate) -> Estimate {
+    let Plan::Aggregate { keys, aggregates, .. } = plan else { return input };
+    let rows = input.rows;
+    let mut estimate = project(input, keys);
+    estimate.rows = groups(&estimate, keys.iter().map(|it| it.0.id), rows);
+    for (column, _) in aggregates {
+        let all = ColumnEstimate { distinct: estimate.rows.max(1.0), nulls: 0.0, range: None };
+        estimate.columns.insert(column.id, all);
+    }
+    estimate
 }
 
 fn window(plan: &Plan, mut estimate: Estimate) -> Estimate {

@@ -3,8 +3,8 @@
 use super::{Binder, Bound, Clause, scope::Scope, unsupported};
 use crate::{catalog::Relation, parse, stack};
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, Spanned, TableAlias, TableFactor,
-    TableFunctionArgs, TableWithJoins, Value as Literal,
+    FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Query, Spanned, TableAlias,
+    TableFactor, TableFunctionArgs, TableWithJoins, Value as Literal,
 };
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
@@ -74,8 +74,18 @@ impl<'a> Binder<'a> {
             return Err(Error::invalid_query("nested too deeply: joins in FROM"));
         }
         for join in &tables.joins {
-            let (right, level) =
-                self.with_level(scope, Clause::From, |it| it.factor(&join.relation))?;
+            let (right, level) = self.with_level(scope, Clause::From, |it| {
+                match (&join.join_operator, &join.relation) {
+                    (
+                        JoinOperator::CrossApply | JoinOperator::OuterApply,
+                        TableFactor::Derived { subquery, alias, sample: None, .. },
+                    ) => {
+                        let bound = it.derived(subquery, true)?;
+                        it.aliased(bound, alias.as_ref(), ("", ""))
+                    }
+                    _ => it.factor(&join.relation),
+                }
+            })?;
             let left = (plan, level.scope);
             let joined = self.join(&join.join_operator, left, right, level.referenced);
             let span = || self.span(join.relation.span());
