@@ -33,12 +33,20 @@ mod set_operation;
 mod values;
 mod select;
 mod group;
+mod grouping_sets;
 mod order;
 mod output;
 mod from;
 mod join;
 mod expr;
 mod operator;
+mod tuple;
+mod quantified;
+mod limit;
+mod star;
+mod pivot;
+mod sample;
+mod within_group;
 mod function;
 mod lambda;
 mod aggregate;
@@ -148,6 +156,8 @@ struct Binder<'a> {
     lambdas: Vec<lambda::Scope<'a>>,
     /// How many bodies of lambdas were bound.
     bodies: usize,
+    /// The columns of COLUMNS in the expression that is being bound.
+    choices: Option<star::Choices>,
 }
 
 /// A query under way.
@@ -164,6 +174,8 @@ struct Level<'a> {
     aggregates: aggregate::Aggregates,
     /// Whether arguments of an aggregate are being bound.
     in_aggregate: bool,
+    /// The place of the first call of `grouping`, if there is one.
+    grouping: Option<Option<Span>>,
     /// The calls with OVER found so far; columns that stand for them.
     windows: window::Windows,
     /// Whether parts of such a call are being bound.
@@ -219,6 +231,7 @@ impl<'a> Binder<'a> {
             alias_uses: 0,
             lambdas: Vec::new(),
             bodies: 0,
+            choices: None,
         }
     }
 
@@ -301,6 +314,7 @@ impl Level<'_> {
             clause,
             aggregates: aggregate::Aggregates::default(),
             in_aggregate: false,
+            grouping: None,
             windows: window::Windows::default(),
             in_window: false,
             named_windows: &[],
