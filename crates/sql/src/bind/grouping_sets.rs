@@ -167,7 +167,7 @@ impl<'a> Binder<'a> {
         clauses: &mut Clauses,
     ) -> Result<Plan> {
         let GroupBy { keys, sets } = grouped;
-        let mut keys = self.key_columns(&plan, keys, sets.len() > 1);
+        let mut keys = self.group_key_columns(&plan, keys, sets.len() > 1);
         let set_id = (sets.len() > 1).then(|| self.column("group_id", Type::BigInt));
         let level = self.levels.last().ok_or_else(|| Error::internal("level stack is empty"))?;
         let (scope, set_id) = (&level.scope, set_id.as_ref());

@@ -167,7 +167,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The columns that hold group keys: with several grouping sets new ones, which may be null.
-    pub(super) fn key_columns(
+    pub(super) fn group_key_columns(
         &self,
         plan: &Plan,
         keys: Vec<Expr>,
