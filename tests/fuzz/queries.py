@@ -190,6 +190,10 @@ class Queries:
         if self.rng.random() < 0.35:
             return self.grouped(types, depth, source, scope, where)
         items = [Node("item", self.expressions.make(kind, scope, min(depth, 3)), f" AS c{at}") for at, kind in enumerate(types)]
+        if self.rng.random() < 0.06:
+            # The order is by all columns, so that the first row of each value is determined.
+            order = ", ".join(str(at + 1) for at in range(len(types)))
+            return Node("query", "SELECT DISTINCT ON (1) ", Listing("items", items), " FROM ", source, where, f" ORDER BY {order}")
         distinct = Node("distinct", "DISTINCT ", optional=True) if self.rng.random() < 0.15 else Node("distinct", "")
         parts = ["SELECT ", distinct, Listing("items", items), " FROM ", source, where]
         return Node("query", *parts, self.limit(len(types)))
@@ -224,10 +228,23 @@ class Queries:
             has_column = any(re.search(r"\bx\d+\.", str(key)) for key in keys)
             if has_column and all(f"{key} AS c{at}" in texts for at, key in enumerate(keys)):
                 group = Node("group", " GROUP BY ALL")
+        if keys and self.rng.random() < 0.35:
+            group = self.grouping_sets([str(key) for key in keys])
+            levels = [at for at, kind in enumerate(types) if kind == "big"]
+            for at in levels[:1]:
+                arguments = ", ".join(self.rng.sample([str(key) for key in keys], self.rng.randint(1, len(keys))))
+                items[at] = Node("item", Node("big", f"grouping({arguments})"), f" AS c{at}")
         having = Node("having", "")
         if self.rng.random() < 0.3:
             having = Node("having", " HAVING ", "(", self.aggregate("big", plain, inner), " > 1)", optional=True)
         return Node("query", "SELECT ", Listing("items", items), " FROM ", source, where, group, having, self.limit(len(types)))
+
+    def grouping_sets(self, keys):
+        """GROUP BY with several grouping sets of all of these keys."""
+        both, first = ", ".join(keys), keys[0]
+        forms = [f"ROLLUP ({both})", f"CUBE ({both})", f"GROUPING SETS (({both}), ())", f"GROUPING SETS (({both}), ({first}), ({first}))"]
+        forms += [f"{first}, ROLLUP ({both})", f"GROUPING SETS (ROLLUP ({both}), ({first}))", f"ROLLUP (({both}))"]
+        return Node("group", f" GROUP BY {self.rng.choice(forms)}")
 
     def aggregate(self, wanted, plain, scope):
         """An aggregate of a type that is, or casts without loss to, the wanted one."""
@@ -264,6 +281,11 @@ class Queries:
                 query = Node("query", "SELECT * FROM (", query, f") AS {self.name('x')}(c0){offset}")
             return Node("bool", f"{negation}EXISTS (", query, ")")
         kind = self.rng.choice(TYPES)
+        if self.rng.random() < 0.15:
+            # DuckDB does not correlate rows.
+            other = self.rng.choice(TYPES)
+            left = [self.expressions.make(it, scope, 1) for it in (kind, other)]
+            return Node("bool", "((", left[0], ", ", left[1], f") {negation}IN (", self.query([kind, other], depth - 1), "))")
         if self.rng.random() < 0.2:
             operator = self.rng.choice(["= ANY", "<> ALL", "<> ANY", "= ALL", "< ANY", ">= ALL"])
             # In parentheses of its own, a set operation after ANY is not understood yet.

@@ -81,6 +81,21 @@ pub enum Plan {
         /// The aggregates; none for DISTINCT.
         aggregates: Vec<(Column, AggregateCall)>,
     },
+    /// Repeats the rows for each of several grouping sets, under a [`Plan::Aggregate`] whose keys
+    /// are columns made here. Puts out the input's columns, then the keys, `id` and `present`.
+    GroupId {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The keys of all sets: new columns, null in the rows for sets that lack them.
+        keys: Vec<(Column, Expr)>,
+        /// The sets.
+        sets: Vec<GroupingSet>,
+        /// BIGINT: the identity of the row's set.
+        id: Column,
+        /// BOOLEAN: true in rows of the input. Where there is such a column, each set without keys
+        /// has one more row, in which everything is null but `id`: its group is always there.
+        present: Option<Column>,
+    },
     /// Computes window functions over partitions of rows in an order; puts out the input's columns,
     /// then a column per call.
     Window {
@@ -175,6 +190,15 @@ pub enum Plan {
         /// The subquery in the text.
         span: Option<Span>,
     },
+    /// Keeps some of the rows, by chance.
+    Sample {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Which ones.
+        method: SampleMethod,
+        /// Chooses the same rows again of rows that come in the same order.
+        seed: Option<u64>,
+    },
     /// Appends a BIGINT column of distinct values.
     UniqueId {
         /// Where rows come from.
@@ -188,6 +212,26 @@ pub enum Plan {
 enum Part<'a> {
     Node(&'a Plan),
     Column(&'a Column),
+}
+
+/// Which rows are kept by chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SampleMethod {
+    /// Each row with this probability.
+    Rows(f64),
+    /// Each batch of rows with this probability.
+    Batches(f64),
+    /// So many rows, or all if there are not more; each set of them alike.
+    Count(u64),
+}
+
+/// One of several lists of keys that rows are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupingSet {
+    /// Its identity among the sets of a node.
+    pub id: i64,
+    /// Which of the node's keys it has: positions, ascending.
+    pub keys: Vec<usize>,
 }
 
 /// A common table expression.
@@ -279,6 +323,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
+            | Plan::Sample { input, .. }
             | Plan::SingleRow { input, .. } => rest.push(Part::Node(input)),
             Plan::Join { left, right, kind, mark, .. } => {
                 rest.extend(mark.as_ref().map(Part::Column));
@@ -302,6 +347,12 @@ impl Plan {
             Plan::UniqueId { input, column } => {
                 rest.extend([Part::Column(column), Part::Node(input)]);
             }
+            Plan::GroupId { input, keys, id, present, .. } => {
+                rest.extend(present.iter().map(Part::Column));
+                rest.push(Part::Column(id));
+                rest.extend(keys.iter().rev().map(|it| Part::Column(&it.0)));
+                rest.push(Part::Node(input));
+            }
             Plan::Window { input, calls, .. } => {
                 rest.extend(calls.iter().rev().map(|it| Part::Column(&it.0)));
                 rest.push(Part::Node(input));
@@ -324,11 +375,13 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::GroupId { input, .. }
             | Plan::Window { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
+            | Plan::Sample { input, .. }
             | Plan::UniqueId { input, .. } => vec![input],
             Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
                 vec![left, right]
@@ -349,11 +402,13 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::GroupId { input, .. }
             | Plan::Window { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
+            | Plan::Sample { input, .. }
             | Plan::UniqueId { input, .. } => vec![input],
             Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
                 vec![left, right]
@@ -369,7 +424,9 @@ impl Plan {
         match self {
             Plan::Scan { filters, .. } => filters.iter().collect(),
             Plan::Values { rows, .. } => rows.iter().flatten().collect(),
-            Plan::Project { exprs, .. } => exprs.iter().map(|it| &it.1).collect(),
+            Plan::Project { exprs, .. } | Plan::GroupId { keys: exprs, .. } => {
+                exprs.iter().map(|it| &it.1).collect()
+            }
             Plan::Filter { conjuncts, .. } => conjuncts.iter().collect(),
             Plan::Join { conditions, .. } | Plan::AsofJoin { conditions, .. } => {
                 conditions.iter().collect()
@@ -395,7 +452,9 @@ impl Plan {
         match self {
             Plan::Scan { filters, .. } => filters.iter_mut().collect(),
             Plan::Values { rows, .. } => rows.iter_mut().flatten().collect(),
-            Plan::Project { exprs, .. } => exprs.iter_mut().map(|it| &mut it.1).collect(),
+            Plan::Project { exprs, .. } | Plan::GroupId { keys: exprs, .. } => {
+                exprs.iter_mut().map(|it| &mut it.1).collect()
+            }
             Plan::Filter { conjuncts, .. } => conjuncts.iter_mut().collect(),
             Plan::Join { conditions, .. } | Plan::AsofJoin { conditions, .. } => {
                 conditions.iter_mut().collect()

@@ -30,6 +30,7 @@ impl PlanNode {
             PlanNode::Filter(node) => format!("Filter {}", node.predicate),
             PlanNode::Project(node) => project(node),
             PlanNode::Aggregation(node) => aggregation(node),
+            PlanNode::GroupId(node) => group_id(node),
             PlanNode::Window(node) => window::window(node),
             PlanNode::HashJoin(node) => hash_join(node),
             PlanNode::NestedLoopJoin(node) => nested_loop_join(node),
@@ -48,6 +49,11 @@ impl PlanNode {
                 format!("GroupLimit {limit}{} keys={}", offset(node.offset), columns(&node.keys))
             }
             PlanNode::Repeat(_) => "Repeat".to_owned(),
+            PlanNode::Sample(node) => match node.method {
+                SampleMethod::Rows(share) => format!("Sample rows {share}"),
+                SampleMethod::Batches(share) => format!("Sample batches {share}"),
+                SampleMethod::Number => "Sample number".to_owned(),
+            },
             PlanNode::Union(node) => format!("Union inputs={}", node.inputs.len()),
             PlanNode::UniqueId(_) => "UniqueId".to_owned(),
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow".to_owned(),
@@ -110,6 +116,16 @@ fn aggregation(node: &AggregationNode) -> String {
         let _ = write!(text, " aggregates=[{}]", join(&node.aggregates));
     }
     text
+}
+
+fn group_id(node: &GroupIdNode) -> String {
+    let sets = node.sets.iter().map(|set| {
+        let keys: Vec<usize> =
+            set.keys.iter().filter_map(|it| node.keys.get(*it)).copied().collect();
+        columns(&keys)
+    });
+    let extra = if node.extra_rows { " with extra rows" } else { "" };
+    format!("GroupId {}{extra}", sets.collect::<Vec<_>>().join(", "))
 }
 
 fn hash_join(node: &HashJoinNode) -> String {

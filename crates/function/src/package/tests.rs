@@ -36,9 +36,7 @@ fn registry() -> Registry {
     registry.add_casts(Arc::new(|from, to| Some(bound(vec![from.clone()], to.clone()))));
     registry.add_package_casts(
         Package::Presto,
-        Arc::new(|from, to| {
-            (*from == Type::Double).then(|| bound(vec![from.clone()], to.clone()))
-        }),
+        Arc::new(|from, to| (*from == Type::Double).then(|| bound(vec![from.clone()], to.clone()))),
     );
     registry
 }

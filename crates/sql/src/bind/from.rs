@@ -101,18 +101,17 @@ impl<'a> Binder<'a> {
     fn factor_here(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
         let span = self.span(factor.span());
         match factor {
-            TableFactor::Table { name, alias, args, .. } => {
+            TableFactor::Table { name, alias, args, sample, .. } => {
                 if let Some(what) = unsupported_part(factor) {
                     return Err(unsupported(what, span));
                 }
-                self.named(name, alias.as_ref(), args.as_ref())
+                let (plan, scope) = self.named(name, alias.as_ref(), args.as_ref())?;
+                Ok((self.table_sample(plan, sample.as_ref())?, scope))
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
-                if sample.is_some() {
-                    return Err(unsupported("TABLESAMPLE", span));
-                }
                 let bound = self.derived(subquery, *lateral)?;
-                self.aliased(bound, alias.as_ref(), ("", ""))
+                let plan = self.table_sample(bound.plan, sample.as_ref())?;
+                self.aliased(Bound { plan, ..bound }, alias.as_ref(), ("", ""))
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let (plan, scope) = self.joined(table_with_joins)?;
@@ -129,10 +128,8 @@ impl<'a> Binder<'a> {
                 Err(unsupported(what, span))
             }
             TableFactor::UNNEST { .. } => Err(unsupported("UNNEST in FROM", span)),
-            TableFactor::Pivot { .. } => Err(unsupported("PIVOT", span)),
-            TableFactor::Unpivot { .. } | TableFactor::UnpivotExpr { .. } => {
-                Err(unsupported("UNPIVOT", span))
-            }
+            TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => self.pivot(factor),
+            TableFactor::UnpivotExpr { .. } => Err(unsupported("UNPIVOT of an object", span)),
             TableFactor::MatchRecognize { .. } => Err(unsupported("MATCH_RECOGNIZE", span)),
             TableFactor::TableFunction { .. } => Err(unsupported("TABLE(...) in FROM", span)),
             TableFactor::JsonTable { .. } => Err(unsupported("JSON_TABLE", span)),
@@ -183,7 +180,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The scope of a relation: under its alias, or else its `(short, qualified)` name.
-    fn aliased(
+    pub(super) fn aliased(
         &self,
         bound: Bound,
         alias: Option<&TableAlias>,
@@ -307,7 +304,6 @@ fn unsupported_part(factor: &TableFactor) -> Option<&'static str> {
         with_ordinality,
         partitions,
         json_path,
-        sample,
         index_hints,
         ..
     } = factor
@@ -315,7 +311,6 @@ fn unsupported_part(factor: &TableFactor) -> Option<&'static str> {
         return None;
     };
     let parts = [
-        (sample.is_some(), "TABLESAMPLE"),
         (version.is_some(), "a version of a table"),
         (*with_ordinality, "WITH ORDINALITY"),
         (!with_hints.is_empty(), "hints WITH (...) of a table"),

@@ -2,10 +2,13 @@
 
 use super::{
     Binder,
+    aggregate::Parsed,
     expr::{covering, null},
     inspect,
     lambda::is_lambda,
+    star::COLUMNS,
     unsupported,
+    within_group::ordered_set_function,
 };
 use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
@@ -31,8 +34,7 @@ const SPECIAL_FUNCTIONS: [&str; 11] = [
 ];
 
 /// Functions that are known by name and not supported.
-const UNSUPPORTED_FUNCTIONS: [&str; 7] =
-    ["all", "array", "columns", "grouping", "grouping_id", "nextval", "unnest"];
+const UNSUPPORTED_FUNCTIONS: [&str; 4] = ["all", "array", "nextval", "unnest"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate, window function or special form.
@@ -40,14 +42,21 @@ impl<'a> Binder<'a> {
         let name = crate::parse::dotted(&function.name).to_ascii_lowercase();
         let span = self.span(function.name.span());
         let reject = |what: &str| Err(unsupported(what, span));
-        if !function.within_group.is_empty() {
-            return reject("WITHIN GROUP");
-        }
+        let name = match function.within_group.is_empty() {
+            true => name,
+            false => ordered_set_function(&name, span)?.to_owned(),
+        };
         if !matches!(function.parameters, FunctionArguments::None) {
             return reject("parameters of functions");
         }
         if matches!(function.args, FunctionArguments::Subquery(_)) {
             return reject(&format!("{}(SELECT ...)", name.to_ascii_uppercase()));
+        }
+        if matches!(name.as_str(), "grouping" | "grouping_id") {
+            return self.grouping_call(function, span);
+        }
+        if name == COLUMNS {
+            return self.columns_call(function, span);
         }
         self.check_known(&name, span)?;
         let list = match &function.args {
@@ -69,8 +78,8 @@ impl<'a> Binder<'a> {
             if let Some(list) = list.filter(|it| it.args.iter().any(is_lambda)) {
                 return self.reducing_aggregate(&name, list, function.filter.as_deref(), span);
             }
-            let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
-            return Ok(bound);
+            let (filter, within_group) = (function.filter.as_deref(), &function.within_group);
+            return self.aggregate(Parsed { name: &name, list, filter, within_group, span });
         }
         if function.filter.is_some() {
             let message = format!("FILTER after {name}, which is not an aggregate function");

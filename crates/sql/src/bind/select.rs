@@ -9,15 +9,15 @@ use super::{
     Binder, Bound, Clause, Level,
     expr::first_span,
     group, inspect,
+    limit::Limits,
     order::OrderKey,
-    query::Limits,
-    scope::{Scope, ScopeColumn},
+    scope::Scope,
+    star::{choice_name, column_item},
     unsupported,
     window::{BoundCall, window_nodes},
 };
 use sqlparser::ast::{
-    self, Distinct, ExcludeSelectItem, ObjectName, OrderBy, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
+    self, Distinct, OrderBy, Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned,
 };
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
@@ -74,7 +74,10 @@ impl<'a> Binder<'a> {
         limits: Limits,
     ) -> Result<Bound> {
         self.reject_select_clauses(select)?;
-        let (input, scope) = self.from_clause(&select.from)?;
+        let (mut input, scope) = self.from_clause(&select.from)?;
+        if let Some(sample) = self.source.sample(&select.select_token.0) {
+            input = self.sampled(input, sample)?;
+        }
         let bind = |it: &mut Self| it.select_clauses(select, order_by, input);
         let ((plan, items, clauses), _) = self.with_level(scope, Clause::Select, bind)?;
         self.outputs(plan, &items, clauses, limits)
@@ -104,8 +107,8 @@ impl<'a> Binder<'a> {
             let span = self.span(select.select_token.0.span);
             return Err(Error::invalid_query("SELECT list is empty").span(span));
         }
-        let exprs = items.iter().map(|it| self.item(it)).collect::<Result<Vec<_>>>()?;
-        let keys = self.group_keys(&select.group_by, &items, &exprs)?;
+        let (items, exprs) = self.bound_items(items)?;
+        let grouped = self.group_by(&select.group_by, &items, &exprs)?;
         self.enter(Clause::Having);
         let having = match &select.having {
             Some(condition) => self.conjuncts(condition, "HAVING")?,
@@ -130,9 +133,13 @@ impl<'a> Binder<'a> {
         let windows = std::mem::take(&mut level.windows).into_calls();
         let mut clauses =
             Clauses { items: exprs, having, qualify, windows, order, is_distinct, distinct_on };
-        if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
+        if grouped.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
             let aggregates = std::mem::take(&mut level.aggregates).into_calls();
-            plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
+            let grouped = grouped.unwrap_or_default();
+            plan = self.aggregate_node(plan, grouped, aggregates, &mut clauses)?;
+        } else if let Some(span) = level.grouping {
+            let message = "grouping is of the keys of GROUP BY, which is missing";
+            return Err(Error::invalid_query(message).span(span));
         }
         if !clauses.having.is_empty() {
             let conjuncts = std::mem::take(&mut clauses.having);
@@ -159,24 +166,20 @@ impl<'a> Binder<'a> {
         Ok(conjuncts)
     }
 
-    fn aggregate_node(
-        &mut self,
-        plan: Plan,
+    /// The columns that hold group keys: with several grouping sets new ones, which may be null.
+    pub(super) fn group_key_columns(
+        &self,
+        plan: &Plan,
         keys: Vec<Expr>,
-        aggregates: Vec<(Column, volley_logical::AggregateCall)>,
-        clauses: &mut Clauses,
-    ) -> Result<Plan> {
-        let inputs = inspect::output_ids(&plan);
+        are_copies: bool,
+    ) -> Vec<(Column, Expr)> {
+        let inputs = if are_copies { HashSet::new() } else { inspect::output_ids(plan) };
         let mut taken = HashSet::new();
         let key = |expr: Expr| {
             let name = self.key_name(&expr);
             (self.output_column(&name, &expr, &inputs, &mut taken), expr)
         };
-        let keys: Vec<(Column, Expr)> = keys.into_iter().map(key).collect();
-        let level = self.levels.last().ok_or_else(|| Error::internal("level stack is empty"))?;
-        let grouping = group::Grouping { keys: &keys, scope: &level.scope };
-        grouping.rewrite_all(clauses)?;
-        Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates })
+        keys.into_iter().map(key).collect()
     }
 
     /// The name of a group key, for EXPLAIN.
@@ -198,11 +201,29 @@ impl<'a> Binder<'a> {
         Ok(exprs)
     }
 
-    pub(super) fn item(&mut self, item: &Item<'a>) -> Result<Expr> {
-        match &item.source {
-            ItemSource::Expr(expr) => self.expr(expr),
-            ItemSource::Column(column, span) => Ok(column_expr(column, *span)),
+    /// The items bound; those with COLUMNS once for each of its columns.
+    pub(super) fn bound_items(
+        &mut self,
+        items: Vec<Item<'a>>,
+    ) -> Result<(Vec<Item<'a>>, Vec<Expr>)> {
+        let (mut all, mut exprs) = (Vec::with_capacity(items.len()), Vec::new());
+        for item in items {
+            match &item.source {
+                ItemSource::Column(column, span) => {
+                    exprs.push(column_expr(column, *span));
+                    all.push(item);
+                }
+                ItemSource::Expr(written) => {
+                    let written = *written;
+                    for (choice, expr) in self.for_each_choice(|it| it.expr(written))? {
+                        let name = choice_name(&item, written, choice.as_ref());
+                        all.push(Item { name, source: ItemSource::Expr(written) });
+                        exprs.push(expr);
+                    }
+                }
+            }
         }
+        Ok((all, exprs))
     }
 
     /// The SELECT list with wildcards expanded.
@@ -242,7 +263,7 @@ impl<'a> Binder<'a> {
         Ok(items)
     }
 
-    fn scope(&self) -> Result<&Scope> {
+    pub(super) fn scope(&self) -> Result<&Scope> {
         let level = self.levels.last();
         level.map(|it| &it.scope).ok_or_else(|| Error::internal("level stack is empty"))
     }
@@ -262,67 +283,6 @@ impl<'a> Binder<'a> {
         let mut columns = plain.iter().flat_map(|it| &it.columns);
         let named = columns.find(|it| it.column.name.eq_ignore_ascii_case(&ident.value));
         named.map_or_else(|| ident.value.clone(), |it| it.column.name.clone())
-    }
-
-    fn wildcard(
-        &self,
-        relation: Option<&ObjectName>,
-        options: &'a WildcardAdditionalOptions,
-        items: &mut Vec<Item<'a>>,
-    ) -> Result<()> {
-        self.reject_wildcard_options(options)?;
-        let span = self.span(options.wildcard_token.0.span);
-        let scope = self.scope()?;
-        let dotted = relation.map_or_else(String::new, crate::parse::dotted);
-        let mut columns: Vec<&ScopeColumn> = match relation {
-            None => scope.plain().collect(),
-            Some(name) => {
-                let columns: Vec<_> = scope.of_name(&dotted).collect();
-                if columns.is_empty() {
-                    return Err(self.no_relation(&dotted, scope, self.span(name.span())));
-                }
-                columns
-            }
-        };
-        if columns.is_empty() {
-            return Err(Error::invalid_query("* without FROM").span(span));
-        }
-        for name in excluded(options) {
-            let before = columns.len();
-            columns.retain(|it| !it.column.name.eq_ignore_ascii_case(&name.0));
-            if columns.len() == before {
-                let message = format!("no such column in EXCLUDE: {}", name.0);
-                return Err(Error::invalid_query(message).span(self.span(name.1).or(span)));
-            }
-        }
-        let first = items.len();
-        items.extend(columns.into_iter().map(|it| column_item(it, span)));
-        for element in options.opt_replace.iter().flat_map(|it| &it.items) {
-            let name = &element.column_name;
-            let replaced = items[first..]
-                .iter_mut()
-                .find(|it| it.name.eq_ignore_ascii_case(&name.value))
-                .ok_or_else(|| {
-                    let message = format!("no such column in REPLACE: {}", name.value);
-                    Error::invalid_query(message).span(self.span(name.span))
-                })?;
-            replaced.source = ItemSource::Expr(&element.expr);
-            replaced.name.clone_from(&name.value);
-        }
-        Ok(())
-    }
-
-    fn reject_wildcard_options(&self, options: &WildcardAdditionalOptions) -> Result<()> {
-        let what = if options.opt_ilike.is_some() {
-            "* ILIKE"
-        } else if options.opt_rename.is_some() {
-            "* RENAME"
-        } else if options.opt_alias.is_some() {
-            "* AS"
-        } else {
-            return Ok(());
-        };
-        Err(unsupported(what, self.span(options.wildcard_token.0.span)))
     }
 
     fn reject_select_clauses(&self, select: &Select) -> Result<()> {
@@ -360,25 +320,4 @@ impl<'a> Binder<'a> {
 /// A reference to a column.
 pub(super) fn column_expr(column: &Column, span: Option<Span>) -> Expr {
     Expr::column(column.id, column.data_type.clone()).at(span)
-}
-
-fn column_item<'a>(column: &ScopeColumn, span: Option<Span>) -> Item<'a> {
-    let source = ItemSource::Column(column.column.clone(), span);
-    Item { name: column.column.name.clone(), source }
-}
-
-/// The names of EXCLUDE or EXCEPT, with their places.
-fn excluded(options: &WildcardAdditionalOptions) -> Vec<(String, sqlparser::tokenizer::Span)> {
-    let mut names = Vec::new();
-    let named = |it: &ObjectName| (crate::parse::dotted(it), it.span());
-    match &options.opt_exclude {
-        Some(ExcludeSelectItem::Single(name)) => names.push(named(name)),
-        Some(ExcludeSelectItem::Multiple(several)) => names.extend(several.iter().map(named)),
-        None => {}
-    }
-    if let Some(except) = &options.opt_except {
-        let idents = std::iter::once(&except.first_element).chain(&except.additional_elements);
-        names.extend(idents.map(|it| (it.value.clone(), it.span)));
-    }
-    names
 }

@@ -1,6 +1,6 @@
 //! The table that a statement changes: its rows, and the SQL that its definition holds.
 
-use super::{Binder, Bound, Clause, query::Limits, scope::Scope, select::Clauses, unsupported};
+use super::{Binder, Bound, Clause, limit::Limits, scope::Scope, select::Clauses, unsupported};
 use crate::{
     Check, Query, Relation, parse, stack,
     write::{LaterRows, written_handle},
@@ -134,8 +134,7 @@ impl<'a> Binder<'a> {
         let (plan, scope) = self.written_rows(target);
         let bind = |it: &mut Self| {
             let items = it.projection(items)?;
-            let exprs = items.iter().map(|item| it.item(item)).collect::<Result<Vec<_>>>()?;
-            Ok((items, exprs))
+            it.bound_items(items)
         };
         let ((items, exprs), _) = self.with_level(scope, Clause::Returning, bind)?;
         let bound = self.outputs(plan, &items, Clauses::of_items(exprs), Limits::default())?;

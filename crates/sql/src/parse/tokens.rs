@@ -2,9 +2,12 @@
 
 use super::{
     exclusion::{Exclusions, take_out_exclusions},
+    limit::with_limit_calls,
     lower_first,
     nested_types::{Text, with_nested_types},
     parameter::with_numbers,
+    pivot::with_pivots,
+    sample::{Samples, take_out_samples},
 };
 use crate::{
     dialect::{RESERVED, VolleyDialect},
@@ -29,6 +32,8 @@ pub(super) struct Tokens {
     pub(super) exclusions: Exclusions,
     /// Where the INSERTs with BY NAME stand.
     pub(super) by_name: HashSet<(u64, u64)>,
+    /// What USING SAMPLE says.
+    pub(super) samples: Samples,
 }
 
 /// Splits `sql` into tokens.
@@ -41,12 +46,15 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let tokens = with_numbers(tokens, positions)?;
+    let tokens = with_pivots(tokens);
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (tokens, by_name) = take_out_by_name(tokens);
-    let (list, materialized) =
-        take_out_materialized(with_select(with_filter_where(with_is_null(with_asof(tokens)))));
-    Ok(Tokens { list, materialized, exclusions, by_name })
+    let (list, materialized) = take_out_materialized(with_limit_calls(with_select(
+        with_filter_where(with_is_null(with_asof(tokens))),
+    )));
+    let (list, samples) = take_out_samples(list);
+    Ok(Tokens { list, materialized, exclusions, by_name, samples })
 }
 
 /// `ASOF LEFT JOIN t ON ...` as `ASOF JOIN t MATCH_CONDITION ('left') ON ...`, which the parser
@@ -262,7 +270,7 @@ pub(super) fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
 }
 
 /// A keyword that was not written, in the place of what stands for it.
-fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
+pub(super) fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(&format!("{keyword:?}")), span }
 }
 
