@@ -103,6 +103,7 @@
 
 mod hyper_log_log;
 mod ip_address;
+mod ip_prefix;
 mod json;
 mod key;
 mod timestamp_tz;
@@ -112,6 +113,7 @@ mod uuid;
 
 pub use hyper_log_log::HyperLogLog;
 pub use ip_address::IpAddress;
+pub use ip_prefix::{IpNetwork, IpPrefix};
 pub use json::Json;
 pub use key::ComparisonKey;
 pub use timestamp_tz::TimestampTz;
