@@ -175,9 +175,24 @@ impl<'a> FunctionNames<'a> {
 
 impl Registry {
     /// Gives the function `target` the further name `name` in `package`, where it means the same.
+    /// A function of that name which is there already gets its overloads, as one does that is
+    /// added later.
     pub fn share(&mut self, package: Package, name: &str, target: &str) {
         let name = format!("{}{name}", package.prefix());
-        self.shared_names_mut().insert(name, target.to_owned());
+        if self.is_registered(&name) {
+            let category = self.category(&name);
+            self.copy_overloads(target, &name, &category);
+        } else {
+            self.shared_names_mut().insert(name, target.to_owned());
+        }
+    }
+
+    /// Gives the function `name` of `package`, whose other overloads are its own, those of the
+    /// function `target` that take lambdas.
+    pub fn share_with_lambdas(&mut self, package: Package, name: &str, target: &str) {
+        let name = format!("{}{name}", package.prefix());
+        let category = self.category(&name);
+        self.copy_lambdas(target, &name, &category);
     }
 
     /// What people read about all functions, by package and name.

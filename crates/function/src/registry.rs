@@ -116,21 +116,25 @@ impl Registry {
     /// Adds an overload of the scalar function `name`. Documentation without a signature is left
     /// out: the overload is described by another one's.
     pub fn add_scalar(&mut self, name: &str, doc: FunctionDoc, bind: BindScalar) {
+        self.own(name, &doc.category);
         add(&mut self.scalars, name, doc, bind);
     }
 
     /// Adds an overload with lambdas of the scalar function `name`.
     pub fn add_higher_order(&mut self, name: &str, doc: FunctionDoc, bind: BindHigherOrder) {
+        self.own(name, &doc.category);
         add(&mut self.higher_order, name, doc, bind);
     }
 
     /// Adds an overload of the aggregate function `name`.
     pub fn add_aggregate(&mut self, name: &str, doc: FunctionDoc, bind: BindAggregate) {
+        self.own(name, &doc.category);
         add(&mut self.aggregates, name, doc, bind);
     }
 
     /// Adds an overload of the window function `name`.
     pub fn add_window(&mut self, name: &str, doc: FunctionDoc, bind: BindWindow) {
+        self.own(name, &doc.category);
         add(&mut self.windows, name, doc, bind);
     }
 
@@ -201,12 +205,44 @@ impl Registry {
 
     /// Whether there is a function of this whole lower-case name.
     pub(crate) fn contains(&self, name: &str) -> bool {
-        let name = self.target(name);
+        self.is_registered(self.target(name))
+    }
+
+    /// Whether a function was added by this whole lower-case name.
+    pub(crate) fn is_registered(&self, name: &str) -> bool {
         self.scalars.contains_key(name)
             || self.higher_order.contains_key(name)
             || self.aggregates.contains_key(name)
             || self.windows.contains_key(name)
             || self.forms.contains_key(name)
+    }
+
+    /// Makes a further name of a function the name of one of its own, with the same overloads.
+    fn own(&mut self, name: &str, category: &str) {
+        let name = name.to_ascii_lowercase();
+        if let Some(target) = self.shared_names.remove(&name) {
+            self.copy_overloads(&target, &name, category);
+        }
+    }
+
+    /// Adds the overloads of `target` behind those of `name`, both lower case, to be read about in
+    /// `category`.
+    pub(crate) fn copy_overloads(&mut self, target: &str, name: &str, category: &str) {
+        copy(&mut self.scalars, target, name, category);
+        self.copy_lambdas(target, name, category);
+        copy(&mut self.aggregates, target, name, category);
+        copy(&mut self.windows, target, name, category);
+    }
+
+    /// As `copy_overloads`, only those with lambdas.
+    pub(crate) fn copy_lambdas(&mut self, target: &str, name: &str, category: &str) {
+        copy(&mut self.higher_order, target, name, category);
+    }
+
+    /// Where people read about the function of this lower-case name.
+    pub(crate) fn category(&self, name: &str) -> String {
+        let docs = self.docs();
+        docs.iter().find(|it| it.0 == name).map_or_else(String::new, |it| it.2.category.clone())
     }
 
     /// The name that the function of this lower-case name is registered by.
@@ -417,6 +453,23 @@ fn add<B>(entries: &mut BTreeMap<String, Entry<B>>, name: &str, doc: FunctionDoc
         entry.docs.push(doc);
     }
     entry.overloads.push(bind);
+}
+
+fn copy<B: Clone>(
+    entries: &mut BTreeMap<String, Entry<B>>,
+    target: &str,
+    name: &str,
+    category: &str,
+) {
+    let Some(copied) = entries.get(target).cloned() else { return };
+    let in_category = |it: FunctionDoc| match category {
+        "" => it,
+        category => FunctionDoc { category: category.to_owned(), ..it },
+    };
+    let new = || Entry { overloads: Vec::new(), docs: Vec::new() };
+    let entry = entries.entry(name.to_owned()).or_insert_with(new);
+    entry.overloads.extend(copied.overloads);
+    entry.docs.extend(copied.docs.into_iter().map(in_category));
 }
 
 fn no_overload(name: &str, args: &[impl ToString], docs: &[FunctionDoc]) -> Error {

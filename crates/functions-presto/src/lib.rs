@@ -22,6 +22,7 @@ mod date;
 mod array;
 mod map;
 mod network;
+mod failure;
 mod sketch;
 mod aggregate;
 mod window;
@@ -44,6 +45,7 @@ pub fn register(registry: &mut Registry) {
     array::register(registry);
     map::register(registry);
     network::register(registry);
+    failure::register(registry);
     sketch::register(registry);
     aggregate::register(registry);
     window::register(registry);

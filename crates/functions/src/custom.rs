@@ -5,7 +5,7 @@ use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
 use volley_types::{
     Type,
-    custom::{HyperLogLog, IpAddress, Json, TimestampTz, Uuid, bits_of, stored_bits},
+    custom::{HyperLogLog, IpAddress, IpPrefix, Json, TimestampTz, Uuid, bits_of, stored_bits},
 };
 use volley_vector::{Decoded, StringBuilder, Vector};
 
@@ -15,6 +15,7 @@ pub(crate) fn register(registry: &mut Registry) {
     types.add_plain(Uuid);
     types.add_plain(Json);
     types.add_plain(IpAddress);
+    types.add_plain(IpPrefix);
     types.add_plain(HyperLogLog);
     types.add_plain(TimestampTz::default());
     types.add_alias("TIMESTAMPTZ", TimestampTz::NAME);

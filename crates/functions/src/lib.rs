@@ -17,7 +17,7 @@ mod math;
 mod string;
 mod pattern;
 mod date;
-mod nested;
+pub mod nested;
 mod lambda;
 mod form;
 mod custom;

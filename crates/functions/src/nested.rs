@@ -30,7 +30,7 @@ pub(crate) fn register(registry: &mut Registry) {
 /// # Errors
 ///
 /// More elements than 31 bits count.
-pub(crate) fn nested_of(sizes: Vec<i32>, elements: Vector) -> Result<Nested> {
+pub fn nested_of(sizes: Vec<i32>, elements: Vector) -> Result<Nested> {
     let mut offsets = Vec::with_capacity(sizes.len());
     let mut end = 0i32;
     for size in &sizes {
@@ -45,8 +45,8 @@ fn too_many_elements() -> Error {
         .hint("use a smaller batch_rows")
 }
 
-/// The ROW(key, value) behind a MAP.
-pub(crate) fn entries_of(data_type: &Type, children: [Vector; 2]) -> Vector {
+/// The ROW(key, value) behind a MAP: its type, the keys and the values.
+pub fn entries_of(data_type: &Type, children: [Vector; 2]) -> Vector {
     let len = children[0].len();
     Vector::flat(data_type.clone(), Values::Row { children: children.into(), len }, None)
 }
@@ -66,8 +66,12 @@ fn nested_values(flat: &Vector) -> Result<&Nested> {
     }
 }
 
-/// A field of the ROW(key, value) behind a MAP.
-pub(crate) fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
+/// A field of the ROW(key, value) behind a MAP: 0 for the keys, 1 for the values.
+///
+/// # Errors
+///
+/// Internal, when `nested` is no map.
+pub fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
     let entries = nested.elements.flatten()?;
     match entries.flat_values() {
         Some(Values::Row { children, .. }) if index < children.len() => Ok(children[index].clone()),
@@ -76,7 +80,11 @@ pub(crate) fn entry_field(nested: &Nested, index: usize) -> Result<Vector> {
 }
 
 /// Rows `indices` of `elements`; `None` is null.
-pub(crate) fn gather_or_null(elements: &Vector, indices: &[Option<u32>]) -> Result<Vector> {
+///
+/// # Errors
+///
+/// What a lazy vector's loader reports.
+pub fn gather_or_null(elements: &Vector, indices: &[Option<u32>]) -> Result<Vector> {
     if elements.is_empty() {
         return Ok(Vector::nulls(elements.data_type().clone(), indices.len()));
     }

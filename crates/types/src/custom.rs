@@ -104,6 +104,7 @@
 mod collation;
 mod hyper_log_log;
 mod ip_address;
+mod ip_prefix;
 mod json;
 mod key;
 mod timestamp_tz;
@@ -114,6 +115,7 @@ mod uuid;
 pub use collation::Collation;
 pub use hyper_log_log::HyperLogLog;
 pub use ip_address::IpAddress;
+pub use ip_prefix::{IpNetwork, IpPrefix};
 pub use json::Json;
 pub use key::ComparisonKey;
 pub use timestamp_tz::TimestampTz;

@@ -8,6 +8,7 @@ use super::{
     select::column_expr,
     unsupported,
 };
+use crate::Dialect;
 use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr};
@@ -167,9 +168,13 @@ impl<'a> Binder<'a> {
                 Some(name) => self.field(collection, name, index.span),
                 None => Err(unsupported("fields of rows by position", span)),
             },
-            Type::Map(_) => self.call("element_at", vec![collection, index], span),
-            Type::Array(_) | Type::FixedArray(_) => {
-                self.call("array_extract", vec![collection, index], span)
+            Type::Map(_) | Type::Array(_) | Type::FixedArray(_) => {
+                let name = match (self.shared.settings.dialect, &collection.data_type) {
+                    (Dialect::Presto, _) => "subscript",
+                    (Dialect::Volley, Type::Map(_)) => "element_at",
+                    (Dialect::Volley, _) => "array_extract",
+                };
+                self.call(name, vec![collection, index], span)
             }
             other => {
                 let message = format!("a value of type {other} has no elements");

@@ -6,10 +6,11 @@ use super::{
     expr::{chain_of, covering},
     unsupported,
 };
+use crate::Dialect;
 use sqlparser::ast::{self, BinaryOperator};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, SpecialForm};
-use volley_types::Type;
+use volley_types::{Type, common_type};
 
 impl<'a> Binder<'a> {
     /// A binary operator.
@@ -139,7 +140,15 @@ impl<'a> Binder<'a> {
         let args = operands.into_iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
         let is_list = |it: &Expr| matches!(it.data_type, Type::Array(_) | Type::FixedArray(_));
         let is_bytes = |it: &Expr| it.data_type == Type::Varbinary;
-        let mut args = if args.iter().any(is_list) {
+        let has_list = args.iter().any(is_list);
+        if has_list && self.shared.settings.dialect == Dialect::Presto {
+            let types = args.iter().map(|it| &it.data_type);
+            let common = types.cloned().try_fold(Type::Unknown, |a, b| common_type(&a, &b));
+            if common.is_none() {
+                return self.concatenation_with_elements(args);
+            }
+        }
+        let mut args = if has_list {
             self.unify(args, "||")?
         } else {
             let to = if args.iter().any(is_bytes) { Type::Varbinary } else { Type::Varchar };
@@ -161,6 +170,20 @@ impl<'a> Binder<'a> {
             args = pairs;
         }
         args.pop().ok_or_else(|| Error::internal("|| without operands"))
+    }
+
+    /// Lists and elements put together from left to right, as Presto does.
+    fn concatenation_with_elements(&self, args: Vec<Expr>) -> Result<Expr> {
+        if args.len() > self.shared.settings.depth_max {
+            let span = covering(&args.iter().collect::<Vec<_>>());
+            return Err(unsupported("so many elements put together by ||", span));
+        }
+        let mut args = args.into_iter();
+        let first = args.next().ok_or_else(|| Error::internal("|| without operands"))?;
+        args.try_fold(first, |left, right| {
+            let span = covering(&[&left, &right]);
+            self.call("concat_op", vec![left, right], span)
+        })
     }
 }
 

@@ -128,3 +128,27 @@ fn nested_types_have_the_keys_and_the_order_of_their_parts() {
     assert_eq!(nested.lacks_order(CustomOrder::Ordered), Some(&sized));
     assert_eq!(nested.lacks_order(CustomOrder::Equality), None);
 }
+
+#[test]
+fn networks_lose_the_bits_of_hosts_and_are_ordered_by_address_and_size() {
+    let network = IpPrefix::data_type();
+    for (written, expected) in [
+        ("192.168.255.255/9", "192.128.0.0/9"),
+        ("1.2.3.4/32", "1.2.3.4/32"),
+        ("1.2.3.4/0", "0.0.0.0/0"),
+        ("::ffff:1.2.3.4/24", "1.2.3.0/24"),
+        ("2001:db8:85a3:1::1/48", "2001:db8:85a3::/48"),
+        ("ffff::/0", "::/0"),
+    ] {
+        assert_eq!(text(&network, written).as_deref(), Some(expected));
+    }
+    for wrong in ["1.2.3.4", "1.2.3.4/33", "1.2.3.4/+1", "1.2.3.4/", "::/129", "/1", "a/1"] {
+        assert_eq!(text(&network, wrong), None, "{wrong}");
+    }
+    let parse = |it: &str| IpPrefix.parse(it).unwrap();
+    let sorted = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/9", "10.128.0.0/9"].map(parse);
+    assert!(sorted.is_sorted_by_key(|it| match it {
+        Value::Varbinary(bytes) => bytes.to_vec(),
+        _ => Vec::new(),
+    }));
+}
