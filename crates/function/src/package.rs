@@ -172,6 +172,7 @@ impl<'a> FunctionNames<'a> {
 
 impl Registry {
     /// Gives the function `target` the further name `name` in `package`, where it means the same.
+    /// Scalar functions may have overloads under that name as well, which come first.
     pub fn share(&mut self, package: Package, name: &str, target: &str) {
         let name = format!("{}{name}", package.prefix());
         self.shared_names_mut().insert(name, target.to_owned());

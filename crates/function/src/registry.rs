@@ -290,21 +290,29 @@ impl Registry {
     /// Invalid query: no such function (with the nearest names as a hint), or none for these types
     /// (with the signature as a hint).
     pub fn resolve_scalar(&self, name: &str, args: &[Type]) -> Result<BoundScalar> {
-        let lower = self.registered(name);
-        let Some(entry) = self.scalars.get(&lower) else {
-            return Err(match self.higher_order.get(&lower) {
-                Some(entry) => no_overload(name, args, &entry.docs),
-                None => self.unknown(name),
-            });
-        };
+        let lower = name.to_ascii_lowercase();
+        // A shared name may have overloads of its own, which come first.
+        let target = self.target(&lower);
+        let own = if target == lower { None } else { self.bind_scalar(&lower, args) };
+        if let Some(bound) = own.or_else(|| self.bind_scalar(target, args)) {
+            return Ok(bound);
+        }
+        let docs = self.scalars.get(target).map(|it| &it.docs);
+        match docs.or_else(|| self.higher_order.get(target).map(|it| &it.docs)) {
+            Some(docs) => Err(no_overload(name, args, docs)),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// The overload of the scalar function of this very name that costs least in implicit casts.
+    fn bind_scalar(&self, name: &str, args: &[Type]) -> Option<BoundScalar> {
+        let entry = self.scalars.get(name)?;
         let bind_all = |args: &[Type]| {
             let bound = entry.overloads.iter().filter_map(|bind| bind(args));
             bound.min_by_key(|bound| cost(args, &bound.args))
         };
-        bind_all(args)
-            .or_else(|| bind_all(&without_sizes(args)?))
-            .map(|bound| BoundScalar { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.docs))
+        let bound = bind_all(args).or_else(|| bind_all(&without_sizes(args)?))?;
+        Some(BoundScalar { name: name.to_owned(), ..bound })
     }
 
     /// The function `name` for arguments of these types, some of which are lambdas; see

@@ -137,7 +137,8 @@ impl<'a> Binder<'a> {
             }
             ("struct_extract", 2) => self.struct_extract(args, whole),
             ("typeof", 1) => {
-                let name = args.first().map_or_else(String::new, |it| it.data_type.to_string());
+                let dialect = self.shared.settings.dialect;
+                let name = args.first().map_or_else(String::new, |it| dialect.type_name(&it.data_type));
                 Ok(Expr::constant(Value::text(name), Type::Varchar).at(whole))
             }
             _ => self.call_named(name, args, whole, span),
