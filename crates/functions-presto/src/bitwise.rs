@@ -77,7 +77,10 @@ fn register_shifts(registry: &mut Registry) {
     let left = doc(
         "bitwise_left_shift(integer, shift) -> as the integer",
         "The integer shifted to the left; bits beyond its type are lost.",
-        &[("bitwise_left_shift(TINYINT '7', 2)", "28"), ("bitwise_left_shift(TINYINT '127', 1)", "-2")],
+        &[
+            ("bitwise_left_shift(TINYINT '7', 2)", "28"),
+            ("bitwise_left_shift(TINYINT '127', 1)", "-2"),
+        ],
     );
     let logical = doc(
         "bitwise_right_shift(integer, shift) -> as the integer",

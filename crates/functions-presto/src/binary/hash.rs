@@ -133,7 +133,11 @@ fn register_seeded(registry: &mut Registry) {
         out.push_bytes(&hash.to_be_bytes());
     });
     let with_seed = with_seed.returning(|_| Some(Type::Varbinary));
-    registry.simple("presto.xxhash128", seeded("xxhash128", "7577B06FAE9EE3ED6B4467B443C76228"), with_seed);
+    registry.simple(
+        "presto.xxhash128",
+        seeded("xxhash128", "7577B06FAE9EE3ED6B4467B443C76228"),
+        with_seed,
+    );
 }
 
 /// The hashes of Fowler, Noll and Vo.

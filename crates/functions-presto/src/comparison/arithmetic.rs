@@ -50,8 +50,7 @@ fn are_integers(args: &[Type]) -> bool {
 }
 
 fn is_float(args: &[Type]) -> bool {
-    args.iter().all(|it| it.is_numeric() || *it == Type::Unknown)
-        && args.iter().any(Type::is_float)
+    args.iter().all(|it| it.is_numeric() || *it == Type::Unknown) && args.iter().any(Type::is_float)
 }
 
 fn doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {

@@ -3,9 +3,7 @@
 use super::core;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{
-    Argument, BoundScalar, EvalContext, FunctionDoc, Registry, ScalarFunction,
-};
+use volley_function::{Argument, BoundScalar, EvalContext, FunctionDoc, Registry, ScalarFunction};
 use volley_types::{Type, Value};
 use volley_vector::{Decoded, Rows, Vector};
 

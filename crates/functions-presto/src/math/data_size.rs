@@ -44,9 +44,9 @@ fn parse(text: &str) -> Result<i128> {
         return Err(invalid());
     }
     let out_of_range = || Error::invalid_value(format!("data size out of range: '{text}'"));
-    let whole = whole.bytes().try_fold(0i128, |sum, digit| {
-        sum.checked_mul(10)?.checked_add(i128::from(digit - b'0'))
-    });
+    let whole = whole
+        .bytes()
+        .try_fold(0i128, |sum, digit| sum.checked_mul(10)?.checked_add(i128::from(digit - b'0')));
     let whole = whole.and_then(|it| it.checked_mul(1 << bits)).ok_or_else(out_of_range)?;
     let bytes = whole.checked_add(shifted_fraction(fraction, bits)).ok_or_else(out_of_range)?;
     if bytes < 10i128.pow(DECIMAL_PRECISION_MAX.into()) { Ok(bytes) } else { Err(out_of_range()) }

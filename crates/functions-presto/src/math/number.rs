@@ -34,10 +34,7 @@ fn register_sign(registry: &mut Registry) {
 
 /// The function for decimals alone, with a result of the type that `result` makes of precision and
 /// scale: integers have functions of their own.
-pub(super) fn of_decimals(
-    function: Simple,
-    result: fn(u8, u8) -> Type,
-) -> BindScalar {
+pub(super) fn of_decimals(function: Simple, result: fn(u8, u8) -> Type) -> BindScalar {
     function
         .returning(move |args| match args.first() {
             Some(Type::Decimal { precision, scale }) => Some(result(*precision, *scale)),
@@ -77,9 +74,7 @@ fn register_pmod(registry: &mut Registry) {
         "The remainder of x divided by y that is not negative for a positive y; null when y is 0.",
         &[("pmod(-7, 3)", "2"), ("pmod(7, 0)", "NULL")],
     );
-    registry.simple("presto.pmod", pmod, |x: i64, y: i64| {
-        pmod_integer::<i64>(x.into(), y.into())
-    });
+    registry.simple("presto.pmod", pmod, |x: i64, y: i64| pmod_integer::<i64>(x.into(), y.into()));
     let mut add = |bind| registry.add_scalar("presto.pmod", FunctionDoc::default(), bind);
     add(scalar(|x: i8, y: i8| pmod_integer::<i8>(x.into(), y.into())).into_bind());
     add(scalar(|x: i16, y: i16| pmod_integer::<i16>(x.into(), y.into())).into_bind());

@@ -26,9 +26,8 @@ pub(super) fn register(registry: &mut Registry) {
     add(scalar(f32::trunc).into_bind());
     add(scalar(truncate).into_bind());
     add(scalar(truncate_narrow).into_bind());
-    let whole = |x: Decimal| {
-        Decimal { unscaled: x.unscaled / 10i128.pow(x.scale.into()), scale: 0 }
-    };
+    let whole =
+        |x: Decimal| Decimal { unscaled: x.unscaled / 10i128.pow(x.scale.into()), scale: 0 };
     add(of_decimals(scalar(whole), |precision, scale| {
         Type::decimal((precision - scale).max(1), 0)
     }));

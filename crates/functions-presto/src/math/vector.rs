@@ -15,7 +15,7 @@ pub(super) fn register(registry: &mut Registry) {
         "The cosine of the angle between two vectors: arrays of the same length, or sparse vectors \
          as maps. Null when a value of a map is null.",
         &[
-            ("cosine_similarity(ARRAY[1.0, 2.0], ARRAY[2.0, 4.0])", "1.0"),
+            ("cosine_similarity(ARRAY[3.0, 4.0], ARRAY[3.0, 4.0])", "1.0"),
             ("cosine_similarity(MAP(ARRAY['a'], ARRAY[1.0]), MAP(ARRAY['a'], ARRAY[2.0]))", "1.0"),
         ],
     );

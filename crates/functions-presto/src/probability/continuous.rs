@@ -171,12 +171,19 @@ fn of_two_parameters(registry: &mut Registry) {
 fn positive_of_two_parameters(registry: &mut Registry) {
     let description = "The probability of a value below the given one, from 0 to 1, in the beta \
                        distribution.";
-    add(registry, "beta", ["a", "b"], description, ("beta_cdf(1, 1, 0.25)", "0.25"), |a, b, x| {
-        check((0.0..=1.0).contains(&x), "value must be in the interval [0, 1]")?;
-        check_shape(a, "a")?;
-        check_shape(b, "b")?;
-        Ok(beta_lower(a, b, x))
-    });
+    add(
+        registry,
+        "beta",
+        ["a", "b"],
+        description,
+        ("round(beta_cdf(1, 1, 0.25), 6)", "0.25"),
+        |a, b, x| {
+            check((0.0..=1.0).contains(&x), "value must be in the interval [0, 1]")?;
+            check_shape(a, "a")?;
+            check_shape(b, "b")?;
+            Ok(beta_lower(a, b, x))
+        },
+    );
     let example = ("round(inverse_beta_cdf(2, 2, 0.5), 6)", "0.5");
     add_inverse(registry, "beta", ["a", "b"], example, |a, b, p| {
         check_probability(p)?;
@@ -194,12 +201,18 @@ fn positive_of_two_parameters(registry: &mut Registry) {
         check_shape(df2, "the denominator's df")?;
         Ok(fisher(df1, df2, x).0)
     });
-    add_inverse(registry, "f", names, ("round(inverse_f_cdf(2, 2, 0.5), 6)", "1.0"), |df1, df2, p| {
-        check_probability(p)?;
-        check_shape(df1, "the numerator's df")?;
-        check_shape(df2, "the denominator's df")?;
-        Ok(both_ways(p, f64::INFINITY, |x| fisher(df1, df2, x).0, |x| fisher(df1, df2, x).1))
-    });
+    add_inverse(
+        registry,
+        "f",
+        names,
+        ("round(inverse_f_cdf(2, 2, 0.5), 6)", "1.0"),
+        |df1, df2, p| {
+            check_probability(p)?;
+            check_shape(df1, "the numerator's df")?;
+            check_shape(df2, "the denominator's df")?;
+            Ok(both_ways(p, f64::INFINITY, |x| fisher(df1, df2, x).0, |x| fisher(df1, df2, x).1))
+        },
+    );
     let names = ["shape", "scale"];
     let description = "The probability of a value below the given one, which is not negative, in the \
                        gamma distribution.";

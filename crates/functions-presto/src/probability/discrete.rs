@@ -16,10 +16,14 @@ pub(super) fn register(registry: &mut Registry) {
          the given probability.",
         &[("round(binomial_cdf(20, 0.5, 10), 6)", "0.588099")],
     );
-    registry.simple("presto.binomial_cdf", binomial_doc, |trials: i64, success: f64, value: i64| {
-        check_binomial(trials, success)?;
-        Ok::<f64, volley_error::Error>(binomial(trials as f64, success, value as f64))
-    });
+    registry.simple(
+        "presto.binomial_cdf",
+        binomial_doc,
+        |trials: i64, success: f64, value: i64| {
+            check_binomial(trials, success)?;
+            Ok::<f64, volley_error::Error>(binomial(trials as f64, success, value as f64))
+        },
+    );
     let inverse_binomial_doc = doc(
         "inverse_binomial_cdf(trials, probability, p) -> integer",
         "The least number of successes for which `binomial_cdf` is at least p.",

@@ -6,7 +6,7 @@ use volley_function::Registry;
 
 /// Registers both bounds.
 pub(super) fn register(registry: &mut Registry) {
-    let bounds: [(&str, f64, &str); 2] = [("lower", -1.0, "0.736683"), ("upper", 1.0, "0.776205")];
+    let bounds: [(&str, f64, &str); 2] = [("lower", -1.0, "0.736166"), ("upper", 1.0, "0.775804")];
     for (name, sign, result) in bounds {
         let function = format!("wilson_interval_{name}");
         let doc = doc(

@@ -6,7 +6,7 @@ use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
     simple::{
-        Array, ArrayWriter, Boolean, PartOf, PartWriter, SqlType, Varchar, map2, map_written,
+        Array, ArrayWriter, Boolean, PartOf, PartWriter, SqlType, Varchar, map_written, map2,
     },
 };
 
@@ -85,7 +85,7 @@ fn register_split(registry: &mut Registry) {
     let split = doc(
         "regexp_split(varchar, pattern) -> array(varchar)",
         "The parts between matches.",
-        &[(r"regexp_split('1a 2b 14m', '\s*[a-z]+\s*')", "[1, 2, 14, ]")],
+        &[(r"regexp_split('1a 2b 14m', '\s*[a-z]+\s*')", "[1, 2, 14, '']")],
     );
     let args = vec![Varchar::pattern(), Varchar::pattern()];
     let parts = Array::<PartOf<0>>::pattern();

@@ -34,9 +34,13 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let (none, args) = (FunctionDoc::default(), vec![text(), text(), text()]);
     add(registry, name, none, args, text(), |patterns, rows, args, to, ctx| {
-        map_text::<(Varchar, Varchar, Varchar), _>(rows, args, to, ctx, |(text, pattern, new), out| {
-            replace(&*patterns.get(pattern)?, text, new, out)
-        })
+        map_text::<(Varchar, Varchar, Varchar), _>(
+            rows,
+            args,
+            to,
+            ctx,
+            |(text, pattern, new), out| replace(&*patterns.get(pattern)?, text, new, out),
+        )
     });
 }
 
@@ -80,8 +84,9 @@ fn write_replacement(
 }
 
 fn illegal(new: &str) -> Error {
-    Error::invalid_value(format!("illegal replacement: '{new}'"))
-        .hint("$1 is a group, ${name} one with a name; $ and \\ themselves are written \\$ and \\\\")
+    Error::invalid_value(format!("illegal replacement: '{new}'")).hint(
+        "$1 is a group, ${name} one with a name; $ and \\ themselves are written \\$ and \\\\",
+    )
 }
 
 /// The group that a reference names, of which `$` is read, and what stands behind it.
@@ -89,9 +94,8 @@ fn reference<'a>(regex: &Regex, after: &'a str, new: &str) -> Result<(usize, &'a
     if let Some(named) = after.strip_prefix('{') {
         let (name, rest) = named.split_once('}').ok_or_else(|| illegal(new))?;
         let found = regex.capture_names().position(|it| it == Some(name));
-        let unknown = || {
-            Error::invalid_value(format!("replacement names an unknown group: '{name}'"))
-        };
+        let unknown =
+            || Error::invalid_value(format!("replacement names an unknown group: '{name}'"));
         return Ok((found.ok_or_else(unknown)?, rest));
     }
     let (mut group, mut rest) = digit(after).ok_or_else(|| illegal(new))?;
@@ -100,7 +104,8 @@ fn reference<'a>(regex: &Regex, after: &'a str, new: &str) -> Result<(usize, &'a
         return Err(Error::invalid_value(message));
     }
     // As many digits as there are groups for.
-    while let Some((next, after)) = digit(rest).filter(|it| group * 10 + it.0 < regex.captures_len())
+    while let Some((next, after)) =
+        digit(rest).filter(|it| group * 10 + it.0 < regex.captures_len())
     {
         (group, rest) = (group * 10 + next, after);
     }

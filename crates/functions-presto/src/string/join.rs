@@ -1,12 +1,12 @@
 //! `concat`.
 
 use super::doc;
+use std::sync::Arc;
+use volley_function::{BindScalar, BoundScalar, simple::Simple};
 use volley_function::{
     FunctionDoc, Registry,
     simple::{StringWriter, Varbinary, Varchar, VariadicView, scalar},
 };
-use std::sync::Arc;
-use volley_function::{BindScalar, BoundScalar, simple::Simple};
 use volley_types::Type;
 
 /// Registers the function for texts and for bytes; that for arrays is the chapter's on arrays.

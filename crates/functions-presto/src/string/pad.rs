@@ -97,7 +97,13 @@ fn pad_bytes(
 }
 
 /// `count` times the padding and then a part of it, before or after the bytes.
-fn write(bytes: &[u8], [padding, rest]: [&[u8]; 2], count: usize, side: Side, out: &mut StringWriter) {
+fn write(
+    bytes: &[u8],
+    [padding, rest]: [&[u8]; 2],
+    count: usize,
+    side: Side,
+    out: &mut StringWriter,
+) {
     out.reserve(bytes.len() + count * padding.len() + rest.len());
     if matches!(side, Side::Right) {
         out.push_bytes(bytes);

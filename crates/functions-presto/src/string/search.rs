@@ -43,7 +43,8 @@ fn position(text: &str, part: &str, instance: i64, end: End) -> Result<i64> {
         return Ok(1);
     }
     let skip = usize::try_from(instance - 1).unwrap_or(usize::MAX);
-    let is_instance = |at: &usize| text.as_bytes().get(*at..).is_some_and(|it| it.starts_with(part.as_bytes()));
+    let is_instance =
+        |at: &usize| text.as_bytes().get(*at..).is_some_and(|it| it.starts_with(part.as_bytes()));
     let starts = || text.char_indices().map(|it| it.0);
     let found = match end {
         End::Start => starts().filter(is_instance).nth(skip),

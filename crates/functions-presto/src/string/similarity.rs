@@ -59,10 +59,9 @@ fn jaro_winkler(left: &str, right: &str) -> Result<f64> {
     }
     let matches = of_left.len() as f64;
     let moved = of_left.iter().zip(&of_right).filter(|(a, b)| a != b).count() as f64 / 2.0;
-    let jaro = (matches / left.len() as f64
-        + matches / right.len() as f64
-        + (matches - moved) / matches)
-        / 3.0;
+    let jaro =
+        (matches / left.len() as f64 + matches / right.len() as f64 + (matches - moved) / matches)
+            / 3.0;
     let prefix = left.iter().zip(&right).take(4).take_while(|(a, b)| a == b).count() as f64;
     let similarity = if jaro > 0.7 { jaro + 0.1 * prefix * (1.0 - jaro) } else { jaro };
     Ok((similarity * 100.0).round() / 100.0)

@@ -19,9 +19,10 @@ pub(super) fn register(registry: &mut Registry) {
         "split(varchar, delimiter[, limit]) -> array(varchar)",
         "The parts between delimiters, at most `limit`, the last of which is all that is left. An \
          empty delimiter stands after every code point.",
-        &[("split('a,b,c', ',')", "[a, b, c]"), ("split('a,b,c', ',', 2)", "[a, b,c]")],
+        &[("split('a,b,c', ',')", "[a, b, c]"), ("split('a,b,c', ',', 2)", "[a, 'b,c']")],
     );
-    let all = |text: &str, delimiter: &str, out: &mut Parts| split(text, delimiter, usize::MAX, out);
+    let all =
+        |text: &str, delimiter: &str, out: &mut Parts| split(text, delimiter, usize::MAX, out);
     registry.simple("presto.split", split_doc, all);
     let limited = |text: &str, delimiter: &str, limit: i64, out: &mut Parts| -> Result<()> {
         let valid = i32::try_from(limit).ok().filter(|it| *it > 0);
@@ -78,18 +79,16 @@ fn split_part(
     Ok(part.map(|it| out.set(it)))
 }
 
-fn ngrams(
-    array: ArrayView<Any<0>>,
-    n: i64,
-    out: &mut ArrayWriter<Array<Any<0>>>,
-) -> Result<()> {
+fn ngrams(array: ArrayView<Any<0>>, n: i64, out: &mut ArrayWriter<Array<Any<0>>>) -> Result<()> {
     if n <= 0 {
         return Err(Error::invalid_value(format!("n must be greater than 0, not {n}")));
     }
     let size = usize::try_from(n).unwrap_or(usize::MAX).min(array.len());
     let count = array.len() - size + 1;
     if count.saturating_mul(size) > NGRAM_ELEMENTS_MAX {
-        return Err(Error::invalid_value(format!("{count} n-grams of {size} elements are too many")));
+        return Err(Error::invalid_value(format!(
+            "{count} n-grams of {size} elements are too many"
+        )));
     }
     for first in 0..count {
         out.push_with(|gram| gram.extend((first..first + size).map(|at| array.get(at))));
