@@ -1,8 +1,8 @@
 //! Probability functions: cumulative distributions and their inverses, intervals.
 //!
-//! Parameters outside of a distribution's domain are errors. An inverse finds the value at which the
-//! distribution itself reaches the probability (see [`inverse`]), from the end that is nearer, so
-//! that it is as exact as the distribution is.
+//! Parameters outside of a distribution's domain are errors. An inverse finds the value at which
+//! the distribution itself reaches the probability (see [`inverse`]), from the end that is nearer,
+//! so that it is as exact as the distribution is.
 
 mod continuous;
 mod discrete;

@@ -7,8 +7,8 @@
 //! a(p1,s1) % b(p2,s2)   scale s = max(s1, s2), precision min(p1 - s1, p2 - s2) + s
 //! ```
 //!
-//! Types are those of the manual's chapter "Decimal Functions and Operators". A quotient is computed
-//! with 256 bits where 128 are too few.
+//! Types are those of the manual's chapter "Decimal Functions and Operators". A quotient is
+//! computed with 256 bits where 128 are too few.
 
 use volley_error::Error;
 use volley_function::{

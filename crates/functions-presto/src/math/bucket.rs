@@ -8,8 +8,8 @@ use volley_function::{Registry, simple::ArrayView};
 pub(super) fn register(registry: &mut Registry) {
     let equal = doc(
         "width_bucket(x, bound1, bound2, count) -> bigint",
-        "The bucket of x among `count` ones of equal width between the bounds, from 1; 0 below them, \
-         and `count` + 1 from the upper one on. Bounds in reverse count from the other end.",
+        "The bucket of x among `count` ones of equal width between the bounds, from 1; 0 below \
+         them, and `count` + 1 from the upper one on. Bounds in reverse count from the other end.",
         &[("width_bucket(3.14e0, 0, 4, 3)", "3"), ("width_bucket(3.14e0, 4, 0, 3)", "1")],
     );
     registry.simple("presto.width_bucket", equal, equal_width);

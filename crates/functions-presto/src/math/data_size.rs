@@ -25,8 +25,8 @@ const UNITS: [(&str, u32); 9] = [
 pub(super) fn register(registry: &mut Registry) {
     let size = doc(
         "parse_presto_data_size(varchar) -> decimal(38,0)",
-        "The bytes that a number and a unit (B, kB, MB, GB, TB, PB, EB, ZB, YB) mean; fractions of a \
-         byte are dropped.",
+        "The bytes that a number and a unit (B, kB, MB, GB, TB, PB, EB, ZB, YB) mean; fractions of \
+         a byte are dropped.",
         &[("parse_presto_data_size('2.3MB')", "2411724"), ("parse_presto_data_size('1B')", "1")],
     );
     let parse = scalar(|text: &str| parse(text).map(|unscaled| Decimal { unscaled, scale: 0 }));

@@ -14,14 +14,14 @@ use volley_vector::Vector;
 pub(super) fn register(registry: &mut Registry) {
     let random = doc(
         "random([[low, ]high]) -> double or as the bounds",
-        "A random number from 0 up to, but without, 1; or a random integer from 0 or `low` up to, but \
-         without, `high`.",
+        "A random number from 0 up to, but without, 1; or a random integer from 0 or `low` up to, \
+         but without, `high`.",
         &[("random() < 1", "true"), ("random(1)", "0"), ("random(5, 6)", "5")],
     );
     let secure = doc(
         "secure_random([low, high]) -> double or as the bounds",
-        "A random number from 0 up to, but without, 1, or from `low` up to, but without, `high`, made \
-         by the operating system's generator for cryptography.",
+        "A random number from 0 up to, but without, 1, or from `low` up to, but without, `high`, \
+         made by the operating system's generator for cryptography.",
         &[("secure_random() < 1", "true"), ("secure_random(5, 6)", "5")],
     );
     for name in ["random", "rand"] {

@@ -12,8 +12,8 @@ use volley_types::Type;
 pub(super) fn register(registry: &mut Registry) {
     let truncate_doc = doc(
         "truncate(number[, digits]) -> as the number",
-        "The number without further digits after the point, or before it when `digits` is negative. \
-         A DECIMAL without `digits` gets a scale of 0.",
+        "The number without further digits after the point, or before it when `digits` is \
+         negative. A DECIMAL without `digits` gets a scale of 0.",
         &[
             ("truncate(-1.9e0)", "-1.0"),
             ("truncate(12.333, -1)", "10.000"),

@@ -192,8 +192,8 @@ fn positive_of_two_parameters(registry: &mut Registry) {
         Ok(both_ways(p, 1.0, |x| beta_lower(a, b, x), |x| beta_lower(b, a, 1.0 - x)))
     });
     let names = ["df1", "df2"];
-    let description = "The probability of a value below the given one, which is not negative, in the \
-                       F-distribution.";
+    let description = "The probability of a value below the given one, which is not negative, in \
+                       the F-distribution.";
     let example = ("round(f_cdf(2, 2, 1), 6)", "0.5");
     add(registry, "f", names, description, example, |df1, df2, x| {
         check(x >= 0.0, "value must not be negative")?;
@@ -214,8 +214,8 @@ fn positive_of_two_parameters(registry: &mut Registry) {
         },
     );
     let names = ["shape", "scale"];
-    let description = "The probability of a value below the given one, which is not negative, in the \
-                       gamma distribution.";
+    let description = "The probability of a value below the given one, which is not negative, in \
+                       the gamma distribution.";
     let example = ("round(gamma_cdf(1, 2, 2), 6)", "0.632121");
     add(registry, "gamma", names, description, example, |shape, scale, x| {
         check(x >= 0.0, "value must not be negative")?;
@@ -257,8 +257,8 @@ fn gamma_quantile(shape: f64, scale: f64, p: f64) -> f64 {
 
 fn weibull(registry: &mut Registry) {
     let names = ["a", "b"];
-    let description = "The probability of a value below the given one in the Weibull distribution of \
-                       shape a and scale b.";
+    let description = "The probability of a value below the given one in the Weibull distribution \
+                       of shape a and scale b.";
     let example = ("round(weibull_cdf(1, 1, 1), 6)", "0.632121");
     add(registry, "weibull", names, description, example, |a, b, x| {
         check_positive(a, "a")?;

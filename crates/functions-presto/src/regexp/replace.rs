@@ -13,8 +13,8 @@ pub(super) fn register(registry: &mut Registry) {
     let text = Varchar::pattern;
     let remove = doc(
         "regexp_replace(varchar, pattern[, replacement]) -> varchar",
-        r"The text without matches, or with each replaced: $1 is its first group, ${name} one with a \
-         name, and \$ a dollar sign.",
+        "The text without matches, or with each replaced: $1 is its first group, ${name} one with \
+         a name, and \\$ a dollar sign.",
         &[
             (r"regexp_replace('1a 2b 14m', '\d+[ab] ')", "14m"),
             (r"regexp_replace('1a 2b 14m', '(\d+)([ab]) ', '3c$2 ')", "3ca 3cb 14m"),

@@ -11,8 +11,8 @@ use volley_function::{
 pub(super) fn register(registry: &mut Registry) {
     let upper = doc(
         "upper(varchar) -> varchar",
-        "The text in upper case, code point by code point: what has no upper case of one code point \
-         stays.",
+        "The text in upper case, code point by code point: what has no upper case of one code \
+         point stays.",
         &[("upper('größe')", "GRÖßE")],
     );
     let function = with_ascii_writing(

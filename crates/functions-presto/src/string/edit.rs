@@ -8,8 +8,8 @@ use volley_function::{FunctionDoc, Registry, simple::StringWriter};
 pub(super) fn register(registry: &mut Registry) {
     let replace_doc = doc(
         "replace(varchar, search[, new]) -> varchar",
-        "The text with every `search` replaced by `new`, or removed. An empty `search` stands before \
-         every code point and at the end.",
+        "The text with every `search` replaced by `new`, or removed. An empty `search` stands \
+         before every code point and at the end.",
         &[("replace('hello', 'l')", "heo"), ("replace('ab', '', '-')", "-a-b-")],
     );
     registry.simple("presto.replace", replace_doc, replace);
@@ -17,8 +17,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("presto.replace", FunctionDoc::default(), remove);
     let first_doc = doc(
         "replace_first(varchar, search, new) -> varchar",
-        "The text with the first `search` replaced by `new`, which is put in front when `search` is \
-         empty.",
+        "The text with the first `search` replaced by `new`, which is put in front when `search` \
+         is empty.",
         &[("replace_first('hello', 'l', 'L')", "heLlo")],
     );
     registry.simple("presto.replace_first", first_doc, replace_first);

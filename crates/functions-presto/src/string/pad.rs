@@ -15,7 +15,7 @@ const PADDING_BYTES_MAX: usize = 256 << 20;
 pub(super) fn register(registry: &mut Registry) {
     let left = doc(
         "lpad(x, size, padding) -> as x",
-        "The text, or the bytes, brought to the size by padding at the start, or by cutting the end.",
+        "The text, or the bytes, brought to the size by padding the start, or cutting the end.",
         &[("lpad('7', 3, '0')", "007"), ("lpad('hello', 3, 'x')", "hel")],
     );
     let right = doc(

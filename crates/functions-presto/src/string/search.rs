@@ -17,8 +17,8 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let from_end = doc(
         "strrpos(varchar, part[, instance]) -> bigint",
-        "Where the last, or some other, instance of `part` from the end begins, from 1; 0 when there \
-         is none. Instances may overlap. An empty part begins at 1.",
+        "Where the last, or some other, instance of `part` from the end begins, from 1; 0 when \
+         there is none. Instances may overlap. An empty part begins at 1.",
         &[("strrpos('hello', 'l')", "4"), ("strrpos('aaa', 'aa', 2)", "1")],
     );
     registry.simple("presto.strrpos", from_end, |text: &str, part: &str| {

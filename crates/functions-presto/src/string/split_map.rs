@@ -27,7 +27,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("presto.split_to_map", map, split);
     registry.add_higher_order("presto.split_to_map", Default::default(), Arc::new(bind_lambda));
     let multimap = doc(
-        "split_to_multimap(varchar, entry delimiter, key delimiter) -> map(varchar, array(varchar))",
+        "split_to_multimap(varchar, entry delimiter, key delimiter) -> map of arrays",
         "The entries of a text, such as `a:1;b:2;a:3`, with all values of each key in their order.",
         &[("split_to_multimap('a:1;b:2;a:3', ';', ':')", "{a=[1, 3], b=[2]}")],
     );

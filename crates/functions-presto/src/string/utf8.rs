@@ -36,8 +36,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("presto.from_utf8", FunctionDoc::default(), by_number);
     let normalize = doc(
         "normalize(varchar[, form]) -> varchar",
-        "The text in a normalization form of Unicode: 'NFC', which is the default, 'NFD', 'NFKC' or \
-         'NFKD'.",
+        "The text in a normalization form of Unicode: 'NFC', which is the default, 'NFD', 'NFKC' \
+         or 'NFKD'.",
         &[("length(normalize('e' || chr(769)))", "1"), ("normalize('ﬁ', 'NFKC')", "fi")],
     );
     registry.simple("presto.normalize", normalize, |text: &str, out: &mut StringWriter| {
@@ -77,9 +77,9 @@ fn decode(bytes: &[u8], replacement: Option<char>, out: &mut StringWriter) {
     }
 }
 
-/// How long the invalid sequence is that the bytes begin with: what its first byte announces, as far
-/// as continuation bytes follow. So code points that are too long or surrogates are one sequence.
-fn invalid_len(bytes: &[u8]) -> usize {
+/// How long the invalid sequence is that the bytes begin with: what its first byte announces, as
+/// far as continuation bytes follow. So code points that are too long or surrogates are one
+/// sequence. nvalid_len(bytes: &[u8]) -> usize {
     let announced = match bytes.first() {
         Some(0xC0..=0xDF) => 2,
         Some(0xE0..=0xEF) => 3,
