@@ -79,7 +79,8 @@ fn decode(bytes: &[u8], replacement: Option<char>, out: &mut StringWriter) {
 
 /// How long the invalid sequence is that the bytes begin with: what its first byte announces, as
 /// far as continuation bytes follow. So code points that are too long or surrogates are one
-/// sequence. nvalid_len(bytes: &[u8]) -> usize {
+/// sequence.
+fn invalid_len(bytes: &[u8]) -> usize {
     let announced = match bytes.first() {
         Some(0xC0..=0xDF) => 2,
         Some(0xE0..=0xEF) => 3,
