@@ -90,5 +90,6 @@ fn cosine_of_maps(x: MapView<Varchar, f64>, y: MapView<Varchar, f64>) -> Option<
     let norms = norm(x)? * norm(y)?;
     let of_y: HashMap<&str, f64> = y.iter().filter_map(|it| Some((it.0, it.1?))).collect();
     let products = x.iter().filter_map(|(key, value)| Some(value? * of_y.get(key)?));
-    Some(products.sum::<f64>() / norms)
+    // The sum of no floats is -0.0.
+    Some(products.fold(0.0, |sum, it| sum + it) / norms)
 }

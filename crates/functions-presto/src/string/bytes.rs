@@ -24,14 +24,16 @@ pub(super) fn register(registry: &mut Registry) {
         out.push_each(bytes.iter().rev().copied());
     });
     registry.simple("presto.reverse", reverse_doc, reverse.returning(|_| Some(Type::Varbinary)));
-    let from = scalar(|bytes: &[u8], start: i64, out: &mut StringWriter| {
-        out.push_bytes(bytes.get(cut::range(bytes.len(), start, i64::MAX)).unwrap_or_default());
-    });
-    let part = scalar(|bytes: &[u8], start: i64, length: i64, out: &mut StringWriter| {
-        out.push_bytes(bytes.get(cut::range(bytes.len(), start, length)).unwrap_or_default());
-    });
-    for function in [from, part] {
-        let function = function.returning(|_| Some(Type::Varbinary));
-        registry.simple("presto.substr", FunctionDoc::default(), function);
+    for name in ["presto.substr", "presto.substring"] {
+        let from = scalar(|bytes: &[u8], start: i64, out: &mut StringWriter| {
+            out.push_bytes(bytes.get(cut::range(bytes.len(), start, i64::MAX)).unwrap_or_default());
+        });
+        let part = scalar(|bytes: &[u8], start: i64, length: i64, out: &mut StringWriter| {
+            out.push_bytes(bytes.get(cut::range(bytes.len(), start, length)).unwrap_or_default());
+        });
+        for function in [from, part] {
+            let function = function.returning(|_| Some(Type::Varbinary));
+            registry.simple(name, FunctionDoc::default(), function);
+        }
     }
 }
