@@ -39,7 +39,7 @@ fn check_positive(value: f64, name: &str) -> Result<()> {
 
 /// Checks a parameter whose square root the time to compute a distribution grows with.
 fn check_shape(value: f64, name: &str) -> Result<()> {
-    const SHAPE_MAX: f64 = 1e10;
+    const SHAPE_MAX: f64 = 1e8;
     check_positive(value, name)?;
     if value <= SHAPE_MAX {
         return Ok(());

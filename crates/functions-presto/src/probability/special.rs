@@ -12,8 +12,8 @@
 
 use std::f64::consts::PI;
 
-/// Terms of a series or fraction: a few times the square root of the greatest parameter, 1e10.
-const TERMS_MAX: usize = 1_000_000;
+/// Terms of a series or fraction: a few times the square root of the greatest parameter, 1e8.
+const TERMS_MAX: usize = 100_000;
 /// Where a change no longer counts.
 const EPSILON: f64 = f64::EPSILON / 4.0;
 /// In place of a zero in Lentz's algorithm.
