@@ -36,7 +36,7 @@ pub(super) fn register(registry: &mut Registry) {
         let unit = u32::try_from(drop.max(0)).ok().and_then(|it| 10i128.checked_pow(it));
         Decimal { unscaled: unit.map_or(0, |it| x.unscaled - x.unscaled % it), scale: x.scale }
     };
-    add(of_decimals(scalar(digits), |precision, scale| Type::decimal(precision, scale)));
+    add(of_decimals(scalar(digits), Type::decimal));
 }
 
 fn truncate(value: f64, digits: i32) -> f64 {
