@@ -234,6 +234,8 @@ def main():
 
     paths = [path.resolve() for path in arguments.paths] or [ROOT / "tests" / "slt"]
     files = [file for path in paths for file in (sorted(path.rglob("*.slt")) if path.is_dir() else [path])]
+    # Statements in Presto's dialect mean something else in DuckDB.
+    files = [file for file in files if file.parent.name != "presto"]
     os.chdir(ROOT)
     problems = records = skipped = 0
     for file in files:

@@ -92,7 +92,11 @@ impl<'a> FunctionNames<'a> {
     /// The window function `name`, with all overloads.
     pub fn window(&self, name: &str) -> Option<&'a Entry<BindWindow>> {
         let registry = self.registry;
-        self.candidates(name).find_map(|it| registry.windows().get(registry.target(&it)))
+        let entry = |it: String| {
+            let windows = registry.windows();
+            windows.get(&it).or_else(|| windows.get(registry.target(&it)))
+        };
+        self.candidates(name).find_map(entry)
     }
 
     /// The scalar function `name` for arguments of these types.
@@ -175,24 +179,17 @@ impl<'a> FunctionNames<'a> {
 
 impl Registry {
     /// Gives the function `target` the further name `name` in `package`, where it means the same.
-    /// A function of that name which is there already gets its overloads, as one does that is
-    /// added later.
+    /// There may be overloads of that name as well, which come first.
     pub fn share(&mut self, package: Package, name: &str, target: &str) {
         let name = format!("{}{name}", package.prefix());
-        if self.is_registered(&name) {
-            let category = self.category(&name);
-            self.copy_overloads(target, &name, &category);
-        } else {
-            self.shared_names_mut().insert(name, target.to_owned());
-        }
+        self.shared_names_mut().insert(name, target.to_owned());
     }
 
     /// Gives the function `name` of `package`, whose other overloads are its own, those of the
     /// function `target` that take lambdas.
     pub fn share_with_lambdas(&mut self, package: Package, name: &str, target: &str) {
         let name = format!("{}{name}", package.prefix());
-        let category = self.category(&name);
-        self.copy_lambdas(target, &name, &category);
+        self.copy_lambdas(target, &name);
     }
 
     /// What people read about all functions, by package and name.

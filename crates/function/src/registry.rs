@@ -116,25 +116,21 @@ impl Registry {
     /// Adds an overload of the scalar function `name`. Documentation without a signature is left
     /// out: the overload is described by another one's.
     pub fn add_scalar(&mut self, name: &str, doc: FunctionDoc, bind: BindScalar) {
-        self.own(name, &doc.category);
         add(&mut self.scalars, name, doc, bind);
     }
 
     /// Adds an overload with lambdas of the scalar function `name`.
     pub fn add_higher_order(&mut self, name: &str, doc: FunctionDoc, bind: BindHigherOrder) {
-        self.own(name, &doc.category);
         add(&mut self.higher_order, name, doc, bind);
     }
 
     /// Adds an overload of the aggregate function `name`.
     pub fn add_aggregate(&mut self, name: &str, doc: FunctionDoc, bind: BindAggregate) {
-        self.own(name, &doc.category);
         add(&mut self.aggregates, name, doc, bind);
     }
 
     /// Adds an overload of the window function `name`.
     pub fn add_window(&mut self, name: &str, doc: FunctionDoc, bind: BindWindow) {
-        self.own(name, &doc.category);
         add(&mut self.windows, name, doc, bind);
     }
 
@@ -177,6 +173,12 @@ impl Registry {
             .ok_or_else(|| Error::invalid_query(format!("cannot cast {from} to {to}")))
     }
 
+    /// What finds the core's conversions that are registered so far.
+    pub fn casts_so_far(&self) -> BindCast {
+        let casts = self.casts.clone();
+        Arc::new(move |from, to| casts.iter().rev().find_map(|bind| bind(from, to)))
+    }
+
     /// The conversion that has rules of its own in `package`.
     pub(crate) fn package_cast(
         &self,
@@ -205,44 +207,31 @@ impl Registry {
 
     /// Whether there is a function of this whole lower-case name.
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.is_registered(self.target(name))
+        let is_known = |it: &str| self.is_function(it) || self.forms.contains_key(it);
+        is_known(name) || is_known(self.target(name))
     }
 
-    /// Whether a function was added by this whole lower-case name.
-    pub(crate) fn is_registered(&self, name: &str) -> bool {
+    /// Whether this lower-case name is that of a function, which is no special form.
+    fn is_function(&self, name: &str) -> bool {
         self.scalars.contains_key(name)
             || self.higher_order.contains_key(name)
             || self.aggregates.contains_key(name)
             || self.windows.contains_key(name)
-            || self.forms.contains_key(name)
     }
 
-    /// Makes a further name of a function the name of one of its own, with the same overloads.
-    fn own(&mut self, name: &str, category: &str) {
-        let name = name.to_ascii_lowercase();
-        if let Some(target) = self.shared_names.remove(&name) {
-            self.copy_overloads(&target, &name, category);
-        }
-    }
-
-    /// Adds the overloads of `target` behind those of `name`, both lower case, to be read about in
-    /// `category`.
-    pub(crate) fn copy_overloads(&mut self, target: &str, name: &str, category: &str) {
-        copy(&mut self.scalars, target, name, category);
-        self.copy_lambdas(target, name, category);
-        copy(&mut self.aggregates, target, name, category);
-        copy(&mut self.windows, target, name, category);
-    }
-
-    /// As `copy_overloads`, only those with lambdas.
-    pub(crate) fn copy_lambdas(&mut self, target: &str, name: &str, category: &str) {
-        copy(&mut self.higher_order, target, name, category);
-    }
-
-    /// Where people read about the function of this lower-case name.
-    pub(crate) fn category(&self, name: &str) -> String {
+    /// Adds the overloads of `target` with lambdas behind those of `name`, both lower case, to be
+    /// read about where people read about `name`.
+    pub(crate) fn copy_lambdas(&mut self, target: &str, name: &str) {
+        let Some(copied) = self.higher_order.get(target).cloned() else { return };
         let docs = self.docs();
-        docs.iter().find(|it| it.0 == name).map_or_else(String::new, |it| it.2.category.clone())
+        let category = docs.iter().find(|it| it.0 == name).map(|it| it.2.category.clone());
+        let new = || Entry { overloads: Vec::new(), docs: Vec::new() };
+        let entry = self.higher_order.entry(name.to_owned()).or_insert_with(new);
+        entry.overloads.extend(copied.overloads);
+        entry.docs.extend(copied.docs.into_iter().map(|it| FunctionDoc {
+            category: category.clone().unwrap_or_else(|| it.category.clone()),
+            ..it
+        }));
     }
 
     /// The name that the function of this lower-case name is registered by.
@@ -306,7 +295,7 @@ impl Registry {
 
     /// Whether `name` is an aggregate function, ignoring case.
     pub fn is_aggregate(&self, name: &str) -> bool {
-        self.aggregates.contains_key(self.target(&name.to_ascii_lowercase()))
+        self.registered(name).iter().any(|it| self.aggregates.contains_key(it))
     }
 
     /// All window functions, by name; aggregates can be called over windows, too.
@@ -316,7 +305,7 @@ impl Registry {
 
     /// Whether `name` is a window function, and no aggregate, ignoring case.
     pub fn is_window(&self, name: &str) -> bool {
-        self.windows.contains_key(self.target(&name.to_ascii_lowercase()))
+        self.registered(name).iter().any(|it| self.windows.contains_key(it))
     }
 
     /// The scalar function `name` for arguments of these types.
@@ -326,21 +315,11 @@ impl Registry {
     /// Invalid query: no such function (with the nearest names as a hint), or none for these types
     /// (with the signature as a hint).
     pub fn resolve_scalar(&self, name: &str, args: &[Type]) -> Result<BoundScalar> {
-        let lower = self.registered(name);
-        let Some(entry) = self.scalars.get(&lower) else {
-            return Err(match self.higher_order.get(&lower) {
-                Some(entry) => no_overload(name, args, &entry.docs),
-                None => self.unknown(name),
-            });
+        let bind = |own: &str, args: &[Type]| {
+            let bound = cheapest(self.scalars.get(own)?, args, |it| &it.args)?;
+            Some(BoundScalar { name: own.to_owned(), ..bound })
         };
-        let bind_all = |args: &[Type]| {
-            let bound = entry.overloads.iter().filter_map(|bind| bind(args));
-            bound.min_by_key(|bound| cost(args, &bound.args))
-        };
-        bind_all(args)
-            .or_else(|| bind_all(&without_sizes(args)?))
-            .map(|bound| BoundScalar { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.docs))
+        self.bound(name, args, bind).ok_or_else(|| self.no_function(name, args))
     }
 
     /// The function `name` for arguments of these types, some of which are lambdas; see
@@ -354,25 +333,19 @@ impl Registry {
         name: &str,
         args: &[ArgumentType],
     ) -> Result<BoundHigherOrder> {
-        let lower = self.registered(name);
-        let Some(entry) = self.higher_order.get(&lower) else {
-            return Err(match self.scalars.get(&lower) {
-                Some(entry) => no_overload(name, args, &entry.docs),
-                None => self.unknown(name),
-            });
+        let unsized_arg = |it: &ArgumentType| match it {
+            ArgumentType::Value(data_type) => ArgumentType::Value(data_type.without_size()),
+            lambda => lambda.clone(),
         };
-        let bind_all = |args: &[ArgumentType]| entry.overloads.iter().find_map(|bind| bind(args));
-        let unsized_args = || -> Vec<ArgumentType> {
-            let unsized_arg = |it: &ArgumentType| match it {
-                ArgumentType::Value(data_type) => ArgumentType::Value(data_type.without_size()),
-                lambda => lambda.clone(),
-            };
-            args.iter().map(unsized_arg).collect()
+        let unsized_args: Vec<ArgumentType> = args.iter().map(unsized_arg).collect();
+        let bind = |own: &str| {
+            let overloads = &self.higher_order.get(own)?.overloads;
+            let bound = overloads.iter().find_map(|bind| bind(args));
+            let bound = bound.or_else(|| overloads.iter().find_map(|bind| bind(&unsized_args)))?;
+            Some(BoundHigherOrder { name: own.to_owned(), ..bound })
         };
-        bind_all(args)
-            .or_else(|| bind_all(&unsized_args()))
-            .map(|bound| BoundHigherOrder { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.docs))
+        let bound = self.registered(name).into_iter().find_map(|it| bind(&it));
+        bound.ok_or_else(|| self.no_function(name, args))
     }
 
     /// The aggregate function `name` for arguments of these types.
@@ -381,16 +354,11 @@ impl Registry {
     ///
     /// As [`Registry::resolve_scalar`].
     pub fn resolve_aggregate(&self, name: &str, args: &[Type]) -> Result<BoundAggregate> {
-        let lower = self.registered(name);
-        let entry = self.aggregates.get(&lower).ok_or_else(|| self.unknown(name))?;
-        let bind_all = |args: &[Type]| {
-            let bound = entry.overloads.iter().filter_map(|bind| bind(args));
-            bound.min_by_key(|bound| cost(args, &bound.args))
+        let bind = |own: &str, args: &[Type]| {
+            let bound = cheapest(self.aggregates.get(own)?, args, |it| &it.args)?;
+            Some(BoundAggregate { name: own.to_owned(), ..bound })
         };
-        bind_all(args)
-            .or_else(|| bind_all(&without_sizes(args)?))
-            .map(|bound| BoundAggregate { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.docs))
+        self.bound(name, args, bind).ok_or_else(|| self.no_function(name, args))
     }
 
     /// The window function `name` for arguments of these types.
@@ -399,19 +367,47 @@ impl Registry {
     ///
     /// As [`Registry::resolve_scalar`].
     pub fn resolve_window(&self, name: &str, args: &[Type]) -> Result<BoundWindow> {
-        let lower = self.registered(name);
-        let entry = self.windows.get(&lower).ok_or_else(|| self.unknown(name))?;
-        let bound = entry.overloads.iter().filter_map(|bind| bind(args));
-        bound
-            .min_by_key(|bound| cost(args, &bound.args))
-            .map(|bound| BoundWindow { name: lower, ..bound })
-            .ok_or_else(|| no_overload(name, args, &entry.docs))
+        let bind = |own: &str, args: &[Type]| {
+            let bound = cheapest(self.windows.get(own)?, args, |it| &it.args)?;
+            Some(BoundWindow { name: own.to_owned(), ..bound })
+        };
+        self.bound(name, args, bind).ok_or_else(|| self.no_function(name, args))
     }
 
-    /// The name that the function called `name`, in any case, is registered by.
-    fn registered(&self, name: &str) -> String {
+    /// What `bind` gives for the first of the names that `name` may be registered by, where arrays
+    /// of a fixed size may be taken as arrays of any size.
+    fn bound<B>(
+        &self,
+        name: &str,
+        args: &[Type],
+        bind: impl Fn(&str, &[Type]) -> Option<B>,
+    ) -> Option<B> {
+        let bind = |own: &String| bind(own, args).or_else(|| bind(own, &without_sizes(args)?));
+        self.registered(name).iter().find_map(bind)
+    }
+
+    /// The names that the function called `name`, in any case, is registered by: overloads of its
+    /// own come before those that it shares.
+    fn registered(&self, name: &str) -> Vec<String> {
         let lower = name.to_ascii_lowercase();
-        self.shared_names.get(&lower).cloned().unwrap_or(lower)
+        let shared = self.shared_names.get(&lower).cloned();
+        std::iter::once(lower).chain(shared).collect()
+    }
+
+    /// The error that there is no function `name`, or none for these arguments.
+    fn no_function(&self, name: &str, args: &[impl ToString]) -> Error {
+        let own = self.registered(name);
+        let docs = own.iter().flat_map(|it| {
+            let scalars = self.scalars.get(it).map(|it| &it.docs);
+            let higher_order = self.higher_order.get(it).map(|it| &it.docs);
+            let aggregates = self.aggregates.get(it).map(|it| &it.docs);
+            let windows = self.windows.get(it).map(|it| &it.docs);
+            [scalars, higher_order, aggregates, windows].into_iter().flatten().flatten()
+        });
+        match own.iter().any(|it| self.is_function(it)) {
+            true => no_overload(name, args, docs),
+            false => self.unknown(name),
+        }
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -455,32 +451,28 @@ fn add<B>(entries: &mut BTreeMap<String, Entry<B>>, name: &str, doc: FunctionDoc
     entry.overloads.push(bind);
 }
 
-fn copy<B: Clone>(
-    entries: &mut BTreeMap<String, Entry<B>>,
-    target: &str,
-    name: &str,
-    category: &str,
-) {
-    let Some(copied) = entries.get(target).cloned() else { return };
-    let in_category = |it: FunctionDoc| match category {
-        "" => it,
-        category => FunctionDoc { category: category.to_owned(), ..it },
-    };
-    let new = || Entry { overloads: Vec::new(), docs: Vec::new() };
-    let entry = entries.entry(name.to_owned()).or_insert_with(new);
-    entry.overloads.extend(copied.overloads);
-    entry.docs.extend(copied.docs.into_iter().map(in_category));
+/// The overload that costs least in implicit casts to the types that `wanted` finds in it.
+fn cheapest<B>(
+    entry: &Entry<Arc<dyn Fn(&[Type]) -> Option<B> + Send + Sync>>,
+    args: &[Type],
+    wanted: impl Fn(&B) -> &Vec<Type>,
+) -> Option<B> {
+    let bound = entry.overloads.iter().filter_map(|bind| bind(args));
+    bound.min_by_key(|bound| cost(args, wanted(bound)))
 }
 
-fn no_overload(name: &str, args: &[impl ToString], docs: &[FunctionDoc]) -> Error {
+fn no_overload<'a>(
+    name: &str,
+    args: &[impl ToString],
+    docs: impl Iterator<Item = &'a FunctionDoc>,
+) -> Error {
     let args: Vec<String> = args.iter().map(ToString::to_string).collect();
     let error =
         Error::invalid_query(format!("function {name} does not take ({})", args.join(", ")));
-    let signatures: Vec<&str> = docs.iter().map(|it| it.signature.as_str()).collect();
-    if signatures.is_empty() {
-        error
-    } else {
-        error.hint(format!("it is {}", signatures.join(" or ")))
+    let signatures: Vec<&str> = docs.map(|it| it.signature.as_str()).collect();
+    match signatures.is_empty() {
+        true => error,
+        false => error.hint(format!("it is {}", signatures.join(" or "))),
     }
 }
 

@@ -1,6 +1,23 @@
 //! Binary functions: encodings, checksums, hashes.
 
-use volley_function::Registry;
+mod encode;
+mod hash;
+mod internal_hash;
+mod murmur;
+mod number;
+mod radix;
+mod spooky;
+
+use volley_function::{FunctionDoc, Registry};
 
 /// Registers the chapter.
-pub(crate) fn register(_registry: &mut Registry) {}
+pub(crate) fn register(registry: &mut Registry) {
+    encode::register(registry);
+    number::register(registry);
+    hash::register(registry);
+    internal_hash::register(registry);
+}
+
+fn doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {
+    FunctionDoc::new(signature, description, "binary", examples)
+}

@@ -26,6 +26,7 @@ mod aggregate;
 pub mod statistics;
 pub mod value_aggregate;
 mod window;
+pub mod text;
 #[cfg(test)]
 mod testing;
 

@@ -18,6 +18,7 @@ mod distance;
 mod tests;
 
 pub(crate) use case::lower_of;
+pub use distance::levenshtein;
 pub(crate) use occurrence::{Part, of_texts};
 
 use volley_function::Registry;

@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 use volley_error::{Error, Result};
 use volley_function::Package;
+use volley_types::{Field, Type};
 
 /// Whose semantics a statement has where systems differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,35 @@ impl Dialect {
             Dialect::Volley => &[Package::Core, Package::Presto],
             Dialect::Presto => &[Package::Presto, Package::Core],
         }
+    }
+
+    /// The name of a type, as `typeof` gives it.
+    pub(crate) fn type_name(self, data_type: &Type) -> String {
+        match self {
+            Dialect::Volley => data_type.to_string(),
+            Dialect::Presto => presto_type_name(data_type),
+        }
+    }
+}
+
+/// Presto writes names of types in lower case; those of fields stay as they are.
+fn presto_type_name(data_type: &Type) -> String {
+    match data_type {
+        Type::Unknown => "unknown".to_owned(),
+        Type::Array(element) => format!("array({})", presto_type_name(element)),
+        Type::FixedArray(array) => format!("array({})", presto_type_name(&array.0)),
+        Type::Map(entry) => {
+            format!("map({}, {})", presto_type_name(&entry.0), presto_type_name(&entry.1))
+        }
+        Type::Row(fields) => {
+            let field = |it: &Field| match it.name.is_empty() {
+                true => presto_type_name(&it.data_type),
+                false => format!("{} {}", it.name, presto_type_name(&it.data_type)),
+            };
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("row({})", fields.join(", "))
+        }
+        other => other.to_string().to_lowercase(),
     }
 }
 

@@ -31,7 +31,10 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-fn levenshtein(left: &str, right: &str) -> i64 {
+/// The fewest characters to insert, delete or replace to make one text the other.
+///
+/// Cost: the product of their lengths.
+pub fn levenshtein(left: &str, right: &str) -> i64 {
     let right: Vec<char> = right.chars().collect();
     let mut above: Vec<usize> = (0..=right.len()).collect();
     for (i, a) in left.chars().enumerate() {

@@ -146,7 +146,9 @@ impl<'a> Binder<'a> {
             }
             ("struct_extract", 2) => self.struct_extract(args, whole),
             ("typeof", 1) => {
-                let name = args.first().map_or_else(String::new, |it| it.data_type.to_string());
+                let dialect = self.shared.settings.dialect;
+                let name =
+                    args.first().map_or_else(String::new, |it| dialect.type_name(&it.data_type));
                 Ok(Expr::constant(Value::text(name), Type::Varchar).at(whole))
             }
             _ => self.call_named(name, args, whole, span),
@@ -189,7 +191,7 @@ impl<'a> Binder<'a> {
         if bound.args.len() != args.len() {
             return Err(Error::internal(format!("function {name} resolved to other arguments")));
         }
-        let result = rounded_type(name, &args).unwrap_or(bound.result);
+        let result = rounded_type(&bound.name, &args).unwrap_or(bound.result);
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
         Ok(Expr::call(bound.name, args, result).at(span))
@@ -296,7 +298,8 @@ fn fractional_field(name: &str, args: &[Expr]) -> Option<&'static str> {
     ["epoch", "julian"].into_iter().find(|it| it.eq_ignore_ascii_case(field))
 }
 
-/// A decimal rounded to a constant number of digits has no more digits after the point than that.
+/// A decimal rounded to a constant number of digits has no more digits after the point than that,
+/// if the core's function rounds it.
 fn rounded_type(name: &str, args: &[Expr]) -> Option<Type> {
     let [Expr { data_type: Type::Decimal { precision, scale }, .. }, digits] = args else {
         return None;

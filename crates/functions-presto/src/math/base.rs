@@ -1,0 +1,51 @@
+//! Integers written to some base.
+
+use super::doc;
+use volley_error::{Error, Result};
+use volley_function::{Registry, simple::StringWriter};
+
+/// Registers `from_base` and `to_base`.
+pub(super) fn register(registry: &mut Registry) {
+    let from = doc(
+        "from_base(varchar, radix) -> bigint",
+        "The number that the digits mean to a base from 2 to 36.",
+        &[("from_base('ff', 16)", "255"), ("from_base('-101', 2)", "-5")],
+    );
+    registry.simple("presto.from_base", from, |text: &str, radix: i64| -> Result<i64> {
+        let radix = checked(radix)?;
+        let invalid = || Error::invalid_value(format!("not a base-{radix} number: '{text}'"));
+        i64::from_str_radix(text, radix).map_err(|_| invalid())
+    });
+    let to = doc(
+        "to_base(bigint, radix) -> varchar",
+        "The number in digits to a base from 2 to 36.",
+        &[("to_base(255, 16)", "ff"), ("to_base(-5, 2)", "-101")],
+    );
+    registry.simple("presto.to_base", to, write);
+}
+
+fn checked(radix: i64) -> Result<u32> {
+    let valid = u32::try_from(radix).ok().filter(|it| (2..=36).contains(it));
+    valid.ok_or_else(|| Error::invalid_value(format!("radix must be 2 to 36, not {radix}")))
+}
+
+fn write(value: i64, radix: i64, out: &mut StringWriter) -> Result<()> {
+    let radix = checked(radix)?;
+    let mut digits = [0u8; 64];
+    let mut first = digits.len();
+    let mut rest = value.unsigned_abs();
+    for place in digits.iter_mut().rev() {
+        let digit = char::from_digit((rest % u64::from(radix)) as u32, radix);
+        *place = digit.unwrap_or('0') as u8;
+        first -= 1;
+        rest /= u64::from(radix);
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.push_bytes(digits.get(first..).unwrap_or_default());
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! `split`, `split_part` and `ngrams`.
+
+use super::{doc, nth_byte};
+use volley_error::{Error, Result};
+use volley_function::{
+    FunctionDoc, Registry,
+    simple::{Any, Array, ArrayView, ArrayWriter, PartOf, PartWriter},
+};
+
+/// Parts of the first argument, whose buffers they share.
+type Parts = ArrayWriter<PartOf<0>>;
+
+/// The most elements that the n-grams of an array have together.
+const NGRAM_ELEMENTS_MAX: usize = 10_000_000;
+
+/// Registers the functions.
+pub(super) fn register(registry: &mut Registry) {
+    let split_doc = doc(
+        "split(varchar, delimiter[, limit]) -> array(varchar)",
+        "The parts between delimiters, at most `limit`, the last of which is all that is left. An \
+         empty delimiter stands after every code point.",
+        &[("split('a,b,c', ',')", "[a, b, c]"), ("split('a,b,c', ',', 2)", "[a, 'b,c']")],
+    );
+    let all =
+        |text: &str, delimiter: &str, out: &mut Parts| split(text, delimiter, usize::MAX, out);
+    registry.simple("presto.split", split_doc, all);
+    let limited = |text: &str, delimiter: &str, limit: i64, out: &mut Parts| -> Result<()> {
+        let valid = i32::try_from(limit).ok().filter(|it| *it > 0);
+        let invalid =
+            || Error::invalid_value(format!("limit must be 1 to 2147483647, not {limit}"));
+        split(text, delimiter, valid.ok_or_else(invalid)? as usize, out);
+        Ok(())
+    };
+    registry.simple("presto.split", FunctionDoc::default(), limited);
+    let part_doc = doc(
+        "split_part(varchar, delimiter, index) -> varchar",
+        "The part at `index` between delimiters, from 1; null when there is none.",
+        &[("split_part('a,b,c', ',', 2)", "b"), ("split_part('a', ',', 2)", "NULL")],
+    );
+    registry.simple("presto.split_part", part_doc, split_part);
+    let ngrams_doc = doc(
+        "ngrams(array, n) -> array(array)",
+        "All runs of n neighbors; the array itself when it has not so many elements.",
+        &[("ngrams(ARRAY['a', 'b', 'c'], 2)", "[[a, b], [b, c]]")],
+    );
+    registry.simple("presto.ngrams", ngrams_doc, ngrams);
+}
+
+fn split(text: &str, delimiter: &str, limit: usize, out: &mut Parts) {
+    if !delimiter.is_empty() {
+        return out.extend(text.splitn(limit, delimiter));
+    }
+    let mut rest = text;
+    while let Some(first) = rest.chars().next().filter(|_| out.len() + 1 < limit) {
+        let (part, after) = rest.split_at(first.len_utf8());
+        out.push(part);
+        rest = after;
+    }
+    out.push(rest);
+}
+
+fn split_part(
+    text: &str,
+    delimiter: &str,
+    index: i64,
+    out: &mut PartWriter<0>,
+) -> Result<Option<()>> {
+    if index <= 0 {
+        let message = format!("index must be greater than 0, not {index}");
+        return Err(Error::invalid_value(message));
+    }
+    let skip = usize::try_from(index - 1).unwrap_or(usize::MAX);
+    let part = if delimiter.is_empty() {
+        let rest = nth_byte(text, skip).and_then(|at| text.get(at..));
+        rest.and_then(|it| it.get(..it.chars().next()?.len_utf8()))
+    } else {
+        text.split(delimiter).nth(skip)
+    };
+    Ok(part.map(|it| out.set(it)))
+}
+
+fn ngrams(array: ArrayView<Any<0>>, n: i64, out: &mut ArrayWriter<Array<Any<0>>>) -> Result<()> {
+    if n <= 0 {
+        return Err(Error::invalid_value(format!("n must be greater than 0, not {n}")));
+    }
+    let size = usize::try_from(n).unwrap_or(usize::MAX).min(array.len());
+    let count = array.len() - size + 1;
+    if count.saturating_mul(size) > NGRAM_ELEMENTS_MAX {
+        return Err(Error::invalid_value(format!(
+            "{count} n-grams of {size} elements are too many"
+        )));
+    }
+    for first in 0..count {
+        out.push_with(|gram| gram.extend((first..first + size).map(|at| array.get(at))));
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Algorithms on texts that other packages need, too.
+
+pub use crate::string::levenshtein;
