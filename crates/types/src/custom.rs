@@ -109,6 +109,7 @@ mod timestamp_tz;
 #[cfg(test)]
 mod tests;
 mod uuid;
+mod zoned_timestamp;
 
 pub use hyper_log_log::HyperLogLog;
 pub use ip_address::IpAddress;
@@ -116,6 +117,7 @@ pub use json::Json;
 pub use key::ComparisonKey;
 pub use timestamp_tz::TimestampTz;
 pub use uuid::Uuid;
+pub use zoned_timestamp::ZonedTimestamp;
 
 use crate::{Field, Type, Value, Zone};
 use std::{collections::BTreeMap, fmt, hash, sync::Arc};
