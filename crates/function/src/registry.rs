@@ -173,6 +173,12 @@ impl Registry {
             .ok_or_else(|| Error::invalid_query(format!("cannot cast {from} to {to}")))
     }
 
+    /// What finds the core's conversions that are registered so far.
+    pub fn casts_so_far(&self) -> BindCast {
+        let casts = self.casts.clone();
+        Arc::new(move |from, to| casts.iter().rev().find_map(|bind| bind(from, to)))
+    }
+
     /// The conversion that has rules of its own in `package`.
     pub(crate) fn package_cast(
         &self,
