@@ -26,6 +26,7 @@ mod sketch;
 mod aggregate;
 mod window;
 mod cast;
+mod remembered;
 
 use volley_function::Registry;
 
