@@ -1,6 +1,54 @@
 //! Date and time functions and operators.
+//!
+//! ```text
+//! DATE             days               ─┐
+//! TIMESTAMP        what clocks show    ├─ point ──> Moment: a day, the time of day, a zone
+//! ZONED_TIMESTAMP  an instant, a zone ─┘
+//! ```
+//!
+//! A timestamp without a zone means the instant at which clocks of the session's zone show it.
+//! Where they show it twice it is the first one; where they skip it, as much later as they skip.
+//! Weeks are those of ISO 8601.
 
-use volley_function::Registry;
+mod add;
+mod current;
+mod difference;
+mod field;
+mod interval;
+mod iso;
+mod joda;
+mod layout;
+mod layout_parse;
+mod mysql;
+mod point;
+mod truncate;
+mod unit;
+mod unix;
+mod zone;
+
+use volley_error::Error;
+use volley_function::{FunctionDoc, Registry};
 
 /// Registers the chapter.
-pub(crate) fn register(_registry: &mut Registry) {}
+pub(crate) fn register(registry: &mut Registry) {
+    zone::register(registry);
+    current::register(registry);
+    field::register(registry);
+    truncate::register(registry);
+    add::register(registry);
+    difference::register(registry);
+    unix::register(registry);
+    iso::register(registry);
+    mysql::register(registry);
+    joda::register(registry);
+    interval::register(registry);
+}
+
+/// The documentation of a function of this chapter.
+fn doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {
+    FunctionDoc::new(signature, description, "date", examples)
+}
+
+fn out_of_range() -> Error {
+    Error::invalid_value("timestamp out of range")
+}

@@ -27,6 +27,7 @@ mod sketch;
 mod aggregate;
 mod window;
 mod cast;
+mod remembered;
 
 use volley_function::Registry;
 

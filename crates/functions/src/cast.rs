@@ -19,6 +19,8 @@ mod nested;
 #[cfg(test)]
 mod tests;
 
+pub use nested::{ElementCast, FieldMatch, bind_parts};
+
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarFunction, ScalarTraits, simple};
@@ -47,7 +49,7 @@ fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         _ if number::is_numeric_or_boolean(from) && number::is_numeric_or_boolean(to) => {
             number::bind(from, to)
         }
-        _ if from.is_nested() && to.is_nested() => nested::bind(from, to),
+        _ if from.is_nested() && to.is_nested() => bind_parts(from, to, FieldMatch::Name, &bind),
         _ => temporal::bind(from, to),
     }
 }

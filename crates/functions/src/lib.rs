@@ -11,7 +11,7 @@ mod documentation;
 mod order;
 mod comparison;
 mod boolean;
-mod cast;
+pub mod cast;
 mod arithmetic;
 mod math;
 mod string;

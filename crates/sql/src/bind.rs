@@ -111,8 +111,9 @@ pub fn bind(
     settings: &BindSettings,
 ) -> Result<Statement> {
     let cte_ids = Cell::new(0);
-    let names = FunctionNames::new(registry, settings.dialect.packages());
-    let shared = Shared { catalog, registry, names, ids, settings, cte_ids: &cte_ids };
+    let dialect = settings.dialect;
+    let names = FunctionNames::new(registry, dialect.packages());
+    let shared = Shared { catalog, registry, names, dialect, ids, settings, cte_ids: &cte_ids };
     stack::with_room(statement.text().len(), || {
         let mut binder = Binder::new(shared, &statement.source);
         binder.first_word = Some(statement.first_word());
@@ -126,9 +127,23 @@ struct Shared<'a> {
     catalog: &'a dyn Catalog,
     registry: &'a Registry,
     names: FunctionNames<'a>,
+    dialect: Dialect,
     ids: &'a ColumnIds,
     settings: &'a BindSettings,
     cte_ids: &'a Cell<u32>,
+}
+
+impl Shared<'_> {
+    /// The same for a text in another dialect.
+    fn with_dialect(self, dialect: Dialect) -> Self {
+        let names = FunctionNames::new(self.registry, dialect.packages());
+        Shared { names, dialect, ..self }
+    }
+
+    /// Whether names, literals and operators mean what they mean in Presto.
+    fn is_presto(self) -> bool {
+        self.dialect == Dialect::Presto
+    }
 }
 
 /// Binds the syntax tree of one text.

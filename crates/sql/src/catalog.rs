@@ -1,5 +1,6 @@
 //! Where names in SQL text lead.
 
+use crate::Dialect;
 use std::sync::Arc;
 use volley_connector::{Table, TableArgument};
 use volley_error::{Error, Result};
@@ -59,5 +60,7 @@ pub enum Relation {
         sql: String,
         /// Names that replace the query's own, from the first on; empty to keep them.
         columns: Vec<String>,
+        /// What the text is written in.
+        dialect: Dialect,
     },
 }

@@ -1,6 +1,6 @@
 //! What a statement means.
 
-use crate::{ParsedStatement, Write};
+use crate::{Dialect, ParsedStatement, Write};
 use std::sync::Arc;
 use volley_connector::{ColumnDefinition, TableDefinition};
 use volley_logical::Plan;
@@ -46,6 +46,8 @@ pub enum Statement {
         columns: Vec<String>,
         /// The text of the query; it was bound once and found right.
         sql: String,
+        /// What the text is written in.
+        dialect: Dialect,
     },
     /// Removes tables or views.
     Drop {

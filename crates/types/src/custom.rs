@@ -111,6 +111,7 @@ mod timestamp_tz;
 #[cfg(test)]
 mod tests;
 mod uuid;
+mod zoned_timestamp;
 
 pub use collation::Collation;
 pub use hyper_log_log::HyperLogLog;
@@ -120,6 +121,7 @@ pub use json::Json;
 pub use key::ComparisonKey;
 pub use timestamp_tz::TimestampTz;
 pub use uuid::Uuid;
+pub use zoned_timestamp::ZonedTimestamp;
 
 use crate::{Field, Type, Value, Zone};
 use std::{collections::BTreeMap, fmt, hash, sync::Arc};

@@ -16,6 +16,7 @@ mod opaque;
 mod nearest;
 pub mod civil;
 mod zone;
+mod zone_id;
 pub mod text;
 pub mod dispatch;
 
@@ -30,3 +31,4 @@ pub use opaque::{Object, Opaque, OpaqueType};
 pub use physical::{Native, PhysicalType};
 pub use value::Value;
 pub use zone::{Clock, Zone};
+pub use zone_id::{ZoneClocks, ZoneId};

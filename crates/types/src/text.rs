@@ -20,7 +20,10 @@ pub use number::{
     push_boolean, push_decimal, push_f32, push_f64, push_i64, push_i128, push_type_name,
 };
 pub use number_parse::{parse_boolean, parse_decimal, parse_f32, parse_f64, parse_integer};
-pub use temporal::{push_date, push_offset, push_time, push_timestamp};
+pub use temporal::{
+    push_date, push_date_signed, push_offset, push_time, push_time_millis, push_timestamp,
+    push_timestamp_millis,
+};
 pub use temporal_parse::{WrittenZone, parse_date, parse_time, parse_timestamp, parse_zoned};
 
 use crate::{Field, Type, Value};

@@ -48,6 +48,16 @@ impl Zone {
         TimeZone::get(name).ok().map(Zone)
     }
 
+    /// The zone whose clocks are always so many seconds ahead of UTC; UTC when there is none.
+    pub(crate) fn fixed(seconds: i32) -> Zone {
+        Offset::from_seconds(seconds).map_or_else(|_| Zone::default(), |it| Zone(it.to_time_zone()))
+    }
+
+    /// The names of the IANA database.
+    pub(crate) fn names() -> Vec<String> {
+        jiff::tz::db().available().map(|it| it.to_string()).collect()
+    }
+
     /// The zone of the machine; UTC when it is not known.
     pub fn of_machine() -> Zone {
         let zone = TimeZone::try_system().ok().filter(|it| it.iana_name().is_some());
@@ -102,6 +112,27 @@ impl Clock<'_> {
         let instant = local.saturating_sub(offset);
         self.offset_at(instant);
         instant
+    }
+
+    /// What people call the zone's time at an instant, such as CEST; an offset where it has no
+    /// name.
+    pub fn abbreviation_at(&self, instant: i64) -> String {
+        self.zone.to_offset_info(nearest(instant)).abbreviation().to_owned()
+    }
+
+    /// As [`Clock::instant_of`], but the earlier instant where the clocks show `local` twice.
+    pub fn first_instant_of(&mut self, local: i64) -> i64 {
+        let instant = self.instant_of(local);
+        let is_fixed = self.start == i64::MIN && self.end == i64::MAX;
+        let is_within = instant >= self.start.saturating_add(OFFSET_MAX)
+            && instant < self.end.saturating_sub(OFFSET_MAX);
+        if is_fixed || is_within {
+            return instant;
+        }
+        match self.offsets_of(local) {
+            (_, Some(earlier)) => local.saturating_sub(earlier),
+            _ => instant,
+        }
     }
 
     /// What the clocks show at an instant, if local times compare with that as their instants do

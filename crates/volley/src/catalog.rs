@@ -22,7 +22,7 @@ pub(crate) enum Entry {
     /// A table that CREATE TABLE made: rows can be added.
     Memory(Arc<MemoryTable>),
     /// A view.
-    View { sql: String, columns: Vec<String> },
+    View { sql: String, columns: Vec<String>, dialect: Dialect },
 }
 
 /// Tables and views of a session. Names ignore case.
@@ -333,7 +333,7 @@ impl volley_sql::Catalog for CatalogSnapshot {
         Ok(self.get(name).map(|it| match it.clone() {
             Entry::Table(table) => Relation::Table(table),
             Entry::Memory(table) => Relation::Table(table),
-            Entry::View { sql, columns } => Relation::View { sql, columns },
+            Entry::View { sql, columns, dialect } => Relation::View { sql, columns, dialect },
         }))
     }
 

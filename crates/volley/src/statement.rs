@@ -92,9 +92,10 @@ fn execute(
             session.catalog.create_schema(&name, if_not_exists)?;
             Ok(Outcome::Done(None))
         }
-        Statement::CreateView { name, or_replace, if_not_exists, columns, sql } => {
+        Statement::CreateView { name, or_replace, if_not_exists, columns, sql, dialect } => {
             if !if_not_exists || session.catalog.get(&name).is_none() {
-                session.catalog.create(&name, Entry::View { sql, columns }, or_replace)?;
+                let view = Entry::View { sql, columns, dialect };
+                session.catalog.create(&name, view, or_replace)?;
             }
             Ok(Outcome::Done(None))
         }

@@ -12,7 +12,7 @@ use volley_function::QueryConstants;
 use volley_logical::ColumnIds;
 use volley_memory::Pool;
 use volley_optimizer::{OptimizerContext, lower, optimize};
-use volley_sql::{BindSettings, Catalog, Relation, Statement, bind, parse};
+use volley_sql::{BindSettings, Catalog, Dialect, Relation, Statement, bind, parse};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -50,7 +50,7 @@ impl Catalog for Tables {
         Ok(match name.to_ascii_lowercase().as_str() {
             "t" => self.0.first().map(|it| Relation::Table(Arc::clone(it) as _)),
             "u" => self.0.get(1).map(|it| Relation::Table(Arc::clone(it) as _)),
-            "v" => Some(Relation::View { sql, columns: Vec::new() }),
+            "v" => Some(Relation::View { sql, columns: Vec::new(), dialect: Dialect::default() }),
             _ => None,
         })
     }

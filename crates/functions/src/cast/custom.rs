@@ -11,8 +11,9 @@ use volley_vector::{Decoded, Vector};
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     match (from, to) {
         (Type::Varchar, Type::Custom(_)) => parse(to),
-        (Type::Custom(_), Type::Varchar) => to_text::bind(from),
+        (Type::Custom(custom), Type::Varchar) if !custom.is_storage() => to_text::bind(from),
         (Type::Custom(custom), _) if custom.storage() == to => retype(from, to),
+        (Type::Custom(_), Type::Varchar) => to_text::bind(from),
         _ => None,
     }
 }

@@ -1,36 +1,70 @@
 //! Arrays, maps and rows, by element.
 
-use super::{bind as bind_cast, settle};
+use super::settle;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, ScalarTraits, simple};
 use volley_types::{Field, Type};
 use volley_vector::{FixedArrays, Nested, Rows, Values, Vector};
 
-/// A conversion between two nested types; `None` when an element's is missing.
-pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
+/// Which conversion an element or field has; `None` for none.
+pub type ElementCast<'a> = &'a dyn Fn(&Type, &Type) -> Option<BoundScalar>;
+
+/// Which fields of two rows belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldMatch {
+    /// Those of one name where both rows name all of theirs, else those of one position.
+    Name,
+    /// Those of one position.
+    Position,
+}
+
+/// A conversion between two nested types, part by part; `None` when a part's is missing.
+pub fn bind_parts(
+    from: &Type,
+    to: &Type,
+    fields: FieldMatch,
+    bind_cast: ElementCast<'_>,
+) -> Option<BoundScalar> {
+    let bind_elements =
+        |inner: Type, outer: Type| bind_elements(from, to, bind_cast(&inner, &outer)?);
     match (from, to) {
-        (Type::Array(a), Type::Array(b)) => bind_elements(from, to, (**a).clone(), (**b).clone()),
+        (Type::Array(a), Type::Array(b)) => bind_elements((**a).clone(), (**b).clone()),
         (Type::FixedArray(a), Type::Array(b)) if a.0 == **b => {
             settle(from, to, ScalarTraits::INFALLIBLE, simple::vectorized(without_size))
         }
-        (Type::FixedArray(a), Type::Array(b)) => {
-            bind_elements(from, to, a.0.clone(), (**b).clone())
-        }
-        (Type::Array(a), Type::FixedArray(b)) => {
-            bind_elements(from, to, (**a).clone(), b.0.clone())
-        }
+        (Type::FixedArray(a), Type::Array(b)) => bind_elements(a.0.clone(), (**b).clone()),
+        (Type::Array(a), Type::FixedArray(b)) => bind_elements((**a).clone(), b.0.clone()),
         (Type::FixedArray(a), Type::FixedArray(b)) if a.1 == b.1 => {
-            bind_elements(from, to, a.0.clone(), b.0.clone())
+            bind_elements(a.0.clone(), b.0.clone())
         }
-        (Type::Map(_), Type::Map(_)) => bind_elements(from, to, from.entry_type(), to.entry_type()),
-        (Type::Row(a), Type::Row(b)) => bind_row(from, to, a, b),
+        (Type::Map(a), Type::Map(b)) => {
+            let entry = bind_entries(from, to, bind_cast(&a.0, &b.0)?, bind_cast(&a.1, &b.1)?)?;
+            self::bind_elements(from, to, entry)
+        }
+        (Type::Row(a), Type::Row(b)) => {
+            let sources = matching_fields(a, b, fields)?;
+            let casts = sources.iter().zip(b.iter()).map(|(source, field)| {
+                let from = source.map_or(&Type::Unknown, |it| &a[it].data_type);
+                bind_cast(from, &field.data_type)
+            });
+            bind_row(from, to, sources.clone(), casts.collect::<Option<Vec<_>>>()?)
+        }
         _ => None,
     }
 }
 
-fn bind_elements(from: &Type, to: &Type, inner: Type, outer: Type) -> Option<BoundScalar> {
-    let cast = bind_cast(&inner, &outer)?;
+/// The conversion of a map's entries.
+fn bind_entries(
+    from: &Type,
+    to: &Type,
+    key: BoundScalar,
+    value: BoundScalar,
+) -> Option<BoundScalar> {
+    bind_row(&from.entry_type(), &to.entry_type(), vec![Some(0), Some(1)], vec![key, value])
+}
+
+fn bind_elements(from: &Type, to: &Type, cast: BoundScalar) -> Option<BoundScalar> {
     let checks_sizes = matches!((from, to), (Type::Array(_), Type::FixedArray(_)));
     let infallible = cast.traits.infallible && !checks_sizes;
     let traits = ScalarTraits { infallible, ..cast.traits };
@@ -186,26 +220,24 @@ fn evaluate(
     Ok(Vector::flat(cast.result.clone(), values, all))
 }
 
-/// Fields by name where both sides name them, else by position. A name that is missing is null; at
-/// least one must be there.
-fn bind_row(from: &Type, to: &Type, a: &[Field], b: &[Field]) -> Option<BoundScalar> {
+/// The fields of `a` that those of `b` are made of. A name that is missing is null; at least one
+/// must be there.
+fn matching_fields(a: &[Field], b: &[Field], fields: FieldMatch) -> Option<Vec<Option<usize>>> {
     let named = |fields: &[Field]| fields.iter().all(|it| !it.name.is_empty());
     let find = |field: &Field| a.iter().position(|it| it.name.eq_ignore_ascii_case(&field.name));
-    let by_name = named(a) && named(b);
+    let by_name = fields == FieldMatch::Name && named(a) && named(b);
     let fits = if by_name { b.iter().any(|it| find(it).is_some()) } else { a.len() == b.len() };
-    if !fits {
-        return None;
-    }
-    let sources: Vec<Option<usize>> = b
-        .iter()
-        .enumerate()
-        .map(|(index, field)| if by_name { find(field) } else { Some(index) })
-        .collect();
-    let casts = sources.iter().zip(b).map(|(source, field)| {
-        let from = source.map_or(&Type::Unknown, |it| &a[it].data_type);
-        bind_cast(from, &field.data_type)
-    });
-    let casts = casts.collect::<Option<Vec<_>>>()?;
+    let source = |(index, field): (usize, &Field)| if by_name { find(field) } else { Some(index) };
+    fits.then(|| b.iter().enumerate().map(source).collect())
+}
+
+/// Fields made of those of `sources`; without one they are null.
+fn bind_row(
+    from: &Type,
+    to: &Type,
+    sources: Vec<Option<usize>>,
+    casts: Vec<BoundScalar>,
+) -> Option<BoundScalar> {
     let infallible = casts.iter().all(|it| it.traits.infallible);
     let traits = ScalarTraits { infallible, ..ScalarTraits::DEFAULT };
     let function = simple::vectorized(move |rows, args, to, ctx| {

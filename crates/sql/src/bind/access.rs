@@ -163,6 +163,12 @@ impl<'a> Binder<'a> {
 
     fn element(&self, collection: Expr, index: Expr) -> Result<Expr> {
         let span = collection.span.into_iter().chain(index.span).reduce(Span::to);
+        if self.shared.is_presto()
+            && !matches!(collection.data_type, Type::Row(_))
+            && self.shared.names.check_name("subscript").is_ok()
+        {
+            return self.call("subscript", vec![collection, index], span);
+        }
         match &collection.data_type {
             Type::Row(_) => match inspect::string_literal(&index) {
                 Some(name) => self.field(collection, name, index.span),

@@ -156,6 +156,7 @@ impl<'a> Binder<'a> {
             if_not_exists: view.if_not_exists,
             columns: view.columns.iter().map(|it| it.value.clone()).collect(),
             sql: view.sql.clone(),
+            dialect: self.shared.dialect,
         })
     }
 

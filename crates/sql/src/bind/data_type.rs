@@ -3,7 +3,9 @@
 use super::{Binder, unsupported};
 use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, Spanned, StructField};
 use volley_error::{Error, Result, Span};
-use volley_types::{DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type};
+use volley_types::{
+    DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type, custom::ZonedTimestamp,
+};
 
 /// DECIMAL without arguments.
 const DECIMAL_DEFAULT: (u8, u8) = (18, 3);
@@ -25,7 +27,11 @@ impl Binder<'_> {
             DataType::Float64 | DataType::Float8 => Type::Double,
             DataType::Double(_) | DataType::DoublePrecision => Type::Double,
             DataType::Decimal(info) | DataType::Numeric(info) | DataType::Dec(info) => {
-                decimal(info, span)?
+                let is_bare = matches!(info, ExactNumberInfo::None);
+                match is_bare && self.shared.is_presto() {
+                    true => Type::decimal(DECIMAL_PRECISION_MAX, 0),
+                    false => decimal(info, span)?,
+                }
             }
             DataType::Varchar(_)
             | DataType::Char(_)
@@ -44,6 +50,9 @@ impl Binder<'_> {
             DataType::Time(_, zone) if !has_zone(zone) => Type::Time,
             DataType::Timestamp(_, zone) if !has_zone(zone) => Type::Timestamp,
             DataType::Datetime(_) => Type::Timestamp,
+            DataType::Timestamp(..) if self.shared.is_presto() => {
+                self.registered_type(ZonedTimestamp::NAME, &[], span)?
+            }
             DataType::Timestamp(..) => self.registered_type("TIMESTAMPTZ", &[], span)?,
             DataType::Interval { .. } => Type::Interval,
             DataType::Uuid => self.registered_type("UUID", &[], span)?,

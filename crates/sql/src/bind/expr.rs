@@ -2,8 +2,8 @@
 
 use super::{Binder, Clause, inspect, unsupported};
 use sqlparser::ast::{
-    self, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Spanned,
-    TrimWhereField, UnaryOperator,
+    self, BinaryOperator, CastKind, CeilFloorKind, CharacterLength, DataType, DateTimeField,
+    Spanned, TrimWhereField, UnaryOperator,
 };
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind, SpecialForm};
@@ -73,6 +73,9 @@ impl<'a> Binder<'a> {
                 self.like("ilike", expr, pattern, escape_char.as_deref(), *negated)
             }
             E::Extract { field, expr, .. } => self.extract(field, expr),
+            E::AtTimeZone { timestamp, time_zone } if self.shared.is_presto() => {
+                self.calls("at_timezone", &[timestamp, time_zone])
+            }
             E::AtTimeZone { timestamp, time_zone } => {
                 self.calls("timezone", &[time_zone, timestamp])
             }
@@ -206,7 +209,15 @@ impl<'a> Binder<'a> {
         let input = self.expr(input)?;
         let to = self.data_type(data_type, input.span)?;
         let null_on_error = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
-        self.cast_to(input, to, null_on_error)
+        let span = input.span;
+        let cast = self.cast_to(input, to, null_on_error)?;
+        match length_of(data_type) {
+            Some(length) if self.shared.is_presto() => {
+                let bound = |it| Expr::constant(Value::BigInt(it), Type::BigInt);
+                self.call("substring", vec![cast, bound(1), bound(length)], span)
+            }
+            _ => Ok(cast),
+        }
     }
 
     /// An explicit cast.
@@ -265,6 +276,9 @@ impl<'a> Binder<'a> {
             other => other.to_string(),
         };
         let field = field.trim_matches('\'').to_ascii_lowercase();
+        if self.shared.is_presto() {
+            return self.call(&field, vec![input], span);
+        }
         let field = Expr::constant(Value::text(field), Type::Varchar).at(span);
         self.call("date_part", vec![field, input], span)
     }
@@ -366,6 +380,16 @@ impl<'a> Binder<'a> {
     /// Whether aggregates may stand in the innermost level, and why not.
     pub(super) fn current_clause(&self) -> Clause {
         self.levels.last().map_or(Clause::Values, |it| it.clause)
+    }
+}
+
+/// The most characters of a VARCHAR(n).
+fn length_of(data_type: &DataType) -> Option<i64> {
+    match data_type {
+        DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. })) => {
+            i64::try_from(*length).ok()
+        }
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! FROM: tables, files, views, common table expressions and subqueries.
 
 use super::{Binder, Bound, Clause, scope::Scope, unsupported};
-use crate::{catalog::Relation, parse, stack};
+use crate::{Dialect, catalog::Relation, parse, stack};
 use sqlparser::ast::{
     FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Query, Spanned, TableAlias,
     TableFactor, TableFunctionArgs, TableWithJoins, Value as Literal,
@@ -204,7 +204,13 @@ impl<'a> Binder<'a> {
         }
         match self.shared.catalog.table(name).map_err(|it| it.span(span))? {
             Some(Relation::Table(table)) => Ok(self.scan(table, name)),
-            Some(Relation::View { sql, columns }) => self.view(name, &sql, &columns, span),
+            Some(Relation::View { sql, columns, dialect }) => {
+                let mut bound = self.view(name, &sql, dialect, span)?;
+                for (column, name) in bound.columns.iter_mut().zip(&columns) {
+                    column.name.clone_from(name);
+                }
+                Ok(bound)
+            }
             None if is_file_name(name) => self.file(name, span),
             None => Err(self.no_table(name, span)),
         }
@@ -241,7 +247,7 @@ impl<'a> Binder<'a> {
         &mut self,
         name: &str,
         sql: &str,
-        columns: &[String],
+        dialect: Dialect,
         span: Option<Span>,
     ) -> Result<Bound> {
         if self.views.iter().any(|it| it.eq_ignore_ascii_case(name)) {
@@ -252,17 +258,14 @@ impl<'a> Binder<'a> {
         views.push(name.to_owned());
         let bound = stack::with_room(sql.len(), || {
             let (query, source) = parse::parse_query(sql)?;
-            let mut binder = Binder::new(self.shared, &source);
+            let shared = self.shared.with_dialect(dialect);
+            let mut binder = Binder::new(shared, &source);
             binder.view_span = self.view_span.or(span).or(Some(Span::default()));
             binder.views = views;
             binder.depth = self.depth;
             binder.query(&query)
         });
-        let mut bound = bound.map_err(|it| in_view(it, name, span))?;
-        for (column, name) in bound.columns.iter_mut().zip(columns) {
-            column.name.clone_from(name);
-        }
-        Ok(bound)
+        bound.map_err(|it| in_view(it, name, span))
     }
 }
 

@@ -11,8 +11,12 @@ impl<'a> Binder<'a> {
     pub(super) fn interval(&mut self, interval: &'a ast::Interval) -> Result<Expr> {
         let value = self.expr(&interval.value)?;
         let span = value.span;
-        if interval.last_field.is_some() {
-            return Err(unsupported("INTERVAL ... TO", span));
+        if let Some(last) = &interval.last_field {
+            let text = inspect::string_literal(&value).zip(interval.leading_field.as_ref());
+            let spelled = text.and_then(|(text, first)| spelled_range(text, first, last));
+            let spelled =
+                spelled.ok_or_else(|| unsupported("this form of INTERVAL ... TO", span))?;
+            return self.interval_text(&spelled, span);
         }
         let Some(unit) = &interval.leading_field else {
             return match inspect::string_literal(&value) {
@@ -44,6 +48,37 @@ impl<'a> Binder<'a> {
                 .span(span)
         })
     }
+}
+
+/// A text such as `1-2` or `3 04:05:06.7` with a number for each unit from `first` to `last`, as
+/// one with the units' names. A sign is that of all numbers.
+fn spelled_range(
+    text: &str,
+    first: &ast::DateTimeField,
+    last: &ast::DateTimeField,
+) -> Option<String> {
+    const RANGES: [&[&str]; 2] = [&["YEAR", "MONTH"], &["DAY", "HOUR", "MINUTE", "SECOND"]];
+    let (first, last) = (first.to_string(), last.to_string());
+    let units = RANGES.iter().find_map(|range| {
+        let start = range.iter().position(|it| it.eq_ignore_ascii_case(&first))?;
+        let end = range.iter().position(|it| it.eq_ignore_ascii_case(&last))?;
+        range.get(start..=end)
+    })?;
+    let text = text.trim();
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(unsigned) => ("-", unsigned),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let numbers: Vec<&str> = unsigned.split(['-', ' ', ':']).collect();
+    let is_number = |it: &&str| {
+        it.starts_with(|it: char| it.is_ascii_digit())
+            && it.bytes().all(|it| it.is_ascii_digit() || it == b'.')
+    };
+    if numbers.len() != units.len() || !numbers.iter().all(is_number) {
+        return None;
+    }
+    let parts = numbers.iter().zip(units).map(|(number, unit)| format!("{sign}{number} {unit}"));
+    Some(parts.collect::<Vec<_>>().join(" "))
 }
 
 fn constant(text: &str) -> Option<Expr> {

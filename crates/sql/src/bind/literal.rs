@@ -2,10 +2,14 @@
 
 use super::{Binder, Parameters, expr::null, unsupported};
 use crate::parse;
-use sqlparser::ast::{TypedString, Value as Literal, ValueWithSpan};
+use sqlparser::ast::{DataType, ExactNumberInfo, TypedString, Value as Literal, ValueWithSpan};
 use volley_error::{Error, Result, Span};
 use volley_logical::Expr;
-use volley_types::{DECIMAL_PRECISION_MAX, Type, Value};
+use volley_types::{
+    DECIMAL_PRECISION_MAX, Type, Value,
+    custom::{Json, ZonedTimestamp},
+    text::{WrittenZone, parse_zoned},
+};
 
 impl Binder<'_> {
     pub(super) fn literal(&self, literal: &ValueWithSpan) -> Result<Expr> {
@@ -73,11 +77,53 @@ impl Binder<'_> {
             other => return Err(unsupported(format!("the literal {other}"), span)),
         };
         let data_type = self.data_type(&string.data_type, span)?;
+        if self.shared.is_presto()
+            && let Some(literal) = self.presto_typed_string(string, text, &data_type, span)?
+        {
+            return Ok(literal);
+        }
         if data_type == Type::Interval {
             return self.interval_text(text, span);
         }
         let text = Expr::constant(Value::text(text), Type::Varchar).at(span);
         self.cast_to(text, data_type, false)
+    }
+
+    /// What Presto reads otherwise than a cast of the text: `JSON '[1]'` is the text's value,
+    /// `DECIMAL '1.20'` has the digits that are written.
+    fn presto_typed_string(
+        &self,
+        string: &TypedString,
+        text: &str,
+        data_type: &Type,
+        span: Option<Span>,
+    ) -> Result<Option<Expr>> {
+        let argument = || vec![Expr::constant(Value::text(text), Type::Varchar).at(span)];
+        if *data_type == Json::data_type() {
+            return self.call("json_parse", argument(), span).map(Some);
+        }
+        if *data_type == Type::Timestamp {
+            // A zone in the text makes it a timestamp with a time zone.
+            return match parse_zoned(text) {
+                None | Some((_, WrittenZone::None)) => Ok(None),
+                Some(_) => {
+                    let text = Expr::constant(Value::text(text), Type::Varchar).at(span);
+                    self.cast_to(text, ZonedTimestamp::data_type(), false).map(Some)
+                }
+            };
+        }
+        if matches!(string.data_type, DataType::Decimal(ExactNumberInfo::None)) {
+            let digits = text.trim_start_matches(['-', '+']);
+            let mut written = digits.to_owned();
+            if !written.contains('.') {
+                written.push('.');
+            }
+            let (value, data_type) = decimal(&written, text.starts_with('-')).ok_or_else(|| {
+                Error::invalid_value(format!("not a decimal, or too long: {text}")).span(span)
+            })?;
+            return Ok(Some(Expr::constant(value, data_type).at(span)));
+        }
+        Ok(None)
     }
 
     /// A number: INTEGER, BIGINT, HUGEINT by size; with a point an exact DECIMAL; with an

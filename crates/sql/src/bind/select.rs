@@ -17,7 +17,7 @@ use super::{
     window::{BoundCall, window_nodes},
 };
 use sqlparser::ast::{
-    self, Distinct, OrderBy, Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned,
+    self, Distinct, Ident, OrderBy, Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned,
 };
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
@@ -245,7 +245,7 @@ impl<'a> Binder<'a> {
                     items.push(Item { name, source: ItemSource::Expr(expr) });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
-                    let name = alias.value.clone();
+                    let name = self.name_put_out(alias, &alias.value);
                     items.push(Item { name, source: ItemSource::Expr(expr) });
                 }
                 SelectItem::Wildcard(options) => self.wildcard(None, options, &mut items)?,
@@ -282,7 +282,17 @@ impl<'a> Binder<'a> {
         let plain = self.scope().ok();
         let mut columns = plain.iter().flat_map(|it| &it.columns);
         let named = columns.find(|it| it.column.name.eq_ignore_ascii_case(&ident.value));
-        named.map_or_else(|| ident.value.clone(), |it| it.column.name.clone())
+        let name = named.map_or(&ident.value, |it| &it.column.name);
+        self.name_put_out(ident, name)
+    }
+
+    /// A column's `name` in the result, as the identifier that was written for it makes it: in
+    /// Presto names without quotes are lower case.
+    fn name_put_out(&self, written: &Ident, name: &str) -> String {
+        match written.quote_style {
+            None if self.shared.is_presto() => name.to_lowercase(),
+            _ => name.to_owned(),
+        }
     }
 
     fn reject_select_clauses(&self, select: &Select) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Tests of the binder on tables without rows.
 
-use crate::{BindSettings, Catalog, Relation, Statement, bind, parse};
+use crate::{BindSettings, Catalog, Dialect, Relation, Statement, bind, parse};
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
 use volley_error::{Error, Result};
@@ -90,7 +90,7 @@ impl Tables {
 
     fn view(&self, name: &str, sql: &str, columns: &[&str]) {
         let columns = columns.iter().map(|it| (*it).to_owned()).collect();
-        let view = Relation::View { sql: sql.to_owned(), columns };
+        let view = Relation::View { sql: sql.to_owned(), columns, dialect: Dialect::default() };
         self.0.borrow_mut().insert(name.to_owned(), view);
     }
 }
@@ -116,9 +116,14 @@ impl Catalog for Tables {
 
 /// The meaning of the only statement of `sql`.
 pub(super) fn statement(tables: &Tables, sql: &str) -> Result<Statement> {
+    statement_in(Dialect::default(), tables, sql)
+}
+
+fn statement_in(dialect: Dialect, tables: &Tables, sql: &str) -> Result<Statement> {
     let statements = parse(sql)?;
     let registry = stubs::registry();
-    bind(&statements[0], tables, &registry, &ColumnIds::new(), &BindSettings::default())
+    let settings = BindSettings { dialect, ..BindSettings::default() };
+    bind(&statements[0], tables, &registry, &ColumnIds::new(), &settings)
 }
 
 /// The plan of a query, after the names and types of its columns.

@@ -1,4 +1,5 @@
-//! Nested types as they are shown: `ARRAY(T)`, `ARRAY(T, n)`, `MAP(K, V)`, `ROW(a T, ...)`.
+//! Nested types as they are shown: `ARRAY(T)`, `ARRAY(T, n)`, `MAP(K, V)`, `ROW(a T, ...)`; and
+//! `MAP<K, V>`.
 //!
 //! The parser knows only some of these words as types, and takes words and strings, but no types,
 //! within the parentheses of types that it does not know. So where a type stands, the parts within
@@ -45,7 +46,7 @@ impl Text<'_> {
 
 /// Makes strings of the parts of nested types in a statement.
 pub(super) fn with_nested_types(tokens: Vec<TokenWithSpan>, text: &Text<'_>) -> Vec<TokenWithSpan> {
-    if !(0..tokens.len()).any(|it| is_nested_type(&tokens, it)) {
+    if !(0..tokens.len()).any(|it| is_angled_map(&tokens, it) || is_nested_type(&tokens, it)) {
         return tokens;
     }
     let starts = type_starts(&tokens);
@@ -73,6 +74,9 @@ fn replaced(
             list.extend_from_slice(&tokens[at..at + 2]);
             at += 2;
             is_within = true;
+        } else if let Some((new, end)) = begins.then(|| angled_map(tokens, at, text)).flatten() {
+            list.extend(new);
+            at = end;
         } else if let Some((new, end)) = begins.then(|| nested_type(tokens, at, text)).flatten() {
             list.extend(new);
             at = end;
@@ -108,6 +112,68 @@ fn nested_type(
     list.pop();
     list.push(tokens.get(end.checked_sub(1)?)?.clone());
     Some((list, end))
+}
+
+/// `MAP<K, V>` at `at`, with strings as its parts, and where it ends. Where `>>` ends it and the
+/// type around it, a `>` is left for that one.
+fn angled_map(
+    tokens: &[TokenWithSpan],
+    at: usize,
+    text: &Text<'_>,
+) -> Option<(Vec<TokenWithSpan>, usize)> {
+    if !is_angled_map(tokens, at) {
+        return None;
+    }
+    let (name, first) = (tokens.get(at)?, at + 2);
+    let AngleEnd { comma, end, is_shared, is_halved } = angle_end(tokens, first)?;
+    let key = text.slice(tokens.get(first)?, tokens.get(comma - 1)?)?;
+    let last = if is_halved { end } else { end - 1 };
+    let value = text.slice(tokens.get(comma + 1)?, tokens.get(last)?)?;
+    let value = if is_halved { value.strip_suffix('>')? } else { value };
+    let string = |it: &str| Token::SingleQuotedString(it.to_owned());
+    let word = Word { value: "MAP".into(), quote_style: None, keyword: Keyword::NoKeyword };
+    let mut new = vec![Token::Word(word), Token::LParen, string(key), Token::Comma];
+    new.extend([string(value), Token::RParen]);
+    new.extend(is_shared.then_some(Token::Gt));
+    let placed = |token: Token| TokenWithSpan { token, span: name.span };
+    Some((new.into_iter().map(placed).collect(), end + 1))
+}
+
+/// Where `K, V>` ends.
+struct AngleEnd {
+    comma: usize,
+    end: usize,
+    /// The end is a `>>` whose second half ends the type around.
+    is_shared: bool,
+    /// The end is a `>>` whose first half ends a type within.
+    is_halved: bool,
+}
+
+fn angle_end(tokens: &[TokenWithSpan], first: usize) -> Option<AngleEnd> {
+    let (mut depth, mut comma) = (0_usize, None);
+    for (end, token) in tokens.iter().enumerate().skip(first) {
+        let mut closed = 0;
+        match token.token {
+            Token::LParen | Token::Lt => depth += 1,
+            Token::Comma if depth == 0 && comma.is_none() => comma = Some(end),
+            Token::RParen => depth = depth.checked_sub(1)?,
+            Token::Gt => closed = 1,
+            Token::ShiftRight => closed = 2,
+            Token::SemiColon => return None,
+            _ => {}
+        }
+        if closed > depth {
+            let (is_shared, is_halved) = (closed == 2 && depth == 0, depth == 1);
+            return Some(AngleEnd { comma: comma?, end, is_shared, is_halved });
+        }
+        depth -= closed;
+    }
+    None
+}
+
+/// Whether `MAP<` begins here.
+fn is_angled_map(tokens: &[TokenWithSpan], at: usize) -> bool {
+    is_at(tokens, at, Keyword::MAP) && is_token(tokens, at + 1, &Token::Lt)
 }
 
 /// The parts between commas from `first` to the closing parenthesis, and where that ends. `None`

@@ -20,6 +20,36 @@ pub fn push_timestamp(out: &mut String, micros: i64) {
     push_time(out, micros_of_day);
 }
 
+/// Appends `2020-01-31 12:00:00.000`, as Presto writes timestamps: with three digits of the
+/// fraction, and years before 1 as negative numbers.
+pub fn push_timestamp_millis(out: &mut String, micros: i64) {
+    let (days, micros_of_day) = split_timestamp(micros);
+    push_date_signed(out, days);
+    out.push(' ');
+    push_time_millis(out, micros_of_day);
+}
+
+/// Appends `2020-01-31`, with the year as a number: 0 is 1 BC.
+pub fn push_date_signed(out: &mut String, days: i32) {
+    let date = civil_of_days(days);
+    if date.year < 0 {
+        out.push('-');
+    }
+    push_padded(out, date.year.unsigned_abs().into(), 4);
+    out.push('-');
+    push_padded(out, date.month.into(), 2);
+    out.push('-');
+    push_padded(out, date.day.into(), 2);
+}
+
+/// Appends `12:00:00.000`.
+pub fn push_time_millis(out: &mut String, micros: i64) {
+    let micros = micros.unsigned_abs();
+    push_clock(out, micros - micros % MICROS_PER_SECOND as u64);
+    out.push('.');
+    push_padded(out, micros % MICROS_PER_SECOND as u64 / 1_000, 3);
+}
+
 /// Appends how far a zone is ahead of UTC: `+02`, `-03:30`; seconds are left out.
 pub fn push_offset(out: &mut String, seconds: i64) {
     out.push(if seconds < 0 { '-' } else { '+' });

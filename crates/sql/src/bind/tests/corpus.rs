@@ -1,7 +1,7 @@
 //! The SQL corpus of the repository binds.
 
-use super::{Empty, Tables, describe, statement};
-use crate::{Alteration, Catalog, Relation, Statement, parse};
+use super::{Empty, Tables, describe, statement_in};
+use crate::{Alteration, Catalog, Dialect, Relation, Statement, parse};
 use std::{fmt::Write, path::Path, sync::Arc};
 use volley_connector::ColumnDefinition;
 use volley_error::Error;
@@ -27,8 +27,9 @@ fn records(text: &str) -> Vec<Record> {
     records
 }
 
-/// Binds, and makes and drops tables and views.
-fn run(tables: &Tables, sql: &str) -> Result<(), Error> {
+/// Binds, and makes and drops tables and views, and changes the dialect.
+fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
+    let mut chosen = *dialect;
     let mut map = |bound: Statement| match bound {
         Statement::CreateTable { name, columns, definition, .. } => {
             let definition = Arc::new(definition);
@@ -37,8 +38,8 @@ fn run(tables: &Tables, sql: &str) -> Result<(), Error> {
         Statement::AlterTable { table, alteration: Some(alteration) } => {
             alter(tables, &table, alteration);
         }
-        Statement::CreateView { name, sql, columns, .. } => {
-            let view = Relation::View { sql, columns };
+        Statement::CreateView { name, sql, columns, dialect, .. } => {
+            let view = Relation::View { sql, columns, dialect };
             tables.0.borrow_mut().insert(name.to_ascii_lowercase(), view);
         }
         Statement::Drop { names, .. } => {
@@ -46,11 +47,13 @@ fn run(tables: &Tables, sql: &str) -> Result<(), Error> {
                 tables.0.borrow_mut().remove(&name.to_ascii_lowercase());
             }
         }
+        Statement::Set { name, value } if name == "dialect" => chosen = value.parse().unwrap(),
         _ => {}
     };
     for part in parse(sql)? {
-        statement(tables, part.text()).map(&mut map)?;
+        statement_in(*dialect, tables, part.text()).map(&mut map)?;
     }
+    *dialect = chosen;
     Ok(())
 }
 
@@ -111,8 +114,9 @@ fn statements_that_work_bind() {
     let mut failures = String::new();
     for path in found {
         let tables = Tables::default();
+        let mut dialect = Dialect::default();
         for record in records(&std::fs::read_to_string(&path).unwrap()) {
-            if let Err(error) = run(&tables, &record.sql)
+            if let Err(error) = run(&tables, &mut dialect, &record.sql)
                 && !record.fails
                 && !needs_files(&record.sql, &error)
             {
@@ -149,7 +153,9 @@ fn statements_that_fail_in_the_front_fail() {
             let mut kind = "";
             for line in case.lines() {
                 match line.split_once(' ').unwrap_or((line, "")) {
-                    ("setup", setup) => run(&tables, setup).unwrap(),
+                    ("setup", setup) => {
+                        run(&tables, &mut Dialect::default(), setup).unwrap();
+                    }
                     ("sql", line) => sql.push(line),
                     ("contains", text) => wanted = text.to_ascii_lowercase(),
                     ("kind", text) => kind = text,
@@ -158,7 +164,7 @@ fn statements_that_fail_in_the_front_fail() {
             }
             let sql = sql.join("\n");
             let name = case.lines().next().unwrap();
-            match run(&tables, &sql) {
+            match run(&tables, &mut Dialect::default(), &sql) {
                 Ok(()) if OF_THE_SESSION.iter().any(|it| name.starts_with(it)) => {}
                 Ok(()) => writeln!(failures, "{file}: {name}: no error").unwrap(),
                 Err(error) => {

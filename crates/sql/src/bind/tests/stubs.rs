@@ -58,6 +58,7 @@ fn texts(args: &[Type], result: Type) -> Option<BoundScalar> {
 pub(super) fn registry() -> Registry {
     let mut registry = Registry::new();
     volley_functions::register(&mut registry);
+    volley_functions_presto::register(&mut registry);
     let comparisons = ["eq", "neq", "lt", "lte", "gt", "gte"];
     add(&mut registry, &comparisons, |it| bound(it, Type::Boolean));
     let distinct = ["is_distinct_from", "is_not_distinct_from"];
