@@ -178,9 +178,11 @@ struct Lists {
 
 impl Multimap {
     fn put(&self, state: &mut Lists, key: Value, values: &[Value]) {
-        let held: usize = values.iter().map(|it| size_of::<Value>() + value_bytes(it)).sum();
-        state.list_bytes += held;
-        state.map.entry(&self.keys, key, Vec::new).extend_from_slice(values);
+        let list = state.map.entry(&self.keys, key, Vec::new);
+        let room = list.capacity();
+        list.extend_from_slice(values);
+        state.list_bytes += (list.capacity() - room) * size_of::<Value>();
+        state.list_bytes += values.iter().map(value_bytes).sum::<usize>();
     }
 }
 

@@ -1,5 +1,5 @@
 //! `numeric_histogram`: an approximate histogram of numbers (Ben-Haim, Tom-Tov: "A streaming
-//! parallel decision tree algorithm", 2010): the nearest two of too many bins become one.
+//! parallel decision tree algorithm", 2010): the nearest of too many bins become one.
 
 use super::{doc, presto};
 use std::sync::Arc;
@@ -84,18 +84,32 @@ impl Bins {
             }
         }
         while self.bins.len() as i64 > self.wanted {
-            self.join_nearest();
+            self.join_nearest(self.bins.len() - self.wanted as usize);
         }
     }
 
-    fn join_nearest(&mut self) {
-        let gaps = self.bins.windows(2).map(|it| it[1].0 - it[0].0);
-        let nearest = gaps.enumerate().min_by(|left, right| left.1.total_cmp(&right.1));
-        let Some((at, _)) = nearest else { return };
-        let right = self.bins.remove(at + 1);
-        let left = &mut self.bins[at];
-        let weight = left.1 + right.1;
-        *left = ((left.0 * left.1 + right.0 * right.1) / weight, weight);
+    /// Joins up to `most` pairs of neighbors, the nearest first, each bin with one other.
+    fn join_nearest(&mut self, most: usize) {
+        let gap = |it: &[(f64, f64)]| it[1].0 - it[0].0;
+        let mut gaps: Vec<(f64, usize)> = self.bins.windows(2).map(gap).zip(0..).collect();
+        gaps.sort_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+        let mut is_taken = vec![false; self.bins.len()];
+        let mut joined = 0;
+        for (_, left) in gaps {
+            if joined == most {
+                break;
+            }
+            if !is_taken[left] && !is_taken[left + 1] {
+                is_taken[left..=left + 1].fill(true);
+                let (one, other) = (self.bins[left], self.bins[left + 1]);
+                let weight = one.1 + other.1;
+                let mean = one.0 + (other.0 - one.0) * other.1 / weight;
+                (self.bins[left], self.bins[left + 1]) = ((mean, weight), (mean, 0.0));
+                joined += 1;
+            }
+        }
+        // Bins have weights above 0, but those that went into the one before.
+        self.bins.retain(|it| it.1 > 0.0);
     }
 
     fn compacted(&self) -> Bins {

@@ -209,6 +209,8 @@ impl<T: Item> Kll<T> {
         self.levels[level + 1].extend(promoted);
         items.clear();
         items.extend(kept);
+        // It held more while it was the top.
+        items.shrink_to(self.capacity(level) + 1);
         self.levels[level] = items;
     }
 

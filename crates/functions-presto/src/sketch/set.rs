@@ -22,7 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
     aggregate::add(
         registry,
         ("make_set_digest", "make_set_digest(x) -> setdigest"),
-        "A digest of the set of values that are not null, exact for up to 2048 of them.",
+        "A digest of the set of values that are not null, exact for fewer than 2048 of them.",
         "cardinality(make_set_digest(x)) FROM (VALUES (1), (2), (2)) t(x)",
         "2",
         bind_make,

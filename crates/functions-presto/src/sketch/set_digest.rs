@@ -8,7 +8,7 @@
 //!          (2 bytes, 65535: at least so often), little-endian; at most 2048 hashes
 //! ```
 //!
-//! It is exact while there are at most 2048 different elements; then numbers of elements have a
+//! It is exact while there are fewer than 2048 different elements; then numbers of elements have a
 //! standard error of about `1 / sqrt(2048)`, 2.2 %.
 
 use super::kll::take;

@@ -136,7 +136,9 @@ impl TDigest {
 
     /// The weight up to which a centroid may reach that begins at a fraction of the total.
     fn limit_from(&self, fraction: f64) -> f64 {
-        let scale = self.compression / (2.0 * PI);
+        // Twice the scale of the paper, as its authors' code has it: at most about as many
+        // centroids as the compression says.
+        let scale = self.compression / PI;
         let position = scale * (2.0 * fraction.min(1.0) - 1.0).asin() + 1.0;
         let angle = position / scale;
         let end = if angle >= PI / 2.0 { 1.0 } else { (angle.sin() + 1.0) / 2.0 };

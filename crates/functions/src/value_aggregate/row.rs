@@ -41,13 +41,26 @@ impl<'a> ValueRow<'a> {
 
 /// The value at `index` of the base. The frequent types are read without slicing the column.
 pub(super) fn read(column: &Decoded<'_>, index: usize) -> Value {
-    let values = match (column.values(), column.data_type()) {
-        (Values::I64(values), Type::BigInt) => values.get(index).map(|it| Value::BigInt(*it)),
-        (Values::I32(values), Type::Integer) => values.get(index).map(|it| Value::Integer(*it)),
-        (Values::F64(values), Type::Double) => values.get(index).map(|it| Value::Double(*it)),
-        (Values::View(strings), Type::Varchar) => Some(Value::text(strings.text(index))),
-        _ => None,
-    };
     // A flat base has nothing to load, so there is nothing to fail.
-    values.unwrap_or_else(|| column.base().value(index).unwrap_or(Value::Null))
+    let other = || column.base().value(index).unwrap_or(Value::Null);
+    let data_type = match column.data_type() {
+        Type::Custom(custom) => custom.storage(),
+        plain => plain,
+    };
+    match (column.values(), data_type) {
+        (Values::I64(values), Type::BigInt) => Value::BigInt(values[index]),
+        (Values::I32(values), Type::Integer) => Value::Integer(values[index]),
+        (Values::I16(values), Type::SmallInt) => Value::SmallInt(values[index]),
+        (Values::I8(values), Type::TinyInt) => Value::TinyInt(values[index]),
+        (Values::F64(values), Type::Double) => Value::Double(values[index]),
+        (Values::F32(values), Type::Real) => Value::Real(values[index]),
+        (Values::I32(values), Type::Date) => Value::Date(values[index]),
+        (Values::I64(values), Type::Timestamp) => Value::Timestamp(values[index]),
+        (Values::I64(values), Type::Decimal { .. }) => Value::Decimal(values[index].into()),
+        (Values::I128(values), Type::Decimal { .. }) => Value::Decimal(values[index]),
+        (Values::Boolean(bits), Type::Boolean) => Value::Boolean(bits.value(index)),
+        (Values::View(strings), Type::Varchar) => Value::text(strings.text(index)),
+        (Values::View(strings), Type::Varbinary) => Value::Varbinary(strings.bytes(index).into()),
+        _ => other(),
+    }
 }
