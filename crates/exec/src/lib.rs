@@ -50,6 +50,7 @@ mod top_n;
 mod limit;
 mod group_limit;
 mod repeat;
+mod unnest;
 mod unique_id;
 mod enforce_single_row;
 mod local_exchange;

@@ -6,6 +6,7 @@
 mod construct;
 mod access;
 mod search;
+mod slice;
 mod list;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub(crate) fn register(registry: &mut Registry) {
     construct::register(registry);
     access::register(registry);
     list::register(registry);
+    slice::register(registry);
 }
 
 /// Elements one row after the other.

@@ -17,6 +17,8 @@ mod print;
 
 pub use column::{Column, ColumnId, ColumnIds};
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
-pub use plan::{AggregateCall, Cte, JoinKind, Plan, SetOperation, SortKey};
+pub use plan::{
+    AggregateCall, Cte, Generator, GeneratorKind, JoinKind, Plan, SetOperation, SortKey,
+};
 pub use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits};
 pub use window::WindowCall;

@@ -15,6 +15,7 @@ pub(crate) use aggregate::DISTINCT_GROUPS_MAX;
 mod distinct;
 mod set_operation;
 mod sort;
+mod unnest;
 mod window;
 mod recursive;
 
@@ -98,6 +99,7 @@ impl Lowering<'_> {
             Plan::WorkingTable { .. } => self.working_table(plan),
             Plan::SingleRow { input, .. } => self.single_row(input, required),
             Plan::UniqueId { input, column } => self.unique_id(input, column, required),
+            Plan::Unnest { .. } => self.unnest(plan, required),
         })
     }
 

@@ -23,6 +23,7 @@ mod pull;
 mod push;
 mod scalar;
 mod domain;
+mod graft;
 
 use crate::OptimizerContext;
 use std::{collections::HashMap, sync::Arc};

@@ -21,9 +21,10 @@ pub use node::PlanNode;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
     ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
-    FrameUnits, GroupLimitNode, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
-    NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode, RepeatNode, SharedNode,
-    SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode,
-    ValuesNode, WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
+    FrameUnits, Generator, GeneratorKind, GroupLimitNode, HashJoinNode, JoinKind, KeptRows,
+    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode,
+    RecursiveUnionNode, RepeatNode, SharedNode, SortKey, TableHandle, TableScanNode,
+    TableWriteNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
+    WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

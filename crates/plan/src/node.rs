@@ -33,6 +33,8 @@ pub enum PlanNode {
     GroupLimit(GroupLimitNode),
     /// Repeats rows.
     Repeat(RepeatNode),
+    /// Makes rows of rows: elements of lists, series.
+    Unnest(UnnestNode),
     /// The rows of all inputs.
     Union(UnionNode),
     /// Appends a column of distinct integers.
@@ -70,6 +72,7 @@ impl PlanNode {
             PlanNode::Limit(node) => node.input.schema(),
             PlanNode::GroupLimit(node) => node.input.schema(),
             PlanNode::Repeat(node) => &node.schema,
+            PlanNode::Unnest(node) => &node.schema,
             PlanNode::Union(node) => &node.schema,
             PlanNode::UniqueId(node) => &node.schema,
             PlanNode::EnforceSingleRow(node) => node.input.schema(),
@@ -98,6 +101,7 @@ impl PlanNode {
             PlanNode::Limit(node) => vec![&node.input],
             PlanNode::GroupLimit(node) => vec![&node.input],
             PlanNode::Repeat(node) => vec![&node.input],
+            PlanNode::Unnest(node) => vec![&node.input],
             PlanNode::Union(node) => node.inputs.iter().collect(),
             PlanNode::UniqueId(node) => vec![&node.input],
             PlanNode::EnforceSingleRow(node) => vec![&node.input],
@@ -133,6 +137,7 @@ impl PlanNode {
             PlanNode::Limit(node) => f(&mut node.input),
             PlanNode::GroupLimit(node) => f(&mut node.input),
             PlanNode::Repeat(node) => f(&mut node.input),
+            PlanNode::Unnest(node) => f(&mut node.input),
             PlanNode::Union(node) => node.inputs.iter_mut().for_each(f),
             PlanNode::UniqueId(node) => f(&mut node.input),
             PlanNode::EnforceSingleRow(node) => f(&mut node.input),

@@ -47,6 +47,7 @@ impl PlanNode {
                 format!("GroupLimit {limit}{} keys={}", offset(node.offset), columns(&node.keys))
             }
             PlanNode::Repeat(_) => "Repeat".to_owned(),
+            PlanNode::Unnest(node) => unnest(node),
             PlanNode::Union(node) => format!("Union inputs={}", node.inputs.len()),
             PlanNode::UniqueId(_) => "UniqueId".to_owned(),
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow".to_owned(),
@@ -141,6 +142,13 @@ fn nested_loop_join(node: &NestedLoopJoinNode) -> String {
     }
     let _ = write!(text, " output={}", output(&node.output, &node.schema));
     text
+}
+
+fn unnest(node: &UnnestNode) -> String {
+    let outer = if node.outer { "outer " } else { "" };
+    let ordinality = if node.ordinality { " ordinality" } else { "" };
+    let generators = join(&node.generators);
+    format!("Unnest {outer}{generators}{ordinality} replicated={}", columns(&node.replicated))
 }
 
 fn offset(rows: u64) -> String {

@@ -72,6 +72,12 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
             let input = Box::new(push(*input, below, ctx));
             filtered(Plan::UniqueId { input, column }, above, ctx)
         }
+        Plan::Unnest { input, generators, ordinality, outer } => {
+            let replicated = output_set(&input);
+            let (below, above) = split_by(conjuncts, |it| uses_some_of(it, &replicated));
+            let input = Box::new(push(*input, below, ctx));
+            filtered(Plan::Unnest { input, generators, ordinality, outer }, above, ctx)
+        }
         Plan::GroupLimit { input, keys, order, offset, limit } => {
             let groups: ColumnSet = keys.iter().copied().collect();
             let (below, above) = split_by(conjuncts, |it| {

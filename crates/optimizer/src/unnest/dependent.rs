@@ -38,6 +38,9 @@ impl Unnesting<'_> {
 
     fn remove_lateral(&mut self, mut join: Lateral) -> Result<Plan> {
         let left_columns = output_set(&join.left);
+        if join.is_correlated(&left_columns) && join.takes_left() {
+            return self.resolve(join.grafted());
+        }
         if join.is_correlated(&left_columns) && join.is_single() {
             return self.remove_single(join);
         }

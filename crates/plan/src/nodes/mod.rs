@@ -13,6 +13,7 @@ mod top_n;
 mod limit;
 mod group_limit;
 mod repeat;
+mod unnest;
 mod union;
 mod unique_id;
 mod enforce_single_row;
@@ -41,5 +42,6 @@ pub use table_write::{FileCompression, FileFormat, TableWriteNode, WriteOptions}
 pub use top_n::TopNNode;
 pub use union::UnionNode;
 pub use unique_id::UniqueIdNode;
+pub use unnest::{Generator, GeneratorKind, UnnestNode};
 pub use values::ValuesNode;
 pub use window::{Frame, FrameBound, FrameOffset, FrameUnits, WindowCall, WindowLimit, WindowNode};

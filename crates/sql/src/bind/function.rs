@@ -16,7 +16,7 @@ use volley_logical::{Expr, ExprKind, SpecialForm};
 use volley_types::{Field, Type, Value};
 
 /// Functions that are special forms, or constructors of rows.
-const SPECIAL_FUNCTIONS: [&str; 11] = [
+const SPECIAL_FUNCTIONS: [&str; 12] = [
     "coalesce",
     "ifnull",
     "nvl",
@@ -28,11 +28,12 @@ const SPECIAL_FUNCTIONS: [&str; 11] = [
     "struct_pack",
     "struct_extract",
     "typeof",
+    "unnest",
 ];
 
 /// Functions that are known by name and not supported.
-const UNSUPPORTED_FUNCTIONS: [&str; 7] =
-    ["all", "array", "columns", "grouping", "grouping_id", "nextval", "unnest"];
+const UNSUPPORTED_FUNCTIONS: [&str; 6] =
+    ["all", "array", "columns", "grouping", "grouping_id", "nextval"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate, window function or special form.
@@ -81,6 +82,9 @@ impl<'a> Binder<'a> {
         {
             let message = format!("DISTINCT or ORDER BY in {name}, which is no aggregate function");
             return Err(Error::invalid_query(message).span(span));
+        }
+        if name == "unnest" {
+            return self.unnest_call(list, span);
         }
         self.scalar(&name, list, span)
     }

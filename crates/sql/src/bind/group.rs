@@ -32,8 +32,8 @@ impl<'a> Binder<'a> {
                 let windows = self.level()?.windows.ids().clone();
                 // Beside an aggregate, constants are no keys: without others there is one group.
                 let is_key = |it: &&Expr| {
-                    !names_any(it, &aggregates)
-                        && !names_any(it, &windows)
+                    !inspect::names_any(it, &aggregates)
+                        && !inspect::names_any(it, &windows)
                         && (aggregates.is_empty() || !is_constant(it))
                 };
                 let plain = exprs.iter().filter(is_key);
@@ -84,11 +84,11 @@ impl<'a> Binder<'a> {
         };
         let Some(index) = item else { return self.expr(expr) };
         let key = exprs.get(index).cloned().ok_or_else(|| Error::internal("item is missing"))?;
-        if names_any(&key, &self.aggregate_ids()?) {
+        if inspect::names_any(&key, &self.aggregate_ids()?) {
             let message = "aggregate functions are not allowed in GROUP BY";
             return Err(Error::invalid_query(message).span(self.span(expr.span())));
         }
-        if names_any(&key, self.level()?.windows.ids()) {
+        if inspect::names_any(&key, self.level()?.windows.ids()) {
             let message = "window functions are not allowed in GROUP BY";
             let error = Error::invalid_query(message).span(self.span(expr.span()));
             return Err(error.hint("compute them in a subquery"));
@@ -147,12 +147,6 @@ fn push_key(keys: &mut Vec<Expr>, key: Expr) {
     }
 }
 
-fn names_any(expr: &Expr, ids: &HashSet<ColumnId>) -> bool {
-    let mut columns = HashSet::new();
-    inspect::collect_columns(expr, &mut columns);
-    !columns.is_disjoint(ids)
-}
-
 /// The column in scope that an expression is.
 pub(super) fn scope_column<'s>(scope: &'s Scope, expr: &Expr) -> Option<&'s Column> {
     let ExprKind::Column(id) = expr.kind else { return None };
@@ -172,7 +166,8 @@ impl Grouping<'_> {
         let on = clauses.distinct_on.iter_mut().flatten();
         let exprs = clauses.items.iter_mut().chain(&mut clauses.having).chain(order).chain(on);
         let windows = clauses.windows.iter_mut().flat_map(BoundCall::exprs_mut);
-        let mut exprs = exprs.chain(&mut clauses.qualify).chain(windows);
+        let unnests = clauses.unnests.iter_mut().flat_map(|it| &mut it.args);
+        let mut exprs = exprs.chain(&mut clauses.qualify).chain(windows).chain(unnests);
         exprs.try_for_each(|it| self.rewrite(it))
     }
 

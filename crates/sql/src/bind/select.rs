@@ -12,16 +12,17 @@ use super::{
     order::OrderKey,
     query::Limits,
     scope::{Scope, ScopeColumn},
+    unnest::unnest_node,
     unsupported,
     window::{BoundCall, window_nodes},
 };
 use sqlparser::ast::{
-    self, Distinct, ExcludeSelectItem, ObjectName, OrderBy, Select, SelectItem,
+    self, Distinct, ExcludeSelectItem, Ident, ObjectName, OrderBy, Select, SelectItem,
     SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
 };
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr, Plan};
+use volley_logical::{Column, Expr, Generator, Plan};
 
 /// An item of the SELECT list, wildcards expanded.
 pub(super) struct Item<'a> {
@@ -30,9 +31,17 @@ pub(super) struct Item<'a> {
 }
 
 /// What an item is.
+#[derive(Clone)]
 pub(super) enum ItemSource<'a> {
-    Expr(&'a ast::Expr),
-    Column(Column, Option<Span>),
+    Written(&'a ast::Expr),
+    Bound(Expr),
+}
+
+/// What stands before `.*`.
+enum Starred<'a> {
+    All,
+    Name(&'a ObjectName),
+    Row(Expr),
 }
 
 /// The clauses above FROM and WHERE, bound.
@@ -43,6 +52,8 @@ pub(super) struct Clauses {
     pub(super) qualify: Vec<Expr>,
     /// The calls with OVER in all of these.
     pub(super) windows: Vec<BoundCall>,
+    /// The calls of unnest in all of these.
+    pub(super) unnests: Vec<Generator>,
     pub(super) order: Vec<OrderKey>,
     /// SELECT DISTINCT.
     pub(super) is_distinct: bool,
@@ -58,6 +69,7 @@ impl Clauses {
             having: Vec::new(),
             qualify: Vec::new(),
             windows: Vec::new(),
+            unnests: Vec::new(),
             order: Vec::new(),
             is_distinct: false,
             distinct_on: None,
@@ -104,7 +116,7 @@ impl<'a> Binder<'a> {
             let span = self.span(select.select_token.0.span);
             return Err(Error::invalid_query("SELECT list is empty").span(span));
         }
-        let exprs = items.iter().map(|it| self.item(it)).collect::<Result<Vec<_>>>()?;
+        let (items, exprs) = self.bound_items(items)?;
         let keys = self.group_keys(&select.group_by, &items, &exprs)?;
         self.enter(Clause::Having);
         let having = match &select.having {
@@ -128,8 +140,20 @@ impl<'a> Binder<'a> {
         }
         let level = self.level()?;
         let windows = std::mem::take(&mut level.windows).into_calls();
-        let mut clauses =
-            Clauses { items: exprs, having, qualify, windows, order, is_distinct, distinct_on };
+        let unnests = std::mem::take(&mut level.unnests);
+        let aggregates = level.aggregates.ids();
+        let (keyed, unnests) = unnests.split_by_keys(keys.iter().flatten(), aggregates)?;
+        plan = unnest_node(plan, keyed);
+        let mut clauses = Clauses {
+            items: exprs,
+            having,
+            qualify,
+            windows,
+            unnests,
+            order,
+            is_distinct,
+            distinct_on,
+        };
         if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
             let aggregates = std::mem::take(&mut level.aggregates).into_calls();
             plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
@@ -143,6 +167,7 @@ impl<'a> Binder<'a> {
             let conjuncts = std::mem::take(&mut clauses.qualify);
             plan = Plan::Filter { input: Box::new(plan), conjuncts };
         }
+        plan = unnest_node(plan, std::mem::take(&mut clauses.unnests));
         Ok((plan, items, clauses))
     }
 
@@ -198,15 +223,34 @@ impl<'a> Binder<'a> {
         Ok(exprs)
     }
 
-    pub(super) fn item(&mut self, item: &Item<'a>) -> Result<Expr> {
-        match &item.source {
-            ItemSource::Expr(expr) => self.expr(expr),
-            ItemSource::Column(column, span) => Ok(column_expr(column, *span)),
+    /// What the items are; an item may be several columns.
+    pub(super) fn bound_items(
+        &mut self,
+        written: Vec<Item<'a>>,
+    ) -> Result<(Vec<Item<'a>>, Vec<Expr>)> {
+        let mut items = Vec::with_capacity(written.len());
+        let mut exprs = Vec::with_capacity(written.len());
+        for item in written {
+            match &item.source {
+                ItemSource::Bound(expr) => exprs.push(expr.clone()),
+                ItemSource::Written(expr) => match self.unnested_fields(&item.name, expr)? {
+                    Some(fields) => {
+                        for (name, expr) in fields {
+                            items.push(Item { name, source: item.source.clone() });
+                            exprs.push(expr);
+                        }
+                        continue;
+                    }
+                    None => exprs.push(self.expr(expr)?),
+                },
+            }
+            items.push(item);
         }
+        Ok((items, exprs))
     }
 
     /// The SELECT list with wildcards expanded.
-    fn items(&self, select: &'a Select) -> Result<Vec<Item<'a>>> {
+    fn items(&mut self, select: &'a Select) -> Result<Vec<Item<'a>>> {
         if select.projection.is_empty() && !select.from.is_empty() {
             let plain = self.scope()?.plain();
             return Ok(plain.map(|it| column_item(it, None)).collect());
@@ -215,24 +259,27 @@ impl<'a> Binder<'a> {
     }
 
     /// Items of a SELECT or RETURNING list with wildcards expanded.
-    pub(super) fn projection(&self, written: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
+    pub(super) fn projection(&mut self, written: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
         let mut items = Vec::new();
         for item in written {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
                     let name = self.item_name(expr);
-                    items.push(Item { name, source: ItemSource::Expr(expr) });
+                    items.push(Item { name, source: ItemSource::Written(expr) });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let name = alias.value.clone();
-                    items.push(Item { name, source: ItemSource::Expr(expr) });
+                    items.push(Item { name, source: ItemSource::Written(expr) });
                 }
-                SelectItem::Wildcard(options) => self.wildcard(None, options, &mut items)?,
+                SelectItem::Wildcard(options) => {
+                    self.wildcard(&Starred::All, options, &mut items)?;
+                }
                 SelectItem::QualifiedWildcard(kind, options) => {
-                    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-                        return Err(unsupported("expression.*", self.span(item.span())));
+                    let starred = match kind {
+                        SelectItemQualifiedWildcardKind::ObjectName(name) => Starred::Name(name),
+                        SelectItemQualifiedWildcardKind::Expr(row) => Starred::Row(self.expr(row)?),
                     };
-                    self.wildcard(Some(name), options, &mut items)?;
+                    self.wildcard(&starred, options, &mut items)?;
                 }
                 SelectItem::ExprWithAliases { .. } => {
                     return Err(unsupported("several aliases", self.span(item.span())));
@@ -266,37 +313,26 @@ impl<'a> Binder<'a> {
 
     fn wildcard(
         &self,
-        relation: Option<&ObjectName>,
+        starred: &Starred<'_>,
         options: &'a WildcardAdditionalOptions,
         items: &mut Vec<Item<'a>>,
     ) -> Result<()> {
         self.reject_wildcard_options(options)?;
         let span = self.span(options.wildcard_token.0.span);
-        let scope = self.scope()?;
-        let dotted = relation.map_or_else(String::new, crate::parse::dotted);
-        let mut columns: Vec<&ScopeColumn> = match relation {
-            None => scope.plain().collect(),
-            Some(name) => {
-                let columns: Vec<_> = scope.of_name(&dotted).collect();
-                if columns.is_empty() {
-                    return Err(self.no_relation(&dotted, scope, self.span(name.span())));
-                }
-                columns
-            }
-        };
+        let mut columns = self.starred(starred, span)?;
         if columns.is_empty() {
             return Err(Error::invalid_query("* without FROM").span(span));
         }
         for name in excluded(options) {
             let before = columns.len();
-            columns.retain(|it| !it.column.name.eq_ignore_ascii_case(&name.0));
+            columns.retain(|it| !it.name.eq_ignore_ascii_case(&name.0));
             if columns.len() == before {
                 let message = format!("no such column in EXCLUDE: {}", name.0);
                 return Err(Error::invalid_query(message).span(self.span(name.1).or(span)));
             }
         }
         let first = items.len();
-        items.extend(columns.into_iter().map(|it| column_item(it, span)));
+        items.extend(columns);
         for element in options.opt_replace.iter().flat_map(|it| &it.items) {
             let name = &element.column_name;
             let replaced = items[first..]
@@ -306,10 +342,33 @@ impl<'a> Binder<'a> {
                     let message = format!("no such column in REPLACE: {}", name.value);
                     Error::invalid_query(message).span(self.span(name.span))
                 })?;
-            replaced.source = ItemSource::Expr(&element.expr);
+            replaced.source = ItemSource::Written(&element.expr);
             replaced.name.clone_from(&name.value);
         }
         Ok(())
+    }
+
+    /// The columns of a table, or the fields of a row.
+    fn starred(&self, starred: &Starred<'_>, span: Option<Span>) -> Result<Vec<Item<'a>>> {
+        let field = |(name, expr)| Item { name, source: ItemSource::Bound(expr) };
+        let fields = |row: &Expr| Ok(self.all_fields(row)?.into_iter().map(field).collect());
+        let scope = self.scope()?;
+        let name = match starred {
+            Starred::All => return Ok(scope.plain().map(|it| column_item(it, span)).collect()),
+            Starred::Row(row) => return fields(row),
+            Starred::Name(name) => name,
+        };
+        let dotted = crate::parse::dotted(name);
+        let columns: Vec<_> = scope.of_name(&dotted).map(|it| column_item(it, span)).collect();
+        if !columns.is_empty() {
+            return Ok(columns);
+        }
+        let name_span = self.span(name.span());
+        let parts: Vec<Ident> = name.0.iter().filter_map(|it| it.as_ident().cloned()).collect();
+        match self.named_row(&parts, name_span)? {
+            Some(row) => fields(&row),
+            None => Err(self.no_relation(&dotted, scope, name_span)),
+        }
     }
 
     fn reject_wildcard_options(&self, options: &WildcardAdditionalOptions) -> Result<()> {
@@ -363,7 +422,7 @@ pub(super) fn column_expr(column: &Column, span: Option<Span>) -> Expr {
 }
 
 fn column_item<'a>(column: &ScopeColumn, span: Option<Span>) -> Item<'a> {
-    let source = ItemSource::Column(column.column.clone(), span);
+    let source = ItemSource::Bound(column_expr(&column.column, span));
     Item { name: column.column.name.clone(), source }
 }
 

@@ -134,8 +134,7 @@ impl<'a> Binder<'a> {
         let (plan, scope) = self.written_rows(target);
         let bind = |it: &mut Self| {
             let items = it.projection(items)?;
-            let exprs = items.iter().map(|item| it.item(item)).collect::<Result<Vec<_>>>()?;
-            Ok((items, exprs))
+            it.bound_items(items)
         };
         let ((items, exprs), _) = self.with_level(scope, Clause::Returning, bind)?;
         let bound = self.outputs(plan, &items, Clauses::of_items(exprs), Limits::default())?;
