@@ -76,7 +76,6 @@ impl Unnest {
         };
         self.generators.iter().map(of).collect()
     }
-
 }
 
 impl Pending {

@@ -89,8 +89,7 @@ impl Series {
 
 impl Bounds {
     fn contains(&self, value: i64) -> bool {
-        let is_before =
-            if self.step.is_negative() { value > self.end } else { value < self.end };
+        let is_before = if self.step.is_negative() { value > self.end } else { value < self.end };
         is_before || (self.includes_end && value == self.end)
     }
 

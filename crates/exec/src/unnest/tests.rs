@@ -143,9 +143,7 @@ fn series_of_months_keep_to_the_ends_of_months() {
         let day = civil::checked_days(year, month, day).unwrap();
         Value::Timestamp(civil::timestamp_of(day, 0).unwrap())
     };
-    let step = |months, days| {
-        Value::Interval(Interval { months, days, nanoseconds: 0 })
-    };
+    let step = |months, days| Value::Interval(Interval { months, days, nanoseconds: 0 });
     let made = series(Series, [at("2020-01-31"), at("2020-04-29"), step(1, 0)]).unwrap();
     assert_eq!(made, ["2020-01-31", "2020-02-29", "2020-03-29", "2020-04-29"].map(at));
     let made = series(Range, [at("2020-03-31"), at("2020-01-29"), step(-1, 0)]).unwrap();

@@ -111,11 +111,7 @@ impl Part {
 fn shared(parts: &[Part], nested: &Nested) -> Nested {
     let offsets: Vec<i32> = parts.iter().map(|it| it.first as i32).collect();
     let sizes: Vec<i32> = parts.iter().map(|it| it.count as i32).collect();
-    Nested {
-        offsets: offsets.into(),
-        sizes: sizes.into(),
-        elements: Arc::clone(&nested.elements),
-    }
+    Nested { offsets: offsets.into(), sizes: sizes.into(), elements: Arc::clone(&nested.elements) }
 }
 
 fn gathered(parts: &[Part], nested: &Nested) -> Result<Nested> {

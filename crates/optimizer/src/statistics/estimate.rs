@@ -6,8 +6,8 @@ use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, surviving};
 use crate::expr::{as_column, as_constant};
 use crate::lowering::as_key;
 use volley_connector::Table;
-use volley_logical::{Column, ColumnId, Expr, Generator, GeneratorKind, JoinKind, Plan};
 use volley_logical::SetOperation;
+use volley_logical::{Column, ColumnId, Expr, Generator, GeneratorKind, JoinKind, Plan};
 use volley_types::Value;
 
 /// The share of left rows that a semi join keeps when nothing is known of its conditions.

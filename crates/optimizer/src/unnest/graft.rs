@@ -43,7 +43,9 @@ fn is_row_wise(plan: &Plan) -> bool {
         Plan::Project { input, .. } | Plan::Filter { input, .. } | Plan::Unnest { input, .. } => {
             is_row_wise(input)
         }
-        Plan::Join { left, kind, .. } => kind.has_probe_columns() && keeps_left(*kind) && is_row_wise(left),
+        Plan::Join { left, kind, .. } => {
+            kind.has_probe_columns() && keeps_left(*kind) && is_row_wise(left)
+        }
         other => is_one_row(other),
     }
 }

@@ -47,9 +47,10 @@ fn made_types(kind: GeneratorKind, first: Option<&Type>) -> Result<Vec<Type>> {
         (GeneratorKind::Elements, Some(Type::Array(element))) => Ok(vec![(**element).clone()]),
         (GeneratorKind::Elements, Some(Type::FixedArray(array))) => Ok(vec![array.0.clone()]),
         (GeneratorKind::Elements, Some(Type::Map(map))) => Ok(vec![map.0.clone(), map.1.clone()]),
-        (GeneratorKind::Range | GeneratorKind::Series, Some(it @ (Type::BigInt | Type::Timestamp))) => {
-            Ok(vec![it.clone()])
-        }
+        (
+            GeneratorKind::Range | GeneratorKind::Series,
+            Some(it @ (Type::BigInt | Type::Timestamp)),
+        ) => Ok(vec![it.clone()]),
         _ => Err(Error::invalid_query(format!("{} does not take this column", kind.name()))),
     }
 }

@@ -300,9 +300,9 @@ fn last_part(name: &ObjectName) -> &str {
 /// The call of a function in FROM that makes rows, if it is one.
 fn table_call(factor: &TableFactor, span: Option<Span>) -> Option<(GeneratorKind, TableCall<'_>)> {
     let (name, args, alias, with_ordinality) = match factor {
-        TableFactor::Table { name, alias, args: Some(args), with_ordinality, sample: None, .. } => {
-            (name, args.args.as_slice(), alias, *with_ordinality)
-        }
+        TableFactor::Table {
+            name, alias, args: Some(args), with_ordinality, sample: None, ..
+        } => (name, args.args.as_slice(), alias, *with_ordinality),
         TableFactor::Function { name, alias, args, with_ordinality, .. } => {
             (name, args.as_slice(), alias, *with_ordinality)
         }

@@ -142,8 +142,7 @@ impl<'a> Binder<'a> {
                 (Some(end), None, _) => [number(0), end, number(1)],
                 (Some(end), Some(start), true) => [start, end, number(1)],
                 _ => {
-                    let message =
-                        format!("{name} takes (end), (start, end) or (start, end, step)");
+                    let message = format!("{name} takes (end), (start, end) or (start, end, step)");
                     return Err(Error::invalid_query(message).span(span));
                 }
             },
