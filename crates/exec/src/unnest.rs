@@ -81,7 +81,7 @@ impl Unnest {
 impl Pending {
     /// Makes the next rows, at most `batch_rows` of them; the row of the input for each. Rows of
     /// which nothing is made count `least` times.
-    fn make(&mut self, batch_rows: usize, least: u64) -> Result<Vec<u32>> {
+    fn make(&mut self, batch_rows: usize, least: u64) -> Vec<u32> {
         let mut codes = Vec::new();
         while codes.len() < batch_rows {
             let Some(own) = self.counts.get(self.row).copied() else { break };
@@ -90,7 +90,7 @@ impl Pending {
             let rows = left.min((batch_rows - codes.len()) as u64) as usize;
             if rows > 0 {
                 for generator in &mut self.generators {
-                    generator.make(self.row, self.made, rows)?;
+                    generator.make(self.row, self.made, rows);
                 }
                 codes.resize(codes.len() + rows, self.row as u32);
                 let first = if own > 0 { self.made as i64 + 1 } else { 0 };
@@ -102,7 +102,7 @@ impl Pending {
                 self.made = 0;
             }
         }
-        Ok(codes)
+        codes
     }
 
     /// The ordinality of the rows made.
@@ -128,7 +128,7 @@ impl Operator for Unnest {
         let mut generators = self.generators(&needed)?;
         let mut counts = vec![0; rows];
         for generator in &generators {
-            generator.raise_counts(&mut counts)?;
+            generator.raise_counts(&mut counts);
         }
         let total = counts.iter().fold(0u64, |sum, it| sum.saturating_add((*it).max(self.least)));
         if total > self.batch_rows as u64 {
@@ -149,13 +149,13 @@ impl Operator for Unnest {
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         if let Some(pending) = &mut self.pending {
-            let codes = pending.make(self.batch_rows, self.least)?;
+            let codes = pending.make(self.batch_rows, self.least);
             let rows = codes.len();
             if rows > 0 {
                 let replicated = pending.replicated.wrap(&codes.into());
                 let mut columns = replicated.into_columns();
                 for generator in &mut pending.generators {
-                    columns.extend(generator.take()?);
+                    columns.extend(generator.take());
                 }
                 let ordinality = pending.ordinality();
                 columns.extend(Some(ordinality).filter(|_| self.ordinality));

@@ -6,6 +6,7 @@
 mod construct;
 mod access;
 mod search;
+mod series;
 mod slice;
 mod list;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub(crate) fn register(registry: &mut Registry) {
     construct::register(registry);
     access::register(registry);
     list::register(registry);
+    series::register(registry);
     slice::register(registry);
 }
 

@@ -24,6 +24,7 @@ mod push;
 mod scalar;
 mod domain;
 mod graft;
+mod number;
 
 use crate::OptimizerContext;
 use std::{collections::HashMap, sync::Arc};

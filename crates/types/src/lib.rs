@@ -15,6 +15,7 @@ pub mod custom;
 mod opaque;
 mod nearest;
 pub mod civil;
+mod series;
 mod zone;
 pub mod text;
 pub mod dispatch;
@@ -28,5 +29,6 @@ pub use data_type::{
 pub use nearest::nearest_name;
 pub use opaque::{Object, Opaque, OpaqueType};
 pub use physical::{Native, PhysicalType};
+pub use series::{Series, SeriesStep};
 pub use value::Value;
 pub use zone::{Clock, Zone};

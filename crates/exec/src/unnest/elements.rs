@@ -66,7 +66,7 @@ impl Elements {
         }
     }
 
-    pub(super) fn take(&mut self) -> Result<Vec<Vector>> {
+    pub(super) fn take(&mut self) -> Vec<Vector> {
         let positions = std::mem::take(&mut self.positions);
         let present = self.present.take();
         let taken = |column: &Vector| match &present {
@@ -80,7 +80,7 @@ impl Elements {
                 Vector::dictionary(positions.clone().into(), base, Some(nulls))
             }
         };
-        Ok(self.columns.iter().map(taken).collect())
+        self.columns.iter().map(taken).collect()
     }
 }
 

@@ -67,17 +67,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
         Plan::Sort { input, keys } => {
             Plan::Sort { input: Box::new(push(*input, conjuncts, ctx)), keys }
         }
-        Plan::UniqueId { input, column } => {
-            let (above, below) = split_by(conjuncts, |it| used_columns(it).contains(&column.id));
-            let input = Box::new(push(*input, below, ctx));
-            filtered(Plan::UniqueId { input, column }, above, ctx)
-        }
-        Plan::Unnest { input, generators, ordinality, outer } => {
-            let replicated = output_set(&input);
-            let (below, above) = split_by(conjuncts, |it| uses_some_of(it, &replicated));
-            let input = Box::new(push(*input, below, ctx));
-            filtered(Plan::Unnest { input, generators, ordinality, outer }, above, ctx)
-        }
+        Plan::UniqueId { .. } | Plan::Unnest { .. } => push_past_added(plan, conjuncts, ctx),
         Plan::GroupLimit { input, keys, order, offset, limit } => {
             let groups: ColumnSet = keys.iter().copied().collect();
             let (below, above) = split_by(conjuncts, |it| {
@@ -102,6 +92,19 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
             filtered(other, conjuncts, ctx)
         }
     })
+}
+
+/// Nodes that put columns beside those of their input, whose filters go below.
+fn push_past_added(mut plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>) -> Plan {
+    let mut above = conjuncts;
+    for input in plan.inputs_mut() {
+        let passed_on = output_set(input);
+        let own = |it: &Expr| used_columns(it).is_subset(&passed_on);
+        let (below, others) = split_by(std::mem::take(&mut above), own);
+        above = others;
+        *input = push(std::mem::take(input), below, ctx);
+    }
+    filtered(plan, above, ctx)
 }
 
 /// Whether an expression may be evaluated elsewhere, or twice.

@@ -271,3 +271,36 @@ fn a_subquery_of_both_sides_of_an_outer_join_is_evaluated_on_pairs() {
         "#]],
     );
 }
+
+#[test]
+fn elements_are_made_of_the_rows_themselves() {
+    check("select a, x from t, unnest([a, b]) u(x) where x > 1 and a < 5", expect![[r#""#]]);
+    check(
+        "select a, x from t left join lateral (select x from unnest([a, b]) u(x)) q on true",
+        expect![[r#""#]],
+    );
+    check(
+        "select a, q.y from t, lateral (select y from unnest([a, b]) u(x), range(x) r(y)) q",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn rows_with_lists_are_joined_by_numbers() {
+    check(
+        "select a, x from (select a, [a, b] as l from t) q left join unnest(l) u(x) on x > a",
+        expect![[r#""#]],
+    );
+    check(
+        "select a, (select sum(x) from unnest(l) u(x)) from (select a, [a, b] as l from t) q",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn the_first_rows_per_group_are_limits_of_groups() {
+    check(
+        "select t.a, q.c from t, lateral (select c from s where s.a = t.a order by b limit 2) q",
+        expect![[r#""#]],
+    );
+}

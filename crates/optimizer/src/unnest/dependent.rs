@@ -44,6 +44,9 @@ impl Unnesting<'_> {
         if join.is_correlated(&left_columns) && join.is_single() {
             return self.remove_single(join);
         }
+        if join.is_correlated(&left_columns) && join.is_by_number() {
+            return self.remove_by_number(join);
+        }
         if join.is_correlated(&left_columns) {
             join.pull_conditions(&left_columns);
         }

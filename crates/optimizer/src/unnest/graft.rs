@@ -8,7 +8,7 @@
 use super::dependent::Lateral;
 use crate::columns::{free_columns, pass};
 use crate::expr::{as_column, as_constant};
-use volley_logical::{Column, Expr, JoinKind, Plan};
+use volley_logical::{Column, Expr, ExprKind, JoinKind, Plan};
 use volley_types::Value;
 
 impl Lateral {
@@ -38,7 +38,7 @@ impl Lateral {
 }
 
 /// Whether the plan makes its rows from one row of no columns, row by row.
-fn is_row_wise(plan: &Plan) -> bool {
+pub(super) fn is_row_wise(plan: &Plan) -> bool {
     match plan {
         Plan::Project { input, .. } | Plan::Filter { input, .. } | Plan::Unnest { input, .. } => {
             is_row_wise(input)
@@ -59,10 +59,18 @@ fn keeps_left(kind: JoinKind) -> bool {
 fn makes_elements(plan: &Plan) -> bool {
     match plan {
         Plan::Project { input, exprs } => {
-            exprs.iter().all(|it| as_column(&it.1).is_some()) && makes_elements(input)
+            exprs.iter().all(|it| is_part(&it.1)) && makes_elements(input)
         }
         Plan::Unnest { input, .. } => makes_one_row(input),
         _ => false,
+    }
+}
+
+/// Whether this is a column or a field of one: null where the column is.
+fn is_part(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call { name, args } if name == "struct_extract" => args.iter().take(1).all(is_part),
+        _ => as_column(expr).is_some(),
     }
 }
 
@@ -92,7 +100,7 @@ fn keep_rows(plan: &mut Plan) {
 }
 
 /// Puts `left` in the place of the one row; its columns are passed on.
-fn graft(plan: &mut Plan, left: Plan, columns: &[Column]) {
+pub(super) fn graft(plan: &mut Plan, left: Plan, columns: &[Column]) {
     match plan {
         Plan::Project { input, exprs } => {
             graft(input, left, columns);

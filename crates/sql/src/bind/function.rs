@@ -47,7 +47,10 @@ impl<'a> Binder<'a> {
         if !matches!(function.parameters, FunctionArguments::None) {
             return reject("parameters of functions");
         }
-        if matches!(function.args, FunctionArguments::Subquery(_)) {
+        if let FunctionArguments::Subquery(query) = &function.args {
+            if name == "array" {
+                return self.array_subquery(query);
+            }
             return reject(&format!("{}(SELECT ...)", name.to_ascii_uppercase()));
         }
         self.check_known(&name, span)?;

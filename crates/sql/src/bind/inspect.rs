@@ -96,6 +96,11 @@ pub(super) fn string_literal(expr: &Expr) -> Option<&str> {
     }
 }
 
+/// Whether the expression is just this column.
+pub(super) fn is_column(expr: &Expr, id: ColumnId) -> bool {
+    matches!(expr.kind, ExprKind::Column(own) if own == id)
+}
+
 /// Whether this is NULL without a type of its own.
 pub(super) fn is_null_literal(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Constant(Value::Null))

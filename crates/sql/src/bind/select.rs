@@ -158,16 +158,7 @@ impl<'a> Binder<'a> {
             let aggregates = std::mem::take(&mut level.aggregates).into_calls();
             plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
         }
-        if !clauses.having.is_empty() {
-            let conjuncts = std::mem::take(&mut clauses.having);
-            plan = Plan::Filter { input: Box::new(plan), conjuncts };
-        }
-        plan = window_nodes(plan, std::mem::take(&mut clauses.windows));
-        if !clauses.qualify.is_empty() {
-            let conjuncts = std::mem::take(&mut clauses.qualify);
-            plan = Plan::Filter { input: Box::new(plan), conjuncts };
-        }
-        plan = unnest_node(plan, std::mem::take(&mut clauses.unnests));
+        plan = above_groups(plan, &mut clauses);
         Ok((plan, items, clauses))
     }
 
@@ -414,6 +405,18 @@ impl<'a> Binder<'a> {
         let at = if at == nowhere { select.select_token.0.span } else { at };
         Err(unsupported(what, self.span(at)))
     }
+}
+
+/// What stands between groups and the SELECT list.
+fn above_groups(plan: Plan, clauses: &mut Clauses) -> Plan {
+    let filtered = |plan: Plan, conjuncts: Vec<Expr>| match conjuncts.is_empty() {
+        true => plan,
+        false => Plan::Filter { input: Box::new(plan), conjuncts },
+    };
+    let plan = filtered(plan, std::mem::take(&mut clauses.having));
+    let plan = window_nodes(plan, std::mem::take(&mut clauses.windows));
+    let plan = filtered(plan, std::mem::take(&mut clauses.qualify));
+    unnest_node(plan, std::mem::take(&mut clauses.unnests))
 }
 
 /// A reference to a column.

@@ -1,6 +1,10 @@
 //! What makes rows of rows: UNNEST and series, in FROM and in the SELECT list.
 
-use super::{Binder, Bound, Clause, expr::without_parentheses, inspect, scope::Scope};
+use super::{
+    Binder, Bound, Clause, expr::without_parentheses, inspect, query::constant, scope::Scope,
+    select::column_expr,
+};
+use crate::Dialect;
 use sqlparser::ast::{
     self, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
     TableAlias,
@@ -77,8 +81,30 @@ impl<'a> Binder<'a> {
         columns.extend(ordinality.clone());
         let input = Box::new(Plan::one_row());
         let plan = Plan::Unnest { input, generators, ordinality, outer: false };
-        let bound = Bound { plan, columns };
+        let bound = self.with_fields(Bound { plan, columns })?;
         self.aliased(bound, call.alias, (kind.name(), kind.name()))
+    }
+
+    /// Presto makes a column of each field of rows in lists.
+    fn with_fields(&self, bound: Bound) -> Result<Bound> {
+        let Bound { plan, columns } = bound;
+        let has_rows = columns.iter().any(|it| matches!(it.data_type, Type::Row(_)));
+        if self.shared.settings.dialect != Dialect::Presto || !has_rows {
+            return Ok(Bound { plan, columns });
+        }
+        let mut exprs = Vec::new();
+        for column in columns {
+            let expr = column_expr(&column, None);
+            if !is_row(&expr) {
+                exprs.push((column, expr));
+                continue;
+            }
+            for (name, field) in self.all_fields(&expr)? {
+                exprs.push((self.column(name, field.data_type.clone()), field));
+            }
+        }
+        let columns = exprs.iter().map(|it| it.0.clone()).collect();
+        Ok(Bound { plan: Plan::Project { input: Box::new(plan), exprs }, columns })
     }
 
     fn generators(&mut self, kind: GeneratorKind, call: TableCall<'a>) -> Result<Vec<Generator>> {
@@ -101,6 +127,9 @@ impl<'a> Binder<'a> {
             Type::Unknown => self.coerce(list, &Type::array(Type::Unknown))?,
             _ => list,
         };
+        if let Some((kind, args)) = as_series(&list) {
+            return self.series(kind, args, list.span);
+        }
         let columns = match &list.data_type {
             Type::Array(element) => vec![self.column("unnest", (**element).clone())],
             Type::FixedArray(array) => vec![self.column("unnest", array.0.clone())],
@@ -211,15 +240,16 @@ impl<'a> Binder<'a> {
             let error = Error::invalid_query("unnest of a MAP makes two columns").span(whole);
             return Err(error.hint("FROM ..., UNNEST(map) AS u(key, value) names them"));
         }
+        let generator = self.elements(arg)?;
+        let level = self.level()?;
         let mut known = level.unnests.generators.iter();
-        let known = known.find(|it| it.args.iter().all(|it| inspect::same(it, &arg)));
-        if let Some(column) = known.and_then(|it| it.columns.first()) {
+        if let Some(known) = known.find(|it| is_same(it, &generator))
+            && let Some(column) = known.columns.first()
+        {
             return Ok(Expr::column(column.id, column.data_type.clone()).at(whole));
         }
-        let generator = self.elements(arg)?;
         let column = generator.columns.first().cloned();
         let column = column.ok_or_else(|| Error::internal("a generator without a column"))?;
-        let level = self.level()?;
         level.unnests.ids.insert(column.id);
         level.unnests.generators.push(generator);
         Ok(Expr::column(column.id, column.data_type).at(whole))
@@ -317,6 +347,24 @@ impl<'a> Binder<'a> {
         };
         self.expr(self.plain_arg(arg, span)?)
     }
+}
+
+fn is_same(left: &Generator, right: &Generator) -> bool {
+    let mut args = left.args.iter().zip(&right.args);
+    left.kind == right.kind
+        && left.args.len() == right.args.len()
+        && args.all(|(left, right)| inspect::same(left, right))
+}
+
+/// A series as a list, whose values can be made one by one: its step is not zero.
+fn as_series(list: &Expr) -> Option<(GeneratorKind, Vec<Expr>)> {
+    let ExprKind::Call { name, args } = &list.kind else { return None };
+    let kind = generator_kind(name).filter(|it| *it != GeneratorKind::Elements)?;
+    let steps = match args.get(2) {
+        Some(step) => constant(step).flatten().is_some_and(|it| it != 0),
+        None => true,
+    };
+    steps.then(|| (kind, args.clone()))
 }
 
 /// How many lists stand in each other.
