@@ -22,9 +22,9 @@ pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
     ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
     FrameUnits, Generator, GeneratorKind, GroupLimitNode, HashJoinNode, JoinKind, KeptRows,
-    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode,
-    RecursiveUnionNode, RepeatNode, SharedNode, SortKey, TableHandle, TableScanNode,
-    TableWriteNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
-    WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
+    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode,
+    RepeatNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode,
+    UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
+    WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

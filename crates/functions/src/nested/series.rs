@@ -4,9 +4,7 @@ use super::nested_of;
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{
-    BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, simple,
-};
+use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, simple};
 use volley_types::{Interval, Native, Series, SeriesStep, Type};
 use volley_vector::{Decoded, NullBuffer, Rows, Values, Vector};
 
@@ -34,9 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn bind(args: &[Type], includes_end: bool) -> Option<BoundScalar> {
-    let is_number = |it: &Type| {
-        *it == Type::Unknown || (it.is_integer() && *it != Type::HugeInt)
-    };
+    let is_number = |it: &Type| *it == Type::Unknown || (it.is_integer() && *it != Type::HugeInt);
     let is_time = |it: &Type| matches!(it, Type::Unknown | Type::Date | Type::Timestamp);
     let (takes, result, function) = match args {
         [_] | [_, _] | [_, _, _] if args.iter().all(is_number) => {
@@ -92,8 +88,10 @@ fn arrays<T: Native>(
             let series = Series { start, end, step, includes_end };
             let count = series.count();
             if count.saturating_add(values.len() as u64) > VALUES_MAX {
-                return Err(Error::invalid_value(format!("series of more than {VALUES_MAX} values"))
-                    .hint("FROM range(...) makes rows of them"));
+                return Err(Error::invalid_value(format!(
+                    "series of more than {VALUES_MAX} values"
+                ))
+                .hint("FROM range(...) makes rows of them"));
             }
             ctx.check_stopped()?;
             values.extend(std::iter::successors(series.first(), |it| series.after(*it)));

@@ -69,7 +69,9 @@ fn makes_elements(plan: &Plan) -> bool {
 /// Whether this is a column or a field of one: null where the column is.
 fn is_part(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Call { name, args } if name == "struct_extract" => args.iter().take(1).all(is_part),
+        ExprKind::Call { name, args } if name == "struct_extract" => {
+            args.iter().take(1).all(is_part)
+        }
         _ => as_column(expr).is_some(),
     }
 }
