@@ -74,24 +74,10 @@ impl Estimator {
                 estimate.add_distinct(column);
                 estimate
             }
-            Plan::Unnest { generators, ordinality, outer, .. } => {
-                let mut estimate = input();
-                let made = generators.iter().map(rows_made).fold(0.0, f64::max);
-                estimate.rows *= if *outer { made.max(1.0) } else { made };
-                let columns = generators.iter().flat_map(|it| &it.columns).chain(ordinality);
-                columns.for_each(|it| estimate.add_distinct(it));
-                estimate
-            }
+            Plan::Unnest { .. } => unnest(plan, input()),
             Plan::Window { .. } => window(plan, input()),
             Plan::Limit { limit, .. } => input().at_most(*limit),
-            Plan::GroupLimit { keys, limit, .. } => {
-                let input = input();
-                let groups = groups(&input, keys.iter().copied(), input.rows);
-                match limit {
-                    Some(limit) => input.capped(groups * as_rows(*limit)),
-                    None => input,
-                }
-            }
+            Plan::GroupLimit { keys, limit, .. } => group_limit(keys, *limit, input()),
             Plan::SetOperation { operation, all, inputs: feeds, columns } => {
                 set_operation((*operation, *all), feeds, inputs.collect(), columns)
             }
@@ -116,6 +102,23 @@ impl Estimator {
     }
 }
 
+fn group_limit(keys: &[ColumnId], limit: Option<u64>, input: Estimate) -> Estimate {
+    let groups = groups(&input, keys.iter().copied(), input.rows);
+    match limit {
+        Some(limit) => input.capped(groups * as_rows(limit)),
+        None => input,
+    }
+}
+
+fn unnest(plan: &Plan, mut estimate: Estimate) -> Estimate {
+    let Plan::Unnest { generators, ordinality, outer, .. } = plan else { return estimate };
+    let made = generators.iter().map(rows_made).fold(0.0, f64::max);
+    estimate.rows *= if *outer { made.max(1.0) } else { made };
+    let columns = generators.iter().flat_map(|it| &it.columns).chain(ordinality);
+    columns.for_each(|it| estimate.add_distinct(it));
+    estimate
+}
+
 /// About how many rows a generator makes of one row.
 fn rows_made(generator: &Generator) -> f64 {
     let constant = |at: usize| generator.args.get(at).and_then(as_constant);
@@ -124,7 +127,7 @@ fn rows_made(generator: &Generator) -> f64 {
         (GeneratorKind::Elements, Some(Value::Array(elements))) => elements.len() as f64,
         (GeneratorKind::Elements, _) => ELEMENTS,
         _ => match (number(0), number(1), number(2)) {
-            (Some(start), Some(end), Some(step)) => {
+            (Some(start), Some(end), Some(step)) if step != 0 => {
                 ((end - start) as f64 / step as f64).max(0.0) + 1.0
             }
             _ => SERIES_ROWS,

@@ -274,12 +274,15 @@ fn a_subquery_of_both_sides_of_an_outer_join_is_evaluated_on_pairs() {
 
 #[test]
 fn elements_are_made_of_the_rows_themselves() {
-    check("select a, x from t, unnest([a, b]) u(x) where x > 1 and a < 5", expect![[r#"
+    check(
+        "select a, x from t, unnest([a, b]) u(x) where x > 1 and a < 5",
+        expect![[r#"
         Project a, unnest#4
           Filter gt(unnest#4, 1)
             Unnest unnest#4 = unnest(list_value(a, b))
               Scan t [a, b] where lt(a, 5)
-    "#]]);
+    "#]],
+    );
     check(
         "select a, x from t left join lateral (select x from unnest([a, b]) u(x)) q on true",
         expect![[r#"

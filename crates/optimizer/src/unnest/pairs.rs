@@ -47,9 +47,9 @@ impl Unnesting<'_> {
         Ok(self.joined_back(&outer, pairs, kind, &number))
     }
 
-    /// A left side that depends on an outer query cannot be read twice, nor can a right side be read
-    /// by itself that depends on the left one. The conditions become a filter of the right side,
-    /// which depends on the left one then.
+    /// A left side that depends on an outer query cannot be read twice, nor can a right side be
+    /// read by itself that depends on the left one. The conditions become a filter of the right
+    /// side, which depends on the left one then.
     pub(super) fn lift_on_right(
         &mut self,
         left: Plan,
