@@ -110,7 +110,18 @@ class Expressions:
         if shape < 0.7:
             return Node("bool", "(", a, self.rng.choice([" IS NULL", " IS NOT NULL"]), ")")
         negation = self.rng.choice(["", "NOT "])
+        if shape < 0.75:
+            return self.rows(wanted, a, scope, depth, negation)
         if shape < 0.85:
             items = ", ".join(self.rng.sample(LITERALS[wanted], 2)) + self.rng.choice(["", "", ", NULL"])
             return Node("bool", "(", a, f" {negation}IN ({items}, ", b, "))")
         return Node("bool", "(", a, f" {negation}BETWEEN ", b, " AND ", c, ")")
+
+    def rows(self, wanted, left, scope, depth, negation):
+        """Rows of two values in a list. DuckDB takes nulls in rows for equal, so there are none."""
+        other = self.rng.choice(TYPES)
+        right = self.make(other, scope, depth - 1)
+        literals = [[text for text in LITERALS[kind] if "NULL" not in text] for kind in (wanted, other)]
+        rows = ", ".join(f"({self.rng.choice(literals[0])}, {self.rng.choice(literals[1])})" for _ in range(self.rng.choice([1, 2, 3])))
+        first, second = (f"coalesce({node}, {texts[0]})" for node, texts in zip((left, right), literals))
+        return Node("bool", f"(({first}, {second}) {negation}IN ({rows}))")

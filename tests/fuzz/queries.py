@@ -1,4 +1,5 @@
-"""Random queries: joins, LATERAL, UNNEST, series, subqueries, aggregates, set operations, WITH, DISTINCT, ORDER BY, LIMIT."""
+"""Random queries: joins, LATERAL, UNNEST, series, subqueries, aggregates, set operations, WITH
+(RECURSIVE), ASOF and range joins, DISTINCT, ORDER BY, LIMIT."""
 
 import re
 
@@ -45,7 +46,58 @@ class Queries:
             body = self.select(types, depth - 1, None)
             self.tables.pop()
             return Node("query", f"WITH {name}({columns}) AS (", inner, ") ", body)
+        if depth > 1 and roll < 0.27 and outer is None:
+            return self.recursive(types, depth)
         return self.select(types, depth, outer)
+
+    def recursive(self, types, depth):
+        """A query over a recursion of a few steps; types are cast, as DuckDB casts the step's to the anchor's."""
+        name, union = self.name("r"), self.rng.choice(["UNION", "UNION ALL"])
+        table, columns = self.rng.choice(self.tables)
+        anchor = Expressions(self.rng, lambda *_: None)
+        scope = Scope([(f"{table}.{column}", type_of(kind)) for column, kind in columns])
+        kinds = ["int", self.rng.choice(["text", "date", "bool", "int"])]
+        casts = {"int": "INTEGER", "text": "VARCHAR", "date": "DATE", "bool": "BOOLEAN"}
+        make = lambda kind, scope: Node("item", "CAST(", anchor.make(kind, scope, 1), f" AS {casts[kind]})")
+        own = [(f"{name}.c{at}", kind) for at, kind in enumerate(kinds)]
+        join, seen, other = "", Scope(own), self.name("x")
+        sides = [(f"{other}.{column}", type_of(kind)) for column, kind in columns]
+        equal = [text for text, kind in sides if kind == "int"]
+        if equal and self.rng.random() < 0.5:
+            kind = self.rng.choice(["JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"])
+            join = f" {kind} (SELECT DISTINCT * FROM {table}) AS {other} ON {name}.c0 = {equal[0]}"
+            seen = Scope(own + sides) if kind in ("JOIN", "LEFT JOIN") else seen
+        step = ["SELECT ", make(kinds[0], seen), " AS c0, ", make(kinds[1], seen), f" AS c1, depth + 1 FROM {name}{join} WHERE depth < {self.rng.randint(1, 3)} AND {name}.c0 IS NOT NULL"]
+        start = ["SELECT ", make(kinds[0], scope), " AS c0, ", make(kinds[1], scope), f" AS c1, 0 AS depth FROM {table}"]
+        self.tables.append((name, [("c0", "int"), ("c1", kinds[1]), ("depth", "int")]))
+        body = self.select(types, depth - 1, None)
+        self.tables.pop()
+        return Node("query", f"WITH RECURSIVE {name}(c0, c1, depth) AS (", *start, f" {union} ", *step, ") ", body)
+
+    def asof(self, left):
+        """An ASOF join with distinct rows of a table, of which no two are equally near; None without columns to compare."""
+        table, columns = self.rng.choice(self.tables)
+        by_type = {}
+        for column, kind in columns:
+            by_type.setdefault(type_of(kind), []).append(column)
+        ordered = [(text, kind) for text, kind in left if kind in ("int", "date", "time", "decimal") and kind in by_type]
+        if not ordered:
+            return None
+        text, kind = self.rng.choice(ordered)
+        near = self.rng.choice(by_type[kind])
+        keys = [(key, other) for key, other in left if other in ("int", "text", "bool") and other in by_type]
+        alias, chosen, conditions = self.name("x"), [near], []
+        if keys and self.rng.random() < 0.6:
+            key, other = self.rng.choice(keys)
+            equal = self.rng.choice(by_type[other])
+            if equal != near:
+                chosen.append(equal)
+                conditions.append(f"{key} = {alias}.{equal}")
+        conditions.append(f"{text} {self.rng.choice(['<', '<=', '>', '>='])} {alias}.{near}")
+        join = self.rng.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
+        node = Node("join", f" {join} (SELECT DISTINCT {', '.join(chosen)} FROM {table}) AS {alias} ON {' AND '.join(conditions)}", optional=True)
+        kinds = dict((column, type_of(kind)) for column, kind in columns)
+        return node, [(f"{alias}.{column}", kinds[column]) for column in chosen]
 
     def sources(self, depth, outer):
         """FROM: returns (node, scope)."""
@@ -60,6 +112,11 @@ class Queries:
                     condition = Node("on", " ON ", self.condition(columns, more, depth))
                 parts.append(Node("join", f" {kind} ", right, condition, optional=True))
                 columns = columns + more
+                continue
+            near = self.asof(columns) if self.rng.random() < 0.08 else None
+            if near and all("." in text for text, _ in columns):
+                parts.append(near[0])
+                columns = columns + near[1]
                 continue
             right, more = self.source(depth)
             join = self.rng.choice(JOINS)
@@ -160,6 +217,11 @@ class Queries:
         if not pairs or self.rng.random() < 0.1:
             return plain.make("bool", both, 2)
         a, b, _ = self.rng.choice(pairs)
+        if self.rng.random() < 0.12:
+            # A range: by sorted rows instead of pairs.
+            c, d, _ = self.rng.choice(pairs)
+            first, second = (self.rng.choice(["<", "<=", ">", ">="]) for _ in range(2))
+            return Node("bool", f"({a} {first} {b} AND {c} {second} {d})")
         comparison = "=" if self.rng.random() < 0.8 else self.rng.choice(COMPARISONS)
         equality = Node("bool", f"({a} {comparison} {b})")
         if self.rng.random() < 0.7:
@@ -178,6 +240,10 @@ class Queries:
             at = self.rng.randrange(len(types))
             plain = Expressions(self.rng, lambda *_: None)
             items[at] = Node("item", "unnest(", self.elements(types[at], plain, Scope(scope.columns)), f") AS c{at}")
+        if self.rng.random() < 0.06:
+            # The order is by all columns, so that the first row of each value is determined.
+            order = ", ".join(str(at + 1) for at in range(len(types)))
+            return Node("query", "SELECT DISTINCT ON (1) ", Listing("items", items), " FROM ", source, where, f" ORDER BY {order}")
         distinct = Node("distinct", "DISTINCT ", optional=True) if self.rng.random() < 0.15 else Node("distinct", "")
         parts = ["SELECT ", distinct, Listing("items", items), " FROM ", source, where]
         return Node("query", *parts, self.limit(len(types)))
@@ -212,10 +278,23 @@ class Queries:
             has_column = any(re.search(r"\bx\d+\.", str(key)) for key in keys)
             if has_column and all(f"{key} AS c{at}" in texts for at, key in enumerate(keys)):
                 group = Node("group", " GROUP BY ALL")
+        if keys and self.rng.random() < 0.35:
+            group = self.grouping_sets([str(key) for key in keys])
+            levels = [at for at, kind in enumerate(types) if kind == "big"]
+            for at in levels[:1]:
+                arguments = ", ".join(self.rng.sample([str(key) for key in keys], self.rng.randint(1, len(keys))))
+                items[at] = Node("item", Node("big", f"grouping({arguments})"), f" AS c{at}")
         having = Node("having", "")
         if self.rng.random() < 0.3:
             having = Node("having", " HAVING ", "(", self.aggregate("big", plain, inner), " > 1)", optional=True)
         return Node("query", "SELECT ", Listing("items", items), " FROM ", source, where, group, having, self.limit(len(types)))
+
+    def grouping_sets(self, keys):
+        """GROUP BY with several grouping sets of all of these keys."""
+        both, first = ", ".join(keys), keys[0]
+        forms = [f"ROLLUP ({both})", f"CUBE ({both})", f"GROUPING SETS (({both}), ())", f"GROUPING SETS (({both}), ({first}), ({first}))"]
+        forms += [f"{first}, ROLLUP ({both})", f"GROUPING SETS (ROLLUP ({both}), ({first}))", f"ROLLUP (({both}))"]
+        return Node("group", f" GROUP BY {self.rng.choice(forms)}")
 
     def aggregate(self, wanted, plain, scope):
         """An aggregate of a type that is, or casts without loss to, the wanted one."""
@@ -252,6 +331,11 @@ class Queries:
                 query = Node("query", "SELECT * FROM (", query, f") AS {self.name('x')}(c0){offset}")
             return Node("bool", f"{negation}EXISTS (", query, ")")
         kind = self.rng.choice(TYPES)
+        if self.rng.random() < 0.15:
+            # DuckDB does not correlate rows.
+            other = self.rng.choice(TYPES)
+            left = [self.expressions.make(it, scope, 1) for it in (kind, other)]
+            return Node("bool", "((", left[0], ", ", left[1], f") {negation}IN (", self.query([kind, other], depth - 1), "))")
         if self.rng.random() < 0.2:
             operator = self.rng.choice(["= ANY", "<> ALL", "<> ANY", "= ALL", "< ANY", ">= ALL"])
             # In parentheses of its own, a set operation after ANY is not understood yet.

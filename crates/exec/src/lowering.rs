@@ -9,6 +9,7 @@ mod column_origin;
 mod custom;
 mod enforce_single_row;
 mod filter;
+mod group_id;
 mod group_limit;
 mod hash_join;
 mod join_filters;
@@ -19,6 +20,7 @@ mod order_by;
 mod project;
 mod repeat;
 mod recursive_union;
+mod sample;
 mod shared;
 mod table_scan;
 mod table_write;
@@ -353,6 +355,7 @@ impl Lowering {
             PlanNode::Filter(node) => filter::lower(node, inputs.take()?, self),
             PlanNode::Project(node) => project::lower(node, inputs.take()?, self),
             PlanNode::Aggregation(node) => aggregation::lower(node, inputs.take()?, self),
+            PlanNode::GroupId(node) => group_id::lower(node, inputs.take()?, self),
             PlanNode::Window(node) => window::lower(node, inputs.take()?, self),
             PlanNode::HashJoin(node) => {
                 hash_join::lower(node, inputs.take()?, inputs.take().ok(), self)
@@ -360,12 +363,16 @@ impl Lowering {
             PlanNode::NestedLoopJoin(node) => {
                 nested_loop_join::lower(node, inputs.take()?, inputs.take()?, self)
             }
+            PlanNode::AsofJoin(node) => {
+                nested_loop_join::lower_asof(node, inputs.take()?, inputs.take()?, self)
+            }
             PlanNode::OrderBy(node) => order_by::lower(node, inputs.take()?, self),
             PlanNode::TopN(node) => top_n::lower(node, inputs.take()?, self),
             PlanNode::Limit(node) => limit::lower(node, inputs.take()?, self),
             PlanNode::GroupLimit(node) => group_limit::lower(node, inputs.take()?, self),
             PlanNode::Repeat(node) => repeat::lower(node, inputs.take()?, self),
             PlanNode::Unnest(node) => unnest::lower(node, inputs.take()?, self),
+            PlanNode::Sample(node) => sample::lower(node, inputs.take()?, self),
             PlanNode::Union(_) => union::lower(inputs.0.collect(), self),
             PlanNode::UniqueId(node) => unique_id::lower(node, inputs.take()?, self),
             PlanNode::EnforceSingleRow(node) => {

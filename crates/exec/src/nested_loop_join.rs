@@ -12,6 +12,9 @@
 //! end     the last probe driver puts out build rows by whether any driver matched them
 //! ```
 //!
+//! Where the condition has comparisons, the build side in memory gets an index that finds the build
+//! rows of a probe row (see `lookup`); ASOF joins always use it.
+//!
 //! Nothing is copied for a tile but the references of the columns that the condition reads.
 //!
 //! A build side on disk is read again for every probe batch: to decode a row takes about as long as
@@ -21,6 +24,7 @@
 mod blocks;
 mod build;
 mod condition;
+mod lookup;
 mod probe;
 #[cfg(test)]
 mod tests;
@@ -29,11 +33,13 @@ use crate::{Barrier, BatchCharge, Lowering, PipelineBuilder, Promise, spill::Spi
 use blocks::BuildSide;
 use build::NestedLoopBuild;
 use condition::Condition;
+use lookup::LookupSpec;
 use probe::NestedLoopProbe;
 use std::sync::{Arc, Mutex, atomic::AtomicUsize};
 use volley_error::Result;
+use volley_expression::Expr;
 use volley_memory::{Pool, Reservation};
-use volley_plan::{JoinKind, NestedLoopJoinNode};
+use volley_plan::{AsofJoinNode, JoinKind, NestedLoopJoinNode};
 use volley_types::Type;
 use volley_vector::Batch;
 
@@ -93,38 +99,94 @@ impl Shared {
     }
 }
 
+/// What differs between the joins.
+struct Parts<'a> {
+    config: ProbeConfig,
+    names: [&'static str; 2],
+    condition: Option<&'a Expr>,
+    lookup: Option<LookupSpec>,
+    /// What is left to be tested of pairs that were looked up.
+    residual: Option<&'a Expr>,
+}
+
 /// Adds the build side's sink and the probe side's operator.
 pub(crate) fn lower(
     node: &NestedLoopJoinNode,
+    probe: PipelineBuilder,
+    build: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let has_ranges = !node.ranges.is_empty();
+    let parts = Parts {
+        config: ProbeConfig {
+            kind: node.kind,
+            output: node.output.clone(),
+            probe_types: node.probe.schema().types().cloned().collect(),
+            build_types: node.build.schema().types().cloned().collect(),
+            batch_rows: cx.task().batch_rows,
+            drivers: probe.drivers(),
+        },
+        names: match has_ranges {
+            true => ["range join build", "range join probe"],
+            false => ["nested loop join build", "nested loop join probe"],
+        },
+        condition: node.condition.as_ref(),
+        lookup: has_ranges.then(|| LookupSpec::Ranges(node.ranges.clone())),
+        residual: node.residual.as_ref(),
+    };
+    lower_parts(parts, probe, build, cx)
+}
+
+/// As [`lower`], for the nearest rows.
+pub(crate) fn lower_asof(
+    node: &AsofJoinNode,
+    probe: PipelineBuilder,
+    build: PipelineBuilder,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let keys = node.probe_keys.iter().zip(&node.build_keys).zip(&node.nulls_equal);
+    let keys = keys.map(|((probe, build), nulls_equal)| (*probe, *build, *nulls_equal));
+    let parts = Parts {
+        config: ProbeConfig {
+            kind: node.kind,
+            output: node.output.clone(),
+            probe_types: node.probe.schema().types().cloned().collect(),
+            build_types: node.build.schema().types().cloned().collect(),
+            batch_rows: cx.task().batch_rows,
+            drivers: probe.drivers(),
+        },
+        names: ["asof join build", "asof join probe"],
+        condition: None,
+        lookup: Some(LookupSpec::Asof { keys: keys.collect(), range: node.range }),
+        residual: None,
+    };
+    lower_parts(parts, probe, build, cx)
+}
+
+fn lower_parts(
+    parts: Parts<'_>,
     mut probe: PipelineBuilder,
     mut build: PipelineBuilder,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    let pool = cx.pool("nested loop join build");
+    let Parts { config, names: [build_name, probe_name], condition, lookup, residual } = parts;
+    let pool = cx.pool(build_name);
     let shared = Shared::new(&pool);
-    let types: Vec<Type> = node.build.schema().types().cloned().collect();
     let (_, mut tickets) = Barrier::new(build.drivers());
     let target = Arc::clone(&shared);
-    let build_types = types.clone();
-    cx.add_in_pool(&mut build, "nested loop join build", pool, move |cx| {
-        Ok(Box::new(NestedLoopBuild::new(&target, types.clone(), tickets.pop(), cx)))
+    let types = config.build_types.clone();
+    cx.add_in_pool(&mut build, build_name, pool, move |cx| {
+        let (types, lookup) = (types.clone(), lookup.clone());
+        Ok(Box::new(NestedLoopBuild::new(&target, types, lookup, tickets.pop(), cx)))
     });
     cx.seal(build);
-
-    let config = ProbeConfig {
-        kind: node.kind,
-        output: node.output.clone(),
-        probe_types: node.probe.schema().types().cloned().collect(),
-        build_types,
-        batch_rows: cx.task().batch_rows,
-        drivers: probe.drivers(),
-    };
-    let condition = node.condition.clone();
-    cx.add(&mut probe, "nested loop join probe", move |cx| {
+    let (condition, residual) = (condition.cloned(), residual.cloned());
+    cx.add(&mut probe, probe_name, move |cx| {
         let width = config.probe_types.len();
-        let condition =
-            condition.as_ref().map(|it| Condition::compile(it, width, cx)).transpose()?;
-        Ok(Box::new(NestedLoopProbe::new(&shared, config.clone(), condition, &cx.pool)))
+        let compile =
+            |it: &Option<Expr>| it.as_ref().map(|it| Condition::compile(it, width, cx)).transpose();
+        let probe = NestedLoopProbe::new(&shared, config.clone(), compile(&condition)?, &cx.pool);
+        Ok(Box::new(probe.with_residual(compile(&residual)?, &cx.metrics)))
     });
     Ok(probe)
 }

@@ -1,5 +1,8 @@
 //! Packages of functions, and finding a function by the name that a person wrote.
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     ArgumentType, BindWindow, BoundAggregate, BoundHigherOrder, BoundScalar, BoundWindow, Entry,
     PackageDoc, Registry,

@@ -15,6 +15,7 @@ mod boolean;
 mod position;
 mod string_agg;
 mod array_agg;
+mod ordered;
 mod approx_distinct;
 mod approx_set;
 mod sketch;
@@ -45,6 +46,7 @@ pub(crate) fn register(registry: &mut Registry) {
     position::register(registry);
     string_agg::register(registry);
     array_agg::register(registry);
+    ordered::register(registry);
     approx_distinct::register(registry);
     approx_set::register(registry);
     choice_by::register(registry);

@@ -61,6 +61,17 @@ pub enum Plan {
         /// Whether `right` may be correlated to `left`.
         lateral: bool,
     },
+    /// Joins each left row with the nearest right row (ASOF JOIN).
+    AsofJoin {
+        /// Left input.
+        left: Box<Plan>,
+        /// Right input.
+        right: Box<Plan>,
+        /// Left, Right, Full, Inner, LeftSemi, LeftAnti.
+        kind: JoinKind,
+        /// Equalities of both sides, and one comparison, by which the nearest row is found.
+        conditions: Vec<Expr>,
+    },
     /// Groups and aggregates; puts out keys, then aggregates. No keys: one group, always.
     Aggregate {
         /// Where rows come from.
@@ -69,6 +80,21 @@ pub enum Plan {
         keys: Vec<(Column, Expr)>,
         /// The aggregates; none for DISTINCT.
         aggregates: Vec<(Column, AggregateCall)>,
+    },
+    /// Repeats the rows for each of several grouping sets, under a [`Plan::Aggregate`] whose keys
+    /// are columns made here. Puts out the input's columns, then the keys, `id` and `present`.
+    GroupId {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The keys of all sets: new columns, null in the rows for sets that lack them.
+        keys: Vec<(Column, Expr)>,
+        /// The sets.
+        sets: Vec<GroupingSet>,
+        /// BIGINT: the identity of the row's set.
+        id: Column,
+        /// BOOLEAN: true in rows of the input. Where there is such a column, each set without keys
+        /// has one more row, in which everything is null but `id`: its group is always there.
+        present: Option<Column>,
     },
     /// Computes window functions over partitions of rows in an order; puts out the input's columns,
     /// then a column per call.
@@ -164,6 +190,15 @@ pub enum Plan {
         /// The subquery in the text.
         span: Option<Span>,
     },
+    /// Keeps some of the rows, by chance.
+    Sample {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Which ones.
+        method: SampleMethod,
+        /// Chooses the same rows again of rows that come in the same order.
+        seed: Option<u64>,
+    },
     /// Appends a BIGINT column of distinct values.
     UniqueId {
         /// Where rows come from.
@@ -201,6 +236,26 @@ pub struct Generator {
 enum Part<'a> {
     Node(&'a Plan),
     Column(&'a Column),
+}
+
+/// Which rows are kept by chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SampleMethod {
+    /// Each row with this probability.
+    Rows(f64),
+    /// Each batch of rows with this probability.
+    Batches(f64),
+    /// So many rows, or all if there are not more; each set of them alike.
+    Count(u64),
+}
+
+/// One of several lists of keys that rows are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupingSet {
+    /// Its identity among the sets of a node.
+    pub id: i64,
+    /// Which of the node's keys it has: positions, ascending.
+    pub keys: Vec<usize>,
 }
 
 /// A common table expression.
@@ -292,6 +347,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
+            | Plan::Sample { input, .. }
             | Plan::SingleRow { input, .. } => rest.push(Part::Node(input)),
             Plan::Join { left, right, kind, mark, .. } => {
                 rest.extend(mark.as_ref().map(Part::Column));
@@ -301,6 +357,12 @@ impl Plan {
                 if kind.has_probe_columns() {
                     rest.push(Part::Node(left));
                 }
+            }
+            Plan::AsofJoin { left, right, kind, .. } => {
+                if kind.has_build_columns() {
+                    rest.push(Part::Node(right));
+                }
+                rest.push(Part::Node(left));
             }
             Plan::Aggregate { keys, aggregates, .. } => {
                 columns.extend(keys.iter().map(|it| &it.0));
@@ -313,6 +375,12 @@ impl Plan {
                 rest.extend(ordinality.as_ref().map(Part::Column));
                 let made = generators.iter().flat_map(|it| &it.columns);
                 rest.extend(made.rev().map(Part::Column));
+                rest.push(Part::Node(input));
+            }
+            Plan::GroupId { input, keys, id, present, .. } => {
+                rest.extend(present.iter().map(Part::Column));
+                rest.push(Part::Column(id));
+                rest.extend(keys.iter().rev().map(|it| Part::Column(&it.0)));
                 rest.push(Part::Node(input));
             }
             Plan::Window { input, calls, .. } => {
@@ -337,14 +405,18 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::GroupId { input, .. }
             | Plan::Window { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
+            | Plan::Sample { input, .. }
             | Plan::UniqueId { input, .. }
             | Plan::Unnest { input, .. } => vec![input],
-            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
+                vec![left, right]
+            }
             Plan::SetOperation { inputs, .. } | Plan::Recursive { inputs, .. } => {
                 inputs.iter().map(|it| &it.0).collect()
             }
@@ -361,14 +433,18 @@ impl Plan {
             Plan::Project { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Aggregate { input, .. }
+            | Plan::GroupId { input, .. }
             | Plan::Window { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
+            | Plan::Sample { input, .. }
             | Plan::UniqueId { input, .. }
             | Plan::Unnest { input, .. } => vec![input],
-            Plan::Join { left, right, .. } => vec![left, right],
+            Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
+                vec![left, right]
+            }
             Plan::SetOperation { inputs, .. } | Plan::Recursive { inputs, .. } => {
                 inputs.iter_mut().map(|it| &mut it.0).collect()
             }
@@ -380,9 +456,13 @@ impl Plan {
         match self {
             Plan::Scan { filters, .. } => filters.iter().collect(),
             Plan::Values { rows, .. } => rows.iter().flatten().collect(),
-            Plan::Project { exprs, .. } => exprs.iter().map(|it| &it.1).collect(),
+            Plan::Project { exprs, .. } | Plan::GroupId { keys: exprs, .. } => {
+                exprs.iter().map(|it| &it.1).collect()
+            }
             Plan::Filter { conjuncts, .. } => conjuncts.iter().collect(),
-            Plan::Join { conditions, .. } => conditions.iter().collect(),
+            Plan::Join { conditions, .. } | Plan::AsofJoin { conditions, .. } => {
+                conditions.iter().collect()
+            }
             Plan::Aggregate { keys, aggregates, .. } => {
                 let calls = aggregates.iter().flat_map(|it| it.1.exprs());
                 keys.iter().map(|it| &it.1).chain(calls).collect()
@@ -405,9 +485,13 @@ impl Plan {
         match self {
             Plan::Scan { filters, .. } => filters.iter_mut().collect(),
             Plan::Values { rows, .. } => rows.iter_mut().flatten().collect(),
-            Plan::Project { exprs, .. } => exprs.iter_mut().map(|it| &mut it.1).collect(),
+            Plan::Project { exprs, .. } | Plan::GroupId { keys: exprs, .. } => {
+                exprs.iter_mut().map(|it| &mut it.1).collect()
+            }
             Plan::Filter { conjuncts, .. } => conjuncts.iter_mut().collect(),
-            Plan::Join { conditions, .. } => conditions.iter_mut().collect(),
+            Plan::Join { conditions, .. } | Plan::AsofJoin { conditions, .. } => {
+                conditions.iter_mut().collect()
+            }
             Plan::Aggregate { keys, aggregates, .. } => {
                 let calls = aggregates.iter_mut().flat_map(|it| it.1.exprs_mut());
                 keys.iter_mut().map(|it| &mut it.1).chain(calls).collect()

@@ -5,7 +5,9 @@
 
 mod window;
 
-use crate::{AggregateCall, Column, ColumnId, Expr, ExprKind, Plan, SetOperation, SortKey};
+use crate::{
+    AggregateCall, Column, ColumnId, Expr, ExprKind, Plan, SampleMethod, SetOperation, SortKey,
+};
 use crate::{Subquery, SubqueryKind};
 use std::collections::HashMap;
 use std::fmt::{self, Formatter, Write};
@@ -77,6 +79,9 @@ fn made(plan: &Plan) -> Vec<&Column> {
         Plan::Aggregate { keys, aggregates, .. } => {
             keys.iter().map(|it| &it.0).chain(aggregates.iter().map(|it| &it.0)).collect()
         }
+        Plan::GroupId { keys, id, present, .. } => {
+            keys.iter().map(|it| &it.0).chain([id]).chain(present).collect()
+        }
         Plan::Window { calls, .. } => calls.iter().map(|it| &it.0).collect(),
         Plan::Join { mark, .. } => mark.iter().collect(),
         Plan::UniqueId { column, .. } => vec![column],
@@ -131,7 +136,25 @@ impl Printer<'_, '_, '_> {
                 self.conjuncts(conjuncts)
             }
             Plan::Join { .. } => self.join(plan),
+            Plan::AsofJoin { kind, conditions, .. } => {
+                write!(self.f, "AsofJoin {kind} on ")?;
+                self.conjuncts(conditions)
+            }
             Plan::Aggregate { keys, aggregates, .. } => self.aggregate(keys, aggregates),
+            Plan::GroupId { keys, sets, id, .. } => {
+                self.f.write_str("GroupId ")?;
+                self.column(id.id)?;
+                self.f.write_str(" [")?;
+                self.list(keys, |it, (column, expr)| it.defined(column, expr))?;
+                self.f.write_str("] sets [")?;
+                self.list(sets, |it, set| {
+                    it.f.write_char('(')?;
+                    let keys: Vec<_> = set.keys.iter().filter_map(|at| keys.get(*at)).collect();
+                    it.list(&keys, |it, key| it.column(key.0.id))?;
+                    it.f.write_char(')')
+                })?;
+                self.f.write_char(']')
+            }
             Plan::Window { .. } => self.window(plan),
             Plan::Sort { keys, .. } => {
                 self.f.write_str("Sort ")?;
@@ -165,6 +188,11 @@ impl Printer<'_, '_, '_> {
                 self.columns(&format!("WorkingTable {name}"), columns)
             }
             Plan::CteRef { cte, columns } => self.columns(&format!("CteRef {}", cte.name), columns),
+            Plan::Sample { method, .. } => match method {
+                SampleMethod::Rows(share) => write!(self.f, "Sample rows {share}"),
+                SampleMethod::Batches(share) => write!(self.f, "Sample batches {share}"),
+                SampleMethod::Count(rows) => write!(self.f, "Sample {rows} rows"),
+            },
             Plan::SingleRow { .. } => self.f.write_str("SingleRow"),
             Plan::UniqueId { column, .. } => {
                 self.f.write_str("UniqueId ")?;

@@ -37,6 +37,9 @@ fn collect_made(plan: &Plan, made: &mut ColumnSet) {
             made.extend(keys.iter().filter_map(defined));
             made.extend(aggregates.iter().map(|it| it.0.id));
         }
+        Plan::GroupId { keys, id, present, .. } => {
+            made.extend(keys.iter().map(|it| &it.0).chain([id]).chain(present).map(|it| it.id));
+        }
         Plan::Window { calls, .. } => made.extend(calls.iter().map(|it| it.0.id)),
         Plan::Join { mark, .. } => made.extend(mark.iter().map(|it| it.id)),
         Plan::UniqueId { column, .. } => {
@@ -135,6 +138,10 @@ fn rename_made(plan: &mut Plan, by: &HashMap<ColumnId, ColumnId>) {
         Plan::Aggregate { keys, aggregates, .. } => {
             keys.iter_mut().for_each(|it| new(&mut it.0.id));
             aggregates.iter_mut().for_each(|it| new(&mut it.0.id));
+        }
+        Plan::GroupId { keys, id, present, .. } => {
+            let made = keys.iter_mut().map(|it| &mut it.0).chain([id]).chain(present);
+            made.for_each(|it| new(&mut it.id));
         }
         Plan::Window { calls, limit, .. } => {
             calls.iter_mut().for_each(|it| new(&mut it.0.id));

@@ -8,11 +8,13 @@
 mod expr;
 mod relation;
 mod join;
+mod range_join;
 
 pub(crate) use join::as_key;
 mod aggregate;
 pub(crate) use aggregate::DISTINCT_GROUPS_MAX;
 mod distinct;
+mod grouping_sets;
 mod set_operation;
 mod sort;
 mod unnest;
@@ -88,13 +90,16 @@ impl Lowering<'_> {
             Plan::Project { input, exprs } => self.project(input, exprs, required),
             Plan::Filter { input, conjuncts } => self.filter(input, conjuncts, required),
             Plan::Join { .. } => self.join(plan, required),
+            Plan::AsofJoin { .. } => self.asof_join(plan, required),
             Plan::Aggregate { .. } => self.aggregate(plan, required),
+            Plan::GroupId { .. } => self.group_id(plan, required),
             Plan::Window { .. } => self.window(plan, required),
             Plan::Sort { input, keys } => self.sort(input, keys, required),
             Plan::Limit { input, offset, limit } => self.limit(input, *offset, *limit, required),
             Plan::GroupLimit { .. } => self.group_limit(plan, required),
             Plan::SetOperation { .. } => self.set_operation(plan, required),
             Plan::CteRef { .. } => self.cte_ref(plan),
+            Plan::Sample { input, method, seed } => self.sample(input, *method, *seed, required),
             Plan::Recursive { .. } => self.recursive(plan),
             Plan::WorkingTable { .. } => self.working_table(plan),
             Plan::SingleRow { input, .. } => self.single_row(input, required),

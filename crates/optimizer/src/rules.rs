@@ -140,6 +140,12 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         description: "runs equal subplans once",
         apply: share::share_subplans,
     },
+    // Done while joins are lowered.
+    Rule {
+        name: "range_joins",
+        description: "joins on comparisons by a sorted build side instead of nested loops",
+        apply: |plan, _| Ok(plan),
+    },
     Rule {
         name: "keep_rows",
         description: "runs once what does not depend on the iterations of a recursion",

@@ -14,7 +14,7 @@ pub use columns::Columns;
 use crate::{
     ExchangeKind, FilterNode, LimitNode, LocalExchangeNode, OrderByNode, PlanNode, ProjectNode,
     SharedNode, SortKey, TableHandle, TableScanNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
-    nodes::{EnforceSingleRowNode, GroupLimitNode, RepeatNode},
+    nodes::{EnforceSingleRowNode, GroupLimitNode, RepeatNode, SampleMethod, SampleNode},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -202,6 +202,16 @@ impl PlanBuilder {
             let mut schema = input.schema().clone();
             schema.fields.pop();
             Ok(PlanNode::Repeat(RepeatNode { input, schema }))
+        })
+    }
+
+    /// Keeps rows by chance, or appends a column of random numbers called `random`.
+    pub fn sample(self, method: SampleMethod, seed: Option<u64>) -> PlanBuilder {
+        self.wrap(|input, _| {
+            let mut schema = input.schema().clone();
+            let number = method == SampleMethod::Number;
+            schema.fields.extend(number.then(|| Field::new("random", Type::BigInt)));
+            Ok(PlanNode::Sample(SampleNode { input, method, seed, schema }))
         })
     }
 

@@ -19,12 +19,13 @@ mod builder;
 pub use builder::{Columns, PlanBuilder};
 pub use node::PlanNode;
 pub use nodes::{
-    Aggregate, AggregateStep, AggregationNode, CustomNode, CustomPlanNode, EnforceSingleRowNode,
-    ExchangeKind, FileCompression, FileFormat, FilterNode, Frame, FrameBound, FrameOffset,
-    FrameUnits, Generator, GeneratorKind, GroupLimitNode, HashJoinNode, JoinKind, KeptRows,
-    LimitNode, LocalExchangeNode, NestedLoopJoinNode, OrderByNode, ProjectNode, RecursiveUnionNode,
-    RepeatNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode,
-    UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
+    Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode,
+    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FileCompression, FileFormat, FilterNode,
+    Frame, FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode,
+    GroupLimitNode, GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
+    NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition, RecursiveUnionNode, RepeatNode,
+    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
+    TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
     WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

@@ -17,12 +17,16 @@ pub enum PlanNode {
     Project(ProjectNode),
     /// Groups and aggregates; without aggregates: DISTINCT.
     Aggregation(AggregationNode),
+    /// Repeats rows for grouping sets.
+    GroupId(GroupIdNode),
     /// Computes window functions.
     Window(WindowNode),
     /// Joins on equal keys.
     HashJoin(HashJoinNode),
     /// Joins on any condition.
     NestedLoopJoin(NestedLoopJoinNode),
+    /// Joins each row with the nearest one.
+    AsofJoin(AsofJoinNode),
     /// Sorts.
     OrderBy(OrderByNode),
     /// Sorts and keeps the first rows.
@@ -35,6 +39,8 @@ pub enum PlanNode {
     Repeat(RepeatNode),
     /// Makes rows of rows: elements of lists, series.
     Unnest(UnnestNode),
+    /// Keeps rows by chance.
+    Sample(SampleNode),
     /// The rows of all inputs.
     Union(UnionNode),
     /// Appends a column of distinct integers.
@@ -64,15 +70,18 @@ impl PlanNode {
             PlanNode::Filter(node) => node.input.schema(),
             PlanNode::Project(node) => &node.schema,
             PlanNode::Aggregation(node) => &node.schema,
+            PlanNode::GroupId(node) => &node.schema,
             PlanNode::Window(node) => &node.schema,
             PlanNode::HashJoin(node) => &node.schema,
             PlanNode::NestedLoopJoin(node) => &node.schema,
+            PlanNode::AsofJoin(node) => &node.schema,
             PlanNode::OrderBy(node) => node.input.schema(),
             PlanNode::TopN(node) => node.input.schema(),
             PlanNode::Limit(node) => node.input.schema(),
             PlanNode::GroupLimit(node) => node.input.schema(),
             PlanNode::Repeat(node) => &node.schema,
             PlanNode::Unnest(node) => &node.schema,
+            PlanNode::Sample(node) => &node.schema,
             PlanNode::Union(node) => &node.schema,
             PlanNode::UniqueId(node) => &node.schema,
             PlanNode::EnforceSingleRow(node) => node.input.schema(),
@@ -93,15 +102,18 @@ impl PlanNode {
             PlanNode::Filter(node) => vec![&node.input],
             PlanNode::Project(node) => vec![&node.input],
             PlanNode::Aggregation(node) => vec![&node.input],
+            PlanNode::GroupId(node) => vec![&node.input],
             PlanNode::Window(node) => vec![&node.input],
             PlanNode::HashJoin(node) => vec![&node.probe, &node.build],
             PlanNode::NestedLoopJoin(node) => vec![&node.probe, &node.build],
+            PlanNode::AsofJoin(node) => vec![&node.probe, &node.build],
             PlanNode::OrderBy(node) => vec![&node.input],
             PlanNode::TopN(node) => vec![&node.input],
             PlanNode::Limit(node) => vec![&node.input],
             PlanNode::GroupLimit(node) => vec![&node.input],
             PlanNode::Repeat(node) => vec![&node.input],
             PlanNode::Unnest(node) => vec![&node.input],
+            PlanNode::Sample(node) => vec![&node.input],
             PlanNode::Union(node) => node.inputs.iter().collect(),
             PlanNode::UniqueId(node) => vec![&node.input],
             PlanNode::EnforceSingleRow(node) => vec![&node.input],
@@ -123,6 +135,7 @@ impl PlanNode {
             PlanNode::Filter(node) => f(&mut node.input),
             PlanNode::Project(node) => f(&mut node.input),
             PlanNode::Aggregation(node) => f(&mut node.input),
+            PlanNode::GroupId(node) => f(&mut node.input),
             PlanNode::Window(node) => f(&mut node.input),
             PlanNode::HashJoin(node) => {
                 f(&mut node.probe);
@@ -132,12 +145,17 @@ impl PlanNode {
                 f(&mut node.probe);
                 f(&mut node.build);
             }
+            PlanNode::AsofJoin(node) => {
+                f(&mut node.probe);
+                f(&mut node.build);
+            }
             PlanNode::OrderBy(node) => f(&mut node.input),
             PlanNode::TopN(node) => f(&mut node.input),
             PlanNode::Limit(node) => f(&mut node.input),
             PlanNode::GroupLimit(node) => f(&mut node.input),
             PlanNode::Repeat(node) => f(&mut node.input),
             PlanNode::Unnest(node) => f(&mut node.input),
+            PlanNode::Sample(node) => f(&mut node.input),
             PlanNode::Union(node) => node.inputs.iter_mut().for_each(f),
             PlanNode::UniqueId(node) => f(&mut node.input),
             PlanNode::EnforceSingleRow(node) => f(&mut node.input),

@@ -30,9 +30,11 @@ impl PlanNode {
             PlanNode::Filter(node) => format!("Filter {}", node.predicate),
             PlanNode::Project(node) => project(node),
             PlanNode::Aggregation(node) => aggregation(node),
+            PlanNode::GroupId(node) => group_id(node),
             PlanNode::Window(node) => window::window(node),
             PlanNode::HashJoin(node) => hash_join(node),
             PlanNode::NestedLoopJoin(node) => nested_loop_join(node),
+            PlanNode::AsofJoin(node) => asof_join(node),
             PlanNode::OrderBy(node) => format!("OrderBy {}", join(&node.keys)),
             PlanNode::TopN(node) => {
                 let keys = join(&node.keys);
@@ -48,6 +50,11 @@ impl PlanNode {
             }
             PlanNode::Repeat(_) => "Repeat".to_owned(),
             PlanNode::Unnest(node) => unnest(node),
+            PlanNode::Sample(node) => match node.method {
+                SampleMethod::Rows(share) => format!("Sample rows {share}"),
+                SampleMethod::Batches(share) => format!("Sample batches {share}"),
+                SampleMethod::Number => "Sample number".to_owned(),
+            },
             PlanNode::Union(node) => format!("Union inputs={}", node.inputs.len()),
             PlanNode::UniqueId(_) => "UniqueId".to_owned(),
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow".to_owned(),
@@ -112,6 +119,16 @@ fn aggregation(node: &AggregationNode) -> String {
     text
 }
 
+fn group_id(node: &GroupIdNode) -> String {
+    let sets = node.sets.iter().map(|set| {
+        let keys: Vec<usize> =
+            set.keys.iter().filter_map(|it| node.keys.get(*it)).copied().collect();
+        columns(&keys)
+    });
+    let extra = if node.extra_rows { " with extra rows" } else { "" };
+    format!("GroupId {}{extra}", sets.collect::<Vec<_>>().join(", "))
+}
+
 fn hash_join(node: &HashJoinNode) -> String {
     let keys: Vec<_> = node
         .probe_keys
@@ -136,6 +153,9 @@ fn hash_join(node: &HashJoinNode) -> String {
 }
 
 fn nested_loop_join(node: &NestedLoopJoinNode) -> String {
+    if !node.ranges.is_empty() {
+        return range_join(node);
+    }
     let mut text = format!("NestedLoopJoin {}", node.kind);
     if let Some(condition) = &node.condition {
         let _ = write!(text, " on {condition}");
@@ -149,6 +169,29 @@ fn unnest(node: &UnnestNode) -> String {
     let ordinality = if node.ordinality { " ordinality" } else { "" };
     let generators = join(&node.generators);
     format!("Unnest {outer}{generators}{ordinality} replicated={}", columns(&node.replicated))
+}
+
+fn range_join(node: &NestedLoopJoinNode) -> String {
+    let ranges: Vec<_> = node.ranges.iter().map(ToString::to_string).collect();
+    let mut text = format!("RangeJoin {} on {}", node.kind, ranges.join(" and "));
+    if let Some(residual) = &node.residual {
+        let _ = write!(text, " filter={residual}");
+    }
+    let _ = write!(text, " output={}", output(&node.output, &node.schema));
+    text
+}
+
+fn asof_join(node: &AsofJoinNode) -> String {
+    let keys = node.probe_keys.iter().zip(&node.build_keys).zip(&node.nulls_equal);
+    let mut conditions: Vec<String> = keys
+        .map(|((probe, build), nulls_equal)| {
+            let operator = if *nulls_equal { "is not distinct from" } else { "=" };
+            format!("#{probe} {operator} build #{build}")
+        })
+        .collect();
+    conditions.push(node.range.to_string());
+    let output = output(&node.output, &node.schema);
+    format!("AsofJoin {} on {} output={output}", node.kind, conditions.join(" and "))
 }
 
 fn offset(rows: u64) -> String {

@@ -33,12 +33,21 @@ mod set_operation;
 mod values;
 mod select;
 mod group;
+mod grouping_sets;
 mod order;
 mod output;
 mod from;
 mod join;
+mod asof;
 mod expr;
 mod operator;
+mod tuple;
+mod quantified;
+mod limit;
+mod star;
+mod pivot;
+mod sample;
+mod within_group;
 mod function;
 mod lambda;
 mod aggregate;
@@ -149,6 +158,8 @@ struct Binder<'a> {
     lambdas: Vec<lambda::Scope<'a>>,
     /// How many bodies of lambdas were bound.
     bodies: usize,
+    /// The columns of COLUMNS in the expression that is being bound.
+    choices: Option<star::Choices>,
 }
 
 /// A query under way.
@@ -165,6 +176,8 @@ struct Level<'a> {
     aggregates: aggregate::Aggregates,
     /// Whether arguments of an aggregate are being bound.
     in_aggregate: bool,
+    /// The place of the first call of `grouping`, if there is one.
+    grouping: Option<Option<Span>>,
     /// The calls with OVER found so far; columns that stand for them.
     windows: window::Windows,
     /// Whether parts of such a call are being bound.
@@ -222,6 +235,7 @@ impl<'a> Binder<'a> {
             alias_uses: 0,
             lambdas: Vec::new(),
             bodies: 0,
+            choices: None,
         }
     }
 
@@ -304,6 +318,7 @@ impl Level<'_> {
             clause,
             aggregates: aggregate::Aggregates::default(),
             in_aggregate: false,
+            grouping: None,
             windows: window::Windows::default(),
             in_window: false,
             unnests: unnest::Unnests::default(),

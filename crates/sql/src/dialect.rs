@@ -115,6 +115,39 @@ fn not_exists(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     })
 }
 
+/// `GROUPING SETS (...)`, `ROLLUP (...)`, `CUBE (...)` and `()`: elements of GROUP BY, which may be
+/// nested. `None` when something else begins here.
+fn grouping_sets(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let is = |parser: &Parser<'_>, at: usize, keyword: Keyword| {
+        is_word(&parser.peek_nth_token_ref(at).token, keyword)
+    };
+    let opens =
+        |parser: &Parser<'_>, at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
+    let (words, make): (usize, fn(Vec<Vec<Expr>>) -> Expr) =
+        if is(parser, 0, Keyword::GROUPING) && is(parser, 1, Keyword::SETS) && opens(parser, 2) {
+            (2, Expr::GroupingSets)
+        } else if is(parser, 0, Keyword::ROLLUP) && opens(parser, 1) {
+            (1, Expr::Rollup)
+        } else if is(parser, 0, Keyword::CUBE) && opens(parser, 1) {
+            (1, Expr::Cube)
+        } else if opens(parser, 0) && parser.peek_nth_token_ref(1).token == Token::RParen {
+            parser.advance_token();
+            parser.advance_token();
+            return Some(Ok(Expr::Tuple(Vec::new())));
+        } else {
+            return None;
+        };
+    (0..=words).for_each(|_| parser.advance_token());
+    let parts = parser.parse_comma_separated(|it| {
+        Ok(match it.parse_expr()? {
+            Expr::Tuple(parts) => parts,
+            Expr::Nested(inner) => vec![*inner],
+            other => vec![other],
+        })
+    });
+    Some(parts.and_then(|it| parser.expect_token(&Token::RParen).map(|_| make(it))))
+}
+
 /// `-x`, which binds tighter than `^`: `-2 ^ 2` is 4.
 fn negation(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.advance_token();
@@ -152,7 +185,7 @@ impl Dialect for VolleyDialect {
         if token.token == Token::Minus {
             return Some(negation(parser));
         }
-        let Token::EscapedStringLiteral(text) = &token.token else { return None };
+        let Token::EscapedStringLiteral(text) = &token.token else { return grouping_sets(parser) };
         let literal = Value::EscapedStringLiteral(text.clone()).with_span(token.span);
         parser.advance_token();
         Some(Ok(Expr::Value(literal)))
@@ -217,10 +250,6 @@ impl Dialect for VolleyDialect {
         true
     }
 
-    fn supports_group_by_expr(&self) -> bool {
-        true
-    }
-
     fn supports_alter_column_type_using(&self) -> bool {
         true
     }
@@ -270,6 +299,14 @@ impl Dialect for VolleyDialect {
     }
 
     fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_rename(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_ilike(&self) -> bool {
         true
     }
 

@@ -4,7 +4,7 @@
 use crate::{dialect::VolleyDialect, position::Positions, stack};
 use nested_types::{Text, with_nested_type};
 use sqlparser::{
-    ast::{self, DataType, Ident, ObjectName, Query, Statement},
+    ast::{self, DataType, Ident, ObjectName, Query, Statement, TableSample},
     keywords::Keyword,
     parser::{Parser, ParserError},
     tokenizer::{self, Token, TokenWithSpan},
@@ -18,13 +18,18 @@ mod command;
 mod construct;
 mod error;
 mod exclusion;
+mod limit;
 mod nested_types;
 mod parameter;
+mod pivot;
+mod sample;
 mod tokens;
 
 pub(crate) use parameter::parameter_name;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
+pub(crate) use limit::{LIMIT_PERCENT, LIMIT_WITH_TIES};
+pub(crate) use pivot::PIVOT_GROUPS;
 
 /// The most levels of nesting that the parser goes into.
 const NESTING_MAX: usize = 4000;
@@ -53,6 +58,8 @@ pub(crate) struct Source {
     by_name: HashSet<(u64, u64)>,
     /// The parameters: where they stand, and their names.
     parameters: Vec<(u32, String)>,
+    /// What USING SAMPLE says, by the places of SELECT.
+    samples: sample::Samples,
 }
 
 /// Splits `sql` into statements and parses them. Empty statements are left out.
@@ -211,10 +218,13 @@ impl ParsedStatement {
 impl Source {
     fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
         let positions = Positions::new(sql);
-        let Tokens { list, materialized, exclusions, by_name } = tokenize(sql, &positions)?;
+        let Tokens { list, materialized, exclusions, by_name, samples } =
+            tokenize(sql, &positions)?;
         let parameters = parameter::parameters(&list, &positions);
         let text = sql.to_owned();
-        Ok((Source { text, positions, materialized, exclusions, by_name, parameters }, list))
+        let source =
+            Source { text, positions, materialized, exclusions, by_name, parameters, samples };
+        Ok((source, list))
     }
 
     /// The names of the parameters in a part of the text: all numbers up to the greatest, or names
@@ -237,6 +247,11 @@ impl Source {
     /// What the frame of the window with this name (perhaps an empty one) excludes.
     pub(crate) fn exclusion(&self, name: &Ident) -> Exclusion {
         self.exclusions.get(&tokens::place(name.span.start)).copied().unwrap_or_default()
+    }
+
+    /// The sample that the query whose SELECT stands here takes of its FROM.
+    pub(crate) fn sample(&self, select: &TokenWithSpan) -> Option<&TableSample> {
+        self.samples.get(&tokens::place(select.span.start))
     }
 
     /// The first place of a string literal.

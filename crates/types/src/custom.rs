@@ -101,6 +101,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+mod collation;
 mod hyper_log_log;
 mod ip_address;
 mod json;
@@ -110,6 +111,7 @@ mod timestamp_tz;
 mod tests;
 mod uuid;
 
+pub use collation::Collation;
 pub use hyper_log_log::HyperLogLog;
 pub use ip_address::IpAddress;
 pub use json::Json;

@@ -1,5 +1,6 @@
 //! The build side as the probe side goes over it, once per probe batch.
 
+use super::lookup::Lookup;
 use crate::spill::{SpillReader, SpillRun};
 use std::sync::Arc;
 use volley_error::Result;
@@ -9,8 +10,8 @@ use volley_vector::Batch;
 /// A finished build side.
 #[derive(Clone)]
 pub(super) enum BuildSide {
-    /// One batch, maybe without rows.
-    Memory(Arc<Batch>),
+    /// One batch, maybe without rows, and its index.
+    Memory(Arc<Batch>, Option<Arc<Lookup>>),
     /// Where memory was short.
     Disk(Arc<[SpillRun]>),
 }
@@ -36,7 +37,7 @@ pub(super) struct Block {
 impl BuildSide {
     pub(super) fn rows(&self) -> usize {
         match self {
-            BuildSide::Memory(rows) => rows.rows(),
+            BuildSide::Memory(rows, _) => rows.rows(),
             BuildSide::Disk(runs) => runs.iter().map(SpillRun::rows).sum(),
         }
     }
@@ -51,6 +52,14 @@ impl Blocks {
 
     pub(super) fn is_on_disk(&self) -> bool {
         matches!(self.side, BuildSide::Disk(_))
+    }
+
+    /// The index of all rows.
+    pub(super) fn lookup(&self) -> Option<Arc<Lookup>> {
+        match &self.side {
+            BuildSide::Memory(_, lookup) => lookup.clone(),
+            BuildSide::Disk(_) => None,
+        }
     }
 
     /// All rows.
@@ -71,7 +80,7 @@ impl Blocks {
     pub(super) fn rewind(&mut self) -> Result<()> {
         self.stop();
         match &self.side {
-            BuildSide::Memory(rows) => {
+            BuildSide::Memory(rows, _) => {
                 self.block = Some(Block { rows: Arc::clone(rows), start: 0 });
                 Ok(())
             }

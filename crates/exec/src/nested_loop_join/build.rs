@@ -1,17 +1,24 @@
 //! The build side's sink.
 
-use super::{Collected, Shared, blocks::BuildSide};
+use super::{
+    Collected, Shared,
+    blocks::BuildSide,
+    lookup::{Lookup, LookupBuilder, LookupSpec},
+};
 use crate::{
     BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext, Ticket,
     column_concat::{ColumnConcat, concat_bytes},
     spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillWriter},
 };
 use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
-use volley_error::Result;
+use volley_error::{ErrorKind, Result};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;
+
+/// Fewer rows are looked at one by one.
+const LOOKUP_ROWS_MIN: usize = 16;
 
 /// Collects the build side; the driver that ends last joins everything to one batch, unless a part
 /// of it was written to disk: then all of it is.
@@ -22,8 +29,12 @@ pub(super) struct NestedLoopBuild {
     ticket: Option<Ticket>,
     /// Where rows of this driver and what it was asked to give back go.
     writer: Option<SpillWriter>,
+    /// What rows are to be found by.
+    lookup: Option<LookupSpec>,
     /// In the driver that ends last.
     concat: Option<ColumnConcat>,
+    /// There, after that.
+    index: Option<(Arc<Batch>, LookupBuilder)>,
     input_done: bool,
     pool: Pool,
     space: SpillSpace,
@@ -34,16 +45,21 @@ impl NestedLoopBuild {
     pub(super) fn new(
         shared: &Arc<Shared>,
         types: Vec<Type>,
+        lookup: Option<LookupSpec>,
         ticket: Option<Ticket>,
         cx: &OperatorContext,
     ) -> NestedLoopBuild {
         NestedLoopBuild {
             shared: Arc::clone(shared),
-            can_spill: Encoder::new(&types).is_ok(),
+            // What is on disk cannot be looked up in.
+            can_spill: Encoder::new(&types).is_ok()
+                && !lookup.as_ref().is_some_and(LookupSpec::is_needed),
             types,
+            lookup,
             ticket,
             writer: None,
             concat: None,
+            index: None,
             input_done: false,
             pool: cx.pool.clone(),
             space: cx.task.spill.clone(),
@@ -51,13 +67,50 @@ impl NestedLoopBuild {
         }
     }
 
-    /// Joins the next column of all batches; shows the result to the probes when there is none.
-    fn advance(&self, mut concat: ColumnConcat) -> Result<Option<ColumnConcat>> {
+    /// Joins the next column of all batches; when there is none, shows the result to the probes, or
+    /// begins to make its index.
+    fn advance(&mut self, mut concat: ColumnConcat) -> Result<()> {
         let mut collected = self.lock();
-        let Some(rows) = concat.step(&mut collected.charge)? else { return Ok(Some(concat)) };
+        let Some(rows) = concat.step(&mut collected.charge)? else {
+            drop(collected);
+            self.concat = Some(concat);
+            return Ok(());
+        };
         collected.ahead.clear();
-        self.show(BuildSide::Memory(Arc::new(rows)));
-        Ok(None)
+        drop(collected);
+        let rows = Arc::new(rows);
+        let spec = self.lookup.clone();
+        match spec.filter(|it| it.is_needed() || rows.rows() >= LOOKUP_ROWS_MIN) {
+            Some(spec) => {
+                let begun = LookupBuilder::new(spec, &rows, &self.pool).map(Err);
+                self.continue_index(rows, begun)
+            }
+            None => {
+                self.show(BuildSide::Memory(rows, None));
+                Ok(())
+            }
+        }
+    }
+
+    /// Shows a finished index to the probes, or the rows without one where there is no memory for
+    /// it.
+    fn continue_index(
+        &mut self,
+        rows: Arc<Batch>,
+        made: Result<Result<Lookup, LookupBuilder>>,
+    ) -> Result<()> {
+        let is_needed = self.lookup.as_ref().is_some_and(LookupSpec::is_needed);
+        let lookup = match made {
+            Ok(Err(builder)) => {
+                self.index = Some((rows, builder));
+                return Ok(());
+            }
+            Ok(Ok(lookup)) => Some(Arc::new(lookup)),
+            Err(error) if error.kind() == ErrorKind::OutOfMemory && !is_needed => None,
+            Err(error) => return Err(error),
+        };
+        self.show(BuildSide::Memory(rows, lookup));
+        Ok(())
     }
 
     fn show(&self, side: BuildSide) {
@@ -137,7 +190,12 @@ impl Operator for NestedLoopBuild {
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         if let Some(concat) = self.concat.take() {
-            self.concat = self.advance(concat)?;
+            self.advance(concat)?;
+            return Ok(Step::Yield);
+        }
+        if let Some((rows, builder)) = self.index.take() {
+            let made = builder.step(&rows);
+            self.continue_index(rows, made)?;
             return Ok(Step::Yield);
         }
         Ok(if self.input_done { Step::Finished } else { Step::NeedInput })

@@ -4,7 +4,7 @@ use crate::OperatorContext;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
-use volley_vector::{Batch, Decoded, Rows, Vector};
+use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Vector};
 
 /// Pairs of one row of a side and several rows of the other.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +98,23 @@ impl Condition {
             }
         });
         Ok((Rows::from_indices(active.len(), hits), Rows::from_indices(active.len(), unknown)))
+    }
+
+    /// Those of pairs of rows for which the condition is true.
+    pub(super) fn select_pairs(
+        &mut self,
+        (probe_rows, build_rows): (&[u32], &[u32]),
+        probe: &Batch,
+        build: &Batch,
+    ) -> Result<Rows> {
+        let len = probe_rows.len();
+        let [probe_rows, build_rows] =
+            [probe_rows, build_rows].map(|it| ScalarBuffer::<u32>::from(it.to_vec()));
+        let probe = probe.project(&self.probe_columns).wrap(&probe_rows);
+        let build = build.project(&self.build_columns).wrap(&build_rows);
+        let columns = probe.into_columns().into_iter().chain(build.into_columns());
+        let pairs = Batch::new(columns.collect(), len);
+        self.exprs.begin(&pairs).select(0, &Rows::all(len))
     }
 
     /// The condition's columns for a tile.

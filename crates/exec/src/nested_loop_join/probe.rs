@@ -4,8 +4,9 @@ use super::{
     Condition, ProbeConfig, Shared,
     blocks::{Block, Blocks},
     condition::Tile,
+    lookup::{Candidates, Lookup, asks_for_build_rows},
 };
-use crate::{BlockedOn, Operator, Step, StepContext, coalesce::Coalescer};
+use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext, coalesce::Coalescer};
 use std::{
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
@@ -15,6 +16,9 @@ use volley_memory::{Pool, Reservation};
 use volley_plan::JoinKind;
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Rows, ScalarBuffer, Vector};
+
+/// The counter of probe rows whose build rows were looked up.
+const ROWS_LOOKED_UP: &str = "rows looked up";
 
 /// Tiles evaluated in one step.
 const TILES_PER_STEP: usize = 32;
@@ -27,6 +31,11 @@ pub(super) struct NestedLoopProbe {
     shared: Arc<Shared>,
     config: ProbeConfig,
     condition: Option<Condition>,
+    /// What is left of it for pairs that were looked up.
+    residual: Option<Condition>,
+    /// Places that were candidates before, where that is enough.
+    covered: usize,
+    metrics: Arc<OperatorMetrics>,
     build: Option<Blocks>,
     /// Rows for the next batch to work on, where the build side is on disk.
     waiting: Coalescer,
@@ -63,6 +72,8 @@ struct Current {
     build_rows: Vec<u32>,
     /// Whether what depends on all pairs (rows without a match) is put out.
     rest_done: bool,
+    /// Where the build side has an index: what may match.
+    candidates: Option<Candidates>,
 }
 
 impl NestedLoopProbe {
@@ -78,6 +89,9 @@ impl NestedLoopProbe {
             shared: Arc::clone(shared),
             config,
             condition,
+            residual: None,
+            covered: 0,
+            metrics: Arc::default(),
             build: None,
             waiting,
             current: None,
@@ -88,9 +102,19 @@ impl NestedLoopProbe {
         }
     }
 
+    /// Tests pairs that were looked up by `residual` only, and counts probe rows in `metrics`.
+    pub(super) fn with_residual(
+        self,
+        residual: Option<Condition>,
+        metrics: &Arc<OperatorMetrics>,
+    ) -> NestedLoopProbe {
+        NestedLoopProbe { residual, metrics: Arc::clone(metrics), ..self }
+    }
+
     /// Works on the current batch until there is something to put out.
     fn probe(&mut self, build: &mut Blocks, current: &mut Current) -> Result<Option<Step>> {
         let begin = Instant::now();
+        let lookup = build.lookup();
         for _ in 0..TILES_PER_STEP {
             let Some(block) = build.block() else {
                 return Ok(self.put_out_rest(current)?.map(Step::Output));
@@ -98,13 +122,13 @@ impl NestedLoopProbe {
             if current.probe_rows.len() >= self.config.batch_rows {
                 return Ok(Some(Step::Output(self.take_pairs(&block.rows, current))));
             }
-            match self.next_tile(&block.rows, current) {
-                Some(tile) => self.match_tile(tile, block, current)?,
+            match self.match_next(lookup.as_deref(), block, current)? {
+                true => {}
                 // They are of this block.
-                None if !current.probe_rows.is_empty() => {
+                false if !current.probe_rows.is_empty() => {
                     return Ok(Some(Step::Output(self.take_pairs(&block.rows, current))));
                 }
-                None => {
+                false => {
                     (current.outer, current.inner) = (0, 0);
                     match self.is_settled(current) {
                         true => build.stop(),
@@ -122,6 +146,58 @@ impl NestedLoopProbe {
     /// Whether more build rows cannot change what is put out of a batch.
     fn is_settled(&self, current: &Current) -> bool {
         first_hit_settles(self.config.kind) && current.matched.iter().all(|it| *it)
+    }
+
+    /// Looks at the next pairs of a block; false when there are none left.
+    fn match_next(
+        &mut self,
+        lookup: Option<&Lookup>,
+        block: &Block,
+        current: &mut Current,
+    ) -> Result<bool> {
+        if let Some(lookup) = lookup {
+            return self.match_candidates(lookup, block, current);
+        }
+        match self.next_tile(&block.rows, current) {
+            Some(tile) => self.match_tile(tile, block, current).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// As [`NestedLoopProbe::match_tile`], for pairs that were looked up.
+    fn match_candidates(
+        &mut self,
+        lookup: &Lookup,
+        block: &Block,
+        current: &mut Current,
+    ) -> Result<bool> {
+        let kind = self.config.kind;
+        let Some(mut candidates) = current.candidates.take() else { return Ok(false) };
+        let settles = first_hit_settles(kind);
+        let settled: &[bool] = if settles { &current.matched } else { &[] };
+        let is_enough = settles && self.residual.is_none();
+        let (mut probe_rows, mut build_rows) = (Vec::new(), Vec::new());
+        let pairs = (&mut probe_rows, &mut build_rows);
+        let limit = self.config.batch_rows;
+        let has_more = lookup.next_pairs(&mut candidates, limit, is_enough, settled, pairs);
+        current.candidates = has_more.then_some(candidates);
+        if let Some(residual) = &mut self.residual
+            && !probe_rows.is_empty()
+        {
+            let pairs = (probe_rows.as_slice(), build_rows.as_slice());
+            let hits = residual.select_pairs(pairs, &current.probe, &block.rows)?.to_indices();
+            let kept = |rows: &[u32]| hits.iter().map(|it| rows[*it as usize]).collect();
+            (probe_rows, build_rows) = (kept(&probe_rows), kept(&build_rows));
+        }
+        probe_rows.iter().for_each(|it| current.matched[*it as usize] = true);
+        if !self.build_matched.is_empty() {
+            build_rows.iter().for_each(|it| self.build_matched[*it as usize] = true);
+        }
+        if needs_pairs(kind) {
+            current.probe_rows.append(&mut probe_rows);
+            current.build_rows.append(&mut build_rows);
+        }
+        Ok(has_more)
     }
 
     /// The next pairs to look at.
@@ -339,6 +415,10 @@ impl NestedLoopProbe {
     /// Begins to work on a batch.
     fn begin(&mut self, probe: Batch) -> Result<()> {
         self.build.as_mut().map_or(Ok(()), Blocks::rewind)?;
+        let candidates = match self.build.as_ref().and_then(Blocks::lookup) {
+            Some(lookup) => Some(self.look_up(&lookup, &probe)?),
+            None => None,
+        };
         self.current = Some(Current {
             outer: 0,
             inner: 0,
@@ -347,9 +427,19 @@ impl NestedLoopProbe {
             probe_rows: Vec::new(),
             build_rows: Vec::new(),
             rest_done: false,
+            candidates,
             probe,
         });
         Ok(())
+    }
+
+    fn look_up(&mut self, lookup: &Lookup, probe: &Batch) -> Result<Candidates> {
+        self.metrics.add(ROWS_LOOKED_UP, probe.rows() as u64);
+        let mut candidates = lookup.candidates(probe)?;
+        if self.residual.is_none() && asks_for_build_rows(self.config.kind) && lookup.is_nested() {
+            lookup.uncover(&mut candidates, &mut self.covered);
+        }
+        Ok(candidates)
     }
 
     fn step_over(&mut self, build: &mut Blocks) -> Result<Step> {

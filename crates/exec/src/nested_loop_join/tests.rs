@@ -227,7 +227,7 @@ fn build_rows_are_not_put_out_when_a_probe_driver_has_ended_early() {
     for kind in [JoinKind::Right, JoinKind::Full, JoinKind::RightAnti] {
         let pool = Pool::root("test", None);
         let shared = Shared::new(&pool);
-        assert!(shared.build.set(BuildSide::Memory(Arc::new(batch(100)))).is_ok());
+        assert!(shared.build.set(BuildSide::Memory(Arc::new(batch(100)), None)).is_ok());
         let config = ProbeConfig {
             kind,
             output: vec![0],

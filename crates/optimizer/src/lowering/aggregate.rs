@@ -15,7 +15,7 @@ use volley_plan::{
 use volley_types::{Field, Schema, Type};
 
 /// Partial aggregation is worth it when a group has at least this many rows on average.
-const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
+pub(super) const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
 
 /// Distinct arguments are found before groups are made when there are at most this many groups.
 /// More are well spread over drivers, each of which finds the distinct arguments of its own.
@@ -23,6 +23,9 @@ pub(crate) const DISTINCT_GROUPS_MAX: f64 = 1024.0;
 
 impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
+        if let Some(lowered) = self.aggregate_sets(plan, required)? {
+            return Ok(lowered);
+        }
         let Plan::Aggregate { input, keys, aggregates } = plan else { return Err(not_this_node()) };
         let calls: Vec<_> =
             aggregates.iter().filter(|it| required.contains(&it.0.id)).cloned().collect();
@@ -44,19 +47,23 @@ impl Lowering<'_> {
             aggregates: lowered_calls,
             schema: schema_of(&columns),
         };
-        let node = if self.ctx.drivers == 1 {
-            PlanNode::Aggregation(single)
-        } else {
-            let groups = self.estimator.estimate(plan).rows;
-            let rows = self.estimator.estimate(input).rows;
-            self.among_drivers(single, rows, groups)?
-        };
-        Ok(Lowered::new(node, columns))
+        Ok(Lowered::new(self.in_steps(plan, single)?, columns))
+    }
+
+    /// `single`, which is what `plan` does, in as many steps as pay.
+    pub(super) fn in_steps(&mut self, plan: &Plan, single: AggregationNode) -> Result<PlanNode> {
+        if self.ctx.drivers == 1 {
+            return Ok(PlanNode::Aggregation(single));
+        }
+        let groups = self.estimator.estimate(plan).rows;
+        let inputs = plan.inputs().into_iter().map(|it| self.estimator.estimate(it).rows);
+        let rows = inputs.sum();
+        self.among_drivers(single, rows, groups)
     }
 
     /// In as many steps as pay for `rows` rows in `groups` groups, as far as one can tell.
     fn among_drivers(&self, single: AggregationNode, rows: f64, groups: f64) -> Result<PlanNode> {
-        if !self.can_split(&single)? {
+        if !self.can_split(&single.aggregates)? {
             return Ok(one_step(single));
         }
         if single.aggregates.iter().all(|it| !it.distinct) {
@@ -75,11 +82,11 @@ impl Lowering<'_> {
 
     /// Whether partial results of all calls can be merged, and are smaller than their rows;
     /// DISTINCT apart.
-    fn can_split(&self, single: &AggregationNode) -> Result<bool> {
-        if single.aggregates.iter().any(|call| !call.order_by.is_empty()) {
+    pub(super) fn can_split(&self, calls: &[Aggregate]) -> Result<bool> {
+        if calls.iter().any(|call| !call.order_by.is_empty()) {
             return Ok(false);
         }
-        for call in &single.aggregates {
+        for call in calls {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
             if matches!(bound.function, AggregateKind::Collecting(_)) {
                 return Ok(false);
@@ -90,27 +97,40 @@ impl Lowering<'_> {
 
     /// Partial aggregation where the rows are, then an exchange of groups, then the final one.
     fn two_steps(&self, single: AggregationNode) -> Result<PlanNode> {
-        let keys = single.keys.len();
-        let mut fields: Vec<Field> = single.schema.fields.iter().take(keys).cloned().collect();
-        let mut merges = Vec::with_capacity(single.aggregates.len());
-        for (index, call) in single.aggregates.iter().enumerate() {
-            let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
-            fields.push(Field::new(format!("{}{index}", call.function), bound.intermediate));
-            let args = vec![keys + index];
-            merges.push(Aggregate { args, filter: None, merges: false, ..call.clone() });
-        }
-        let schema = single.schema.clone();
-        let partial =
-            AggregationNode { step: AggregateStep::Partial, schema: Schema::new(fields), ..single };
-        let key_positions: Vec<usize> = (0..keys).collect();
-        let input = exchange(PlanNode::Aggregation(partial).into(), &key_positions);
+        let AggregationNode { input, keys, aggregates, schema, .. } = single;
+        let fields = schema.fields.iter().take(keys.len()).cloned().collect();
+        let width = keys.len();
+        let merge = |(index, call): (usize, &Aggregate)| {
+            let args = vec![width + index];
+            Aggregate { args, filter: None, merges: false, ..call.clone() }
+        };
+        let merges = aggregates.iter().enumerate().map(merge).collect();
+        let partial = self.partial(input, keys, aggregates, Schema::new(fields))?;
+        let keys: Vec<usize> = (0..width).collect();
         Ok(PlanNode::Aggregation(AggregationNode {
-            input,
+            input: exchange(partial, &keys),
             step: AggregateStep::Final,
-            keys: key_positions,
+            keys,
             aggregates: merges,
             schema,
         }))
+    }
+
+    /// Intermediate results of what a driver sees; `fields`: those of the keys.
+    pub(super) fn partial(
+        &self,
+        input: Arc<PlanNode>,
+        keys: Vec<usize>,
+        aggregates: Vec<Aggregate>,
+        Schema { mut fields }: Schema,
+    ) -> Result<Arc<PlanNode>> {
+        for (index, call) in aggregates.iter().enumerate() {
+            let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
+            fields.push(Field::new(format!("{}{index}", call.function), bound.intermediate));
+        }
+        let (step, schema) = (AggregateStep::Partial, Schema::new(fields));
+        let node = AggregationNode { input, step, keys, aggregates, schema };
+        Ok(Arc::new(PlanNode::Aggregation(node)))
     }
 }
 
@@ -128,7 +148,7 @@ pub(super) fn exchange(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
     Arc::new(PlanNode::LocalExchange(LocalExchangeNode { input, kind }))
 }
 
-fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Result<Aggregate> {
+pub(super) fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Result<Aggregate> {
     let args = call.args.iter().map(|it| computed.position(it)).collect::<Result<_>>()?;
     let filter = call.filter.as_ref().map(|it| computed.position(it)).transpose()?;
     Ok(Aggregate {

@@ -92,9 +92,12 @@ impl Lowering<'_> {
         if !null_aware && *kind == JoinKind::LeftMark {
             // The mark of EXISTS is never null.
             let known = [never_null(crate::expr::and(conditions.clone()))];
-            return nested_loop_join(probe, build, &known, shape);
+            return self.range_join(probe, build, (conditions.as_slice(), known.as_slice()), shape);
         }
-        nested_loop_join(probe, build, conditions, shape)
+        if *null_aware {
+            return nested_loop_join(probe, build, conditions, shape);
+        }
+        self.range_join(probe, build, (conditions.as_slice(), conditions.as_slice()), shape)
     }
 
     /// NOT IN on any condition: rows whose mark is false.
@@ -124,11 +127,11 @@ impl Lowering<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct JoinShape<'a> {
-    kind: JoinKind,
-    null_aware: bool,
-    mark: &'a Option<Column>,
-    required: &'a ColumnSet,
+pub(super) struct JoinShape<'a> {
+    pub(super) kind: JoinKind,
+    pub(super) null_aware: bool,
+    pub(super) mark: &'a Option<Column>,
+    pub(super) required: &'a ColumnSet,
 }
 
 fn sort_conditions<'a>(conditions: &'a [Expr], probe: &Lowered, build: &Lowered) -> Conditions<'a> {
@@ -175,7 +178,7 @@ fn hash_join(
     Ok(Lowered::new(node, columns))
 }
 
-fn nested_loop_join(
+pub(super) fn nested_loop_join(
     probe: Lowered,
     build: Lowered,
     conditions: &[Expr],
@@ -191,6 +194,8 @@ fn nested_loop_join(
     let node = PlanNode::NestedLoopJoin(NestedLoopJoinNode {
         kind: shape.kind,
         condition,
+        ranges: Vec::new(),
+        residual: None,
         output,
         schema,
         probe: probe.node,
@@ -200,7 +205,7 @@ fn nested_loop_join(
 }
 
 /// The input with the keys computed, and their positions.
-fn with_keys<'a>(
+pub(super) fn with_keys<'a>(
     input: Lowered,
     keys: impl Iterator<Item = &'a Expr>,
 ) -> Result<(Lowered, Vec<usize>)> {
@@ -211,7 +216,7 @@ fn with_keys<'a>(
 
 /// The required ones of the columns that the join's kind puts out: their identities, their
 /// positions among all of them, and their schema.
-fn put_out(
+pub(super) fn put_out(
     probe: &Lowered,
     build: &Lowered,
     shape: JoinShape<'_>,

@@ -5,12 +5,12 @@ use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, as_column, collect_used};
 use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
-use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan};
+use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan, SampleMethod};
 use volley_plan::{
-    EnforceSingleRowNode, FilterNode, PlanNode, ProjectNode, TableScanNode, UnionNode,
-    UniqueIdNode, ValuesNode,
+    EnforceSingleRowNode, FilterNode, PlanNode, ProjectNode, SampleNode, SortKey, TableScanNode,
+    TopNNode, UnionNode, UniqueIdNode, ValuesNode,
 };
-use volley_types::{Field, Schema, Value};
+use volley_types::{Field, Schema, Type, Value};
 
 impl Lowering<'_> {
     pub(super) fn scan(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
@@ -111,6 +111,31 @@ impl Lowering<'_> {
         let predicate = lower_conjuncts(conjuncts, &input.positions())?;
         let node = PlanNode::Filter(FilterNode { input: input.node, predicate });
         Ok(Lowered::same_columns(node, input.columns).narrowed(required))
+    }
+
+    /// A sample of a number of rows: those with the least of random numbers.
+    pub(super) fn sample(
+        &mut self,
+        input: &Plan,
+        method: SampleMethod,
+        seed: Option<u64>,
+        required: &ColumnSet,
+    ) -> Result<Lowered> {
+        let input = self.plan(input, required)?.packed(required)?;
+        let (position, mut schema) = (input.width(), input.node.schema().clone());
+        let (node, columns) = (input.node, input.columns);
+        let (method, limit) = match method {
+            SampleMethod::Rows(share) => (volley_plan::SampleMethod::Rows(share), None),
+            SampleMethod::Batches(share) => (volley_plan::SampleMethod::Batches(share), None),
+            SampleMethod::Count(rows) => (volley_plan::SampleMethod::Number, Some(rows)),
+        };
+        schema.fields.extend(limit.map(|_| Field::new("random", Type::BigInt)));
+        let mut node = PlanNode::Sample(SampleNode { input: node, method, seed, schema });
+        if let Some(limit) = limit {
+            let keys = vec![SortKey { column: position, descending: false, nulls_first: false }];
+            node = PlanNode::TopN(TopNNode { input: Arc::new(node), keys, limit, offset: 0 });
+        }
+        Ok(Lowered::same_columns(node, columns))
     }
 
     pub(super) fn single_row(&mut self, input: &Plan, required: &ColumnSet) -> Result<Lowered> {

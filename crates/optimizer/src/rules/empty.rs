@@ -43,6 +43,12 @@ fn simplified(plan: Plan) -> Plan {
             none(&plan)
         }
         Plan::Aggregate { input, keys, .. } if !keys.is_empty() && is_empty(input) => none(&plan),
+        Plan::GroupId { input, sets, present, .. }
+            if is_empty(input)
+                && (present.is_none() || sets.iter().all(|it| !it.keys.is_empty())) =>
+        {
+            none(&plan)
+        }
         Plan::Join { .. } => simplified_join(plan),
         Plan::SetOperation { .. } => simplified_set_operation(plan),
         Plan::Recursive { inputs, .. } if inputs.first().is_some_and(|it| is_empty(&it.0)) => {

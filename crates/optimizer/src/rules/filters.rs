@@ -9,6 +9,8 @@
 //! that they drop raise no error. What a join would have dropped may raise one, as in other
 //! engines. One whose value may differ from call to call stays where it is.
 
+mod grouping_sets;
+
 use super::inner::push_into_inner;
 use crate::OptimizerContext;
 use crate::columns::output_set;
@@ -63,6 +65,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
             let input = Box::new(push(*input, below, ctx));
             filtered(Plan::Aggregate { input, keys, aggregates }, above, ctx)
         }
+        Plan::GroupId { .. } => grouping_sets::push_into_sets(plan, conjuncts, ctx),
         Plan::SetOperation { .. } => push_into_set_operation(plan, conjuncts, ctx),
         Plan::Sort { input, keys } => {
             Plan::Sort { input: Box::new(push(*input, conjuncts, ctx)), keys }

@@ -225,6 +225,7 @@ fn may_repeat(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
             let is_stable = |it: &Expr| behavior(it, &ctx.registry).deterministic;
             plan.exprs().into_iter().all(is_stable) && may_repeat(input, ctx)
         }
+        Plan::GroupId { input, .. } => may_repeat(input, ctx),
         other => is_cheap(other, ctx),
     }
 }

@@ -6,8 +6,10 @@ use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, surviving};
 use crate::expr::{as_column, as_constant};
 use crate::lowering::as_key;
 use volley_connector::Table;
-use volley_logical::SetOperation;
-use volley_logical::{Column, ColumnId, Expr, Generator, GeneratorKind, JoinKind, Plan};
+use volley_logical::{
+    Column, ColumnId, Expr, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,
+    SetOperation,
+};
 use volley_types::Value;
 
 /// The share of left rows that a semi join keeps when nothing is known of its conditions.
@@ -54,21 +56,14 @@ impl Estimator {
                 narrowed(input, conjuncts).scaled(share)
             }
             Plan::Join { .. } => join(plan, input(), input()),
-            Plan::Aggregate { keys, aggregates, .. } => {
-                let input = input();
-                let mut estimate = project(input.clone(), keys);
-                estimate.rows = groups(&estimate, keys.iter().map(|it| it.0.id), input.rows);
-                for (column, _) in aggregates {
-                    let all = ColumnEstimate {
-                        distinct: estimate.rows.max(1.0),
-                        nulls: 0.0,
-                        range: None,
-                    };
-                    estimate.columns.insert(column.id, all);
-                }
-                estimate
-            }
+            Plan::AsofJoin { kind, .. } => nearest(*kind, input(), input()),
+            Plan::Aggregate { .. } => aggregate(plan, input()),
+            Plan::GroupId { .. } => group_id(plan, input()),
             Plan::Sort { .. } => input(),
+            Plan::Sample { method, .. } => match method {
+                SampleMethod::Rows(share) | SampleMethod::Batches(share) => input().scaled(*share),
+                SampleMethod::Count(rows) => input().at_most(Some(*rows)),
+            },
             Plan::UniqueId { column, .. } => {
                 let mut estimate = input();
                 estimate.add_distinct(column);
@@ -133,6 +128,37 @@ fn rows_made(generator: &Generator) -> f64 {
             _ => SERIES_ROWS,
         },
     }
+}
+
+/// What an ASOF join makes: about one row per left row.
+fn nearest(kind: JoinKind, left: Estimate, right: Estimate) -> Estimate {
+    let rows = left.rows;
+    Estimate { rows, ..joined(kind, left, right, &[], &[]) }
+}
+
+fn aggregate(plan: &Plan, input: Estimate) -> Estimate {
+    let Plan::Aggregate { keys, aggregates, input: of } = plan else { return input };
+    let mut estimate = project(input.clone(), keys);
+    estimate.rows = match &**of {
+        Plan::GroupId { keys, sets, .. } => groups_of_sets(&input, keys, sets),
+        _ => groups(&estimate, keys.iter().map(|it| it.0.id), input.rows),
+    };
+    for (column, _) in aggregates {
+        let all = ColumnEstimate { distinct: estimate.rows.max(1.0), nulls: 0.0, range: None };
+        estimate.columns.insert(column.id, all);
+    }
+    estimate
+}
+
+fn group_id(plan: &Plan, mut estimate: Estimate) -> Estimate {
+    let Plan::GroupId { keys, sets, id, present, .. } = plan else { return estimate };
+    let copies = project(estimate.clone(), keys).columns;
+    estimate.columns.extend(copies);
+    let few = |distinct: f64| ColumnEstimate { distinct, nulls: 0.0, range: None };
+    estimate.columns.insert(id.id, few(as_rows(sets.len() as u64)));
+    estimate.columns.extend(present.iter().map(|it| (it.id, few(1.0))));
+    estimate.rows *= as_rows(sets.len() as u64);
+    estimate
 }
 
 fn window(plan: &Plan, mut estimate: Estimate) -> Estimate {
@@ -271,6 +297,16 @@ fn limited(
 fn groups(estimate: &Estimate, keys: impl Iterator<Item = ColumnId>, rows: f64) -> f64 {
     let product: f64 = keys.map(|it| estimate.column(it).distinct.max(1.0)).product();
     product.min(rows).max(1.0)
+}
+
+/// The number of groups of all sets, from the estimate of the rows that are repeated for them.
+fn groups_of_sets(repeated: &Estimate, keys: &[(Column, Expr)], sets: &[GroupingSet]) -> f64 {
+    let rows = repeated.rows / as_rows(sets.len().max(1) as u64);
+    let of_set = |set: &GroupingSet| {
+        let columns = set.keys.iter().filter_map(|it| keys.get(*it));
+        groups(repeated, columns.map(|it| it.0.id), rows)
+    };
+    sets.iter().map(of_set).sum()
 }
 
 fn as_rows(rows: u64) -> f64 {

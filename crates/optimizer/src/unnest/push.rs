@@ -3,6 +3,7 @@
 
 mod join;
 mod group;
+mod grouping_sets;
 mod union;
 mod recursive;
 
@@ -16,7 +17,7 @@ use crate::expr::{
 use crate::stack::deep;
 use std::collections::BTreeMap;
 use volley_error::{Error, Result};
-use volley_logical::{Column, ColumnId, Expr, Plan};
+use volley_logical::{Column, ColumnId, Expr, Plan, SampleMethod};
 
 impl Unnesting<'_> {
     /// Makes `plan` independent of the left side. The result holds at least the columns `need` of
@@ -57,11 +58,20 @@ impl Unnesting<'_> {
                 Plan::Aggregate { input, keys, aggregates } => {
                     self.push_groups(*input, keys, aggregates, need, domain)
                 }
+                Plan::GroupId { .. } => self.push_group_id(plan, need, domain),
                 Plan::Window { .. } => self.push_window(plan, need, domain),
                 Plan::Limit { .. } | Plan::GroupLimit { .. } => self.push_limit(plan, need, domain),
+                Plan::Sample { method: SampleMethod::Count(_), .. } => {
+                    Err(Error::unsupported("a sample of rows that depend on an outer query"))
+                }
+                Plan::Sample { input, method, seed } => {
+                    let Pushed { plan, map } = self.push(*input, need, domain)?;
+                    Ok(Pushed { plan: Plan::Sample { input: Box::new(plan), method, seed }, map })
+                }
                 Plan::SingleRow { input, .. } => self.push_single(*input, domain),
                 Plan::SetOperation { .. } => self.push_set_operation(plan, need, domain),
                 Plan::Recursive { .. } => self.push_recursive(plan, domain),
+                Plan::AsofJoin { .. } => Err(Error::unsupported("a correlated ASOF join")),
                 Plan::Scan { .. }
                 | Plan::Values { .. }
                 | Plan::CteRef { .. }

@@ -1,7 +1,7 @@
 //! Aggregations of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder};
-use crate::{Aggregate, AggregateStep, AggregationNode, PlanNode};
+use crate::{Aggregate, AggregateStep, AggregationNode, GroupIdNode, GroupingSet, PlanNode};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::Registry;
@@ -42,6 +42,35 @@ impl PlanBuilder {
             let step = AggregateStep::Partial;
             let partial = aggregation(step, input, &registry, keys, aggregates)?;
             finish(partial, &registry)
+        })
+    }
+
+    /// Repeats the rows for each of these grouping sets: appends a column per key of all sets, in
+    /// the order in which they first occur, and the set's number; with `extra_rows`, see
+    /// [`GroupIdNode::extra_rows`], a column that says whether it is none of them.
+    pub fn group_id(self, sets: &[&[&str]], extra_rows: bool) -> PlanBuilder {
+        self.wrap(|input, registry| {
+            let columns = Columns::new(input.schema(), &registry);
+            let mut keys: Vec<usize> = Vec::new();
+            let mut numbered = Vec::with_capacity(sets.len());
+            for (id, set) in (0..).zip(sets) {
+                let mut own = Vec::with_capacity(set.len());
+                for column in columns.positions(set)? {
+                    let known = keys.iter().position(|it| *it == column);
+                    own.push(known.unwrap_or(keys.len()));
+                    if known.is_none() {
+                        keys.push(column);
+                    }
+                }
+                own.sort_unstable();
+                numbered.push(GroupingSet { id, keys: own });
+            }
+            let mut schema = input.schema().clone();
+            let copies: Vec<Field> = keys.iter().map(|it| schema.fields[*it].clone()).collect();
+            schema.fields.extend(copies);
+            schema.fields.push(Field::new("group_id", Type::BigInt));
+            schema.fields.extend(extra_rows.then(|| Field::new("present", Type::Boolean)));
+            Ok(PlanNode::GroupId(GroupIdNode { input, keys, sets: numbered, extra_rows, schema }))
         })
     }
 

@@ -1,7 +1,9 @@
 //! Joins of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder};
-use crate::{HashJoinNode, JoinKind, NestedLoopJoinNode, PlanNode};
+use crate::{
+    AsofJoinNode, Comparison, HashJoinNode, JoinKind, NestedLoopJoinNode, PlanNode, RangeCondition,
+};
 use volley_error::{Error, Result};
 use volley_expression::Expr;
 use volley_types::{Field, Schema, Type};
@@ -73,8 +75,77 @@ impl PlanBuilder {
                 build,
                 kind,
                 condition: None,
+                ranges: Vec::new(),
+                residual: None,
                 output: (0..schema.len()).collect(),
                 schema,
+            }))
+        })
+    }
+
+    /// Joins every row with the rows of `build` for which all comparisons hold, one or two: (column
+    /// of this plan, comparison, column of `build`).
+    pub fn range_join(
+        self,
+        kind: JoinKind,
+        build: PlanBuilder,
+        ranges: &[(&str, Comparison, &str)],
+    ) -> PlanBuilder {
+        self.nested_loop_join(kind, build).wrap(|node, registry| {
+            let PlanNode::NestedLoopJoin(node) = &*node else { return Err(no_join()) };
+            let mut node = node.clone();
+            let left = Columns::new(node.probe.schema(), &registry);
+            let right = Columns::new(node.build.schema(), &registry);
+            let pair = JoinKind::Inner.schema(node.probe.schema(), node.build.schema());
+            let pair = Columns::new(&pair, &registry);
+            let mut conditions = Vec::with_capacity(ranges.len());
+            for (probe, comparison, build) in ranges {
+                let (probe, build) = (left.position(probe)?, right.position(build)?);
+                node.ranges.push(RangeCondition { probe, comparison: *comparison, build });
+                let name = match comparison {
+                    Comparison::Less => "lt",
+                    Comparison::LessOrEqual => "lte",
+                    Comparison::Greater => "gt",
+                    Comparison::GreaterOrEqual => "gte",
+                };
+                let column = |at: usize| {
+                    let fields =
+                        node.probe.schema().fields.iter().chain(&node.build.schema().fields);
+                    let data_type = fields.map(|it| it.data_type.clone()).nth(at);
+                    Expr::column(at, data_type.unwrap_or(Type::Boolean))
+                };
+                let width = node.probe.schema().len();
+                conditions.push(pair.call(name, [column(probe), column(width + build)])?);
+            }
+            node.condition = Some(Expr::and(conditions));
+            Ok(PlanNode::NestedLoopJoin(node))
+        })
+    }
+
+    /// Joins each row with the nearest row of `build` that has equal keys and satisfies a
+    /// comparison; see [`AsofJoinNode`].
+    pub fn asof_join(
+        self,
+        kind: JoinKind,
+        build: PlanBuilder,
+        keys: &[(&str, &str)],
+        (probe, comparison, build_column): (&str, Comparison, &str),
+    ) -> PlanBuilder {
+        self.hash_join(kind, build, keys).wrap(|node, registry| {
+            let PlanNode::HashJoin(node) = &*node else { return Err(no_join()) };
+            let node = node.clone();
+            let probe = Columns::new(node.probe.schema(), &registry).position(probe)?;
+            let build = Columns::new(node.build.schema(), &registry).position(build_column)?;
+            Ok(PlanNode::AsofJoin(AsofJoinNode {
+                probe: node.probe.clone(),
+                build: node.build.clone(),
+                kind,
+                probe_keys: node.probe_keys.clone(),
+                build_keys: node.build_keys.clone(),
+                nulls_equal: node.nulls_equal.clone(),
+                range: RangeCondition { probe, comparison, build },
+                output: node.output.clone(),
+                schema: node.schema.clone(),
             }))
         })
     }

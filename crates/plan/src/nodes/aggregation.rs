@@ -42,7 +42,7 @@ pub struct Aggregate {
     pub distinct: bool,
     /// In a step of raw input: whether the argument is intermediate results all the same.
     pub merges: bool,
-    /// A BOOLEAN column: rows where it is not true do not count. Not where results are merged.
+    /// A BOOLEAN column: rows where it is not true do not count.
     pub filter: Option<usize>,
     /// The order in which rows are added within a group, by input columns. Only in step Single.
     pub order_by: Vec<SortKey>,

@@ -13,6 +13,10 @@ use volley_error::{Error, Result, Span};
 use volley_logical::{AggregateCall, Column, ColumnId, ColumnIds, Expr};
 use volley_types::Type;
 
+/// Aggregates whose first argument must have an order.
+const NEEDS_ORDER: [&str; 7] =
+    ["min", "max", "median", "mode", "quantile", "quantile_cont", "quantile_disc"];
+
 /// The aggregate calls of a query, each once, with the columns that stand for them.
 #[derive(Default)]
 pub(super) struct Aggregates {
@@ -59,39 +63,41 @@ fn fingerprint(call: &AggregateCall) -> u64 {
     hasher.finish()
 }
 
+/// An aggregate call as the parser has it.
+#[derive(Clone, Copy)]
+pub(super) struct Parsed<'c, 'a> {
+    /// The registered name.
+    pub(super) name: &'c str,
+    pub(super) list: Option<&'a FunctionArgumentList>,
+    pub(super) filter: Option<&'a ast::Expr>,
+    /// WITHIN GROUP.
+    pub(super) within_group: &'a [OrderByExpr],
+    pub(super) span: Option<Span>,
+}
+
 /// The parts of a call before they are bound.
 #[derive(Default)]
-struct Written<'a> {
-    args: Vec<&'a ast::Expr>,
+pub(super) struct Written<'a> {
+    pub(super) args: Vec<&'a ast::Expr>,
     distinct: bool,
-    order_by: &'a [OrderByExpr],
+    pub(super) order_by: &'a [OrderByExpr],
     filter: Option<&'a ast::Expr>,
+    /// Whether the second argument, a share of the rows, counts from the greatest.
+    pub(super) descends: bool,
 }
 
 impl<'a> Binder<'a> {
     /// An aggregate call: the column of the grouping that holds its value.
-    pub(super) fn aggregate(
-        &mut self,
-        name: &str,
-        list: Option<&'a FunctionArgumentList>,
-        filter: Option<&'a ast::Expr>,
-        span: Option<Span>,
-    ) -> Result<Expr> {
-        let written = self.aggregate_parts(name, list, filter, span)?;
-        self.grouped(name, written, span)
+    pub(super) fn aggregate(&mut self, parsed: Parsed<'_, 'a>) -> Result<Expr> {
+        let written = self.aggregate_parts(parsed)?;
+        self.grouped(parsed.name, written, parsed.span)
     }
 
     /// As [`Binder::aggregate`], of the first argument alone.
-    pub(super) fn aggregate_of_first(
-        &mut self,
-        name: &str,
-        list: &'a FunctionArgumentList,
-        filter: Option<&'a ast::Expr>,
-        span: Option<Span>,
-    ) -> Result<Expr> {
-        let mut written = self.aggregate_parts(name, Some(list), filter, span)?;
+    pub(super) fn aggregate_of_first(&mut self, parsed: Parsed<'_, 'a>) -> Result<Expr> {
+        let mut written = self.aggregate_parts(parsed)?;
         written.args.truncate(1);
-        self.grouped(name, written, span)
+        self.grouped(parsed.name, written, parsed.span)
     }
 
     fn grouped(&mut self, name: &str, written: Written<'a>, span: Option<Span>) -> Result<Expr> {
@@ -121,26 +127,15 @@ impl<'a> Binder<'a> {
     }
 
     /// An aggregate call that no grouping computes, but a window.
-    pub(super) fn plain_aggregate(
-        &mut self,
-        name: &str,
-        list: Option<&'a FunctionArgumentList>,
-        filter: Option<&'a ast::Expr>,
-        span: Option<Span>,
-    ) -> Result<AggregateCall> {
-        let written = self.aggregate_parts(name, list, filter, span)?;
-        self.aggregate_call(name, written, span)
+    pub(super) fn plain_aggregate(&mut self, parsed: Parsed<'_, 'a>) -> Result<AggregateCall> {
+        let written = self.aggregate_parts(parsed)?;
+        self.aggregate_call(parsed.name, written, parsed.span)
     }
 
-    fn aggregate_parts(
-        &self,
-        name: &str,
-        list: Option<&'a FunctionArgumentList>,
-        filter: Option<&'a ast::Expr>,
-        span: Option<Span>,
-    ) -> Result<Written<'a>> {
+    fn aggregate_parts(&self, parsed: Parsed<'_, 'a>) -> Result<Written<'a>> {
+        let Parsed { name, list, filter, span, .. } = parsed;
         let mut written = Written { filter, ..Written::default() };
-        let Some(list) = list else { return Ok(written) };
+        let Some(list) = list else { return self.within_group(written, parsed) };
         written.distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for clause in &list.clauses {
             match clause {
@@ -165,7 +160,7 @@ impl<'a> Binder<'a> {
         for arg in &list.args {
             written.args.push(self.plain_arg(arg, span)?);
         }
-        Ok(written)
+        self.within_group(written, parsed)
     }
 
     fn aggregate_call(
@@ -174,9 +169,14 @@ impl<'a> Binder<'a> {
         written: Written<'a>,
         span: Option<Span>,
     ) -> Result<AggregateCall> {
-        let args = written.args.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+        let mut args = written.args.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+        if let (true, Some(share)) = (written.descends, args.get_mut(1)) {
+            let span = share.span;
+            *share = self.from_the_greatest(share.clone())?.at(span);
+        }
+        self.check_share(name, &args)?;
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
-        if let (true, Some(arg)) = (matches!(name, "min" | "max"), args.first()) {
+        if let (true, Some(arg)) = (NEEDS_ORDER.contains(&name), args.first()) {
             self.needs_order(&arg.data_type, name, span)?;
         }
         if written.distinct {

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind, SpecialForm};
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, custom::Collation};
 
 impl<'a> Binder<'a> {
     /// Binds an expression in the innermost level.
@@ -85,10 +85,14 @@ impl<'a> Binder<'a> {
             E::Trim { expr, trim_where, trim_what, trim_characters } => {
                 self.trim(expr, *trim_where, trim_what.as_deref(), trim_characters.as_deref())
             }
+            E::Collate { expr, collation } => self.collated(expr, collation),
             E::Array(array) => self.list(&array.elem),
             E::Dictionary(fields) => {
                 let fields = fields.iter().map(|it| (it.key.value.as_str(), &*it.value));
                 self.row_value(fields.collect())
+            }
+            E::Tuple(values) if values.is_empty() => {
+                Err(Error::invalid_query("a row of no values").span(self.span(first_span(expr))))
             }
             E::Tuple(values) => self.row_value(values.iter().map(|it| ("", it)).collect()),
             E::Map(map) => self.map_value(map),
@@ -217,6 +221,28 @@ impl<'a> Binder<'a> {
         Ok(Expr { kind, data_type: to, span })
     }
 
+    /// `text COLLATE name`: text of a type that has another order.
+    fn collated(&mut self, text: &'a ast::Expr, collation: &ast::ObjectName) -> Result<Expr> {
+        let text = self.expr(text)?;
+        let name = crate::parse::dotted(collation);
+        let span = self.span(collation.span());
+        let Some(to) = Collation::data_type(&name) else {
+            let error = Error::invalid_query(format!("no such collation: {name}")).span(span);
+            return Err(error.hint("there are NOCASE, NOACCENT, NOCASE.NOACCENT and C"));
+        };
+        match &text.data_type {
+            Type::Varchar | Type::Unknown => self.cast_to(text, to, false),
+            Type::Custom(custom) if *custom.storage() == Type::Varchar => {
+                let plain = self.cast_to(text, Type::Varchar, false)?;
+                self.cast_to(plain, to, false)
+            }
+            other => {
+                let message = format!("COLLATE takes VARCHAR, not {other}");
+                Err(Error::invalid_query(message).span(text.span))
+            }
+        }
+    }
+
     fn like(
         &mut self,
         name: &str,
@@ -301,11 +327,12 @@ impl<'a> Binder<'a> {
         let parts = chain_of(condition, &BinaryOperator::And);
         let mut conjuncts = Vec::with_capacity(parts.len());
         for part in parts {
-            let bound = self.expr(part)?;
-            let bound = self.condition(bound, what)?;
-            match bound.kind {
-                ExprKind::Special { form: SpecialForm::And, args } => conjuncts.extend(args),
-                _ => conjuncts.push(bound),
+            for (_, bound) in self.for_each_choice(|it| it.expr(part))? {
+                let bound = self.condition(bound, what)?;
+                match bound.kind {
+                    ExprKind::Special { form: SpecialForm::And, args } => conjuncts.extend(args),
+                    _ => conjuncts.push(bound),
+                }
             }
         }
         Ok(conjuncts)
@@ -402,7 +429,6 @@ fn construct(expr: &ast::Expr) -> &'static str {
         E::RLike { .. } => "RLIKE and REGEXP",
         E::Like { .. } | E::ILike { .. } => "LIKE ANY",
         E::Overlay { .. } => "OVERLAY",
-        E::Collate { .. } => "COLLATE",
         E::JsonAccess { .. } => "JSON access by a colon",
         E::Convert { .. } => "CONVERT",
         E::InUnnest { .. } => "IN UNNEST",

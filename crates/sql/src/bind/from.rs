@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{catalog::Relation, parse, stack};
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, ObjectName, Query, Spanned, TableAlias, TableFactor,
-    TableFunctionArgs, TableWithJoins, Value as Literal,
+    FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Query, Spanned, TableAlias,
+    TableFactor, TableFunctionArgs, TableWithJoins, Value as Literal,
 };
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
@@ -79,8 +79,18 @@ impl<'a> Binder<'a> {
             return Err(Error::invalid_query("nested too deeply: joins in FROM"));
         }
         for join in &tables.joins {
-            let (right, level) =
-                self.with_level(scope, Clause::From, |it| it.factor(&join.relation))?;
+            let (right, level) = self.with_level(scope, Clause::From, |it| {
+                match (&join.join_operator, &join.relation) {
+                    (
+                        JoinOperator::CrossApply | JoinOperator::OuterApply,
+                        TableFactor::Derived { subquery, alias, sample: None, .. },
+                    ) => {
+                        let bound = it.derived(subquery, true)?;
+                        it.aliased(bound, alias.as_ref(), ("", ""))
+                    }
+                    _ => it.factor(&join.relation),
+                }
+            })?;
             let left = (plan, level.scope);
             let joined = self.join(&join.join_operator, left, right, level.referenced);
             let span = || self.span(join.relation.span());
@@ -99,18 +109,17 @@ impl<'a> Binder<'a> {
             return self.generated(kind, call);
         }
         match factor {
-            TableFactor::Table { name, alias, args, .. } => {
+            TableFactor::Table { name, alias, args, sample, .. } => {
                 if let Some(what) = unsupported_part(factor) {
                     return Err(unsupported(what, span));
                 }
-                self.named(name, alias.as_ref(), args.as_ref())
+                let (plan, scope) = self.named(name, alias.as_ref(), args.as_ref())?;
+                Ok((self.table_sample(plan, sample.as_ref())?, scope))
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
-                if sample.is_some() {
-                    return Err(unsupported("TABLESAMPLE", span));
-                }
                 let bound = self.derived(subquery, *lateral)?;
-                self.aliased(bound, alias.as_ref(), ("", ""))
+                let plan = self.table_sample(bound.plan, sample.as_ref())?;
+                self.aliased(Bound { plan, ..bound }, alias.as_ref(), ("", ""))
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
                 let (plan, scope) = self.joined(table_with_joins)?;
@@ -127,10 +136,8 @@ impl<'a> Binder<'a> {
                 Err(unsupported(what, span))
             }
             TableFactor::UNNEST { .. } => Err(unsupported("UNNEST in FROM", span)),
-            TableFactor::Pivot { .. } => Err(unsupported("PIVOT", span)),
-            TableFactor::Unpivot { .. } | TableFactor::UnpivotExpr { .. } => {
-                Err(unsupported("UNPIVOT", span))
-            }
+            TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => self.pivot(factor),
+            TableFactor::UnpivotExpr { .. } => Err(unsupported("UNPIVOT of an object", span)),
             TableFactor::MatchRecognize { .. } => Err(unsupported("MATCH_RECOGNIZE", span)),
             TableFactor::TableFunction { .. } => Err(unsupported("TABLE(...) in FROM", span)),
             TableFactor::JsonTable { .. } => Err(unsupported("JSON_TABLE", span)),
@@ -320,7 +327,6 @@ fn unsupported_part(factor: &TableFactor) -> Option<&'static str> {
         with_ordinality,
         partitions,
         json_path,
-        sample,
         index_hints,
         ..
     } = factor
@@ -328,7 +334,6 @@ fn unsupported_part(factor: &TableFactor) -> Option<&'static str> {
         return None;
     };
     let parts = [
-        (sample.is_some(), "TABLESAMPLE"),
         (version.is_some(), "a version of a table"),
         (*with_ordinality, "WITH ORDINALITY"),
         (!with_hints.is_empty(), "hints WITH (...) of a table"),

@@ -2,10 +2,13 @@
 
 use super::{
     Binder,
+    aggregate::Parsed,
     expr::{covering, null},
     inspect,
     lambda::is_lambda,
+    star::COLUMNS,
     unsupported,
+    within_group::ordered_set_function,
 };
 use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
@@ -32,8 +35,7 @@ const SPECIAL_FUNCTIONS: [&str; 12] = [
 ];
 
 /// Functions that are known by name and not supported.
-const UNSUPPORTED_FUNCTIONS: [&str; 6] =
-    ["all", "array", "columns", "grouping", "grouping_id", "nextval"];
+const UNSUPPORTED_FUNCTIONS: [&str; 3] = ["all", "array", "nextval"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate, window function or special form.
@@ -41,9 +43,10 @@ impl<'a> Binder<'a> {
         let name = crate::parse::dotted(&function.name).to_ascii_lowercase();
         let span = self.span(function.name.span());
         let reject = |what: &str| Err(unsupported(what, span));
-        if !function.within_group.is_empty() {
-            return reject("WITHIN GROUP");
-        }
+        let name = match function.within_group.is_empty() {
+            true => name,
+            false => ordered_set_function(&name, span)?.to_owned(),
+        };
         if !matches!(function.parameters, FunctionArguments::None) {
             return reject("parameters of functions");
         }
@@ -52,6 +55,12 @@ impl<'a> Binder<'a> {
                 return self.array_subquery(query);
             }
             return reject(&format!("{}(SELECT ...)", name.to_ascii_uppercase()));
+        }
+        if matches!(name.as_str(), "grouping" | "grouping_id") {
+            return self.grouping_call(function, span);
+        }
+        if name == COLUMNS {
+            return self.columns_call(function, span);
         }
         self.check_known(&name, span)?;
         let list = match &function.args {
@@ -73,8 +82,8 @@ impl<'a> Binder<'a> {
             if let Some(list) = list.filter(|it| it.args.iter().any(is_lambda)) {
                 return self.reducing_aggregate(&name, list, function.filter.as_deref(), span);
             }
-            let bound = self.aggregate(&name, list, function.filter.as_deref(), span)?;
-            return Ok(bound);
+            let (filter, within_group) = (function.filter.as_deref(), &function.within_group);
+            return self.aggregate(Parsed { name: &name, list, filter, within_group, span });
         }
         if function.filter.is_some() {
             let message = format!("FILTER after {name}, which is not an aggregate function");

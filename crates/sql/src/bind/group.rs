@@ -1,7 +1,9 @@
 //! GROUP BY, and what may stand above it.
 
 use super::{
-    Binder, Clause, inspect,
+    Binder, Clause,
+    grouping_sets::{GROUPING, has_grouping},
+    inspect,
     scope::Scope,
     select::{Clauses, Item},
     unsupported,
@@ -12,21 +14,29 @@ use std::{collections::HashSet, sync::Arc};
 use volley_error::{Error, Result};
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan};
 
+/// What rows are grouped by.
+#[derive(Default)]
+pub(super) struct GroupBy {
+    /// The keys, each once.
+    pub(super) keys: Vec<Expr>,
+    /// The grouping sets: positions of keys, ascending.
+    pub(super) sets: Vec<Vec<usize>>,
+}
+
 impl<'a> Binder<'a> {
-    /// The group keys; `None` without GROUP BY.
-    pub(super) fn group_keys(
+    /// What GROUP BY says; `None` without it.
+    pub(super) fn group_by(
         &mut self,
         group_by: &'a GroupByExpr,
         items: &[Item<'a>],
         exprs: &[Expr],
-    ) -> Result<Option<Vec<Expr>>> {
+    ) -> Result<Option<GroupBy>> {
         self.enter(Clause::GroupBy);
         let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = group_by;
         if let Some(modifier) = modifiers.first() {
             return Err(unsupported(format!("GROUP BY ... {modifier}"), None));
         }
-        let mut keys: Vec<Expr> = Vec::new();
-        match group_by {
+        let grouped = match group_by {
             GroupByExpr::All(_) => {
                 let aggregates = self.aggregate_ids()?;
                 let windows = self.level()?.windows.ids().clone();
@@ -34,57 +44,38 @@ impl<'a> Binder<'a> {
                 let is_key = |it: &&Expr| {
                     !inspect::names_any(it, &aggregates)
                         && !inspect::names_any(it, &windows)
+                        && !has_grouping(it)
                         && (aggregates.is_empty() || !is_constant(it))
                 };
-                let plain = exprs.iter().filter(is_key);
-                plain.for_each(|it| push_key(&mut keys, it.clone()));
-                self.check_keys(&keys)?;
-                return Ok(Some(keys));
+                let mut keys = Vec::new();
+                exprs.iter().filter(is_key).for_each(|it| {
+                    push_key(&mut keys, it.clone());
+                });
+                GroupBy::of_keys(keys)
             }
             GroupByExpr::Expressions(written, _) if written.is_empty() => return Ok(None),
-            GroupByExpr::Expressions(written, _) => {
-                for expr in written {
-                    if let ast::Expr::Tuple(parts) = expr {
-                        for part in parts {
-                            push_key(&mut keys, self.group_key(part, items, exprs)?);
-                        }
-                        continue;
-                    }
-                    push_key(&mut keys, self.group_key(expr, items, exprs)?);
-                }
-            }
+            GroupByExpr::Expressions(written, _) => self.sets(written, items, exprs)?,
+        };
+        for key in &grouped.keys {
+            self.needs_equality(&key.data_type, "GROUP BY", key.span)?;
         }
-        self.check_keys(&keys)?;
-        Ok(Some(keys))
+        Ok(Some(grouped))
     }
 
-    fn check_keys(&self, keys: &[Expr]) -> Result<()> {
-        let mut keys = keys.iter();
-        keys.try_for_each(|it| self.needs_equality(&it.data_type, "GROUP BY", it.span))
-    }
-
-    fn group_key(
+    /// A key that is no list of sets.
+    pub(super) fn group_key(
         &mut self,
         expr: &'a ast::Expr,
         items: &[Item<'a>],
         exprs: &[Expr],
     ) -> Result<Expr> {
-        let what = match expr {
-            ast::Expr::Rollup(_) => "ROLLUP",
-            ast::Expr::Cube(_) => "CUBE",
-            ast::Expr::GroupingSets(_) => "GROUPING SETS",
-            _ => "",
-        };
-        if !what.is_empty() {
-            return Err(unsupported(what, self.span(expr.span())));
-        }
         let item = match self.position(expr, items.len(), "GROUP BY")? {
             Some(index) => Some(index),
             None => self.alias_item(expr, items)?,
         };
         let Some(index) = item else { return self.expr(expr) };
         let key = exprs.get(index).cloned().ok_or_else(|| Error::internal("item is missing"))?;
-        if inspect::names_any(&key, &self.aggregate_ids()?) {
+        if inspect::names_any(&key, &self.aggregate_ids()?) || has_grouping(&key) {
             let message = "aggregate functions are not allowed in GROUP BY";
             return Err(Error::invalid_query(message).span(self.span(expr.span())));
         }
@@ -135,15 +126,26 @@ impl<'a> Binder<'a> {
 }
 
 /// Whether the expression names no column and has no subquery.
-fn is_constant(expr: &Expr) -> bool {
+pub(super) fn is_constant(expr: &Expr) -> bool {
     let mut columns = HashSet::new();
     inspect::collect_columns(expr, &mut columns);
     columns.is_empty() && !inspect::has_subquery(expr)
 }
 
-fn push_key(keys: &mut Vec<Expr>, key: Expr) {
-    if !keys.iter().any(|it| inspect::same(it, &key)) {
-        keys.push(key);
+/// Adds a key, unless it is there already; its position.
+pub(super) fn push_key(keys: &mut Vec<Expr>, key: Expr) -> usize {
+    if let Some(known) = keys.iter().position(|it| inspect::same(it, &key)) {
+        return known;
+    }
+    keys.push(key);
+    keys.len() - 1
+}
+
+impl GroupBy {
+    /// One set of all keys.
+    fn of_keys(keys: Vec<Expr>) -> GroupBy {
+        let set = (0..keys.len()).collect();
+        GroupBy { keys, sets: vec![set] }
     }
 }
 
@@ -156,6 +158,10 @@ pub(super) fn scope_column<'s>(scope: &'s Scope, expr: &Expr) -> Option<&'s Colu
 /// Makes expressions over the columns of FROM into expressions over group keys and aggregates.
 pub(super) struct Grouping<'g> {
     pub(super) keys: &'g [(Column, Expr)],
+    /// The grouping sets: positions of keys.
+    pub(super) sets: &'g [Vec<usize>],
+    /// The column that tells sets apart; none where there is one.
+    pub(super) set_id: Option<&'g Column>,
     pub(super) scope: &'g Scope,
 }
 
@@ -172,6 +178,12 @@ impl Grouping<'_> {
     }
 
     fn rewrite(&self, expr: &mut Expr) -> Result<()> {
+        if let ExprKind::Call { name, args } = &expr.kind
+            && name == GROUPING
+        {
+            *expr = self.grouping_value(args, expr.span)?;
+            return Ok(());
+        }
         if let Some((column, _)) = self.keys.iter().find(|it| inspect::same(&it.1, expr)) {
             expr.kind = ExprKind::Column(column.id);
             return Ok(());

@@ -11,6 +11,9 @@ use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, JoinKind, Plan, SpecialForm};
 use volley_types::common_type;
 
+/// What APPLY has.
+static NO_CONSTRAINT: JoinConstraint = JoinConstraint::None;
+
 /// A column of USING or NATURAL on both sides.
 struct Shared {
     left: Column,
@@ -18,7 +21,15 @@ struct Shared {
     span: Option<Span>,
 }
 
-type Side = (Plan, Scope);
+pub(super) type Side = (Plan, Scope);
+
+/// The constraint of a join, bound.
+pub(super) struct Constrained {
+    pub(super) scope: Scope,
+    pub(super) conditions: Vec<Expr>,
+    /// Columns to be computed on top.
+    pub(super) computed: Vec<(Column, Expr)>,
+}
 
 impl<'a> Binder<'a> {
     /// Joins two sides that are bound already; `is_lateral`: the right one names columns of the
@@ -30,6 +41,10 @@ impl<'a> Binder<'a> {
         right: Side,
         is_lateral: bool,
     ) -> Result<Side> {
+        if let JoinOperator::AsOf { match_condition, constraint } = operator {
+            let written = (match_condition, constraint);
+            return self.asof_join(written, left, right, is_lateral);
+        }
         let (kind, constraint, swaps) = kind_of(operator)?;
         let takes_lateral = matches!(
             kind,
@@ -41,28 +56,8 @@ impl<'a> Binder<'a> {
         let (left, right) = if swaps { (right, left) } else { (left, right) };
         let (left_plan, left_scope) = left;
         let (right_plan, right_scope) = right;
-        let (scope, conditions, shared) = match constraint {
-            JoinConstraint::On(condition) => {
-                let mut both = left_scope.clone();
-                both.append(right_scope)?;
-                let bind = |it: &mut Self| it.conjuncts(condition, "a join condition");
-                let (conditions, level) = self.with_level(both, Clause::JoinCondition, bind)?;
-                (level.scope, conditions, Vec::new())
-            }
-            JoinConstraint::None => {
-                let mut both = left_scope.clone();
-                both.append(right_scope)?;
-                (both, Vec::new(), Vec::new())
-            }
-            JoinConstraint::Using(names) => {
-                let shared = self.using(names, &left_scope, &right_scope)?;
-                self.shared_scope(kind, &left_scope, right_scope, shared)?
-            }
-            JoinConstraint::Natural => {
-                let shared = natural(&left_scope, &right_scope)?;
-                self.shared_scope(kind, &left_scope, right_scope, shared)?
-            }
-        };
+        let Constrained { scope, conditions, computed } =
+            self.constrained(kind, constraint, &left_scope, right_scope)?;
         let plan = Plan::Join {
             left: Box::new(left_plan),
             right: Box::new(right_plan),
@@ -75,7 +70,39 @@ impl<'a> Binder<'a> {
         if !kind.has_build_columns() {
             return Ok((plan, left_scope));
         }
-        Ok((merged_plan(plan, shared), scope))
+        Ok((merged_plan(plan, computed), scope))
+    }
+
+    /// What the constraint of a join says.
+    pub(super) fn constrained(
+        &mut self,
+        kind: JoinKind,
+        constraint: &'a JoinConstraint,
+        left: &Scope,
+        right: Scope,
+    ) -> Result<Constrained> {
+        match constraint {
+            JoinConstraint::On(condition) => {
+                let mut both = left.clone();
+                both.append(right)?;
+                let bind = |it: &mut Self| it.conjuncts(condition, "a join condition");
+                let (conditions, level) = self.with_level(both, Clause::JoinCondition, bind)?;
+                Ok(Constrained { scope: level.scope, conditions, computed: Vec::new() })
+            }
+            JoinConstraint::None => {
+                let mut scope = left.clone();
+                scope.append(right)?;
+                Ok(Constrained { scope, conditions: Vec::new(), computed: Vec::new() })
+            }
+            JoinConstraint::Using(names) => {
+                let shared = self.using(names, left, &right)?;
+                self.shared_scope(kind, left, right, shared)
+            }
+            JoinConstraint::Natural => {
+                let shared = natural(left, &right)?;
+                self.shared_scope(kind, left, right, shared)
+            }
+        }
     }
 
     fn using(&self, names: &[ObjectName], left: &Scope, right: &Scope) -> Result<Vec<Shared>> {
@@ -96,14 +123,13 @@ impl<'a> Binder<'a> {
     }
 
     /// The scope of USING and NATURAL, the equalities, and the columns to be computed.
-    #[expect(clippy::type_complexity, reason = "the parts of a join, taken apart at once")]
     fn shared_scope(
         &mut self,
         kind: JoinKind,
         left: &Scope,
         right: Scope,
         shared: Vec<Shared>,
-    ) -> Result<(Scope, Vec<Expr>, Vec<(Column, Expr)>)> {
+    ) -> Result<Constrained> {
         let mut conditions = Vec::new();
         let mut computed = Vec::new();
         let mut scope = left.clone();
@@ -132,7 +158,7 @@ impl<'a> Binder<'a> {
             }
         }
         scope.append(hidden)?;
-        Ok((scope, conditions, computed))
+        Ok(Constrained { scope, conditions, computed })
     }
 }
 
@@ -150,7 +176,7 @@ fn hide(scope: &mut Scope, column: &Column) -> Option<usize> {
 }
 
 /// The join with further columns computed on top.
-fn merged_plan(plan: Plan, computed: Vec<(Column, Expr)>) -> Plan {
+pub(super) fn merged_plan(plan: Plan, computed: Vec<(Column, Expr)>) -> Plan {
     if computed.is_empty() {
         return plan;
     }
@@ -203,10 +229,8 @@ fn kind_of(operator: &JoinOperator) -> Result<(JoinKind, &JoinConstraint, bool)>
         JoinOperator::CrossJoin(_) => {
             return Err(Error::invalid_query("CROSS JOIN takes no condition"));
         }
-        JoinOperator::AsOf { .. } => return Err(unsupported("ASOF JOIN", None)),
-        JoinOperator::CrossApply | JoinOperator::OuterApply => {
-            return Err(unsupported("APPLY", None));
-        }
+        JoinOperator::CrossApply => return Ok((JoinKind::Inner, &NO_CONSTRAINT, false)),
+        JoinOperator::OuterApply => return Ok((JoinKind::Left, &NO_CONSTRAINT, false)),
         _ => return Err(unsupported("this kind of join", None)),
     };
     if matches!(constraint, JoinConstraint::None) {

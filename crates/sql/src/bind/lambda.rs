@@ -7,6 +7,7 @@
 
 use super::{
     Binder,
+    aggregate::Parsed,
     expr::{first_span, without_parentheses},
     unsupported,
 };
@@ -96,7 +97,8 @@ impl<'a> Binder<'a> {
         });
         let [step, combine] = lambdas;
         let mut combine = combine?;
-        let values = self.aggregate_of_first(name, list, filter, span)?;
+        let (list, within_group) = (Some(list), &[][..]);
+        let values = self.aggregate_of_first(Parsed { name, list, filter, within_group, span })?;
         let initial = self.expr(self.plain_arg(initial, span)?)?;
         let args = vec![Argument::Value(values), Argument::Lambda(step?), Argument::Value(initial)];
         let reduced = self.settle("reduce", args, span)?;

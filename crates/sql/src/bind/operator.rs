@@ -3,7 +3,7 @@
 use super::{
     Binder,
     coerce::{is_integer_literal, literal_fits},
-    expr::{chain_of, covering, without_parentheses},
+    expr::{chain_of, covering},
     unsupported,
 };
 use sqlparser::ast::{self, BinaryOperator};
@@ -69,41 +69,6 @@ impl<'a> Binder<'a> {
             return Ok((left, right));
         }
         Ok((left, right))
-    }
-
-    /// A comparison of two expressions or of two tuples.
-    pub(super) fn comparison(
-        &mut self,
-        name: &str,
-        left: &'a ast::Expr,
-        right: &'a ast::Expr,
-    ) -> Result<Expr> {
-        let pair = (without_parentheses(left), without_parentheses(right));
-        if let (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = pair {
-            let left = left.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
-            let right = right.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
-            return self.compare_tuples(name, left, right);
-        }
-        let args = vec![self.expr(left)?, self.expr(right)?];
-        let span = covering(&[&args[0], &args[1]]);
-        self.compare(name, args, span)
-    }
-
-    fn compare_tuples(&self, name: &str, left: Vec<Expr>, right: Vec<Expr>) -> Result<Expr> {
-        let span = covering(&left.iter().chain(&right).collect::<Vec<_>>());
-        if left.len() != right.len() {
-            let message = format!("rows of {} and {} values", left.len(), right.len());
-            return Err(Error::invalid_query(message).span(span));
-        }
-        let form = match name {
-            "eq" | "is_not_distinct_from" => SpecialForm::And,
-            "neq" | "is_distinct_from" => SpecialForm::Or,
-            _ => return Err(unsupported("ordering comparison of rows", span)),
-        };
-        let pairs = left.into_iter().zip(right);
-        let parts = pairs.map(|(left, right)| self.compare(name, vec![left, right], span));
-        let parts = parts.collect::<Result<Vec<_>>>()?;
-        Ok(Expr::special(form, parts, Type::Boolean).at(span))
     }
 
     /// A comparison function of two expressions, brought to a common type.
@@ -196,29 +161,6 @@ impl<'a> Binder<'a> {
             args = pairs;
         }
         args.pop().ok_or_else(|| Error::internal("|| without operands"))
-    }
-
-    pub(super) fn in_list(
-        &mut self,
-        input: &'a ast::Expr,
-        list: &'a [ast::Expr],
-        negated: bool,
-    ) -> Result<Expr> {
-        if let ast::Expr::Tuple(_) = without_parentheses(input) {
-            let parts = list.iter().map(|it| self.comparison("eq", input, it));
-            let parts = parts.collect::<Result<Vec<_>>>()?;
-            let span = covering(&parts.iter().collect::<Vec<_>>());
-            let any = Expr::special(SpecialForm::Or, parts, Type::Boolean).at(span);
-            return self.negated(any, negated);
-        }
-        let mut args = vec![self.expr(input)?];
-        for item in list {
-            args.push(self.expr(item)?);
-        }
-        let span = covering(&args.iter().collect::<Vec<_>>());
-        let args = self.comparable(args, span)?;
-        let any = Expr::special(SpecialForm::In, args, Type::Boolean).at(span);
-        self.negated(any, negated)
     }
 }
 

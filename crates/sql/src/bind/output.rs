@@ -2,7 +2,7 @@
 
 use super::{
     Binder, Bound, inspect,
-    query::Limits,
+    limit::Limits,
     select::{Clauses, Item, column_expr},
 };
 use std::collections::HashSet;
@@ -61,7 +61,7 @@ impl Binder<'_> {
         if !keys.is_empty() {
             plan = Plan::Sort { input: Box::new(plan), keys };
         }
-        plan = limits.apply(plan);
+        plan = self.limited(plan, limits)?;
         if has_hidden {
             let exprs = columns.iter().map(|it| (it.clone(), column_expr(it, None))).collect();
             plan = Plan::Project { input: Box::new(plan), exprs };

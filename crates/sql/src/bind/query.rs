@@ -1,7 +1,7 @@
 //! Queries: WITH, the body, ORDER BY and LIMIT.
 
 use super::{Binder, Bound, Clause, recursive::Working, scope::Scope, unsupported};
-use sqlparser::ast::{self, LimitClause, OrderBy, SetExpr, Spanned, TableAlias};
+use sqlparser::ast::{self, OrderBy, SetExpr, Spanned, TableAlias};
 use std::sync::Arc;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Cte, Expr, ExprKind, Plan};
@@ -56,13 +56,6 @@ impl CteEntry<'_> {
     }
 }
 
-/// LIMIT and OFFSET.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Limits {
-    offset: u64,
-    limit: Option<u64>,
-}
-
 impl<'a> Binder<'a> {
     /// Binds a query with all its clauses.
     pub(super) fn query(&mut self, query: &'a ast::Query) -> Result<Bound> {
@@ -82,7 +75,7 @@ impl<'a> Binder<'a> {
             body => {
                 let bound = self.set_expr(body)?;
                 let bound = self.order_outputs(bound, query.order_by.as_ref())?;
-                Bound { plan: limits.apply(bound.plan), ..bound }
+                Bound { plan: self.limited(bound.plan, limits)?, ..bound }
             }
         };
         self.ctes.truncate(visible);
@@ -227,63 +220,6 @@ impl<'a> Binder<'a> {
         level.check_no_windows()?;
         Ok(Bound { plan: Plan::Sort { input: Box::new(bound.plan), keys }, ..bound })
     }
-
-    fn limits(&mut self, query: &'a ast::Query) -> Result<Limits> {
-        let mut limits = Limits::default();
-        match &query.limit_clause {
-            Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {
-                if let Some(by) = limit_by.first() {
-                    return Err(unsupported("LIMIT BY", self.span(by.span())));
-                }
-                limits.limit = self.optional_count(limit.as_ref(), "LIMIT")?;
-                let offset = offset.as_ref().map(|it| &it.value);
-                limits.offset = self.optional_count(offset, "OFFSET")?.unwrap_or(0);
-            }
-            Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
-                limits.limit = self.count(limit, "LIMIT")?;
-                limits.offset = self.count(offset, "OFFSET")?.unwrap_or(0);
-            }
-            None => {}
-        }
-        if let Some(fetch) = &query.fetch {
-            if fetch.with_ties || fetch.percent {
-                let what =
-                    if fetch.with_ties { "FETCH ... WITH TIES" } else { "FETCH ... PERCENT" };
-                let quantity = fetch.quantity.as_ref();
-                let span = quantity.and_then(|it| self.span(super::expr::first_span(it)));
-                return Err(unsupported(what, span));
-            }
-            limits.limit = Some(match &fetch.quantity {
-                Some(quantity) => self.count(quantity, "FETCH")?.unwrap_or(u64::MAX),
-                None => 1,
-            });
-        }
-        Ok(limits)
-    }
-
-    fn optional_count(&mut self, expr: Option<&'a ast::Expr>, what: &str) -> Result<Option<u64>> {
-        expr.map_or(Ok(None), |it| self.count(it, what))
-    }
-
-    /// A number of rows; `None` for NULL.
-    fn count(&mut self, expr: &'a ast::Expr, what: &str) -> Result<Option<u64>> {
-        let levels = std::mem::take(&mut self.levels);
-        let bound = self.with_level(Scope::default(), Clause::Limit, |it| it.expr(expr));
-        self.levels = levels;
-        let (bound, _) = bound.map_err(|it| {
-            let message = format!("{what} must be a constant number of rows: {}", it.message());
-            Error::invalid_query(message).span(it.text_span())
-        })?;
-        let error = |message: String| Error::invalid_query(message).span(bound.span);
-        let value = constant(&bound)
-            .ok_or_else(|| error(format!("{what} must be a constant number of rows")))?;
-        match value {
-            None => Ok(None),
-            Some(count) => u64::try_from(count)
-                .map(Some)
-                .map_err(|_| error(format!("{what} is out of range: {count}"))),
-        }
-    }
 }
 
 /// The value of an integer expression of literals, `Some(None)` for NULL; `None` when it is
@@ -308,15 +244,5 @@ pub(super) fn constant(expr: &Expr) -> Option<Option<i128>> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-impl Limits {
-    /// The plan with the limits on top.
-    pub(super) fn apply(self, plan: Plan) -> Plan {
-        if self.offset == 0 && self.limit.is_none() {
-            return plan;
-        }
-        Plan::Limit { input: Box::new(plan), offset: self.offset, limit: self.limit }
     }
 }

@@ -127,7 +127,7 @@ impl ScopeColumn {
         self.column.name.eq_ignore_ascii_case(name)
     }
 
-    fn is_of(&self, relation: &str) -> bool {
+    pub(super) fn is_of(&self, relation: &str) -> bool {
         self.relation.as_ref().is_some_and(|it| {
             it.name.eq_ignore_ascii_case(relation) || it.qualified.eq_ignore_ascii_case(relation)
         })

@@ -9,16 +9,16 @@ use super::{
     Binder, Bound, Clause, Level,
     expr::first_span,
     group, inspect,
+    limit::Limits,
     order::OrderKey,
-    query::Limits,
-    scope::{Scope, ScopeColumn},
+    scope::Scope,
+    star::{Starred, choice_name, column_item},
     unnest::unnest_node,
     unsupported,
     window::{BoundCall, window_nodes},
 };
 use sqlparser::ast::{
-    self, Distinct, ExcludeSelectItem, Ident, ObjectName, OrderBy, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Spanned, WildcardAdditionalOptions,
+    self, Distinct, OrderBy, Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned,
 };
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
@@ -31,17 +31,9 @@ pub(super) struct Item<'a> {
 }
 
 /// What an item is.
-#[derive(Clone)]
 pub(super) enum ItemSource<'a> {
     Written(&'a ast::Expr),
     Bound(Expr),
-}
-
-/// What stands before `.*`.
-enum Starred<'a> {
-    All,
-    Name(&'a ObjectName),
-    Row(Expr),
 }
 
 /// The clauses above FROM and WHERE, bound.
@@ -86,7 +78,10 @@ impl<'a> Binder<'a> {
         limits: Limits,
     ) -> Result<Bound> {
         self.reject_select_clauses(select)?;
-        let (input, scope) = self.from_clause(&select.from)?;
+        let (mut input, scope) = self.from_clause(&select.from)?;
+        if let Some(sample) = self.source.sample(&select.select_token.0) {
+            input = self.sampled(input, sample)?;
+        }
         let bind = |it: &mut Self| it.select_clauses(select, order_by, input);
         let ((plan, items, clauses), _) = self.with_level(scope, Clause::Select, bind)?;
         self.outputs(plan, &items, clauses, limits)
@@ -117,7 +112,7 @@ impl<'a> Binder<'a> {
             return Err(Error::invalid_query("SELECT list is empty").span(span));
         }
         let (items, exprs) = self.bound_items(items)?;
-        let keys = self.group_keys(&select.group_by, &items, &exprs)?;
+        let grouped = self.group_by(&select.group_by, &items, &exprs)?;
         self.enter(Clause::Having);
         let having = match &select.having {
             Some(condition) => self.conjuncts(condition, "HAVING")?,
@@ -142,7 +137,8 @@ impl<'a> Binder<'a> {
         let windows = std::mem::take(&mut level.windows).into_calls();
         let unnests = std::mem::take(&mut level.unnests);
         let aggregates = level.aggregates.ids();
-        let (keyed, unnests) = unnests.split_by_keys(keys.iter().flatten(), aggregates)?;
+        let keys = grouped.iter().flat_map(|it| &it.keys);
+        let (keyed, unnests) = unnests.split_by_keys(keys, aggregates)?;
         plan = unnest_node(plan, keyed);
         let mut clauses = Clauses {
             items: exprs,
@@ -154,9 +150,13 @@ impl<'a> Binder<'a> {
             is_distinct,
             distinct_on,
         };
-        if keys.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
+        if grouped.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
             let aggregates = std::mem::take(&mut level.aggregates).into_calls();
-            plan = self.aggregate_node(plan, keys.unwrap_or_default(), aggregates, &mut clauses)?;
+            let grouped = grouped.unwrap_or_default();
+            plan = self.aggregate_node(plan, grouped, aggregates, &mut clauses)?;
+        } else if let Some(span) = level.grouping {
+            let message = "grouping is of the keys of GROUP BY, which is missing";
+            return Err(Error::invalid_query(message).span(span));
         }
         plan = above_groups(plan, &mut clauses);
         Ok((plan, items, clauses))
@@ -175,24 +175,20 @@ impl<'a> Binder<'a> {
         Ok(conjuncts)
     }
 
-    fn aggregate_node(
-        &mut self,
-        plan: Plan,
+    /// The columns that hold group keys: with several grouping sets new ones, which may be null.
+    pub(super) fn group_key_columns(
+        &self,
+        plan: &Plan,
         keys: Vec<Expr>,
-        aggregates: Vec<(Column, volley_logical::AggregateCall)>,
-        clauses: &mut Clauses,
-    ) -> Result<Plan> {
-        let inputs = inspect::output_ids(&plan);
+        are_copies: bool,
+    ) -> Vec<(Column, Expr)> {
+        let inputs = if are_copies { HashSet::new() } else { inspect::output_ids(plan) };
         let mut taken = HashSet::new();
         let key = |expr: Expr| {
             let name = self.key_name(&expr);
             (self.output_column(&name, &expr, &inputs, &mut taken), expr)
         };
-        let keys: Vec<(Column, Expr)> = keys.into_iter().map(key).collect();
-        let level = self.levels.last().ok_or_else(|| Error::internal("level stack is empty"))?;
-        let grouping = group::Grouping { keys: &keys, scope: &level.scope };
-        grouping.rewrite_all(clauses)?;
-        Ok(Plan::Aggregate { input: Box::new(plan), keys, aggregates })
+        keys.into_iter().map(key).collect()
     }
 
     /// The name of a group key, for EXPLAIN.
@@ -214,30 +210,38 @@ impl<'a> Binder<'a> {
         Ok(exprs)
     }
 
-    /// What the items are; an item may be several columns.
+    /// The items bound. An item may be several columns: with COLUMNS one for each of its columns,
+    /// and fields of rows.
     pub(super) fn bound_items(
         &mut self,
-        written: Vec<Item<'a>>,
+        items: Vec<Item<'a>>,
     ) -> Result<(Vec<Item<'a>>, Vec<Expr>)> {
-        let mut items = Vec::with_capacity(written.len());
-        let mut exprs = Vec::with_capacity(written.len());
-        for item in written {
-            match &item.source {
-                ItemSource::Bound(expr) => exprs.push(expr.clone()),
-                ItemSource::Written(expr) => match self.unnested_fields(&item.name, expr)? {
-                    Some(fields) => {
-                        for (name, expr) in fields {
-                            items.push(Item { name, source: item.source.clone() });
-                            exprs.push(expr);
-                        }
-                        continue;
-                    }
-                    None => exprs.push(self.expr(expr)?),
-                },
+        let (mut all, mut exprs) = (Vec::with_capacity(items.len()), Vec::new());
+        for item in items {
+            let written = match item.source {
+                ItemSource::Bound(ref expr) => {
+                    exprs.push(expr.clone());
+                    all.push(item);
+                    continue;
+                }
+                ItemSource::Written(written) => written,
+            };
+            let bind = |it: &mut Self| match it.unnested_fields(&item.name, written)? {
+                Some(fields) => Ok(fields),
+                None => Ok(vec![(item.name.clone(), it.expr(written)?)]),
+            };
+            for (choice, fields) in self.for_each_choice(bind)? {
+                for (name, expr) in fields {
+                    let name = match name == item.name {
+                        true => choice_name(&item, written, choice.as_ref()),
+                        false => name,
+                    };
+                    all.push(Item { name, source: ItemSource::Written(written) });
+                    exprs.push(expr);
+                }
             }
-            items.push(item);
         }
-        Ok((items, exprs))
+        Ok((all, exprs))
     }
 
     /// The SELECT list with wildcards expanded.
@@ -280,7 +284,7 @@ impl<'a> Binder<'a> {
         Ok(items)
     }
 
-    fn scope(&self) -> Result<&Scope> {
+    pub(super) fn scope(&self) -> Result<&Scope> {
         let level = self.levels.last();
         level.map(|it| &it.scope).ok_or_else(|| Error::internal("level stack is empty"))
     }
@@ -300,79 +304,6 @@ impl<'a> Binder<'a> {
         let mut columns = plain.iter().flat_map(|it| &it.columns);
         let named = columns.find(|it| it.column.name.eq_ignore_ascii_case(&ident.value));
         named.map_or_else(|| ident.value.clone(), |it| it.column.name.clone())
-    }
-
-    fn wildcard(
-        &self,
-        starred: &Starred<'_>,
-        options: &'a WildcardAdditionalOptions,
-        items: &mut Vec<Item<'a>>,
-    ) -> Result<()> {
-        self.reject_wildcard_options(options)?;
-        let span = self.span(options.wildcard_token.0.span);
-        let mut columns = self.starred(starred, span)?;
-        if columns.is_empty() {
-            return Err(Error::invalid_query("* without FROM").span(span));
-        }
-        for name in excluded(options) {
-            let before = columns.len();
-            columns.retain(|it| !it.name.eq_ignore_ascii_case(&name.0));
-            if columns.len() == before {
-                let message = format!("no such column in EXCLUDE: {}", name.0);
-                return Err(Error::invalid_query(message).span(self.span(name.1).or(span)));
-            }
-        }
-        let first = items.len();
-        items.extend(columns);
-        for element in options.opt_replace.iter().flat_map(|it| &it.items) {
-            let name = &element.column_name;
-            let replaced = items[first..]
-                .iter_mut()
-                .find(|it| it.name.eq_ignore_ascii_case(&name.value))
-                .ok_or_else(|| {
-                    let message = format!("no such column in REPLACE: {}", name.value);
-                    Error::invalid_query(message).span(self.span(name.span))
-                })?;
-            replaced.source = ItemSource::Written(&element.expr);
-            replaced.name.clone_from(&name.value);
-        }
-        Ok(())
-    }
-
-    /// The columns of a table, or the fields of a row.
-    fn starred(&self, starred: &Starred<'_>, span: Option<Span>) -> Result<Vec<Item<'a>>> {
-        let field = |(name, expr)| Item { name, source: ItemSource::Bound(expr) };
-        let fields = |row: &Expr| Ok(self.all_fields(row)?.into_iter().map(field).collect());
-        let scope = self.scope()?;
-        let name = match starred {
-            Starred::All => return Ok(scope.plain().map(|it| column_item(it, span)).collect()),
-            Starred::Row(row) => return fields(row),
-            Starred::Name(name) => name,
-        };
-        let dotted = crate::parse::dotted(name);
-        let columns: Vec<_> = scope.of_name(&dotted).map(|it| column_item(it, span)).collect();
-        if !columns.is_empty() {
-            return Ok(columns);
-        }
-        let name_span = self.span(name.span());
-        let parts: Vec<Ident> = name.0.iter().filter_map(|it| it.as_ident().cloned()).collect();
-        match self.named_row(&parts, name_span)? {
-            Some(row) => fields(&row),
-            None => Err(self.no_relation(&dotted, scope, name_span)),
-        }
-    }
-
-    fn reject_wildcard_options(&self, options: &WildcardAdditionalOptions) -> Result<()> {
-        let what = if options.opt_ilike.is_some() {
-            "* ILIKE"
-        } else if options.opt_rename.is_some() {
-            "* RENAME"
-        } else if options.opt_alias.is_some() {
-            "* AS"
-        } else {
-            return Ok(());
-        };
-        Err(unsupported(what, self.span(options.wildcard_token.0.span)))
     }
 
     fn reject_select_clauses(&self, select: &Select) -> Result<()> {
@@ -422,25 +353,4 @@ fn above_groups(plan: Plan, clauses: &mut Clauses) -> Plan {
 /// A reference to a column.
 pub(super) fn column_expr(column: &Column, span: Option<Span>) -> Expr {
     Expr::column(column.id, column.data_type.clone()).at(span)
-}
-
-fn column_item<'a>(column: &ScopeColumn, span: Option<Span>) -> Item<'a> {
-    let source = ItemSource::Bound(column_expr(&column.column, span));
-    Item { name: column.column.name.clone(), source }
-}
-
-/// The names of EXCLUDE or EXCEPT, with their places.
-fn excluded(options: &WildcardAdditionalOptions) -> Vec<(String, sqlparser::tokenizer::Span)> {
-    let mut names = Vec::new();
-    let named = |it: &ObjectName| (crate::parse::dotted(it), it.span());
-    match &options.opt_exclude {
-        Some(ExcludeSelectItem::Single(name)) => names.push(named(name)),
-        Some(ExcludeSelectItem::Multiple(several)) => names.extend(several.iter().map(named)),
-        None => {}
-    }
-    if let Some(except) = &options.opt_except {
-        let idents = std::iter::once(&except.first_element).chain(&except.additional_elements);
-        names.extend(idents.map(|it| (it.value.clone(), it.span)));
-    }
-    names
 }

@@ -1,6 +1,6 @@
 //! The table that a statement changes: its rows, and the SQL that its definition holds.
 
-use super::{Binder, Bound, Clause, query::Limits, scope::Scope, select::Clauses, unsupported};
+use super::{Binder, Bound, Clause, limit::Limits, scope::Scope, select::Clauses, unsupported};
 use crate::{
     Check, Query, Relation, parse, stack,
     write::{LaterRows, written_handle},

@@ -3,7 +3,7 @@
 //! A call becomes a column, as an aggregate does. Calls with the same partitions whose orders begin
 //! alike are computed by one node, which sorts once.
 
-use super::{Binder, Clause, Level, inspect, unsupported};
+use super::{Binder, Clause, Level, aggregate::Parsed, inspect, unsupported};
 use sqlparser::ast::{
     self, Function, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
     NamedWindowDefinition, NamedWindowExpr, NullTreatment, OrderByExpr, WindowFrame, WindowType,
@@ -185,7 +185,8 @@ impl<'a> Binder<'a> {
         let treatment = self.null_treatment(function, list, name, span)?;
         let ignore_nulls = treatment == Some(NullTreatment::IgnoreNulls);
         let called = if self.shared.names.is_aggregate(name) {
-            self.called_aggregate(name, list, function.filter.as_deref(), span)?
+            let (filter, within_group) = (function.filter.as_deref(), &function.within_group);
+            self.called_aggregate(Parsed { name, list, filter, within_group, span })?
         } else {
             if function.filter.is_some() {
                 let message = format!("FILTER after {name}, which is not an aggregate function");
@@ -251,17 +252,11 @@ impl<'a> Binder<'a> {
         (0..=ARGUMENTS_MAX).filter_map(bound).any(|it| it.takes_null_treatment)
     }
 
-    fn called_aggregate(
-        &mut self,
-        name: &str,
-        list: Option<&'a FunctionArgumentList>,
-        filter: Option<&'a ast::Expr>,
-        span: Option<Span>,
-    ) -> Result<Called> {
-        let call = self.plain_aggregate(name, list, filter, span)?;
+    fn called_aggregate(&mut self, parsed: Parsed<'_, 'a>) -> Result<Called> {
+        let call = self.plain_aggregate(parsed)?;
         if !call.order_by.is_empty() {
             let what = "ORDER BY in an aggregate call with OVER";
-            return Err(unsupported(what, span).hint("the order of the window decides"));
+            return Err(unsupported(what, parsed.span).hint("the order of the window decides"));
         }
         let (function, args, data_type) = (call.function, call.args, call.data_type);
         Ok(Called { function, args, distinct: call.distinct, filter: call.filter, data_type })

@@ -18,8 +18,6 @@ const CLAUSES: &[Construct] = &[
     Construct("* EXCEPT (", Some("* EXCEPT (* EXCLUDE does it)")),
     Construct("TABLESAMPLE _", Some("TABLESAMPLE")),
     Construct("USING SAMPLE", None),
-    Construct("ASOF JOIN", None),
-    Construct("ASOF LEFT JOIN", None),
     Construct("POSITIONAL JOIN", None),
     Construct("UNION JOIN", None),
     Construct("STRAIGHT_JOIN _", Some("STRAIGHT_JOIN")),

@@ -2,9 +2,12 @@
 
 use super::{
     exclusion::{Exclusions, take_out_exclusions},
+    limit::with_limit_calls,
     lower_first,
     nested_types::{Text, with_nested_types},
     parameter::with_numbers,
+    pivot::with_pivots,
+    sample::{Samples, take_out_samples},
 };
 use crate::{
     dialect::{RESERVED, VolleyDialect},
@@ -29,6 +32,8 @@ pub(super) struct Tokens {
     pub(super) exclusions: Exclusions,
     /// Where the INSERTs with BY NAME stand.
     pub(super) by_name: HashSet<(u64, u64)>,
+    /// What USING SAMPLE says.
+    pub(super) samples: Samples,
 }
 
 /// Splits `sql` into tokens.
@@ -41,12 +46,79 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let tokens = with_numbers(tokens, positions)?;
+    let tokens = with_pivots(tokens);
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (tokens, by_name) = take_out_by_name(tokens);
-    let (list, materialized) =
-        take_out_materialized(with_select(with_filter_where(with_is_null(tokens))));
-    Ok(Tokens { list, materialized, exclusions, by_name })
+    let (list, materialized) = take_out_materialized(with_limit_calls(with_select(
+        with_filter_where(with_is_null(with_asof(tokens))),
+    )));
+    let (list, samples) = take_out_samples(list);
+    Ok(Tokens { list, materialized, exclusions, by_name, samples })
+}
+
+/// `ASOF LEFT JOIN t ON ...` as `ASOF JOIN t MATCH_CONDITION ('left') ON ...`, which the parser
+/// knows; a condition that is a string is none that anybody would write.
+fn with_asof(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|it| is_word(it, Keyword::ASOF)) {
+        return tokens;
+    }
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    // The joins whose ON has not come: how many parentheses they are in, and their kind.
+    let mut open: Vec<(usize, String, Span)> = Vec::new();
+    let (mut depth, mut skip) = (0_usize, 0_usize);
+    for (index, token) in tokens.iter().enumerate() {
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::SemiColon => open.clear(),
+            _ => {}
+        }
+        open.retain(|it| it.0 <= depth);
+        let is_of_join = open.last().is_some_and(|it| it.0 == depth);
+        if is_of_join && is_word(token, Keyword::MATCH_CONDITION) {
+            open.pop();
+        } else if is_of_join
+            && (is_word(token, Keyword::ON) || is_word(token, Keyword::USING))
+            && let Some((_, kind, span)) = open.pop()
+        {
+            let at = |token: Token| TokenWithSpan { token, span };
+            list.push(keyword(Keyword::MATCH_CONDITION, span));
+            list.extend([Token::LParen, Token::SingleQuotedString(kind), Token::RParen].map(at));
+        }
+        list.push(token.clone());
+        if is_word(token, Keyword::ASOF)
+            && let Some((kind, words)) = asof_kind(&tokens[index + 1..])
+        {
+            open.push((depth, kind, token.span));
+            skip = words;
+        }
+    }
+    list
+}
+
+/// The kind of an ASOF join before the word JOIN, and how many words say so.
+fn asof_kind(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
+    const KINDS: [Keyword; 6] = [
+        Keyword::INNER,
+        Keyword::LEFT,
+        Keyword::RIGHT,
+        Keyword::FULL,
+        Keyword::SEMI,
+        Keyword::ANTI,
+    ];
+    let kind = KINDS.iter().find(|it| is_at(tokens, 0, **it));
+    let words = match kind {
+        Some(_) if is_at(tokens, 1, Keyword::OUTER) => 2,
+        Some(_) => 1,
+        None => 0,
+    };
+    let kind = kind.map_or("inner".to_owned(), |it| format!("{it:?}").to_ascii_lowercase());
+    is_at(tokens, words, Keyword::JOIN).then_some((kind, words))
 }
 
 /// `x ISNULL` as `x IS NULL`.
@@ -198,7 +270,7 @@ pub(super) fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
 }
 
 /// A keyword that was not written, in the place of what stands for it.
-fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
+pub(super) fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(&format!("{keyword:?}")), span }
 }
 

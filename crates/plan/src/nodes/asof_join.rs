@@ -1,0 +1,30 @@
+//! Joins each row with the nearest one.
+
+use crate::{JoinKind, PlanNode, RangeCondition};
+use std::sync::Arc;
+use volley_types::Schema;
+
+/// Joins each probe row with the nearest of the build rows with equal keys that satisfy a
+/// comparison: for `>` and `>=` the one with the greatest value, for `<` and `<=` the one with the
+/// least. Of several such rows, any one.
+#[derive(Clone, Debug)]
+pub struct AsofJoinNode {
+    /// Streams.
+    pub probe: Arc<PlanNode>,
+    /// Is held in memory, sorted.
+    pub build: Arc<PlanNode>,
+    /// Which rows are put out. All kinds of [`JoinKind`].
+    pub kind: JoinKind,
+    /// Columns of the probe side.
+    pub probe_keys: Vec<usize>,
+    /// Columns of the build side, of the same types.
+    pub build_keys: Vec<usize>,
+    /// Per key: whether nulls equal each other.
+    pub nulls_equal: Vec<bool>,
+    /// What is compared.
+    pub range: RangeCondition,
+    /// The output columns, as in a hash join.
+    pub output: Vec<usize>,
+    /// The columns put out.
+    pub schema: Schema,
+}
