@@ -1,5 +1,5 @@
-"""Random queries: joins, subqueries, aggregates, set operations, WITH (RECURSIVE), ASOF and range
-joins, DISTINCT, ORDER BY, LIMIT."""
+"""Random queries: joins, LATERAL, UNNEST, series, subqueries, aggregates, set operations, WITH
+(RECURSIVE), ASOF and range joins, DISTINCT, ORDER BY, LIMIT."""
 
 import re
 
@@ -105,6 +105,14 @@ class Queries:
         node, columns = self.source(depth)
         parts = [node]
         for at in range(1, count):
+            if self.rng.random() < 0.2:
+                right, more = self.lateral(columns, depth, outer)
+                kind, condition = self.rng.choice([("CROSS JOIN", ""), ("LEFT JOIN", " ON TRUE"), ("LEFT JOIN", None), ("JOIN", None)])
+                if condition is None:
+                    condition = Node("on", " ON ", self.condition(columns, more, depth))
+                parts.append(Node("join", f" {kind} ", right, condition, optional=True))
+                columns = columns + more
+                continue
             near = self.asof(columns) if self.rng.random() < 0.08 else None
             if near and all("." in text for text, _ in columns):
                 parts.append(near[0])
@@ -163,6 +171,44 @@ class Queries:
         name, columns = self.rng.choice(self.tables)
         return Node("source", f"{name} AS {alias}"), [(f"{alias}.{column}", type_of(kind)) for column, kind in columns]
 
+    def lateral(self, columns, depth, outer):
+        """What is made of each row to its left: returns (node, columns)."""
+        alias, plain = self.name("x"), Expressions(self.rng, lambda *_: None)
+        scope = Scope(columns)
+        roll = self.rng.random()
+        if roll < 0.3:
+            kind = self.rng.choice(TYPES)
+            return Node("lateral", "UNNEST(", self.elements(kind, plain, scope), f") AS {alias}(c0)"), [(f"{alias}.c0", kind)]
+        if roll < 0.45:
+            end = Node("item", "(abs(", plain.make("int", scope, 0), ") % 5)")
+            call = self.rng.choice(["range(", "generate_series(1, ", "generate_series(2, "])
+            return Node("lateral", call, end, f") AS {alias}(c0)"), [(f"{alias}.c0", "big")]
+        if roll < 0.75:
+            # The first rows of each group.
+            inner = self.name("x")
+            name, own = self.rng.choice(self.tables)
+            own = [(f"{inner}.{column}", type_of(kind)) for column, kind in own]
+            order = ", ".join(f"{text}{self.rng.choice(['', ' DESC', ' NULLS FIRST'])}" for text, _ in own)
+            names = ", ".join(f"c{at}" for at in range(len(own)))
+            where = Node("where", " WHERE ", self.condition(own, columns, depth), optional=True)
+            offset = self.rng.choice(["", "", " OFFSET 1"])
+            limit = f" ORDER BY {order} LIMIT {self.rng.choice([1, 1, 2, 3])}{offset}"
+            items = ", ".join(text for text, _ in own)
+            node = Node("lateral", f"LATERAL (SELECT {items} FROM {name} AS {inner}", where, limit, f") AS {alias}({names})")
+            return node, [(f"{alias}.c{at}", kind) for at, (_, kind) in enumerate(own)]
+        types = self.rng.choices(TYPES, k=self.rng.randint(1, 2))
+        names = ", ".join(f"c{at}" for at in range(len(types)))
+        query = self.query(types, depth - 1, Scope(columns, outer))
+        return Node("lateral", "LATERAL (", query, f") AS {alias}({names})"), [(f"{alias}.c{at}", kind) for at, kind in enumerate(types)]
+
+    def elements(self, kind, plain, scope):
+        """A list of values of a type, or none."""
+        values = [plain.make(kind, scope, self.rng.choice([0, 0, 1])) for _ in range(self.rng.choice([1, 2, 3]))]
+        listed = Node("list", "[", Listing("items", values), "]")
+        if self.rng.random() < 0.3:
+            return Node("list", "CASE WHEN ", plain.make("bool", scope, 1), " THEN ", listed, " END")
+        return listed
+
     def condition(self, left, right, depth):
         """What a join asks: mostly an equality of two columns, and sometimes more."""
         pairs = [(a, b, kind) for a, kind in left for b, other in right if kind == other]
@@ -190,6 +236,10 @@ class Queries:
         if self.rng.random() < 0.35:
             return self.grouped(types, depth, source, scope, where)
         items = [Node("item", self.expressions.make(kind, scope, min(depth, 3)), f" AS c{at}") for at, kind in enumerate(types)]
+        if self.rng.random() < 0.05:
+            at = self.rng.randrange(len(types))
+            plain = Expressions(self.rng, lambda *_: None)
+            items[at] = Node("item", "unnest(", self.elements(types[at], plain, Scope(scope.columns)), f") AS c{at}")
         if self.rng.random() < 0.06:
             # The order is by all columns, so that the first row of each value is determined.
             order = ", ".join(str(at + 1) for at in range(len(types)))

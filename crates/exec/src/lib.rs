@@ -51,6 +51,7 @@ mod top_n;
 mod limit;
 mod group_limit;
 mod repeat;
+mod unnest;
 mod sample;
 mod unique_id;
 mod enforce_single_row;

@@ -28,6 +28,7 @@ mod top_n;
 mod top_n_filters;
 mod union;
 mod unique_id;
+mod unnest;
 mod values;
 mod window;
 #[cfg(test)]
@@ -370,6 +371,7 @@ impl Lowering {
             PlanNode::Limit(node) => limit::lower(node, inputs.take()?, self),
             PlanNode::GroupLimit(node) => group_limit::lower(node, inputs.take()?, self),
             PlanNode::Repeat(node) => repeat::lower(node, inputs.take()?, self),
+            PlanNode::Unnest(node) => unnest::lower(node, inputs.take()?, self),
             PlanNode::Sample(node) => sample::lower(node, inputs.take()?, self),
             PlanNode::Union(_) => union::lower(inputs.0.collect(), self),
             PlanNode::UniqueId(node) => unique_id::lower(node, inputs.take()?, self),

@@ -6,6 +6,8 @@
 mod construct;
 mod access;
 mod search;
+mod series;
+mod slice;
 mod list;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,8 @@ pub(crate) fn register(registry: &mut Registry) {
     construct::register(registry);
     access::register(registry);
     list::register(registry);
+    series::register(registry);
+    slice::register(registry);
 }
 
 /// Elements one row after the other.

@@ -18,7 +18,8 @@ mod print;
 pub use column::{Column, ColumnId, ColumnIds};
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
 pub use plan::{
-    AggregateCall, Cte, GroupingSet, JoinKind, Plan, SampleMethod, SetOperation, SortKey,
+    AggregateCall, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,
+    SetOperation, SortKey,
 };
 pub use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits};
 pub use window::WindowCall;

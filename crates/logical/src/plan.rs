@@ -6,7 +6,7 @@ use volley_connector::Table;
 use volley_error::Span;
 use volley_types::{Type, Value};
 
-pub use volley_plan::JoinKind;
+pub use volley_plan::{GeneratorKind, JoinKind};
 
 /// A node of the logical plan. Bags of rows; only [`Plan::Sort`] orders them.
 #[derive(Clone, Debug)]
@@ -206,6 +206,30 @@ pub enum Plan {
         /// The new column.
         column: Column,
     },
+    /// Puts each row out once for every row that its generators make, side by side: those that make
+    /// fewer are filled with nulls. Puts out the input's columns, those of the generators, and the
+    /// ordinality.
+    Unnest {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// What makes rows of each row.
+        generators: Vec<Generator>,
+        /// A BIGINT that counts what is made of each row, from 1.
+        ordinality: Option<Column>,
+        /// Whether a row of which nothing is made is put out once, with nulls.
+        outer: bool,
+    },
+}
+
+/// Makes rows of one row.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    /// What the rows are.
+    pub kind: GeneratorKind,
+    /// What they are made of, see [`GeneratorKind`]. A null makes no rows.
+    pub args: Vec<Expr>,
+    /// The columns made: a key and a value of a MAP, one of all else.
+    pub columns: Vec<Column>,
 }
 
 /// What [`Plan::column_refs`] still has to visit.
@@ -347,6 +371,12 @@ impl Plan {
             Plan::UniqueId { input, column } => {
                 rest.extend([Part::Column(column), Part::Node(input)]);
             }
+            Plan::Unnest { input, generators, ordinality, .. } => {
+                rest.extend(ordinality.as_ref().map(Part::Column));
+                let made = generators.iter().flat_map(|it| &it.columns);
+                rest.extend(made.rev().map(Part::Column));
+                rest.push(Part::Node(input));
+            }
             Plan::GroupId { input, keys, id, present, .. } => {
                 rest.extend(present.iter().map(Part::Column));
                 rest.push(Part::Column(id));
@@ -382,7 +412,8 @@ impl Plan {
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
             | Plan::Sample { input, .. }
-            | Plan::UniqueId { input, .. } => vec![input],
+            | Plan::UniqueId { input, .. }
+            | Plan::Unnest { input, .. } => vec![input],
             Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
                 vec![left, right]
             }
@@ -409,7 +440,8 @@ impl Plan {
             | Plan::GroupLimit { input, .. }
             | Plan::SingleRow { input, .. }
             | Plan::Sample { input, .. }
-            | Plan::UniqueId { input, .. } => vec![input],
+            | Plan::UniqueId { input, .. }
+            | Plan::Unnest { input, .. } => vec![input],
             Plan::Join { left, right, .. } | Plan::AsofJoin { left, right, .. } => {
                 vec![left, right]
             }
@@ -443,6 +475,7 @@ impl Plan {
             Plan::Sort { keys, .. } | Plan::GroupLimit { order: keys, .. } => {
                 keys.iter().map(|it| &it.expr).collect()
             }
+            Plan::Unnest { generators, .. } => generators.iter().flat_map(|it| &it.args).collect(),
             _ => Vec::new(),
         }
     }
@@ -470,6 +503,9 @@ impl Plan {
             }
             Plan::Sort { keys, .. } | Plan::GroupLimit { order: keys, .. } => {
                 keys.iter_mut().map(|it| &mut it.expr).collect()
+            }
+            Plan::Unnest { generators, .. } => {
+                generators.iter_mut().flat_map(|it| &mut it.args).collect()
             }
             _ => Vec::new(),
         }

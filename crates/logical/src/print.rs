@@ -85,6 +85,9 @@ fn made(plan: &Plan) -> Vec<&Column> {
         Plan::Window { calls, .. } => calls.iter().map(|it| &it.0).collect(),
         Plan::Join { mark, .. } => mark.iter().collect(),
         Plan::UniqueId { column, .. } => vec![column],
+        Plan::Unnest { generators, ordinality, .. } => {
+            generators.iter().flat_map(|it| &it.columns).chain(ordinality).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -195,6 +198,7 @@ impl Printer<'_, '_, '_> {
                 self.f.write_str("UniqueId ")?;
                 self.column(column.id)
             }
+            Plan::Unnest { .. } => self.unnest(plan),
         }
     }
 
@@ -203,6 +207,19 @@ impl Printer<'_, '_, '_> {
         write!(self.f, "{node} [")?;
         self.list(columns, |it, column| it.column(column.id))?;
         self.f.write_char(']')
+    }
+
+    fn unnest(&mut self, plan: &Plan) -> fmt::Result {
+        let Plan::Unnest { generators, ordinality, outer, .. } = plan else { return Ok(()) };
+        self.f.write_str(if *outer { "Unnest outer " } else { "Unnest " })?;
+        self.list(generators, |it, generator| {
+            it.list(&generator.columns, |it, column| it.column(column.id))?;
+            write!(it.f, " = ")?;
+            it.named(generator.kind.name(), &generator.args)
+        })?;
+        let Some(ordinality) = ordinality else { return Ok(()) };
+        self.f.write_str(" ordinality ")?;
+        self.column(ordinality.id)
     }
 
     fn join(&mut self, plan: &Plan) -> fmt::Result {

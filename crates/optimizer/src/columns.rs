@@ -45,6 +45,10 @@ fn collect_made(plan: &Plan, made: &mut ColumnSet) {
         Plan::UniqueId { column, .. } => {
             made.insert(column.id);
         }
+        Plan::Unnest { generators, ordinality, .. } => {
+            let columns = generators.iter().flat_map(|it| &it.columns);
+            made.extend(columns.chain(ordinality).map(|it| it.id));
+        }
         _ => {}
     }
 }
@@ -146,6 +150,10 @@ fn rename_made(plan: &mut Plan, by: &HashMap<ColumnId, ColumnId>) {
         Plan::Join { mark, .. } => mark.iter_mut().for_each(|it| new(&mut it.id)),
         Plan::GroupLimit { keys, .. } => keys.iter_mut().for_each(new),
         Plan::UniqueId { column, .. } => new(&mut column.id),
+        Plan::Unnest { generators, ordinality, .. } => {
+            let columns = generators.iter_mut().flat_map(|it| &mut it.columns);
+            columns.chain(ordinality).for_each(|it| new(&mut it.id));
+        }
         _ => {}
     }
 }

@@ -17,6 +17,7 @@ mod distinct;
 mod grouping_sets;
 mod set_operation;
 mod sort;
+mod unnest;
 mod window;
 mod recursive;
 
@@ -103,6 +104,7 @@ impl Lowering<'_> {
             Plan::WorkingTable { .. } => self.working_table(plan),
             Plan::SingleRow { input, .. } => self.single_row(input, required),
             Plan::UniqueId { input, column } => self.unique_id(input, column, required),
+            Plan::Unnest { .. } => self.unnest(plan, required),
         })
     }
 

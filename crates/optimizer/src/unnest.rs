@@ -23,6 +23,8 @@ mod pull;
 mod push;
 mod scalar;
 mod domain;
+mod graft;
+mod number;
 
 use crate::OptimizerContext;
 use std::{collections::HashMap, sync::Arc};

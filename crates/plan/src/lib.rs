@@ -21,11 +21,11 @@ pub use node::PlanNode;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode,
     CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FileCompression, FileFormat, FilterNode,
-    Frame, FrameBound, FrameOffset, FrameUnits, GroupIdNode, GroupLimitNode, GroupingSet,
-    HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode, NestedLoopJoinNode,
-    OrderByNode, ProjectNode, RangeCondition, RecursiveUnionNode, RepeatNode, SampleMethod,
-    SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TopNNode,
-    UnionNode, UniqueIdNode, ValuesNode, WindowCall, WindowLimit, WindowNode, WorkingTableNode,
-    WriteOptions,
+    Frame, FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode,
+    GroupLimitNode, GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
+    NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition, RecursiveUnionNode, RepeatNode,
+    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
+    TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
+    WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

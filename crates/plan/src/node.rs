@@ -37,6 +37,8 @@ pub enum PlanNode {
     GroupLimit(GroupLimitNode),
     /// Repeats rows.
     Repeat(RepeatNode),
+    /// Makes rows of rows: elements of lists, series.
+    Unnest(UnnestNode),
     /// Keeps rows by chance.
     Sample(SampleNode),
     /// The rows of all inputs.
@@ -78,6 +80,7 @@ impl PlanNode {
             PlanNode::Limit(node) => node.input.schema(),
             PlanNode::GroupLimit(node) => node.input.schema(),
             PlanNode::Repeat(node) => &node.schema,
+            PlanNode::Unnest(node) => &node.schema,
             PlanNode::Sample(node) => &node.schema,
             PlanNode::Union(node) => &node.schema,
             PlanNode::UniqueId(node) => &node.schema,
@@ -109,6 +112,7 @@ impl PlanNode {
             PlanNode::Limit(node) => vec![&node.input],
             PlanNode::GroupLimit(node) => vec![&node.input],
             PlanNode::Repeat(node) => vec![&node.input],
+            PlanNode::Unnest(node) => vec![&node.input],
             PlanNode::Sample(node) => vec![&node.input],
             PlanNode::Union(node) => node.inputs.iter().collect(),
             PlanNode::UniqueId(node) => vec![&node.input],
@@ -150,6 +154,7 @@ impl PlanNode {
             PlanNode::Limit(node) => f(&mut node.input),
             PlanNode::GroupLimit(node) => f(&mut node.input),
             PlanNode::Repeat(node) => f(&mut node.input),
+            PlanNode::Unnest(node) => f(&mut node.input),
             PlanNode::Sample(node) => f(&mut node.input),
             PlanNode::Union(node) => node.inputs.iter_mut().for_each(f),
             PlanNode::UniqueId(node) => f(&mut node.input),

@@ -49,6 +49,7 @@ impl PlanNode {
                 format!("GroupLimit {limit}{} keys={}", offset(node.offset), columns(&node.keys))
             }
             PlanNode::Repeat(_) => "Repeat".to_owned(),
+            PlanNode::Unnest(node) => unnest(node),
             PlanNode::Sample(node) => match node.method {
                 SampleMethod::Rows(share) => format!("Sample rows {share}"),
                 SampleMethod::Batches(share) => format!("Sample batches {share}"),
@@ -161,6 +162,13 @@ fn nested_loop_join(node: &NestedLoopJoinNode) -> String {
     }
     let _ = write!(text, " output={}", output(&node.output, &node.schema));
     text
+}
+
+fn unnest(node: &UnnestNode) -> String {
+    let outer = if node.outer { "outer " } else { "" };
+    let ordinality = if node.ordinality { " ordinality" } else { "" };
+    let generators = join(&node.generators);
+    format!("Unnest {outer}{generators}{ordinality} replicated={}", columns(&node.replicated))
 }
 
 fn range_join(node: &NestedLoopJoinNode) -> String {

@@ -55,6 +55,7 @@ mod window;
 mod frame;
 mod subquery;
 mod table_function;
+mod unnest;
 mod access;
 mod literal;
 mod interval;
@@ -196,6 +197,8 @@ struct Level<'a> {
     windows: window::Windows,
     /// Whether parts of such a call are being bound.
     in_window: bool,
+    /// The calls of unnest found so far; columns that stand for them.
+    unnests: unnest::Unnests,
     /// The WINDOW clause.
     named_windows: &'a [sqlparser::ast::NamedWindowDefinition],
     /// Whether a query further in named a column of this one.
@@ -333,6 +336,7 @@ impl Level<'_> {
             grouping: None,
             windows: window::Windows::default(),
             in_window: false,
+            unnests: unnest::Unnests::default(),
             named_windows: &[],
             referenced: false,
             hidden: false,

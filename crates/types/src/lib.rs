@@ -15,6 +15,7 @@ pub mod custom;
 mod opaque;
 mod nearest;
 pub mod civil;
+mod series;
 mod zone;
 mod zone_id;
 pub mod text;
@@ -29,6 +30,7 @@ pub use data_type::{
 pub use nearest::nearest_name;
 pub use opaque::{Object, Opaque, OpaqueType};
 pub use physical::{Native, PhysicalType};
+pub use series::{Series, SeriesStep};
 pub use value::Value;
 pub use zone::{Clock, Zone};
 pub use zone_id::{ZoneClocks, ZoneId};

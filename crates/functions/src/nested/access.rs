@@ -106,7 +106,7 @@ fn elements_at(nested: &Nested, nulls: Option<&NullBuffer>, index: i64) -> Vecto
 /// The name is looked up when the batch is evaluated: the type of the result is that of the field,
 /// which only whoever knows the name can say.
 fn bind_field(args: &[Type]) -> Option<BoundScalar> {
-    let [Type::Row(fields), Type::Varchar] = args else { return None };
+    let [Type::Row(fields), Type::Varchar | Type::BigInt] = args else { return None };
     let result = fields.first()?.data_type.clone();
     let function = infallible(|_, args, to| {
         let (flat, names) = (args[0].flatten()?, Decoded::new(&args[1])?);
@@ -118,10 +118,16 @@ fn bind_field(args: &[Type]) -> Option<BoundScalar> {
         if flat.is_empty() {
             return Ok(Vector::from_values(to.clone(), &[]));
         }
-        let name = names.text(0);
-        let index = fields.iter().position(|it| it.name.eq_ignore_ascii_case(name));
-        let index = index.ok_or_else(|| Error::invalid_query(format!("no such field: {name}")))?;
-        with_nulls(&children[index], flat.null_buffer())
+        let index = match names.data_type() {
+            Type::BigInt => {
+                let position = names.native::<i64>().get(names.index(0)).copied();
+                position.and_then(|it| usize::try_from(it - 1).ok()).filter(|it| *it < fields.len())
+            }
+            _ => fields.iter().position(|it| it.name.eq_ignore_ascii_case(names.text(0))),
+        };
+        let field = index.and_then(|it| children.get(it));
+        let field = field.ok_or_else(|| Error::invalid_query("no such field of a row"))?;
+        with_nulls(field, flat.null_buffer())
     });
     Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, function))
 }

@@ -36,6 +36,7 @@ fn simplified(plan: Plan) -> Plan {
         | Plan::Limit { input, .. }
         | Plan::GroupLimit { input, .. }
         | Plan::UniqueId { input, .. }
+        | Plan::Unnest { input, .. }
         | Plan::Window { input, .. }
             if is_empty(input) =>
         {

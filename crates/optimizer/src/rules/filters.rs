@@ -70,11 +70,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
         Plan::Sort { input, keys } => {
             Plan::Sort { input: Box::new(push(*input, conjuncts, ctx)), keys }
         }
-        Plan::UniqueId { input, column } => {
-            let (above, below) = split_by(conjuncts, |it| used_columns(it).contains(&column.id));
-            let input = Box::new(push(*input, below, ctx));
-            filtered(Plan::UniqueId { input, column }, above, ctx)
-        }
+        Plan::UniqueId { .. } | Plan::Unnest { .. } => push_past_added(plan, conjuncts, ctx),
         Plan::GroupLimit { input, keys, order, offset, limit } => {
             let groups: ColumnSet = keys.iter().copied().collect();
             let (below, above) = split_by(conjuncts, |it| {
@@ -99,6 +95,19 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
             filtered(other, conjuncts, ctx)
         }
     })
+}
+
+/// Nodes that put columns beside those of their input, whose filters go below.
+fn push_past_added(mut plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>) -> Plan {
+    let mut above = conjuncts;
+    for input in plan.inputs_mut() {
+        let passed_on = output_set(input);
+        let own = |it: &Expr| used_columns(it).is_subset(&passed_on);
+        let (below, others) = split_by(std::mem::take(&mut above), own);
+        above = others;
+        *input = push(std::mem::take(input), below, ctx);
+    }
+    filtered(plan, above, ctx)
 }
 
 /// Whether an expression may be evaluated elsewhere, or twice.

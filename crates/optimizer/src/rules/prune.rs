@@ -130,6 +130,9 @@ impl Pruning {
                         order_by.truncate(keys);
                     }
                 }
+                Plan::Unnest { ordinality, .. } => {
+                    ordinality.take_if(|it| !required.contains(&it.id));
+                }
                 Plan::UniqueId { column, input } if !required.contains(&column.id) => {
                     return self.plan(std::mem::take(input), required);
                 }

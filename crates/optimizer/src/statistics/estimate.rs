@@ -7,8 +7,10 @@ use crate::expr::{as_column, as_constant};
 use crate::lowering::as_key;
 use volley_connector::Table;
 use volley_logical::{
-    Column, ColumnId, Expr, GroupingSet, JoinKind, Plan, SampleMethod, SetOperation,
+    Column, ColumnId, Expr, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,
+    SetOperation,
 };
+use volley_types::Value;
 
 /// The share of left rows that a semi join keeps when nothing is known of its conditions.
 const SEMI_SHARE: f64 = 0.5;
@@ -28,6 +30,12 @@ const TEXT_DISTINCT_POWER: f64 = 0.2;
 
 /// The rows of a recursion that came last, for the choice of build sides.
 const WORKING_ROWS: f64 = 1e6;
+
+/// The elements of a list of which nothing is known.
+const ELEMENTS: f64 = 5.0;
+
+/// The rows of a series of which nothing is known.
+const SERIES_ROWS: f64 = 100.0;
 
 impl Estimator {
     /// What the node makes of inputs of which `inputs` is guessed.
@@ -61,16 +69,10 @@ impl Estimator {
                 estimate.add_distinct(column);
                 estimate
             }
+            Plan::Unnest { .. } => unnest(plan, input()),
             Plan::Window { .. } => window(plan, input()),
             Plan::Limit { limit, .. } => input().at_most(*limit),
-            Plan::GroupLimit { keys, limit, .. } => {
-                let input = input();
-                let groups = groups(&input, keys.iter().copied(), input.rows);
-                match limit {
-                    Some(limit) => input.capped(groups * as_rows(*limit)),
-                    None => input,
-                }
-            }
+            Plan::GroupLimit { keys, limit, .. } => group_limit(keys, *limit, input()),
             Plan::SetOperation { operation, all, inputs: feeds, columns } => {
                 set_operation((*operation, *all), feeds, inputs.collect(), columns)
             }
@@ -92,6 +94,39 @@ impl Estimator {
             }
             Plan::SingleRow { .. } => Estimate { rows: 1.0, ..input() },
         }
+    }
+}
+
+fn group_limit(keys: &[ColumnId], limit: Option<u64>, input: Estimate) -> Estimate {
+    let groups = groups(&input, keys.iter().copied(), input.rows);
+    match limit {
+        Some(limit) => input.capped(groups * as_rows(limit)),
+        None => input,
+    }
+}
+
+fn unnest(plan: &Plan, mut estimate: Estimate) -> Estimate {
+    let Plan::Unnest { generators, ordinality, outer, .. } = plan else { return estimate };
+    let made = generators.iter().map(rows_made).fold(0.0, f64::max);
+    estimate.rows *= if *outer { made.max(1.0) } else { made };
+    let columns = generators.iter().flat_map(|it| &it.columns).chain(ordinality);
+    columns.for_each(|it| estimate.add_distinct(it));
+    estimate
+}
+
+/// About how many rows a generator makes of one row.
+fn rows_made(generator: &Generator) -> f64 {
+    let constant = |at: usize| generator.args.get(at).and_then(as_constant);
+    let number = |at: usize| constant(at)?.as_i128();
+    match (generator.kind, constant(0)) {
+        (GeneratorKind::Elements, Some(Value::Array(elements))) => elements.len() as f64,
+        (GeneratorKind::Elements, _) => ELEMENTS,
+        _ => match (number(0), number(1), number(2)) {
+            (Some(start), Some(end), Some(step)) if step != 0 => {
+                ((end - start) as f64 / step as f64).max(0.0) + 1.0
+            }
+            _ => SERIES_ROWS,
+        },
     }
 }
 

@@ -271,3 +271,86 @@ fn a_subquery_of_both_sides_of_an_outer_join_is_evaluated_on_pairs() {
         "#]],
     );
 }
+
+#[test]
+fn elements_are_made_of_the_rows_themselves() {
+    check(
+        "select a, x from t, unnest([a, b]) u(x) where x > 1 and a < 5",
+        expect![[r#"
+        Project a, unnest#4
+          Filter gt(unnest#4, 1)
+            Unnest unnest#4 = unnest(list_value(a, b))
+              Scan t [a, b] where lt(a, 5)
+    "#]],
+    );
+    check(
+        "select a, x from t left join lateral (select x from unnest([a, b]) u(x)) q on true",
+        expect![[r#"
+            Project a, unnest#4
+              Unnest outer unnest#4 = unnest(list_value(a, b))
+                Scan t [a, b]
+        "#]],
+    );
+    check(
+        "select a, q.y from t, lateral (select y from unnest([a, b]) u(x), range(x) r(y)) q",
+        expect![[r#"
+            Project a, range#5
+              Unnest range#5 = range(0, cast(unnest as BIGINT), 1)
+                Unnest unnest = unnest(list_value(a, b))
+                  Scan t [a, b]
+        "#]],
+    );
+}
+
+#[test]
+fn rows_with_lists_are_joined_by_numbers() {
+    check(
+        "select a, x from (select a, [a, b] as l from t) q left join unnest(l) u(x) on x > a",
+        expect![[r#"
+            Project a#0, unnest#5
+              Join right on gt(unnest#5, a#0) and eq(number#15, number#12)
+                Unnest unnest#5 = unnest(l#14)
+                  CteRef numbered [a#13, l#14, number#12]
+                    UniqueId number#11
+                      Project a#6, l#10 = list_value(a#6, b)
+                        Scan t [a#6, b]
+                CteRef numbered [a#0, l#4, number#15]
+                  UniqueId number#11
+                    Project a#6, l#10 = list_value(a#6, b)
+                      Scan t [a#6, b]
+        "#]],
+    );
+    check(
+        "select a, (select sum(x) from unnest(l) u(x)) from (select a, [a, b] as l from t) q",
+        expect![[r#"
+            Project a#0, (SELECT sum(x) FROM unnest(l) u (x)) = sum
+              Join left on eq(number#18, number#15)
+                CteRef numbered [a#0, l#4, number#18]
+                  UniqueId number#14
+                    Project a#9, l#13 = list_value(a#9, b)
+                      Scan t [a#9, b]
+                Aggregate [number#15] [sum = sum(unnest)]
+                  Unnest unnest = unnest(l#17)
+                    CteRef numbered [a#16, l#17, number#15]
+                      UniqueId number#14
+                        Project a#9, l#13 = list_value(a#9, b)
+                          Scan t [a#9, b]
+        "#]],
+    );
+}
+
+#[test]
+fn the_first_rows_per_group_are_limits_of_groups() {
+    check(
+        "select t.a, q.c from t, lateral (select c from s where s.a = t.a order by b limit 2) q",
+        expect![[r#"
+            Project a#0, c
+              Join inner on eq(a#0, a#4)
+                Scan t [a#0]
+                Project c, a#4
+                  GroupLimit [a#4] order [b#5] 2
+                    Project c, b#5, a#4
+                      Scan s [a#4, b#5, c]
+        "#]],
+    );
+}

@@ -38,8 +38,14 @@ impl Unnesting<'_> {
 
     fn remove_lateral(&mut self, mut join: Lateral) -> Result<Plan> {
         let left_columns = output_set(&join.left);
+        if join.is_correlated(&left_columns) && join.takes_left() {
+            return self.resolve(join.grafted());
+        }
         if join.is_correlated(&left_columns) && join.is_single() {
             return self.remove_single(join);
+        }
+        if join.is_correlated(&left_columns) && join.is_by_number() {
+            return self.remove_by_number(join);
         }
         if join.is_correlated(&left_columns) {
             join.pull_conditions(&left_columns);

@@ -211,7 +211,9 @@ impl Unnesting<'_> {
 
     fn lift_join(&mut self, mut plan: Plan) -> Result<Plan> {
         let columns = plan.columns();
-        let Plan::Join { left, right, kind, conditions, .. } = &mut plan else { return Ok(plan) };
+        let Plan::Join { left, right, kind, conditions, lateral, .. } = &mut plan else {
+            return Ok(plan);
+        };
         if !conditions.iter().any(has_subquery) {
             return Ok(plan);
         }
@@ -225,7 +227,10 @@ impl Unnesting<'_> {
             let all = plain.into_iter().chain(nested).collect();
             let sides = [left, right].map(|it| std::mem::take(&mut **it));
             let [left, right] = sides;
-            let joined = self.lift_on_pairs(left, right, *kind, all)?;
+            let joined = match *lateral {
+                true => self.lift_on_right(left, right, *kind, all)?,
+                false => self.lift_on_pairs(left, right, *kind, all)?,
+            };
             return Ok(project_to(joined, &columns));
         }
         let sides = [std::mem::take(&mut **left), std::mem::take(&mut **right)];

@@ -35,12 +35,36 @@ impl Unnesting<'_> {
         if kind == JoinKind::Right {
             return self.lift_on_pairs(right, left, JoinKind::Left, conditions);
         }
+        let is_correlated = !free_columns(&left).is_empty();
+        if is_correlated && kind != JoinKind::Full {
+            return self.lift_on_right(left, right, kind, conditions);
+        }
         let outer = self.numbered(left)?;
         if kind == JoinKind::Full {
             return self.lift_full(outer, right, conditions);
         }
         let (pairs, number) = self.pairs(&outer, right, conditions)?;
         Ok(self.joined_back(&outer, pairs, kind, &number))
+    }
+
+    /// A left side that depends on an outer query cannot be read twice, nor can a right side be
+    /// read by itself that depends on the left one. The conditions become a filter of the right
+    /// side, which depends on the left one then.
+    pub(super) fn lift_on_right(
+        &mut self,
+        left: Plan,
+        right: Plan,
+        kind: JoinKind,
+        conditions: Vec<Expr>,
+    ) -> Result<Plan> {
+        let filtered = Plan::Filter { input: Box::new(right), conjuncts: conditions };
+        let right = self.lift(filtered)?;
+        Ok(match join(left, right, kind, Vec::new()) {
+            Plan::Join { left, right, kind, conditions, null_aware, mark, .. } => {
+                Plan::Join { left, right, kind, conditions, null_aware, mark, lateral: true }
+            }
+            other => other,
+        })
     }
 
     /// The left rows with their pairs, and the right rows without any.
@@ -62,7 +86,7 @@ impl Unnesting<'_> {
     fn numbered(&mut self, side: Plan) -> Result<Numbered> {
         if !free_columns(&side).is_empty() {
             return Err(Error::unsupported(
-                "correlated outer join with a subquery on both sides in its condition",
+                "correlated full join with a subquery on both sides in its condition",
             ));
         }
         let side = self.resolve(side)?;

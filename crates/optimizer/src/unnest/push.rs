@@ -43,6 +43,14 @@ impl Unnesting<'_> {
                     let Pushed { plan, map } = self.push(*input, need, domain)?;
                     Ok(Pushed { plan: Plan::UniqueId { input: Box::new(plan), column }, map })
                 }
+                Plan::Unnest { input, generators, ordinality, outer } => {
+                    let Pushed { plan, map } = self.push(*input, need, domain)?;
+                    let by = replacements(&map);
+                    let input = Box::new(plan);
+                    let mut plan = Plan::Unnest { input, generators, ordinality, outer };
+                    plan.exprs_mut().into_iter().for_each(|it| substitute(it, &by));
+                    Ok(Pushed { plan, map })
+                }
                 Plan::Join { .. } => self.push_join(plan, need, domain),
                 Plan::Aggregate { input, keys, aggregates } if keys.is_empty() => {
                     self.push_one_group(*input, aggregates, domain)

@@ -7,6 +7,8 @@
 use super::Unnesting;
 use super::dependent::{Lateral, with_outer};
 use super::domain::{Domain, Mapping, replacements};
+use super::graft::is_row_wise;
+use super::number::takes_nested;
 use crate::columns::{free_columns, output_set, pass};
 use crate::expr::{bigint, collect_used};
 use std::collections::HashMap;
@@ -72,17 +74,8 @@ impl Unnesting<'_> {
                 *column = new.clone();
             }
         }
-        let mut taken = free_columns(&join.right);
-        aggregates.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut taken));
-        let left_columns = output_set(&join.left);
-        taken.retain(|it| left_columns.contains(it));
-        let Lateral { left, right: input, .. } = join;
-        let mut domain = Domain::new(left, &taken);
-        let pushed = self.push_groups(input, Vec::new(), aggregates, &taken, &mut domain)?;
-        let left = domain.into_left();
+        let (left, right, conditions) = self.groups(join, aggregates)?;
         let columns: Vec<Column> = left.columns();
-        let right = self.resolve(pushed.plan)?;
-        let conditions = with_outer(&pushed.map);
         let joined = left_join(left, right, conditions).into_plan();
         let results = results.into_iter().map(|column| match counts.get(&column.id) {
             Some(inner) => (column, zero_if_null(inner)),
@@ -90,6 +83,28 @@ impl Unnesting<'_> {
         });
         let exprs = columns.iter().map(pass).chain(results).collect();
         Ok(Plan::Project { input: Box::new(joined), exprs })
+    }
+
+    /// The left side, the groups of the right side's rows by what they belong to, and the
+    /// conditions by which they do.
+    fn groups(
+        &mut self,
+        join: Lateral,
+        aggregates: Vec<(Column, AggregateCall)>,
+    ) -> Result<(Plan, Plan, Vec<Expr>)> {
+        let Lateral { left, right: input, .. } = join;
+        if takes_nested(&left, &input) && is_row_wise(&input) {
+            let (left, groups, same_row) = self.numbered_right(left, input).grouped(aggregates);
+            return Ok((left, self.resolve(groups)?, vec![same_row]));
+        }
+        let mut taken = free_columns(&input);
+        aggregates.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut taken));
+        let left_columns = output_set(&left);
+        taken.retain(|it| left_columns.contains(it));
+        let mut domain = Domain::new(left, &taken);
+        let pushed = self.push_groups(input, Vec::new(), aggregates, &taken, &mut domain)?;
+        let right = self.resolve(pushed.plan)?;
+        Ok((domain.into_left(), right, with_outer(&pushed.map)))
     }
 
     /// New columns for the counts among `aggregates`, by the old ones.

@@ -15,6 +15,7 @@ mod top_n;
 mod limit;
 mod group_limit;
 mod repeat;
+mod unnest;
 mod sample;
 mod union;
 mod unique_id;
@@ -47,5 +48,6 @@ pub use table_write::{FileCompression, FileFormat, TableWriteNode, WriteOptions}
 pub use top_n::TopNNode;
 pub use union::UnionNode;
 pub use unique_id::UniqueIdNode;
+pub use unnest::{Generator, GeneratorKind, UnnestNode};
 pub use values::ValuesNode;
 pub use window::{Frame, FrameBound, FrameOffset, FrameUnits, WindowCall, WindowLimit, WindowNode};

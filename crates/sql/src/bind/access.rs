@@ -4,6 +4,7 @@ use super::{
     Binder,
     expr::without_parentheses,
     inspect,
+    query::constant,
     scope::{Found, Scope, dotted},
     select::column_expr,
     unsupported,
@@ -12,7 +13,7 @@ use crate::Dialect;
 use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr};
-use volley_types::{Type, Value};
+use volley_types::{Field, Type, Value};
 
 /// The most aliases replaced by what they stand for in one text: aliases of aliases multiply.
 const ALIAS_USES_MAX: usize = 20_000;
@@ -125,13 +126,59 @@ impl<'a> Binder<'a> {
         Ok(Expr::call("struct_extract", vec![row, name], data_type).at(span))
     }
 
-    /// `struct_extract(row, 'name')`.
+    /// The field at a position from 1.
+    fn field_at(&self, row: Expr, position: i128, position_span: Option<Span>) -> Result<Expr> {
+        let span = row.span.into_iter().chain(position_span).reduce(Span::to);
+        let Type::Row(fields) = &row.data_type else {
+            let message = format!("a value of type {} has no fields", row.data_type);
+            return Err(Error::invalid_query(message).span(span));
+        };
+        let index = usize::try_from(position - 1).ok();
+        let Some((index, field)) = index.and_then(|it| Some((it, fields.get(it)?))) else {
+            let count = fields.len();
+            let message = format!("position of a field must be 1 to {count}: {position}");
+            return Err(Error::invalid_query(message).span(position_span.or(span)));
+        };
+        let data_type = field.data_type.clone();
+        let position = Expr::constant(Value::BigInt(index as i64 + 1), Type::BigInt);
+        Ok(Expr::call("struct_extract", vec![row, position.at(position_span)], data_type).at(span))
+    }
+
+    /// The fields of a row, under their names.
+    pub(super) fn all_fields(&self, row: &Expr) -> Result<Vec<(String, Expr)>> {
+        let Type::Row(fields) = &row.data_type else {
+            let message = format!("a value of type {} has no fields", row.data_type);
+            return Err(Error::invalid_query(message).span(row.span));
+        };
+        let field = |(index, field): (usize, &Field)| {
+            let name = match field.name.as_str() {
+                "" => format!("element{}", index + 1),
+                name => name.to_owned(),
+            };
+            Ok((name, self.field_at(row.clone(), index as i128 + 1, row.span)?))
+        };
+        fields.iter().enumerate().map(field).collect()
+    }
+
+    /// The row that a name before `.*` means, when it is a column or a field.
+    pub(super) fn named_row(&self, parts: &[Ident], span: Option<Span>) -> Result<Option<Expr>> {
+        let Some(innermost) = self.levels.len().checked_sub(1) else { return Ok(None) };
+        match self.find(innermost, parts, span)? {
+            Some((column, taken)) => {
+                self.fields(column_expr(&column, span), &parts[taken..]).map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// `struct_extract(row, 'name')` or, by position, `struct_extract(row, 1)`.
     pub(super) fn struct_extract(&self, args: Vec<Expr>, span: Option<Span>) -> Result<Expr> {
         let [row, name] = <[Expr; 2]>::try_from(args)
             .map_err(|_| Error::invalid_query("struct_extract takes (row, name)").span(span))?;
-        match inspect::string_literal(&name) {
-            Some(text) => self.field(row, text, name.span),
-            None => Err(Error::invalid_query("field name must be a string literal").span(span)),
+        match (inspect::string_literal(&name), constant(&name)) {
+            (Some(text), _) => self.field(row, text, name.span),
+            (None, Some(Some(position))) => self.field_at(row, position, name.span),
+            _ => Err(Error::invalid_query("field name must be a string literal").span(span)),
         }
     }
 
@@ -153,12 +200,48 @@ impl<'a> Binder<'a> {
                     let index = self.expr(index)?;
                     self.element(expr, index)?
                 }
-                AccessExpr::Subscript(Subscript::Slice { .. }) => {
-                    return Err(unsupported("slices of lists", expr.span));
+                AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
+                    self.slice(expr, [lower_bound.as_ref(), upper_bound.as_ref()], stride.as_ref())?
                 }
             };
         }
         Ok(expr)
+    }
+
+    /// `list[begin:end:step]`; what is left out is an end of the list.
+    fn slice(
+        &mut self,
+        list: Expr,
+        bounds: [Option<&'a ast::Expr>; 2],
+        stride: Option<&'a ast::Expr>,
+    ) -> Result<Expr> {
+        let span = list.span;
+        if !matches!(list.data_type, Type::Array(_) | Type::FixedArray(_) | Type::Unknown) {
+            let error = Error::invalid_query(format!("{} has no slices", list.data_type));
+            let error = error.span(span);
+            return Err(match list.data_type {
+                Type::Varchar => error.hint("substring(text, start, length) cuts text"),
+                _ => error,
+            });
+        }
+        let list = match list.data_type {
+            Type::Unknown => self.coerce(list, &Type::array(Type::Unknown))?,
+            _ => list,
+        };
+        let stride = stride.map(|it| self.expr(it)).transpose()?;
+        let ends = match stride.as_ref().and_then(constant).flatten() {
+            Some(step) if step < 0 => [-1, 1],
+            _ => [1, -1],
+        };
+        let mut args = vec![list];
+        for (bound, end) in bounds.into_iter().zip(ends) {
+            args.push(match bound {
+                Some(bound) => self.expr(bound)?,
+                None => Expr::constant(Value::BigInt(end), Type::BigInt),
+            });
+        }
+        args.extend(stride);
+        self.call("array_slice", args, None)
     }
 
     fn element(&self, collection: Expr, index: Expr) -> Result<Expr> {
@@ -170,9 +253,15 @@ impl<'a> Binder<'a> {
             return self.call("subscript", vec![collection, index], span);
         }
         match &collection.data_type {
-            Type::Row(_) => match inspect::string_literal(&index) {
-                Some(name) => self.field(collection, name, index.span),
-                None => Err(unsupported("fields of rows by position", span)),
+            Type::Row(fields) => match (inspect::string_literal(&index), constant(&index)) {
+                (Some(name), _) => self.field(collection, name, index.span),
+                (None, Some(Some(position))) => self.field_at(collection, position, index.span),
+                (None, _) => {
+                    let error = Error::invalid_query("field of a row is not a literal");
+                    let names: Vec<&str> = fields.iter().map(|it| it.name.as_str()).collect();
+                    let names = format!("the fields are: {}", names.join(", "));
+                    Err(error.hint(names).span(index.span.or(span)))
+                }
             },
             Type::Map(_) | Type::Array(_) | Type::FixedArray(_) => {
                 let name = match (self.shared.settings.dialect, &collection.data_type) {

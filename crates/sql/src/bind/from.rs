@@ -1,6 +1,11 @@
 //! FROM: tables, files, views, common table expressions and subqueries.
 
-use super::{Binder, Bound, Clause, scope::Scope, unsupported};
+use super::{
+    Binder, Bound, Clause,
+    scope::Scope,
+    unnest::{TableCall, generator_kind},
+    unsupported,
+};
 use crate::{Dialect, catalog::Relation, parse, stack};
 use sqlparser::ast::{
     FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Query, Spanned, TableAlias,
@@ -9,7 +14,7 @@ use sqlparser::ast::{
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
 use volley_error::{Error, Result, Span};
-use volley_logical::{JoinKind, Plan};
+use volley_logical::{GeneratorKind, JoinKind, Plan};
 
 /// Endings by which a double-quoted name is a file.
 const FILE_ENDINGS: [&str; 4] = [".parquet", ".csv", ".json", ".ndjson"];
@@ -100,6 +105,9 @@ impl<'a> Binder<'a> {
 
     fn factor_here(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
         let span = self.span(factor.span());
+        if let Some((kind, call)) = table_call(factor, span) {
+            return self.generated(kind, call);
+        }
         match factor {
             TableFactor::Table { name, alias, args, sample, .. } => {
                 if let Some(what) = unsupported_part(factor) {
@@ -297,6 +305,21 @@ fn is_file_name(name: &str) -> bool {
 fn last_part(name: &ObjectName) -> &str {
     let ident = name.0.last().and_then(|it| it.as_ident());
     ident.map_or("", |it| it.value.as_str())
+}
+
+/// The call of a function in FROM that makes rows, if it is one.
+fn table_call(factor: &TableFactor, span: Option<Span>) -> Option<(GeneratorKind, TableCall<'_>)> {
+    let (name, args, alias, with_ordinality) = match factor {
+        TableFactor::Table {
+            name, alias, args: Some(args), with_ordinality, sample: None, ..
+        } => (name, args.args.as_slice(), alias, *with_ordinality),
+        TableFactor::Function { name, alias, args, with_ordinality, .. } => {
+            (name, args.as_slice(), alias, *with_ordinality)
+        }
+        _ => return None,
+    };
+    let kind = generator_kind(&parse::dotted(name))?;
+    Some((kind, TableCall { args, alias: alias.as_ref(), with_ordinality, span }))
 }
 
 /// The part of a table in FROM that is not supported, if it has one.

@@ -19,7 +19,7 @@ use volley_logical::{Expr, ExprKind, SpecialForm};
 use volley_types::{Field, Type, Value};
 
 /// Functions that are special forms, or constructors of rows.
-const SPECIAL_FUNCTIONS: [&str; 11] = [
+const SPECIAL_FUNCTIONS: [&str; 12] = [
     "coalesce",
     "ifnull",
     "nvl",
@@ -31,10 +31,11 @@ const SPECIAL_FUNCTIONS: [&str; 11] = [
     "struct_pack",
     "struct_extract",
     "typeof",
+    "unnest",
 ];
 
 /// Functions that are known by name and not supported.
-const UNSUPPORTED_FUNCTIONS: [&str; 4] = ["all", "array", "nextval", "unnest"];
+const UNSUPPORTED_FUNCTIONS: [&str; 3] = ["all", "array", "nextval"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate, window function or special form.
@@ -49,7 +50,10 @@ impl<'a> Binder<'a> {
         if !matches!(function.parameters, FunctionArguments::None) {
             return reject("parameters of functions");
         }
-        if matches!(function.args, FunctionArguments::Subquery(_)) {
+        if let FunctionArguments::Subquery(query) = &function.args {
+            if name == "array" {
+                return self.array_subquery(query);
+            }
             return reject(&format!("{}(SELECT ...)", name.to_ascii_uppercase()));
         }
         if matches!(name.as_str(), "grouping" | "grouping_id") {
@@ -90,6 +94,9 @@ impl<'a> Binder<'a> {
         {
             let message = format!("DISTINCT or ORDER BY in {name}, which is no aggregate function");
             return Err(Error::invalid_query(message).span(span));
+        }
+        if name == "unnest" {
+            return self.unnest_call(list, span);
         }
         self.scalar(&name, list, span)
     }

@@ -42,8 +42,8 @@ impl<'a> Binder<'a> {
                 let windows = self.level()?.windows.ids().clone();
                 // Beside an aggregate, constants are no keys: without others there is one group.
                 let is_key = |it: &&Expr| {
-                    !names_any(it, &aggregates)
-                        && !names_any(it, &windows)
+                    !inspect::names_any(it, &aggregates)
+                        && !inspect::names_any(it, &windows)
                         && !has_grouping(it)
                         && (aggregates.is_empty() || !is_constant(it))
                 };
@@ -75,11 +75,11 @@ impl<'a> Binder<'a> {
         };
         let Some(index) = item else { return self.expr(expr) };
         let key = exprs.get(index).cloned().ok_or_else(|| Error::internal("item is missing"))?;
-        if names_any(&key, &self.aggregate_ids()?) || has_grouping(&key) {
+        if inspect::names_any(&key, &self.aggregate_ids()?) || has_grouping(&key) {
             let message = "aggregate functions are not allowed in GROUP BY";
             return Err(Error::invalid_query(message).span(self.span(expr.span())));
         }
-        if names_any(&key, self.level()?.windows.ids()) {
+        if inspect::names_any(&key, self.level()?.windows.ids()) {
             let message = "window functions are not allowed in GROUP BY";
             let error = Error::invalid_query(message).span(self.span(expr.span()));
             return Err(error.hint("compute them in a subquery"));
@@ -149,12 +149,6 @@ impl GroupBy {
     }
 }
 
-fn names_any(expr: &Expr, ids: &HashSet<ColumnId>) -> bool {
-    let mut columns = HashSet::new();
-    inspect::collect_columns(expr, &mut columns);
-    !columns.is_disjoint(ids)
-}
-
 /// The column in scope that an expression is.
 pub(super) fn scope_column<'s>(scope: &'s Scope, expr: &Expr) -> Option<&'s Column> {
     let ExprKind::Column(id) = expr.kind else { return None };
@@ -178,7 +172,8 @@ impl Grouping<'_> {
         let on = clauses.distinct_on.iter_mut().flatten();
         let exprs = clauses.items.iter_mut().chain(&mut clauses.having).chain(order).chain(on);
         let windows = clauses.windows.iter_mut().flat_map(BoundCall::exprs_mut);
-        let mut exprs = exprs.chain(&mut clauses.qualify).chain(windows);
+        let unnests = clauses.unnests.iter_mut().flat_map(|it| &mut it.args);
+        let mut exprs = exprs.chain(&mut clauses.qualify).chain(windows).chain(unnests);
         exprs.try_for_each(|it| self.rewrite(it))
     }
 

@@ -76,6 +76,13 @@ pub(super) fn collect_columns(expr: &Expr, columns: &mut HashSet<ColumnId>) {
     }
 }
 
+/// Whether the expression names one of these columns, also inside of subqueries.
+pub(super) fn names_any(expr: &Expr, ids: &HashSet<ColumnId>) -> bool {
+    let mut columns = HashSet::new();
+    collect_columns(expr, &mut columns);
+    !columns.is_disjoint(ids)
+}
+
 fn collect_plan_columns(plan: &Plan, columns: &mut HashSet<ColumnId>) {
     plan.exprs().into_iter().for_each(|it| collect_columns(it, columns));
     plan.inputs().into_iter().for_each(|it| collect_plan_columns(it, columns));
@@ -87,6 +94,11 @@ pub(super) fn string_literal(expr: &Expr) -> Option<&str> {
         ExprKind::Constant(Value::Varchar(text)) => Some(text),
         _ => None,
     }
+}
+
+/// Whether the expression is just this column.
+pub(super) fn is_column(expr: &Expr, id: ColumnId) -> bool {
+    matches!(expr.kind, ExprKind::Column(own) if own == id)
 }
 
 /// Whether this is NULL without a type of its own.

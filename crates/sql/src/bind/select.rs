@@ -12,7 +12,8 @@ use super::{
     limit::Limits,
     order::OrderKey,
     scope::Scope,
-    star::{choice_name, column_item},
+    star::{Starred, choice_name, column_item},
+    unnest::unnest_node,
     unsupported,
     window::{BoundCall, window_nodes},
 };
@@ -21,7 +22,7 @@ use sqlparser::ast::{
 };
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr, Plan};
+use volley_logical::{Column, Expr, Generator, Plan};
 
 /// An item of the SELECT list, wildcards expanded.
 pub(super) struct Item<'a> {
@@ -31,8 +32,8 @@ pub(super) struct Item<'a> {
 
 /// What an item is.
 pub(super) enum ItemSource<'a> {
-    Expr(&'a ast::Expr),
-    Column(Column, Option<Span>),
+    Written(&'a ast::Expr),
+    Bound(Expr),
 }
 
 /// The clauses above FROM and WHERE, bound.
@@ -43,6 +44,8 @@ pub(super) struct Clauses {
     pub(super) qualify: Vec<Expr>,
     /// The calls with OVER in all of these.
     pub(super) windows: Vec<BoundCall>,
+    /// The calls of unnest in all of these.
+    pub(super) unnests: Vec<Generator>,
     pub(super) order: Vec<OrderKey>,
     /// SELECT DISTINCT.
     pub(super) is_distinct: bool,
@@ -58,6 +61,7 @@ impl Clauses {
             having: Vec::new(),
             qualify: Vec::new(),
             windows: Vec::new(),
+            unnests: Vec::new(),
             order: Vec::new(),
             is_distinct: false,
             distinct_on: None,
@@ -131,8 +135,21 @@ impl<'a> Binder<'a> {
         }
         let level = self.level()?;
         let windows = std::mem::take(&mut level.windows).into_calls();
-        let mut clauses =
-            Clauses { items: exprs, having, qualify, windows, order, is_distinct, distinct_on };
+        let unnests = std::mem::take(&mut level.unnests);
+        let aggregates = level.aggregates.ids();
+        let keys = grouped.iter().flat_map(|it| &it.keys);
+        let (keyed, unnests) = unnests.split_by_keys(keys, aggregates)?;
+        plan = unnest_node(plan, keyed);
+        let mut clauses = Clauses {
+            items: exprs,
+            having,
+            qualify,
+            windows,
+            unnests,
+            order,
+            is_distinct,
+            distinct_on,
+        };
         if grouped.is_some() || !level.aggregates.is_empty() || select.having.is_some() {
             let aggregates = std::mem::take(&mut level.aggregates).into_calls();
             let grouped = grouped.unwrap_or_default();
@@ -141,15 +158,7 @@ impl<'a> Binder<'a> {
             let message = "grouping is of the keys of GROUP BY, which is missing";
             return Err(Error::invalid_query(message).span(span));
         }
-        if !clauses.having.is_empty() {
-            let conjuncts = std::mem::take(&mut clauses.having);
-            plan = Plan::Filter { input: Box::new(plan), conjuncts };
-        }
-        plan = window_nodes(plan, std::mem::take(&mut clauses.windows));
-        if !clauses.qualify.is_empty() {
-            let conjuncts = std::mem::take(&mut clauses.qualify);
-            plan = Plan::Filter { input: Box::new(plan), conjuncts };
-        }
+        plan = above_groups(plan, &mut clauses);
         Ok((plan, items, clauses))
     }
 
@@ -201,25 +210,34 @@ impl<'a> Binder<'a> {
         Ok(exprs)
     }
 
-    /// The items bound; those with COLUMNS once for each of its columns.
+    /// The items bound. An item may be several columns: with COLUMNS one for each of its columns,
+    /// and fields of rows.
     pub(super) fn bound_items(
         &mut self,
         items: Vec<Item<'a>>,
     ) -> Result<(Vec<Item<'a>>, Vec<Expr>)> {
         let (mut all, mut exprs) = (Vec::with_capacity(items.len()), Vec::new());
         for item in items {
-            match &item.source {
-                ItemSource::Column(column, span) => {
-                    exprs.push(column_expr(column, *span));
+            let written = match item.source {
+                ItemSource::Bound(ref expr) => {
+                    exprs.push(expr.clone());
                     all.push(item);
+                    continue;
                 }
-                ItemSource::Expr(written) => {
-                    let written = *written;
-                    for (choice, expr) in self.for_each_choice(|it| it.expr(written))? {
-                        let name = choice_name(&item, written, choice.as_ref());
-                        all.push(Item { name, source: ItemSource::Expr(written) });
-                        exprs.push(expr);
-                    }
+                ItemSource::Written(written) => written,
+            };
+            let bind = |it: &mut Self| match it.unnested_fields(&item.name, written)? {
+                Some(fields) => Ok(fields),
+                None => Ok(vec![(item.name.clone(), it.expr(written)?)]),
+            };
+            for (choice, fields) in self.for_each_choice(bind)? {
+                for (name, expr) in fields {
+                    let name = match name == item.name {
+                        true => choice_name(&item, written, choice.as_ref()),
+                        false => name,
+                    };
+                    all.push(Item { name, source: ItemSource::Written(written) });
+                    exprs.push(expr);
                 }
             }
         }
@@ -227,7 +245,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The SELECT list with wildcards expanded.
-    fn items(&self, select: &'a Select) -> Result<Vec<Item<'a>>> {
+    fn items(&mut self, select: &'a Select) -> Result<Vec<Item<'a>>> {
         if select.projection.is_empty() && !select.from.is_empty() {
             let plain = self.scope()?.plain();
             return Ok(plain.map(|it| column_item(it, None)).collect());
@@ -236,24 +254,27 @@ impl<'a> Binder<'a> {
     }
 
     /// Items of a SELECT or RETURNING list with wildcards expanded.
-    pub(super) fn projection(&self, written: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
+    pub(super) fn projection(&mut self, written: &'a [SelectItem]) -> Result<Vec<Item<'a>>> {
         let mut items = Vec::new();
         for item in written {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
                     let name = self.item_name(expr);
-                    items.push(Item { name, source: ItemSource::Expr(expr) });
+                    items.push(Item { name, source: ItemSource::Written(expr) });
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let name = self.name_put_out(alias, &alias.value);
-                    items.push(Item { name, source: ItemSource::Expr(expr) });
+                    items.push(Item { name, source: ItemSource::Written(expr) });
                 }
-                SelectItem::Wildcard(options) => self.wildcard(None, options, &mut items)?,
+                SelectItem::Wildcard(options) => {
+                    self.wildcard(&Starred::All, options, &mut items)?;
+                }
                 SelectItem::QualifiedWildcard(kind, options) => {
-                    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-                        return Err(unsupported("expression.*", self.span(item.span())));
+                    let starred = match kind {
+                        SelectItemQualifiedWildcardKind::ObjectName(name) => Starred::Name(name),
+                        SelectItemQualifiedWildcardKind::Expr(row) => Starred::Row(self.expr(row)?),
                     };
-                    self.wildcard(Some(name), options, &mut items)?;
+                    self.wildcard(&starred, options, &mut items)?;
                 }
                 SelectItem::ExprWithAliases { .. } => {
                     return Err(unsupported("several aliases", self.span(item.span())));
@@ -325,6 +346,18 @@ impl<'a> Binder<'a> {
         let at = if at == nowhere { select.select_token.0.span } else { at };
         Err(unsupported(what, self.span(at)))
     }
+}
+
+/// What stands between groups and the SELECT list.
+fn above_groups(plan: Plan, clauses: &mut Clauses) -> Plan {
+    let filtered = |plan: Plan, conjuncts: Vec<Expr>| match conjuncts.is_empty() {
+        true => plan,
+        false => Plan::Filter { input: Box::new(plan), conjuncts },
+    };
+    let plan = filtered(plan, std::mem::take(&mut clauses.having));
+    let plan = window_nodes(plan, std::mem::take(&mut clauses.windows));
+    let plan = filtered(plan, std::mem::take(&mut clauses.qualify));
+    unnest_node(plan, std::mem::take(&mut clauses.unnests))
 }
 
 /// A reference to a column.

@@ -10,7 +10,7 @@ use super::{
 };
 use regex::{Regex, RegexBuilder};
 use sqlparser::ast::{
-    self, ExcludeSelectItem, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    self, ExcludeSelectItem, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     IdentWithAlias, ObjectName, RenameSelectItem, Spanned, Value as Literal,
     WildcardAdditionalOptions,
 };
@@ -21,6 +21,13 @@ use volley_logical::{Column, Expr};
 /// The function that stands for several columns.
 pub(super) const COLUMNS: &str = "columns";
 
+/// What stands before `.*`.
+pub(super) enum Starred<'a> {
+    All,
+    Name(&'a ObjectName),
+    Row(Expr),
+}
+
 /// The columns of the calls of COLUMNS in an expression.
 pub(super) struct Choices {
     columns: Vec<Column>,
@@ -29,10 +36,10 @@ pub(super) struct Choices {
 }
 
 impl<'a> Binder<'a> {
-    /// The columns of `*`, or of `relation.*`.
+    /// The columns of `*` or of `relation.*`, or the fields of `row.*`.
     pub(super) fn wildcard(
         &self,
-        relation: Option<&ObjectName>,
+        starred: &Starred<'_>,
         options: &'a WildcardAdditionalOptions,
         items: &mut Vec<Item<'a>>,
     ) -> Result<()> {
@@ -40,14 +47,14 @@ impl<'a> Binder<'a> {
         if options.opt_alias.is_some() {
             return Err(unsupported("* AS", span));
         }
-        let columns = self.star_columns(relation, options)?;
+        let columns = self.starred(starred, span)?;
         let first = items.len();
-        items.extend(columns.into_iter().map(|it| column_item(it, span)));
+        items.extend(self.without_left_out(columns, |it| &it.name, options)?);
         for element in options.opt_replace.iter().flat_map(|it| &it.items) {
             let name = &element.column_name;
             let replaced = self.named_item(&mut items[first..], &name.value, name.span, "REPLACE");
             let replaced = replaced?;
-            replaced.source = ItemSource::Expr(&element.expr);
+            replaced.source = ItemSource::Written(&element.expr);
             replaced.name.clone_from(&name.value);
         }
         // Names mean the columns as they were before.
@@ -78,17 +85,40 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The columns that a star stands for, without those that it leaves out.
-    fn star_columns(
+    /// The columns of a relation, or the fields of a row.
+    fn starred(&self, starred: &Starred<'_>, span: Option<Span>) -> Result<Vec<Item<'a>>> {
+        let items = |columns: Vec<&ScopeColumn>| {
+            columns.into_iter().map(|it| column_item(it, span)).collect()
+        };
+        let field = |(name, expr)| Item { name, source: ItemSource::Bound(expr) };
+        let fields = |row: &Expr| Ok(self.all_fields(row)?.into_iter().map(field).collect());
+        let name = match starred {
+            Starred::All => return self.columns_of(None, span).map(items),
+            Starred::Row(row) => return fields(row),
+            Starred::Name(name) => name,
+        };
+        if self.scope()?.has_relation(&crate::parse::dotted(name)) {
+            return self.columns_of(Some(name), span).map(items);
+        }
+        let parts: Vec<Ident> = name.0.iter().filter_map(|it| it.as_ident().cloned()).collect();
+        match self.named_row(&parts, self.span(name.span()))? {
+            Some(row) => fields(&row),
+            // The error says which relations there are.
+            None => self.columns_of(Some(name), span).map(items),
+        }
+    }
+
+    /// What a star stands for, without what it leaves out by name.
+    fn without_left_out<T>(
         &self,
-        relation: Option<&ObjectName>,
+        mut columns: Vec<T>,
+        name_of: impl Fn(&T) -> &str,
         options: &WildcardAdditionalOptions,
-    ) -> Result<Vec<&ScopeColumn>> {
+    ) -> Result<Vec<T>> {
         let span = self.span(options.wildcard_token.0.span);
-        let mut columns = self.columns_of(relation, span)?;
         for name in excluded(options) {
             let before = columns.len();
-            columns.retain(|it| !it.column.name.eq_ignore_ascii_case(&name.0));
+            columns.retain(|it| !name_of(it).eq_ignore_ascii_case(&name.0));
             if columns.len() == before {
                 let message = format!("no such column in EXCLUDE: {}", name.0);
                 return Err(Error::invalid_query(message).span(self.span(name.1).or(span)));
@@ -98,7 +128,7 @@ impl<'a> Binder<'a> {
             let pattern = like_pattern(&like.pattern);
             let pattern = RegexBuilder::new(&pattern).case_insensitive(true).build();
             let pattern = pattern.map_err(|it| invalid_pattern(&it, span))?;
-            columns.retain(|it| pattern.is_match(&it.column.name));
+            columns.retain(|it| pattern.is_match(name_of(it)));
         }
         Ok(columns)
     }
@@ -168,7 +198,8 @@ impl<'a> Binder<'a> {
                 if options.opt_replace.is_some() || options.opt_rename.is_some() {
                     return Err(unsupported("REPLACE and RENAME in COLUMNS", span));
                 }
-                self.star_columns(None, options)?
+                let columns = self.columns_of(None, span)?;
+                self.without_left_out(columns, |it| &it.column.name, options)?
             }
             FunctionArgExpr::Expr(expr) => match text_of(expr) {
                 Some(pattern) => {
@@ -204,21 +235,21 @@ impl<'a> Binder<'a> {
         Ok(all.into_iter().filter(is_named).collect())
     }
 
-    /// Binds an expression: once, or where it has COLUMNS once for each of its columns, which comes
+    /// Binds something: once, or where it has COLUMNS once for each of its columns, which comes
     /// along.
-    pub(super) fn for_each_choice(
+    pub(super) fn for_each_choice<T>(
         &mut self,
-        bind: impl Fn(&mut Self) -> Result<Expr>,
-    ) -> Result<Vec<(Option<Column>, Expr)>> {
+        bind: impl Fn(&mut Self) -> Result<T>,
+    ) -> Result<Vec<(Option<Column>, T)>> {
         let outer = self.choices.replace(Choices { columns: Vec::new(), at: 0 });
         let mut bound = Vec::new();
         let result = loop {
-            let expr = match bind(self) {
-                Ok(expr) => expr,
+            let made = match bind(self) {
+                Ok(made) => made,
                 Err(error) => break Err(error),
             };
             let Some(choices) = &mut self.choices else { break Ok(()) };
-            bound.push((choices.columns.get(choices.at).cloned(), expr));
+            bound.push((choices.columns.get(choices.at).cloned(), made));
             choices.at += 1;
             if choices.at >= choices.columns.len() {
                 break Ok(());
@@ -257,7 +288,7 @@ pub(super) fn choice_name(item: &Item<'_>, written: &ast::Expr, column: Option<&
 }
 
 pub(super) fn column_item<'a>(column: &ScopeColumn, span: Option<Span>) -> Item<'a> {
-    let source = ItemSource::Column(column.column.clone(), span);
+    let source = ItemSource::Bound(column_expr(&column.column, span));
     Item { name: column.column.name.clone(), source }
 }
 

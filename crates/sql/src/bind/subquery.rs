@@ -1,10 +1,12 @@
 //! Subqueries in expressions.
 
-use super::{Binder, Bound, expr::covering, select::column_expr};
+use super::{Binder, Bound, expr::covering, inspect, select::column_expr};
 use sqlparser::ast::{self, Spanned};
 use std::sync::Arc;
 use volley_error::{Error, Result, Span};
-use volley_logical::{Expr, ExprKind, Subquery, SubqueryKind};
+use volley_logical::{
+    AggregateCall, Expr, ExprKind, Plan, SortKey, SpecialForm, Subquery, SubqueryKind,
+};
 use volley_types::Type;
 
 impl<'a> Binder<'a> {
@@ -17,6 +19,36 @@ impl<'a> Binder<'a> {
         };
         let data_type = column.data_type.clone();
         Ok(subquery(SubqueryKind::Scalar, bound, data_type, span))
+    }
+
+    /// `ARRAY(SELECT ...)`: the values of the only column, in the query's order.
+    pub(super) fn array_subquery(&mut self, query: &'a ast::Query) -> Result<Expr> {
+        let span = self.span(query.span());
+        let Bound { plan, columns } = self.query(query)?;
+        let [column] = columns.as_slice() else {
+            return Err(wrong_width(1, columns.len(), span));
+        };
+        let (input, order_by) = ordered(plan);
+        let args = vec![column_expr(column, span)];
+        let resolved =
+            self.shared.names.resolve_aggregate("array_agg", &[column.data_type.clone()])?;
+        let data_type = Type::array(column.data_type.clone());
+        let call = AggregateCall {
+            function: resolved.name,
+            args,
+            distinct: false,
+            filter: None,
+            order_by,
+            data_type: data_type.clone(),
+            span,
+        };
+        let values = self.column("array", data_type.clone());
+        let aggregates = vec![(values.clone(), call)];
+        let plan = Plan::Aggregate { input: Box::new(input), keys: Vec::new(), aggregates };
+        let bound = Bound { plan, columns: vec![values] };
+        let values = subquery(SubqueryKind::Scalar, bound, data_type.clone(), span);
+        let none = self.coerce(self.call("list_value", Vec::new(), span)?, &data_type)?;
+        Ok(Expr::special(SpecialForm::Coalesce, vec![values, none], data_type).at(span))
     }
 
     pub(super) fn exists(&mut self, query: &'a ast::Query, negated: bool) -> Result<Expr> {
@@ -51,6 +83,28 @@ impl<'a> Binder<'a> {
         let whole = whole.into_iter().chain(span).reduce(Span::to);
         let any = subquery(SubqueryKind::In(exprs), bound, Type::Boolean, whole);
         self.negated(any, negated)
+    }
+}
+
+/// The rows of a plan that may be sorted, and their order. A limit stays, with the order below it.
+fn ordered(plan: Plan) -> (Plan, Vec<SortKey>) {
+    match plan {
+        Plan::Sort { input, keys } => (*input, keys),
+        Plan::Limit { input, offset, limit } => {
+            let keys = match &*input {
+                Plan::Sort { keys, .. } => keys.clone(),
+                _ => Vec::new(),
+            };
+            (Plan::Limit { input, offset, limit }, keys)
+        }
+        // It drops the columns that rows are ordered by.
+        Plan::Project { input, exprs }
+            if matches!(*input, Plan::Sort { .. } | Plan::Limit { .. })
+                && exprs.iter().all(|it| inspect::is_column(&it.1, it.0.id)) =>
+        {
+            ordered(*input)
+        }
+        other => (other, Vec::new()),
     }
 }
 

@@ -240,7 +240,7 @@ fn types_that_do_not_fit_are_errors() {
         lambda x: x + 1 => [select] not supported: a lambda that is no argument of a function
         a at time zone 'UTC' => [a at time zone 'UTC'] function timezone does not take (VARCHAR, INTEGER) (it is timezone(timestamp with time zone) -> bigint or timezone(zone, timestamp) -> timestamp with time zone)
         b collate nocase => [b collate nocase] not supported: COLLATE
-        list[1:2] => [list] not supported: slices of lists
+        list[1:2] => array_slice(#5, 1, 2) : ARRAY(INTEGER)
         upper(b := 1) => [upper] not supported: named arguments
         upper(*) => [upper] not supported: * as an argument
         interval a => [a] INTERVAL needs a unit of time

@@ -1,0 +1,56 @@
+//! Makes rows of rows.
+
+use super::{Columns, PlanBuilder};
+use crate::{Generator, GeneratorKind, PlanNode, UnnestNode};
+use volley_error::{Error, Result};
+use volley_types::{Field, Type};
+
+impl PlanBuilder {
+    /// The columns `replicated` beside the elements of lists, maps and series. A generator is a
+    /// kind, the columns that it takes, and the names of the columns that it makes. `ordinality`
+    /// names the column that counts what is made of each row; `outer` keeps rows of which nothing
+    /// is made.
+    pub fn unnest(
+        self,
+        replicated: &[&str],
+        generators: &[(GeneratorKind, &[&str], &[&str])],
+        ordinality: Option<&str>,
+        outer: bool,
+    ) -> PlanBuilder {
+        self.wrap(|input, registry| {
+            let columns = Columns::new(input.schema(), &registry);
+            let replicated = columns.positions(replicated)?;
+            let mut schema = input.schema().clone();
+            let fields = replicated.iter().map(|it| input.schema().fields[*it].clone());
+            schema.fields = fields.collect();
+            let mut made = Vec::with_capacity(generators.len());
+            for (kind, args, names) in generators {
+                let args = columns.positions(args)?;
+                let first = args.first().map(|it| &input.schema().fields[*it].data_type);
+                let types = made_types(*kind, first)?;
+                let fields = names.iter().zip(types).map(|it| Field::new(*it.0, it.1));
+                schema.fields.extend(fields);
+                made.push(Generator { kind: *kind, args });
+            }
+            schema.fields.extend(ordinality.map(|it| Field::new(it, Type::BigInt)));
+            let ordinality = ordinality.is_some();
+            let generators = made;
+            let node = UnnestNode { input, replicated, generators, ordinality, outer, schema };
+            Ok(PlanNode::Unnest(node))
+        })
+    }
+}
+
+/// The types of the columns that a generator makes of a first argument.
+fn made_types(kind: GeneratorKind, first: Option<&Type>) -> Result<Vec<Type>> {
+    match (kind, first) {
+        (GeneratorKind::Elements, Some(Type::Array(element))) => Ok(vec![(**element).clone()]),
+        (GeneratorKind::Elements, Some(Type::FixedArray(array))) => Ok(vec![array.0.clone()]),
+        (GeneratorKind::Elements, Some(Type::Map(map))) => Ok(vec![map.0.clone(), map.1.clone()]),
+        (
+            GeneratorKind::Range | GeneratorKind::Series,
+            Some(it @ (Type::BigInt | Type::Timestamp)),
+        ) => Ok(vec![it.clone()]),
+        _ => Err(Error::invalid_query(format!("{} does not take this column", kind.name()))),
+    }
+}

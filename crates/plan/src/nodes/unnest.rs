@@ -1,0 +1,62 @@
+//! Makes rows of rows: elements of lists, series.
+
+use crate::PlanNode;
+use std::{fmt, sync::Arc};
+use volley_types::Schema;
+
+/// Puts each row out once for every row that its generators make, side by side: those that make
+/// fewer are filled with nulls.
+#[derive(Clone, Debug)]
+pub struct UnnestNode {
+    /// Where rows come from.
+    pub input: Arc<PlanNode>,
+    /// The input's columns that are put out.
+    pub replicated: Vec<usize>,
+    /// What makes rows of each row.
+    pub generators: Vec<Generator>,
+    /// Whether a BIGINT column that counts what is made of each row, from 1, is put out last.
+    pub ordinality: bool,
+    /// Whether a row of which nothing is made is put out once, with nulls.
+    pub outer: bool,
+    /// The replicated columns, those of the generators, and the ordinality.
+    pub schema: Schema,
+}
+
+/// Makes rows of one row.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    /// What the rows are.
+    pub kind: GeneratorKind,
+    /// What they are made of: columns of the input, see [`GeneratorKind`]. A null makes no rows.
+    pub args: Vec<usize>,
+}
+
+/// What a generator makes rows of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GeneratorKind {
+    /// The elements of an ARRAY; keys and values of a MAP.
+    Elements,
+    /// `(start, end, step)`: values from the start on, a step apart, before the end. BIGINT all; or
+    /// TIMESTAMP, TIMESTAMP, INTERVAL.
+    Range,
+    /// As [`GeneratorKind::Range`], up to the end itself.
+    Series,
+}
+
+impl GeneratorKind {
+    /// The name of the function in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            GeneratorKind::Elements => "unnest",
+            GeneratorKind::Range => "range",
+            GeneratorKind::Series => "generate_series",
+        }
+    }
+}
+
+impl fmt::Display for Generator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let args: Vec<_> = self.args.iter().map(|it| format!("#{it}")).collect();
+        write!(f, "{}({})", self.kind.name(), args.join(", "))
+    }
+}
