@@ -141,20 +141,7 @@ impl Printer<'_, '_, '_> {
                 self.conjuncts(conditions)
             }
             Plan::Aggregate { keys, aggregates, .. } => self.aggregate(keys, aggregates),
-            Plan::GroupId { keys, sets, id, .. } => {
-                self.f.write_str("GroupId ")?;
-                self.column(id.id)?;
-                self.f.write_str(" [")?;
-                self.list(keys, |it, (column, expr)| it.defined(column, expr))?;
-                self.f.write_str("] sets [")?;
-                self.list(sets, |it, set| {
-                    it.f.write_char('(')?;
-                    let keys: Vec<_> = set.keys.iter().filter_map(|at| keys.get(*at)).collect();
-                    it.list(&keys, |it, key| it.column(key.0.id))?;
-                    it.f.write_char(')')
-                })?;
-                self.f.write_char(']')
-            }
+            Plan::GroupId { .. } => self.group_id(plan),
             Plan::Window { .. } => self.window(plan),
             Plan::Sort { keys, .. } => {
                 self.f.write_str("Sort ")?;
@@ -164,14 +151,7 @@ impl Printer<'_, '_, '_> {
                 self.f.write_str("Limit")?;
                 self.range(*offset, *limit)
             }
-            Plan::GroupLimit { keys, order, offset, limit, .. } => {
-                self.f.write_str("GroupLimit [")?;
-                self.list(keys, |it, key| it.column(*key))?;
-                self.f.write_str("] order [")?;
-                self.sort_keys(order)?;
-                self.f.write_char(']')?;
-                self.range(*offset, *limit)
-            }
+            Plan::GroupLimit { .. } => self.group_limit(plan),
             Plan::SetOperation { operation, all, columns, .. } => {
                 let name = match operation {
                     SetOperation::Union => "Union",
@@ -207,6 +187,32 @@ impl Printer<'_, '_, '_> {
         write!(self.f, "{node} [")?;
         self.list(columns, |it, column| it.column(column.id))?;
         self.f.write_char(']')
+    }
+
+    fn group_id(&mut self, plan: &Plan) -> fmt::Result {
+        let Plan::GroupId { keys, sets, id, .. } = plan else { return Ok(()) };
+        self.f.write_str("GroupId ")?;
+        self.column(id.id)?;
+        self.f.write_str(" [")?;
+        self.list(keys, |it, (column, expr)| it.defined(column, expr))?;
+        self.f.write_str("] sets [")?;
+        self.list(sets, |it, set| {
+            it.f.write_char('(')?;
+            let keys: Vec<_> = set.keys.iter().filter_map(|at| keys.get(*at)).collect();
+            it.list(&keys, |it, key| it.column(key.0.id))?;
+            it.f.write_char(')')
+        })?;
+        self.f.write_char(']')
+    }
+
+    fn group_limit(&mut self, plan: &Plan) -> fmt::Result {
+        let Plan::GroupLimit { keys, order, offset, limit, .. } = plan else { return Ok(()) };
+        self.f.write_str("GroupLimit [")?;
+        self.list(keys, |it, key| it.column(*key))?;
+        self.f.write_str("] order [")?;
+        self.sort_keys(order)?;
+        self.f.write_char(']')?;
+        self.range(*offset, *limit)
     }
 
     fn unnest(&mut self, plan: &Plan) -> fmt::Result {

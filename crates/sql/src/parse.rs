@@ -50,6 +50,8 @@ pub struct ParsedStatement {
 pub(crate) struct Source {
     pub(crate) text: String,
     pub(crate) positions: Positions,
+    /// Where its tokens end.
+    ends: Vec<tokenizer::Location>,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand: line and column.
     materialized: HashSet<(u64, u64)>,
     /// What the frames of windows exclude, by the places of the windows' names.
@@ -159,9 +161,8 @@ fn parsed(
     parser: &Parser<'_>,
     source: &Arc<Source>,
 ) -> ParsedStatement {
-    let last = parser.get_current_token().span;
     let start = source.positions.offset(first.start).unwrap_or_default();
-    let end = source.positions.offset(last.end).unwrap_or_default();
+    let end = source.end_of_read(parser);
     let span = Span { start, end };
     let parameters = match command {
         // Those are the ones of the statement in it.
@@ -218,13 +219,33 @@ impl ParsedStatement {
 impl Source {
     fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
         let positions = Positions::new(sql);
-        let Tokens { list, materialized, exclusions, by_name, samples } =
+        let Tokens { list, ends, materialized, exclusions, by_name, samples } =
             tokenize(sql, &positions)?;
         let parameters = parameter::parameters(&list, &positions);
         let text = sql.to_owned();
-        let source =
-            Source { text, positions, materialized, exclusions, by_name, parameters, samples };
+        let source = Source {
+            text,
+            positions,
+            ends,
+            materialized,
+            exclusions,
+            by_name,
+            parameters,
+            samples,
+        };
         Ok((source, list))
+    }
+
+    /// Where what the parser has read ends: before the next token, as the last one may stand for
+    /// others.
+    fn end_of_read(&self, parser: &Parser<'_>) -> u32 {
+        let next = parser.peek_token_ref();
+        let read = match next.token {
+            Token::EOF => self.ends.len(),
+            _ => self.ends.partition_point(|it| *it <= next.span.start),
+        };
+        let last = self.ends.get(..read).and_then(<[_]>::last);
+        last.and_then(|it| self.positions.offset(*it)).unwrap_or_default()
     }
 
     /// The names of the parameters in a part of the text: all numbers up to the greatest, or names

@@ -25,7 +25,7 @@ fn equalities_are_keys_and_the_rest_is_a_filter() {
     check(
         "select t.c from t join u on t.b > u.e",
         expect![[r#"
-        NestedLoopJoin inner on gt(#0, #2) output=[#1 as c]
+        RangeJoin inner on #0 > build #0 output=[#1 as c]
           TableScan t [b, c]
           TableScan u [e]
     "#]],

@@ -1,7 +1,7 @@
 //! GROUPING SETS, ROLLUP and CUBE, and the function that tells their groups apart.
 //!
-//! Each element of GROUP BY is a list of sets; what is grouped by are all combinations of one set of
-//! each: `GROUP BY a, ROLLUP (b, c)` has the sets `(a, b, c)`, `(a, b)` and `(a)`.
+//! Each element of GROUP BY is a list of sets; what is grouped by are all combinations of one set
+//! of each: `GROUP BY a, ROLLUP (b, c)` has the sets `(a, b, c)`, `(a, b)` and `(a)`.
 
 use super::{
     Binder,

@@ -125,10 +125,7 @@ impl<'a> Binder<'a> {
             None => Vec::new(),
         };
         self.enter(Clause::Select);
-        let distinct_on = match &select.distinct {
-            Some(Distinct::On(on)) => Some(self.distinct_on(on, &exprs)?),
-            _ => None,
-        };
+        let distinct_on = self.distinct_on(select.distinct.as_ref(), &exprs)?;
         let is_distinct = matches!(select.distinct, Some(Distinct::Distinct));
         for expr in exprs.iter().filter(|_| is_distinct).chain(distinct_on.iter().flatten()) {
             self.needs_equality(&expr.data_type, "DISTINCT", expr.span)?;
@@ -198,7 +195,13 @@ impl<'a> Binder<'a> {
         column.map_or_else(|| "key".to_owned(), |it| it.name.clone())
     }
 
-    fn distinct_on(&mut self, on: &'a [ast::Expr], items: &[Expr]) -> Result<Vec<Expr>> {
+    /// The expressions of DISTINCT ON; `None` without it.
+    fn distinct_on(
+        &mut self,
+        distinct: Option<&'a Distinct>,
+        items: &[Expr],
+    ) -> Result<Option<Vec<Expr>>> {
+        let Some(Distinct::On(on)) = distinct else { return Ok(None) };
         let mut exprs = Vec::with_capacity(on.len());
         for expr in on {
             let position = self.position(expr, items.len(), "DISTINCT ON")?;
@@ -207,7 +210,7 @@ impl<'a> Binder<'a> {
                 None => self.expr(expr)?,
             });
         }
-        Ok(exprs)
+        Ok(Some(exprs))
     }
 
     /// The items bound. An item may be several columns: with COLUMNS one for each of its columns,

@@ -1,5 +1,5 @@
-//! `*` with what it leaves out, replaces and renames, and expressions of `COLUMNS(...)`, which stand
-//! for one expression per column.
+//! `*` with what it leaves out, replaces and renames, and expressions of `COLUMNS(...)`, which
+//! stand for one expression per column.
 
 use super::{
     Binder,

@@ -175,8 +175,7 @@ fn summarize(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
     } else {
         Described::Table(parser.parse_object_name(false)?)
     };
-    let end = source.positions.offset(parser.get_current_token().span.end);
-    let span = Span { start: start.unwrap_or_default(), end: end.unwrap_or_default() };
+    let span = Span { start: start.unwrap_or_default(), end: source.end_of_read(parser) };
     Ok(Command::Summarize(described, source.slice(span).to_owned()))
 }
 
@@ -314,8 +313,7 @@ fn create_view(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
     parser.expect_keyword(Keyword::AS)?;
     let start = source.positions.offset(parser.peek_token_ref().span.start);
     let query = parser.parse_query()?;
-    let end = source.positions.offset(parser.get_current_token().span.end);
-    let span = Span { start: start.unwrap_or_default(), end: end.unwrap_or_default() };
+    let span = Span { start: start.unwrap_or_default(), end: source.end_of_read(parser) };
     let sql = source.slice(span).to_owned();
     let view = CreateView { name, or_replace, if_not_exists, columns, query, sql };
     Ok(Command::CreateView(Box::new(view)))

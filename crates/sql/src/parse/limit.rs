@@ -1,5 +1,5 @@
-//! `LIMIT 10 PERCENT`, `LIMIT 10%` and `LIMIT 3 WITH TIES`, which the parser does not know, as calls
-//! of functions that nobody can name.
+//! `LIMIT 10 PERCENT`, `LIMIT 10%` and `LIMIT 3 WITH TIES`, which the parser does not know, as
+//! calls of functions that nobody can name.
 
 use super::tokens::is_word;
 use sqlparser::{

@@ -1,9 +1,12 @@
 //! PIVOT and UNPIVOT in spellings that the parser does not know.
 //!
 //! ```text
-//! PIVOT t ON c IN (...) USING f(x) GROUP BY g   SELECT * FROM t PIVOT (f(x) FOR c IN (...) GROUP BY g)
-//! UNPIVOT t ON a, b INTO NAME n VALUE v         SELECT * FROM t UNPIVOT (v FOR n IN (a, b))
-//! t PIVOT (f(x) FOR c IN (...) GROUP BY g)      t PIVOT (f(x), " group by"(g) FOR c IN (...))
+//! PIVOT t ON c IN (...) USING f(x) GROUP BY g
+//!     SELECT * FROM t PIVOT (f(x) FOR c IN (...) GROUP BY g)
+//! UNPIVOT t ON a, b INTO NAME n VALUE v
+//!     SELECT * FROM t UNPIVOT (v FOR n IN (a, b))
+//! t PIVOT (f(x) FOR c IN (...) GROUP BY g)
+//!     t PIVOT (f(x), " group by"(g) FOR c IN (...))
 //! ```
 
 use super::tokens::{is_word, keyword};

@@ -26,6 +26,8 @@ const SET_OPERATIONS: [Keyword; 3] = [Keyword::UNION, Keyword::EXCEPT, Keyword::
 /// The tokens of a text, without white space and comments.
 pub(super) struct Tokens {
     pub(super) list: Vec<TokenWithSpan>,
+    /// Where the tokens of the text end, also those taken out.
+    pub(super) ends: Vec<Location>,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand.
     pub(super) materialized: HashSet<(u64, u64)>,
     /// What frames exclude.
@@ -45,6 +47,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
+    let ends = tokens.iter().map(|it| it.span.end).collect();
     let tokens = with_numbers(tokens, positions)?;
     let tokens = with_pivots(tokens);
     let tokens = with_nested_types(tokens, &Text { sql, positions });
@@ -54,7 +57,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         with_filter_where(with_is_null(with_asof(tokens))),
     )));
     let (list, samples) = take_out_samples(list);
-    Ok(Tokens { list, materialized, exclusions, by_name, samples })
+    Ok(Tokens { list, ends, materialized, exclusions, by_name, samples })
 }
 
 /// `ASOF LEFT JOIN t ON ...` as `ASOF JOIN t MATCH_CONDITION ('left') ON ...`, which the parser

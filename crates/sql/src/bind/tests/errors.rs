@@ -11,8 +11,6 @@ fn unsupported_constructs_are_named() {
         with recursive x as (select 1) select * from x => no error
         select distinct on (a) a from t => no error
         select a from t qualify true => [true] QUALIFY without a window function (WHERE and HAVING filter by other values)
-        select * from t tablesample 10% => [tablesample 10] not supported: TABLESAMPLE
-        select * from t pivot (sum(a) for b in ('x')) => [t pivot (sum(a) for b in ('x'] not supported: PIVOT
         select a from t limit 10 by a => [limit 10 by] not supported: LIMIT ... BY
         select a from t union by name select a from u => [select] not supported: UNION BY NAME
         begin => [begin] not supported: BEGIN (transactions)
@@ -24,16 +22,12 @@ fn unsupported_constructs_are_named() {
         select a from t for update => [select] not supported: FOR UPDATE and FOR SHARE
         drop index x => [drop] not supported: DROP INDEX
         create table x (a int references t) => [a] not supported: the column option REFERENCES t
-        select (a, b) < (1, 'x') from t => [a, b) < (1, 'x'] not supported: ordering comparison of rows
         select a into x from t => [x] not supported: SELECT INTO
         grant select on t to x => [grant] not supported: GRANT SELECT
-        select * rename (a as x) from t => [* rename] not supported: * RENAME
     "#]].assert_eq(&all(&[
         "with recursive x as (select 1) select * from x",
         "select distinct on (a) a from t",
         "select a from t qualify true",
-        "select * from t tablesample 10%",
-        "select * from t pivot (sum(a) for b in ('x'))",
         "select a from t limit 10 by a",
         "select a from t union by name select a from u",
         "begin",
@@ -45,10 +39,8 @@ fn unsupported_constructs_are_named() {
         "select a from t for update",
         "drop index x",
         "create table x (a int references t)",
-        "select (a, b) < (1, 'x') from t",
         "select a into x from t",
         "grant select on t to x",
-        "select * rename (a as x) from t",
     ]));
 }
 

@@ -151,7 +151,7 @@ fn literals_take_the_type_of_the_other_side() {
         a = 1.5 => eq(cast(#0 as DECIMAL(11,1)), cast(1.5 as DECIMAL(11,1))) : BOOLEAN
         b || a => concat_op(#1, cast(#0 as VARCHAR)) : VARCHAR
         (a, b) = (1, 'x') => and(eq(#0, 1), eq(#1, x)) : BOOLEAN
-        (a, b) in ((1, 'x')) => or(and(eq(#0, 1), eq(#1, x))) : BOOLEAN
+        (a, b) in ((1, 'x')) => and(eq(#0, 1), eq(#1, x)) : BOOLEAN
     "#]].assert_eq(&all(&[
         "day = '2020-01-01'",
         "a = '1'",
@@ -239,7 +239,7 @@ fn types_that_do_not_fit_are_errors() {
         a similar to 'x' => [a similar to 'x'] not supported: SIMILAR TO
         lambda x: x + 1 => [select] not supported: a lambda that is no argument of a function
         a at time zone 'UTC' => [a at time zone 'UTC'] function timezone does not take (VARCHAR, INTEGER) (it is timezone(timestamp with time zone) -> bigint or timezone(zone, timestamp) -> timestamp with time zone)
-        b collate nocase => [b collate nocase] not supported: COLLATE
+        b collate nocase => cast(#1 as VARCHAR COLLATE NOCASE) : VARCHAR COLLATE NOCASE
         list[1:2] => array_slice(#5, 1, 2) : ARRAY(INTEGER)
         upper(b := 1) => [upper] not supported: named arguments
         upper(*) => [upper] not supported: * as an argument
