@@ -1,6 +1,6 @@
 //! Mathematical functions.
 
-mod base;
+mod radix;
 mod bucket;
 mod data_size;
 mod number;
@@ -59,7 +59,7 @@ pub(crate) fn register(registry: &mut Registry) {
     round::register(registry);
     truncate::register(registry);
     random::register(registry);
-    base::register(registry);
+    radix::register(registry);
     bucket::register(registry);
     data_size::register(registry);
     vector::register(registry);

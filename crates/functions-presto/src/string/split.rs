@@ -1,17 +1,14 @@
-//! `split`, `split_part` and `ngrams`.
+//! `split` and `split_part`.
 
 use super::{doc, nth_byte};
 use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{Any, Array, ArrayView, ArrayWriter, PartOf, PartWriter},
+    simple::{ArrayWriter, PartOf, PartWriter},
 };
 
 /// Parts of the first argument, whose buffers they share.
 type Parts = ArrayWriter<PartOf<0>>;
-
-/// The most elements that the n-grams of an array have together.
-const NGRAM_ELEMENTS_MAX: usize = 10_000_000;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -38,12 +35,6 @@ pub(super) fn register(registry: &mut Registry) {
         &[("split_part('a,b,c', ',', 2)", "b"), ("split_part('a', ',', 2)", "NULL")],
     );
     registry.simple("presto.split_part", part_doc, split_part);
-    let ngrams_doc = doc(
-        "ngrams(array, n) -> array(array)",
-        "All runs of n neighbors; the array itself when it has not so many elements.",
-        &[("ngrams(ARRAY['a', 'b', 'c'], 2)", "[[a, b], [b, c]]")],
-    );
-    registry.simple("presto.ngrams", ngrams_doc, ngrams);
 }
 
 fn split(text: &str, delimiter: &str, limit: usize, out: &mut Parts) {
@@ -77,21 +68,4 @@ fn split_part(
         text.split(delimiter).nth(skip)
     };
     Ok(part.map(|it| out.set(it)))
-}
-
-fn ngrams(array: ArrayView<Any<0>>, n: i64, out: &mut ArrayWriter<Array<Any<0>>>) -> Result<()> {
-    if n <= 0 {
-        return Err(Error::invalid_value(format!("n must be greater than 0, not {n}")));
-    }
-    let size = usize::try_from(n).unwrap_or(usize::MAX).min(array.len());
-    let count = array.len() - size + 1;
-    if count.saturating_mul(size) > NGRAM_ELEMENTS_MAX {
-        return Err(Error::invalid_value(format!(
-            "{count} n-grams of {size} elements are too many"
-        )));
-    }
-    for first in 0..count {
-        out.push_with(|gram| gram.extend((first..first + size).map(|at| array.get(at))));
-    }
-    Ok(())
 }

@@ -29,7 +29,7 @@ fn records(text: &str) -> Vec<Record> {
 
 /// Binds, and makes and drops tables and views, and changes the dialect.
 fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
-    let mut chosen = *dialect;
+    let mut chosen = Ok(*dialect);
     let mut map = |bound: Statement| match bound {
         Statement::CreateTable { name, columns, definition, .. } => {
             let definition = Arc::new(definition);
@@ -47,13 +47,13 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
                 tables.0.borrow_mut().remove(&name.to_ascii_lowercase());
             }
         }
-        Statement::Set { name, value } if name == "dialect" => chosen = value.parse().unwrap(),
+        Statement::Set { name, value } if name == "dialect" => chosen = value.parse(),
         _ => {}
     };
     for part in parse(sql)? {
         statement_in(*dialect, tables, part.text()).map(&mut map)?;
     }
-    *dialect = chosen;
+    *dialect = chosen?;
     Ok(())
 }
 
