@@ -73,7 +73,7 @@ impl ZoneId {
         if is_known { ZoneId(number) } else { ZoneId::UTC }
     }
 
-    /// The number, of at most [`ZONE_ID_BITS`] bits.
+    /// The number, of at most `ZONE_ID_BITS` bits.
     pub fn number(self) -> u16 {
         self.0
     }

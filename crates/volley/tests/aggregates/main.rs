@@ -437,7 +437,8 @@ fn all_ways_through_the_steps_agree() {
 fn distinct_order_and_filter_agree_with_subqueries() {
     let cases = cases(&session(1));
     seeded(1..3, |random| {
-        let failed = cases.values().flatten().filter(|case| {
+        let in_sql = cases.iter().filter(|it| !settings::OF_CONSTANTS.contains(&it.0.as_str()));
+        let failed = in_sql.flat_map(|it| it.1).filter(|case| {
             let groups = *random.choose(&[1, 2, 40]);
             fails(|| check_forms(random, case, groups))
         });

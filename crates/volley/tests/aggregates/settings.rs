@@ -6,6 +6,10 @@ use volley::{Type, Value};
 /// Aggregates of sketches, which random bytes are not; `tests/slt` has them.
 pub const OF_SKETCHES: [&str; 3] = ["merge", "presto.merge", "presto.merge_set_digest"];
 
+/// Aggregates whose setting must be a constant in SQL, where a column gives it here; `tests/slt` has
+/// them.
+pub const OF_CONSTANTS: [&str; 3] = ["quantile", "quantile_cont", "quantile_disc"];
+
 /// Arguments, and for each the value that it has in all rows.
 pub type Arguments = (Vec<Type>, Vec<Option<Value>>);
 
@@ -17,6 +21,7 @@ pub fn needs_settings(name: &str, args: &[Type]) -> bool {
         "approx_set" | "approx_distinct" | "approx_count_distinct" | "max" | "min" => {
             args.len() > 1
         }
+        "quantile" | "quantile_cont" | "quantile_disc" => args.len() > 1,
         // A month equals 30 days: which of them is shown depends on the order of the rows.
         "histogram" | "mode" | "presto.set_agg" | "presto.sum" => {
             has_interval || (name == "presto.sum" && args == [Type::BigInt])
@@ -43,6 +48,8 @@ pub fn of(name: &str) -> Vec<Arguments> {
     let lists = match name {
         "approx_set" => vec![vec![text(), double(0.05)]],
         "approx_distinct" => vec![vec![text(), double(0.05)], vec![any(Type::Real), double(0.2)]],
+        "quantile_cont" => vec![vec![any(Type::Double), double(0.3)]],
+        "quantile" | "quantile_disc" => vec![vec![text(), double(0.7)]],
         "max" | "min" => {
             vec![vec![text(), integer(3)], vec![any(Type::Double), integer(100)]]
         }
