@@ -49,7 +49,13 @@ fn equal_width(x: f64, bound1: f64, bound2: f64, count: i64) -> Result<i64> {
     } else {
         (count as f64 * (x - lower) / (upper - lower) + 1.0) as i64
     };
-    Ok(if bound1 > bound2 { count - bucket + 1 } else { bucket })
+    if bound1 <= bound2 {
+        return Ok(bucket);
+    }
+    match (count - bucket).checked_add(1) {
+        Some(bucket) => Ok(bucket),
+        None => invalid("the bucket is out of range"),
+    }
 }
 
 fn by_bins(x: f64, bins: ArrayView<f64>) -> Result<i64> {
