@@ -96,7 +96,7 @@ fn is_aggregate_of_partition(call: &WindowCall, ctx: &OptimizerContext<'_>) -> b
     is_small
         && call.order_keys == 0
         && !call.ignore_nulls
-        && call.frame.is_partition()
+        && call.frame.is_partition_of_peers()
         && ctx.registry.is_aggregate(&call.function)
 }
 
