@@ -116,7 +116,9 @@ class Volley:
 
 def is_same(left, right):
     """Whether two rows, as texts of numbers, are equal but for rounding."""
-    return len(left) == len(right) and all(math.isclose(float(a), float(b), rel_tol=1e-9) for a, b in zip(left, right))
+    pairs = [(float(a), float(b)) for a, b in zip(left, right)]
+    is_close = lambda a, b: math.isclose(a, b, rel_tol=1e-9) or (math.isnan(a) and math.isnan(b))
+    return len(left) == len(right) and all(is_close(a, b) for a, b in pairs)
 
 
 def measure(statements, engines, runs):
