@@ -1,7 +1,8 @@
-//! Maps of values.
+//! Maps of values, and columns as values.
 
-use super::{Keys, ValueMap};
-use volley_types::{Type, Value};
+use super::{Keys, ValueMap, reader::Reader};
+use volley_types::{Field, Type, Value};
+use volley_vector::{Decoded, random::Generator};
 
 #[test]
 fn keys_are_equal_as_sql_says() {
@@ -29,4 +30,22 @@ fn a_map_of_many_keys_finds_each_of_them() {
     assert_eq!(map.get(&keys, &Value::BigInt(7919)), Some(&2));
     assert_eq!(map.get(&keys, &Value::BigInt(1)), None);
     assert!(map.bytes() >= 1000 * size_of::<(Value, i32)>());
+}
+
+#[test]
+fn nested_columns_are_read_as_row_by_row() {
+    let pair = Type::row([Field::new("a", Type::Varchar), Field::new("b", Type::BigInt)]);
+    let map = Type::map(Type::Integer, Type::array(Type::Boolean));
+    let mut random = Generator::new(7);
+    for data_type in [Type::array(pair.clone()), map.clone(), Type::row([Field::new("m", map)])] {
+        for rows in [1, 3, 200] {
+            let batch = random.batch(std::slice::from_ref(&data_type), rows);
+            let column = Decoded::new(batch.column(0)).unwrap();
+            let reader = Reader::new(&column).unwrap();
+            for row in (0..rows).filter(|it| !column.is_null(*it)) {
+                let expected = batch.column(0).value(row).unwrap();
+                assert_eq!(reader.at(column.index(row)), expected, "{data_type}");
+            }
+        }
+    }
 }
