@@ -39,7 +39,6 @@ fn types(registry: &Registry) -> Vec<Type> {
     let mut types = candidates();
     types.extend([
         Type::SmallInt,
-        Type::map(Type::Integer, Type::Varchar),
         Type::array(Type::BigInt),
         Type::array(Type::Double),
         Type::array(Type::array(Type::Integer)),
@@ -194,10 +193,9 @@ fn signatures(registry: &Registry) -> Vec<Vec<Type>> {
         vec![Type::array(named(registry, "IPPREFIX", &[]))],
         parts.into_iter().chain([double, number.clone()]).collect(),
     ]);
-    for point in [Type::Date, Type::Time, Type::Timestamp, ZonedTimestamp::data_type()] {
-        signatures.push(vec![text.clone(), number.clone(), point.clone()]);
-        signatures.push(vec![text.clone(), point.clone(), point]);
-    }
+    let zoned = ZonedTimestamp::data_type();
+    signatures.push(vec![text.clone(), number, zoned.clone()]);
+    signatures.push(vec![text, zoned.clone(), zoned]);
     signatures
 }
 

@@ -20,7 +20,7 @@ use volley_function::{
 };
 use volley_types::{
     Field, Type, Value,
-    custom::{IpAddress, Uuid},
+    custom::{HyperLogLog, IpAddress, TimestampTz, Uuid},
 };
 use volley_vector::{
     Batch, Rows, Vector,
@@ -107,9 +107,11 @@ pub fn candidates() -> Vec<Type> {
         Type::fixed_array(Type::Integer, 2),
         Type::fixed_array(Type::Varchar, 3),
         Type::map(Type::Varchar, Type::Double),
+        Type::map(Type::Integer, Type::Varchar),
         Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]),
         Uuid::data_type(),
         IpAddress::data_type(),
+        TimestampTz::data_type(),
         Type::Opaque(opaque_type()),
     ]
 }
@@ -121,7 +123,13 @@ pub fn signatures() -> Vec<Vec<Type>> {
     let numbers = Type::array(Type::BigInt);
     let texts = Type::array(Type::Varchar);
     let map = Type::map(Type::Varchar, Type::BigInt);
-    vec![
+    let map_of = |key: &Type| vec![Type::map(key.clone(), Type::Varchar), key.clone()];
+    let mut signatures = vec![
+        map_of(&number),
+        map_of(&double),
+        vec![HyperLogLog::data_type()],
+        vec![text.clone(), text.clone(), number.clone(), number.clone()],
+        [const { Type::BigInt }; 5].into_iter().chain([Type::Double]).collect(),
         vec![text.clone(), text.clone(), text.clone()],
         vec![text.clone(), text.clone(), number.clone()],
         vec![text.clone(), number.clone(), text.clone()],
@@ -132,14 +140,21 @@ pub fn signatures() -> Vec<Vec<Type>> {
         vec![Type::SmallInt; 3],
         vec![number.clone(), number.clone(), number.clone()],
         vec![double.clone(), number.clone(), number.clone()],
-        vec![double; 3],
-        vec![numbers.clone(), number.clone(), number],
-        vec![map.clone(), text.clone(), text],
+        vec![double.clone(); 3],
+        vec![double.clone(), double.clone(), double, number.clone()],
+        vec![numbers.clone(), number.clone(), number.clone()],
+        vec![map.clone(), text.clone(), text.clone()],
         vec![map.clone(), texts.clone(), numbers],
-        vec![map, texts.clone(), texts],
+        vec![map, texts.clone(), texts.clone()],
+        vec![texts, text.clone(), text.clone()],
         vec![Type::Date, Type::Date, Type::Interval],
         vec![Type::Timestamp, Type::Timestamp, Type::Interval],
-    ]
+    ];
+    for point in [Type::Date, Type::Time, Type::Timestamp, TimestampTz::data_type()] {
+        signatures.push(vec![text.clone(), number.clone(), point.clone()]);
+        signatures.push(vec![text.clone(), point.clone(), point]);
+    }
+    signatures
 }
 
 /// Some of the ways to bind a function.
