@@ -188,6 +188,7 @@ fn signatures(registry: &Registry) -> Vec<Vec<Type>> {
     signatures.extend([
         vec![number.clone(), number.clone(), double.clone()],
         vec![digest.clone(), double.clone(), double.clone()],
+        vec![Type::Timestamp, Type::Timestamp, Type::Interval],
         vec![Type::array(digest)],
         vec![Type::array(named(registry, "HYPERLOGLOG", &[]))],
         vec![Type::array(named(registry, "IPPREFIX", &[]))],
