@@ -1,6 +1,6 @@
 //! Maps of values, and columns as values.
 
-use super::{Keys, ValueMap, reader::Reader};
+use super::{Keys, ValueMap, hash_bytes, mix, reader::Reader};
 use volley_types::{Field, Type, Value};
 use volley_vector::{Decoded, random::Generator};
 
@@ -48,4 +48,20 @@ fn nested_columns_are_read_as_row_by_row() {
             }
         }
     }
+}
+
+/// Sketches keep hashes, and people keep sketches: a change of these is one of the format.
+#[test]
+fn hashes_are_the_same_in_every_release() {
+    // XXH64 and SplitMix64 of others.
+    assert_eq!(hash_bytes(b""), 0xEF46_DB37_51D8_E999);
+    assert_eq!(hash_bytes(b"abc"), 0x44BC_2CF5_AD77_0999);
+    assert_eq!(mix(0), 0xE220_A839_7B1D_CDAF);
+    let pinned = |data_type: Type, value: &Value, hash: u64| {
+        assert_eq!(Keys::of(&data_type).hash(value), hash, "{value:?}");
+    };
+    let texts = Value::Array([Value::text("abc"), Value::Null].into());
+    pinned(Type::BigInt, &Value::BigInt(1), 0x08B4_FDA8_C892_B50E);
+    pinned(Type::Varchar, &Value::text("abc"), 0x44BC_2CF5_AD77_0999);
+    pinned(Type::array(Type::Varchar), &texts, 0x0ADB_0F29_FC73_63C2);
 }
