@@ -303,10 +303,7 @@ impl Lowering {
     /// driver, or is partitioned by some of `keys` already.
     pub fn partition(&mut self, mut pipeline: PipelineBuilder, keys: &[usize]) -> PipelineBuilder {
         self.close_fused(&mut pipeline);
-        let by = &pipeline.partitioned_by;
-        let is_partitioned =
-            by.as_ref().is_some_and(|by| by.iter().all(|column| keys.contains(column)));
-        if pipeline.drivers == 1 || is_partitioned {
+        if pipeline.is_partitioned(keys) {
             return pipeline;
         }
         if keys.is_empty() {

@@ -13,6 +13,7 @@
 pub mod nodes;
 mod node;
 mod walk;
+mod properties;
 mod print;
 mod builder;
 
