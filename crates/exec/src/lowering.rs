@@ -15,6 +15,7 @@ mod hash_join;
 mod join_filters;
 mod limit;
 mod local_exchange;
+mod merge_join;
 mod nested_loop_join;
 mod order_by;
 mod project;
@@ -362,6 +363,9 @@ impl Lowering {
             }
             PlanNode::AsofJoin(node) => {
                 nested_loop_join::lower_asof(node, inputs.take()?, inputs.take()?, self)
+            }
+            PlanNode::MergeJoin(node) => {
+                merge_join::lower(node, inputs.take()?, inputs.take()?, self)
             }
             PlanNode::OrderBy(node) => order_by::lower(node, inputs.take()?, self),
             PlanNode::TopN(node) => top_n::lower(node, inputs.take()?, self),

@@ -8,6 +8,7 @@
 mod expr;
 mod relation;
 mod join;
+mod merge_join;
 mod range_join;
 
 pub(crate) use join::as_key;

@@ -173,6 +173,12 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         description: "computes windows in an order in which one sort serves several",
         apply: share_sorts::share_sorts,
     },
+    // Done while joins are lowered.
+    Rule {
+        name: "merge_joins",
+        description: "merges inputs of joins that are sorted by the keys, instead of hashing them",
+        apply: |plan, _| Ok(plan),
+    },
     // Done while windows and sorts are lowered.
     Rule {
         name: "keep_orders",

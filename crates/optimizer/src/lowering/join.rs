@@ -84,7 +84,7 @@ impl Lowering<'_> {
             if *null_aware {
                 parts.keys.sort_by_key(|it| !it.nulls_equal);
             }
-            return hash_join(probe, build, &parts, shape);
+            return self.hash_join(probe, build, &parts, shape);
         }
         if *null_aware && *kind == JoinKind::LeftAnti {
             return self.anti_by_mark(probe, build, conditions, required);
@@ -98,6 +98,38 @@ impl Lowering<'_> {
             return nested_loop_join(probe, build, conditions, shape);
         }
         self.range_join(probe, build, (conditions.as_slice(), conditions.as_slice()), shape)
+    }
+
+    fn hash_join(
+        &self,
+        probe: Lowered,
+        build: Lowered,
+        parts: &Conditions<'_>,
+        shape: JoinShape<'_>,
+    ) -> Result<Lowered> {
+        let (probe, probe_keys) = with_keys(probe, parts.keys.iter().map(|it| it.left))?;
+        let (build, build_keys) = with_keys(build, parts.keys.iter().map(|it| it.right))?;
+        let pairs = side_by_side(&probe, &build);
+        let positions: HashMap<ColumnId, usize> = pairs.iter().map(|it| (it.0.id, it.1)).collect();
+        let others: Vec<Expr> = parts.others.iter().map(|it| (*it).clone()).collect();
+        let filter = match others.as_slice() {
+            [] => None,
+            _ => Some(lower_conjuncts(&others, &positions)?),
+        };
+        let (columns, output, schema) = put_out(&probe, &build, shape)?;
+        let node = self.merged(HashJoinNode {
+            kind: shape.kind,
+            probe_keys,
+            build_keys,
+            nulls_equal: parts.keys.iter().map(|it| it.nulls_equal).collect(),
+            filter,
+            null_aware: shape.null_aware,
+            output,
+            schema,
+            probe: probe.node,
+            build: build.node,
+        });
+        Ok(Lowered::new(node, columns))
     }
 
     /// NOT IN on any condition: rows whose mark is false.
@@ -145,37 +177,6 @@ fn sort_conditions<'a>(conditions: &'a [Expr], probe: &Lowered, build: &Lowered)
         }
     }
     parts
-}
-
-fn hash_join(
-    probe: Lowered,
-    build: Lowered,
-    parts: &Conditions<'_>,
-    shape: JoinShape<'_>,
-) -> Result<Lowered> {
-    let (probe, probe_keys) = with_keys(probe, parts.keys.iter().map(|it| it.left))?;
-    let (build, build_keys) = with_keys(build, parts.keys.iter().map(|it| it.right))?;
-    let pairs = side_by_side(&probe, &build);
-    let positions: HashMap<ColumnId, usize> = pairs.iter().map(|it| (it.0.id, it.1)).collect();
-    let others: Vec<Expr> = parts.others.iter().map(|it| (*it).clone()).collect();
-    let filter = match others.as_slice() {
-        [] => None,
-        _ => Some(lower_conjuncts(&others, &positions)?),
-    };
-    let (columns, output, schema) = put_out(&probe, &build, shape)?;
-    let node = PlanNode::HashJoin(HashJoinNode {
-        kind: shape.kind,
-        probe_keys,
-        build_keys,
-        nulls_equal: parts.keys.iter().map(|it| it.nulls_equal).collect(),
-        filter,
-        null_aware: shape.null_aware,
-        output,
-        schema,
-        probe: probe.node,
-        build: build.node,
-    });
-    Ok(Lowered::new(node, columns))
 }
 
 pub(super) fn nested_loop_join(

@@ -9,7 +9,7 @@
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;
-use crate::expr::{as_column, collect_used, used_columns};
+use crate::expr::{ColumnSet, as_column, collect_used};
 use volley_error::Result;
 use volley_logical::{Column, ColumnId, Expr, Plan, SortKey, WindowCall};
 
@@ -53,7 +53,7 @@ fn ordered(plan: Plan) -> Plan {
 
 /// Whether a window uses what another one computes.
 fn depend(windows: &[Window]) -> bool {
-    let mut used = crate::expr::ColumnSet::new();
+    let mut used = ColumnSet::new();
     for window in windows {
         let args = window.calls.iter().flat_map(|it| it.1.exprs());
         let keys = window.order_by.iter().map(|it| &it.expr);

@@ -196,6 +196,14 @@ fn the_corpus_holds_with_all_that_can_be_spilled_on_disk() {
 }
 
 #[test]
+fn the_corpus_holds_with_merge_joins() {
+    let merges = ("debug_merge_joins", "on");
+    check(&[("threads", "2"), ("batch_rows", "1024"), merges]);
+    check(&[("threads", "3"), ("batch_rows", "3"), ("debug_spill_always", "on"), merges]);
+    check(&[("threads", "1"), ("batch_rows", "1"), ("dynamic_filters", "off"), merges]);
+}
+
+#[test]
 fn the_corpus_holds_with_the_least_memory_that_lets_statements_finish() {
     check_folder(CORPUS, &[("threads", "2"), ("batch_rows", "1024")], Memory::Tight);
     let retries = RETRIES.load(Ordering::Relaxed);
