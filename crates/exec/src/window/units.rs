@@ -21,7 +21,7 @@ use volley_vector::{Batch, Comparator, comparator};
 const UNIT_ROWS: usize = if cfg!(test) { 50 } else { 64 << 10 };
 
 /// A partition comes in pieces when it takes more than one in so many bytes of the limit, shared by
-/// drivers, or this many bytes.
+/// drivers, or this many bytes where rows were sorted on disk.
 const LARGE_SHARE: usize = 8;
 const LARGE_BYTES_MAX: usize = 256 << 20;
 
@@ -283,8 +283,14 @@ impl Units {
         matches!(self.source, Source::Input { .. }) && !self.plan.is_scanned
     }
 
+    /// Sorted input is written for a first pass only where memory is short: what was sorted on disk
+    /// is known not to fit.
     fn large_bytes(&self) -> usize {
-        (self.cx.pool.limit_bytes() / LARGE_SHARE / self.cx.drivers.max(1)).min(LARGE_BYTES_MAX)
+        let share = self.cx.pool.limit_bytes() / LARGE_SHARE / self.cx.drivers.max(1);
+        match self.source {
+            Source::Sort(_) => share.min(LARGE_BYTES_MAX),
+            Source::Input { .. } => share,
+        }
     }
 
     fn cuts_everything(&self) -> bool {
@@ -296,7 +302,8 @@ impl Units {
             true => TEST_ROWS.1,
             false => {
                 let row_bytes = self.open.charge.bytes() / self.open.rows;
-                let rows = (self.large_bytes() / PIECES / row_bytes.max(1)).max(1);
+                let bytes = self.large_bytes().min(LARGE_BYTES_MAX) / PIECES;
+                let rows = (bytes / row_bytes.max(1)).max(1);
                 if self.streams() { rows.min(UNIT_ROWS) } else { rows }
             }
         };

@@ -61,9 +61,9 @@ pub(crate) fn as_key<'a>(
 }
 
 /// The conditions of a join, sorted by use.
-struct Conditions<'a> {
-    keys: Vec<JoinKey<'a>>,
-    others: Vec<&'a Expr>,
+pub(super) struct Conditions<'a> {
+    pub(super) keys: Vec<JoinKey<'a>>,
+    pub(super) others: Vec<&'a Expr>,
 }
 
 impl Lowering<'_> {
@@ -80,7 +80,14 @@ impl Lowering<'_> {
         let unknowns = parts.keys.iter().filter(|it| !it.nulls_equal).count();
         let shape = JoinShape { kind: *kind, null_aware: *null_aware, mark, required };
         let is_hash = !parts.keys.is_empty() && (!null_aware || unknowns == 1);
-        if is_hash {
+        let compares = !null_aware && !parts.others.is_empty();
+        let estimates = match compares {
+            true => (self.estimator.estimate(left), self.estimator.estimate(right)),
+            false => Default::default(),
+        };
+        let sides = (ids(&probe), ids(&build));
+        let by_ranges = compares && self.prefers_ranges(&estimates, (&sides.0, &sides.1), &parts);
+        if is_hash && !by_ranges {
             if *null_aware {
                 parts.keys.sort_by_key(|it| !it.nulls_equal);
             }
@@ -92,12 +99,14 @@ impl Lowering<'_> {
         if !null_aware && *kind == JoinKind::LeftMark {
             // The mark of EXISTS is never null.
             let known = [never_null(crate::expr::and(conditions.clone()))];
-            return self.range_join(probe, build, (conditions.as_slice(), known.as_slice()), shape);
+            let conditions = (conditions.as_slice(), known.as_slice());
+            return self.range_join(probe, build, conditions, (shape, estimates));
         }
         if *null_aware {
             return nested_loop_join(probe, build, conditions, shape);
         }
-        self.range_join(probe, build, (conditions.as_slice(), conditions.as_slice()), shape)
+        let conditions = (conditions.as_slice(), conditions.as_slice());
+        self.range_join(probe, build, conditions, (shape, estimates))
     }
 
     fn hash_join(
@@ -166,8 +175,11 @@ pub(super) struct JoinShape<'a> {
     pub(super) required: &'a ColumnSet,
 }
 
+pub(super) fn ids(side: &Lowered) -> ColumnSet {
+    side.columns.iter().map(|it| it.0.id).collect()
+}
+
 fn sort_conditions<'a>(conditions: &'a [Expr], probe: &Lowered, build: &Lowered) -> Conditions<'a> {
-    let ids = |side: &Lowered| side.columns.iter().map(|it| it.0.id).collect::<ColumnSet>();
     let (left, right) = (ids(probe), ids(build));
     let mut parts = Conditions { keys: Vec::new(), others: Vec::new() };
     for conjunct in conditions {

@@ -54,9 +54,15 @@ impl Lowering<'_> {
         let mut columns: Vec<Column> = kept.into_iter().map(|it| it.0).collect();
         columns.extend(calls.iter().map(|it| it.0.clone()));
         let schema = schema_of(&columns);
-        let input = self.exchanged(node, &together);
-        let sorted =
-            self.ctx.is_enabled(KEEP_ORDERS) && is_sorted(&input.order(), &partition_by, &order_by);
+        let keeps_orders = self.ctx.is_enabled(KEEP_ORDERS);
+        let is_sorted =
+            |it: &PlanNode| keeps_orders && is_sorted(&it.order(), &partition_by, &order_by);
+        let is_together = together.is_empty() || is_sorted(&node);
+        let input = match node.is_one_stream() && is_together {
+            true => node,
+            false => self.exchanged(node, &together),
+        };
+        let sorted = is_sorted(&input);
         let calls = lowered;
         let node =
             WindowNode { input, partition_by, order_by, calls, limit, sorted, output, schema };
@@ -78,7 +84,7 @@ impl Lowering<'_> {
 
     /// The rows of each partition with one driver.
     fn exchanged(&self, input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
-        if self.ctx.drivers <= 1 || input.is_one_stream() || is_partitioned(&input, keys) {
+        if self.ctx.drivers <= 1 || is_partitioned(&input, keys) {
             return input;
         }
         let kind = match keys {
