@@ -10,6 +10,7 @@ mod filters;
 mod inner;
 mod block;
 mod join_order;
+mod partition_aggregates;
 mod window_aggregates;
 mod early_aggregation;
 mod semi_joins;
@@ -111,6 +112,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "push_limits",
         description: "moves limits and limits of sorted rows to where rows come from",
         apply: limits::push_limits,
+    },
+    Rule {
+        name: "aggregate_partitions",
+        description: "computes aggregates of large partitions by groups instead of windows",
+        apply: partition_aggregates::aggregate_partitions,
     },
     Rule {
         name: "window_aggregates",

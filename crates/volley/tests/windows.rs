@@ -9,7 +9,7 @@ use volley::{Session, TaskStatistics, Value};
 fn session(threads: &str) -> Session {
     let session = Session::new().unwrap();
     session.set("threads", threads).unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let folder = Path::new("../../tests/data");
     let numbers = folder.join("numbers.parquet");
     let sql = format!(
         "CREATE TABLE t AS SELECT a.r * 100 + b.r AS i, b.r % 10 AS g \
