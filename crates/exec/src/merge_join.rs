@@ -8,8 +8,8 @@
 //!
 //! A chunk has all rows of both sides up to a key: the smaller one of the last keys that have come.
 //! So it can be joined by itself, whatever the kind of join, and drivers share nothing but the
-//! cutter, which looks at few rows: it finds places by binary search. Whichever driver needs a chunk
-//! cuts it.
+//! cutter, which looks at few rows: it finds places by binary search. Whichever driver needs a
+//! chunk cuts it.
 //!
 //! Rows of a key that are too many to wait for its end in memory become a chunk of their own, whose
 //! sides are on disk if they are large: every left row has every right row as a candidate. Where

@@ -18,8 +18,8 @@
 //! one another are answered once.
 //!
 //! An input that is sorted already goes through these steps as it comes, without the sort: some
-//! whole partitions at a time, and those that are large piece by piece, if calls allow that (`units`
-//! and `pieces`, as below).
+//! whole partitions at a time, and those that are large piece by piece, if calls allow that
+//! (`units` and `pieces`, as below).
 //!
 //! When memory is short while rows are collected, they are sorted on disk; then some whole
 //! partitions at a time go through the steps above (`units`), without the sort. A partition that is

@@ -1,5 +1,5 @@
-//! Window: brings the rows of a partition together, unless they come so, sorted, then leaves the rest
-//! to the operator.
+//! Window: brings the rows of a partition together, unless they come so, sorted, then leaves the
+//! rest to the operator.
 
 use crate::{Lowering, PipelineBuilder};
 use volley_error::{Error, Result};

@@ -15,7 +15,8 @@ use volley_plan::JoinKind;
 use volley_vector::Batch;
 use volley_wire::Encoder;
 
-/// Rows of one key that take more, or their share of the memory limit, are not waited for in memory.
+/// Rows of one key that take more, or their share of the memory limit, are not waited for in
+/// memory.
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
 /// So many batches, where everything is cut.

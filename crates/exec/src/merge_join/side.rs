@@ -105,7 +105,8 @@ impl Side {
         self.charge.clear();
     }
 
-    /// Takes the next rows, or notes the end; false when they have not come: the waker is woken then.
+    /// Takes the next rows, or notes the end; false when they have not come: the waker is woken
+    /// then.
     pub(super) fn pull(&mut self, waker: &Waker) -> Result<bool> {
         let step = match &mut self.source {
             None => return Ok(true),

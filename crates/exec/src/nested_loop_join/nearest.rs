@@ -7,8 +7,8 @@
 //!                      the run, anew ─────┴── the build rows before and behind each probe row
 //! ```
 //!
-//! A block of the run begins with the last row of the block before: of the row that comes first, and
-//! the one before it, one is the nearest.
+//! A block of the run begins with the last row of the block before: of the row that comes first,
+//! and the one before it, one is the nearest.
 
 use super::{
     blocks::{Block, Blocks},

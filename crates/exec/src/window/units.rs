@@ -1,6 +1,6 @@
 //! Windows over sorted rows, some whole partitions at a time: rows that did not fit in memory and
-//! were sorted on disk, or an input that is sorted already. Each such unit is answered for by itself.
-//! A partition that is large comes in pieces, where calls allow that.
+//! were sorted on disk, or an input that is sorted already. Each such unit is answered for by
+//! itself. A partition that is large comes in pieces, where calls allow that.
 
 use super::{
     pieces::{Piece, PiecePlan, Pieces},

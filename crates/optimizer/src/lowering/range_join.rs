@@ -28,8 +28,8 @@ const PAIR_COSTS: (f64, f64) = (2.0, 1.0);
 /// a guess.
 const COST_FACTOR: f64 = 4.0;
 
-/// And only where equalities leave at least so many of all pairs: where memory is short, comparisons
-/// are tested by nested loops, which must not be hopelessly slower.
+/// And only where equalities leave at least so many of all pairs: where memory is short,
+/// comparisons are tested by nested loops, which must not be hopelessly slower.
 const HASHED_SHARE_MIN: f64 = 0.01;
 
 const COMPARISONS: [(&str, Comparison); 4] = [
@@ -47,8 +47,8 @@ struct JoinRange<'a> {
 }
 
 impl Lowering<'_> {
-    /// A join by comparisons, if there are any. `conditions` are conjuncts, `known` the same as they
-    /// are tested; `estimates`: of the sides.
+    /// A join by comparisons, if there are any. `conditions` are conjuncts, `known` the same as
+    /// they are tested; `estimates`: of the sides.
     pub(super) fn range_join(
         &mut self,
         probe: Lowered,

@@ -15,12 +15,12 @@ pub(crate) struct ColumnComparison {
     pub(crate) right: ColumnId,
 }
 
-/// The share of pairs for which the comparisons hold, one or two; `None` where the ranges of columns
-/// are not known. Values are taken to be spread evenly.
+/// The share of pairs for which the comparisons hold, one or two; `None` where the ranges of
+/// columns are not known. Values are taken to be spread evenly.
 ///
-/// Two comparisons of one column in different directions are taken to be with the ends of intervals:
-/// a value cannot lie before an interval's start and behind its end, so those that fail one add to
-/// those that fail the other.
+/// Two comparisons of one column in different directions are taken to be with the ends of
+/// intervals: a value cannot lie before an interval's start and behind its end, so those that fail
+/// one add to those that fail the other.
 pub(crate) fn pairs_share(
     left: &Estimate,
     right: &Estimate,

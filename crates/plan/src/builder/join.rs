@@ -151,8 +151,8 @@ impl PlanBuilder {
         })
     }
 
-    /// Makes a merge join of the hash join made last, whose inputs are sorted by the keys, up, nulls
-    /// last.
+    /// Makes a merge join of the hash join made last, whose inputs are sorted by the keys, up,
+    /// nulls last.
     pub fn merged(self) -> PlanBuilder {
         self.wrap(|node, _| {
             let PlanNode::HashJoin(node) = &*node else { return Err(no_join()) };

@@ -277,8 +277,8 @@ impl PiecePlan {
         Ok(())
     }
 
-    /// Learns how far calls look before rows come, which is needed where these are not all collected
-    /// first.
+    /// Learns how far calls look before rows come, which is needed where these are not all
+    /// collected first.
     pub(in super::super) fn watch_constants(&mut self, constants: &[Option<Value>]) {
         for index in 0..self.offsets.len() {
             let Offset { call, column, looks } = self.offsets[index];
