@@ -16,7 +16,7 @@ import statements
 
 # By name: the aggregate as a number, and the same in Polars where it can say it.
 AGGREGATES = {
-    "max_by": ("max_by(w, v)", "pl.col('w').get(pl.col('v').arg_max())"),
+    "max_by": ("max_by(v, w)", "pl.col('v').get(pl.col('w').arg_max())"),
     "first": ("any_value(g) % 100", None),
     "stddev": ("stddev_samp(v)", "pl.col('v').std()"),
     "corr": ("corr(v, w)", "pl.corr('v', 'w')"),
@@ -46,7 +46,7 @@ def make_data(path, rows, groups):
     path.parent.mkdir(parents=True, exist_ok=True)
     columns = (
         f"(hash(i) % {groups})::BIGINT AS g, (hash(i * 3 + 1) % 1000)::BIGINT AS v, "
-        f"(hash(i * 7 + 5) % {rows * 10})::BIGINT AS w, (hash(i * 11 + 2) % 20)::BIGINT AS h, "
+        f"(i * 7919 % {rows})::BIGINT AS w, (hash(i * 11 + 2) % 20)::BIGINT AS h, "
         "'s' || lpad((hash(i * 13 + 4) % 100000)::VARCHAR, 6, '0') AS s"
     )
     duckdb.sql(f"COPY (SELECT {columns} FROM range({rows}) t(i)) TO '{path}' (ROW_GROUP_SIZE 122880)")

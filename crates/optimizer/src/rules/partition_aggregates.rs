@@ -27,8 +27,10 @@ use volley_types::Type;
 /// Fewer rows are sorted faster than read again.
 const ROWS_MIN: f64 = 10_000.0;
 
-/// A partition has at least this many rows on average: each is looked up in a table of groups.
-const PARTITION_ROWS_MIN: f64 = 4.0;
+/// A partition has at least this many rows on average: every row is looked up in a table of groups.
+/// Measured over 10 million rows, sorted and grouped: 0.76 and 0.10 s by 10 keys, 1.2 and 1.0 s by
+/// a million, 1.5 and 5 s by 2.5 million.
+const PARTITION_ROWS_MIN: f64 = 16.0;
 
 /// Joins aggregates in the place of windows where it pays.
 pub(super) fn aggregate_partitions(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
@@ -96,7 +98,7 @@ fn is_aggregate_of_partition(call: &WindowCall, ctx: &OptimizerContext<'_>) -> b
     is_small
         && call.order_keys == 0
         && !call.ignore_nulls
-        && call.frame.is_partition()
+        && call.frame.is_partition_of_peers()
         && ctx.registry.is_aggregate(&call.function)
 }
 

@@ -278,6 +278,13 @@ fn windows_between_do_not_matter() {
     super::check(
         "select sum(l_tax) over (partition by l_suppkey), rank() over (order by l_orderkey),
            count(*) over () from lineitem",
-        expect_test::expect![[""]],
+        expect_test::expect![[r#"
+            Project sum#16, rank#17, count#18
+              Join inner on is_not_distinct_from(l_suppkey#2, key0)
+                Window [] order [l_orderkey] [rank#17 = rank(), count#18 = count() order keys 0]
+                  Scan lineitem [l_orderkey, l_suppkey#2]
+                Aggregate [key0 = l_suppkey#21] [sum#16 = sum(l_tax)]
+                  Scan lineitem [l_suppkey#21, l_tax]
+        "#]],
     );
 }

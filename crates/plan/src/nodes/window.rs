@@ -135,6 +135,14 @@ impl<C> Frame<C> {
             && self.exclusion == Exclusion::NoOthers
     }
 
+    /// Whether every row of a partition whose rows are all peers sees the whole partition.
+    pub fn is_partition_of_peers(&self) -> bool {
+        let ends_with_peers =
+            self.units != FrameUnits::Rows && matches!(self.end, FrameBound::CurrentRow);
+        let starts = matches!(self.start, FrameBound::UnboundedPreceding);
+        self.is_partition() || (starts && ends_with_peers && self.exclusion == Exclusion::NoOthers)
+    }
+
     /// Whether a bound or the exclusion depends on which rows are peers.
     pub fn uses_peers(&self) -> bool {
         let is_unbounded = |it: &FrameBound<C>| {
