@@ -19,6 +19,10 @@ pub struct WindowNode {
     pub calls: Vec<WindowCall>,
     /// Only the first rows of each partition are put out.
     pub limit: Option<WindowLimit>,
+    /// Whether rows come sorted by `partition_by`, in any order of these columns and up or down,
+    /// then by `order_by`: then they are put out as they come, and calls that do not need the whole
+    /// partition get it piece by piece.
+    pub sorted: bool,
     /// The input columns put out.
     pub output: Vec<usize>,
     /// These, then one column per call.

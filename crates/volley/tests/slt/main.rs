@@ -193,6 +193,16 @@ fn the_corpus_holds_with_four_threads_and_batches_of_three_rows() {
 fn the_corpus_holds_with_all_that_can_be_spilled_on_disk() {
     check(&[("threads", "2"), ("batch_rows", "1024"), ("debug_spill_always", "on")]);
     check(&[("threads", "3"), ("batch_rows", "3"), ("debug_spill_always", "on")]);
+    // Not beside the others: each batch is a file.
+    let merges = ("debug_merge_joins", "on");
+    check(&[("threads", "3"), ("batch_rows", "3"), ("debug_spill_always", "on"), merges]);
+}
+
+#[test]
+fn the_corpus_holds_with_merge_joins() {
+    let merges = ("debug_merge_joins", "on");
+    check(&[("threads", "2"), ("batch_rows", "1024"), merges]);
+    check(&[("threads", "1"), ("batch_rows", "1"), ("dynamic_filters", "off"), merges]);
 }
 
 #[test]
