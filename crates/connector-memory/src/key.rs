@@ -1,7 +1,8 @@
 //! PRIMARY KEY and UNIQUE: which rows to be written meet others.
 //!
-//! Many rows are looked for by a hash of every row of the table. A few are looked up in an index per
-//! batch, which is made when it is first needed and goes with the batch from version to version.
+//! Many rows are looked for by a hash of every row of the table. A few are looked up in an index
+//! per batch, which is made when it is first needed and goes with the batch from version to
+//! version.
 
 use crate::{batch::StoredBatch, key_index::KeyIndex};
 use std::collections::HashMap;

@@ -222,7 +222,8 @@ impl From<Bound> for Query {
     }
 }
 
-/// Refuses a mode that transactions, which see the tables as they were when they began, do not have.
+/// Refuses a mode that transactions, which see the tables as they were at their beginning, do not
+/// have.
 fn check_mode(mode: &TransactionMode) -> Result<()> {
     match mode {
         TransactionMode::AccessMode(TransactionAccessMode::ReadOnly)
