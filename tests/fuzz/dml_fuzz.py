@@ -30,11 +30,11 @@ TEXTS = ["'a'", "'b'", "''", "'ä'", "'日本'", "NULL", "'long text that does n
 NUMBERS = ["0", "1", "-1", "7", "NULL", "100", "100000"]
 DOUBLES = ["0.5", "-0.0::DOUBLE", "'nan'::DOUBLE", "'inf'::DOUBLE", "NULL", "1e300"]
 DUMP = {
-    "t": "SELECT id, n::VARCHAR AS n, s, d::VARCHAR AS d FROM t ORDER BY id, n, s, d",
+    "t": "SELECT id, n::VARCHAR AS n, s, d::VARCHAR AS d, g FROM t ORDER BY id, n, s, d",
     "p": "SELECT id, n::VARCHAR AS n, s, d::VARCHAR AS d FROM p ORDER BY id, n, s, d",
 }
 CREATE = [
-    "CREATE TABLE t (id INTEGER, n INTEGER DEFAULT 5, s VARCHAR, d DOUBLE)",
+    "CREATE TABLE t (id INTEGER, n INTEGER DEFAULT 5, s VARCHAR, d DOUBLE, g INTEGER AS (n % 7))",
     "CREATE TABLE p (id INTEGER PRIMARY KEY, n INTEGER CHECK (n <> 7), s VARCHAR NOT NULL, d DOUBLE DEFAULT 0.5)",
 ]
 
@@ -140,7 +140,8 @@ class Statements:
                            + self.pick(["DELETE", f"UPDATE SET n = {table}.n - 1", "DO NOTHING"]))
         if not clauses:
             clauses = ["WHEN MATCHED THEN DELETE"]
-        return f"MERGE INTO {table} USING {self.source()} AS o ON o.id = {table}.id {' '.join(clauses)}"
+        on = self.pick([f"ON o.id = {table}.id", f"ON o.id = {table}.id", "USING (id)"])
+        return f"MERGE INTO {table} USING {self.source()} AS o {on} {' '.join(clauses)}"
 
 
 def text(value):

@@ -28,7 +28,7 @@ SHAPES = {
         "sign({double})", "length({text})", "year({date})", "month({date})", "extract(day FROM {date})::BIGINT",
         "date_diff('day', {date}, {date})", "({bool})::INTEGER", "greatest({int}, {int})", "least({int}, {int})",
         "nullif({int}, {int})", "coalesce({int}, {int})", "CASE WHEN {bool} THEN {int} ELSE {int} END",
-        "CASE {int} WHEN {int} THEN {int} END", "position({text} IN {text})", "TRY_CAST({text} AS INTEGER)", "mod({int}, 3)", "date_diff('month', {date}, {date})", "extract(quarter FROM {time})::BIGINT", "extract(doy FROM {date})::BIGINT", "TRY_CAST({double} AS INTEGER)", "round({int}, -1)", "CASE WHEN {bool} THEN {int} WHEN {bool} THEN NULL ELSE {int} END",
+        "CASE {int} WHEN {int} THEN {int} END", "position({text} IN {text})", "TRY_CAST({text} AS INTEGER)", "mod({int}, 3)", "date_diff('month', {date}, {date})", "extract(quarter FROM {time})::BIGINT", "extract(doy FROM {date})::BIGINT", "TRY_CAST({double} AS INTEGER)", "round({int}, -1)", "CASE WHEN {bool} THEN {int} WHEN {bool} THEN NULL ELSE {int} END", "len([x + 1 FOR x IN [{int}, {int}, {int}] IF x <> 2])",
     ],
     "big": ["({big} + {int})", "({int} + {big})", "({big} - {big})", "({big} * 3)", "coalesce({big}, {int})", "({int})::BIGINT", "CASE WHEN {bool} THEN {big} END", "({big} // 7)"],
     "double": [
@@ -41,11 +41,11 @@ SHAPES = {
         "upper({text})", "lower({text})", "({text} || {text})", "substring({text}, 1, 2)", "substring({text}, {int}::INTEGER, 2)", "trim({text})",
         "replace({text}, 'a', 'x')", "concat({text}, {text})", "concat({text}, {int})", "lpad({text}, 3, '*')", "rpad({text}, 4, 'ä')", "reverse({text})", "({int})::VARCHAR",
         "coalesce({text}, {text})", "nullif({text}, {text})", "CASE WHEN {bool} THEN {text} ELSE {text} END", "greatest({text}, {text})",
-        "split_part({text}, ' ', 2)", "left({text}, 2)", "right({text}, {int}::INTEGER)", "concat_ws('-', {text}, {int}, {text})", "({text} || {int})", "trim({text}, 'aä')", "CASE {int} WHEN {int} THEN {text} WHEN NULL THEN 'n' ELSE {text} END", "({date})::VARCHAR", "({decimal})::VARCHAR", "({bool})::VARCHAR", "regexp_replace({text}, 'a+', '-')", "regexp_extract({text}, '[a-z]+')",
+        "split_part({text}, ' ', 2)", "left({text}, 2)", "right({text}, {int}::INTEGER)", "concat_ws('-', {text}, {int}, {text})", "({text} || {int})", "trim({text}, 'aä')", "CASE {int} WHEN {int} THEN {text} WHEN NULL THEN 'n' ELSE {text} END", "({date})::VARCHAR", "({decimal})::VARCHAR", "({bool})::VARCHAR", "regexp_replace({text}, 'a+', '-')", "regexp_extract({text}, '[a-z]+')", "({text})[2]", "array_to_string([{text}, {text}], '-')", "(('[' || {int} || ']') ->> 0)",
     ],
     "bool": [
         "({bool} AND {bool})", "({bool} OR {bool})", "(NOT {bool})", "({bool} IS NULL)", "({bool} IS NOT TRUE)", "({bool} IS FALSE)",
-        "({text} LIKE 'a%')", "({text} LIKE '%!%%' ESCAPE '!')", "({text} LIKE '日_')", "({text} NOT ILIKE '%Ä%')", "({int} IN ({int}, {int}, {int}))", "({int} NOT IN ({int}, NULL, {int}))", "({bool} IS NOT FALSE)", "({date} BETWEEN {date} AND {time})", "({bool} <> {bool})", "({text} LIKE '%b%')", "({text} ILIKE '_B%')", "({text} NOT LIKE {text})", "starts_with({text}, {text})", "regexp_like({text}, '^a')",
+        "({text} LIKE 'a%')", "({text} LIKE '%!%%' ESCAPE '!')", "({text} LIKE '日_')", "({text} NOT ILIKE '%Ä%')", "({int} IN ({int}, {int}, {int}))", "({int} NOT IN ({int}, NULL, {int}))", "({bool} IS NOT FALSE)", "({date} BETWEEN {date} AND {time})", "({bool} <> {bool})", "({text} LIKE '%b%')", "({text} ILIKE '_B%')", "({text} NOT LIKE {text})", "starts_with({text}, {text})", "regexp_like({text}, '^a')", "({int} IN [{int}, {int}])",
         "CASE WHEN {bool} THEN {bool} ELSE {bool} END", "coalesce({bool}, {bool})", "({bool} = {bool})", "({int} = {double})", "({int} < {decimal})", "({decimal} >= {double})", "({big} = {int})", "({date} < {time})",
     ],
     "date": ["({date} + {int}::INTEGER)", "({date} - 30)", "({time})::DATE", "coalesce({date}, {date})", "CASE WHEN {bool} THEN {date} END", "greatest({date}, {date})", "least({date}, {date})"],

@@ -1,5 +1,6 @@
 //! The batches of a table, with their charges and the rows that are left of them.
 
+use crate::key_index::{KeyIndex, KeyIndexes};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
@@ -22,6 +23,7 @@ pub(crate) struct StoredBatch {
     /// The bytes of each column, shared by all versions that share the column; of a small batch, of
     /// all columns together.
     charges: Vec<Arc<Reservation>>,
+    indexes: KeyIndexes,
 }
 
 impl StoredBatch {
@@ -35,7 +37,12 @@ impl StoredBatch {
             let columns = columns.iter().map(|it| charged(it.retained_bytes(), pool));
             columns.collect::<Result<_>>()?
         };
-        Ok(StoredBatch { batch: Batch::new(columns, rows), live: None, charges })
+        Ok(StoredBatch {
+            batch: Batch::new(columns, rows),
+            live: None,
+            charges,
+            indexes: KeyIndexes::default(),
+        })
     }
 
     /// The rows, deleted ones included.
@@ -59,6 +66,15 @@ impl StoredBatch {
             Some(live) => self.batch.select(live),
             None => self.batch.clone(),
         }
+    }
+
+    /// The index of the keys in these columns, of deleted rows, too; made when there is none.
+    pub fn key_index(
+        &self,
+        columns: &[usize],
+        make: impl FnOnce() -> Result<Option<KeyIndex>>,
+    ) -> Result<Option<Arc<KeyIndex>>> {
+        self.indexes.get(columns, make)
     }
 
     /// The batch without some more of its rows; copied once few are left.
@@ -85,6 +101,7 @@ impl StoredBatch {
             *old_charge = charge;
         }
         changed.batch = Batch::new(columns, self.batch.rows());
+        changed.indexes = self.indexes.without(index);
         Ok(changed)
     }
 
@@ -105,6 +122,7 @@ impl StoredBatch {
             batch: self.batch.project(&kept),
             live: self.live.clone(),
             charges: kept.iter().filter_map(|it| self.charges.get(*it).cloned()).collect(),
+            indexes: KeyIndexes::default(),
         }
     }
 }

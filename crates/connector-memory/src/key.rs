@@ -1,8 +1,10 @@
 //! PRIMARY KEY and UNIQUE: which rows to be written meet others.
 //!
-//! Every check looks at the keys of the whole table, a hash per row: there is no index.
+//! Many rows are looked for by a hash of every row of the table. A few are looked up in an index
+//! per batch, which is made when it is first needed and goes with the batch from version to
+//! version.
 
-use crate::batch::StoredBatch;
+use crate::{batch::StoredBatch, key_index::KeyIndex};
 use std::collections::HashMap;
 use volley_connector::KeyDefinition;
 use volley_error::{Error, Result};
@@ -13,27 +15,22 @@ use volley_vector::{Batch, Comparable, Rows};
 /// Bytes of the table of hashes per row, about.
 const BYTES_PER_ROW: usize = 64;
 
+/// A batch is looked up in an index when it has at least so many rows for each that is looked for.
+const ROWS_PER_LOOKUP: usize = 16;
+
 /// Rows with a key each.
-struct Keys {
-    rows: Batch,
-    hashes: Vec<u64>,
+pub(crate) struct Keys {
     columns: Vec<Comparable>,
 }
 
 impl Keys {
-    fn new(rows: Batch) -> Result<Keys> {
-        let mut hashes = vec![0; rows.rows()];
-        for (index, column) in rows.columns().iter().enumerate() {
-            match index {
-                0 => column.hash_into(&mut hashes)?,
-                _ => column.hash_combine_into(&mut hashes)?,
-            }
-        }
+    pub fn new(rows: &Batch) -> Result<Keys> {
         let columns = rows.columns().iter().map(Comparable::new).collect::<Result<_>>()?;
-        Ok(Keys { rows, hashes, columns })
+        Ok(Keys { columns })
     }
 
-    fn has_null(&self, row: usize) -> bool {
+    /// Whether a part of the key is null, which makes it equal to no other.
+    pub fn has_null(&self, row: usize) -> bool {
         self.columns.iter().any(|it| it.is_null(row))
     }
 
@@ -41,6 +38,18 @@ impl Keys {
         let mut pairs = self.columns.iter().zip(&other.columns);
         pairs.all(|(a, b)| a.compare(row, b, other_row).is_eq())
     }
+}
+
+/// A hash of every row's key.
+pub(crate) fn hashes(rows: &Batch) -> Result<Vec<u64>> {
+    let mut hashes = vec![0; rows.rows()];
+    for (index, column) in rows.columns().iter().enumerate() {
+        match index {
+            0 => column.hash_into(&mut hashes)?,
+            _ => column.hash_combine_into(&mut hashes)?,
+        }
+    }
+    Ok(hashes)
 }
 
 /// The rows of `new` (batches of the table's columns, one after the other) whose key an earlier one
@@ -56,12 +65,13 @@ pub(crate) fn conflicts(
     let fields = key.columns.iter().filter_map(|it| schema.fields.get(*it));
     let types: Vec<_> = fields.map(|it| it.data_type.clone()).collect();
     let parts: Vec<Batch> = new.iter().map(|it| it.project(&key.columns)).collect();
-    let new = Keys::new(Batch::concat(&types, &parts)?)?;
+    let new_rows = Batch::concat(&types, &parts)?;
+    let (new, new_hashes) = (Keys::new(&new_rows)?, hashes(&new_rows)?);
     let mut charge = pool.child("keys").reservation();
-    charge.grow(new.hashes.len().saturating_mul(BYTES_PER_ROW))?;
-    let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::with_capacity(new.hashes.len());
-    let mut found = vec![false; new.hashes.len()];
-    for (row, hash) in new.hashes.iter().enumerate().filter(|it| !new.has_null(it.0)) {
+    charge.grow(new_hashes.len().saturating_mul(BYTES_PER_ROW))?;
+    let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::with_capacity(new_hashes.len());
+    let mut found = vec![false; new_hashes.len()];
+    for (row, hash) in new_hashes.iter().enumerate().filter(|it| !new.has_null(it.0)) {
         let before = by_hash.entry(*hash).or_default();
         if before.iter().any(|it| new.is_equal(row, &new, *it)) {
             found[row] = true;
@@ -73,19 +83,32 @@ pub(crate) fn conflicts(
         return Ok(Rows::none(found.len()));
     }
     for (index, batch) in stored.iter().enumerate() {
-        let old = Keys::new(batch.batch().project(&key.columns))?;
+        let rows = batch.batch().project(&key.columns);
+        let old = Keys::new(&rows)?;
         let counts = |row: &usize| {
             batch.live().is_none_or(|it| it.contains(*row))
                 && replaced.get(&index).is_none_or(|it| !it.contains(*row))
         };
-        for (row, hash) in old.hashes.iter().enumerate().filter(|it| counts(&it.0)) {
+        if new_hashes.len().saturating_mul(ROWS_PER_LOOKUP) <= rows.rows()
+            && let Some(index) = batch.key_index(&key.columns, || KeyIndex::new(&rows, pool))?
+        {
+            for (hash, candidates) in &by_hash {
+                for row in index.rows(*hash).filter(counts) {
+                    for candidate in candidates {
+                        found[*candidate] |= new.is_equal(*candidate, &old, row);
+                    }
+                }
+            }
+            continue;
+        }
+        for (row, hash) in hashes(&rows)?.iter().enumerate().filter(|it| counts(&it.0)) {
             for candidate in by_hash.get(hash).into_iter().flatten() {
                 found[*candidate] |= new.is_equal(*candidate, &old, row);
             }
         }
     }
     let found = found.iter().enumerate().filter(|it| *it.1).map(|it| it.0);
-    Ok(Rows::from_indices(new.rows.rows(), found))
+    Ok(Rows::from_indices(new_rows.rows(), found))
 }
 
 /// The error that the key of row `row` of `new` is there twice.

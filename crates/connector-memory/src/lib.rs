@@ -12,6 +12,7 @@
 mod batch;
 mod change;
 mod key;
+mod key_index;
 mod lock;
 mod row_id;
 mod split;

@@ -92,7 +92,7 @@ fn an_id_of_another_version_is_an_error() {
 fn keys_and_nulls_are_checked() {
     let pool = Pool::root("test", None);
     let definition = TableDefinition {
-        columns: vec![ColumnDefinition { is_not_null: true, default: None }],
+        columns: vec![ColumnDefinition { is_not_null: true, ..Default::default() }],
         keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
         ..TableDefinition::default()
     };

@@ -31,6 +31,8 @@ pub struct ColumnDefinition {
     pub is_not_null: bool,
     /// The SQL text of the value of rows that are added without one; NULL when `None`.
     pub default: Option<String>,
+    /// The SQL text that its values are computed by, of columns that are not generated.
+    pub generated: Option<String>,
 }
 
 /// A condition on every row.
@@ -52,6 +54,11 @@ pub struct KeyDefinition {
 }
 
 impl TableDefinition {
+    /// Whether the values of column `index` are computed of others.
+    pub fn is_generated(&self, index: usize) -> bool {
+        self.columns.get(index).is_some_and(|it| it.generated.is_some())
+    }
+
     /// Whether column `index` holds no null.
     pub fn is_not_null(&self, index: usize) -> bool {
         self.columns.get(index).is_some_and(|it| it.is_not_null)

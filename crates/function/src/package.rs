@@ -79,6 +79,13 @@ impl<'a> FunctionNames<'a> {
         self.candidates(name).collect()
     }
 
+    /// Whether `name` is a function that takes lambdas.
+    pub fn takes_lambdas(&self, name: &str) -> bool {
+        let all = self.registry.higher_order();
+        self.candidates(name)
+            .any(|it| all.contains_key(&it) || all.contains_key(self.registry.target(&it)))
+    }
+
     /// Whether `name` is an aggregate function.
     pub fn is_aggregate(&self, name: &str) -> bool {
         self.candidates(name).next().is_some_and(|it| self.registry.is_aggregate(&it))

@@ -9,13 +9,12 @@
 //! they were written. Nothing here recurses, so that nesting is not limited.
 
 mod canonical;
-mod document;
 mod extract;
 mod path;
 mod size;
 
-pub(crate) use canonical::{push_canonical, push_quoted};
-pub(crate) use document::{Document, Kind};
+pub(crate) use canonical::push_canonical;
+pub(crate) use volley_functions::json::{Document, Kind, push_quoted};
 
 use volley_error::Error;
 use volley_function::{

@@ -27,9 +27,9 @@ mod sketch;
 mod aggregate;
 mod window;
 mod cast;
-mod remembered;
 
 use volley_function::Registry;
+use volley_functions::remembered;
 
 /// Registers the package.
 pub fn register(registry: &mut Registry) {

@@ -55,6 +55,7 @@ pub(crate) fn register(registry: &mut Registry) {
             &[("struct_pack(a := 1, b := 'x')", "{'a': 1, 'b': x}")],
         ),
     );
+    register_collections(registry);
     registry.add_form(
         "typeof",
         doc(
@@ -64,4 +65,47 @@ pub(crate) fn register(registry: &mut Registry) {
             &[("typeof(1 + 1.5)", "DECIMAL(12,1)")],
         ),
     );
+}
+
+/// Forms that other functions are called for.
+fn register_collections(registry: &mut Registry) {
+    let nested = |signature: &str, description: &str, example: (&str, &str)| {
+        doc(signature, description, "nested", &[example])
+    };
+    let append = nested(
+        "list_append(list, x) -> list",
+        "The list with x behind its elements.",
+        ("list_append([1, 2], 3)", "[1, 2, 3]"),
+    );
+    for name in ["list_append", "array_append", "array_push_back"] {
+        registry.add_form(name, append.clone());
+    }
+    let prepend = nested(
+        "list_prepend(x, list) -> list",
+        "The list with x before its elements.",
+        ("list_prepend(0, [1, 2])", "[0, 1, 2]"),
+    );
+    for name in ["list_prepend", "array_prepend"] {
+        registry.add_form(name, prepend.clone());
+    }
+    let push_front = nested(
+        "array_push_front(list, x) -> list",
+        "The list with x before its elements.",
+        ("array_push_front([1, 2], 0)", "[0, 1, 2]"),
+    );
+    registry.add_form("array_push_front", push_front);
+    let to_string = nested(
+        "array_to_string(list, separator) -> varchar",
+        "The elements as text with the separator between them; nulls are left out.",
+        ("array_to_string([1, NULL, 2], '-')", "1-2"),
+    );
+    for name in ["array_to_string", "list_to_string"] {
+        registry.add_form(name, to_string.clone());
+    }
+    let contains = nested(
+        "map_contains(map, key) -> boolean",
+        "Whether the map has the key.",
+        ("map_contains(MAP {'a': 1}, 'a')", "true"),
+    );
+    registry.add_form("map_contains", contains);
 }

@@ -21,6 +21,8 @@ pub mod nested;
 mod lambda;
 mod form;
 mod custom;
+pub mod json;
+pub mod remembered;
 mod failure;
 mod aggregate;
 pub mod statistics;
@@ -46,6 +48,7 @@ pub fn register(registry: &mut Registry) {
     lambda::register(registry);
     form::register(registry);
     custom::register(registry);
+    json::register(registry);
     failure::register(registry);
     aggregate::register(registry);
     window::register(registry);

@@ -60,6 +60,7 @@ mod access;
 mod literal;
 mod interval;
 mod coerce;
+mod collection;
 mod comparable;
 mod data_type;
 mod inspect;
@@ -155,6 +156,8 @@ struct Binder<'a> {
     first_word: Option<Span>,
     /// In the text of a view: the place of the view's name in the statement.
     view_span: Option<Span>,
+    /// Whether the query of a view is being bound.
+    in_view: bool,
     /// The views whose text is being bound, outermost first.
     views: Vec<String>,
     /// The common table expressions in sight, innermost last.
@@ -240,6 +243,7 @@ impl<'a> Binder<'a> {
             source,
             first_word: None,
             view_span: None,
+            in_view: false,
             views: Vec::new(),
             ctes: Vec::new(),
             inline_ctes: 0,

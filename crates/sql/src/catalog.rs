@@ -1,9 +1,10 @@
 //! Where names in SQL text lead.
 
-use crate::Dialect;
+use crate::{Dialect, Query};
 use std::sync::Arc;
 use volley_connector::{Table, TableArgument};
 use volley_error::{Error, Result};
+use volley_types::Value;
 
 /// The tables, views and files that a statement may name.
 pub trait Catalog {
@@ -29,6 +30,15 @@ pub trait Catalog {
     /// As [`Catalog::file`].
     fn file_of(&self, path: &str, _format: &str) -> Result<Arc<dyn Table>> {
         self.file(path)
+    }
+
+    /// The rows of a query that has to run before its statement can be bound.
+    ///
+    /// # Errors
+    ///
+    /// What it fails with; unsupported where nothing can run.
+    fn rows(&self, _query: Query) -> Result<Vec<Vec<Value>>> {
+        Err(Error::unsupported("a statement that runs a query before its names are known"))
     }
 
     /// The names of all tables and views, for hints.

@@ -1,7 +1,10 @@
 //! Which SQL is understood: DuckDB's, with PostgreSQL's escape strings and operator precedence.
 
 use sqlparser::{
-    ast::{DataType, Expr, Ident, ObjectName, TypedString, UnaryOperator, Value},
+    ast::{
+        DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+        FunctionArguments, Ident, ObjectName, TypedString, UnaryOperator, Value,
+    },
     dialect::{Dialect, DuckDbDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_IDENTIFIER, RESERVED_FOR_TABLE_FACTOR},
     parser::{Parser, ParserError},
@@ -95,6 +98,34 @@ fn in_list(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, P
     let list = parser.parse_comma_separated(Parser::parse_expr)?;
     parser.expect_token(&Token::RParen)?;
     Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated: words == 2 })
+}
+
+/// `[NOT] IN list`, of so many words: whether a list contains something.
+fn in_value(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, ParserError> {
+    let span = parser.peek_token_ref().span;
+    for _ in 0..words {
+        parser.advance_token();
+    }
+    let list = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::Like))?;
+    let argument = |it| FunctionArg::Unnamed(FunctionArgExpr::Expr(it));
+    let contains = Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_span(span, "contains")]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![argument(list), argument(expr.clone())],
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    });
+    Ok(match words {
+        2 => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(contains) },
+        _ => contains,
+    })
 }
 
 /// `(VALUES ...)` as an expression: a scalar subquery.
@@ -221,7 +252,14 @@ impl Dialect for VolleyDialect {
         let negated = is_word(&parser.peek_token_ref().token, Keyword::NOT);
         let words = if negated { 2 } else { 1 };
         let is_in = is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::IN);
-        (is_in && begins_list(parser, words)).then(|| in_list(parser, expr, words))
+        if !is_in {
+            return None;
+        }
+        let next = &parser.peek_nth_token_ref(words).token;
+        if *next != Token::LParen && !is_word(next, Keyword::UNNEST) {
+            return Some(in_value(parser, expr, words));
+        }
+        begins_list(parser, words).then(|| in_list(parser, expr, words))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {

@@ -23,5 +23,7 @@ pub use catalog::{Catalog, Relation};
 pub use parse::{ParsedStatement, parse};
 pub use semantics::Dialect;
 pub use stack::with_room;
-pub use statement::{Alteration, CopiedText, CopyFrom, DropKind, Query, Statement};
+pub use statement::{
+    Alteration, CopiedText, CopyFrom, DropKind, Query, Statement, TransactionStep,
+};
 pub use write::{Check, MergeAction, Write, WriteKind};

@@ -15,10 +15,12 @@ use volley_error::{Error, ErrorKind, Result, Span};
 use volley_function::Exclusion;
 
 mod command;
+mod comprehension;
 mod construct;
 mod error;
 mod exclusion;
 mod limit;
+mod merge;
 mod nested_types;
 mod parameter;
 mod pivot;
@@ -29,7 +31,8 @@ pub(crate) use parameter::parameter_name;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
 pub(crate) use limit::{LIMIT_PERCENT, LIMIT_WITH_TIES};
-pub(crate) use pivot::PIVOT_GROUPS;
+pub(crate) use merge::{MERGE_USING, NO_TYPE};
+pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
 
 /// The most levels of nesting that the parser goes into.
 const NESTING_MAX: usize = 4000;

@@ -136,6 +136,8 @@ pub enum Statement {
         /// Its name as written; `None` for all.
         name: Option<String>,
     },
+    /// Begins or ends a transaction.
+    Transaction(TransactionStep),
     /// Shows the columns of a table or query.
     Describe {
         /// Names and types.
@@ -222,6 +224,17 @@ pub enum Alteration {
         /// All that holds from now on.
         definition: TableDefinition,
     },
+}
+
+/// What a statement does with the session's transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStep {
+    /// BEGIN: changes that follow are seen by the session alone.
+    Begin,
+    /// COMMIT: others see them, too.
+    Commit,
+    /// ROLLBACK: they are gone.
+    RollBack,
 }
 
 /// What DROP removes.

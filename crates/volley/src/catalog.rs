@@ -1,10 +1,10 @@
 //! The catalog: tables and views by name.
 
-use crate::information_schema;
+use crate::{information_schema, transaction::Transaction};
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 use volley_connector::{Table, TableArgument, TableCall, TableFunction};
 use volley_connector_hive::{FileOptions, FileTable};
@@ -25,20 +25,23 @@ pub(crate) enum Entry {
     View { sql: String, columns: Vec<String>, dialect: Dialect },
 }
 
-/// Tables and views of a session. Names ignore case.
+/// Tables and views as a session sees them. Names ignore case.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     functions: Arc<TableFunctions>,
-    names: RwLock<Arc<Names>>,
+    /// What all sessions see that share the tables.
+    shared: Arc<RwLock<Arc<Names>>>,
+    /// What this session sees instead while it is in a transaction. Locked before `shared`.
+    transaction: Mutex<Option<Transaction>>,
 }
 
 /// What names stand for at one moment.
 #[derive(Clone, Debug, Default)]
-struct Names {
+pub(crate) struct Names {
     /// By [`key`]: the name as written, and what it stands for.
-    entries: BTreeMap<String, (String, Entry)>,
+    pub(crate) entries: BTreeMap<String, (String, Entry)>,
     /// Schemas besides `main`, by lower-case name.
-    schemas: BTreeMap<String, String>,
+    pub(crate) schemas: BTreeMap<String, String>,
 }
 
 /// The catalog as it was at one moment: what a statement sees.
@@ -82,25 +85,92 @@ pub(crate) fn schema_and_name(name: &str) -> (&str, &str) {
 
 impl Catalog {
     pub(crate) fn new(functions: TableFunctions) -> Catalog {
-        Catalog { functions: Arc::new(functions), names: RwLock::default() }
+        Catalog {
+            functions: Arc::new(functions),
+            shared: Arc::default(),
+            transaction: Mutex::default(),
+        }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Arc<Names>> {
-        self.names.read().unwrap_or_else(PoisonError::into_inner)
+    /// The same tables and views for another session.
+    pub(crate) fn share(&self) -> Catalog {
+        let (functions, shared) = (Arc::clone(&self.functions), Arc::clone(&self.shared));
+        Catalog { functions, shared, transaction: Mutex::default() }
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Arc<Names>> {
-        self.names.write().unwrap_or_else(PoisonError::into_inner)
+    fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
+        self.transaction.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What names stand for now.
+    fn names(&self) -> Arc<Names> {
+        match &*self.transaction() {
+            Some(transaction) => Arc::clone(transaction.names()),
+            None => Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// Changes what names stand for; `change` leaves all as it was when it fails.
+    fn change<T>(&self, change: impl FnOnce(&mut Names) -> Result<T>) -> Result<T> {
+        match &mut *self.transaction() {
+            Some(transaction) => change(transaction.names_mut()),
+            None => {
+                let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+                change(Arc::make_mut(&mut shared))
+            }
+        }
+    }
+
+    /// Begins a transaction: from now on this session sees its own changes and no others.
+    pub(crate) fn begin(&self) -> Result<()> {
+        let mut transaction = self.transaction();
+        if transaction.is_some() {
+            let error = Error::invalid_query("there is a transaction already");
+            return Err(error.hint("COMMIT or ROLLBACK ends it"));
+        }
+        let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        *transaction = Some(Transaction::new(&shared));
+        Ok(())
+    }
+
+    /// Ends the transaction: others see its changes, all at once; none of them, after an error.
+    /// `check` is asked whether to go on waiting for who changes the same tables.
+    pub(crate) fn commit(&self, check: impl Fn() -> Result<()>) -> Result<()> {
+        let transaction = self.transaction().take().ok_or_else(no_transaction)?;
+        transaction.check_not_aborted("none of its changes were made; it is rolled back")?;
+        // Who changes rows that are there relies on nobody else doing so.
+        let locks = transaction.locks();
+        let _guards =
+            locks.iter().map(|it| it.acquire(&check)).collect::<Result<Vec<WriteGuard>>>()?;
+        let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+        transaction.publish(&mut shared)
+    }
+
+    /// Ends the transaction: its changes are gone.
+    pub(crate) fn roll_back(&self) -> Result<()> {
+        self.transaction().take().map(drop).ok_or_else(no_transaction)
+    }
+
+    /// Lets the transaction, if there is one, do nothing more than end.
+    pub(crate) fn abort(&self) {
+        if let Some(transaction) = &mut *self.transaction() {
+            transaction.abort();
+        }
+    }
+
+    /// Refuses to go on in a transaction that was aborted.
+    pub(crate) fn check_not_aborted(&self) -> Result<()> {
+        let check = |it: &Transaction| it.check_not_aborted("ROLLBACK ends it");
+        self.transaction().as_ref().map_or(Ok(()), check)
     }
 
     /// The catalog as it is now.
     pub(crate) fn snapshot(&self, dialect: Dialect) -> CatalogSnapshot {
-        let (functions, names) = (Arc::clone(&self.functions), Arc::clone(&self.read()));
-        CatalogSnapshot { functions, names, dialect }
+        CatalogSnapshot { functions: Arc::clone(&self.functions), names: self.names(), dialect }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
-        self.read().get(name).cloned()
+        self.names().get(name).cloned()
     }
 
     /// Waits for the right to change the rows of a table; `None` when it is none that can be
@@ -123,28 +193,32 @@ impl Catalog {
 
     /// Adds or replaces.
     pub(crate) fn put(&self, name: &str, entry: Entry) {
-        let mut names = self.write();
-        Arc::make_mut(&mut names).entries.insert(key(name), (name.to_owned(), entry));
+        let put = |names: &mut Names| {
+            names.entries.insert(key(name), (name.to_owned(), entry));
+            Ok(())
+        };
+        // Cannot fail.
+        let _ = self.change(put);
     }
 
     /// Takes the name away; false when it was free.
     pub(crate) fn remove(&self, name: &str) -> bool {
-        let mut names = self.write();
-        Arc::make_mut(&mut names).entries.remove(&key(name)).is_some()
+        self.change(|names| Ok(names.entries.remove(&key(name)).is_some())).unwrap_or_default()
     }
 
     /// Adds; an error when the name is taken by something that `entry` may not replace, or is one
     /// of no schema.
     pub(crate) fn create(&self, name: &str, entry: Entry, or_replace: bool) -> Result<()> {
-        let mut names = self.write();
-        names.check_schema(name)?;
-        if let Some(old) = names.get(name)
-            && (!or_replace || old.is_view() != entry.is_view())
-        {
-            return Err(taken(name, old));
-        }
-        Arc::make_mut(&mut names).entries.insert(key(name), (name.to_owned(), entry));
-        Ok(())
+        self.change(|names| {
+            names.check_schema(name)?;
+            if let Some(old) = names.get(name)
+                && (!or_replace || old.is_view() != entry.is_view())
+            {
+                return Err(taken(name, old));
+            }
+            names.entries.insert(key(name), (name.to_owned(), entry));
+            Ok(())
+        })
     }
 
     /// Puts `new` in the place of the version `old` of a table.
@@ -154,14 +228,13 @@ impl Catalog {
         old: &Arc<MemoryTable>,
         new: MemoryTable,
     ) -> Result<()> {
-        let mut names = self.write();
-        match Arc::make_mut(&mut names).entries.get_mut(&key(name)) {
+        self.change(|names| match names.entries.get_mut(&key(name)) {
             Some((_, Entry::Memory(current))) if Arc::ptr_eq(current, old) => {
                 *current = Arc::new(new);
                 Ok(())
             }
             _ => Err(replaced(name)),
-        }
+        })
     }
 
     /// Gives the version `old` of a table another name, in its schema unless the name has one.
@@ -171,72 +244,49 @@ impl Catalog {
             (false, schema) if schema != MAIN => format!("{schema}.{new}"),
             _ => new.to_owned(),
         };
-        let mut names = self.write();
-        names.check_schema(&new)?;
-        if let Some(entry) = names.get(&new) {
-            return Err(taken(&new, entry));
-        }
-        match names.get(name) {
-            Some(Entry::Memory(current)) if Arc::ptr_eq(current, old) => {}
-            _ => return Err(replaced(name)),
-        }
-        let entries = &mut Arc::make_mut(&mut names).entries;
-        entries.remove(&key(name));
-        let renamed = Entry::Memory(Arc::new(old.renamed(&new)));
-        entries.insert(key(&new), (new, renamed));
-        Ok(())
+        self.change(|names| {
+            names.check_schema(&new)?;
+            if let Some(entry) = names.get(&new) {
+                return Err(taken(&new, entry));
+            }
+            match names.get(name) {
+                Some(Entry::Memory(current)) if Arc::ptr_eq(current, old) => {}
+                _ => return Err(replaced(name)),
+            }
+            names.entries.remove(&key(name));
+            let renamed = Entry::Memory(Arc::new(old.renamed(&new)));
+            names.entries.insert(key(&new), (new, renamed));
+            Ok(())
+        })
     }
 
     pub(crate) fn create_schema(&self, name: &str, if_not_exists: bool) -> Result<()> {
-        let mut names = self.write();
-        if names.has_schema(name) {
-            return match if_not_exists {
-                true => Ok(()),
-                false => Err(Error::invalid_query(format!("there is already a schema {name}"))),
-            };
-        }
-        if name.contains('.') {
-            return Err(Error::unsupported(format!("a schema in another one: {name}")));
-        }
-        Arc::make_mut(&mut names).schemas.insert(name.to_lowercase(), name.to_owned());
-        Ok(())
+        self.change(|names| {
+            if names.has_schema(name) {
+                return match if_not_exists {
+                    true => Ok(()),
+                    false => Err(Error::invalid_query(format!("there is already a schema {name}"))),
+                };
+            }
+            if name.contains('.') {
+                return Err(Error::unsupported(format!("a schema in another one: {name}")));
+            }
+            names.schemas.insert(name.to_lowercase(), name.to_owned());
+            Ok(())
+        })
     }
 
     pub(crate) fn drop(&self, kind: DropKind, name: &str, if_exists: bool) -> Result<()> {
-        let mut names = self.write();
-        if matches!(kind, DropKind::Schema | DropKind::SchemaAndAll) {
-            return Arc::make_mut(&mut names).drop_schema(name, kind, if_exists);
-        }
-        let wanted = kind == DropKind::View;
-        match names.get(name) {
-            Some(entry) if entry.is_view() == wanted => {
-                Arc::make_mut(&mut names).entries.remove(&key(name));
-                Ok(())
-            }
-            Some(entry) => {
-                let (is, command) =
-                    if entry.is_view() { ("view", "VIEW") } else { ("table", "TABLE") };
-                Err(Error::invalid_query(format!("{name} is a {is}"))
-                    .hint(format!("write DROP {command} {name}")))
-            }
-            None if if_exists => Ok(()),
-            None => {
-                let what = if wanted { "view" } else { "table" };
-                let error = Error::invalid_query(format!("no such {what}: {name}"));
-                let all = names.entries.values().map(|it| it.0.as_str());
-                Err(match nearest_name(name, all) {
-                    Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                    None => error,
-                })
-            }
-        }
+        self.change(|names| match kind {
+            DropKind::Schema | DropKind::SchemaAndAll => names.drop_schema(name, kind, if_exists),
+            DropKind::Table | DropKind::View => names.drop_entry(name, kind, if_exists),
+        })
     }
 
     /// Name and kind of everything, by name.
     pub(crate) fn list(&self) -> Vec<(String, &'static str)> {
         let kind = |entry: &Entry| if entry.is_view() { "view" } else { "table" };
-        let names = self.read();
-        names.entries.values().map(|(name, entry)| (name.clone(), kind(entry))).collect()
+        self.names().entries.values().map(|(name, entry)| (name.clone(), kind(entry))).collect()
     }
 }
 
@@ -263,6 +313,33 @@ impl Names {
         Err(error.hint(format!("CREATE SCHEMA {schema} makes it")))
     }
 
+    /// Drops a table or view.
+    fn drop_entry(&mut self, name: &str, kind: DropKind, if_exists: bool) -> Result<()> {
+        let wanted = kind == DropKind::View;
+        match self.get(name) {
+            Some(entry) if entry.is_view() == wanted => {
+                self.entries.remove(&key(name));
+                Ok(())
+            }
+            Some(entry) => {
+                let (is, command) =
+                    if entry.is_view() { ("view", "VIEW") } else { ("table", "TABLE") };
+                Err(Error::invalid_query(format!("{name} is a {is}"))
+                    .hint(format!("write DROP {command} {name}")))
+            }
+            None if if_exists => Ok(()),
+            None => {
+                let what = if wanted { "view" } else { "table" };
+                let error = Error::invalid_query(format!("no such {what}: {name}"));
+                let all = self.entries.values().map(|it| it.0.as_str());
+                Err(match nearest_name(name, all) {
+                    Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+                    None => error,
+                })
+            }
+        }
+    }
+
     fn drop_schema(&mut self, name: &str, kind: DropKind, if_exists: bool) -> Result<()> {
         let lower = name.to_lowercase();
         if !self.schemas.contains_key(&lower) {
@@ -283,6 +360,10 @@ impl Names {
         self.schemas.remove(&lower);
         Ok(())
     }
+}
+
+fn no_transaction() -> Error {
+    Error::invalid_query("there is no transaction").hint("BEGIN begins one")
 }
 
 fn taken(name: &str, entry: &Entry) -> Error {
@@ -320,6 +401,19 @@ impl CatalogSnapshot {
 }
 
 impl Entry {
+    /// Whether this is the same table, view or version.
+    pub(crate) fn is_same(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
+            (Entry::Memory(a), Entry::Memory(b)) => Arc::ptr_eq(a, b),
+            (
+                Entry::View { sql: a, columns: a_columns, dialect: a_dialect },
+                Entry::View { sql: b, columns: b_columns, dialect: b_dialect },
+            ) => a == b && a_columns == b_columns && a_dialect == b_dialect,
+            _ => false,
+        }
+    }
+
     pub(crate) fn is_view(&self) -> bool {
         matches!(self, Entry::View { .. })
     }

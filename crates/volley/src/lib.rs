@@ -34,6 +34,7 @@ mod session;
 mod builder;
 mod settings;
 mod catalog;
+mod transaction;
 mod planning;
 mod statement;
 mod write;

@@ -131,6 +131,39 @@ impl Session {
         })
     }
 
+    /// Another session on the same tables and views, with settings (now the same), transactions and
+    /// prepared statements of its own. Threads (until SET), memory and the space for spilling are
+    /// shared.
+    ///
+    /// A session that is in a transaction (BEGIN) sees the tables as they were then, and its own
+    /// changes, which others see once COMMIT makes all of them at once.
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// session.sql("CREATE TABLE items (name VARCHAR)")?;
+    /// let other = session.another();
+    /// session.sql("BEGIN; INSERT INTO items VALUES ('bolt')")?;
+    /// assert!(other.sql("FROM items")?.collect_values()?.is_empty());
+    /// session.sql("COMMIT")?;
+    /// assert_eq!(other.sql("FROM items")?.collect_values()?, [[volley::Value::text("bolt")]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn another(&self) -> Session {
+        Session {
+            catalog: self.catalog.share(),
+            registry: Arc::clone(&self.registry),
+            lowerings: Arc::clone(&self.lowerings),
+            pool: self.pool.clone(),
+            spill: self.spill.clone(),
+            executor: Mutex::new(lock(&self.executor).clone()),
+            settings: Mutex::new(self.settings()),
+            running: Mutex::default(),
+            prepared: Mutex::default(),
+        }
+    }
+
     /// Waits until all that cancelled queries held is given back, which may be a moment after their
     /// end. The next query waits for it itself.
     pub fn wait_released(&self) {
@@ -416,9 +449,16 @@ impl Session {
         if changed.threads != settings.threads {
             *lock(&self.executor) = Executor::new(changed.threads)?;
         }
-        self.pool.set_limit(changed.memory_limit_bytes);
-        self.spill.set_bytes_max(changed.max_spill_bytes);
-        self.spill.set_directory(&changed.spill_directory);
+        // Other sessions share these, and may have set them since.
+        if changed.memory_limit_bytes != settings.memory_limit_bytes {
+            self.pool.set_limit(changed.memory_limit_bytes);
+        }
+        if changed.max_spill_bytes != settings.max_spill_bytes {
+            self.spill.set_bytes_max(changed.max_spill_bytes);
+        }
+        if changed.spill_directory != settings.spill_directory {
+            self.spill.set_directory(&changed.spill_directory);
+        }
         *settings = changed;
         Ok(())
     }

@@ -8,14 +8,17 @@ use crate::{
     prepared, write,
 };
 use std::sync::Arc;
+use volley_connector::{Table, TableArgument};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc};
 use volley_memory::Reservation;
 use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
-use volley_sql::{BindSettings, Parameters, ParsedStatement, Query, Statement};
-use volley_types::{Field, Schema, Type, Zone};
+use volley_sql::{
+    BindSettings, Catalog, Parameters, ParsedStatement, Query, Relation, Statement, TransactionStep,
+};
+use volley_types::{Field, Schema, Type, Value, Zone};
 use volley_vector::Batch;
 
 /// Batches of a new table in memory have about this many rows.
@@ -53,8 +56,19 @@ pub(crate) fn run_with(
     let cx = StatementContext::begin(session, constants);
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
-        let statement = bind(session, parsed, &cx, parameters)?;
-        execute(session, statement, guard, &cx)
+        let statement = bind(session, parsed, &cx, parameters);
+        if let Ok(Statement::Transaction(step)) = statement {
+            return transaction(session, step, &cx).map(|()| Outcome::Done(None));
+        }
+        session.catalog.check_not_aborted()?;
+        let outcome = statement.and_then(|it| execute(session, it, guard, &cx));
+        // Who goes on after an error, as a script may, is not to commit half of what was meant; but
+        // the statement may be tried again where that may help.
+        outcome.inspect_err(|it| {
+            if !it.kind().is_transient() {
+                session.catalog.abort();
+            }
+        })
     })
 }
 
@@ -67,7 +81,44 @@ pub(crate) fn bind(
 ) -> Result<Statement> {
     let dialect = session.settings().dialect;
     let settings = BindSettings { dialect, parameters, ..BindSettings::default() };
-    volley_sql::bind(parsed, &cx.catalog, &session.registry, &cx.column_ids, &settings)
+    let catalog = RunningCatalog { session, cx };
+    volley_sql::bind(parsed, &catalog, &session.registry, &cx.column_ids, &settings)
+}
+
+/// The catalog that a statement sees, and what it may run while it is bound.
+struct RunningCatalog<'a> {
+    session: &'a Session,
+    cx: &'a StatementContext,
+}
+
+impl Catalog for RunningCatalog<'_> {
+    fn table(&self, name: &str) -> Result<Option<Relation>> {
+        self.cx.catalog.table(name)
+    }
+
+    fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
+        self.cx.catalog.file(path)
+    }
+
+    fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
+        self.cx.catalog.file_of(path, format)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.cx.catalog.names()
+    }
+
+    fn has_table_function(&self, name: &str) -> bool {
+        self.cx.catalog.has_table_function(name)
+    }
+
+    fn table_function(&self, name: &str, arguments: &[TableArgument]) -> Result<Arc<dyn Table>> {
+        self.cx.catalog.table_function(name, arguments)
+    }
+
+    fn rows(&self, query: Query) -> Result<Vec<Vec<Value>>> {
+        start_query(self.session, query, self.cx)?.collect_values()
+    }
 }
 
 fn execute(
@@ -125,6 +176,14 @@ fn execute(
             Ok(Outcome::Done(None))
         }
         other => show(session, other).map(Outcome::Rows),
+    }
+}
+
+fn transaction(session: &Session, step: TransactionStep, cx: &StatementContext) -> Result<()> {
+    match step {
+        TransactionStep::Begin => session.catalog.begin(),
+        TransactionStep::Commit => session.catalog.commit(|| cx.constants.check_wanted()),
+        TransactionStep::RollBack => session.catalog.roll_back(),
     }
 }
 

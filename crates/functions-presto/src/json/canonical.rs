@@ -1,7 +1,7 @@
 //! JSON values as text: without white space, members sorted by name, numbers as they were written.
 
-use super::document::{Document, Kind, escaped};
 use std::fmt::Write;
+use volley_functions::json::{Document, Kind, write_string};
 
 /// An array or object that is being written.
 struct Open {
@@ -73,49 +73,4 @@ fn sorted_members(document: &Document<'_>, at: usize) -> Vec<(Option<usize>, usi
     members.sort_by(|left, right| right.0.cmp(&left.0));
     members.dedup_by(|later, kept| later.0 == kept.0);
     members.into_iter().map(|it| it.1).collect()
-}
-
-/// Writes a string with no other escapes than it needs.
-fn write_string(source: &str, out: &mut impl Write) -> std::fmt::Result {
-    if !source.contains('\\') {
-        return out.write_str(source);
-    }
-    out.write_char('"')?;
-    let mut rest = source.get(1..source.len().saturating_sub(1)).unwrap_or_default();
-    while let Some(escape) = rest.find('\\') {
-        out.write_str(&rest[..escape])?;
-        let (character, behind) = escaped(&rest[escape + 1..]);
-        match character {
-            Some(character) => write_character(character, out)?,
-            // Half of a surrogate pair is no character: it stays an escape.
-            None => out.write_str(&rest[escape..rest.len() - behind.len()])?,
-        }
-        rest = behind;
-    }
-    out.write_str(rest)?;
-    out.write_char('"')
-}
-
-/// Appends a text in quotes, with the escapes that it needs.
-pub(crate) fn push_quoted(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        // Writing to memory does not fail.
-        let _ = write_character(character, out);
-    }
-    out.push('"');
-}
-
-fn write_character(character: char, out: &mut impl Write) -> std::fmt::Result {
-    match character {
-        '"' => out.write_str("\\\""),
-        '\\' => out.write_str("\\\\"),
-        '\u{8}' => out.write_str("\\b"),
-        '\u{c}' => out.write_str("\\f"),
-        '\n' => out.write_str("\\n"),
-        '\r' => out.write_str("\\r"),
-        '\t' => out.write_str("\\t"),
-        '\0'..'\u{20}' => write!(out, "\\u{:04X}", u32::from(character)),
-        other => out.write_char(other),
-    }
 }

@@ -1,10 +1,9 @@
 //! What paths lead to, and elements of arrays.
 
 use super::{
-    canonical::push_canonical,
-    doc,
-    document::{Document, Kind},
+    Document, Kind, doc,
     path::{Path, element},
+    push_canonical,
 };
 use crate::remembered::Remembered;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Paths into JSON values: `$.store.book[0]["title"]`, `$..price`, `$.book[*]`.
 
-use super::document::{Document, Kind};
+use super::{Document, Kind};
 use volley_error::{Error, Result};
 
 /// The most values that a path leads to on its way.
@@ -71,7 +71,7 @@ impl Step {
     fn apply(&self, document: &Document<'_>, at: usize, out: &mut Vec<usize>) {
         match self {
             Step::Child { name, index } => out.extend(match (document.kind(at), index) {
-                (Kind::Object, _) => document.member(at, name),
+                (Kind::Object, _) => document.members_called(at, name).last(),
                 (Kind::Array, Some(index)) => element(document, at, *index),
                 _ => None,
             }),

@@ -1,10 +1,6 @@
 //! What JSON values are and hold: `is_json_scalar`, `json_array_length`, `json_array_contains`.
 
-use super::{
-    doc,
-    document::{Document, Kind},
-    not_json,
-};
+use super::{Document, Kind, doc, not_json};
 use volley_error::Error;
 use volley_function::Registry;
 

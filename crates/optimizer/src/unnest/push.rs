@@ -71,7 +71,7 @@ impl Unnesting<'_> {
                 Plan::SingleRow { input, .. } => self.push_single(*input, domain),
                 Plan::SetOperation { .. } => self.push_set_operation(plan, need, domain),
                 Plan::Recursive { .. } => self.push_recursive(plan, domain),
-                Plan::AsofJoin { .. } => Err(Error::unsupported("a correlated ASOF join")),
+                Plan::AsofJoin { .. } => self.push_asof(plan, need, domain),
                 Plan::Scan { .. }
                 | Plan::Values { .. }
                 | Plan::CteRef { .. }

@@ -3,6 +3,7 @@
 use super::{
     Binder,
     expr::without_parentheses,
+    function::row_of,
     inspect,
     query::constant,
     scope::{Found, Scope, dotted},
@@ -13,7 +14,7 @@ use crate::Dialect;
 use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr};
-use volley_types::{Field, Type, Value};
+use volley_types::{Field, Type, Value, custom::Json};
 
 /// The most aliases replaced by what they stand for in one text: aliases of aliases multiply.
 const ALIAS_USES_MAX: usize = 20_000;
@@ -45,7 +46,21 @@ impl<'a> Binder<'a> {
                 return Ok(bound.at(span));
             }
         }
-        Err(self.no_column(parts, span))
+        match self.whole_row(parts, span) {
+            Some(row) => Ok(row),
+            None => Err(self.no_column(parts, span)),
+        }
+    }
+
+    /// The row that the name of a table in FROM means, where no column has its name.
+    fn whole_row(&self, parts: &[Ident], span: Option<Span>) -> Option<Expr> {
+        let [name] = parts else { return None };
+        let scope = &self.levels.last()?.scope;
+        let columns = scope.columns.iter().filter(|it| it.is_of(&name.value));
+        let columns: Vec<&Column> = columns.map(|it| &it.column).collect();
+        let names = columns.iter().map(|it| it.name.clone()).collect();
+        let values = columns.iter().map(|it| column_expr(it, span)).collect();
+        (!columns.is_empty()).then(|| row_of(values, names, span))
     }
 
     /// A column of one level, and how many parts of the name it takes.
@@ -108,6 +123,11 @@ impl<'a> Binder<'a> {
 
     fn field(&self, row: Expr, name: &str, name_span: Option<Span>) -> Result<Expr> {
         let span = row.span.into_iter().chain(name_span).reduce(Span::to);
+        if row.data_type == Json::data_type() && !self.shared.is_presto() {
+            let quoted = format!("$.\"{name}\"");
+            let path = Expr::constant(Value::text(quoted), Type::Varchar).at(name_span);
+            return self.call("json_extract", vec![row, path], span);
+        }
         let Type::Row(fields) = &row.data_type else {
             let message = format!("a value of type {} has no field {name}", row.data_type);
             return Err(Error::invalid_query(message).span(span));
@@ -216,13 +236,12 @@ impl<'a> Binder<'a> {
         stride: Option<&'a ast::Expr>,
     ) -> Result<Expr> {
         let span = list.span;
+        if list.data_type == Type::Varchar && stride.is_none() {
+            return self.text_slice(list, bounds);
+        }
         if !matches!(list.data_type, Type::Array(_) | Type::FixedArray(_) | Type::Unknown) {
-            let error = Error::invalid_query(format!("{} has no slices", list.data_type));
-            let error = error.span(span);
-            return Err(match list.data_type {
-                Type::Varchar => error.hint("substring(text, start, length) cuts text"),
-                _ => error,
-            });
+            let message = format!("{} has no slices", list.data_type);
+            return Err(Error::invalid_query(message).span(span));
         }
         let list = match list.data_type {
             Type::Unknown => self.coerce(list, &Type::array(Type::Unknown))?,
@@ -242,6 +261,43 @@ impl<'a> Binder<'a> {
         }
         args.extend(stride);
         self.call("array_slice", args, None)
+    }
+
+    /// `text[begin:end]`; the bounds are literals, and count from the end if they are negative.
+    fn text_slice(&mut self, text: Expr, bounds: [Option<&'a ast::Expr>; 2]) -> Result<Expr> {
+        let span = text.span;
+        let mut literals = [1, -1];
+        for (literal, written) in literals.iter_mut().zip(bounds) {
+            let Some(written) = written else { continue };
+            let bound = self.expr(written)?;
+            *literal = constant(&bound)
+                .flatten()
+                .filter(|it| it.unsigned_abs() < 1 << 60)
+                .ok_or_else(|| {
+                    let what = "slices of text with bounds that are no integer literals";
+                    unsupported(what, bound.span).hint("substring(text, start, length) cuts text")
+                })?;
+        }
+        if inspect::has_subquery(&text) {
+            return Err(unsupported("a slice of the text of a subquery", span));
+        }
+        let integer = |it: i128| {
+            let value = i64::try_from(it).unwrap_or(i64::MAX);
+            Expr::constant(Value::BigInt(value), Type::BigInt)
+        };
+        let position = |bound: i128| match bound {
+            0.. => Ok(integer(bound)),
+            _ => {
+                let length = self.call("length", vec![text.clone()], span)?;
+                self.call("plus", vec![length, integer(bound + 1)], span)
+            }
+        };
+        let [begin, end] = literals;
+        let begin = self.call("greatest", vec![position(begin)?, integer(1)], span)?;
+        let behind = self.call("plus", vec![position(end)?, integer(1)], span)?;
+        let length = self.call("minus", vec![behind, begin.clone()], span)?;
+        let length = self.call("greatest", vec![length, integer(0)], span)?;
+        self.call("substring", vec![text, begin, length], span)
     }
 
     fn element(&self, collection: Expr, index: Expr) -> Result<Expr> {
@@ -270,6 +326,13 @@ impl<'a> Binder<'a> {
                     (Dialect::Volley, _) => "array_extract",
                 };
                 self.call(name, vec![collection, index], span)
+            }
+            Type::Varchar => {
+                let one = Expr::constant(Value::BigInt(1), Type::BigInt);
+                self.call("substring", vec![collection, index, one], span)
+            }
+            other if *other == Json::data_type() => {
+                self.call("json_extract", vec![collection, index], span)
             }
             other => {
                 let message = format!("a value of type {other} has no elements");
@@ -336,8 +399,9 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// Whether values of the column have parts with names.
 fn is_row(column: &Column) -> bool {
-    matches!(column.data_type, Type::Row(_))
+    matches!(column.data_type, Type::Row(_)) || column.data_type == Json::data_type()
 }
 
 fn hinted(error: Error, name: &str, names: &[&str]) -> Error {

@@ -2,11 +2,12 @@
 
 use super::{Binder, Bound, Clause, scope::Scope, unsupported, write::projected};
 use crate::{
-    DropKind, Query, Statement,
+    DropKind, Query, Statement, TransactionStep,
     parse::{self, Command, CopySource, CreateView, Described},
 };
 use sqlparser::ast::{
     self, Ident, ObjectName, ObjectType, SchemaName, SetExpr, Statement as Written,
+    TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 use std::{path::Path, sync::Arc};
 use volley_error::{Error, ErrorKind, Result};
@@ -87,9 +88,21 @@ impl<'a> Binder<'a> {
                 }
                 _ => Err(unsupported("AUTHORIZATION of a schema", None)),
             },
-            Written::StartTransaction { .. } => Err(unsupported("BEGIN (transactions)", None)),
-            Written::Commit { .. } => Err(unsupported("COMMIT (transactions)", None)),
-            Written::Rollback { .. } => Err(unsupported("ROLLBACK (transactions)", None)),
+            Written::StartTransaction { modes, modifier: None, statements, .. }
+                if statements.is_empty() =>
+            {
+                modes.iter().try_for_each(check_mode)?;
+                Ok(Statement::Transaction(TransactionStep::Begin))
+            }
+            Written::Commit { chain: false, modifier: None, .. } => {
+                Ok(Statement::Transaction(TransactionStep::Commit))
+            }
+            Written::Rollback { chain: false, savepoint: None } => {
+                Ok(Statement::Transaction(TransactionStep::RollBack))
+            }
+            Written::Rollback { savepoint: Some(savepoint), .. } => {
+                Err(unsupported("savepoints of transactions", self.span(savepoint.span)))
+            }
             other => Err(unsupported(first_words(&other.to_string()), None)),
         }
     }
@@ -144,6 +157,7 @@ impl<'a> Binder<'a> {
     }
 
     fn create_view(&mut self, view: &'a CreateView) -> Result<Statement> {
+        self.in_view = true;
         let bound = self.query(&view.query)?;
         if let Some(extra) = view.columns.get(bound.columns.len()) {
             let (columns, names) = (bound.columns.len(), view.columns.len());
@@ -205,6 +219,19 @@ impl From<Bound> for Query {
     fn from(bound: Bound) -> Query {
         let names = bound.columns.into_iter().map(|it| it.name).collect();
         Query { plan: bound.plan, names }
+    }
+}
+
+/// Refuses a mode that transactions, which see the tables as they were at their beginning, do not
+/// have.
+fn check_mode(mode: &TransactionMode) -> Result<()> {
+    match mode {
+        TransactionMode::AccessMode(TransactionAccessMode::ReadOnly)
+        | TransactionMode::IsolationLevel(TransactionIsolationLevel::Serializable) => {
+            Err(unsupported(format!("{mode} of a transaction"), None))
+        }
+        TransactionMode::AccessMode(TransactionAccessMode::ReadWrite)
+        | TransactionMode::IsolationLevel(_) => Ok(()),
     }
 }
 

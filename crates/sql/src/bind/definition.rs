@@ -56,8 +56,14 @@ impl<'a> Binder<'a> {
     fn created_rows(&mut self, query: &'a ast::Query, create: &'a CreateTable) -> Result<Query> {
         let mut bound = self.query(query)?;
         let names = &create.columns;
-        let has_more =
-            |it: &&ColumnDef| it.data_type != DataType::Unspecified || !it.options.is_empty();
+        let has_more = |it: &&ColumnDef| {
+            let is_untyped = match &it.data_type {
+                DataType::Unspecified => true,
+                DataType::Custom(name, _) => parse::dotted(name) == parse::NO_TYPE,
+                _ => false,
+            };
+            !is_untyped || !it.options.is_empty()
+        };
         if let Some(column) = names.iter().find(has_more) {
             let span = self.span(column.name.span);
             return Err(unsupported("types and constraints in CREATE TABLE AS", span));
@@ -96,10 +102,7 @@ impl<'a> Binder<'a> {
     }
 
     fn defined(&self, create: &'a CreateTable) -> Result<(Schema, TableDefinition)> {
-        let field = |it: &ColumnDef| {
-            let span = self.span(it.name.span);
-            Ok(Field::new(it.name.value.clone(), self.data_type(&it.data_type, span)?))
-        };
+        let field = |it: &ColumnDef| Ok(Field::new(it.name.value.clone(), self.column_type(it)?));
         let fields = create.columns.iter().map(field).collect::<Result<Vec<_>>>()?;
         check_names(fields.iter().map(|it| it.name.as_str()))?;
         let schema = Schema::new(fields);
@@ -114,11 +117,30 @@ impl<'a> Binder<'a> {
                 self.column_option(&mut definition, &schema, (index, name, &option.option), span)?;
             }
         }
+        self.check_generated(&schema, &definition, create)?;
         let span = self.span(create.name.span());
         for constraint in &create.constraints {
             self.constraint(&mut definition, &schema, constraint, span)?;
         }
         Ok((schema, definition))
+    }
+
+    /// The type of a column to be made, with its collation.
+    fn column_type(&self, column: &ColumnDef) -> Result<Type> {
+        let span = self.span(column.name.span);
+        let data_type = self.data_type(&column.data_type, span)?;
+        let collation = column.options.iter().find_map(|it| match &it.option {
+            ColumnOption::Collation(name) => Some(name),
+            _ => None,
+        });
+        match (collation, &data_type) {
+            (None, _) => Ok(data_type),
+            (Some(name), Type::Varchar) => self.collation(name),
+            (Some(_), other) => {
+                let message = format!("COLLATE takes VARCHAR, not {other}");
+                Err(Error::invalid_query(message).span(span))
+            }
+        }
     }
 
     fn column_option(
@@ -132,7 +154,8 @@ impl<'a> Binder<'a> {
             return Err(Error::internal("no such column"));
         };
         match option {
-            ColumnOption::Null => {}
+            // The type says it.
+            ColumnOption::Null | ColumnOption::Collation(_) => {}
             ColumnOption::NotNull => column.is_not_null = true,
             ColumnOption::Default(expr) => {
                 let data_type = schema.fields.get(index).map(|it| it.data_type.clone());
@@ -149,9 +172,47 @@ impl<'a> Binder<'a> {
                 let name = check.name.as_ref().or(name);
                 definition.checks.push(self.check(schema, name, &check.expr, span)?);
             }
+            ColumnOption::Generated { generation_expr: Some(expr), .. } => {
+                column.generated = Some(expr.to_string());
+            }
             other => return Err(unsupported(format!("the column option {other}"), span)),
         }
         Ok(())
+    }
+
+    /// Refuses generated columns of others than plain columns.
+    fn check_generated(
+        &self,
+        schema: &Schema,
+        definition: &TableDefinition,
+        create: &CreateTable,
+    ) -> Result<()> {
+        let mut plain = schema.fields.iter().zip(&definition.columns);
+        if plain.all(|it| it.1.generated.is_some()) {
+            let span = self.span(create.name.span());
+            return Err(Error::invalid_query("all columns are generated").span(span));
+        }
+        for (index, (field, column)) in schema.fields.iter().zip(&definition.columns).enumerate() {
+            let Some(text) = &column.generated else { continue };
+            let span = create.columns.get(index).and_then(|it| self.span(it.name.span));
+            if column.default.is_some() {
+                let message = format!("a generated column has no DEFAULT: {}", field.name);
+                return Err(Error::invalid_query(message).span(span));
+            }
+            let scope = self.plain_scope(schema, definition);
+            let bound = self.generated_expr(text, scope, &field.data_type, span)?;
+            if inspect::has_subquery(&bound) {
+                return Err(unsupported("a subquery in a generated column", span));
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns that are not generated.
+    fn plain_scope(&self, schema: &Schema, definition: &TableDefinition) -> Scope {
+        let fields = schema.fields.iter().enumerate();
+        let plain = fields.filter(|it| !definition.is_generated(it.0)).map(|it| it.1.clone());
+        self.scope_of(&Schema::new(plain.collect()))
     }
 
     fn constraint(
@@ -331,7 +392,7 @@ impl<'a> Binder<'a> {
 
     fn added_column(&mut self, target: &Target, column: &'a ColumnDef) -> Result<Alteration> {
         let span = self.span(column.name.span);
-        let field = Field::new(&column.name.value, self.data_type(&column.data_type, span)?);
+        let field = Field::new(&column.name.value, self.column_type(column)?);
         let mut fields = target.schema().fields.clone();
         fields.push(field.clone());
         check_names(fields.iter().map(|it| it.name.as_str())).map_err(|it| it.span(span))?;
@@ -344,6 +405,9 @@ impl<'a> Binder<'a> {
         }
         if !definition.keys.is_empty() || !definition.checks.is_empty() {
             return Err(unsupported("keys and CHECK in ADD COLUMN", span));
+        }
+        if definition.is_generated(0) {
+            return Err(unsupported("generated columns in ADD COLUMN", span));
         }
         let definition = definition.columns.pop().unwrap_or_default();
         let value = match &definition.default {
@@ -382,7 +446,7 @@ impl<'a> Binder<'a> {
         Ok(Alteration::DropColumn { index })
     }
 
-    /// Refuses to change a column that a CHECK constraint names.
+    /// Refuses to change a column that a CHECK constraint or a generated column names.
     fn check_unchecked(&self, target: &Target, index: usize, name: &Ident) -> Result<()> {
         let mut others = target.schema().clone();
         if index < others.len() {
@@ -392,6 +456,15 @@ impl<'a> Binder<'a> {
             if self.stored_condition(&check.condition, self.scope_of(&others), None).is_err() {
                 let message =
                     format!("column is used by CHECK ({}): {}", check.condition, name.value);
+                return Err(Error::invalid_query(message).span(self.span(name.span)));
+            }
+        }
+        for column in &target.stored.definition.columns {
+            let Some(text) = &column.generated else { continue };
+            let scope = self.scope_of(&others);
+            if self.generated_expr(text, scope, &Type::Unknown, None).is_err() {
+                let message =
+                    format!("column is used by a generated column, {text}: {}", name.value);
                 return Err(Error::invalid_query(message).span(self.span(name.span)));
             }
         }
@@ -443,6 +516,9 @@ impl<'a> Binder<'a> {
         (name, data_type, using): (&'a Ident, &'a DataType, Option<&'a ast::Expr>),
     ) -> Result<Alteration> {
         self.check_unchecked(target, index, name)?;
+        if target.stored.definition.is_generated(index) {
+            return Err(unsupported("another type of a generated column", self.span(name.span)));
+        }
         let data_type = self.data_type(data_type, self.span(name.span))?;
         let to = data_type.clone();
         let value = |it: &mut Self, scope: Scope| {

@@ -58,6 +58,9 @@ impl<'a> Binder<'a> {
                 self.cast(expr, data_type, kind)
             }
             E::Function(function) => self.function(function),
+            E::Lambda(lambda) if lambda.syntax == ast::LambdaSyntax::Arrow => {
+                self.json_part_of_lambda(lambda)
+            }
             _ => self.keyword_function(expr),
         }
     }
@@ -71,6 +74,10 @@ impl<'a> Binder<'a> {
             }
             E::ILike { negated, any: false, expr, pattern, escape_char } => {
                 self.like("ilike", expr, pattern, escape_char.as_deref(), *negated)
+            }
+            E::SimilarTo { negated, expr, pattern, escape_char: None } => {
+                let matched = self.calls("regexp_full_match", &[expr, pattern])?;
+                self.negated(matched, *negated)
             }
             E::Extract { field, expr, .. } => self.extract(field, expr),
             E::AtTimeZone { timestamp, time_zone } if self.shared.is_presto() => {
@@ -235,12 +242,7 @@ impl<'a> Binder<'a> {
     /// `text COLLATE name`: text of a type that has another order.
     fn collated(&mut self, text: &'a ast::Expr, collation: &ast::ObjectName) -> Result<Expr> {
         let text = self.expr(text)?;
-        let name = crate::parse::dotted(collation);
-        let span = self.span(collation.span());
-        let Some(to) = Collation::data_type(&name) else {
-            let error = Error::invalid_query(format!("no such collation: {name}")).span(span);
-            return Err(error.hint("there are NOCASE, NOACCENT, NOCASE.NOACCENT and C"));
-        };
+        let to = self.collation(collation)?;
         match &text.data_type {
             Type::Varchar | Type::Unknown => self.cast_to(text, to, false),
             Type::Custom(custom) if *custom.storage() == Type::Varchar => {
@@ -254,6 +256,16 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The type of text in the order of this name.
+    pub(super) fn collation(&self, collation: &ast::ObjectName) -> Result<Type> {
+        let name = crate::parse::dotted(collation);
+        Collation::data_type(&name).ok_or_else(|| {
+            let error = Error::invalid_query(format!("no such collation: {name}"));
+            let error = error.span(self.span(collation.span()));
+            error.hint("there are NOCASE, NOACCENT, NOCASE.NOACCENT and C")
+        })
+    }
+
     fn like(
         &mut self,
         name: &str,
@@ -264,7 +276,15 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let args = [Some(input), Some(pattern), escape];
         let args: Vec<&'a ast::Expr> = args.into_iter().flatten().collect();
-        let like = self.calls(name, &args)?;
+        let mut args = args.into_iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+        let mut name = name;
+        if let Some(text) = args.first_mut()
+            && Some(&text.data_type) == Collation::data_type("NOCASE").as_ref()
+        {
+            *text = self.cast_to(text.clone(), Type::Varchar, false)?;
+            name = "ilike";
+        }
+        let like = self.call(name, args, None)?;
         self.negated(like, negated)
     }
 

@@ -3,6 +3,7 @@
 use super::{
     Binder,
     aggregate::Parsed,
+    collection::COLLECTION_FORMS,
     expr::{covering, null},
     inspect,
     lambda::is_lambda,
@@ -67,7 +68,7 @@ impl<'a> Binder<'a> {
             FunctionArguments::List(list) => Some(list),
             FunctionArguments::None | FunctionArguments::Subquery(_) => None,
         };
-        let reducing = list.filter(|it| it.args.iter().any(is_lambda));
+        let reducing = list.filter(|it| it.args.iter().skip(1).any(is_lambda));
         let reducing = reducing.filter(|_| self.shared.names.is_aggregate(&name));
         if function.over.is_some() {
             let Some(list) = reducing else { return self.window_call(function, &name, span) };
@@ -108,7 +109,7 @@ impl<'a> Binder<'a> {
 
     /// An unknown function is reported before anything is said about its arguments.
     fn check_known(&self, name: &str, span: Option<Span>) -> Result<()> {
-        if SPECIAL_FUNCTIONS.contains(&name) {
+        if SPECIAL_FUNCTIONS.contains(&name) || COLLECTION_FORMS.contains(&name) {
             return Ok(());
         }
         if UNSUPPORTED_FUNCTIONS.contains(&name) {
@@ -127,7 +128,7 @@ impl<'a> Binder<'a> {
         if name == "struct_pack" {
             return self.struct_pack(written, span);
         }
-        if written.iter().any(is_lambda) {
+        if written.iter().any(|it| is_lambda(it) && !self.is_json_arrow(name, it)) {
             return self.higher_order(name, written, span);
         }
         let mut args = Vec::with_capacity(written.len());
@@ -155,6 +156,9 @@ impl<'a> Binder<'a> {
             ("list_value" | "list_pack", 1..) => {
                 let args = self.unify(args, "list")?;
                 self.call("list_value", args, whole)
+            }
+            (name, 2) if COLLECTION_FORMS.contains(&name) => {
+                self.collection_form(name, args, whole)
             }
             ("struct_extract", 2) => self.struct_extract(args, whole),
             ("typeof", 1) => {
@@ -326,7 +330,7 @@ fn rounded_type(name: &str, args: &[Expr]) -> Option<Type> {
 }
 
 /// A row constructor; the names stand in the type.
-fn row_of(args: Vec<Expr>, names: Vec<String>, span: Option<Span>) -> Expr {
+pub(super) fn row_of(args: Vec<Expr>, names: Vec<String>, span: Option<Span>) -> Expr {
     let mut names = names.into_iter();
     let fields: Vec<Field> = args
         .iter()

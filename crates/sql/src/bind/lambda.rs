@@ -11,7 +11,7 @@ use super::{
     unsupported,
 };
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, FunctionArgumentList, Ident, LambdaFunction,
+    self, FunctionArg, FunctionArgExpr, FunctionArgumentList, Ident, LambdaFunction, LambdaSyntax,
     OneOrManyWithParens,
 };
 use volley_error::{Error, Result, Span};
@@ -55,6 +55,18 @@ pub(super) fn is_lambda(arg: &FunctionArg) -> bool {
 }
 
 impl<'a> Binder<'a> {
+    /// Whether what looks like a lambda is `json -> path`, as the function `name` takes none.
+    pub(super) fn is_json_arrow(&self, name: &str, arg: &FunctionArg) -> bool {
+        let is_arrow = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => match without_parentheses(expr) {
+                ast::Expr::Lambda(lambda) => lambda.syntax == LambdaSyntax::Arrow,
+                _ => false,
+            },
+            _ => false,
+        };
+        is_arrow && !self.shared.names.takes_lambdas(name)
+    }
+
     /// A call of `name`, some of whose arguments are lambdas.
     pub(super) fn higher_order(
         &mut self,

@@ -8,13 +8,14 @@
 
 use super::{
     Binder, Bound, Clause,
-    scope::Scope,
+    access::ambiguous,
+    scope::{Found, Scope},
     select::column_expr,
     target::{Target, TargetRows},
     unsupported,
     write::projected,
 };
-use crate::{MergeAction, Statement, WriteKind};
+use crate::{MergeAction, Statement, WriteKind, parse};
 use sqlparser::ast::{
     self, Assignment, ConflictTarget, Insert, Merge, MergeClause, MergeClauseKind, MergeInsertExpr,
     MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, OnConflictAction, OnInsert, OutputClause,
@@ -77,6 +78,7 @@ impl<'a> Binder<'a> {
             arms.push(self.arm(&target, &sides, clause)?);
         }
         let bound = self.arms(sides.plan, &sides.row_id, &target, arms)?;
+        let bound = self.with_generated(&target, bound, 2)?;
         let returning = match &merge.output {
             None => None,
             Some(OutputClause::Returning { select_items, .. }) => Some(select_items),
@@ -103,7 +105,10 @@ impl<'a> Binder<'a> {
         let source_columns = source_scope.plain().map(|it| it.column.clone()).collect();
         let mut both = source_scope.clone();
         both.append(target.scope.clone())?;
-        let bind = |it: &mut Self| it.conjuncts(on, "the condition of MERGE");
+        let bind = |it: &mut Self| match using_columns(on) {
+            Some(names) => it.equal_columns(names, &source_scope, &target.scope),
+            None => it.conjuncts(on, "the condition of MERGE"),
+        };
         let (conditions, level) = self.with_level(both, Clause::JoinCondition, bind)?;
         let plan = joined(source, target.plan, kind, conditions);
         Ok(Sides {
@@ -116,6 +121,33 @@ impl<'a> Binder<'a> {
             target_columns: target.columns,
             source_columns,
         })
+    }
+
+    /// USING: that columns of both sides are equal.
+    fn equal_columns(
+        &self,
+        names: &[ast::FunctionArg],
+        source: &Scope,
+        target: &Scope,
+    ) -> Result<Vec<Expr>> {
+        let equal = |arg: &ast::FunctionArg| {
+            let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(name))) =
+                arg
+            else {
+                return Err(Error::invalid_query("USING takes names of columns"));
+            };
+            let span = self.span(name.span);
+            let side = |scope: &Scope| match scope.find(&name.value) {
+                Found::One(column) => Ok(column_expr(&column, span)),
+                Found::None => {
+                    let message = format!("no such column on both sides of USING: {}", name.value);
+                    Err(Error::invalid_query(message).span(span))
+                }
+                Found::Several(names) => Err(ambiguous(&name.value, &names, span)),
+            };
+            self.compare("eq", vec![side(source)?, side(target)?], span)
+        };
+        names.iter().map(equal).collect()
     }
 
     /// The plan with one more column that is TRUE.
@@ -209,7 +241,7 @@ impl<'a> Binder<'a> {
         let MergeInsertKind::Values(values) = &insert.kind else {
             return self.source_values(target, sides);
         };
-        let targets = self.targets(target.schema(), &insert.columns)?;
+        let targets = self.targets(target, &insert.columns)?;
         let [row] = values.rows.as_slice() else {
             return Err(Error::invalid_query("INSERT of MERGE takes one row").span(span));
         };
@@ -230,13 +262,20 @@ impl<'a> Binder<'a> {
 
     /// The columns of the source, for those of the table in their order.
     fn source_values(&mut self, target: &Target, sides: &Sides) -> Result<Vec<Expr>> {
-        let (given, wanted) = (sides.source_columns.len(), target.schema().len());
+        let definition = &target.stored.definition;
+        let is_plain = |it: &usize| !definition.is_generated(*it);
+        let (given, wanted) =
+            (sides.source_columns.len(), (0..target.schema().len()).filter(is_plain).count());
         if given != wanted {
             let message = format!("the source of MERGE has {given} columns, the table {wanted}");
             return Err(Error::invalid_query(message).span(target.span));
         }
-        let columns = sides.source_columns.iter().zip(target.types());
-        columns.map(|(it, to)| self.cast_to(column_expr(it, None), to, false)).collect()
+        let mut source = sides.source_columns.iter();
+        let value = |(index, to): (usize, Type)| match is_plain(&index).then(|| source.next()) {
+            Some(Some(it)) => self.cast_to(column_expr(it, None), to, false),
+            _ => Ok(Expr::constant(Value::Null, to)),
+        };
+        target.types().into_iter().enumerate().map(value).collect()
     }
 
     /// For each row of `plan` the first arm whose condition is true: id, action, all columns.
@@ -413,7 +452,21 @@ impl<'a> Binder<'a> {
             Arm { condition, action: Some(MergeAction::Update), values },
         ];
         let bound = self.arms(plan, &rows.row_id, target, arms)?;
+        let bound = self.with_generated(target, bound, 2)?;
         Ok((WriteKind::Merge { statement: "INSERT" }, bound))
+    }
+}
+
+/// The names in USING of MERGE, which its condition stands for.
+fn using_columns(on: &ast::Expr) -> Option<&[ast::FunctionArg]> {
+    match on {
+        ast::Expr::Function(function) if parse::dotted(&function.name) == parse::MERGE_USING => {
+            match &function.args {
+                ast::FunctionArguments::List(list) => Some(&list.args),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -434,7 +487,7 @@ fn written_span(target: &ConflictTarget) -> sqlparser::tokenizer::Span {
 }
 
 /// The columns, some of them replaced.
-fn replaced(columns: &[Column], assigned: Vec<(usize, Expr)>) -> Vec<Expr> {
+pub(super) fn replaced(columns: &[Column], assigned: Vec<(usize, Expr)>) -> Vec<Expr> {
     let mut values: Vec<Expr> = columns.iter().map(|it| column_expr(it, None)).collect();
     for (index, expr) in assigned {
         if let Some(value) = values.get_mut(index) {

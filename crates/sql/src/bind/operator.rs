@@ -3,7 +3,7 @@
 use super::{
     Binder,
     coerce::{is_integer_literal, literal_fits},
-    expr::{chain_of, covering},
+    expr::{chain_of, covering, first_span},
     unsupported,
 };
 use crate::Dialect;
@@ -26,6 +26,10 @@ impl<'a> Binder<'a> {
         if let Some(name) = unlike_name(op) {
             let matched = self.called(name, left, right)?;
             return self.negated(matched, true);
+        }
+        if let BinaryOperator::Arrow | BinaryOperator::LongArrow = op {
+            let json = self.expr(left)?;
+            return self.json_part(json, op, right);
         }
         let name = match op {
             BinaryOperator::And => return self.logical(left, op, right, SpecialForm::And),
@@ -50,6 +54,51 @@ impl<'a> Binder<'a> {
             }
         };
         self.called(name, left, right)
+    }
+
+    /// `json -> path`, a JSON value, or `json ->> path`, its text.
+    fn json_part(&mut self, json: Expr, op: &BinaryOperator, path: &'a ast::Expr) -> Result<Expr> {
+        let path = self.expr(path)?;
+        let span = covering(&[&json, &path]);
+        if self.shared.is_presto() {
+            let error = unsupported(format!("the operator {op}"), span);
+            return Err(error.hint("json_extract takes a JSON value and a path"));
+        }
+        let name = match op {
+            BinaryOperator::LongArrow => "json_extract_string",
+            _ => "json_extract",
+        };
+        let is_path = matches!(path.data_type, Type::Varchar | Type::Unknown);
+        if !is_path && !path.data_type.is_integer() {
+            let message = format!("{op} takes a name, a path or an index, not {}", path.data_type);
+            let error = Error::invalid_query(message).span(path.span);
+            return Err(error.hint("parentheses around what -> has before and behind it"));
+        }
+        self.call(name, vec![json, path], span)
+    }
+
+    /// What was read as the lambda `x -> body` where there can be none: `x -> 'a' ->> 'b'`.
+    pub(super) fn json_part_of_lambda(&mut self, lambda: &'a ast::LambdaFunction) -> Result<Expr> {
+        let ast::OneOrManyWithParens::One(json) = &lambda.params else {
+            return Err(unsupported("a lambda here", self.span(first_span(&lambda.body))));
+        };
+        let json = self.identifier(std::slice::from_ref(&json.name))?;
+        self.json_part_of(json, &lambda.body)
+    }
+
+    /// `path`, of which a chain of arrows may be, is read from left to right.
+    fn json_part_of(&mut self, json: Expr, path: &'a ast::Expr) -> Result<Expr> {
+        match path {
+            ast::Expr::BinaryOp {
+                left,
+                op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow),
+                right,
+            } => {
+                let json = self.json_part_of(json, left)?;
+                self.json_part(json, op, right)
+            }
+            _ => self.json_part(json, &BinaryOperator::Arrow, path),
+        }
     }
 
     /// A function of two operands.

@@ -7,7 +7,7 @@ use super::{
     Binder, Bound, Clause, expr::first_span, inspect, scope::Scope, select::column_expr,
     unsupported,
 };
-use crate::parse::PIVOT_GROUPS;
+use crate::parse::{PIVOT_GROUPS, PIVOT_VALUES};
 use sqlparser::ast::{
     self, ExprWithAlias, FunctionArguments, NullInclusion, PivotValueSource, TableAlias,
     TableFactor, Value as Literal,
@@ -15,7 +15,7 @@ use sqlparser::ast::{
 use std::collections::{HashMap, HashSet};
 use volley_error::{Error, Result};
 use volley_logical::{
-    AggregateCall, Column, ColumnId, Expr, ExprKind, GroupingSet, Plan, SpecialForm,
+    AggregateCall, Column, ColumnId, Expr, ExprKind, GroupingSet, Plan, SortKey, SpecialForm,
 };
 use volley_types::{Type, Value};
 
@@ -27,6 +27,17 @@ struct Pivot<'a> {
     columns: &'a [ast::Expr],
     values: &'a [ExprWithAlias],
 }
+
+/// A value, or one of each column, that a column is made of.
+struct Choice {
+    /// The name of the column.
+    name: String,
+    /// One per column of PIVOT.
+    values: Vec<Expr>,
+}
+
+/// The most columns that PIVOT makes of the values that it finds.
+const COLUMNS_MAX: usize = 10_000;
 
 impl<'a> Binder<'a> {
     /// `table PIVOT (...)` and `table UNPIVOT (...)`.
@@ -41,8 +52,8 @@ impl<'a> Binder<'a> {
                 alias,
             } => {
                 let PivotValueSource::List(values) = value_source else {
-                    let error = unsupported("PIVOT without a list of values", None);
-                    return Err(error.hint("list them: FOR column IN (value, ...)"));
+                    let error = unsupported("ANY and subqueries in PIVOT", None);
+                    return Err(error.hint("PIVOT table ON column finds its values"));
                 };
                 let (plan, scope) = self.factor(table)?;
                 let (aggregates, groups) = parts(aggregate_functions);
@@ -94,9 +105,10 @@ impl<'a> Binder<'a> {
         let mut exprs: Vec<(Column, Expr)> =
             groups.iter().map(|it| (it.clone(), column_expr(it, None))).collect();
         let keys = exprs.clone();
-        let mut aggregates = Vec::with_capacity(calls.len() * pivot.values.len());
-        for value in pivot.values {
-            let test = self.pivot_test(&tested, &value.expr)?;
+        let choices = self.choices_of(&input, &tested, pivot.values)?;
+        let mut aggregates = Vec::with_capacity(calls.len() * choices.len());
+        for choice in choices {
+            let test = self.compare_rows("is_not_distinct_from", tested.clone(), choice.values)?;
             let mut renamed = HashMap::new();
             for (column, call) in &calls {
                 let own = self.column(column.name.clone(), column.data_type.clone());
@@ -104,7 +116,7 @@ impl<'a> Binder<'a> {
                 aggregates.push((own, filtered(call.clone(), test.clone())));
             }
             for (aggregate, expr) in &bound {
-                let name = self.pivot_name(value, aggregate, bound.len());
+                let name = pivot_name(&choice.name, aggregate, bound.len());
                 let mut expr = expr.clone();
                 rename(&mut expr, &renamed);
                 if let Some(column) = self.first_use(&expr, &groups) {
@@ -156,28 +168,83 @@ impl<'a> Binder<'a> {
         Ok(columns.filter(|it| !used.contains(&it.id)).cloned().collect())
     }
 
-    /// Whether a row has a value.
-    fn pivot_test(&mut self, tested: &[Expr], value: &'a ast::Expr) -> Result<Expr> {
-        let values = self.tuple(value)?;
-        self.compare_rows("is_not_distinct_from", tested.to_vec(), values)
+    /// The values that columns are made of: those written, or for several columns, and for those
+    /// whose values are to be found, all combinations.
+    fn choices_of(
+        &mut self,
+        input: &Plan,
+        tested: &[Expr],
+        written: &'a [ExprWithAlias],
+    ) -> Result<Vec<Choice>> {
+        let lists: Vec<&[ast::FunctionArg]> =
+            written.iter().filter_map(|it| values_call(&it.expr)).collect();
+        if lists.is_empty() {
+            let choice = |it: &'a ExprWithAlias| {
+                let alias = it.alias.as_ref().map(|alias| alias.value.clone());
+                let name = alias.unwrap_or_else(|| text_of(&it.expr));
+                Ok(Choice { name, values: self.tuple(&it.expr)? })
+            };
+            return written.iter().map(choice).collect();
+        }
+        if lists.len() != tested.len() || lists.len() != written.len() {
+            return Err(Error::invalid_query("PIVOT takes a list of values per column"));
+        }
+        let mut choices = vec![Choice { name: String::new(), values: Vec::new() }];
+        for (list, column) in lists.into_iter().zip(tested) {
+            let values = match list {
+                [] => self.found_values(input, column)?,
+                list => self.written_values(list)?,
+            };
+            let with = |before: &Choice, (name, value): &(String, Expr)| {
+                let separator = if before.values.is_empty() { "" } else { "_" };
+                let name = format!("{}{separator}{name}", before.name);
+                let values = before.values.iter().chain([value]).cloned().collect();
+                Choice { name, values }
+            };
+            let all = choices.iter().flat_map(|it| values.iter().map(move |value| with(it, value)));
+            choices = all.take(COLUMNS_MAX + 1).collect();
+            if choices.len() > COLUMNS_MAX {
+                let message = format!("PIVOT into more than {COLUMNS_MAX} columns");
+                return Err(Error::invalid_query(message).span(column.span));
+            }
+        }
+        Ok(choices)
     }
 
-    /// The name of a value's column.
-    fn pivot_name(
-        &self,
-        value: &ExprWithAlias,
-        aggregate: &ExprWithAlias,
-        aggregates: usize,
-    ) -> String {
-        let value = match &value.alias {
-            Some(alias) => alias.value.clone(),
-            None => text_of(&value.expr),
+    fn written_values(&mut self, list: &'a [ast::FunctionArg]) -> Result<Vec<(String, Expr)>> {
+        let value = |it: &'a ast::FunctionArg| {
+            let written = self.plain_arg(it, None)?;
+            Ok((text_of(written), self.expr(written)?))
         };
-        match &aggregate.alias {
-            Some(alias) => format!("{value}_{}", alias.value),
-            None if aggregates > 1 => format!("{value}_{}", aggregate.expr),
-            None => value,
+        list.iter().map(value).collect()
+    }
+
+    /// The values that a column of PIVOT has, in their order, but for null: a query that runs now.
+    fn found_values(&mut self, input: &Plan, column: &Expr) -> Result<Vec<(String, Expr)>> {
+        self.needs_equality(&column.data_type, "PIVOT", column.span)?;
+        self.needs_order(&column.data_type, "PIVOT without a list of values", column.span)?;
+        if self.in_view {
+            let error = unsupported("PIVOT without a list of values in a view", column.span);
+            return Err(error.hint("list them: ON column IN (value, ...)"));
         }
+        let value = self.column("value", column.data_type.clone());
+        let is_null = Expr::special(SpecialForm::IsNull, vec![column.clone()], Type::Boolean);
+        let conjuncts = vec![self.negated(is_null, true)?];
+        let plan = Plan::Filter { input: Box::new(input.clone()), conjuncts };
+        let keys = vec![(value.clone(), column.clone())];
+        let plan = Plan::Aggregate { input: Box::new(plan), keys, aggregates: Vec::new() };
+        let key =
+            SortKey { expr: column_expr(&value, None), descending: false, nulls_first: false };
+        let plan = Plan::Sort { input: Box::new(plan), keys: vec![key] };
+        let plan =
+            Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(COLUMNS_MAX as u64 + 1) };
+        let query = Bound { plan, columns: vec![value] }.into();
+        let rows = self.shared.catalog.rows(query).map_err(|it| it.span(column.span))?;
+        let named = |it: Value| {
+            let name = it.display(&column.data_type).to_string();
+            (name, Expr::constant(it, column.data_type.clone()))
+        };
+        Ok(rows.into_iter().flatten().map(named).collect())
     }
 
     /// `names`: of the column of names, and of the column of values.
@@ -265,6 +332,28 @@ fn parts(written: &[ExprWithAlias]) -> (Vec<&ExprWithAlias>, Option<Vec<&ast::Ex
         }
     }
     (aggregates, groups)
+}
+
+/// The name of a column of an aggregate for a value.
+fn pivot_name(value: &str, aggregate: &ExprWithAlias, aggregates: usize) -> String {
+    match &aggregate.alias {
+        Some(alias) => format!("{value}_{}", alias.value),
+        None if aggregates > 1 => format!("{value}_{}", aggregate.expr),
+        None => value.to_owned(),
+    }
+}
+
+/// The arguments of the call that stands for the values of one of several columns.
+fn values_call(expr: &ast::Expr) -> Option<&[ast::FunctionArg]> {
+    match expr {
+        ast::Expr::Function(function) if crate::parse::dotted(&function.name) == PIVOT_VALUES => {
+            match &function.args {
+                FunctionArguments::List(list) => Some(&list.args),
+                _ => Some(&[]),
+            }
+        }
+        _ => None,
+    }
 }
 
 fn filtered(mut call: AggregateCall, test: Expr) -> AggregateCall {

@@ -4,7 +4,9 @@
 //! one node: `a UNION b UNION ALL c` needs two, `a UNION ALL b UNION c` and longer ones need one
 //! and a grouping on top, because a later UNION removes what an earlier one would have.
 
-use super::{Binder, Bound, inspect, unsupported};
+use super::{
+    Binder, Bound, expr::null, inspect, select::column_expr, unsupported, write::projected,
+};
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Spanned};
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
@@ -21,6 +23,8 @@ enum Chain {
 struct Link<'a> {
     operation: SetOperation,
     all: bool,
+    /// Columns belong together by their names.
+    by_name: bool,
     right: &'a SetExpr,
 }
 
@@ -54,8 +58,13 @@ impl<'a> Binder<'a> {
         let mut nodes = 0;
         let mut last_span = None;
         for link in links.into_iter().rev() {
-            let right = self.set_expr(link.right)?;
+            let mut right = self.set_expr(link.right)?;
             let span = self.first_place(link.right);
+            if link.by_name {
+                let left = self.finish(chain, last_span)?;
+                let aligned = self.aligned(left, right).map_err(|it| it.span(span))?;
+                (chain, right) = (Chain::One(aligned.0), aligned.1);
+            }
             let merges = link.operation == SetOperation::Union;
             chain = match chain {
                 Chain::Union { mut inputs, all } if merges && (all || !link.all) => {
@@ -82,6 +91,35 @@ impl<'a> Binder<'a> {
             }
         }
         self.finish(chain, last_span)
+    }
+
+    /// Both sides of BY NAME with the columns of both, null where a side lacks one.
+    fn aligned(&self, left: Bound, right: Bound) -> Result<(Bound, Bound)> {
+        let mut names: Vec<&str> = Vec::new();
+        for side in [&left, &right] {
+            for (index, column) in side.columns.iter().enumerate() {
+                let is_same = |it: &Column| it.name.eq_ignore_ascii_case(&column.name);
+                if side.columns.iter().take(index).any(is_same) {
+                    let message =
+                        format!("two columns of UNION BY NAME are called {}", column.name);
+                    return Err(Error::invalid_query(message));
+                }
+                if !names.iter().any(|it| it.eq_ignore_ascii_case(&column.name)) {
+                    names.push(&column.name);
+                }
+            }
+        }
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let complete = |side: Bound| {
+            let value = |name: &String| {
+                let found = side.columns.iter().find(|it| it.name.eq_ignore_ascii_case(name));
+                let value = found.map_or_else(null, |it| column_expr(it, None));
+                (self.column(name.clone(), value.data_type.clone()), value)
+            };
+            let exprs: Vec<(Column, Expr)> = names.iter().map(value).collect();
+            projected(side.plan, exprs)
+        };
+        Ok((complete(left), complete(right)))
     }
 
     /// The node of a chain; `span`: its last part, for errors.
@@ -204,15 +242,17 @@ fn link(op: SetOperator, quantifier: SetQuantifier, right: &SetExpr) -> Result<L
         SetOperator::Intersect => SetOperation::Intersect,
         SetOperator::Except | SetOperator::Minus => SetOperation::Except,
     };
-    let all = match quantifier {
-        SetQuantifier::All => true,
-        SetQuantifier::Distinct | SetQuantifier::None => false,
-        SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName => {
-            let what = format!("{} BY NAME", operation_name(operation));
-            return Err(unsupported(what, None::<Span>));
-        }
+    let (all, by_name) = match quantifier {
+        SetQuantifier::All => (true, false),
+        SetQuantifier::Distinct | SetQuantifier::None => (false, false),
+        SetQuantifier::AllByName => (true, true),
+        SetQuantifier::ByName | SetQuantifier::DistinctByName => (false, true),
     };
-    Ok(Link { operation, all, right })
+    if by_name && operation != SetOperation::Union {
+        let what = format!("{} BY NAME", operation_name(operation));
+        return Err(unsupported(what, None::<Span>));
+    }
+    Ok(Link { operation, all, by_name, right })
 }
 
 /// The type of a column of a set operation of these.

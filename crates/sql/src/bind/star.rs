@@ -2,7 +2,7 @@
 //! stand for one expression per column.
 
 use super::{
-    Binder,
+    Binder, Bound, Clause,
     expr::without_parentheses,
     scope::{Scope, ScopeColumn},
     select::{Item, ItemSource, column_expr},
@@ -11,12 +11,13 @@ use super::{
 use regex::{Regex, RegexBuilder};
 use sqlparser::ast::{
     self, ExcludeSelectItem, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    IdentWithAlias, ObjectName, RenameSelectItem, Spanned, Value as Literal,
-    WildcardAdditionalOptions,
+    IdentWithAlias, LambdaFunction, ObjectName, OneOrManyWithParens, RenameSelectItem, Spanned,
+    Value as Literal, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span as Lines;
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr};
+use volley_logical::{Column, Expr, Plan};
+use volley_types::{Type, Value};
 
 /// The function that stands for several columns.
 pub(super) const COLUMNS: &str = "columns";
@@ -163,7 +164,10 @@ impl<'a> Binder<'a> {
         function: &'a Function,
         span: Option<Span>,
     ) -> Result<Expr> {
-        let columns = self.columns_meant(function, span)?;
+        let columns = match matching_lambda(function) {
+            Some(lambda) => self.columns_matching(lambda, span)?,
+            None => self.columns_meant(function, span)?,
+        };
         if columns.is_empty() {
             return Err(Error::invalid_query("COLUMNS that no column matches").span(span));
         }
@@ -181,6 +185,39 @@ impl<'a> Binder<'a> {
         let column = columns.get(choices.at);
         let column = column.ok_or_else(|| Error::internal("COLUMNS beyond its columns"))?;
         Ok(column_expr(column, span))
+    }
+
+    /// `COLUMNS(lambda c: condition)`: those whose names satisfy it, which a query finds out now.
+    fn columns_matching(
+        &mut self,
+        lambda: &'a LambdaFunction,
+        span: Option<Span>,
+    ) -> Result<Vec<Column>> {
+        let OneOrManyWithParens::One(parameter) = &lambda.params else {
+            return Err(Error::invalid_query("the lambda of COLUMNS takes one name").span(span));
+        };
+        if self.in_view {
+            return Err(unsupported("COLUMNS with a lambda in a view", span));
+        }
+        let all: Vec<Column> =
+            self.columns_of(None, span)?.into_iter().map(|it| it.column.clone()).collect();
+        let name = self.column(parameter.name.value.clone(), Type::Varchar);
+        let rows =
+            all.iter().map(|it| vec![Expr::constant(Value::text(it.name.as_str()), Type::Varchar)]);
+        let rows = rows.collect();
+        let names = Plan::Values { columns: vec![name.clone()], rows };
+        // The names alone are in sight.
+        let levels = std::mem::take(&mut self.levels);
+        let scope = Scope::of_columns(vec![name.clone()]);
+        let bind = |it: &mut Self| it.conjuncts(&lambda.body, "the lambda of COLUMNS");
+        let bound = self.with_level(scope, Clause::Where, bind);
+        self.levels = levels;
+        let plan = Plan::Filter { input: Box::new(names), conjuncts: bound?.0 };
+        let query = Bound { plan, columns: vec![name] }.into();
+        let rows = self.shared.catalog.rows(query).map_err(|it| it.span(span))?;
+        let found: Vec<Value> = rows.into_iter().flatten().collect();
+        let is_found = |it: &Column| found.contains(&Value::text(it.name.as_str()));
+        Ok(all.into_iter().filter(is_found).collect())
     }
 
     fn columns_meant(&self, function: &Function, span: Option<Span>) -> Result<Vec<Column>> {
@@ -216,7 +253,7 @@ impl<'a> Binder<'a> {
     /// `COLUMNS(['a', 'b'])`: in the order of `*`.
     fn columns_listed(&self, expr: &ast::Expr, span: Option<Span>) -> Result<Vec<&ScopeColumn>> {
         let ast::Expr::Array(array) = without_parentheses(expr) else {
-            let what = "COLUMNS of something else than *, a pattern or a list of names";
+            let what = "COLUMNS of something else than *, a pattern, names or a lambda";
             return Err(unsupported(what, span));
         };
         let all = self.columns_of(None, span)?;
@@ -345,4 +382,16 @@ fn excluded(options: &WildcardAdditionalOptions) -> Vec<(String, Lines)> {
         names.extend(idents.map(|it| (it.value.clone(), it.span)));
     }
     names
+}
+
+/// The lambda that is the argument of COLUMNS.
+fn matching_lambda(function: &Function) -> Option<&LambdaFunction> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))] => match without_parentheses(expr) {
+            ast::Expr::Lambda(lambda) => Some(lambda),
+            _ => None,
+        },
+        _ => None,
+    }
 }

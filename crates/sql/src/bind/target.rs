@@ -1,6 +1,13 @@
 //! The table that a statement changes: its rows, and the SQL that its definition holds.
 
-use super::{Binder, Bound, Clause, limit::Limits, scope::Scope, select::Clauses, unsupported};
+use super::{
+    Binder, Bound, Clause,
+    limit::Limits,
+    scope::Scope,
+    select::{Clauses, column_expr},
+    unsupported,
+    write::projected,
+};
 use crate::{
     Check, Query, Relation, parse, stack,
     write::{LaterRows, written_handle},
@@ -167,6 +174,53 @@ impl<'a> Binder<'a> {
         self.stored_expr((text, span), scope, Clause::Check, |binder, expr| {
             binder.condition(expr, "a CHECK constraint")
         })
+    }
+
+    /// The rows with the values of generated columns, which are computed of the others. The columns
+    /// of the table stand behind `before` others.
+    pub(super) fn with_generated(
+        &self,
+        target: &Target,
+        bound: Bound,
+        before: usize,
+    ) -> Result<Bound> {
+        let definition = &target.stored.definition;
+        if !definition.columns.iter().any(|it| it.generated.is_some()) {
+            return Ok(bound);
+        }
+        let own = bound.columns.get(before..).unwrap_or_default();
+        let named = own.iter().zip(&target.schema().fields);
+        let named =
+            named.map(|(column, field)| Column { name: field.name.clone(), ..column.clone() });
+        let scope = Scope::of_columns(named.collect());
+        let mut exprs = Vec::with_capacity(bound.columns.len());
+        for (index, column) in bound.columns.iter().enumerate() {
+            let generated = index.checked_sub(before).and_then(|it| definition.columns.get(it));
+            exprs.push(match generated.and_then(|it| it.generated.as_deref()) {
+                None => (column.clone(), column_expr(column, None)),
+                Some(text) => {
+                    let to = &column.data_type;
+                    let value = self.generated_expr(text, scope.clone(), to, target.span)?;
+                    (self.column(column.name.clone(), to.clone()), value)
+                }
+            });
+        }
+        Ok(projected(bound.plan, exprs))
+    }
+
+    /// The value of a generated column, of the columns of `scope`.
+    pub(super) fn generated_expr(
+        &self,
+        text: &str,
+        scope: Scope,
+        data_type: &Type,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let cast = |binder: &Binder<'_>, it: Expr| match data_type {
+            Type::Unknown => Ok(it),
+            to => binder.cast_to(it, to.clone(), false),
+        };
+        self.stored_expr((text, span), scope, Clause::Check, cast)
     }
 
     /// What column `index` of a table gets without a value: its DEFAULT, or NULL.

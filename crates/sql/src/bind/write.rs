@@ -3,7 +3,7 @@
 use super::{
     Binder, Bound, Clause,
     expr::without_parentheses,
-    merge::Conflict,
+    merge::{Conflict, replaced},
     scope::Scope,
     select::column_expr,
     target::{Target, is_default},
@@ -68,7 +68,7 @@ impl<'a> Binder<'a> {
         let defaults = defaults.collect::<Result<Vec<_>>>()?;
         let Some(source) = &insert.source else {
             let row = Bound { plan: Plan::one_row(), columns: Vec::new() };
-            return self.completed(row, &[], schema, &defaults, target.span);
+            return self.completed(row, &[], target, &defaults);
         };
         if self.source.is_by_name(insert.insert_token.0.span) {
             if let Some(column) = insert.columns.first() {
@@ -79,9 +79,12 @@ impl<'a> Binder<'a> {
             let position = |it: &Column| self.position_of(schema, &it.name, target.span);
             let targets = bound.columns.iter().map(position).collect::<Result<Vec<_>>>()?;
             check_once(&targets, schema, target.span)?;
+            for index in &targets {
+                self.check_not_generated(target, *index, target.span)?;
+            }
             return self.completed_rows(bound, &targets, target);
         }
-        let targets = self.targets(schema, &insert.columns)?;
+        let targets = self.targets(target, &insert.columns)?;
         let bound = match plain_values(source) {
             Some(values) => {
                 let fields = targets.iter().filter_map(|it| schema.fields.get(*it));
@@ -96,7 +99,7 @@ impl<'a> Binder<'a> {
             let message = format!("INSERT has {given} columns for {wanted} of the table");
             return Err(Error::invalid_query(message).span(target.span));
         }
-        self.completed(bound, &targets, schema, &defaults, target.span)
+        self.completed(bound, &targets, target, &defaults)
     }
 
     /// All columns of the target: those of the rows at `targets`, the others by default.
@@ -109,7 +112,7 @@ impl<'a> Binder<'a> {
         let schema = target.schema();
         let defaults = (0..schema.len()).map(|it| self.default_of(&target.stored, schema, it));
         let defaults = defaults.collect::<Result<Vec<_>>>()?;
-        self.completed(bound, targets, schema, &defaults, target.span)
+        self.completed(bound, targets, target, &defaults)
     }
 
     /// All columns of the table: those of the rows at `targets`, the others by default.
@@ -117,10 +120,10 @@ impl<'a> Binder<'a> {
         &self,
         bound: Bound,
         targets: &[usize],
-        schema: &Schema,
+        target: &Target,
         defaults: &[Expr],
-        span: Option<Span>,
     ) -> Result<Bound> {
+        let (schema, span) = (target.schema(), target.span);
         let column = |(index, field): (usize, &Field)| {
             let column = self.column(field.name.clone(), field.data_type.clone());
             let source = targets.iter().position(|it| *it == index);
@@ -133,22 +136,40 @@ impl<'a> Binder<'a> {
         let exprs = schema.fields.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
         let columns = exprs.iter().map(|it| it.0.clone()).collect();
         let plan = Plan::Project { input: Box::new(bound.plan), exprs };
-        Ok(Bound { plan, columns })
+        self.with_generated(target, Bound { plan, columns }, 0)
     }
 
-    /// The positions in the table of a list of columns; of all, when it is empty.
-    pub(super) fn targets(&self, schema: &Schema, written: &[ObjectName]) -> Result<Vec<usize>> {
+    /// The positions in the table of a list of columns; of all that are not generated, when it is
+    /// empty.
+    pub(super) fn targets(&self, target: &Target, written: &[ObjectName]) -> Result<Vec<usize>> {
+        let schema = target.schema();
         if written.is_empty() {
-            return Ok((0..schema.len()).collect());
+            let definition = &target.stored.definition;
+            return Ok((0..schema.len()).filter(|it| !definition.is_generated(*it)).collect());
         }
         let mut targets = Vec::with_capacity(written.len());
         for name in written {
             let span = self.span(name.span());
             let index = self.position_of(schema, &parse::dotted(name), span)?;
+            self.check_not_generated(target, index, span)?;
             targets.push(index);
             check_once(&targets, schema, span)?;
         }
         Ok(targets)
+    }
+
+    /// Refuses to give a generated column a value.
+    pub(super) fn check_not_generated(
+        &self,
+        target: &Target,
+        index: usize,
+        span: Option<Span>,
+    ) -> Result<()> {
+        if !target.stored.definition.is_generated(index) {
+            return Ok(());
+        }
+        let name = target.schema().fields.get(index).map_or("", |it| it.name.as_str());
+        Err(Error::invalid_query(format!("column is generated: {name}")).span(span))
     }
 
     /// The position of a column of the table.
@@ -237,7 +258,12 @@ impl<'a> Binder<'a> {
         let (plan, scope) = self.with_tables((rows.plan, rows.scope), tables)?;
         let (plan, scope) = self.filtered(plan, scope, update.selection.as_ref())?;
         let bind = |it: &mut Self| it.assignments(&target, &update.assignments);
-        let (assigned, _) = self.with_level(scope, Clause::Set, bind)?;
+        let (mut assigned, _) = self.with_level(scope, Clause::Set, bind)?;
+        let definition = &target.stored.definition;
+        let has_generated = definition.columns.iter().any(|it| it.generated.is_some());
+        if has_generated {
+            assigned = replaced(&rows.columns, assigned).into_iter().enumerate().collect();
+        }
         let mut exprs = vec![(rows.row_id.clone(), column_expr(&rows.row_id, None))];
         let mut columns = Vec::with_capacity(assigned.len());
         for (index, expr) in assigned {
@@ -245,7 +271,11 @@ impl<'a> Binder<'a> {
             columns.push(index);
         }
         let kind = WriteKind::Update { columns };
-        self.write(target, kind, projected(plan, exprs), update.returning.as_ref())
+        let mut bound = projected(plan, exprs);
+        if has_generated {
+            bound = self.with_generated(&target, bound, 1)?;
+        }
+        self.write(target, kind, bound, update.returning.as_ref())
     }
 
     /// SET: the positions of columns and their new values, in the innermost level.
@@ -263,6 +293,7 @@ impl<'a> Binder<'a> {
                     let message = format!("column set twice: {}", name.value);
                     return Err(Error::invalid_query(message).span(span));
                 }
+                self.check_not_generated(target, index, span)?;
                 assigned.push((index, self.assigned(target, index, value)?));
             }
         }

@@ -56,8 +56,6 @@ const CLAUSES: &[Construct] = &[
     Construct("IS NOT OF", None),
     Construct("CURRENT OF", None),
     Construct("NEXT VALUE FOR", None),
-    Construct("FOR _ IN", Some("list comprehensions")),
-    Construct("* *", Some("the operator **")),
     Construct("| >", Some("the pipe operator |>")),
     Construct("( TABLE", Some("TABLE as a query")),
     Construct("COPY _ FROM", Some("COPY ... FROM something else than a file")),

@@ -7,6 +7,10 @@
 //!     SELECT * FROM t UNPIVOT (v FOR n IN (a, b))
 //! t PIVOT (f(x) FOR c IN (...) GROUP BY g)
 //!     t PIVOT (f(x), " group by"(g) FOR c IN (...))
+//! t PIVOT (f(x) FOR c IN (1, 2) d IN (3))
+//!     t PIVOT (f(x) FOR (c, d) IN (" values"(1, 2), " values"(3)))
+//! PIVOT t ON c
+//!     SELECT * FROM t PIVOT (count(*) FOR (c) IN (" values"()))
 //! ```
 
 use super::tokens::{is_word, keyword};
@@ -17,6 +21,13 @@ use sqlparser::{
 
 /// The call that stands for GROUP BY among the aggregates of PIVOT.
 pub(crate) const PIVOT_GROUPS: &str = " group by";
+
+/// The call that stands for the values of one of several columns; without arguments, for those that
+/// the column has.
+pub(crate) const PIVOT_VALUES: &str = " values";
+
+/// A column of PIVOT, and the values that are written behind it.
+type Pivoted<'t> = (&'t [TokenWithSpan], Option<&'t [TokenWithSpan]>);
 
 /// What ends a query that begins with PIVOT or UNPIVOT.
 const ENDS: [Keyword; 5] =
@@ -33,7 +44,7 @@ pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut rest = tokens.as_slice();
     while let [token, after @ ..] = rest {
         rest = after;
-        if is_pivot(token) && list.last().is_none_or(begins_query) {
+        if is_pivot(token) && list.last().is_none_or(|it| begins_query(it, after)) {
             let (body, behind) = after.split_at(until(after, &ENDS));
             let table = match is_word(token, Keyword::PIVOT) {
                 true => pivot(token, body),
@@ -52,7 +63,7 @@ pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if is_word(token, Keyword::PIVOT)
             && let [open, inner @ ..] = after
             && open.token == Token::LParen
-            && let Some(moved) = with_groups(open, &inner[..until(inner, &[])])
+            && let Some(moved) = rewritten(open, &inner[..until(inner, &[])])
         {
             rest = &inner[until(inner, &[])..];
             list.extend(moved);
@@ -76,23 +87,95 @@ fn until(tokens: &[TokenWithSpan], keywords: &[Keyword]) -> usize {
     tokens.iter().position(ends).unwrap_or(tokens.len())
 }
 
-fn begins_query(before: &TokenWithSpan) -> bool {
-    matches!(before.token, Token::SemiColon | Token::LParen) || is_word(before, Keyword::AS)
+/// Whether a query may begin between these tokens: behind WITH, only one of a name.
+fn begins_query(before: &TokenWithSpan, after: &[TokenWithSpan]) -> bool {
+    let names_table = after.first().is_some_and(|it| matches!(it.token, Token::Word(_)));
+    matches!(before.token, Token::SemiColon | Token::LParen)
+        || is_word(before, Keyword::AS)
+        || (before.token == Token::RParen && names_table)
 }
 
-/// `t ON c IN (...) USING f(x) [GROUP BY g]`.
+/// `t ON c [IN (...)], ... [USING f(x)] [GROUP BY g]`.
 fn pivot(first: &TokenWithSpan, body: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let (table, rest) = split(body, Keyword::ON)?;
-    let (values, rest) = split(rest, Keyword::USING)?;
-    values.iter().find(|it| is_word(it, Keyword::IN))?;
-    let groups = until(rest, &[Keyword::GROUP]);
+    let (columns, rest) = rest.split_at(until(rest, &[Keyword::USING, Keyword::GROUP]));
+    let columns: Vec<Pivoted<'_>> = comma_separated(columns).into_iter().map(pivoted).collect();
     let mut list = table.to_vec();
     list.extend([word(Keyword::PIVOT, first), at(Token::LParen, first)]);
-    list.extend_from_slice(&rest[..groups]);
-    list.push(word(Keyword::FOR, first));
-    list.extend_from_slice(values);
-    list.extend_from_slice(&rest[groups..]);
+    let groups = match rest.split_first() {
+        Some((using, calls)) if is_word(using, Keyword::USING) => {
+            let (calls, groups) = calls.split_at(until(calls, &[Keyword::GROUP]));
+            list.extend_from_slice(calls);
+            groups
+        }
+        _ => {
+            let count = Token::make_word("count", None);
+            let count = [count, Token::LParen, Token::Mul, Token::RParen];
+            list.extend(count.map(|it| at(it, first)));
+            rest
+        }
+    };
+    list.extend(values_of(first, &columns)?);
+    list.extend_from_slice(groups);
     list.push(at(Token::RParen, first));
+    Some(list)
+}
+
+/// A column with the values behind its IN.
+fn pivoted(tokens: &[TokenWithSpan]) -> Pivoted<'_> {
+    match split(tokens, Keyword::IN) {
+        Some((column, [open, values @ .., close]))
+            if open.token == Token::LParen && close.token == Token::RParen =>
+        {
+            (column, Some(values))
+        }
+        _ => (tokens, None),
+    }
+}
+
+/// What stands between commas outside of parentheses.
+fn comma_separated(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
+    let mut depth = 0_usize;
+    let parts = tokens.split(|it| {
+        match it.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && it.token == Token::Comma
+    });
+    parts.collect()
+}
+
+/// `FOR c IN (...)` as the parser knows it.
+fn values_of(place: &TokenWithSpan, columns: &[Pivoted<'_>]) -> Option<Vec<TokenWithSpan>> {
+    let mut list = vec![word(Keyword::FOR, place)];
+    if let [(column, Some(values))] = columns {
+        list.extend_from_slice(column);
+        list.extend([word(Keyword::IN, place), at(Token::LParen, place)]);
+        list.extend_from_slice(values);
+        list.push(at(Token::RParen, place));
+        return Some(list);
+    }
+    list.push(at(Token::LParen, place));
+    for (index, (column, _)) in columns.iter().enumerate() {
+        if index > 0 {
+            list.push(at(Token::Comma, place));
+        }
+        list.extend_from_slice(column);
+    }
+    let close = at(Token::RParen, place);
+    list.extend([close.clone(), word(Keyword::IN, place), at(Token::LParen, place)]);
+    for (index, (column, values)) in columns.iter().enumerate() {
+        if index > 0 {
+            list.push(at(Token::Comma, place));
+        }
+        let first = column.first()?;
+        list.extend([at(quoted(PIVOT_VALUES), first), at(Token::LParen, first)]);
+        list.extend_from_slice(values.unwrap_or_default());
+        list.push(close.clone());
+    }
+    list.push(close);
     Some(list)
 }
 
@@ -125,23 +208,42 @@ fn split(tokens: &[TokenWithSpan], at: Keyword) -> Option<(&[TokenWithSpan], &[T
     rest.split_first().map(|(_, after)| (before, after))
 }
 
-/// What stands in the parentheses of PIVOT, with GROUP BY among the aggregates.
-fn with_groups(open: &TokenWithSpan, inner: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
-    let groups = until(inner, &[Keyword::GROUP]);
-    let [_, by, groups_by @ ..] = &inner[groups..] else { return None };
-    if !is_word(by, Keyword::BY) {
-        return None;
-    }
-    let aggregates = until(inner, &[Keyword::FOR]);
-    let value = PIVOT_GROUPS.to_owned();
-    let name = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
+/// What stands in the parentheses of PIVOT, with GROUP BY among the aggregates, and one list of
+/// values for all columns.
+fn rewritten(open: &TokenWithSpan, inner: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let (inner, groups) = inner.split_at(until(inner, &[Keyword::GROUP]));
+    let (aggregates, columns) = split(inner, Keyword::FOR)?;
     let mut list = vec![open.clone()];
-    list.extend_from_slice(&inner[..aggregates]);
-    list.extend([at(Token::Comma, by), at(Token::Word(name), by), at(Token::LParen, by)]);
-    list.extend_from_slice(groups_by);
-    list.push(at(Token::RParen, by));
-    list.extend_from_slice(inner.get(aggregates..groups)?);
+    list.extend_from_slice(aggregates);
+    if let [group, by, names @ ..] = groups
+        && is_word(by, Keyword::BY)
+    {
+        list.push(at(Token::Comma, group));
+        list.extend([at(quoted(PIVOT_GROUPS), group), at(Token::LParen, group)]);
+        list.extend_from_slice(names);
+        list.push(at(Token::RParen, group));
+    }
+    let mut all: Vec<Pivoted<'_>> = Vec::new();
+    let mut rest = columns;
+    while let Some((column, values)) = split(rest, Keyword::IN) {
+        let (first, inside) = values.split_first()?;
+        let inside = (first.token == Token::LParen).then_some(inside)?;
+        let (inside, behind) = inside.split_at(until(inside, &[]));
+        all.push((column, Some(inside)));
+        rest = behind.get(1..)?;
+    }
+    list.extend(match all.as_slice() {
+        // What is no list of values is the parser's to refuse.
+        [] | [_] => vec![word(Keyword::FOR, open)].into_iter().chain(columns.to_vec()).collect(),
+        _ => values_of(open, &all)?,
+    });
+    list.extend_from_slice(rest.get(..rest.len() * usize::from(all.len() > 1))?);
     Some(list)
+}
+
+fn quoted(name: &str) -> Token {
+    let value = name.to_owned();
+    Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword })
 }
 
 fn word(word: Keyword, place: &TokenWithSpan) -> TokenWithSpan {

@@ -1,9 +1,11 @@
 //! The text as tokens, with the words taken out that the parser does not know.
 
 use super::{
+    comprehension::with_comprehensions,
     exclusion::{Exclusions, take_out_exclusions},
     limit::with_limit_calls,
     lower_first,
+    merge::with_merges,
     nested_types::{Text, with_nested_types},
     parameter::with_numbers,
     pivot::with_pivots,
@@ -48,13 +50,13 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let ends = tokens.iter().map(|it| it.span.end).collect();
-    let tokens = with_numbers(tokens, positions)?;
-    let tokens = with_pivots(tokens);
+    let tokens = with_powers(with_numbers(tokens, positions)?);
+    let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (tokens, by_name) = take_out_by_name(tokens);
     let (list, materialized) = take_out_materialized(with_limit_calls(with_select(
-        with_filter_where(with_is_null(with_asof(tokens))),
+        with_filter_where(with_is_null(with_asof(with_json_arrows(tokens)))),
     )));
     let (list, samples) = take_out_samples(list);
     Ok(Tokens { list, ends, materialized, exclusions, by_name, samples })
@@ -122,6 +124,69 @@ fn asof_kind(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
     };
     let kind = kind.map_or("inner".to_owned(), |it| format!("{it:?}").to_ascii_lowercase());
     is_at(tokens, words, Keyword::JOIN).then_some((kind, words))
+}
+
+/// `x -> 'a'` as `((x)) -> 'a'` where it cannot be a lambda: outside of the arguments of calls.
+/// The parser would read one, also behind `(x)`.
+fn with_json_arrows(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    if !tokens.iter().any(|it| it.token == Token::Arrow) {
+        return tokens;
+    }
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 2);
+    // Of each open parenthesis: whether it follows a name.
+    let mut calls: Vec<bool> = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen => calls.push(list.last().is_some_and(is_called)),
+            Token::RParen => drop(calls.pop()),
+            _ => {}
+        }
+        let before = list.last();
+        let is_argument = calls.last() == Some(&true)
+            && before.is_some_and(|it| matches!(it.token, Token::LParen | Token::Comma));
+        let is_part = before.is_some_and(|it| it.token == Token::Period);
+        let is_json = is_name(token)
+            && !is_argument
+            && !is_part
+            && tokens.get(index + 1).is_some_and(|it| it.token == Token::Arrow);
+        let parenthesis = |token| TokenWithSpan { token, span: tokens[index].span };
+        if is_json {
+            list.extend([Token::LParen, Token::LParen].map(parenthesis));
+        }
+        list.push(token.clone());
+        if is_json {
+            list.extend([Token::RParen, Token::RParen].map(parenthesis));
+        }
+    }
+    list
+}
+
+/// Whether the token may be the name of a function that takes lambdas.
+fn is_called(token: &TokenWithSpan) -> bool {
+    const OTHERS: [Keyword; 5] =
+        [Keyword::CAST, Keyword::TRY_CAST, Keyword::EXTRACT, Keyword::COALESCE, Keyword::VALUES];
+    is_name(token) && !OTHERS.iter().any(|it| is_word(token, *it))
+}
+
+/// `x ** y` as `x ^ y`.
+fn with_powers(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let (before, last) = match list.as_slice() {
+            [.., before, last] => (Some(before), Some(last)),
+            _ => (None, None),
+        };
+        let is_second = token.token == Token::Mul
+            && last.is_some_and(|it| it.token == Token::Mul && it.span.end == token.span.start)
+            && before.is_some_and(ends_operand);
+        if is_second {
+            let span = list.pop().map_or(token.span, |it| Span { end: token.span.end, ..it.span });
+            list.push(TokenWithSpan { token: Token::Caret, span });
+        } else {
+            list.push(token);
+        }
+    }
+    list
 }
 
 /// `x ISNULL` as `x IS NULL`.

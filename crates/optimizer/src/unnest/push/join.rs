@@ -38,6 +38,29 @@ impl Unnesting<'_> {
         }
     }
 
+    /// The nearest right row of each left row, which holds what is needed.
+    pub(super) fn push_asof(
+        &mut self,
+        plan: Plan,
+        need: &ColumnSet,
+        domain: &mut Domain,
+    ) -> Result<Pushed> {
+        let Plan::AsofJoin { left, right, kind, mut conditions } = plan else {
+            return Err(Error::internal("not an ASOF join"));
+        };
+        let place = conditions.first().and_then(|it| it.span);
+        let of_right = taken_by(&right, domain);
+        if matches!(kind, JoinKind::Right | JoinKind::Full) || !of_right.is_empty() {
+            let what = "an ASOF join whose right side depends on an outer query, or is kept";
+            return Err(Error::unsupported(what).span(place));
+        }
+        let Pushed { plan, map } = self.push(*left, need, domain)?;
+        let by = replacements(&map);
+        conditions.iter_mut().for_each(|it| substitute(it, &by));
+        let plan = Plan::AsofJoin { left: Box::new(plan), right, kind, conditions };
+        Ok(Pushed { plan, map })
+    }
+
     /// Either side may hold what is needed.
     fn push_inner(
         &mut self,

@@ -11,30 +11,37 @@
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// null.
     Null,
+    /// true.
     True,
+    /// false.
     False,
     /// A number with neither fraction nor exponent.
     Integer,
+    /// Another number.
     Number,
     /// With its quotes.
     Text,
+    /// `[...]`.
     Array,
+    /// `{...}`.
     Object,
 }
 
 /// A value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
     start: usize,
     end: usize,
     next: usize,
 }
 
 /// The values of a text.
-pub(crate) struct Document<'a> {
+pub struct Document<'a> {
     text: &'a str,
     nodes: Vec<Node>,
 }
@@ -54,52 +61,57 @@ enum Expected {
 
 impl<'a> Document<'a> {
     /// The values of a text that is one JSON value (RFC 8259); `None` when it is none.
-    pub(crate) fn parse(text: &'a str) -> Option<Document<'a>> {
+    pub fn parse(text: &'a str) -> Option<Document<'a>> {
         let mut parser = Parser { text: text.as_bytes(), at: 0, nodes: Vec::new() };
         parser.values()?;
         Some(Document { text, nodes: parser.nodes })
     }
 
     /// The position of the whole value.
-    pub(crate) fn root(&self) -> usize {
+    pub fn root(&self) -> usize {
         0
     }
 
     /// The value at a position that this document gave; null at any other.
-    pub(crate) fn node(&self, at: usize) -> Node {
+    pub fn node(&self, at: usize) -> Node {
         let nothing = Node { kind: Kind::Null, start: 0, end: 0, next: at + 1 };
         self.nodes.get(at).copied().unwrap_or(nothing)
     }
 
     /// What a value is.
-    pub(crate) fn kind(&self, at: usize) -> Kind {
+    pub fn kind(&self, at: usize) -> Kind {
         self.node(at).kind
     }
 
+    /// The position behind a value and all within it.
+    pub fn next(&self, at: usize) -> usize {
+        self.node(at).next
+    }
+
     /// A value as it is written.
-    pub(crate) fn source(&self, at: usize) -> &'a str {
+    pub fn source(&self, at: usize) -> &'a str {
         let node = self.node(at);
         self.text.get(node.start..node.end).unwrap_or_default()
     }
 
     /// The elements of an array; none of other values.
-    pub(crate) fn elements(&self, at: usize) -> impl Iterator<Item = usize> {
+    pub fn elements(&self, at: usize) -> impl Iterator<Item = usize> {
         self.list(at, Kind::Array)
     }
 
     /// The names and values of an object's members; none of other values.
-    pub(crate) fn members(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
+    pub fn members(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
         // A name is one node, so its value stands right behind.
         self.list(at, Kind::Object).step_by(2).map(|name| (name, name + 1))
     }
 
-    /// The value of the member called `name`: the last one, where several are.
-    pub(crate) fn member(&self, at: usize, name: &str) -> Option<usize> {
-        self.members(at).filter(|it| self.is_text(it.0, name)).last().map(|it| it.1)
+    /// The values of the members called `name`: one at most, but for careless writers.
+    pub fn members_called(&self, at: usize, name: &str) -> impl Iterator<Item = usize> {
+        self.members(at).filter(move |it| self.is_text(it.0, name)).map(|it| it.1)
     }
 
     /// A text without its quotes and escapes; a half of a surrogate pair becomes U+FFFD.
-    pub(crate) fn push_text(&self, at: usize, out: &mut String) {
+    pub fn push_text(&self, at: usize, out: &mut String) {
         let source = self.source(at);
         let inner = source.get(1..source.len().saturating_sub(1)).unwrap_or_default();
         let mut rest = inner;
@@ -113,7 +125,7 @@ impl<'a> Document<'a> {
     }
 
     /// Whether a value is this text.
-    pub(super) fn is_text(&self, at: usize, text: &str) -> bool {
+    pub fn is_text(&self, at: usize, text: &str) -> bool {
         let source = self.source(at);
         if !source.contains('\\') {
             return source.get(1..source.len().saturating_sub(1)) == Some(text);
@@ -133,7 +145,7 @@ impl<'a> Document<'a> {
 
 /// The character that an escape behind its backslash means, and the rest. `None`: half of a
 /// surrogate pair.
-pub(super) fn escaped(text: &str) -> (Option<char>, &str) {
+pub fn escaped(text: &str) -> (Option<char>, &str) {
     let Some(first) = text.chars().next() else { return (None, text) };
     let rest = &text[first.len_utf8()..];
     let character = match first {

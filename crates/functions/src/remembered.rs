@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc};
 use volley_error::Result;
 
 /// What the last text means.
-pub(crate) struct Remembered<T> {
+pub struct Remembered<T> {
     last: RefCell<Option<(String, Rc<T>)>>,
 }
 
@@ -16,7 +16,11 @@ impl<T> Default for Remembered<T> {
 
 impl<T> Remembered<T> {
     /// What `text` means: what it meant the last time, or else what `make` says.
-    pub(crate) fn get(&self, text: &str, make: impl FnOnce(&str) -> Result<T>) -> Result<Rc<T>> {
+    ///
+    /// # Errors
+    ///
+    /// Those of `make`.
+    pub fn get(&self, text: &str, make: impl FnOnce(&str) -> Result<T>) -> Result<Rc<T>> {
         let mut last = self.last.borrow_mut();
         if let Some((known, made)) = &*last
             && known == text

@@ -1,0 +1,76 @@
+//! Where the rows of a batch are, by the hashes of their keys.
+
+use crate::key::{Keys, hashes};
+use std::sync::{Arc, Mutex, PoisonError};
+use volley_error::{ErrorKind, Result};
+use volley_memory::{Pool, Reservation};
+use volley_vector::Batch;
+
+/// A table of open addressing: a row is in the first free slot from that of its hash on.
+pub(crate) struct KeyIndex {
+    /// Rows, counted from 1; 0 where there is none. At least half of them, and a power of two.
+    slots: Vec<u32>,
+    _charge: Reservation,
+}
+
+/// The indexes of a batch, by the columns of the key. Shared by the versions of a table that share
+/// these columns.
+#[derive(Clone, Default)]
+pub(crate) struct KeyIndexes(Arc<Mutex<Vec<(Vec<usize>, Arc<KeyIndex>)>>>);
+
+impl KeyIndex {
+    /// The index of keys, of which those with a null are left out; `None` when there is no memory
+    /// for it.
+    pub fn new(keys: &Batch, pool: &Pool) -> Result<Option<KeyIndex>> {
+        let count = keys.rows().saturating_mul(2).next_power_of_two();
+        let mut charge = pool.child("index of a key").reservation();
+        match charge.grow(count.saturating_mul(size_of::<u32>())) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let (columns, hashes) = (Keys::new(keys)?, hashes(keys)?);
+        let mut slots = vec![0_u32; count];
+        for (row, hash) in hashes.iter().enumerate().filter(|it| !columns.has_null(it.0)) {
+            let mut at = *hash as usize & (count - 1);
+            while slots[at] != 0 {
+                at = (at + 1) & (count - 1);
+            }
+            slots[at] = row as u32 + 1;
+        }
+        Ok(Some(KeyIndex { slots, _charge: charge }))
+    }
+
+    /// Rows that may have a key with this hash; some have another one.
+    pub fn rows(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let mask = self.slots.len() - 1;
+        let from = hash as usize & mask;
+        // Half of the slots are free, so that the walk ends.
+        let slots = (0..self.slots.len()).map(move |it| self.slots[(from + it) & mask]);
+        slots.take_while(|it| *it != 0).map(|it| it as usize - 1)
+    }
+}
+
+impl KeyIndexes {
+    /// The index of these columns, made by `make` when there is none.
+    pub fn get(
+        &self,
+        columns: &[usize],
+        make: impl FnOnce() -> Result<Option<KeyIndex>>,
+    ) -> Result<Option<Arc<KeyIndex>>> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, index)) = made.iter().find(|it| it.0 == columns) {
+            return Ok(Some(Arc::clone(index)));
+        }
+        let Some(index) = make()?.map(Arc::new) else { return Ok(None) };
+        made.push((columns.to_vec(), Arc::clone(&index)));
+        Ok(Some(index))
+    }
+
+    /// Those that are left when a column changes.
+    pub fn without(&self, column: usize) -> KeyIndexes {
+        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = made.iter().filter(|it| !it.0.contains(&column)).cloned().collect();
+        KeyIndexes(Arc::new(Mutex::new(left)))
+    }
+}

@@ -1,0 +1,135 @@
+//! Transactions: what a session changes before others see it.
+//!
+//! A transaction begins with the catalog as it is and changes a catalog of its own, which shares
+//! the tables' versions. COMMIT puts what is new in it in the place of what it began with; an entry
+//! that somebody else changed meanwhile is a conflict, and nothing is changed.
+
+use crate::catalog::{Entry, Names};
+use std::{collections::BTreeMap, sync::Arc};
+use volley_connector_memory::WriteLock;
+use volley_error::{Error, Result};
+
+/// A transaction of a session.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    /// What it began with.
+    base: Arc<Names>,
+    /// What it made of it.
+    names: Arc<Names>,
+    is_aborted: bool,
+}
+
+/// What a name stood for at the beginning and stands for now.
+struct Change<'t> {
+    key: &'t str,
+    old: Option<&'t (String, Entry)>,
+    new: Option<&'t (String, Entry)>,
+}
+
+impl Transaction {
+    /// One that begins now.
+    pub(crate) fn new(names: &Arc<Names>) -> Transaction {
+        Transaction { base: Arc::clone(names), names: Arc::clone(names), is_aborted: false }
+    }
+
+    /// What it sees.
+    pub(crate) fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    /// What it sees, to be changed.
+    pub(crate) fn names_mut(&mut self) -> &mut Names {
+        Arc::make_mut(&mut self.names)
+    }
+
+    /// A statement failed: nothing is left but to end.
+    pub(crate) fn abort(&mut self) {
+        self.is_aborted = true;
+    }
+
+    /// Refuses to go on, with this hint, after a statement failed.
+    pub(crate) fn check_not_aborted(&self, hint: &'static str) -> Result<()> {
+        match self.is_aborted {
+            true => Err(Error::invalid_query("a statement of the transaction failed").hint(hint)),
+            false => Ok(()),
+        }
+    }
+
+    /// The entries that are not what they were, by key.
+    fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        let (base, names) = (&self.base.entries, &self.names.entries);
+        let new = names.keys().filter(|it| !base.contains_key(*it));
+        let all = base.keys().chain(new);
+        let changes = all.map(|key| Change { key, old: base.get(key), new: names.get(key) });
+        changes.filter(|it| !is_same(it.old, it.new))
+    }
+
+    /// Those of the tables that it changed, in an order that all transactions share.
+    pub(crate) fn locks(&self) -> Vec<Arc<WriteLock>> {
+        let lock = |it: Change<'_>| match it.old {
+            Some((_, Entry::Memory(table))) => Some(Arc::clone(table.lock())),
+            _ => None,
+        };
+        let mut locks: Vec<Arc<WriteLock>> = self.changes().filter_map(lock).collect();
+        locks.sort_by_key(Arc::as_ptr);
+        // Two names may stand for versions of the same table.
+        locks.dedup_by_key(|it| Arc::as_ptr(it));
+        locks
+    }
+
+    /// Does to `shared` what was done in the transaction.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: somebody else changed the same. `shared` is as it was.
+    pub(crate) fn publish(&self, shared: &mut Arc<Names>) -> Result<()> {
+        let mut next = (**shared).clone();
+        for Change { key, old, new } in self.changes() {
+            if !is_same(old, next.entries.get(key)) {
+                let name = old.or(new).map_or(key, |it| &it.0);
+                return Err(conflict(name));
+            }
+            match new {
+                Some(new) => next.entries.insert(key.to_owned(), new.clone()),
+                None => next.entries.remove(key),
+            };
+        }
+        merge_schemas(&mut next.schemas, &self.base.schemas, &self.names.schemas);
+        // One side dropped a schema, the other put something in it.
+        let orphan = next.entries.iter().find(|(key, _)| {
+            let schema = key.rsplit_once('.').map(|it| it.0);
+            let was_there = schema.filter(|it| self.base.schemas.contains_key(*it));
+            was_there.is_some_and(|it| !next.schemas.contains_key(it))
+        });
+        if let Some((_, (name, _))) = orphan {
+            return Err(conflict(name));
+        }
+        *shared = Arc::new(next);
+        Ok(())
+    }
+}
+
+/// Adds and removes the schemas that a transaction added and removed.
+fn merge_schemas(
+    shared: &mut BTreeMap<String, String>,
+    base: &BTreeMap<String, String>,
+    names: &BTreeMap<String, String>,
+) {
+    shared.retain(|it, _| names.contains_key(it) || !base.contains_key(it));
+    let new = names.iter().filter(|it| !base.contains_key(it.0));
+    shared.extend(new.map(|(key, name)| (key.clone(), name.clone())));
+}
+
+fn is_same(a: Option<&(String, Entry)>, b: Option<&(String, Entry)>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.1.is_same(&b.1),
+        _ => false,
+    }
+}
+
+fn conflict(name: &str) -> Error {
+    let message = format!("transaction conflicts with a change by another session: {name}");
+    let error = Error::invalid_query(message);
+    error.hint("none of its changes were made; run the transaction again")
+}
