@@ -93,6 +93,7 @@ fn plan(statement: Statement, ids: &ColumnIds) -> Result<()> {
         column_ids: ids,
         drivers: 2,
         disabled_rules: BTreeSet::new(),
+        always_merges_joins: false,
     };
     lower(&optimize(query.plan, &context)?, &context).map(drop)
 }
