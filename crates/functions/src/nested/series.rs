@@ -87,11 +87,12 @@ fn arrays<T: Native>(
             let end = number(end, row).unwrap_or(0);
             let series = Series { start, end, step, includes_end };
             let count = series.count();
+            if count > VALUES_MAX {
+                ctx.fail(row, too_many);
+                return Ok(());
+            }
             if count.saturating_add(values.len() as u64) > VALUES_MAX {
-                return Err(Error::invalid_value(format!(
-                    "series of more than {VALUES_MAX} values"
-                ))
-                .hint("FROM range(...) makes rows of them"));
+                return Err(too_many());
             }
             ctx.check_stopped()?;
             values.extend(std::iter::successors(series.first(), |it| series.after(*it)));
@@ -106,4 +107,10 @@ fn arrays<T: Native>(
         let elements = Vector::native::<i64>(element, values, None);
         Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)?), Some(nulls)))
     })
+}
+
+/// The error of a series, or of those of a batch together, that take too much memory.
+fn too_many() -> Error {
+    let message = format!("series of more than {VALUES_MAX} values");
+    Error::invalid_value(message).hint("FROM range(...) makes rows of them")
 }
