@@ -1,6 +1,6 @@
 """Runs SQL statements over Parquet files in Volley, DuckDB and Polars and compares their times.
 
-For `groupby.py` and `join.py`. The runs are interleaved: in each round every statement runs in every
+For `groupby.py`, `join.py`, `ranges.py` and `window.py`. The runs are interleaved: in each round every statement runs in every
 engine, one after the other. Each engine runs all statements in a process of its own, which is held to
 as many CPUs as it has threads. The table shows the best time of each. A statement puts out one row,
 which must be the same in all engines.
@@ -25,7 +25,7 @@ def open_duckdb(threads):
 
     connection = duckdb.connect(config={"threads": threads})
 
-    def run(sql, views):
+    def run(sql, views, _):
         for name, path in views.items():
             connection.execute(f"create or replace view {name} as from read_parquet('{path}')")
         return lambda: connection.sql(sql).fetchall()[0]
@@ -38,15 +38,16 @@ def open_polars(threads):
 
     assert polars.thread_pool_size() == threads
 
-    def run(sql, views):
-        context = polars.SQLContext({name: polars.scan_parquet(path) for name, path in views.items()})
-        return lambda: context.execute(sql).collect(engine="streaming").row(0)
+    def run(sql, views, expression):
+        frames = {name: polars.scan_parquet(path) for name, path in views.items()}
+        query = eval(expression, {"pl": polars} | frames) if expression else polars.SQLContext(frames).execute(sql)
+        return lambda: query.collect(engine="streaming").row(0)
 
     return run
 
 
 def worker(engine, threads):
-    """Answers each line of standard input, a statement and its views, with a line of JSON."""
+    """Answers each line of standard input, a statement, its views and what Polars runs, with a line of JSON."""
     prepare = {"duckdb": open_duckdb, "polars": open_polars}[engine](threads)
     for line in sys.stdin:
         try:
@@ -71,8 +72,8 @@ class Peer:
             preexec_fn=lambda: compare.hold_to(threads),
         )
 
-    def run(self, sql, views):
-        print(json.dumps([sql, views]), file=self.process.stdin, flush=True)
+    def run(self, sql, views, expression):
+        print(json.dumps([sql, views, expression]), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": "the process ended"}
 
@@ -92,7 +93,7 @@ class Volley:
             preexec_fn=lambda: compare.hold_to(threads),
         )
 
-    def run(self, sql, views):
+    def run(self, sql, views, _):
         # The time counts from the text to the printed row; views are of the session.
         for name, path in views.items():
             self.write(f"create or replace view {name} as from '{path}'")
@@ -115,17 +116,21 @@ class Volley:
 
 def is_same(left, right):
     """Whether two rows, as texts of numbers, are equal but for rounding."""
-    return len(left) == len(right) and all(math.isclose(float(a), float(b), rel_tol=1e-9) for a, b in zip(left, right))
+    pairs = [(float(a), float(b)) for a, b in zip(left, right)]
+    is_close = lambda a, b: math.isclose(a, b, rel_tol=1e-9) or (math.isnan(a) and math.isnan(b))
+    return len(left) == len(right) and all(is_close(a, b) for a, b in pairs)
 
 
 def measure(statements, engines, runs):
-    """`statements`: (name, SQL, views). Returns {name: {engine: best seconds or an error's text}}."""
-    best = {name: {} for name, _, _ in statements}
+    """`statements`: (name, SQL, views, optionally the query in Polars' expressions: code over the
+    views by name). Returns {name: {engine: best seconds or an error's text}}."""
+    best = {name: {} for name, *_ in statements}
     for _ in range(runs):
-        for name, sql, views in statements:
+        for name, sql, views, *expression in statements:
             rows = {}
             for engine, connection in engines.items():
-                answer = connection.run(sql, {view: str(path) for view, path in views.items()})
+                files = {view: str(path) for view, path in views.items()}
+                answer = connection.run(sql, files, expression[0] if expression else None)
                 if "error" in answer:
                     best[name][engine] = answer["error"]
                     continue

@@ -20,6 +20,8 @@ fn report(findings: &[String]) -> ExitCode {
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The project's folder: that of the workspace in which cargo runs this, or else the current one.
 fn root() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| ".".into(), |it| Path::new(&it).join(".."))
 }

@@ -1,4 +1,4 @@
-//! Layering and the checks of style that clippy and rustfmt do not make.
+//! Layering, the checks of style that clippy and rustfmt do not make, and what the corpus lacks.
 
 use std::{
     fs,
@@ -7,6 +7,7 @@ use std::{
 
 mod layers;
 mod modules;
+mod rows;
 mod text;
 
 /// A Rust source file of the tree.
@@ -29,6 +30,7 @@ pub fn check_tree(root: &Path) -> Vec<String> {
         findings.extend(text::check(&source.path, &source.text));
     }
     findings.extend(modules::check(&sources));
+    findings.extend(rows::check(root));
     if sources.is_empty() {
         findings.push(format!("no source files below {}", root.display()));
     }
@@ -59,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_house_is_tidy() {
-        let findings = check_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        let findings = check_tree(Path::new(".."));
         assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
     }
 }

@@ -18,7 +18,7 @@ fn registry() -> Arc<Registry> {
 }
 
 fn data(name: &str) -> String {
-    format!("{}/../../tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("../../tests/data/{name}")
 }
 
 fn open(path: &str) -> Result<FileTable> {

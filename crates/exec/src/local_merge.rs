@@ -15,7 +15,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use receiver::MergeReceiver;
+pub(crate) use receiver::{MergeReceiver, Received};
 pub(crate) use sender::MergeSender;
 
 use crate::{BatchCharge, barrier::Waiters, charge::queue_bytes, sort::RunStep};

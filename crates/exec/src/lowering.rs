@@ -15,6 +15,7 @@ mod hash_join;
 mod join_filters;
 mod limit;
 mod local_exchange;
+mod merge_join;
 mod nested_loop_join;
 mod order_by;
 mod project;
@@ -303,10 +304,7 @@ impl Lowering {
     /// driver, or is partitioned by some of `keys` already.
     pub fn partition(&mut self, mut pipeline: PipelineBuilder, keys: &[usize]) -> PipelineBuilder {
         self.close_fused(&mut pipeline);
-        let by = &pipeline.partitioned_by;
-        let is_partitioned =
-            by.as_ref().is_some_and(|by| by.iter().all(|column| keys.contains(column)));
-        if pipeline.drivers == 1 || is_partitioned {
+        if pipeline.is_partitioned(keys) {
             return pipeline;
         }
         if keys.is_empty() {
@@ -365,6 +363,9 @@ impl Lowering {
             }
             PlanNode::AsofJoin(node) => {
                 nested_loop_join::lower_asof(node, inputs.take()?, inputs.take()?, self)
+            }
+            PlanNode::MergeJoin(node) => {
+                merge_join::lower(node, inputs.take()?, inputs.take()?, self)
             }
             PlanNode::OrderBy(node) => order_by::lower(node, inputs.take()?, self),
             PlanNode::TopN(node) => top_n::lower(node, inputs.take()?, self),

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Where the condition has comparisons, the build side in memory gets an index that finds the build
-//! rows of a probe row (see `lookup`); ASOF joins always use it.
+//! rows of a probe row (see `lookup`). ASOF joins use it, too, or sort both sides on disk and merge
+//! them (see `nearest`).
 //!
 //! Nothing is copied for a tile but the references of the columns that the condition reads.
 //!
@@ -25,22 +26,25 @@ mod blocks;
 mod build;
 mod condition;
 mod lookup;
+mod nearest;
 mod probe;
 #[cfg(test)]
 mod tests;
 
-use crate::{Barrier, BatchCharge, Lowering, PipelineBuilder, Promise, spill::SpillRun};
+use crate::{
+    Barrier, BatchCharge, Lowering, PipelineBuilder, Promise, join_output::JoinOutput,
+    spill::SpillRun,
+};
 use blocks::BuildSide;
 use build::NestedLoopBuild;
-use condition::Condition;
-use lookup::LookupSpec;
+pub(crate) use condition::Condition;
+use lookup::{AsofSpec, LookupSpec};
 use probe::NestedLoopProbe;
 use std::sync::{Arc, Mutex, atomic::AtomicUsize};
 use volley_error::Result;
 use volley_expression::Expr;
 use volley_memory::{Pool, Reservation};
-use volley_plan::{AsofJoinNode, JoinKind, NestedLoopJoinNode};
-use volley_types::Type;
+use volley_plan::{AsofJoinNode, NestedLoopJoinNode};
 use volley_vector::Batch;
 
 /// What the drivers of both sides share.
@@ -74,10 +78,8 @@ struct Collected {
 /// What the probe side needs to know of its node.
 #[derive(Clone)]
 struct ProbeConfig {
-    kind: JoinKind,
-    output: Vec<usize>,
-    probe_types: Vec<Type>,
-    build_types: Vec<Type>,
+    output: JoinOutput,
+    asof: Option<AsofSpec>,
     batch_rows: usize,
     drivers: usize,
 }
@@ -119,10 +121,13 @@ pub(crate) fn lower(
     let has_ranges = !node.ranges.is_empty();
     let parts = Parts {
         config: ProbeConfig {
-            kind: node.kind,
-            output: node.output.clone(),
-            probe_types: node.probe.schema().types().cloned().collect(),
-            build_types: node.build.schema().types().cloned().collect(),
+            output: JoinOutput {
+                kind: node.kind,
+                columns: node.output.clone(),
+                probe_types: node.probe.schema().types().cloned().collect(),
+                build_types: node.build.schema().types().cloned().collect(),
+            },
+            asof: None,
             batch_rows: cx.task().batch_rows,
             drivers: probe.drivers(),
         },
@@ -146,18 +151,22 @@ pub(crate) fn lower_asof(
 ) -> Result<PipelineBuilder> {
     let keys = node.probe_keys.iter().zip(&node.build_keys).zip(&node.nulls_equal);
     let keys = keys.map(|((probe, build), nulls_equal)| (*probe, *build, *nulls_equal));
+    let asof = AsofSpec { keys: keys.collect(), range: node.range };
     let parts = Parts {
         config: ProbeConfig {
-            kind: node.kind,
-            output: node.output.clone(),
-            probe_types: node.probe.schema().types().cloned().collect(),
-            build_types: node.build.schema().types().cloned().collect(),
+            output: JoinOutput {
+                kind: node.kind,
+                columns: node.output.clone(),
+                probe_types: node.probe.schema().types().cloned().collect(),
+                build_types: node.build.schema().types().cloned().collect(),
+            },
+            asof: Some(asof.clone()),
             batch_rows: cx.task().batch_rows,
             drivers: probe.drivers(),
         },
         names: ["asof join build", "asof join probe"],
         condition: None,
-        lookup: Some(LookupSpec::Asof { keys: keys.collect(), range: node.range }),
+        lookup: Some(LookupSpec::Asof(asof)),
         residual: None,
     };
     lower_parts(parts, probe, build, cx)
@@ -174,7 +183,7 @@ fn lower_parts(
     let shared = Shared::new(&pool);
     let (_, mut tickets) = Barrier::new(build.drivers());
     let target = Arc::clone(&shared);
-    let types = config.build_types.clone();
+    let types = config.output.build_types.clone();
     cx.add_in_pool(&mut build, build_name, pool, move |cx| {
         let (types, lookup) = (types.clone(), lookup.clone());
         Ok(Box::new(NestedLoopBuild::new(&target, types, lookup, tickets.pop(), cx)))
@@ -182,11 +191,11 @@ fn lower_parts(
     cx.seal(build);
     let (condition, residual) = (condition.cloned(), residual.cloned());
     cx.add(&mut probe, probe_name, move |cx| {
-        let width = config.probe_types.len();
+        let width = config.output.probe_types.len();
         let compile =
             |it: &Option<Expr>| it.as_ref().map(|it| Condition::compile(it, width, cx)).transpose();
-        let probe = NestedLoopProbe::new(&shared, config.clone(), compile(&condition)?, &cx.pool);
-        Ok(Box::new(probe.with_residual(compile(&residual)?, &cx.metrics)))
+        let probe = NestedLoopProbe::new(&shared, config.clone(), compile(&condition)?, cx);
+        Ok(Box::new(probe.with_residual(compile(&residual)?)))
     });
     Ok(probe)
 }

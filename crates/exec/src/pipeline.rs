@@ -102,4 +102,10 @@ impl PipelineBuilder {
     pub fn drivers(&self) -> usize {
         self.drivers
     }
+
+    /// Whether rows that are equal in all of `keys` are in the same driver.
+    pub(crate) fn is_partitioned(&self, keys: &[usize]) -> bool {
+        let by = self.partitioned_by.as_ref();
+        self.drivers == 1 || by.is_some_and(|by| by.iter().all(|column| keys.contains(column)))
+    }
 }

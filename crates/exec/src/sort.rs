@@ -361,6 +361,16 @@ impl Tie {
         Ok(Tie { comparator: comparator(left, right)?, key })
     }
 
+    /// Whether a left row's key is null.
+    pub(crate) fn left_is_null(&self, row: usize) -> bool {
+        self.comparator.left_is_null(row)
+    }
+
+    /// Whether a right row's key is null.
+    pub(crate) fn right_is_null(&self, row: usize) -> bool {
+        self.comparator.right_is_null(row)
+    }
+
     /// The order of a left and a right row.
     pub(crate) fn compare(&self, left: usize, right: usize) -> Ordering {
         let nulls = (self.comparator.left_is_null(left), self.comparator.right_is_null(right));

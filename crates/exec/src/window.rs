@@ -17,6 +17,10 @@
 //! each frame (`listed`), whose cost is the sum of all frames' lengths. Equal frames that follow
 //! one another are answered once.
 //!
+//! An input that is sorted already goes through these steps as it comes, without the sort: some
+//! whole partitions at a time, and those that are large piece by piece, if calls allow that
+//! (`units` and `pieces`, as below).
+//!
 //! When memory is short while rows are collected, they are sorted on disk; then some whole
 //! partitions at a time go through the steps above (`units`), without the sort. A partition that is
 //! large goes through them piece by piece (`pieces`), when all calls allow that: those that ask

@@ -11,6 +11,7 @@ mod frequent;
 mod numeric_histogram;
 mod vector_sum;
 mod reservoir;
+mod entropy;
 mod noisy;
 mod reduce;
 mod percentile;
@@ -73,6 +74,7 @@ pub(crate) fn register(registry: &mut Registry) {
     numeric_histogram::register(registry);
     vector_sum::register(registry);
     reservoir::register(registry);
+    entropy::register(registry);
     noisy::register(registry);
     reduce::register(registry);
     percentile::register(registry);

@@ -22,7 +22,7 @@ pub(crate) use sort::{ComparisonSort, take_from_end};
 use volley_function::{FunctionDoc, Package, Registry};
 
 /// Functions that mean the same in the core, and what they are called there.
-const SHARED: [(&str, &str); 9] = [
+const SHARED: [(&str, &str); 10] = [
     ("array_constructor", "list_value"),
     ("cardinality", "cardinality"),
     ("all_match", "all_match"),
@@ -30,6 +30,7 @@ const SHARED: [(&str, &str); 9] = [
     ("none_match", "none_match"),
     ("filter", "filter"),
     ("transform", "transform"),
+    ("transform_with_index", "transform"),
     ("reduce", "reduce"),
     ("zip_with", "zip_with"),
 ];

@@ -32,7 +32,7 @@ pub(crate) fn register(registry: &mut Registry) {
 }
 
 /// The conversion of one type to another, where it is not the core's.
-fn bind(from: &Type, to: &Type, core: &BindCast) -> Option<BoundScalar> {
+pub(crate) fn bind(from: &Type, to: &Type, core: &BindCast) -> Option<BoundScalar> {
     if from == to || *from == Type::Unknown {
         return None;
     }

@@ -1,12 +1,14 @@
 //! Comparison functions and operators, arithmetic operators, and what a value is.
 //!
-//! Comparisons are the core's: NaN is the greatest number and equals itself. Arithmetic differs
-//! where types follow from it: `/` of integers truncates, and results of decimals are exact or
-//! rounded half up to the scale that the manual's chapter on decimals gives.
+//! Comparisons are the core's: NaN is the greatest number and equals itself; but equality of
+//! arrays, maps and rows is unknown where a null inside leaves it open. Arithmetic differs where
+//! types follow from it: `/` of integers truncates, and results of decimals are exact or rounded
+//! half up to the scale that the manual's chapter on decimals gives.
 
 mod arithmetic;
 mod decimal;
 mod like;
+mod nested;
 
 use std::sync::Arc;
 use volley_function::{
@@ -33,6 +35,7 @@ const SHARED: [(&str, &str); 10] = [
 pub(crate) fn register(registry: &mut Registry) {
     SHARED.into_iter().for_each(|(name, core)| registry.share(Package::Presto, name, core));
     like::register(registry);
+    nested::register(registry);
     arithmetic::register(registry);
     let between_doc = doc(
         "between(x, low, high) -> boolean",

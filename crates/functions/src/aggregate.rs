@@ -14,6 +14,7 @@ mod variance;
 mod boolean;
 mod position;
 mod string_agg;
+mod collected;
 mod array_agg;
 mod ordered;
 mod approx_distinct;

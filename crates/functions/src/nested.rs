@@ -12,6 +12,7 @@ mod list;
 #[cfg(test)]
 mod tests;
 
+pub use search::add_search;
 pub(crate) use volley_function::simple::{MapKeys as Keys, reject_bad_keys};
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 //! of numbers alone are [`SimpleAggregate`](volley_function::aggregate::simple::SimpleAggregate)s.
 
 mod map;
+mod reader;
 mod row;
 mod top;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use map::{Keys, ValueMap};
 pub use row::ValueRow;
 pub use top::{Choice, Top};
 
+use reader::Reader;
 use volley_error::Result;
 use volley_function::{
     BoundAggregate,
@@ -89,7 +91,7 @@ impl<A: ValueAggregate> Adapter<A> {
 impl<A: ValueAggregate> Form for Adapter<A> {
     type State = A::State;
     type Input<'a> = Vec<&'a Decoded<'a>>;
-    type Partial<'a> = &'a Decoded<'a>;
+    type Partial<'a> = Reader;
     const IGNORES_NULLS: &'static [bool] = A::IGNORES_NULLS;
 
     fn empty(&self) -> A::State {
@@ -114,12 +116,12 @@ impl<A: ValueAggregate> Form for Adapter<A> {
         self.aggregate.add(state, ValueRow::new(input, row))
     }
 
-    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>> {
-        arg(partial, 0)
+    fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Reader> {
+        Reader::new(arg(partial, 0)?)
     }
 
-    fn merge(&self, state: &mut A::State, partial: &Self::Partial<'_>, index: usize) -> Result<()> {
-        self.aggregate.merge(state, &row::read(partial, index))
+    fn merge(&self, state: &mut A::State, partial: &Reader, index: usize) -> Result<()> {
+        self.aggregate.merge(state, &partial.at(index))
     }
 
     fn partial(&self, states: &mut TypedSlots<'_, A::State>) -> Result<Vector> {

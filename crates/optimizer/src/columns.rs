@@ -158,7 +158,8 @@ fn rename_made(plan: &mut Plan, by: &HashMap<ColumnId, ColumnId>) {
     }
 }
 
-fn rename_in_expr(expr: &mut Expr, by: &HashMap<ColumnId, ColumnId>) {
+/// Renames columns in an expression, also in its subqueries.
+pub(crate) fn rename_in_expr(expr: &mut Expr, by: &HashMap<ColumnId, ColumnId>) {
     let mut rest = vec![expr];
     while let Some(expr) = rest.pop() {
         match &mut expr.kind {

@@ -18,6 +18,8 @@ pub struct OptimizerContext<'a> {
     pub drivers: usize,
     /// The names of the rules that are switched off; see [`crate::rules`].
     pub disabled_rules: BTreeSet<String>,
+    /// Whether inputs of joins on equal keys are sorted and merged, always: for tests.
+    pub always_merges_joins: bool,
 }
 
 impl OptimizerContext<'_> {

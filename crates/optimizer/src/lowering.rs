@@ -8,6 +8,7 @@
 mod expr;
 mod relation;
 mod join;
+mod merge_join;
 mod range_join;
 
 pub(crate) use join::as_key;
@@ -27,7 +28,7 @@ use crate::{Estimator, OptimizerContext};
 use recursive::Recursions;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_logical::{Column, ColumnId, Cte, Plan};
+use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
 use volley_plan::{PlanNode, ProjectNode, SharedNode};
 use volley_types::{Field, Schema};
 
@@ -44,6 +45,7 @@ pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
         shared: HashMap::new(),
         estimator: Estimator::new(),
         recursions: Recursions::default(),
+        exchange_keys: None,
     };
     lowering.count_references(plan);
     let columns = plan.columns();
@@ -59,6 +61,8 @@ struct Lowering<'a> {
     shared: HashMap<u32, (Arc<PlanNode>, Vec<Column>)>,
     estimator: Estimator,
     recursions: Recursions,
+    /// By what the window that is lowered next spreads its rows, where it is not its partitions.
+    exchange_keys: Option<Vec<Expr>>,
 }
 
 /// A node, and where each column stands in its output.

@@ -10,6 +10,7 @@ mod filters;
 mod inner;
 mod block;
 mod join_order;
+mod partition_aggregates;
 mod window_aggregates;
 mod early_aggregation;
 mod semi_joins;
@@ -21,6 +22,7 @@ mod distinct;
 mod answers;
 mod share;
 mod keep_rows;
+mod share_sorts;
 mod split_distinct;
 mod prune;
 
@@ -28,6 +30,7 @@ use crate::optimize::Rule;
 
 pub(crate) use cte::with_ctes;
 pub(crate) use keep_rows::reads_working_table;
+pub(crate) use share_sorts::shared_sort;
 
 const FOLD: Rule = Rule {
     name: "fold_constants",
@@ -111,6 +114,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         apply: limits::push_limits,
     },
     Rule {
+        name: "aggregate_partitions",
+        description: "computes aggregates of large partitions by groups instead of windows",
+        apply: partition_aggregates::aggregate_partitions,
+    },
+    Rule {
         name: "window_aggregates",
         description: "makes windows of aggregates that are joined to the tables they read",
         apply: window_aggregates::window_aggregates,
@@ -165,6 +173,23 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "hold_narrow_sides",
         description: "holds the side of an inner join with fewer bytes, where rows are about as many",
         apply: sides::hold_narrow_sides,
+    },
+    Rule {
+        name: "share_sorts",
+        description: "computes windows in an order in which one sort serves several",
+        apply: share_sorts::share_sorts,
+    },
+    // Done while joins are lowered.
+    Rule {
+        name: "merge_joins",
+        description: "merges inputs of joins that are sorted by the keys, instead of hashing them",
+        apply: |plan, _| Ok(plan),
+    },
+    // Done while windows and sorts are lowered.
+    Rule {
+        name: "keep_orders",
+        description: "does not sort again what comes sorted",
+        apply: |plan, _| Ok(plan),
     },
     MERGE_PROJECTIONS,
 ];

@@ -5,8 +5,12 @@
 //! partners.
 
 mod estimate;
+mod ranges;
 mod selectivity;
 mod value;
+
+pub(crate) use estimate::joined;
+pub(crate) use ranges::{ColumnComparison, pairs_share};
 
 use crate::stack::deep;
 use std::collections::HashMap;

@@ -152,6 +152,7 @@ pub(crate) fn plan_for(sql: &str, disabled: &[&str], drivers: usize) -> Result<P
         column_ids: &ids,
         drivers,
         disabled_rules: disabled.iter().map(|it| (*it).to_owned()).collect(),
+        always_merges_joins: false,
     };
     let logical = optimize(query.plan, &ctx)?;
     let lowered = lower(&logical, &ctx)?;

@@ -9,6 +9,7 @@ mod windows;
 mod early;
 mod depth;
 mod distinct;
+mod orders;
 
 use crate::testing::optimized;
 use expect_test::Expect;

@@ -102,7 +102,7 @@ pub(crate) fn request(columns: Vec<usize>, batch_rows: usize) -> ScanRequest {
 
 /// The folder of the repository's test data.
 pub(crate) fn data(name: &str) -> String {
-    format!("{}/../../tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("../../tests/data/{name}")
 }
 
 /// All batches of a file, loaded.

@@ -13,6 +13,7 @@
 pub mod nodes;
 mod node;
 mod walk;
+mod properties;
 mod print;
 mod builder;
 
@@ -23,9 +24,9 @@ pub use nodes::{
     CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FileCompression, FileFormat, FilterNode,
     Frame, FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode,
     GroupLimitNode, GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
-    NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition, RecursiveUnionNode, RepeatNode,
-    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
-    TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
-    WorkingTableNode, WriteOptions,
+    MergeJoinNode, MergeKey, NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition,
+    RecursiveUnionNode, RepeatNode, SampleMethod, SampleNode, SharedNode, SortKey, TableHandle,
+    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode,
+    WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
 };
 pub use walk::Visit;

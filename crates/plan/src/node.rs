@@ -27,6 +27,8 @@ pub enum PlanNode {
     NestedLoopJoin(NestedLoopJoinNode),
     /// Joins each row with the nearest one.
     AsofJoin(AsofJoinNode),
+    /// Joins sorted inputs on equal keys.
+    MergeJoin(MergeJoinNode),
     /// Sorts.
     OrderBy(OrderByNode),
     /// Sorts and keeps the first rows.
@@ -75,6 +77,7 @@ impl PlanNode {
             PlanNode::HashJoin(node) => &node.schema,
             PlanNode::NestedLoopJoin(node) => &node.schema,
             PlanNode::AsofJoin(node) => &node.schema,
+            PlanNode::MergeJoin(node) => &node.schema,
             PlanNode::OrderBy(node) => node.input.schema(),
             PlanNode::TopN(node) => node.input.schema(),
             PlanNode::Limit(node) => node.input.schema(),
@@ -107,6 +110,7 @@ impl PlanNode {
             PlanNode::HashJoin(node) => vec![&node.probe, &node.build],
             PlanNode::NestedLoopJoin(node) => vec![&node.probe, &node.build],
             PlanNode::AsofJoin(node) => vec![&node.probe, &node.build],
+            PlanNode::MergeJoin(node) => vec![&node.probe, &node.build],
             PlanNode::OrderBy(node) => vec![&node.input],
             PlanNode::TopN(node) => vec![&node.input],
             PlanNode::Limit(node) => vec![&node.input],
@@ -146,6 +150,10 @@ impl PlanNode {
                 f(&mut node.build);
             }
             PlanNode::AsofJoin(node) => {
+                f(&mut node.probe);
+                f(&mut node.build);
+            }
+            PlanNode::MergeJoin(node) => {
                 f(&mut node.probe);
                 f(&mut node.build);
             }

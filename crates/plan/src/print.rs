@@ -35,6 +35,7 @@ impl PlanNode {
             PlanNode::HashJoin(node) => hash_join(node),
             PlanNode::NestedLoopJoin(node) => nested_loop_join(node),
             PlanNode::AsofJoin(node) => asof_join(node),
+            PlanNode::MergeJoin(node) => merge_join(node),
             PlanNode::OrderBy(node) => format!("OrderBy {}", join(&node.keys)),
             PlanNode::TopN(node) => {
                 let keys = join(&node.keys);
@@ -192,6 +193,16 @@ fn asof_join(node: &AsofJoinNode) -> String {
     conditions.push(node.range.to_string());
     let output = output(&node.output, &node.schema);
     format!("AsofJoin {} on {} output={output}", node.kind, conditions.join(" and "))
+}
+
+fn merge_join(node: &MergeJoinNode) -> String {
+    let keys: Vec<_> = node.keys.iter().map(ToString::to_string).collect();
+    let mut text = format!("MergeJoin {} on {}", node.kind, keys.join(" and "));
+    if let Some(filter) = &node.filter {
+        let _ = write!(text, " filter={filter}");
+    }
+    let _ = write!(text, " output={}", output(&node.output, &node.schema));
+    text
 }
 
 fn offset(rows: u64) -> String {

@@ -2,8 +2,8 @@
 
 use sqlparser::{
     ast::{
-        Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-        Ident, ObjectName, UnaryOperator, Value,
+        DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+        FunctionArguments, Ident, ObjectName, TypedString, UnaryOperator, Value,
     },
     dialect::{Dialect, DuckDbDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_IDENTIFIER, RESERVED_FOR_TABLE_FACTOR},
@@ -179,6 +179,25 @@ fn grouping_sets(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     Some(parts.and_then(|it| parser.expect_token(&Token::RParen).map(|_| make(it))))
 }
 
+/// `IPADDRESS '...'` and its like, of types that the parser takes for names of columns. `None` when
+/// something else begins here.
+fn custom_literal(parser: &mut Parser<'_>) -> Option<Expr> {
+    const TYPES: [&str; 2] = ["IPADDRESS", "IPPREFIX"];
+    let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+    let is_type =
+        word.quote_style.is_none() && TYPES.iter().any(|it| word.value.eq_ignore_ascii_case(it));
+    let value = parser.peek_nth_token_ref(1).clone();
+    let Token::SingleQuotedString(text) = value.token else { return None };
+    if !is_type {
+        return None;
+    }
+    let name = ObjectName::from(vec![Ident::new(word.value.clone())]);
+    let value = Value::SingleQuotedString(text).with_span(value.span);
+    (0..2).for_each(|_| parser.advance_token());
+    let data_type = DataType::Custom(name, Vec::new());
+    Some(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }))
+}
+
 /// `-x`, which binds tighter than `^`: `-2 ^ 2` is 4.
 fn negation(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.advance_token();
@@ -216,7 +235,9 @@ impl Dialect for VolleyDialect {
         if token.token == Token::Minus {
             return Some(negation(parser));
         }
-        let Token::EscapedStringLiteral(text) = &token.token else { return grouping_sets(parser) };
+        let Token::EscapedStringLiteral(text) = &token.token else {
+            return grouping_sets(parser).or_else(|| custom_literal(parser).map(Ok));
+        };
         let literal = Value::EscapedStringLiteral(text.clone()).with_span(token.span);
         parser.advance_token();
         Some(Ok(Expr::Value(literal)))

@@ -16,6 +16,26 @@ pub const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
 /// Microseconds of an hour.
 pub const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
 
+/// The names of the months, from January.
+pub const MONTH_NAMES: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// The names of the days of the week, from Monday.
+pub const DAY_NAMES: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
 /// Days of an era of 400 years.
 const DAYS_PER_ERA: i64 = 146_097;
 

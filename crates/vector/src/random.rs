@@ -34,6 +34,8 @@ const ELEMENTS_MAX: usize = 4;
 pub struct Generator {
     random: fastrand::Rng,
     null_ratio: f64,
+    /// Further values of some types.
+    examples: Vec<(Type, Vec<Value>)>,
 }
 
 /// An encoding that [`Generator::encoded`] can be asked for.
@@ -72,12 +74,18 @@ impl Shape {
 impl Generator {
     /// A generator from a seed; one value in five is null.
     pub fn new(seed: u64) -> Generator {
-        Generator { random: fastrand::Rng::with_seed(seed), null_ratio: 0.2 }
+        Generator { random: fastrand::Rng::with_seed(seed), null_ratio: 0.2, examples: Vec::new() }
     }
 
     /// The same generator with another part of nulls, 0 to 1.
     pub fn with_null_ratio(mut self, null_ratio: f64) -> Generator {
         self.null_ratio = null_ratio;
+        self
+    }
+
+    /// The same generator with further values of `data_type`, which are as frequent as others.
+    pub fn with_examples(mut self, data_type: Type, values: Vec<Value>) -> Generator {
+        self.examples.push((data_type, values));
         self
     }
 

@@ -49,6 +49,7 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         column_ids: &cx.column_ids,
         drivers: settings.threads,
         disabled_rules: settings.disabled_rules,
+        always_merges_joins: settings.always_merges_joins,
     };
     let plan = volley_optimizer::optimize(plan, &context)?;
     let tables = Arc::new(PlannedTables::of(&plan));

@@ -36,6 +36,8 @@ pub struct Settings {
     pub dynamic_filters: bool,
     /// Whether operators that can spill do so at every step.
     pub spill_always: bool,
+    /// Whether joins on equal keys sort both sides and merge them.
+    pub always_merges_joins: bool,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
     /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
@@ -57,7 +59,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 12] = [
+const SETTINGS: [Setting; 13] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -91,6 +93,15 @@ const SETTINGS: [Setting; 12] = [
         get: |it| it.dynamic_filters.to_string(),
         set: |it, text| {
             let _: () = it.dynamic_filters = truth("dynamic_filters", text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "debug_merge_joins",
+        description: "whether joins on equal keys sort both sides and merge them: for tests",
+        get: |it| it.always_merges_joins.to_string(),
+        set: |it, text| {
+            let _: () = it.always_merges_joins = truth("debug_merge_joins", text)?;
             Ok(())
         },
     },
@@ -178,6 +189,7 @@ impl Default for Settings {
             batch_rows: BATCH_ROWS_DEFAULT,
             dynamic_filters: true,
             spill_always: false,
+            always_merges_joins: false,
             disabled_rules: BTreeSet::new(),
             time_zone: Zone::default(),
             statement_timeout: None,

@@ -109,7 +109,7 @@ fn long_arrays_are_sorted_by_comparisons_of_many_pairs() {
     let session = Session::new().unwrap();
     let order = "CASE WHEN a < b THEN 1 WHEN a > b THEN -1 ELSE 0 END";
     let numbers = "(SELECT array_agg(r * 7919 % 10007) FROM 'tests/data/numbers.parquet')";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/numbers.parquet");
+    let path = "../../tests/data/numbers.parquet";
     let sql = format!(
         "SELECT array_sort(n, (a, b) -> {order}) = list_reverse(array_sort(n)), cardinality(n) > 0 \
          FROM (SELECT {numbers} AS n) t"

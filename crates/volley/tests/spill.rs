@@ -92,12 +92,16 @@ fn joins_spill() {
 }
 
 #[test]
-fn nested_loop_joins_spill() {
-    let sql = "SELECT count(*), sum(b.l_extendedprice), max(b.l_comment) \
-        FROM (SELECT DISTINCT l_quantity + 1000 AS q FROM lineitem WHERE l_quantity < 20) a \
-        LEFT JOIN lineitem b ON a.q > b.l_partkey + b.l_suppkey";
-    for threads in ["1", "2"] {
-        check(sql, "40MiB", threads, "nested loop join build");
+fn joins_without_equal_keys_spill() {
+    for (comparison, build) in [("<>", "nested loop join build"), (">", "range join build")] {
+        let sql = format!(
+            "SELECT count(*), sum(b.l_extendedprice), max(b.l_comment) \
+             FROM (SELECT DISTINCT l_quantity + 1000 AS q FROM lineitem WHERE l_quantity < 20) a \
+             LEFT JOIN lineitem b ON a.q {comparison} b.l_partkey + b.l_suppkey"
+        );
+        for threads in ["1", "2"] {
+            check(&sql, "40MiB", threads, build);
+        }
     }
 }
 

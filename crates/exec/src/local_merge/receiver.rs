@@ -17,7 +17,13 @@ pub(crate) struct MergeReceiver {
 }
 
 /// A queue's end; when it is dropped, its sender ends.
-struct Received(Arc<MergeQueue>);
+pub(crate) struct Received(Arc<MergeQueue>);
+
+impl Received {
+    pub(crate) fn new(queue: &Arc<MergeQueue>) -> Received {
+        Received(Arc::clone(queue))
+    }
+}
 
 impl MergeReceiver {
     /// Merges rows of `types` that are sorted by `keys` in each of `queues`.
@@ -27,7 +33,7 @@ impl MergeReceiver {
         queues: &[Arc<MergeQueue>],
         cx: &OperatorContext,
     ) -> MergeReceiver {
-        let sources = queues.iter().map(|it| Received(Arc::clone(it))).collect();
+        let sources = queues.iter().map(Received::new).collect();
         MergeReceiver { merge: RunMerge::new(types, keys, sources, cx.task.batch_rows) }
     }
 }

@@ -1,4 +1,4 @@
-//! NestedLoopJoin and AsofJoin: the build side in memory, any number of drivers on both sides.
+//! NestedLoopJoin and AsofJoin: any number of drivers on both sides.
 
 use crate::{Lowering, PipelineBuilder, nested_loop_join};
 use volley_error::Result;

@@ -4,15 +4,16 @@ use super::{
     Collected, Shared,
     blocks::BuildSide,
     lookup::{Lookup, LookupBuilder, LookupSpec},
+    nearest::RunSort,
 };
 use crate::{
-    BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext, Ticket,
+    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext, Ticket,
     column_concat::{ColumnConcat, concat_bytes},
     spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillWriter},
 };
 use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
 use volley_error::{ErrorKind, Result};
-use volley_memory::{Pool, spill::SpillSpace};
+use volley_memory::Pool;
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;
@@ -35,10 +36,10 @@ pub(super) struct NestedLoopBuild {
     concat: Option<ColumnConcat>,
     /// There, after that.
     index: Option<(Arc<Batch>, LookupBuilder)>,
+    /// There, where nearest rows are to be found on disk.
+    sort: Option<RunSort>,
     input_done: bool,
-    pool: Pool,
-    space: SpillSpace,
-    metrics: Arc<OperatorMetrics>,
+    cx: OperatorContext,
 }
 
 impl NestedLoopBuild {
@@ -51,19 +52,16 @@ impl NestedLoopBuild {
     ) -> NestedLoopBuild {
         NestedLoopBuild {
             shared: Arc::clone(shared),
-            // What is on disk cannot be looked up in.
-            can_spill: Encoder::new(&types).is_ok()
-                && !lookup.as_ref().is_some_and(LookupSpec::is_needed),
+            can_spill: Encoder::new(&types).is_ok(),
             types,
             lookup,
             ticket,
             writer: None,
             concat: None,
             index: None,
+            sort: None,
             input_done: false,
-            pool: cx.pool.clone(),
-            space: cx.task.spill.clone(),
-            metrics: Arc::clone(&cx.metrics),
+            cx: cx.clone(),
         }
     }
 
@@ -82,7 +80,7 @@ impl NestedLoopBuild {
         let spec = self.lookup.clone();
         match spec.filter(|it| it.is_needed() || rows.rows() >= LOOKUP_ROWS_MIN) {
             Some(spec) => {
-                let begun = LookupBuilder::new(spec, &rows, &self.pool).map(Err);
+                let begun = LookupBuilder::new(spec, &rows, &self.cx.pool).map(Err);
                 self.continue_index(rows, begun)
             }
             None => {
@@ -93,7 +91,7 @@ impl NestedLoopBuild {
     }
 
     /// Shows a finished index to the probes, or the rows without one where there is no memory for
-    /// it.
+    /// it; those that cannot do without it go to disk.
     fn continue_index(
         &mut self,
         rows: Arc<Batch>,
@@ -106,10 +104,35 @@ impl NestedLoopBuild {
                 return Ok(());
             }
             Ok(Ok(lookup)) => Some(Arc::new(lookup)),
-            Err(error) if error.kind() == ErrorKind::OutOfMemory && !is_needed => None,
-            Err(error) => return Err(error),
+            Err(error) if error.kind() != ErrorKind::OutOfMemory => return Err(error),
+            Err(error) if is_needed && !self.can_spill => return Err(error),
+            Err(_) if is_needed => return self.write_rows(&rows),
+            Err(_) => None,
         };
         self.show(BuildSide::Memory(rows, lookup));
+        Ok(())
+    }
+
+    /// Writes all rows, which were in memory.
+    fn write_rows(&mut self, rows: &Batch) -> Result<()> {
+        let mut writer = SpillWriter::new(&self.cx.task.spill, &self.types, &self.cx.pool)?;
+        let batch_rows = self.cx.task.batch_rows;
+        for start in (0..rows.rows()).step_by(batch_rows) {
+            writer.write(&rows.slice(start, batch_rows.min(rows.rows() - start)))?;
+        }
+        self.writer = Some(writer);
+        self.finish_writer()?;
+        self.lock().charge.clear();
+        self.show_runs()
+    }
+
+    /// Shows what is on disk to the probes; in order, where nearest rows are looked for.
+    fn show_runs(&mut self) -> Result<()> {
+        let runs = std::mem::take(&mut self.lock().runs);
+        match self.lookup.as_ref().and_then(LookupSpec::asof) {
+            Some(asof) => self.sort = Some(RunSort::new(runs, asof, &self.types, &self.cx)),
+            None => self.show(BuildSide::Disk(runs.into())),
+        }
         Ok(())
     }
 
@@ -124,11 +147,11 @@ impl NestedLoopBuild {
         let writer = match &mut self.writer {
             Some(writer) => writer,
             None => {
-                let writer = SpillWriter::new(&self.space, &self.types, &self.pool)?;
+                let writer = SpillWriter::new(&self.cx.task.spill, &self.types, &self.cx.pool)?;
                 self.writer.insert(writer)
             }
         };
-        let (batches, _charge) = self.shared.take_batches(&self.pool);
+        let (batches, _charge) = self.shared.take_batches(&self.cx.pool);
         batches.iter().try_for_each(|it| writer.write(it))
     }
 
@@ -136,9 +159,9 @@ impl NestedLoopBuild {
     fn finish_writer(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
             let run = writer.finish()?;
-            self.metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
-            self.metrics.add(SPILLED_ROWS, run.rows() as u64);
-            self.metrics.add(SPILLED_BYTES, run.bytes());
+            self.cx.metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
+            self.cx.metrics.add(SPILLED_ROWS, run.rows() as u64);
+            self.cx.metrics.add(SPILLED_BYTES, run.bytes());
             self.lock().runs.push(run);
         }
         Ok(())
@@ -178,9 +201,7 @@ impl Operator for NestedLoopBuild {
             // What drivers collected that did not write themselves.
             self.write_collected()?;
             self.finish_writer()?;
-            let runs = std::mem::take(&mut self.lock().runs);
-            self.show(BuildSide::Disk(runs.into()));
-            return Ok(());
+            return self.show_runs();
         }
         self.shared.held_bytes.store(0, Ordering::Relaxed);
         let batches = std::mem::take(&mut self.lock().batches);
@@ -198,6 +219,13 @@ impl Operator for NestedLoopBuild {
             self.continue_index(rows, made)?;
             return Ok(Step::Yield);
         }
+        if let Some(sort) = &mut self.sort {
+            if let Some(run) = sort.step()? {
+                self.sort = None;
+                self.show(BuildSide::Disk(vec![run].into()));
+            }
+            return Ok(Step::Yield);
+        }
         Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
     }
 
@@ -208,11 +236,17 @@ impl Operator for NestedLoopBuild {
 
 impl Spill for NestedLoopBuild {
     fn reclaimable_bytes(&self) -> usize {
+        if let Some(sort) = &self.sort {
+            return sort.reclaimable_bytes();
+        }
         let bytes = self.shared.held_bytes.load(Ordering::Relaxed);
         if bytes < SPILL_BYTES_MIN || self.input_done { 0 } else { bytes }
     }
 
     fn spill(&mut self) -> Result<()> {
+        if let Some(sort) = &mut self.sort {
+            return sort.spill();
+        }
         let has_some = !self.input_done && self.shared.held_bytes.load(Ordering::Relaxed) > 0;
         if has_some { self.write_collected() } else { Ok(()) }
     }

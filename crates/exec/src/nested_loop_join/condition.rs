@@ -16,7 +16,7 @@ pub(super) enum Tile {
 }
 
 /// A compiled condition and the columns that it reads.
-pub(super) struct Condition {
+pub(crate) struct Condition {
     exprs: ExprSet,
     /// Positions in the probe batch; the condition's first columns.
     probe_columns: Vec<usize>,
@@ -45,7 +45,7 @@ impl Tile {
 
 impl Condition {
     /// Compiles `condition`, whose columns are `probe_width` probe columns, then build columns.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         condition: &Expr,
         probe_width: usize,
         cx: &OperatorContext,
@@ -101,7 +101,7 @@ impl Condition {
     }
 
     /// Those of pairs of rows for which the condition is true.
-    pub(super) fn select_pairs(
+    pub(crate) fn select_pairs(
         &mut self,
         (probe_rows, build_rows): (&[u32], &[u32]),
         probe: &Batch,

@@ -35,8 +35,16 @@ use volley_vector::{Batch, Decoded};
 pub(super) enum LookupSpec {
     /// One comparison, or two.
     Ranges(Vec<RangeCondition>),
-    /// The nearest row of those with equal keys (probe and build column, whether nulls are equal).
-    Asof { keys: Vec<(usize, usize, bool)>, range: RangeCondition },
+    /// The nearest row.
+    Asof(AsofSpec),
+}
+
+/// How the nearest of the rows with equal keys is found.
+#[derive(Clone, Debug)]
+pub(super) struct AsofSpec {
+    /// Probe and build column, whether nulls are equal.
+    pub keys: Vec<(usize, usize, bool)>,
+    pub range: RangeCondition,
 }
 
 /// The index of a build side.
@@ -71,13 +79,21 @@ pub(super) struct Candidates {
 impl LookupSpec {
     /// Whether the lookup decides which pairs match, so that it cannot be left out.
     pub(super) fn is_needed(&self) -> bool {
-        matches!(self, LookupSpec::Asof { .. })
+        self.asof().is_some()
+    }
+
+    /// How the nearest rows are found, if these are looked for.
+    pub(super) fn asof(&self) -> Option<&AsofSpec> {
+        match self {
+            LookupSpec::Ranges(_) => None,
+            LookupSpec::Asof(asof) => Some(asof),
+        }
     }
 
     fn first(&self) -> Result<RangeCondition> {
         match self {
             LookupSpec::Ranges(ranges) => ranges.first().copied(),
-            LookupSpec::Asof { range, .. } => Some(*range),
+            LookupSpec::Asof(asof) => Some(asof.range),
         }
         .ok_or_else(|| Error::internal("a lookup without a comparison"))
     }
@@ -85,7 +101,7 @@ impl LookupSpec {
     fn second(&self) -> Option<RangeCondition> {
         match self {
             LookupSpec::Ranges(ranges) => ranges.get(1).copied(),
-            LookupSpec::Asof { .. } => None,
+            LookupSpec::Asof(_) => None,
         }
     }
 }
@@ -234,7 +250,7 @@ impl Lookup {
 
     /// Whether places of all probe rows begin or end together.
     pub(super) fn is_nested(&self) -> bool {
-        self.second.is_none() && self.groups.is_none()
+        self.second.is_none() && !self.spec.is_needed()
     }
 }
 

@@ -5,17 +5,17 @@ use super::{
     blocks::{Block, Blocks},
     condition::Tile,
     lookup::{Candidates, Lookup, asks_for_build_rows},
+    nearest::NearestMerge,
 };
-use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext, coalesce::Coalescer};
+use crate::{BlockedOn, Operator, OperatorContext, Spill, Step, StepContext, coalesce::Coalescer};
 use std::{
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 use volley_error::Result;
-use volley_memory::{Pool, Reservation};
+use volley_memory::Reservation;
 use volley_plan::JoinKind;
-use volley_types::Type;
-use volley_vector::{Batch, BooleanBuffer, NullBuffer, Rows, ScalarBuffer, Vector};
+use volley_vector::{Batch, Rows, ScalarBuffer};
 
 /// The counter of probe rows whose build rows were looked up.
 const ROWS_LOOKED_UP: &str = "rows looked up";
@@ -35,7 +35,6 @@ pub(super) struct NestedLoopProbe {
     residual: Option<Condition>,
     /// Places that were candidates before, where that is enough.
     covered: usize,
-    metrics: Arc<OperatorMetrics>,
     build: Option<Blocks>,
     /// Rows for the next batch to work on, where the build side is on disk.
     waiting: Coalescer,
@@ -43,7 +42,9 @@ pub(super) struct NestedLoopProbe {
     /// Build rows that this driver matched; empty unless the kind needs them.
     build_matched: Vec<bool>,
     charge: Reservation,
-    pool: Pool,
+    /// Where nearest rows are looked for in a build side on disk.
+    nearest: Option<NearestMerge>,
+    cx: OperatorContext,
     phase: Phase,
 }
 
@@ -81,39 +82,39 @@ impl NestedLoopProbe {
         shared: &Arc<Shared>,
         config: ProbeConfig,
         condition: Option<Condition>,
-        pool: &Pool,
+        cx: &OperatorContext,
     ) -> NestedLoopProbe {
         // Filled where the build side is on disk.
-        let waiting = Coalescer::new(config.probe_types.clone(), config.batch_rows, pool);
+        let waiting =
+            Coalescer::new(config.output.probe_types.clone(), config.batch_rows, &cx.pool);
         NestedLoopProbe {
             shared: Arc::clone(shared),
             config,
             condition,
             residual: None,
             covered: 0,
-            metrics: Arc::default(),
             build: None,
             waiting,
             current: None,
             build_matched: Vec::new(),
-            charge: pool.reservation(),
-            pool: pool.clone(),
+            charge: cx.pool.reservation(),
+            nearest: None,
+            cx: cx.clone(),
             phase: Phase::Probe,
         }
     }
 
-    /// Tests pairs that were looked up by `residual` only, and counts probe rows in `metrics`.
-    pub(super) fn with_residual(
-        self,
-        residual: Option<Condition>,
-        metrics: &Arc<OperatorMetrics>,
-    ) -> NestedLoopProbe {
-        NestedLoopProbe { residual, metrics: Arc::clone(metrics), ..self }
+    /// Tests pairs that were looked up by `residual` only.
+    pub(super) fn with_residual(self, residual: Option<Condition>) -> NestedLoopProbe {
+        NestedLoopProbe { residual, ..self }
     }
 
     /// Works on the current batch until there is something to put out.
     fn probe(&mut self, build: &mut Blocks, current: &mut Current) -> Result<Option<Step>> {
         let begin = Instant::now();
+        if self.nearest.is_some() {
+            return self.probe_nearest(build, current);
+        }
         let lookup = build.lookup();
         for _ in 0..TILES_PER_STEP {
             let Some(block) = build.block() else {
@@ -143,9 +144,37 @@ impl NestedLoopProbe {
         Ok(Some(Step::Yield))
     }
 
+    /// As [`NestedLoopProbe::probe`], where both sides are sorted.
+    fn probe_nearest(&mut self, build: &mut Blocks, current: &mut Current) -> Result<Option<Step>> {
+        let Some(nearest) = &mut self.nearest else { return Ok(None) };
+        let start = nearest.block().map_or(0, |it| it.start);
+        let Current { probe, outer, matched, probe_rows, build_rows, .. } = current;
+        let needs_pairs = self.config.output.needs_pairs();
+        let is_done = nearest.advance(probe, outer, |probe_row, build_row| {
+            matched[probe_row as usize] = true;
+            if let Some(matched) = self.build_matched.get_mut(start + build_row as usize) {
+                *matched = true;
+            }
+            if needs_pairs {
+                probe_rows.push(probe_row);
+                build_rows.push(build_row);
+            }
+        })?;
+        // They are of this block.
+        if let Some(block) = nearest.block().filter(|_| !probe_rows.is_empty()) {
+            let rows = Arc::clone(&block.rows);
+            return Ok(Some(Step::Output(self.take_pairs(&rows, current))));
+        }
+        if is_done {
+            return Ok(self.put_out_rest(current)?.map(Step::Output));
+        }
+        nearest.next_block(build)?;
+        Ok(Some(Step::Yield))
+    }
+
     /// Whether more build rows cannot change what is put out of a batch.
     fn is_settled(&self, current: &Current) -> bool {
-        first_hit_settles(self.config.kind) && current.matched.iter().all(|it| *it)
+        self.config.output.first_hit_settles() && current.matched.iter().all(|it| *it)
     }
 
     /// Looks at the next pairs of a block; false when there are none left.
@@ -171,9 +200,8 @@ impl NestedLoopProbe {
         block: &Block,
         current: &mut Current,
     ) -> Result<bool> {
-        let kind = self.config.kind;
         let Some(mut candidates) = current.candidates.take() else { return Ok(false) };
-        let settles = first_hit_settles(kind);
+        let settles = self.config.output.first_hit_settles();
         let settled: &[bool] = if settles { &current.matched } else { &[] };
         let is_enough = settles && self.residual.is_none();
         let (mut probe_rows, mut build_rows) = (Vec::new(), Vec::new());
@@ -193,7 +221,7 @@ impl NestedLoopProbe {
         if !self.build_matched.is_empty() {
             build_rows.iter().for_each(|it| self.build_matched[*it as usize] = true);
         }
-        if needs_pairs(kind) {
+        if self.config.output.needs_pairs() {
             current.probe_rows.append(&mut probe_rows);
             current.build_rows.append(&mut build_rows);
         }
@@ -221,7 +249,7 @@ impl NestedLoopProbe {
 
     /// Looks at the pairs of a tile, and records hits as the kind needs them.
     fn match_tile(&mut self, tile: Tile, block: &Block, current: &mut Current) -> Result<()> {
-        let (kind, build) = (self.config.kind, &*block.rows);
+        let (kind, build) = (self.config.output.kind, &*block.rows);
         let active = self.active(tile, block.start, current);
         if active.is_empty() {
             return Ok(());
@@ -236,7 +264,7 @@ impl NestedLoopProbe {
             }
             Some(condition) => condition.select(tile, &active, &current.probe, build)?,
         };
-        let needs_pairs = needs_pairs(kind);
+        let needs_pairs = self.config.output.needs_pairs();
         hits.for_each(|it| {
             let (probe_row, build_row) = tile.pair(it);
             current.matched[probe_row as usize] = true;
@@ -254,7 +282,7 @@ impl NestedLoopProbe {
     /// The pairs of a tile that can still change the result.
     fn active(&self, tile: Tile, block_start: usize, current: &Current) -> Rows {
         let len = tile.len(current.probe.rows());
-        let first_hit_settles = first_hit_settles(self.config.kind);
+        let first_hit_settles = self.config.output.first_hit_settles();
         match tile {
             Tile::BuildRow(_) if first_hit_settles => {
                 Rows::from_indices(len, (0..len).filter(|row| !current.matched[*row]))
@@ -263,7 +291,7 @@ impl NestedLoopProbe {
                 Rows::none(len)
             }
             Tile::BuildRow(row)
-                if !needs_pairs(self.config.kind)
+                if !self.config.output.needs_pairs()
                     && self.build_matched.get(block_start + row).copied().unwrap_or(false) =>
             {
                 Rows::none(len)
@@ -277,9 +305,7 @@ impl NestedLoopProbe {
         let count = current.probe_rows.len().min(self.config.batch_rows);
         let probe_rows: ScalarBuffer<u32> = current.probe_rows.drain(..count).collect();
         let build_rows: ScalarBuffer<u32> = current.build_rows.drain(..count).collect();
-        let mut columns = current.probe.wrap(&probe_rows).into_columns();
-        columns.extend(build.wrap(&build_rows).into_columns());
-        Batch::new(columns, count).project(&self.config.output)
+        self.config.output.pairs((&current.probe, &probe_rows), (build, &build_rows))
     }
 
     /// What is put out of a batch after all pairs: rows by whether they have a match.
@@ -287,33 +313,14 @@ impl NestedLoopProbe {
         if std::mem::replace(&mut current.rest_done, true) {
             return Ok(None);
         }
-        let rows = |wanted: bool| {
-            let matched = current.matched.iter().enumerate();
-            let rows = matched.filter(|it| *it.1 == wanted).map(|it| it.0);
-            Rows::from_indices(current.matched.len(), rows)
-        };
-        let batch = match self.config.kind {
-            JoinKind::Left | JoinKind::Full => {
-                let probe = current.probe.select(&rows(false));
-                let count = probe.rows();
-                let mut columns = probe.into_columns();
-                columns.extend(self.config.build_types.iter().map(|it| nulls(it, count)));
-                Batch::new(columns, count)
-            }
-            JoinKind::LeftSemi => current.probe.select(&rows(true)),
-            JoinKind::LeftAnti => current.probe.select(&rows(false)),
-            JoinKind::LeftMark => marked(current),
-            JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => {
-                return Ok(None);
-            }
-        };
-        Ok((batch.rows() > 0).then(|| batch.project(&self.config.output)))
+        let Current { probe, matched, unknown, .. } = current;
+        Ok(self.config.output.probe_rows(probe, matched, Some(unknown)))
     }
 
     /// Tells the other drivers which build rows matched; the last one goes on with them, unless a
     /// driver has ended early: then nobody needs what would come.
     fn end_probing(&mut self) -> Phase {
-        if !self.config.kind.emits_build_rows() {
+        if !self.config.output.kind.emits_build_rows() {
             return Phase::Done;
         }
         let mut all = self.shared.matched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -332,47 +339,10 @@ impl NestedLoopProbe {
 
     /// Build rows of a block, from its row `start` on, that the kind puts out by themselves.
     fn put_out_build_rows(&self, block: &Block, start: usize) -> Option<Batch> {
-        let build = &block.rows;
-        let end = (start + self.config.batch_rows).min(build.rows());
-        let wanted = self.config.kind == JoinKind::RightSemi;
-        let rows: ScalarBuffer<u32> = (start..end)
-            .filter(|row| self.build_matched[block.start + *row] == wanted)
-            .map(|row| row as u32)
-            .collect();
-        if rows.is_empty() {
-            return None;
-        }
-        let mut columns = Vec::new();
-        if self.config.kind.has_probe_columns() {
-            columns.extend(self.config.probe_types.iter().map(|it| nulls(it, rows.len())));
-        }
-        columns.extend(build.wrap(&rows).into_columns());
-        Some(Batch::new(columns, rows.len()).project(&self.config.output))
+        let end = (start + self.config.batch_rows).min(block.rows.rows());
+        let matched = |row: usize| self.build_matched[block.start + row];
+        self.config.output.build_rows(&block.rows, start..end, matched)
     }
-}
-
-/// Whether all that counts of a probe row is whether it has a match.
-fn first_hit_settles(kind: JoinKind) -> bool {
-    matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark)
-}
-
-/// Whether matching pairs are put out.
-fn needs_pairs(kind: JoinKind) -> bool {
-    matches!(kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)
-}
-
-fn nulls(data_type: &Type, rows: usize) -> Vector {
-    Vector::nulls(data_type.clone(), rows)
-}
-
-/// The probe rows with a column that says whether they have a match.
-fn marked(current: &Current) -> Batch {
-    let known = current.matched.iter().zip(&current.unknown).map(|(hit, unknown)| *hit || !unknown);
-    let nulls = NullBuffer::new(BooleanBuffer::from_iter(known));
-    let mark = BooleanBuffer::from_iter(current.matched.iter().copied());
-    let mut columns = current.probe.columns().to_vec();
-    columns.push(Vector::boolean(mark, Some(nulls)));
-    Batch::new(columns, current.probe.rows())
 }
 
 impl Operator for NestedLoopProbe {
@@ -381,6 +351,9 @@ impl Operator for NestedLoopProbe {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
+        if let Some(nearest) = &mut self.nearest {
+            return nearest.accept(input);
+        }
         let input = input.loaded()?;
         let is_on_disk = self.build.as_ref().is_some_and(Blocks::is_on_disk);
         let probe = if is_on_disk { self.waiting.push(input)? } else { Some(input) };
@@ -389,6 +362,9 @@ impl Operator for NestedLoopProbe {
 
     fn finish_input(&mut self) -> Result<()> {
         self.phase = Phase::InputDone;
+        if let Some(nearest) = &mut self.nearest {
+            return nearest.finish_input();
+        }
         let rest = self.waiting.flush()?;
         rest.map_or(Ok(()), |it| self.begin(it))
     }
@@ -398,16 +374,28 @@ impl Operator for NestedLoopProbe {
             let Some(side) = self.shared.build.wait(cx.waker) else {
                 return Ok(Step::Blocked(BlockedOn::Build));
             };
-            if self.config.kind.emits_build_rows() {
+            if self.config.output.kind.emits_build_rows() {
                 self.charge.resize(side.rows())?;
                 self.build_matched = vec![false; side.rows()];
             }
-            self.build = Some(Blocks::new(side.clone(), self.config.batch_rows, &self.pool));
+            let blocks = Blocks::new(side.clone(), self.config.batch_rows, &self.cx.pool);
+            if let Some(asof) = self.config.asof.as_ref().filter(|_| blocks.is_on_disk()) {
+                let types = (
+                    self.config.output.probe_types.as_slice(),
+                    self.config.output.build_types.as_slice(),
+                );
+                self.nearest = Some(NearestMerge::new(asof, types, &self.cx));
+            }
+            self.build = Some(blocks);
             return Ok(Step::Yield);
         };
         let step = self.step_over(&mut build);
         self.build = Some(build);
         step
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        self.nearest.as_mut().map(|it| it as &mut dyn Spill)
     }
 }
 
@@ -434,9 +422,12 @@ impl NestedLoopProbe {
     }
 
     fn look_up(&mut self, lookup: &Lookup, probe: &Batch) -> Result<Candidates> {
-        self.metrics.add(ROWS_LOOKED_UP, probe.rows() as u64);
+        self.cx.metrics.add(ROWS_LOOKED_UP, probe.rows() as u64);
         let mut candidates = lookup.candidates(probe)?;
-        if self.residual.is_none() && asks_for_build_rows(self.config.kind) && lookup.is_nested() {
+        if self.residual.is_none()
+            && asks_for_build_rows(self.config.output.kind)
+            && lookup.is_nested()
+        {
             lookup.uncover(&mut candidates, &mut self.covered);
         }
         Ok(candidates)
@@ -454,6 +445,14 @@ impl NestedLoopProbe {
             Phase::Probe if self.needs_no_probe(build) => Ok(Step::Finished),
             Phase::Probe => Ok(Step::NeedInput),
             Phase::InputDone => {
+                match self.nearest.as_mut().map(NearestMerge::next_probe).transpose()? {
+                    Some(Step::Output(probe)) => {
+                        self.begin(probe)?;
+                        return Ok(Step::Yield);
+                    }
+                    Some(Step::Yield) => return Ok(Step::Yield),
+                    _ => {}
+                }
                 self.phase = self.end_probing();
                 if self.phase != Phase::Done {
                     build.rewind()?;
@@ -479,7 +478,7 @@ impl NestedLoopProbe {
 
     /// Whether nothing can come of any probe row.
     fn needs_no_probe(&self, build: &Blocks) -> bool {
-        let kind = self.config.kind;
+        let kind = self.config.output.kind;
         build.rows() == 0
             && matches!(
                 kind,

@@ -1,10 +1,11 @@
 use super::{BuildSide, NestedLoopProbe, ProbeConfig, Shared};
 use crate::{
     Operator, Step, StepContext,
+    join_output::JoinOutput,
     test_kit::{
         A, Manners, Random, RowValues, SETUPS, TestTables, integers, run, run_limited, sorted,
     },
-    testing::drive,
+    testing::{drive, operator_context},
 };
 use std::{sync::Arc, task::Waker};
 use volley_memory::Pool;
@@ -229,14 +230,18 @@ fn build_rows_are_not_put_out_when_a_probe_driver_has_ended_early() {
         let shared = Shared::new(&pool);
         assert!(shared.build.set(BuildSide::Memory(Arc::new(batch(100)), None)).is_ok());
         let config = ProbeConfig {
-            kind,
-            output: vec![0],
-            probe_types: vec![Type::BigInt],
-            build_types: vec![Type::BigInt],
+            output: JoinOutput {
+                kind,
+                columns: vec![0],
+                probe_types: vec![Type::BigInt],
+                build_types: vec![Type::BigInt],
+            },
+            asof: None,
             batch_rows: 1024,
             drivers: 2,
         };
-        let probe = || NestedLoopProbe::new(&shared, config.clone(), None, &pool);
+        let cx = operator_context(&pool, (0, 2), 1024);
+        let probe = || NestedLoopProbe::new(&shared, config.clone(), None, &cx);
         let (mut ending, mut other) = (probe(), probe());
         let mut step = || ending.step(&mut StepContext { waker: Waker::noop() }).unwrap();
         while !matches!(step(), Step::NeedInput) {}

@@ -35,7 +35,7 @@ pub(super) struct WindowOperator {
     ahead: Reservation,
     bytes_per_row: usize,
     rows: usize,
-    /// The rows, once they did not fit in memory.
+    /// The rows, once they did not fit in memory, or where they come sorted.
     units: Option<Units>,
     /// What the rows that are worked on are a piece of.
     piece: Option<Piece>,
@@ -46,7 +46,7 @@ pub(super) struct WindowOperator {
 
 enum Phase {
     Collect(Vec<Batch>),
-    /// The next unit comes back from disk.
+    /// The next unit of sorted rows comes, from disk or from the input.
     Load,
     Concat(ColumnConcat),
     Sort {
@@ -112,11 +112,12 @@ impl WindowOperator {
 
     fn advance(&mut self, phase: Phase) -> Result<(Phase, Step)> {
         let phase = match phase {
+            Phase::Collect(_) if self.spec.is_sorted => {
+                self.units = Some(Units::sorted(&self.spec, &self.cx)?);
+                Phase::Load
+            }
             Phase::Collect(batches) => return Ok((Phase::Collect(batches), Step::NeedInput)),
-            Phase::Load => match self.load()? {
-                Some(phase) => phase,
-                None => return Ok((Phase::Done, Step::Finished)),
-            },
+            Phase::Load => return self.load(),
             Phase::Concat(mut concat) => match concat.step(&mut self.charge)? {
                 Some(input) => self.start_sort(input)?,
                 None => Phase::Concat(concat),
@@ -163,20 +164,21 @@ impl WindowOperator {
         Ok((phase, Step::Yield))
     }
 
-    /// Goes on with the rows on disk; `None` when there are no more.
-    fn load(&mut self) -> Result<Option<Phase>> {
-        let Some(units) = &mut self.units else { return Ok(None) };
+    /// Goes on with sorted rows.
+    fn load(&mut self) -> Result<(Phase, Step)> {
+        let Some(units) = &mut self.units else { return Ok((Phase::Done, Step::Finished)) };
         let Unit { batches, piece } = match units.step()? {
             UnitsStep::Unit(unit) => unit,
-            UnitsStep::Progress => return Ok(Some(Phase::Load)),
-            UnitsStep::End => return Ok(None),
+            UnitsStep::Progress => return Ok((Phase::Load, Step::Yield)),
+            UnitsStep::NeedInput => return Ok((Phase::Load, Step::NeedInput)),
+            UnitsStep::End => return Ok((Phase::Done, Step::Finished)),
         };
         for batch in &batches {
             self.charge.add(batch)?;
             self.rows += batch.rows();
         }
         self.piece = piece;
-        Ok(Some(Phase::Concat(ColumnConcat::new(&self.spec.types, batches))))
+        Ok((Phase::Concat(ColumnConcat::new(&self.spec.types, batches)), Step::Yield))
     }
 
     /// Ends with some rows; what the next piece of their partition needs is kept.
@@ -194,7 +196,7 @@ impl WindowOperator {
 
     fn start_sort(&mut self, input: Batch) -> Result<Phase> {
         let keys = self.spec.sort_keys();
-        // Rows that were on disk have been sorted.
+        // Units are sorted.
         if keys.is_empty() || self.units.is_some() {
             return self.start_arranging(input, None);
         }
@@ -341,12 +343,12 @@ impl Operator for WindowOperator {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        let Phase::Collect(batches) = &mut self.phase else {
-            return Err(Error::internal("input after its end"));
-        };
         if let Some(units) = &mut self.units {
             return units.push(input);
         }
+        let Phase::Collect(batches) = &mut self.phase else {
+            return Err(Error::internal("input after its end"));
+        };
         let input = compact_batch(input.loaded()?)?;
         self.charge.add(&input)?;
         self.rows += input.rows();
@@ -356,6 +358,9 @@ impl Operator for WindowOperator {
     }
 
     fn finish_input(&mut self) -> Result<()> {
+        if let (Phase::Load, Some(units)) = (&self.phase, &mut self.units) {
+            return units.finish_input();
+        }
         let Phase::Collect(batches) = std::mem::replace(&mut self.phase, Phase::Done) else {
             return Err(Error::internal("input ended twice"));
         };

@@ -3,7 +3,7 @@
 use volley_error::Result;
 use volley_function::{BoundAggregate, BoundWindow, Registry};
 use volley_plan::{Frame, FrameBound, FrameOffset, SortKey, WindowCall, WindowLimit, WindowNode};
-use volley_types::Type;
+use volley_types::{Type, Value};
 
 /// A window node, its functions resolved.
 pub(super) struct WindowSpec {
@@ -13,6 +13,10 @@ pub(super) struct WindowSpec {
     pub order_by: Vec<SortKey>,
     pub calls: Vec<CallSpec>,
     pub limit: Option<WindowLimit>,
+    /// Whether rows come sorted.
+    pub is_sorted: bool,
+    /// Per input column: the value that all rows have, where that is known.
+    pub constants: Vec<Option<Value>>,
     /// The input columns put out.
     pub output: Vec<usize>,
     /// The numbers of order keys that calls have, ascending, each once; 0 (the partitions) always.
@@ -62,6 +66,10 @@ impl WindowSpec {
             order_by: node.order_by.clone(),
             calls: calls.collect(),
             limit: node.limit,
+            is_sorted: node.sorted,
+            constants: (0..node.input.schema().len())
+                .map(|it| node.input.constant(it).cloned())
+                .collect(),
             output: node.output.clone(),
             levels,
         })

@@ -84,7 +84,14 @@ fn random_windows_in_pieces_are_what_the_definition_says() {
     for seed in seeds(0..400) {
         check(seed, node_in_pieces, &mut taken);
     }
-    for counter in ["running frames", "tree frames", "listed frames", "rows cut", "window pieces"] {
+    for counter in [
+        "running frames",
+        "tree frames",
+        "listed frames",
+        "rows cut",
+        "window pieces",
+        "rows sorted before",
+    ] {
         assert!(taken.contains(counter), "{counter}: {taken:?}");
     }
 }
@@ -101,12 +108,15 @@ fn check(seed: u64, node: MakeNode, taken: &mut HashSet<&'static str>) {
     let rows = rows(&mut random, &types, descending);
     let node = node(&mut random, &types, descending);
     let expected = Oracle::new(&types, &rows, &node).results();
+    let in_order = in_order(&node, &types, &rows);
+    let sorted = WindowNode { sorted: true, ..node.clone() };
     let setups = [(1, None), (3, None), (1024, None), (1, Some(7)), (3, Some(1)), (1024, Some(2))];
-    for (batch_rows, spill_every) in setups {
+    let setups = setups.into_iter().flat_map(|it| [(it, &node, &rows), (it, &sorted, &in_order)]);
+    for ((batch_rows, spill_every), node, rows) in setups {
         let mut cx = Harness::context(batch_rows);
         let metrics = Arc::new(OperatorMetrics::default());
         cx.metrics = Arc::clone(&metrics);
-        let found = run(&node, &types, &rows, &cx, spill_every);
+        let found = run(node, &types, rows, &cx, spill_every);
         assert_eq!(found.len(), expected.len(), "seed {seed}, batches of {batch_rows}, {node:?}");
         for row in &found {
             let Value::BigInt(id) = row[ID] else { panic!("id of {row:?}") };
@@ -118,8 +128,18 @@ fn check(seed: u64, node: MakeNode, taken: &mut HashSet<&'static str>) {
                 PlanNode::Window(node.clone()).label(),
             );
         }
+        let is_sorted_here = metrics.counts().named.iter().any(|it| it.0 == "sorts" && it.1 > 0);
+        assert!(!(node.sorted && is_sorted_here), "seed {seed}: sorted again");
         taken.extend(metrics.counts().named.iter().filter(|it| it.1 > 0).map(|it| it.0));
     }
+}
+
+/// The rows by partition and order.
+fn in_order(node: &WindowNode, types: &[Type], rows: &RowValues) -> RowValues {
+    let node = WindowNode { calls: Vec::new(), limit: None, ..node.clone() };
+    let mut rows = run(&node, types, rows, &Harness::context(1024), None);
+    rows.iter_mut().for_each(|it| it.truncate(types.len()));
+    rows
 }
 
 fn run(
@@ -252,7 +272,7 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
     let input = Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: schema.clone() }));
     let partition_by = if has_partitions { vec![PARTITION] } else { Vec::new() };
     let output = (0..types.len()).collect();
-    WindowNode { input, partition_by, order_by, calls, limit, output, schema }
+    WindowNode { input, partition_by, order_by, calls, limit, sorted: false, output, schema }
 }
 
 /// As [`node`], of calls that are answered piece by piece.

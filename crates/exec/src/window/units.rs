@@ -1,6 +1,6 @@
-//! Windows over more rows than fit in memory: rows that were sorted on disk come back some whole
-//! partitions at a time, and each such unit is answered for by itself. A partition that is large
-//! comes in pieces, where calls allow that.
+//! Windows over sorted rows, some whole partitions at a time: rows that did not fit in memory and
+//! were sorted on disk, or an input that is sorted already. Each such unit is answered for by
+//! itself. A partition that is large comes in pieces, where calls allow that.
 
 use super::{
     pieces::{Piece, PiecePlan, Pieces},
@@ -9,7 +9,8 @@ use super::{
     spec::WindowSpec,
 };
 use crate::{
-    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext, compact::own_batch,
+    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
+    compact::{compact_batch, own_batch},
     order_by::OrderBy,
 };
 use std::{sync::Arc, task::Waker};
@@ -20,7 +21,7 @@ use volley_vector::{Batch, Comparator, comparator};
 const UNIT_ROWS: usize = if cfg!(test) { 50 } else { 64 << 10 };
 
 /// A partition comes in pieces when it takes more than one in so many bytes of the limit, shared by
-/// drivers, or this many bytes.
+/// drivers, or this many bytes where rows were sorted on disk.
 const LARGE_SHARE: usize = 8;
 const LARGE_BYTES_MAX: usize = 256 << 20;
 
@@ -30,14 +31,17 @@ const PIECES: usize = 4;
 /// Rows of a large partition, and of a piece, where everything is cut.
 const TEST_ROWS: (usize, usize) = (12, 5);
 
+/// The counter of rows that came sorted.
+const SORTED_ROWS: &str = "rows sorted before";
+
 /// The counter of pieces.
 const WINDOW_PIECES: &str = "window pieces";
 
-/// Rows on their way through a sort by partition and order, and back.
+/// Rows by partition and order, on their way through a sort or as they come.
 pub(super) struct Units {
     spec: Arc<WindowSpec>,
     cx: OperatorContext,
-    sort: OrderBy,
+    source: Source,
     plan: PiecePlan,
     /// Whole partitions that came back and belong to no unit yet.
     whole: Pending,
@@ -51,6 +55,14 @@ pub(super) struct Units {
     rest: Option<Batch>,
     /// Why a large partition had to fit in memory.
     refused: Option<(usize, &'static str)>,
+}
+
+/// Where sorted rows come from.
+enum Source {
+    /// They are sorted here.
+    Sort(Box<OrderBy>),
+    /// From the input, batch by batch.
+    Input { next: Option<Batch>, has_ended: bool },
 }
 
 /// Rows that wait.
@@ -73,15 +85,35 @@ pub(super) enum UnitsStep {
     Unit(Unit),
     /// Some work.
     Progress,
+    /// Sorted rows of the input are missing.
+    NeedInput,
     /// There are no more rows.
     End,
 }
 
 impl Units {
+    /// Of rows in any order.
     pub(super) fn new(spec: &Arc<WindowSpec>, cx: &OperatorContext) -> Result<Units> {
+        let sort = OrderBy::new(spec.types.clone(), spec.sort_keys(), cx);
+        Units::of(Source::Sort(Box::new(sort)), PiecePlan::new(spec, &cx.pool)?, spec, cx)
+    }
+
+    /// Of rows that come sorted.
+    pub(super) fn sorted(spec: &Arc<WindowSpec>, cx: &OperatorContext) -> Result<Units> {
+        let mut plan = PiecePlan::new(spec, &cx.pool)?;
+        plan.watch_constants(&spec.constants);
+        Units::of(Source::Input { next: None, has_ended: false }, plan, spec, cx)
+    }
+
+    fn of(
+        source: Source,
+        plan: PiecePlan,
+        spec: &Arc<WindowSpec>,
+        cx: &OperatorContext,
+    ) -> Result<Units> {
         Ok(Units {
-            sort: OrderBy::new(spec.types.clone(), spec.sort_keys(), cx),
-            plan: PiecePlan::new(spec, &cx.pool)?,
+            source,
+            plan,
             whole: Pending::new(cx),
             open: Pending::new(cx),
             spec: Arc::clone(spec),
@@ -95,26 +127,59 @@ impl Units {
 
     /// Takes a batch of the input.
     pub(super) fn push(&mut self, batch: Batch) -> Result<()> {
-        self.plan.watch(&batch)?;
-        self.sort.accept(batch)
+        match &mut self.source {
+            Source::Sort(sort) => {
+                self.plan.watch(&batch)?;
+                sort.accept(batch)
+            }
+            Source::Input { next, .. } => {
+                self.cx.metrics.add(SORTED_ROWS, batch.rows() as u64);
+                *next = Some(compact_batch(batch.loaded()?)?);
+                Ok(())
+            }
+        }
     }
 
     /// The input has ended.
     pub(super) fn finish_input(&mut self) -> Result<()> {
-        self.sort.finish_input()
+        match &mut self.source {
+            Source::Sort(sort) => sort.finish_input(),
+            Source::Input { has_ended, .. } => {
+                *has_ended = true;
+                Ok(())
+            }
+        }
     }
 
     /// What the sort could give back.
     pub(super) fn reclaimable_bytes(&self) -> usize {
-        self.sort.reclaimable_bytes()
+        match &self.source {
+            Source::Sort(sort) => sort.reclaimable_bytes(),
+            Source::Input { .. } => 0,
+        }
     }
 
     /// Writes what the sort holds.
     pub(super) fn spill(&mut self) -> Result<()> {
-        self.sort.spill()
+        match &mut self.source {
+            Source::Sort(sort) => sort.spill(),
+            Source::Input { .. } => Ok(()),
+        }
     }
 
-    /// Goes on after the end of the input.
+    /// The next sorted rows.
+    fn next_rows(&mut self) -> Result<Step> {
+        match &mut self.source {
+            Source::Sort(sort) => sort.step(&mut StepContext { waker: Waker::noop() }),
+            Source::Input { next, has_ended } => Ok(match next.take() {
+                Some(batch) => Step::Output(batch),
+                None if *has_ended => Step::Finished,
+                None => Step::NeedInput,
+            }),
+        }
+    }
+
+    /// Goes on with sorted rows.
     pub(super) fn step(&mut self) -> Result<UnitsStep> {
         if let Some(pieces) = &mut self.pieces {
             if let Some((batches, piece)) = pieces.next(&self.plan) {
@@ -132,11 +197,12 @@ impl Units {
         if let Some(rest) = self.rest.take() {
             return self.add(rest);
         }
-        match self.sort.step(&mut StepContext { waker: Waker::noop() })? {
+        match self.next_rows()? {
             Step::Output(batch) => self.add(batch),
             Step::Yield => Ok(UnitsStep::Progress),
             Step::Finished => self.end(),
-            Step::NeedInput | Step::Blocked(_) => Err(Error::internal("a sort that waits")),
+            Step::NeedInput => Ok(UnitsStep::NeedInput),
+            Step::Blocked(_) => Err(Error::internal("a sort that waits")),
         }
     }
 
@@ -202,15 +268,29 @@ impl Units {
     fn is_large(&mut self) -> bool {
         let is_large = match self.cuts_everything() {
             true => self.open.rows > TEST_ROWS.0,
-            false => self.open.charge.bytes() > self.large_bytes(),
+            false => {
+                let rows_max = if self.streams() { UNIT_ROWS } else { usize::MAX };
+                self.open.rows > rows_max || self.open.charge.bytes() > self.large_bytes()
+            }
         };
         let refused = self.plan.refused().filter(|_| is_large);
         self.refused = self.refused.or(refused);
         is_large && refused.is_none()
     }
 
+    /// Whether rows are answered for as they come, without a look at those that come later.
+    fn streams(&self) -> bool {
+        matches!(self.source, Source::Input { .. }) && !self.plan.is_scanned
+    }
+
+    /// Sorted input is written for a first pass only where memory is short: what was sorted on disk
+    /// is known not to fit.
     fn large_bytes(&self) -> usize {
-        (self.cx.pool.limit_bytes() / LARGE_SHARE / self.cx.drivers.max(1)).min(LARGE_BYTES_MAX)
+        let share = self.cx.pool.limit_bytes() / LARGE_SHARE / self.cx.drivers.max(1);
+        match self.source {
+            Source::Sort(_) => share.min(LARGE_BYTES_MAX),
+            Source::Input { .. } => share,
+        }
     }
 
     fn cuts_everything(&self) -> bool {
@@ -222,7 +302,9 @@ impl Units {
             true => TEST_ROWS.1,
             false => {
                 let row_bytes = self.open.charge.bytes() / self.open.rows;
-                (self.large_bytes() / PIECES / row_bytes.max(1)).max(1)
+                let bytes = self.large_bytes().min(LARGE_BYTES_MAX) / PIECES;
+                let rows = (bytes / row_bytes.max(1)).max(1);
+                if self.streams() { rows.min(UNIT_ROWS) } else { rows }
             }
         };
         let mut pieces = Pieces::new(&self.spec, &self.plan, piece_rows, &self.cx)?;

@@ -3,44 +3,27 @@
 use super::doc;
 use volley_error::{Error, Result};
 use volley_function::{
-    FunctionDoc, Registry,
-    simple::{Arg, ArrayView, Equatable, EquatableValue, Key, Simple, SqlType, Varchar, scalar},
+    Registry,
+    simple::{ArrayView, Equatable, EquatableValue},
 };
+use volley_functions::nested::add_search;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
-    let contains_doc = doc(
+    let contains = doc(
         "contains(array, x) -> boolean",
         "Whether the array has an element equal to x; null when it has none but a null.",
         &[("contains(ARRAY[1, 2], 2)", "true"), ("contains(ARRAY[1, NULL], 2)", "NULL")],
     );
-    add(
-        registry,
-        "presto.contains",
-        &contains_doc,
-        [contains_native::<i32>, contains_native::<i64>, contains_native::<f64>, || {
-            scalar(|array: ArrayView<Varchar>, x: &str| contains(array, x))
-        }],
-        || scalar(|array: ArrayView<Equatable<0>>, x: EquatableValue<0>| contains(array, x)),
-    );
-    let position_doc = doc(
+    add_search(registry, "presto.contains", &contains, |place, has_nulls| {
+        (place.is_some() || !has_nulls()).then_some(place.is_some())
+    });
+    let position = doc(
         "array_position(array, x) -> bigint",
         "Where the first element equal to x stands, from 1; 0 when there is none.",
         &[("array_position(ARRAY[1, 2], 2)", "2"), ("array_position(ARRAY[1, 2], 3)", "0")],
     );
-    add(
-        registry,
-        "presto.array_position",
-        &position_doc,
-        [position_native::<i32>, position_native::<i64>, position_native::<f64>, || {
-            scalar(|array: ArrayView<Varchar>, x: &str| from_one(array.position(x)))
-        }],
-        || {
-            scalar(|array: ArrayView<Equatable<0>>, x: EquatableValue<0>| {
-                from_one(array.position(x))
-            })
-        },
-    );
+    add_search(registry, "presto.array_position", &position, |place, _| from_one(place));
     let instance = doc(
         "array_position(array, x, instance) -> bigint",
         "Where the element equal to x stands that is the `instance`-th one, or the `instance`-th \
@@ -67,33 +50,6 @@ pub(super) fn register(registry: &mut Registry) {
             }))
         },
     );
-}
-
-/// Adds the overload for all types last: of two that fit alike, the first one is taken.
-fn add(
-    registry: &mut Registry,
-    name: &str,
-    doc: &FunctionDoc,
-    frequent: [fn() -> Simple; 4],
-    all: fn() -> Simple,
-) {
-    for simple in frequent {
-        registry.simple(name, doc.clone(), simple());
-    }
-    registry.simple(name, doc.clone(), all());
-}
-
-fn contains_native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>>() -> Simple {
-    scalar(|array: ArrayView<T>, x: T| contains(array, x))
-}
-
-fn position_native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>>() -> Simple {
-    scalar(|array: ArrayView<T>, x: T| from_one(array.position(x)))
-}
-
-fn contains<A: Key>(array: ArrayView<'_, A>, x: A::Value<'_>) -> Option<bool> {
-    let found = array.position(x).is_some();
-    (found || !array.has_nulls()).then_some(found)
 }
 
 fn from_one(position: Option<usize>) -> i64 {

@@ -31,17 +31,15 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("presto.divide", divide, Arc::new(decimal::bind_divide));
     for (name, is_wanted) in [("integer_divide", are_integers as fn(&_) -> _), ("divide", is_float)]
     {
-        for bind in core(registry, name) {
-            let bind = only(bind, is_wanted);
-            registry.add_scalar("presto.divide", FunctionDoc::default(), bind);
-        }
+        let bind = only(core(registry, name), is_wanted);
+        registry.add_scalar("presto.divide", FunctionDoc::default(), bind);
     }
 }
 
 /// The function of the core for some arguments.
-fn only(bind: BindScalar, is_wanted: fn(&[Type]) -> bool) -> BindScalar {
+fn only(overloads: Vec<BindScalar>, is_wanted: fn(&[Type]) -> bool) -> BindScalar {
     Arc::new(move |args: &[Type]| -> Option<BoundScalar> {
-        if is_wanted(args) { bind(args) } else { None }
+        if is_wanted(args) { overloads.iter().find_map(|bind| bind(args)) } else { None }
     })
 }
 

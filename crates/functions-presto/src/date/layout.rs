@@ -6,27 +6,9 @@ use super::{
 };
 use std::fmt::Write;
 use volley_error::Result;
-use volley_types::civil::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, civil_of_days};
-
-/// The months, from January.
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-/// The days of the week, from Monday.
-pub(super) const DAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+use volley_types::civil::{
+    DAY_NAMES, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MONTH_NAMES, civil_of_days,
+};
 
 /// Letters of a name that is cut.
 pub(super) const SHORT: usize = 3;
@@ -122,9 +104,11 @@ pub(super) fn write(
                 out.push_str(digits);
                 out.extend(std::iter::repeat_n('0', least.saturating_sub(9)));
             }
-            Part::Month { is_short } => out.push_str(name(&MONTHS, date.month.into(), *is_short)),
+            Part::Month { is_short } => {
+                out.push_str(name(&MONTH_NAMES, date.month.into(), *is_short))
+            }
             Part::DayOfWeek { is_short } => {
-                out.push_str(name(&DAYS, iso_day_of_week(moment.days), *is_short));
+                out.push_str(name(&DAY_NAMES, iso_day_of_week(moment.days), *is_short));
             }
             Part::HalfOfDay => {
                 out.push_str(if moment.of_day < 12 * MICROS_PER_HOUR { "AM" } else { "PM" });

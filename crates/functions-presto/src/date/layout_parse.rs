@@ -2,13 +2,13 @@
 
 use super::{
     iso::days_of_week,
-    layout::{DAYS, MONTHS, Number, Part, SHORT, ZoneForm},
+    layout::{Number, Part, SHORT, ZoneForm},
 };
 use volley_types::{
     ZoneId,
     civil::{
-        MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, checked_days, is_leap_year,
-        timestamp_of,
+        DAY_NAMES, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MONTH_NAMES,
+        checked_days, is_leap_year, timestamp_of,
     },
 };
 
@@ -95,12 +95,12 @@ impl Written {
                 Some(rest)
             }
             Part::Month { .. } => {
-                let (index, rest) = name(text, &MONTHS)?;
+                let (index, rest) = name(text, &MONTH_NAMES)?;
                 self.month = Some(index);
                 Some(rest)
             }
             Part::DayOfWeek { .. } => {
-                let (index, rest) = name(text, &DAYS)?;
+                let (index, rest) = name(text, &DAY_NAMES)?;
                 self.day_of_week = Some(index);
                 Some(rest)
             }

@@ -6,12 +6,13 @@ use super::{
     form::{Form, arg, native_column, unexpected_layout},
     sketch::Sketch,
 };
-use crate::documentation::doc;
-use std::{hash::Hasher, sync::Arc};
+use crate::{documentation::doc, value_aggregate::Keys};
+use std::sync::Arc;
+use twox_hash::XxHash64;
 use volley_error::Result;
 use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
-use volley_types::{CustomOrder, Type, Value};
+use volley_types::{CustomOrder, Type};
 use volley_vector::{Decoded, StringBuilder, StringValues, Values, Vector};
 
 /// Registers `approx_distinct` and `approx_count_distinct`.
@@ -151,8 +152,8 @@ pub(super) fn hashes_of(decoded: &Decoded<'_>) -> Result<Vec<u64>> {
             (0..strings.views.len()).map(|index| hash_bytes(strings.bytes(index))).collect()
         }
         _ => {
-            let values = decoded.base().to_values()?;
-            values.iter().map(|value| hash_bytes(normal_text(value).as_bytes())).collect()
+            let keys = Keys::of(decoded.base().data_type());
+            decoded.base().to_values()?.iter().map(|value| keys.hash(value)).collect()
         }
     })
 }
@@ -163,15 +164,9 @@ fn float_bits(value: f64) -> u64 {
     value.to_bits()
 }
 
-fn normal_text(value: &Value) -> String {
-    format!("{value:?}")
-}
-
-/// A hash of bytes, the same in every process.
+/// A hash of bytes, XXH64 with the seed 0: the same in every release, since sketches keep hashes.
 pub fn hash_bytes(bytes: &[u8]) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
+    XxHash64::oneshot(0, bytes)
 }
 
 /// SplitMix64's finalizer: every input bit changes about half of the output bits.

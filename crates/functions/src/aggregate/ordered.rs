@@ -14,16 +14,19 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use super::form::{row_column, unexpected_layout};
+use super::{
+    collected,
+    form::{row_column, unexpected_layout},
+};
 use crate::documentation::doc;
 use place::{Between, Place, midpoint};
 use std::{cmp::Ordering, sync::Arc};
-use volley_error::{Error, ErrorKind, Result};
+use volley_error::Result;
 use volley_function::{
     BoundAggregate, CollectingFunction, Expanded, Registry, aggregate::form::bound_collecting,
 };
 use volley_types::{Field, Type, Value};
-use volley_vector::{Comparable, Decoded, Nested, NullBuffer, Rows, Values, Vector};
+use volley_vector::{Comparable, Rows, Values, Vector};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -146,39 +149,20 @@ impl CollectingFunction for Ordered {
 
     fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
         let len = ends.last().map_or(0, |it| *it as usize);
-        if i32::try_from(len).is_err() {
-            let message = "aggregate that collects more than 2^31 values";
-            return Err(Error::new(ErrorKind::OutOfMemory, message));
-        }
-        let offsets: Vec<i32> =
-            std::iter::once(0).chain(ends.iter().map(|it| *it as i32)).take(ends.len()).collect();
-        let sizes: Vec<i32> = ends.iter().zip(&offsets).map(|(end, it)| *end as i32 - it).collect();
-        let nulls = NullBuffer::from_iter(sizes.iter().map(|it| *it > 0));
-        let elements = Arc::new(row_column(&self.row, args.to_vec(), len));
-        let nested = Nested { offsets: offsets.into(), sizes: sizes.into(), elements };
-        Ok(Vector::flat(Type::array(self.row.clone()), Values::Array(nested), Some(nulls)))
+        let elements = row_column(&self.row, args.to_vec(), len);
+        collected::cut(&Type::array(self.row.clone()), elements, ends)
     }
 
     fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
-        let arrays = Decoded::new(intermediate)?;
-        let nested = match arrays.values() {
-            Values::Array(nested) => nested,
-            Values::Null(_) => return Ok(Expanded { args: vec![], sources: vec![] }),
-            _ => return Err(unexpected_layout()),
+        let Some(parts) = collected::take_apart(intermediate, rows)? else {
+            return Ok(Expanded { args: vec![], sources: vec![] });
         };
-        let (mut positions, mut sources) = (Vec::new(), Vec::new());
-        rows.for_each(|row| {
-            if !arrays.is_null(row) {
-                positions.extend(nested.range(arrays.index(row)).map(|it| it as u32));
-                sources.resize(positions.len(), row as u32);
-            }
-        });
-        let elements = nested.elements.flatten()?;
+        let elements = parts.elements.flatten()?;
         let Some(Values::Row { children, .. }) = elements.flat_values() else {
             return Err(unexpected_layout());
         };
-        let args = children.iter().map(|it| it.gather(&positions)).collect::<Result<_>>()?;
-        Ok(Expanded { args, sources })
+        let args = children.iter().map(|it| it.gather(&parts.positions)).collect::<Result<_>>()?;
+        Ok(Expanded { args, sources: parts.sources })
     }
 }
 

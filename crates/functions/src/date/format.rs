@@ -10,31 +10,11 @@ use volley_function::{
 };
 use volley_types::{
     civil::{
-        MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, civil_of_days, days_of_civil,
-        timestamp_of,
+        DAY_NAMES, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MONTH_NAMES,
+        civil_of_days, days_of_civil, timestamp_of,
     },
     text,
 };
-
-/// The months, from January.
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-/// The days of the week, from Monday.
-pub(super) const DAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// Registers `strftime`, `dayname` and `monthname`.
 pub(super) fn register(registry: &mut Registry) {
@@ -87,11 +67,11 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn day_name(days: i32) -> &'static str {
-    DAYS[iso_day_of_week(days) as usize - 1]
+    DAY_NAMES[iso_day_of_week(days) as usize - 1]
 }
 
 fn month_name(days: i32) -> &'static str {
-    MONTHS[civil_of_days(days).month as usize - 1]
+    MONTH_NAMES[civil_of_days(days).month as usize - 1]
 }
 
 /// What clocks show.

@@ -1,9 +1,6 @@
 //! `strptime`: a timestamp from text in a form given by another text.
 
-use super::{
-    format::{DAYS, MONTHS},
-    timestamp_out_of_range,
-};
+use super::timestamp_out_of_range;
 use crate::documentation::doc;
 use volley_error::{Error, Result};
 use volley_function::{
@@ -11,7 +8,8 @@ use volley_function::{
     simple::{Timestamp, Varchar, binary},
 };
 use volley_types::civil::{
-    MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, checked_days, timestamp_of,
+    DAY_NAMES, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MONTH_NAMES, checked_days,
+    timestamp_of,
 };
 
 /// Registers `strptime` and `try_strptime`.
@@ -124,14 +122,14 @@ impl Parts {
 
     fn read_text<'a>(&mut self, specifier: char, text: &'a str) -> Read<'a> {
         match specifier {
-            'b' | 'B' => match name_at(&MONTHS, text, specifier == 'B') {
+            'b' | 'B' => match name_at(&MONTH_NAMES, text, specifier == 'B') {
                 Some((index, rest)) => {
                     self.month = index as i64 + 1;
                     Read::Rest(rest)
                 }
                 None => Read::Misfit,
             },
-            'a' | 'A' => match name_at(&DAYS, text, specifier == 'A') {
+            'a' | 'A' => match name_at(&DAY_NAMES, text, specifier == 'A') {
                 Some((_, rest)) => Read::Rest(rest),
                 None => Read::Misfit,
             },

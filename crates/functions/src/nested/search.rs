@@ -7,8 +7,8 @@ use crate::documentation::doc;
 use volley_function::{
     FunctionDoc, Registry,
     simple::{
-        Any, AnyWriter, Arg, ArrayView, Equatable, EquatableValue, Key, MapView, Simple, SqlType,
-        Varchar, scalar,
+        Any, AnyWriter, Arg, ArrayView, Equatable, EquatableValue, Key, MapView, Returned, Simple,
+        SqlType, Varchar, scalar,
     },
 };
 
@@ -21,19 +21,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("array_contains([1, 2], 2)", "true")],
     );
     for name in ["array_contains", "list_contains", "list_has", "array_has", "contains"] {
-        add(
-            registry,
-            name,
-            &contains,
-            [contains_native::<i32>, contains_native::<i64>, contains_native::<f64>, || {
-                scalar(|array: ArrayView<Varchar>, x: &str| array.position(x).is_some())
-            }],
-            || {
-                scalar(|array: ArrayView<Equatable<0>>, x: EquatableValue<0>| {
-                    array.position(x).is_some()
-                })
-            },
-        );
+        add_search(registry, name, &contains, |place, _| place.is_some());
     }
     let position = doc(
         "array_position(array, x) -> bigint",
@@ -42,19 +30,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("array_position([1, 2], 2)", "2")],
     );
     for name in ["array_position", "list_position", "list_indexof"] {
-        add(
-            registry,
-            name,
-            &position,
-            [position_native::<i32>, position_native::<i64>, position_native::<f64>, || {
-                scalar(|array: ArrayView<Varchar>, x: &str| from_one(array.position(x)))
-            }],
-            || {
-                scalar(|array: ArrayView<Equatable<0>>, x: EquatableValue<0>| {
-                    from_one(array.position(x))
-                })
-            },
-        );
+        add_search(registry, name, &position, |place, _| place.map(|at| at as i64 + 1));
     }
     let value = doc(
         "element_at(map, key) -> value",
@@ -63,54 +39,51 @@ pub(super) fn register(registry: &mut Registry) {
         &[("map(['a'], [1])['a']", "1")],
     );
     for name in ["element_at", "map_extract_value"] {
-        add(
-            registry,
-            name,
-            &value,
-            [value_native::<i32>, value_native::<i64>, value_native::<f64>, || {
-                scalar(|map: MapView<Varchar, Any<0>>, key: &str, out: &mut AnyWriter<0>| {
-                    set(out, map, key);
-                })
-            }],
-            || {
-                scalar(
-                    |map: MapView<Equatable<1>, Any<0>>,
-                     key: EquatableValue<1>,
-                     out: &mut AnyWriter<0>| set(out, map, key),
-                )
-            },
-        );
+        for simple in [value_native::<i32>, value_native::<i64>, value_native::<f64>] {
+            registry.simple(name, value.clone(), simple());
+        }
+        let of_text = |map: MapView<Varchar, Any<0>>, key: &str, out: &mut AnyWriter<0>| {
+            set(out, map, key);
+        };
+        registry.simple(name, value.clone(), of_text);
+        let of_any = |map: MapView<Equatable<1>, Any<0>>,
+                      key: EquatableValue<1>,
+                      out: &mut AnyWriter<0>| set(out, map, key);
+        registry.simple(name, value.clone(), of_any);
     }
 }
 
-/// Adds the overload for all types last: of two that fit alike, the first one is taken.
-fn add(
+/// Adds a function of an array and a value. `answer` is given where the first element stands that
+/// is equal to the value, from 0, and what tells whether an element is null.
+pub fn add_search<R: Returned>(
     registry: &mut Registry,
     name: &str,
     doc: &FunctionDoc,
-    frequent: [fn() -> Simple; 4],
-    all: fn() -> Simple,
+    answer: impl Fn(Option<usize>, &dyn Fn() -> bool) -> R + Copy + Send + Sync + 'static,
 ) {
-    for simple in frequent {
-        registry.simple(name, doc.clone(), simple());
-    }
-    registry.simple(name, doc.clone(), all());
+    let frequent = [native::<i32, R>(answer), native::<i64, R>(answer), native::<f64, R>(answer)];
+    frequent.into_iter().for_each(|it| registry.simple(name, doc.clone(), it));
+    registry.simple(name, doc.clone(), move |array: ArrayView<Varchar>, x: &str| {
+        answer(array.position(x), &|| array.has_nulls())
+    });
+    // Last: of two overloads that fit alike, the first one is taken.
+    registry.simple(
+        name,
+        doc.clone(),
+        move |array: ArrayView<Equatable<0>>, x: EquatableValue<0>| {
+            answer(array.position(x), &|| array.has_nulls())
+        },
+    );
 }
 
-fn contains_native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>>() -> Simple {
-    scalar(|array: ArrayView<T>, x: T| array.position(x).is_some())
-}
-
-fn position_native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>>() -> Simple {
-    scalar(|array: ArrayView<T>, x: T| from_one(array.position(x)))
+fn native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>, R: Returned>(
+    answer: impl Fn(Option<usize>, &dyn Fn() -> bool) -> R + Copy + Send + Sync + 'static,
+) -> Simple {
+    scalar(move |array: ArrayView<T>, x: T| answer(array.position(x), &|| array.has_nulls()))
 }
 
 fn value_native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>>() -> Simple {
     scalar(|map: MapView<T, Any<0>>, key: T, out: &mut AnyWriter<0>| set(out, map, key))
-}
-
-fn from_one(position: Option<usize>) -> Option<i64> {
-    position.map(|at| at as i64 + 1)
 }
 
 fn set<K: Key>(out: &mut AnyWriter<0>, map: MapView<'_, K, Any<0>>, key: K::Value<'_>) {

@@ -8,8 +8,8 @@ use volley_function::{BoundScalar, EvalContext, Registry, ScalarFunction, Scalar
 use volley_types::{Interval, Native, Series, SeriesStep, Type};
 use volley_vector::{Decoded, NullBuffer, Rows, Values, Vector};
 
-/// The most values of one batch: 256 MiB.
-const VALUES_MAX: u64 = 32 << 20;
+/// The most values of one array, and of all arrays of one batch: 256 MiB.
+const VALUES_MAX: usize = 32 << 20;
 
 /// Registers the series.
 pub(super) fn register(registry: &mut Registry) {
@@ -58,13 +58,6 @@ fn arrays<T: Native>(
 ) -> Arc<dyn ScalarFunction> {
     simple::vectorized(move |rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext| {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-        let (start, end, step) = match args.as_slice() {
-            [end] => (None, end, None),
-            [start, end] => (Some(start), end, None),
-            [start, end, step] => (Some(start), end, Some(step)),
-            _ => return Err(Error::internal("a series with another number of arguments")),
-        };
-        let number = |of: &Decoded<'_>, row: usize| of.native::<i64>().get(of.index(row)).copied();
         let mut values: Vec<i64> = Vec::new();
         let mut sizes = vec![0i32; rows.len()];
         let is_null = |row: usize| args.iter().any(|it| it.is_null(row));
@@ -72,28 +65,18 @@ fn arrays<T: Native>(
             if is_null(row) {
                 return Ok(());
             }
-            let step = match step.and_then(|it| it.native::<T>().get(it.index(row))) {
-                Some(step) => step_of(*step),
-                None => Ok(SeriesStep::By(1)),
-            };
-            let step = match step {
-                Ok(step) => step,
+            let series = match series_of(&args, row, step_of, includes_end) {
+                Ok(series) => series,
                 Err(error) => {
                     ctx.fail(row, || error);
                     return Ok(());
                 }
             };
-            let start = start.map_or(Some(0), |it| number(it, row)).unwrap_or(0);
-            let end = number(end, row).unwrap_or(0);
-            let series = Series { start, end, step, includes_end };
-            let count = series.count();
-            if count > VALUES_MAX {
-                ctx.fail(row, too_many);
-                return Ok(());
-            }
-            if count.saturating_add(values.len() as u64) > VALUES_MAX {
+            let count = series.count() as usize;
+            if count + values.len() > VALUES_MAX {
                 return Err(too_many());
             }
+            ctx.charge(count * size_of::<i64>())?;
             ctx.check_stopped()?;
             values.extend(std::iter::successors(series.first(), |it| series.after(*it)));
             sizes[row] = count as i32;
@@ -109,8 +92,29 @@ fn arrays<T: Native>(
     })
 }
 
-/// The error of a series, or of those of a batch together, that take too much memory.
+/// The series of a row whose arguments are not null. It has no more values than an array may have.
+fn series_of<T: Native>(
+    args: &[Decoded<'_>],
+    row: usize,
+    step_of: fn(T) -> Result<SeriesStep>,
+    includes_end: bool,
+) -> Result<Series> {
+    let (start, end, step) = match args {
+        [end] => (None, end, None),
+        [start, end] => (Some(start), end, None),
+        [start, end, step] => (Some(start), end, Some(step)),
+        _ => return Err(Error::internal("a series with another number of arguments")),
+    };
+    let number = |of: &Decoded<'_>| of.native::<i64>().get(of.index(row)).copied().unwrap_or(0);
+    let step = match step.and_then(|it| it.native::<T>().get(it.index(row))) {
+        Some(step) => step_of(*step)?,
+        None => SeriesStep::By(1),
+    };
+    let series = Series { start: start.map_or(0, number), end: number(end), step, includes_end };
+    if series.count() > VALUES_MAX as u64 { Err(too_many()) } else { Ok(series) }
+}
+
 fn too_many() -> Error {
-    let message = format!("series of more than {VALUES_MAX} values");
-    Error::invalid_value(message).hint("FROM range(...) makes rows of them")
+    Error::invalid_value(format!("series of more than {VALUES_MAX} values"))
+        .hint("FROM range(...) makes rows of them")
 }

@@ -33,7 +33,8 @@ impl Keys {
         }
     }
 
-    /// A hash of the value: that of equal ones is the same.
+    /// A hash of the value: that of equal ones is the same, in every release, since sketches keep
+    /// hashes.
     pub fn hash(&self, value: &Value) -> u64 {
         match &self.0 {
             None => hash_of(value),
@@ -168,7 +169,11 @@ fn hash_of(value: &Value) -> u64 {
         Value::Map(entries) => {
             entries.iter().fold(3, |hash, it| mix(mix(hash ^ hash_of(&it.0)) ^ hash_of(&it.1)))
         }
-        Value::Object(object) => object.hash(),
+        Value::Object(object) => {
+            let mut key = Vec::new();
+            object.push_key(&mut key);
+            hash_bytes(&key)
+        }
         integer => integer.as_i128().map_or(0, |it| mix(it as u64 ^ mix((it >> 64) as u64))),
     }
 }

@@ -15,10 +15,12 @@ use volley_error::Error;
 use volley_expression::{
     Expr, ExprKind, ExprSet, Parameter, SpecialForm, plain::Plain, save::Case,
 };
-use volley_function::{ArgumentType, BoundScalar, LambdaType, QueryConstants, Registry};
+use volley_function::{
+    ArgumentType, BindScalar, BoundScalar, LambdaType, Package, QueryConstants, Registry,
+};
 use volley_types::{
     Field, Type, Value,
-    custom::{IpAddress, Uuid},
+    custom::{HyperLogLog, IpAddress, TimestampTz, Uuid},
 };
 use volley_vector::{
     Batch, Rows, Vector,
@@ -32,7 +34,60 @@ const OVERLOADS_MAX: usize = 12;
 /// Rows of the random batches that each expression sees.
 const BATCHES: [usize; 4] = [1, 3, 0, 40];
 
-/// The types that arguments are tried with.
+/// What is called, and with what.
+pub struct Suite<'a> {
+    pub registry: &'a Registry,
+    /// Whether a function of this whole name is called.
+    pub is_wanted: fn(&str) -> bool,
+    /// The types that arguments are tried with, each with each other.
+    pub types: Vec<Type>,
+    /// Arguments of overloads that few combinations of types fit.
+    pub signatures: Vec<Vec<Type>>,
+    /// Collections, and other first arguments of functions with lambdas.
+    pub collections: Vec<Type>,
+    /// Values beside those that the generator makes up.
+    pub examples: Vec<(Type, Vec<Value>)>,
+    /// Functions that are not called, and why.
+    pub left_out: &'a [(&'a str, &'a str)],
+    /// Functions of which some overload may not be called, and why.
+    pub called_in_part: &'a [(&'a str, &'a str)],
+}
+
+impl<'a> Suite<'a> {
+    /// All functions of a registry, with the types of the core.
+    pub fn new(registry: &'a Registry) -> Suite<'a> {
+        Suite {
+            registry,
+            is_wanted: |_| true,
+            types: candidates(),
+            signatures: signatures(),
+            collections: vec![
+                Type::array(Type::Integer),
+                Type::array(Type::Varchar),
+                Type::array(Type::Boolean),
+                Type::array(Type::array(Type::Double)),
+                Type::map(Type::Varchar, Type::Integer),
+                Type::map(Type::Integer, Type::Varchar),
+            ],
+            examples: Vec::new(),
+            left_out: &[],
+            called_in_part: &[],
+        }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        (self.is_wanted)(name) && self.left_out.iter().all(|it| it.0 != name)
+    }
+
+    fn generator(&self, seed: u64) -> Generator {
+        let examples = self.examples.iter().cloned();
+        examples.fold(Generator::new(seed), |it, (data_type, values)| {
+            it.with_examples(data_type, values)
+        })
+    }
+}
+
+/// The types of the core that arguments are tried with.
 pub fn candidates() -> Vec<Type> {
     vec![
         Type::Boolean,
@@ -55,52 +110,152 @@ pub fn candidates() -> Vec<Type> {
         Type::fixed_array(Type::Integer, 2),
         Type::fixed_array(Type::Varchar, 3),
         Type::map(Type::Varchar, Type::Double),
+        Type::map(Type::Integer, Type::Varchar),
         Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]),
         Uuid::data_type(),
         IpAddress::data_type(),
+        TimestampTz::data_type(),
         Type::Opaque(opaque_type()),
     ]
 }
 
-/// Some overloads of every deterministic function whose name is wanted, by name.
-fn overloads(
-    registry: &Registry,
-    is_wanted: fn(&str) -> bool,
-    random: &mut Generator,
-) -> BTreeMap<String, Vec<BoundScalar>> {
-    let types = candidates();
-    let mut overloads = BTreeMap::new();
-    for name in registry.scalars().keys().filter(|it| is_wanted(it)) {
-        let mut found: Vec<BoundScalar> = Vec::new();
-        let mut try_types = |args: &[Type]| {
-            let Ok(bound) = registry.resolve_scalar(name, args) else { return };
-            let is_new = found.iter().all(|it| it.args != bound.args);
-            // The binder gives it a constant name and the type of that field.
-            let is_field = name == "struct_extract";
-            if is_new && !is_field && bound.traits.deterministic && bound.result != Type::Unknown {
-                found.push(bound);
+/// Arguments of overloads that few combinations of types fit.
+pub fn signatures() -> Vec<Vec<Type>> {
+    let (text, bytes, number, double) =
+        (Type::Varchar, Type::Varbinary, Type::BigInt, Type::Double);
+    let numbers = Type::array(Type::BigInt);
+    let texts = Type::array(Type::Varchar);
+    let map = Type::map(Type::Varchar, Type::BigInt);
+    let map_of = |key: &Type| vec![Type::map(key.clone(), Type::Varchar), key.clone()];
+    let mut signatures = vec![
+        map_of(&number),
+        map_of(&double),
+        vec![HyperLogLog::data_type()],
+        vec![text.clone(), text.clone(), number.clone(), number.clone()],
+        [const { Type::BigInt }; 5].into_iter().chain([Type::Double]).collect(),
+        vec![text.clone(), text.clone(), text.clone()],
+        vec![text.clone(), text.clone(), number.clone()],
+        vec![text.clone(), number.clone(), text.clone()],
+        vec![text.clone(), number.clone(), number.clone()],
+        vec![bytes.clone(), number.clone(), bytes.clone()],
+        vec![bytes, number.clone(), number.clone()],
+        vec![Type::TinyInt; 3],
+        vec![Type::SmallInt; 3],
+        vec![number.clone(), number.clone(), number.clone()],
+        vec![double.clone(), number.clone(), number.clone()],
+        vec![double.clone(); 3],
+        vec![double.clone(), double.clone(), double, number.clone()],
+        vec![numbers.clone(), number.clone(), number.clone()],
+        vec![map.clone(), text.clone(), text.clone()],
+        vec![map.clone(), texts.clone(), numbers],
+        vec![map, texts.clone(), texts.clone()],
+        vec![texts, text.clone(), text.clone()],
+        vec![Type::Date, Type::Date, Type::Interval],
+    ];
+    for point in [Type::Date, Type::Time, Type::Timestamp, TimestampTz::data_type()] {
+        signatures.push(vec![text.clone(), number.clone(), point.clone()]);
+        signatures.push(vec![text.clone(), point.clone(), point]);
+    }
+    signatures
+}
+
+/// Some of the ways to bind a function.
+struct Overloads<'a> {
+    suite: &'a Suite<'a>,
+    name: &'a str,
+    overloads: &'a [BindScalar],
+    /// The number of an overload, and types that it is bound to.
+    found: Vec<(usize, BoundScalar)>,
+    is_deterministic: bool,
+}
+
+impl Overloads<'_> {
+    fn try_types(&mut self, args: &[Type]) {
+        for bind in self.overloads {
+            let Some(bound) = bind(args) else { continue };
+            self.is_deterministic &= bound.traits.deterministic;
+            if bound.result == Type::Unknown || self.found.iter().any(|it| it.1.args == bound.args)
+            {
+                continue;
             }
-        };
-        try_types(&[]);
-        types.iter().for_each(|it| try_types(std::slice::from_ref(it)));
-        for left in &types {
-            types.iter().for_each(|right| try_types(&[left.clone(), right.clone()]));
+            // Several overloads may take these arguments, of which the first one counts.
+            let takes =
+                |bind: &BindScalar| bind(&bound.args).is_some_and(|it| it.args == bound.args);
+            let number = self.overloads.iter().position(takes);
+            let again = self.suite.registry.resolve_scalar(self.name, &bound.args);
+            if let (Some(number), Ok(again)) = (number, again) {
+                self.found.push((number, again));
+            }
+        }
+    }
+
+    fn try_all(&mut self, random: &mut Generator) {
+        let suite = self.suite;
+        let types = &suite.types;
+        self.try_types(&[]);
+        types.iter().for_each(|it| self.try_types(std::slice::from_ref(it)));
+        for left in types {
+            types.iter().for_each(|right| self.try_types(&[left.clone(), right.clone()]));
         }
         for _ in 0..2000 {
             let count = 3 + random.below(2);
-            let args: Vec<Type> = (0..count).map(|_| random.choose(&types).clone()).collect();
-            try_types(&args);
+            let args: Vec<Type> = (0..count).map(|_| random.choose(types).clone()).collect();
+            self.try_types(&args);
         }
-        while found.len() > OVERLOADS_MAX {
-            found.swap_remove(random.below(found.len()));
-        }
-        overloads.insert(name.clone(), found);
+        suite.signatures.iter().for_each(|it| self.try_types(it));
     }
-    overloads
+
+    /// Leaves few, and one of each overload.
+    fn thin_out(&mut self, random: &mut Generator) {
+        let mut given_up = 0;
+        while self.found.len() > OVERLOADS_MAX && given_up < 1000 {
+            let place = random.below(self.found.len());
+            let number = self.found[place].0;
+            if self.found.iter().filter(|it| it.0 == number).count() > 1 {
+                self.found.swap_remove(place);
+            } else {
+                given_up += 1;
+            }
+        }
+    }
+}
+
+/// Some overloads of every deterministic function that is called, by name.
+///
+/// # Panics
+///
+/// If no arguments were found for an overload, or a function is not deterministic and not left out,
+/// or one is left out that there is not.
+fn overloads(suite: &Suite, random: &mut Generator) -> BTreeMap<String, Vec<BoundScalar>> {
+    let mut by_name = BTreeMap::new();
+    let unknown = suite.left_out.iter().filter(|it| !suite.registry.scalars().contains_key(it.0));
+    let unknown = unknown.map(|it| format!("{} is left out, and unknown: {}", it.0, it.1));
+    let mut missing: Vec<String> = unknown.collect();
+    for (name, entry) in suite.registry.scalars().iter().filter(|it| suite.is_called(it.0)) {
+        let (overloads, found) = (entry.overloads.as_slice(), Vec::new());
+        let mut tried = Overloads { suite, name, overloads, found, is_deterministic: true };
+        tried.try_all(random);
+        if !tried.is_deterministic {
+            missing.push(format!("{name} is not deterministic"));
+            continue;
+        }
+        let is_missing = |number: &usize| tried.found.iter().all(|it| it.0 != *number);
+        let has_all = suite.called_in_part.iter().all(|it| it.0 != name);
+        for number in (0..overloads.len()).filter(is_missing).filter(|_| has_all) {
+            let shown = entry.docs.iter().map(|it| it.signature.as_str());
+            let shown = shown.collect::<Vec<_>>().join("; ");
+            missing.push(format!("no arguments for overload {number} of {name}: {shown}"));
+        }
+        tried.thin_out(random);
+        by_name.insert(name.clone(), tried.found.into_iter().map(|it| it.1).collect());
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    by_name
 }
 
 /// An expression over columns of a batch that it makes up as it goes.
 struct Maker<'a> {
+    suite: &'a Suite<'a>,
     random: &'a mut Generator,
     overloads: &'a [BoundScalar],
     columns: Vec<Type>,
@@ -108,7 +263,15 @@ struct Maker<'a> {
     parameters: Vec<Vec<Type>>,
 }
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    fn new(
+        suite: &'a Suite<'a>,
+        overloads: &'a [BoundScalar],
+        random: &'a mut Generator,
+    ) -> Maker<'a> {
+        Maker { suite, random, overloads, columns: Vec::new(), parameters: Vec::new() }
+    }
+
     fn call(&mut self, bound: &BoundScalar, depth: usize) -> Expr {
         let args = bound.args.iter().map(|it| self.argument(it, depth)).collect();
         Expr::call(bound.name.clone(), args, bound.result.clone())
@@ -126,7 +289,14 @@ impl Maker<'_> {
                 if fitting.is_empty() {
                     return self.column(data_type);
                 }
-                let bound = (*self.random.choose(&fitting)).clone();
+                // Those that take a parameter of a lambda around, every other time.
+                let taking = |it: &&&BoundScalar| {
+                    it.args.iter().any(|arg| self.parameters.iter().flatten().any(|it| it == arg))
+                };
+                let taking: Vec<&BoundScalar> = fitting.iter().filter(taking).copied().collect();
+                let is_from_all = taking.is_empty() || self.random.below(2) == 0;
+                let chosen = if is_from_all { &fitting } else { &taking };
+                let bound = (*self.random.choose(chosen)).clone();
                 self.call(&bound, depth - 1)
             }
             _ => self.column(data_type),
@@ -136,11 +306,11 @@ impl Maker<'_> {
     /// A call with lambdas, whose types are as first answered to `args`.
     fn call_with_lambdas(
         &mut self,
-        registry: &Registry,
         name: &str,
         args: &[ArgumentType],
         depth: usize,
     ) -> Option<Expr> {
+        let registry = self.suite.registry;
         let wanted = registry.resolve_higher_order(name, args).ok()?;
         let mut made = Vec::new();
         for arg in &wanted.args {
@@ -157,7 +327,8 @@ impl Maker<'_> {
     fn lambda(&mut self, wanted: &LambdaType, depth: usize) -> Expr {
         let result = match &wanted.result {
             Some(result) => result.clone(),
-            None => self.random.choose(&candidates()).clone(),
+            None if self.random.below(2) == 0 => self.random.choose(&wanted.parameters).clone(),
+            None => self.random.choose(&self.suite.types).clone(),
         };
         let level = self.parameters.len();
         self.parameters.push(wanted.parameters.clone());
@@ -319,10 +490,8 @@ pub fn replay(registry: &Registry, path: &Path) -> Result<(), String> {
 }
 
 /// Runs `run` and says which seed failed.
-pub fn seeded(seed: u64, run: impl FnOnce(&mut Generator)) {
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        run(&mut Generator::new(seed));
-    }));
+pub fn seeded(suite: &Suite, seed: u64, run: impl FnOnce(&mut Generator)) {
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut suite.generator(seed))));
     assert!(outcome.is_ok(), "seed {seed}");
 }
 
@@ -334,54 +503,49 @@ pub fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
 }
 
 /// Argument types that functions with lambdas take, as they are before bodies are known.
-fn calls_with_lambdas(
-    registry: &Registry,
-    is_wanted: fn(&str) -> bool,
-) -> Vec<(String, Vec<ArgumentType>)> {
+///
+/// # Panics
+///
+/// If none was found for an overload.
+fn calls_with_lambdas(suite: &Suite) -> Vec<(String, Vec<ArgumentType>)> {
     let value = |data_type: &Type| ArgumentType::Value(data_type.clone());
     let lambda = |arity: usize| ArgumentType::of_lambda(vec![Type::Unknown; arity], None);
-    let collections = [
-        Type::array(Type::Integer),
-        Type::array(Type::Varchar),
-        Type::array(Type::Boolean),
-        Type::array(Type::array(Type::Double)),
-        Type::map(Type::Varchar, Type::Integer),
-        Type::map(Type::Integer, Type::Varchar),
-    ];
     let mut shapes = Vec::new();
-    for first in &collections {
+    for first in &suite.collections {
         for arity in 1..4 {
             shapes.push(vec![value(first), lambda(arity)]);
-            for second in candidates().iter().chain(&collections) {
+            for second in suite.types.iter().chain(&suite.collections) {
                 shapes.push(vec![value(first), lambda(arity), value(second)]);
                 shapes.push(vec![value(first), value(second), lambda(arity)]);
+                shapes.push(vec![value(first), value(second), value(second), lambda(arity)]);
                 shapes.push(vec![value(first), value(second), lambda(arity), lambda(1)]);
             }
         }
     }
     let mut calls = Vec::new();
-    for name in registry.higher_order().keys().filter(|it| is_wanted(it)) {
-        let fitting = shapes.iter().filter(|it| registry.resolve_higher_order(name, it).is_ok());
+    for (name, entry) in suite.registry.higher_order().iter().filter(|it| suite.is_called(it.0)) {
+        for (number, bind) in entry.overloads.iter().enumerate() {
+            let fitting = shapes.iter().any(|it| bind(it).is_some());
+            assert!(fitting, "no arguments for overload {number} of {name} with lambdas");
+        }
+        let resolve = |it: &[ArgumentType]| suite.registry.resolve_higher_order(name, it);
+        let fitting = shapes.iter().filter(|it| resolve(it).is_ok());
         calls.extend(fitting.map(|it| (name.clone(), it.clone())));
     }
     calls
 }
 
-/// Calls every function whose name is wanted, alone and in each other's arguments.
-pub fn check_functions(registry: &Registry, is_wanted: fn(&str) -> bool) {
-    let overloads = overloads(registry, is_wanted, &mut Generator::new(0));
+/// Calls every function, alone and in each other's arguments.
+pub fn check_functions(suite: &Suite) {
+    let registry = suite.registry;
+    let overloads = overloads(suite, &mut Generator::new(0));
     let all: Vec<BoundScalar> = overloads.values().flatten().cloned().collect();
     assert!(all.len() > 500, "{} overloads", all.len());
     for seed in seeds(1..3) {
-        seeded(seed, |random| {
+        seeded(suite, seed, |random| {
             for bound in &all {
                 for depth in [0, 2] {
-                    let mut maker = Maker {
-                        random,
-                        overloads: &all,
-                        columns: Vec::new(),
-                        parameters: Vec::new(),
-                    };
+                    let mut maker = Maker::new(suite, &all, random);
                     let expr = maker.call(bound, depth);
                     let columns = maker.columns;
                     check(registry, &expr, &columns, random);
@@ -392,29 +556,36 @@ pub fn check_functions(registry: &Registry, is_wanted: fn(&str) -> bool) {
     }
 }
 
-/// Calls every function with lambdas whose name is wanted.
-pub fn check_functions_with_lambdas(registry: &Registry, is_wanted: fn(&str) -> bool) {
-    let overloads = overloads(registry, is_wanted, &mut Generator::new(0));
-    let all: Vec<BoundScalar> = overloads.values().flatten().cloned().collect();
-    let calls = calls_with_lambdas(registry, is_wanted);
-    let names: std::collections::BTreeSet<&str> = calls.iter().map(|it| it.0.as_str()).collect();
-    let wanted = registry.higher_order().keys().filter(|it| is_wanted(it));
-    assert_eq!(names.len(), wanted.count());
+/// What bodies of lambdas are made of, beside the functions that are called: any type can become
+/// what a lambda is to give.
+fn operators(suite: &Suite) -> Vec<BoundScalar> {
+    let names = ["eq", "lt", "plus", "concat"];
+    let calls = names.iter().flat_map(|name| {
+        suite.types.iter().filter_map(|it| {
+            let bound = suite.registry.resolve_scalar(name, &[it.clone(), it.clone()]);
+            bound.ok().filter(|it| it.result != Type::Unknown)
+        })
+    });
+    calls.collect()
+}
+
+/// Calls every function with lambdas.
+pub fn check_functions_with_lambdas(suite: &Suite) {
+    let registry = suite.registry;
+    let overloads = overloads(suite, &mut Generator::new(0));
+    let all: Vec<BoundScalar> =
+        overloads.values().flatten().cloned().chain(operators(suite)).collect();
+    let calls = calls_with_lambdas(suite);
     let (mut made, mut with_parameter) = (0, 0);
     for seed in seeds(1..3) {
-        seeded(seed, |random| {
+        seeded(suite, seed, |random| {
             for (name, args) in &calls {
                 // A state that a body joins with itself several times grows with every element to
                 // that power: one call is enough.
                 let is_fold = ["reduce", "array_reduce", "list_reduce"].contains(&name.as_str());
                 for depth in [0, if is_fold { 0 } else { 2 }] {
-                    let mut maker = Maker {
-                        random,
-                        overloads: &all,
-                        columns: Vec::new(),
-                        parameters: Vec::new(),
-                    };
-                    let Some(expr) = maker.call_with_lambdas(registry, name, args, depth) else {
+                    let mut maker = Maker::new(suite, &all, random);
+                    let Some(expr) = maker.call_with_lambdas(name, args, depth) else {
                         continue;
                     };
                     let columns = maker.columns;
@@ -430,5 +601,31 @@ pub fn check_functions_with_lambdas(registry: &Registry, is_wanted: fn(&str) -> 
             }
         });
     }
-    assert!(with_parameter * 3 > made, "{with_parameter} of {made} use a parameter");
+    assert!(with_parameter * 8 > made, "{with_parameter} of {made} use a parameter");
+}
+
+/// Casts every type to every other, by the rules of `package` where it has some.
+pub fn check_casts(suite: &Suite, package: Package) {
+    let registry = suite.registry;
+    for seed in seeds(1..4) {
+        seeded(suite, seed, |random| {
+            for from in &suite.types {
+                for to in &suite.types {
+                    if registry.resolve_cast_of(package, from, to).is_ok() {
+                        let input = Expr::column(0, from.clone());
+                        let cast = Expr {
+                            kind: ExprKind::Cast {
+                                input: Box::new(input),
+                                null_on_error: false,
+                                package,
+                            },
+                            data_type: to.clone(),
+                        };
+                        check(registry, &cast, std::slice::from_ref(from), random);
+                        check(registry, &tried(cast), std::slice::from_ref(from), random);
+                    }
+                }
+            }
+        });
+    }
 }

@@ -61,9 +61,9 @@ pub(crate) fn as_key<'a>(
 }
 
 /// The conditions of a join, sorted by use.
-struct Conditions<'a> {
-    keys: Vec<JoinKey<'a>>,
-    others: Vec<&'a Expr>,
+pub(super) struct Conditions<'a> {
+    pub(super) keys: Vec<JoinKey<'a>>,
+    pub(super) others: Vec<&'a Expr>,
 }
 
 impl Lowering<'_> {
@@ -80,11 +80,18 @@ impl Lowering<'_> {
         let unknowns = parts.keys.iter().filter(|it| !it.nulls_equal).count();
         let shape = JoinShape { kind: *kind, null_aware: *null_aware, mark, required };
         let is_hash = !parts.keys.is_empty() && (!null_aware || unknowns == 1);
-        if is_hash {
+        let compares = !null_aware && !parts.others.is_empty();
+        let estimates = match compares {
+            true => (self.estimator.estimate(left), self.estimator.estimate(right)),
+            false => Default::default(),
+        };
+        let sides = (ids(&probe), ids(&build));
+        let by_ranges = compares && self.prefers_ranges(&estimates, (&sides.0, &sides.1), &parts);
+        if is_hash && !by_ranges {
             if *null_aware {
                 parts.keys.sort_by_key(|it| !it.nulls_equal);
             }
-            return hash_join(probe, build, &parts, shape);
+            return self.hash_join(probe, build, &parts, shape);
         }
         if *null_aware && *kind == JoinKind::LeftAnti {
             return self.anti_by_mark(probe, build, conditions, required);
@@ -92,12 +99,46 @@ impl Lowering<'_> {
         if !null_aware && *kind == JoinKind::LeftMark {
             // The mark of EXISTS is never null.
             let known = [never_null(crate::expr::and(conditions.clone()))];
-            return self.range_join(probe, build, (conditions.as_slice(), known.as_slice()), shape);
+            let conditions = (conditions.as_slice(), known.as_slice());
+            return self.range_join(probe, build, conditions, (shape, estimates));
         }
         if *null_aware {
             return nested_loop_join(probe, build, conditions, shape);
         }
-        self.range_join(probe, build, (conditions.as_slice(), conditions.as_slice()), shape)
+        let conditions = (conditions.as_slice(), conditions.as_slice());
+        self.range_join(probe, build, conditions, (shape, estimates))
+    }
+
+    fn hash_join(
+        &self,
+        probe: Lowered,
+        build: Lowered,
+        parts: &Conditions<'_>,
+        shape: JoinShape<'_>,
+    ) -> Result<Lowered> {
+        let (probe, probe_keys) = with_keys(probe, parts.keys.iter().map(|it| it.left))?;
+        let (build, build_keys) = with_keys(build, parts.keys.iter().map(|it| it.right))?;
+        let pairs = side_by_side(&probe, &build);
+        let positions: HashMap<ColumnId, usize> = pairs.iter().map(|it| (it.0.id, it.1)).collect();
+        let others: Vec<Expr> = parts.others.iter().map(|it| (*it).clone()).collect();
+        let filter = match others.as_slice() {
+            [] => None,
+            _ => Some(lower_conjuncts(&others, &positions)?),
+        };
+        let (columns, output, schema) = put_out(&probe, &build, shape)?;
+        let node = self.merged(HashJoinNode {
+            kind: shape.kind,
+            probe_keys,
+            build_keys,
+            nulls_equal: parts.keys.iter().map(|it| it.nulls_equal).collect(),
+            filter,
+            null_aware: shape.null_aware,
+            output,
+            schema,
+            probe: probe.node,
+            build: build.node,
+        });
+        Ok(Lowered::new(node, columns))
     }
 
     /// NOT IN on any condition: rows whose mark is false.
@@ -134,8 +175,11 @@ pub(super) struct JoinShape<'a> {
     pub(super) required: &'a ColumnSet,
 }
 
+pub(super) fn ids(side: &Lowered) -> ColumnSet {
+    side.columns.iter().map(|it| it.0.id).collect()
+}
+
 fn sort_conditions<'a>(conditions: &'a [Expr], probe: &Lowered, build: &Lowered) -> Conditions<'a> {
-    let ids = |side: &Lowered| side.columns.iter().map(|it| it.0.id).collect::<ColumnSet>();
     let (left, right) = (ids(probe), ids(build));
     let mut parts = Conditions { keys: Vec::new(), others: Vec::new() };
     for conjunct in conditions {
@@ -145,37 +189,6 @@ fn sort_conditions<'a>(conditions: &'a [Expr], probe: &Lowered, build: &Lowered)
         }
     }
     parts
-}
-
-fn hash_join(
-    probe: Lowered,
-    build: Lowered,
-    parts: &Conditions<'_>,
-    shape: JoinShape<'_>,
-) -> Result<Lowered> {
-    let (probe, probe_keys) = with_keys(probe, parts.keys.iter().map(|it| it.left))?;
-    let (build, build_keys) = with_keys(build, parts.keys.iter().map(|it| it.right))?;
-    let pairs = side_by_side(&probe, &build);
-    let positions: HashMap<ColumnId, usize> = pairs.iter().map(|it| (it.0.id, it.1)).collect();
-    let others: Vec<Expr> = parts.others.iter().map(|it| (*it).clone()).collect();
-    let filter = match others.as_slice() {
-        [] => None,
-        _ => Some(lower_conjuncts(&others, &positions)?),
-    };
-    let (columns, output, schema) = put_out(&probe, &build, shape)?;
-    let node = PlanNode::HashJoin(HashJoinNode {
-        kind: shape.kind,
-        probe_keys,
-        build_keys,
-        nulls_equal: parts.keys.iter().map(|it| it.nulls_equal).collect(),
-        filter,
-        null_aware: shape.null_aware,
-        output,
-        schema,
-        probe: probe.node,
-        build: build.node,
-    });
-    Ok(Lowered::new(node, columns))
 }
 
 pub(super) fn nested_loop_join(

@@ -1,9 +1,12 @@
 //! Joins by comparisons: a sorted build side instead of nested loops, and ASOF joins.
 
 use super::expr::{lower_conjuncts, side_by_side};
-use super::join::{Columns, JoinShape, as_key, nested_loop_join, put_out, with_keys};
+use super::join::{
+    Columns, Conditions, JoinShape, as_key, ids, nested_loop_join, put_out, with_keys,
+};
 use super::{Lowered, Lowering, not_this_node};
-use crate::expr::{ColumnSet, and, binary_call, collect_used, never_null, used_columns};
+use crate::expr::{ColumnSet, and, as_column, binary_call, collect_used, never_null, used_columns};
+use crate::statistics::{ColumnComparison, Estimate, joined, pairs_share};
 use std::collections::HashMap;
 use volley_error::{Error, Result};
 use volley_logical::{ColumnId, Expr, JoinKind, Plan};
@@ -11,6 +14,23 @@ use volley_plan::{AsofJoinNode, Comparison, NestedLoopJoinNode, PlanNode, RangeC
 
 /// A join looks up rows by at most so many comparisons.
 const RANGES_MAX: usize = 2;
+
+/// Where there is more to test than comparisons, at most so many of all pairs are looked up: nested
+/// loops test many pairs at once, and need nothing but the columns that a condition reads.
+const LOOKED_UP_SHARE_MAX: f64 = 0.5;
+
+/// What it costs to find the pairs of a row by comparisons, and by a hash; what it costs to test a
+/// pair that was found in either way. In 10 ns, about.
+const ROW_COSTS: (f64, f64) = (15.0, 5.0);
+const PAIR_COSTS: (f64, f64) = (2.0, 1.0);
+
+/// Comparisons beside equalities are looked up where that is cheaper by this factor: their share is
+/// a guess.
+const COST_FACTOR: f64 = 4.0;
+
+/// And only where equalities leave at least so many of all pairs: where memory is short,
+/// comparisons are tested by nested loops, which must not be hopelessly slower.
+const HASHED_SHARE_MIN: f64 = 0.01;
 
 const COMPARISONS: [(&str, Comparison); 4] = [
     ("lt", Comparison::Less),
@@ -27,13 +47,14 @@ struct JoinRange<'a> {
 }
 
 impl Lowering<'_> {
-    /// A join without equalities. `conditions` are conjuncts, `known` the same as they are tested.
+    /// A join by comparisons, if there are any. `conditions` are conjuncts, `known` the same as
+    /// they are tested; `estimates`: of the sides.
     pub(super) fn range_join(
         &mut self,
         probe: Lowered,
         build: Lowered,
         (conditions, known): (&[Expr], &[Expr]),
-        shape: JoinShape<'_>,
+        (shape, estimates): (JoinShape<'_>, (Estimate, Estimate)),
     ) -> Result<Lowered> {
         let (left, right) = (ids(&probe), ids(&build));
         let (mut ranges, mut rest) = (Vec::new(), Vec::new());
@@ -43,7 +64,12 @@ impl Lowering<'_> {
                 _ => rest.push(conjunct.clone()),
             }
         }
-        if ranges.is_empty() || !self.ctx.is_enabled("range_joins") {
+        let is_wide =
+            || ranges_share(&estimates, &ranges).is_some_and(|it| it > LOOKED_UP_SHARE_MAX);
+        if ranges.is_empty()
+            || !self.ctx.is_enabled("range_joins")
+            || (!rest.is_empty() && is_wide())
+        {
             return nested_loop_join(probe, build, known, shape);
         }
         if shape.kind == JoinKind::LeftMark && !rest.is_empty() {
@@ -70,6 +96,30 @@ impl Lowering<'_> {
             build: build.node,
         });
         Ok(Lowered::new(node, columns))
+    }
+
+    /// Whether the pairs of a join are found by comparisons more cheaply than by its equalities.
+    pub(super) fn prefers_ranges(
+        &self,
+        estimates: &(Estimate, Estimate),
+        sides: (&ColumnSet, &ColumnSet),
+        parts: &Conditions<'_>,
+    ) -> bool {
+        let ranges = parts.others.iter().filter_map(|it| as_range(it, sides.0, sides.1));
+        let ranges: Vec<JoinRange<'_>> = ranges.take(RANGES_MAX).collect();
+        let Some(share) = ranges_share(estimates, &ranges).filter(|_| !ranges.is_empty()) else {
+            return false;
+        };
+        let (left, right) = estimates;
+        let keys: Vec<(Expr, Expr)> =
+            parts.keys.iter().map(|it| (it.left.clone(), it.right.clone())).collect();
+        let (rows, pairs) = (left.rows + right.rows, left.rows * right.rows);
+        let hashed = joined(JoinKind::Inner, left.clone(), right.clone(), &keys, &[]).rows;
+        let by_ranges = rows * ROW_COSTS.0 + pairs * share * PAIR_COSTS.0;
+        let by_hash = rows * ROW_COSTS.1 + hashed * PAIR_COSTS.1;
+        self.ctx.is_enabled("range_joins")
+            && hashed > pairs * HASHED_SHARE_MIN
+            && by_ranges * COST_FACTOR < by_hash
     }
 
     pub(super) fn asof_join(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
@@ -113,14 +163,23 @@ impl Lowering<'_> {
     }
 }
 
+/// The share of pairs that satisfy comparisons of columns, where that can be guessed.
+fn ranges_share((left, right): &(Estimate, Estimate), ranges: &[JoinRange<'_>]) -> Option<f64> {
+    let comparison = |it: &JoinRange<'_>| {
+        Some(ColumnComparison {
+            left: as_column(it.left)?,
+            is_less: it.comparison.is_less(),
+            right: as_column(it.right)?,
+        })
+    };
+    let comparisons = ranges.iter().map(comparison).collect::<Option<Vec<_>>>()?;
+    pairs_share(left, right, &comparisons)
+}
+
 impl JoinRange<'_> {
     fn condition(&self, probe: usize, build: usize) -> RangeCondition {
         RangeCondition { probe, comparison: self.comparison, build }
     }
-}
-
-fn ids(side: &Lowered) -> ColumnSet {
-    side.columns.iter().map(|it| it.0.id).collect()
 }
 
 /// The conjunct as a comparison of both sides, by an order that is total: values within nested ones

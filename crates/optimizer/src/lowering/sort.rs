@@ -7,6 +7,9 @@ use volley_error::Result;
 use volley_logical::{Plan, SortKey};
 use volley_plan::{GroupLimitNode, LimitNode, OrderByNode, PlanNode, TopNNode};
 
+/// The rule by which what is sorted is not sorted again.
+pub(super) const KEEP_ORDERS: &str = "keep_orders";
+
 impl Lowering<'_> {
     /// The input with its sort keys computed, and their positions.
     fn sort_input(
@@ -30,8 +33,17 @@ impl Lowering<'_> {
         required: &ColumnSet,
     ) -> Result<Lowered> {
         let (input, keys) = self.sort_input(input, keys, required)?;
+        if self.is_sorted(&input, &keys) {
+            return Ok(input.narrowed(required));
+        }
         let node = PlanNode::OrderBy(OrderByNode { input: input.node, keys });
         Ok(Lowered::same_columns(node, input.columns).narrowed(required))
+    }
+
+    /// Whether rows come in one stream that is sorted by `keys`.
+    fn is_sorted(&self, input: &Lowered, keys: &[volley_plan::SortKey]) -> bool {
+        let node = &input.node;
+        self.ctx.is_enabled(KEEP_ORDERS) && node.is_one_stream() && node.order().starts_with(keys)
     }
 
     pub(super) fn limit(
@@ -43,7 +55,12 @@ impl Lowering<'_> {
     ) -> Result<Lowered> {
         if let (Plan::Sort { input, keys }, Some(limit)) = (input, limit) {
             let (input, keys) = self.sort_input(input, keys, required)?;
-            let node = PlanNode::TopN(TopNNode { input: input.node, keys, offset, limit });
+            let node = match self.is_sorted(&input, &keys) {
+                true => {
+                    PlanNode::Limit(LimitNode { input: input.node, offset, limit: Some(limit) })
+                }
+                false => PlanNode::TopN(TopNNode { input: input.node, keys, offset, limit }),
+            };
             return Ok(Lowered::same_columns(node, input.columns).narrowed(required));
         }
         let input = self.plan(input, required)?;

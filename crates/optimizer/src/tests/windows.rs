@@ -229,3 +229,62 @@ fn two_subqueries_become_two_windows() {
     assert_eq!(plan.matches("Window").count(), 2, "{plan}");
     assert_eq!(plan.matches("Scan lineitem").count(), 1, "{plan}");
 }
+
+/// Whether the windows of a query over large tables become groups that are joined.
+fn becomes_groups(calls: &str, from: &str) -> bool {
+    let plan = optimized(&format!("select l_orderkey, {calls} from {from}"));
+    let (windows, groups) = (plan.contains("Window "), plan.contains("Aggregate "));
+    assert!(windows != groups, "{plan}");
+    groups
+}
+
+#[test]
+fn aggregates_of_large_partitions_are_groups() {
+    let groups = [
+        ("sum(l_quantity) over (partition by l_suppkey)", "lineitem"),
+        ("count(*) over (), max(l_shipdate) over ()", "lineitem"),
+        ("count(distinct l_partkey) over (partition by l_returnflag)", "lineitem"),
+        ("sum(l_quantity) over (partition by l_suppkey % 5)", "lineitem where l_tax > 0.01"),
+    ];
+    for (calls, from) in groups {
+        assert!(becomes_groups(calls, from), "{calls}");
+    }
+    let windows = [
+        // Small partitions, and few rows.
+        ("sum(l_quantity) over (partition by l_orderkey, l_linenumber)", "lineitem"),
+        ("sum(d) over (partition by a)", "(select *, a as l_orderkey from t) t"),
+        // Orders, frames, large results, and no aggregates.
+        ("sum(l_quantity) over (partition by l_suppkey order by l_tax)", "lineitem"),
+        (
+            "sum(l_quantity) over (partition by l_suppkey rows between unbounded preceding \
+             and unbounded following exclude current row)",
+            "lineitem",
+        ),
+        ("array_agg(l_quantity) over (partition by l_suppkey)", "lineitem"),
+        ("max(l_comment) over (partition by l_suppkey)", "lineitem"),
+        ("row_number() over (partition by l_suppkey)", "lineitem"),
+        // What differs from call to call, and what is dear to make twice.
+        ("sum(l_quantity) over (partition by l_suppkey + cast(random() as bigint))", "lineitem"),
+        ("count(*) over (partition by l_suppkey)", "lineitem join part on l_partkey = p_partkey"),
+        ("count(*) over (partition by l_suppkey)", "(select * from lineitem limit 50000) l"),
+    ];
+    for (calls, from) in windows {
+        assert!(!becomes_groups(calls, from), "{calls}");
+    }
+}
+
+#[test]
+fn windows_between_do_not_matter() {
+    super::check(
+        "select sum(l_tax) over (partition by l_suppkey), rank() over (order by l_orderkey),
+           count(*) over () from lineitem",
+        expect_test::expect![[r#"
+            Project sum#16, rank#17, count#18
+              Join inner on is_not_distinct_from(l_suppkey#2, key0)
+                Window [] order [l_orderkey] [rank#17 = rank(), count#18 = count() order keys 0]
+                  Scan lineitem [l_orderkey, l_suppkey#2]
+                Aggregate [key0 = l_suppkey#21] [sum#16 = sum(l_tax)]
+                  Scan lineitem [l_suppkey#21, l_tax]
+        "#]],
+    );
+}

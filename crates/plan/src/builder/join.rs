@@ -2,7 +2,8 @@
 
 use super::{Columns, PlanBuilder};
 use crate::{
-    AsofJoinNode, Comparison, HashJoinNode, JoinKind, NestedLoopJoinNode, PlanNode, RangeCondition,
+    AsofJoinNode, Comparison, HashJoinNode, JoinKind, MergeJoinNode, MergeKey, NestedLoopJoinNode,
+    PlanNode, RangeCondition,
 };
 use volley_error::{Error, Result};
 use volley_expression::Expr;
@@ -144,6 +145,31 @@ impl PlanBuilder {
                 build_keys: node.build_keys.clone(),
                 nulls_equal: node.nulls_equal.clone(),
                 range: RangeCondition { probe, comparison, build },
+                output: node.output.clone(),
+                schema: node.schema.clone(),
+            }))
+        })
+    }
+
+    /// Makes a merge join of the hash join made last, whose inputs are sorted by the keys, up,
+    /// nulls last.
+    pub fn merged(self) -> PlanBuilder {
+        self.wrap(|node, _| {
+            let PlanNode::HashJoin(node) = &*node else { return Err(no_join()) };
+            let columns = node.probe_keys.iter().zip(&node.build_keys).zip(&node.nulls_equal);
+            let key = |((probe, build), nulls_equal): ((&usize, &usize), &bool)| MergeKey {
+                probe: *probe,
+                build: *build,
+                nulls_equal: *nulls_equal,
+                descending: false,
+                nulls_first: false,
+            };
+            Ok(PlanNode::MergeJoin(MergeJoinNode {
+                probe: node.probe.clone(),
+                build: node.build.clone(),
+                kind: node.kind,
+                keys: columns.map(key).collect(),
+                filter: node.filter.clone(),
                 output: node.output.clone(),
                 schema: node.schema.clone(),
             }))

@@ -62,6 +62,7 @@ impl PlanBuilder {
                 order_by,
                 calls: resolved,
                 limit: None,
+                sorted: false,
                 schema,
             }))
         })

@@ -11,7 +11,7 @@ use volley_types::Schema;
 pub struct AsofJoinNode {
     /// Streams.
     pub probe: Arc<PlanNode>,
-    /// Is held in memory, sorted.
+    /// Is held in memory, sorted; where it does not fit, both sides are sorted on disk.
     pub build: Arc<PlanNode>,
     /// Which rows are put out. All kinds of [`JoinKind`].
     pub kind: JoinKind,

@@ -19,6 +19,10 @@ pub struct WindowNode {
     pub calls: Vec<WindowCall>,
     /// Only the first rows of each partition are put out.
     pub limit: Option<WindowLimit>,
+    /// Whether rows come sorted by `partition_by`, in any order of these columns and up or down,
+    /// then by `order_by`: then they are put out as they come, and calls that do not need the whole
+    /// partition get it piece by piece.
+    pub sorted: bool,
     /// The input columns put out.
     pub output: Vec<usize>,
     /// These, then one column per call.
@@ -129,6 +133,14 @@ impl<C> Frame<C> {
         matches!(self.start, FrameBound::UnboundedPreceding)
             && matches!(self.end, FrameBound::UnboundedFollowing)
             && self.exclusion == Exclusion::NoOthers
+    }
+
+    /// Whether every row of a partition whose rows are all peers sees the whole partition.
+    pub fn is_partition_of_peers(&self) -> bool {
+        let ends_with_peers =
+            self.units != FrameUnits::Rows && matches!(self.end, FrameBound::CurrentRow);
+        let starts = matches!(self.start, FrameBound::UnboundedPreceding);
+        self.is_partition() || (starts && ends_with_peers && self.exclusion == Exclusion::NoOthers)
     }
 
     /// Whether a bound or the exclusion depends on which rows are peers.

@@ -16,6 +16,9 @@ pub(super) fn window(node: &WindowNode) -> String {
     if !node.order_by.is_empty() {
         let _ = write!(text, " order=[{}]", join(&node.order_by));
     }
+    if node.sorted {
+        text.push_str(" sorted");
+    }
     let calls = node.calls.iter().map(|it| call(it, node.order_by.len()));
     let _ = write!(text, " calls=[{}]", calls.collect::<Vec<_>>().join(", "));
     if node.output.len() < node.input.schema().len() {

@@ -1,6 +1,6 @@
 //! Aggregate calls: which query they belong to, and the columns that stand for them.
 
-use super::{Binder, inspect, unsupported};
+use super::{Binder, inspect, lambda::is_lambda, unsupported};
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, OrderByExpr,
@@ -90,17 +90,7 @@ impl<'a> Binder<'a> {
     /// An aggregate call: the column of the grouping that holds its value.
     pub(super) fn aggregate(&mut self, parsed: Parsed<'_, 'a>) -> Result<Expr> {
         let written = self.aggregate_parts(parsed)?;
-        self.grouped(parsed.name, written, parsed.span)
-    }
-
-    /// As [`Binder::aggregate`], of the first argument alone.
-    pub(super) fn aggregate_of_first(&mut self, parsed: Parsed<'_, 'a>) -> Result<Expr> {
-        let mut written = self.aggregate_parts(parsed)?;
-        written.args.truncate(1);
-        self.grouped(parsed.name, written, parsed.span)
-    }
-
-    fn grouped(&mut self, name: &str, written: Written<'a>, span: Option<Span>) -> Result<Expr> {
+        let Parsed { name, span, .. } = parsed;
         let outer = std::mem::replace(&mut self.level()?.in_aggregate, true);
         // An aggregate is of the rows, not of the elements that a lambda around it is applied to.
         let lambdas = std::mem::take(&mut self.lambdas);
@@ -157,7 +147,9 @@ impl<'a> Binder<'a> {
             }
             return Ok(written);
         }
-        for arg in &list.args {
+        // What comes with lambdas is for what is made of the values that are collected.
+        let count = if list.args.iter().any(is_lambda) { 1 } else { list.args.len() };
+        for arg in list.args.iter().take(count) {
             written.args.push(self.plain_arg(arg, span)?);
         }
         self.within_group(written, parsed)

@@ -68,8 +68,12 @@ impl<'a> Binder<'a> {
             FunctionArguments::List(list) => Some(list),
             FunctionArguments::None | FunctionArguments::Subquery(_) => None,
         };
+        let reducing = list.filter(|it| it.args.iter().skip(1).any(is_lambda));
+        let reducing = reducing.filter(|_| self.shared.names.is_aggregate(&name));
         if function.over.is_some() {
-            return self.window_call(function, &name, span);
+            let Some(list) = reducing else { return self.window_call(function, &name, span) };
+            let values = |it: &mut Self| it.window_call(function, &name, span);
+            return self.reducing_aggregate(&name, list, values, span);
         }
         if function.null_treatment.is_some() {
             let message = format!("IGNORE NULLS or RESPECT NULLS after {name} without OVER");
@@ -80,11 +84,12 @@ impl<'a> Binder<'a> {
             return Err(error.hint(format!("{name}(...) OVER (ORDER BY ...) calls it")));
         }
         if self.shared.names.is_aggregate(&name) {
-            if let Some(list) = list.filter(|it| it.args.iter().skip(1).any(is_lambda)) {
-                return self.reducing_aggregate(&name, list, function.filter.as_deref(), span);
-            }
             let (filter, within_group) = (function.filter.as_deref(), &function.within_group);
-            return self.aggregate(Parsed { name: &name, list, filter, within_group, span });
+            let parsed = Parsed { name: &name, list, filter, within_group, span };
+            return match reducing {
+                Some(list) => self.reducing_aggregate(&name, list, |it| it.aggregate(parsed), span),
+                None => self.aggregate(parsed),
+            };
         }
         if function.filter.is_some() {
             let message = format!("FILTER after {name}, which is not an aggregate function");

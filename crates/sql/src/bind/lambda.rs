@@ -7,7 +7,6 @@
 
 use super::{
     Binder,
-    aggregate::Parsed,
     expr::{first_span, without_parentheses},
     unsupported,
 };
@@ -86,13 +85,13 @@ impl<'a> Binder<'a> {
     }
 
     /// `reduce_agg(x, initial, (state, x) -> state, (state, state) -> state)`: the values of a
-    /// group, which the aggregate collects, reduced one after the other. What combines states is
-    /// checked, and not needed.
+    /// group or frame, which the aggregate collects, reduced one after the other. What combines
+    /// states is checked, and not needed. `values`: the aggregate.
     pub(super) fn reducing_aggregate(
         &mut self,
         name: &str,
         list: &'a FunctionArgumentList,
-        filter: Option<&'a ast::Expr>,
+        values: impl FnOnce(&mut Self) -> Result<Expr>,
         span: Option<Span>,
     ) -> Result<Expr> {
         let takes = || {
@@ -109,8 +108,7 @@ impl<'a> Binder<'a> {
         });
         let [step, combine] = lambdas;
         let mut combine = combine?;
-        let (list, within_group) = (Some(list), &[][..]);
-        let values = self.aggregate_of_first(Parsed { name, list, filter, within_group, span })?;
+        let values = values(self)?;
         let initial = self.expr(self.plain_arg(initial, span)?)?;
         let args = vec![Argument::Value(values), Argument::Lambda(step?), Argument::Value(initial)];
         let reduced = self.settle("reduce", args, span)?;

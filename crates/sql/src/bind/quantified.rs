@@ -71,6 +71,11 @@ impl<'a> Binder<'a> {
         Ok(Operator::Pattern { name, negated })
     }
 
+    /// Whether a row of the subquery equals a value or a row, by what `=` means.
+    pub(super) fn any_equal(&mut self, left: &'a ast::Expr, query: &'a ast::Query) -> Result<Expr> {
+        self.any(left, &Operator::Comparison("eq"), query)
+    }
+
     fn any(
         &mut self,
         left: &'a ast::Expr,

@@ -78,6 +78,11 @@ impl<'a> Binder<'a> {
             types.extend(pair.get(1).map(|it| it.data_type.clone()));
             exprs.extend(pair.into_iter().next());
         }
+        if self.shared.is_presto() && types.iter().any(Type::is_nested) {
+            // Presto's equality of nested values is its own.
+            let any = self.any_equal(input, query)?;
+            return self.negated(any, negated);
+        }
         let bound = self.convert(bound, &types)?;
         let whole = covering(&exprs.iter().collect::<Vec<_>>());
         let whole = whole.into_iter().chain(span).reduce(Span::to);

@@ -109,8 +109,15 @@ impl<'a> Binder<'a> {
         }
         let span = covering(&args.iter().collect::<Vec<_>>());
         let args = self.comparable(args, span)?;
-        let any = Expr::special(SpecialForm::In, args, Type::Boolean).at(span);
-        self.negated(any, negated)
+        let any = match args.as_slice() {
+            // Presto's equality of nested values is its own.
+            [input, list @ ..] if self.shared.is_presto() && input.data_type.is_nested() => {
+                let equal = |it: &Expr| self.call("eq", vec![input.clone(), it.clone()], span);
+                connected(SpecialForm::Or, list.iter().map(equal).collect::<Result<Vec<_>>>()?)
+            }
+            _ => Expr::special(SpecialForm::In, args, Type::Boolean),
+        };
+        self.negated(any.at(span), negated)
     }
 }
 

@@ -58,6 +58,9 @@ impl Generator {
     /// A value of `data_type`, at the edge of its range now and then; NULL only where the type has
     /// nothing else, and inside of nested values.
     pub fn value(&mut self, data_type: &Type) -> Value {
+        if let Some(example) = self.example(data_type) {
+            return example;
+        }
         match data_type {
             Type::Unknown => Value::Null,
             // As it may be stored, whether the type would read it or not.
@@ -113,6 +116,13 @@ impl Generator {
                 Value::Row(fields.collect())
             }
         }
+    }
+
+    /// One of the examples of the type, every other time.
+    fn example(&mut self, data_type: &Type) -> Option<Value> {
+        let place = self.examples.iter().position(|it| it.0 == *data_type)?;
+        let index = self.below(2 * self.examples.get(place)?.1.len());
+        self.examples.get(place)?.1.get(index).cloned()
     }
 
     /// Small numbers mostly, so that values repeat; the whole range sometimes; its ends seldom.

@@ -30,21 +30,37 @@ pub fn needs_settings(name: &str, args: &[Type]) -> bool {
         | "presto.max_by" => has_interval,
         "presto.entropy" | "presto.vector_sum" | "presto.numeric_histogram" => true,
         "presto.approx_percentile" | "presto.sketch_kll_with_k" => true,
-        "presto.tdigest_agg" | "presto.qdigest_agg" => true,
+        "presto.tdigest_agg" | "presto.qdigest_agg" | "presto.differential_entropy" => true,
         _ => name.starts_with("presto.noisy_"),
     }
 }
 
+/// An argument and the value that it has in all rows.
+type Argument = (Type, Option<Value>);
+
+fn integer(value: i64) -> Argument {
+    (Type::BigInt, Some(Value::BigInt(value)))
+}
+
+fn double(value: f64) -> Argument {
+    (Type::Double, Some(Value::Double(value)))
+}
+
+fn any(data_type: Type) -> Argument {
+    (data_type, None)
+}
+
+fn text() -> Argument {
+    any(Type::Varchar)
+}
+
+fn array(values: &[f64]) -> Argument {
+    let values = values.iter().copied().map(Value::Double).collect();
+    (Type::array(Type::Double), Some(Value::Array(values)))
+}
+
 /// What an aggregate is tried with besides random values.
 pub fn of(name: &str) -> Vec<Arguments> {
-    let integer = |value: i64| (Type::BigInt, Some(Value::BigInt(value)));
-    let double = |value: f64| (Type::Double, Some(Value::Double(value)));
-    let any = |data_type: Type| (data_type, None);
-    let array = |values: &[f64]| {
-        let values = values.iter().copied().map(Value::Double).collect();
-        (Type::array(Type::Double), Some(Value::Array(values)))
-    };
-    let text = || any(Type::Varchar);
     let lists = match name {
         "approx_set" => vec![vec![text(), double(0.05)]],
         "approx_distinct" => vec![vec![text(), double(0.05)], vec![any(Type::Real), double(0.2)]],
@@ -57,8 +73,16 @@ pub fn of(name: &str) -> Vec<Arguments> {
             vec![text(), any(Type::Integer), integer(3)],
             vec![any(Type::Integer), any(Type::Double), integer(2)],
         ],
+        _ => of_presto(name),
+    };
+    lists.into_iter().map(|list| list.into_iter().unzip()).collect()
+}
+
+fn of_presto(name: &str) -> Vec<Vec<Argument>> {
+    match name {
         "presto.sum" => vec![vec![integer(7)], vec![any(Type::Real)]],
         "presto.entropy" => vec![vec![double(3.0)]],
+        "presto.differential_entropy" => entropies(),
         "presto.vector_sum" => vec![vec![array(&[1.0, 2.5])]],
         "presto.map_union_sum" => {
             let entries = [(Value::Integer(1), Value::BigInt(2))];
@@ -103,6 +127,17 @@ pub fn of(name: &str) -> Vec<Arguments> {
             vec![integer(10), any(Type::Boolean), double(0.25), double(2.0)],
         ],
         _ => vec![],
-    };
-    lists.into_iter().map(|list| list.into_iter().unzip()).collect()
+    }
+}
+
+fn entropies() -> Vec<Vec<Argument>> {
+    let method = |name: &str| (Type::Varchar, Some(Value::text(name)));
+    let histogram =
+        |method| vec![integer(9), double(0.25), double(2.0), method, double(0.0), double(1.0)];
+    vec![
+        vec![integer(100), any(Type::Double)],
+        vec![integer(100), any(Type::Double), double(0.5)],
+        histogram(method("fixed_histogram_mle")),
+        histogram(method("fixed_histogram_jacknife")),
+    ]
 }

@@ -8,7 +8,7 @@ use volley::Session;
 /// has 10. `u`: 40 of the values of `k`, with a null and values that `t` does not have.
 fn session() -> Session {
     let session = Session::new().unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let folder = Path::new("../../tests/data");
     let numbers = folder.join("numbers.parquet").display().to_string();
     let t = format!(
         "CREATE TABLE t AS SELECT CASE WHEN n % 7 = 0 THEN NULL ELSE n END AS i, \

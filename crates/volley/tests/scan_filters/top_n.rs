@@ -14,7 +14,7 @@ fn execute(session: &Session, sql: &str) {
 /// infinities and both zeros, `c` a decimal, `day` a date, `s` a text; `one` is always 1.
 fn session() -> Session {
     let session = Session::new().unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+    let folder = Path::new("../../tests/data");
     let numbers = folder.join("numbers.parquet").display().to_string();
     let sql = format!(
         "CREATE TABLE t AS SELECT n AS u, CASE WHEN n % 11 = 3 THEN NULL ELSE n * 7919 % 700 END \

@@ -37,9 +37,7 @@ impl LookupBuilder {
         pool: &Pool,
     ) -> Result<LookupBuilder> {
         let mut columns = Vec::new();
-        if let LookupSpec::Asof { keys, .. } = &spec {
-            columns.extend(keys.iter().map(|it| it.1));
-        }
+        columns.extend(spec.asof().iter().flat_map(|it| &it.keys).map(|it| it.1));
         columns.push(spec.first()?.build);
         let mut charge = pool.reservation();
         let rows = build.rows();
@@ -90,9 +88,8 @@ impl LookupBuilder {
     fn valid_rows(&self, mut rows: Vec<u32>, build: &Batch) -> Result<Vec<u32>> {
         let mut columns = vec![self.spec.first()?.build];
         columns.extend(self.spec.second().map(|it| it.build));
-        if let LookupSpec::Asof { keys, .. } = &self.spec {
-            columns.extend(keys.iter().filter(|it| !it.2).map(|it| it.1));
-        }
+        let keys = self.spec.asof().into_iter().flat_map(|it| &it.keys);
+        columns.extend(keys.filter(|it| !it.2).map(|it| it.1));
         for column in columns {
             let decoded = Decoded::new(build.column(column))?;
             if decoded.nulls().is_some() {
@@ -114,14 +111,15 @@ impl LookupBuilder {
             }
             _ => None,
         };
-        let groups = match &self.spec {
-            LookupSpec::Asof { keys, .. } if !keys.is_empty() => {
+        let keys = self.spec.asof().map(|it| &it.keys);
+        let groups = match keys.filter(|it| !it.is_empty()) {
+            Some(keys) => {
                 let sorted = keys.iter().map(|it| build.column(it.1).gather(&order));
                 let sorted = sorted.collect::<Result<Vec<_>>>()?;
                 let keys = keys.iter().map(|it| (it.0, it.2)).collect();
                 Some(Groups::new(keys, &sorted, order.len())?)
             }
-            _ => None,
+            None => None,
         };
         Ok(Lookup { spec: self.spec, order, first, second, groups, _charge: self.charge })
     }

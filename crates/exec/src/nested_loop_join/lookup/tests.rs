@@ -1,9 +1,13 @@
 use super::super::lookup::tree::MaxTree;
 use crate::{
     Executor, Task,
-    test_kit::{Manners, Random, RowValues, SETUPS, TestTables, config, drain, run, sorted},
+    test_kit::{
+        Manners, Random, RowValues, SETUPS, TestTables, config, drain, registry, run, run_limited,
+        sorted,
+    },
 };
-use volley_plan::{Comparison, JoinKind, PlanBuilder};
+use std::sync::Arc;
+use volley_plan::{Comparison, JoinKind, PlanBuilder, PlanNode};
 use volley_types::{Type, Value};
 
 const KINDS: [JoinKind; 8] = [
@@ -182,6 +186,80 @@ fn the_tree_finds_the_next_large_number() {
             let least = random.below(1100) as u32;
             let expected = (from..end).find(|it| numbers[*it] >= least);
             assert_eq!(tree.next(from, end, least), expected, "{count} {from} {end} {least}");
+        }
+    }
+}
+
+/// Keys of few values, and numbers of which none comes twice but null.
+fn nearest_tables(left: usize, right: usize, text: &str, manners: Manners) -> TestTables {
+    let mut random = Random(3);
+    let mut rows = |count: usize, step: usize| -> RowValues {
+        let row = |it: usize| {
+            let key = match random.below(7) {
+                0 => Value::Null,
+                key => Value::text(format!("{text}{key}")),
+            };
+            let number = match random.below(9) {
+                0 => Value::Null,
+                _ => Value::BigInt((it * step % 100_003) as i64),
+            };
+            vec![key, number]
+        };
+        (0..count).map(row).collect()
+    };
+    let left_columns = [("k", Type::Varchar), ("t", Type::BigInt)];
+    let right_columns = [("j", Type::Varchar), ("u", Type::BigInt)];
+    TestTables::default().with("l", &left_columns, rows(left, 10_007), manners).with(
+        "r",
+        &right_columns,
+        rows(right, 20_011),
+        manners,
+    )
+}
+
+#[test]
+fn asof_joins_on_disk_find_what_those_in_memory_find() {
+    for (number, kind) in KINDS.into_iter().enumerate() {
+        for (at, comparison) in COMPARISONS.into_iter().enumerate() {
+            let manners = Manners::WHOLE[(number + at) % Manners::WHOLE.len()];
+            let tables = nearest_tables(90, 70, "key ", manners);
+            for (keys, nulls_equal) in
+                [(&[][..], false), (&[("k", "j")][..], false), (&[("k", "j")][..], true)]
+            {
+                let range = ("t", comparison, "u");
+                let plan = tables.scan("l").asof_join(kind, tables.scan("r"), keys, range);
+                let plan = with_equal_nulls(plan, nulls_equal);
+                let expected = sorted(run(plan.clone(), &tables, SETUPS[0]).unwrap());
+                for setup in SETUPS.into_iter().filter(|it| it.spill_always) {
+                    let rows = sorted(run(plan.clone(), &tables, setup).unwrap());
+                    assert!(rows == expected, "{kind} {comparison:?} {keys:?} {setup:?}");
+                }
+            }
+        }
+    }
+}
+
+fn with_equal_nulls(plan: PlanBuilder, nulls_equal: bool) -> PlanBuilder {
+    let node = plan.build().unwrap();
+    let PlanNode::AsofJoin(node) = &*node else { panic!("another join") };
+    let mut node = node.clone();
+    node.nulls_equal.iter_mut().for_each(|it| *it = nulls_equal);
+    PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::AsofJoin(node)))
+}
+
+#[test]
+fn asof_joins_of_large_tables_spill() {
+    let text = "a key that takes some room, größer als klein, ";
+    let tables = nearest_tables(40_000, 90_000, text, Manners::Flat);
+    for keys in [&[][..], &[("k", "j")][..]] {
+        for kind in [JoinKind::Left, JoinKind::Full] {
+            let range = ("t", Comparison::GreaterOrEqual, "u");
+            let plan = tables.scan("l").asof_join(kind, tables.scan("r"), keys, range);
+            let plan = plan.build().unwrap();
+            let whole = run_limited(&plan, &tables, SETUPS[5], None, None);
+            let run = run_limited(&plan, &tables, SETUPS[5], Some(12 << 20), None);
+            assert!(sorted(run.rows.unwrap()) == sorted(whole.rows.unwrap()), "{kind} {keys:?}");
+            assert!(run.spilled_bytes > 0 && whole.spilled_bytes == 0, "{kind} {keys:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use volley_error::Result;
 use volley_function::{AggregateKind, BoundAggregate, BoundWindow, Exclusion, WindowReach};
 use volley_memory::Pool;
 use volley_plan::{FrameBound, FrameOffset, FrameUnits};
-use volley_types::Type;
+use volley_types::{Type, Value};
 use volley_vector::{Batch, Decoded, Vector};
 
 /// More rows than this are not kept around a piece.
@@ -22,6 +22,7 @@ const EXCLUDES: Reason = "its frame leaves rows out";
 const BY_VALUE: Reason = "the offsets of its frame are not in rows";
 const OPEN: Reason = "its frame ends with the partition or with peers";
 const FAR: Reason = "it looks at rows that are far away";
+const UNKNOWN: Reason = "how far it looks is not the same for all rows, which come sorted";
 const COLLECTS: Reason = "it keeps all rows of its frame";
 
 /// How the calls of a node are answered piece by piece.
@@ -269,26 +270,45 @@ impl PiecePlan {
     pub(in super::super) fn watch(&mut self, batch: &Batch) -> Result<()> {
         for index in 0..self.offsets.len() {
             let Offset { call, column, looks } = self.offsets[index];
-            let Some((least, most)) = bounds(batch.column(column))? else { continue };
-            let (back, forth) = (least.min(0).unsigned_abs(), most.max(0).unsigned_abs());
-            match looks {
-                Looks::Before => self.look(call, forth, back),
-                Looks::After => self.look(call, back, forth),
-                Looks::First { ahead } => {
-                    let plan = &mut self.calls[call];
-                    plan.first = plan.first.max(forth);
-                    self.look(call, 0, if ahead { forth } else { 0 });
-                }
-                Looks::ValidBefore => {
-                    let plan = &mut self.calls[call];
-                    plan.last = plan.last.max(forth);
-                    if back > 0 {
-                        self.refuse(call, AHEAD);
-                    }
-                }
+            if let Some(bounds) = bounds(batch.column(column))? {
+                self.learn(call, looks, bounds);
             }
         }
         Ok(())
+    }
+
+    /// Learns how far calls look before rows come, which is needed where these are not all
+    /// collected first.
+    pub(in super::super) fn watch_constants(&mut self, constants: &[Option<Value>]) {
+        for index in 0..self.offsets.len() {
+            let Offset { call, column, looks } = self.offsets[index];
+            match constants.get(column).and_then(Option::as_ref) {
+                Some(Value::BigInt(value)) => self.learn(call, looks, (*value, *value)),
+                Some(Value::Null) => {}
+                _ => self.refuse(call, UNKNOWN),
+            }
+        }
+    }
+
+    /// A call looks as far as numbers from `least` to `most` say.
+    fn learn(&mut self, call: usize, looks: Looks, (least, most): (i64, i64)) {
+        let (back, forth) = (least.min(0).unsigned_abs(), most.max(0).unsigned_abs());
+        match looks {
+            Looks::Before => self.look(call, forth, back),
+            Looks::After => self.look(call, back, forth),
+            Looks::First { ahead } => {
+                let plan = &mut self.calls[call];
+                plan.first = plan.first.max(forth);
+                self.look(call, 0, if ahead { forth } else { 0 });
+            }
+            Looks::ValidBefore => {
+                let plan = &mut self.calls[call];
+                plan.last = plan.last.max(forth);
+                if back > 0 {
+                    self.refuse(call, AHEAD);
+                }
+            }
+        }
     }
 
     /// The rows before `end` of a piece that calls look at later, ascending. The rows before are

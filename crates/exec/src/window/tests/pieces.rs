@@ -33,6 +33,7 @@ fn node(function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall
         order_by: vec![SortKey { column: KEY, descending: false, nulls_first: false }],
         calls: vec![call],
         limit: None,
+        sorted: false,
         output: vec![ID],
         schema,
     }

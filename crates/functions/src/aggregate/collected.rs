@@ -1,0 +1,52 @@
+//! What is collected of groups as one array for each: the intermediate results of aggregates that
+//! collect rows.
+
+use super::form::unexpected_layout;
+use std::sync::Arc;
+use volley_error::{Error, ErrorKind, Result};
+use volley_types::Type;
+use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
+
+/// Cuts the elements of all groups, one group after the other, into arrays; `ends` says where each
+/// group ends. The array of an empty group is null.
+pub(super) fn cut(array: &Type, elements: Vector, ends: &[u32]) -> Result<Vector> {
+    if ends.last().is_some_and(|it| i32::try_from(*it).is_err()) {
+        let message = "aggregate that collects more than 2^31 values";
+        return Err(Error::new(ErrorKind::OutOfMemory, message));
+    }
+    let starts = std::iter::once(0).chain(ends.iter().map(|it| *it as i32));
+    let offsets: Vec<i32> = starts.take(ends.len()).collect();
+    let sizes: Vec<i32> = ends.iter().zip(&offsets).map(|(end, it)| *end as i32 - it).collect();
+    let nulls = NullBuffer::from_iter(sizes.iter().map(|it| *it > 0));
+    let elements = Arc::new(elements);
+    let nested = Nested { offsets: offsets.into(), sizes: sizes.into(), elements };
+    Ok(Vector::flat(array.clone(), Values::Array(nested), Some(nulls)))
+}
+
+/// Elements of arrays that [`cut`] made.
+pub(super) struct Parts {
+    /// All elements.
+    pub elements: Arc<Vector>,
+    /// Those of the wanted arrays, one array after the other.
+    pub positions: Vec<u32>,
+    /// For each position the row of its array.
+    pub sources: Vec<u32>,
+}
+
+/// Takes the arrays of `rows` apart; `None` where all are null.
+pub(super) fn take_apart(arrays: &Vector, rows: &Rows) -> Result<Option<Parts>> {
+    let arrays = Decoded::new(arrays)?;
+    let nested = match arrays.values() {
+        Values::Array(nested) => nested,
+        Values::Null(_) => return Ok(None),
+        _ => return Err(unexpected_layout()),
+    };
+    let (mut positions, mut sources) = (Vec::new(), Vec::new());
+    rows.for_each(|row| {
+        if !arrays.is_null(row) {
+            positions.extend(nested.range(arrays.index(row)).map(|it| it as u32));
+            sources.resize(positions.len(), row as u32);
+        }
+    });
+    Ok(Some(Parts { elements: Arc::clone(&nested.elements), positions, sources }))
+}

@@ -1,0 +1,82 @@
+//! Which share of pairs of rows satisfies comparisons of columns of both sides.
+
+use super::Estimate;
+use volley_logical::ColumnId;
+
+/// A share that is not believed to be smaller.
+const SHARE_MIN: f64 = 1e-3;
+
+/// A comparison of columns of both sides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColumnComparison {
+    pub(crate) left: ColumnId,
+    /// Whether the left value is the smaller one.
+    pub(crate) is_less: bool,
+    pub(crate) right: ColumnId,
+}
+
+/// The share of pairs for which the comparisons hold, one or two; `None` where the ranges of
+/// columns are not known. Values are taken to be spread evenly.
+///
+/// Two comparisons of one column in different directions are taken to be with the ends of
+/// intervals: a value cannot lie before an interval's start and behind its end, so those that fail
+/// one add to those that fail the other.
+pub(crate) fn pairs_share(
+    left: &Estimate,
+    right: &Estimate,
+    comparisons: &[ColumnComparison],
+) -> Option<f64> {
+    let share = |it: &ColumnComparison| {
+        let (a, b) = (left.column(it.left).range?, right.column(it.right).range?);
+        let less = less_share(a, b);
+        Some(if it.is_less { less } else { 1.0 - less })
+    };
+    let shares = comparisons.iter().map(share).collect::<Option<Vec<f64>>>()?;
+    let share = match (comparisons, shares.as_slice()) {
+        ([a, b], [first, second])
+            if a.is_less != b.is_less && (a.left == b.left || a.right == b.right) =>
+        {
+            first + second - 1.0
+        }
+        _ => shares.iter().product(),
+    };
+    Some(share.clamp(SHARE_MIN, 1.0))
+}
+
+/// How probable it is that a value of the first range is less than one of the second.
+fn less_share((a, b): (f64, f64), (c, d): (f64, f64)) -> f64 {
+    // The integral of the share of values below x.
+    let below = |x: f64| match x {
+        x if x <= a => 0.0,
+        x if x < b => (x - a) * (x - a) / (2.0 * (b - a)),
+        x => (b - a) / 2.0 + (x - b),
+    };
+    if c < d {
+        return ((below(d) - below(c)) / (d - c)).clamp(0.0, 1.0);
+    }
+    if a < b { ((c - a) / (b - a)).clamp(0.0, 1.0) } else { f64::from(u8::from(a < c)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::less_share;
+
+    #[test]
+    fn shares_of_smaller_values_follow_from_ranges() {
+        let cases = [
+            ((0.0, 1.0), (0.0, 1.0), 0.5),
+            ((0.0, 1.0), (2.0, 3.0), 1.0),
+            ((2.0, 3.0), (0.0, 1.0), 0.0),
+            ((0.0, 2.0), (0.0, 1.0), 0.25),
+            ((0.0, 1.0), (0.0, 2.0), 0.75),
+            ((0.0, 4.0), (1.0, 1.0), 0.25),
+            ((1.0, 1.0), (0.0, 4.0), 0.75),
+            ((1.0, 1.0), (1.0, 1.0), 0.0),
+            ((1.0, 1.0), (2.0, 2.0), 1.0),
+        ];
+        for (left, right, share) in cases {
+            let found = less_share(left, right);
+            assert!((found - share).abs() < 1e-9, "{left:?} {right:?}: {found}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What is known of the rows that a node puts out: their order, whether they are one stream,
+//! columns that are constant.
+//!
+//! An order is claimed for the rows of each driver by itself. Who relies on it must know that the
+//! drivers' streams are not put together on the way, or that there is one stream only.
+
+use crate::{ExchangeKind, GeneratorKind, PlanNode, SortKey, UnnestNode, WindowNode};
+use volley_expression::ExprKind;
+use volley_types::Value;
+
+impl PlanNode {
+    /// The columns by which the rows of each driver are sorted, the first key first; none where
+    /// nothing is known.
+    pub fn order(&self) -> Vec<SortKey> {
+        let mut path = Vec::new();
+        let mut node = self;
+        let mut keys = loop {
+            match node {
+                PlanNode::OrderBy(it) => break it.keys.clone(),
+                PlanNode::TopN(it) => break it.keys.clone(),
+                PlanNode::Unnest(it) => break order_of_series(it),
+                // Several streams are gathered.
+                PlanNode::Limit(it) if !it.input.is_one_stream() => break Vec::new(),
+                PlanNode::GroupLimit(it) if !it.input.is_one_stream() => break Vec::new(),
+                PlanNode::Window(it) if !it.sorted => break put_out(&it.output, &sort_keys(it)),
+                _ => match node.input_in_order() {
+                    Some(input) => {
+                        path.push(node);
+                        node = input;
+                    }
+                    None => break Vec::new(),
+                },
+            }
+        };
+        for node in path.into_iter().rev() {
+            keys = match node {
+                PlanNode::Project(it) => {
+                    let from = |it: &volley_expression::Expr| match it.kind {
+                        ExprKind::Column(column) => column,
+                        _ => usize::MAX,
+                    };
+                    put_out(&it.exprs.iter().map(from).collect::<Vec<_>>(), &keys)
+                }
+                PlanNode::Window(it) => put_out(&it.output, &keys),
+                _ => keys,
+            };
+        }
+        keys
+    }
+
+    /// Whether all rows are put out by one driver.
+    pub fn is_one_stream(&self) -> bool {
+        let mut node = self;
+        loop {
+            match node {
+                PlanNode::OrderBy(_)
+                | PlanNode::TopN(_)
+                | PlanNode::Values(_)
+                | PlanNode::Limit(_)
+                | PlanNode::GroupLimit(_)
+                | PlanNode::EnforceSingleRow(_) => return true,
+                PlanNode::LocalExchange(it) => return it.kind == ExchangeKind::Gather,
+                PlanNode::Unnest(it) => node = &it.input,
+                _ => match node.input_in_order() {
+                    Some(input) => node = input,
+                    None => return false,
+                },
+            }
+        }
+    }
+
+    /// The value that a column has in all rows, where that is known.
+    pub fn constant(&self, column: usize) -> Option<&Value> {
+        let (mut node, mut column) = (self, column);
+        loop {
+            node = match node {
+                PlanNode::Project(it) => match &it.exprs.get(column)?.kind {
+                    ExprKind::Constant(value) => return Some(value),
+                    ExprKind::Column(from) => {
+                        column = *from;
+                        &it.input
+                    }
+                    _ => return None,
+                },
+                PlanNode::Window(it) => {
+                    column = *it.output.get(column)?;
+                    &it.input
+                }
+                PlanNode::OrderBy(it) => &it.input,
+                PlanNode::LocalExchange(it) => &it.input,
+                PlanNode::Values(it) => match it.rows.as_slice() {
+                    [row] => return row.get(column),
+                    _ => return None,
+                },
+                _ => node.input_in_order()?,
+            };
+        }
+    }
+
+    /// The input whose rows the node passes on as they come, but for some that it leaves out, and
+    /// with its columns where they were (but for projections and windows).
+    fn input_in_order(&self) -> Option<&PlanNode> {
+        Some(match self {
+            PlanNode::Filter(it) => &it.input,
+            PlanNode::Project(it) => &it.input,
+            PlanNode::Window(it) => &it.input,
+            PlanNode::Limit(it) => &it.input,
+            PlanNode::GroupLimit(it) => &it.input,
+            PlanNode::Sample(it) if it.seed.is_none() => &it.input,
+            PlanNode::UniqueId(it) => &it.input,
+            _ => return None,
+        })
+    }
+
+    /// Whether it makes one row at most.
+    fn is_one_row(&self) -> bool {
+        let mut node = self;
+        loop {
+            node = match node {
+                PlanNode::Values(it) => return it.rows.len() <= 1,
+                PlanNode::EnforceSingleRow(_) => return true,
+                _ => match node.input_in_order() {
+                    Some(input) => input,
+                    None => return false,
+                },
+            }
+        }
+    }
+}
+
+/// The keys that a window sorts by: its partitions, then their order.
+fn sort_keys(node: &WindowNode) -> Vec<SortKey> {
+    let key = |column: &usize| SortKey { column: *column, descending: false, nulls_first: false };
+    node.partition_by.iter().map(key).chain(node.order_by.iter().copied()).collect()
+}
+
+/// The first keys that are put out, where the output columns are input columns `from`.
+fn put_out(from: &[usize], keys: &[SortKey]) -> Vec<SortKey> {
+    let moved = |key: &SortKey| {
+        let column = from.iter().position(|it| *it == key.column)?;
+        Some(SortKey { column, ..*key })
+    };
+    keys.iter().map_while(moved).collect()
+}
+
+/// The order of numbers that are made of one row.
+fn order_of_series(node: &UnnestNode) -> Vec<SortKey> {
+    if !node.input.is_one_row() {
+        return Vec::new();
+    }
+    let up = |column| SortKey { column, descending: false, nulls_first: false };
+    let column = node.replicated.len();
+    match node.generators.as_slice() {
+        [it] if it.kind != GeneratorKind::Elements => {
+            let step = it.args.get(2).and_then(|it| node.input.constant(*it));
+            match step {
+                Some(Value::BigInt(step)) if *step > 0 => vec![up(column)],
+                Some(Value::BigInt(step)) if *step < 0 => {
+                    vec![SortKey { descending: true, ..up(column) }]
+                }
+                _ => Vec::new(),
+            }
+        }
+        _ if node.ordinality && !node.outer => vec![up(node.schema.len() - 1)],
+        _ => Vec::new(),
+    }
+}
