@@ -80,8 +80,7 @@ fn parts(tokens: &[TokenWithSpan], for_at: usize) -> Option<Parts> {
         _ => false,
     };
     // A list may begin with a call of the function IF.
-    let end =
-        (1..rest.len()).find(|it| is_word(&rest[*it], Keyword::IF) && depth(&rest[..*it]) == 0);
+    let end = first_if(rest);
     let list = rest.get(..end.unwrap_or(rest.len())).filter(|it| !it.is_empty())?;
     let condition = end.map(|it| rest[it + 1..].to_vec());
     is_names.then(|| Parts {
@@ -92,12 +91,16 @@ fn parts(tokens: &[TokenWithSpan], for_at: usize) -> Option<Parts> {
     })
 }
 
-/// In how many parentheses, brackets and braces the end of the tokens is.
-fn depth(tokens: &[TokenWithSpan]) -> usize {
-    tokens.iter().fold(0_usize, |depth, it| match it.token {
-        Token::LParen | Token::LBracket | Token::LBrace => depth + 1,
-        Token::RParen | Token::RBracket | Token::RBrace => depth.saturating_sub(1),
-        _ => depth,
+/// Where the first IF outside of parentheses, brackets and braces stands, but for one at the begin.
+fn first_if(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut depth = 0_usize;
+    tokens.iter().enumerate().find_map(|(index, token)| {
+        match token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
+            Token::RParen | Token::RBracket | Token::RBrace => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (index > 0 && depth == 0 && is_word(token, Keyword::IF)).then_some(index)
     })
 }
 

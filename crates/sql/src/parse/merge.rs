@@ -89,14 +89,15 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> HashSet<usize> {
         let before = &tokens[create..open];
         let has = |keyword: Keyword| before.iter().any(|it| is_word(it, keyword));
         let is_table = has(Keyword::TABLE) && !has(Keyword::AS);
-        let close = (open..tokens.len()).find(|it| tokens[*it].token == Token::RParen);
-        let (true, Some(close)) = (is_table, close) else { continue };
-        let is_list = tokens[open + 1..close].iter().enumerate().all(|(at, it)| match at % 2 {
+        let is_list = |at: usize, it: &TokenWithSpan| match at % 2 {
             0 => matches!(it.token, Token::Word(_)),
             _ => it.token == Token::Comma,
-        });
+        };
+        let inside = tokens[open + 1..].iter().enumerate();
+        let close = open + 1 + inside.take_while(|it| is_list(it.0, it.1)).count();
+        let is_closed = tokens.get(close).is_some_and(|it| it.token == Token::RParen);
         let is_as = tokens.get(close + 1).is_some_and(|it| is_word(it, Keyword::AS));
-        if is_list && is_as {
+        if is_table && is_closed && is_as {
             found.extend((open + 1..close).step_by(2));
         }
     }
