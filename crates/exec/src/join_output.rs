@@ -60,11 +60,11 @@ impl JoinOutput {
     pub(crate) fn build_rows(
         &self,
         build: &Batch,
-        mut rows: impl Iterator<Item = usize>,
+        rows: impl Iterator<Item = usize>,
         matched: impl Fn(usize) -> bool,
     ) -> Option<Batch> {
         let wanted = self.kind == JoinKind::RightSemi;
-        let rows = rows.by_ref().filter(|it| matched(*it) == wanted).map(|it| it as u32);
+        let rows = rows.filter(|it| matched(*it) == wanted).map(|it| it as u32);
         let rows: ScalarBuffer<u32> = rows.collect();
         if rows.is_empty() {
             return None;

@@ -7,10 +7,9 @@ use volley_plan::WindowNode;
 
 pub(super) fn lower(
     node: &WindowNode,
-    input: PipelineBuilder,
+    mut input: PipelineBuilder,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    let mut input = input;
     cx.close_fused(&mut input);
     let has_keys = !node.partition_by.is_empty() || !node.order_by.is_empty();
     if node.sorted && has_keys && !input.is_partitioned(&node.partition_by) {
