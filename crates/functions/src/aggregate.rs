@@ -21,6 +21,7 @@ mod approx_distinct;
 mod approx_set;
 mod sketch;
 mod choice_by;
+mod choice_typed;
 mod fold;
 mod frequency;
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub use crate::{
     order::{SqlOrder, compare_values},
 };
 pub use map::{Keys, ValueMap};
-pub use row::ValueRow;
+pub use row::{ValueRow, row_value};
 pub use top::{Choice, Top};
 
 use reader::Reader;

@@ -4,13 +4,14 @@
 //! Of rows with equal keys, that with the least value counts, so that the answer does not depend on
 //! the order of the rows.
 
+use super::choice_typed;
 use crate::{
     documentation::doc,
     value_aggregate::{
         self, Choice, Keys, Top, ValueAggregate, ValueRow, compare_values, elements, value_bytes,
     },
 };
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{BoundAggregate, Registry};
 use volley_types::{CustomOrder, Field, Type, Value, implicit_cast_cost};
@@ -59,6 +60,9 @@ pub fn bind_choice_by<const IGNORES: bool>(choice: Choice) -> volley_function::B
         if key.order() < CustomOrder::Ordered {
             return None;
         }
+        if let Some(typed) = choice_typed::bind::<IGNORES>(choice, shown, key) {
+            return Some(typed);
+        }
         let aggregate = ChoiceBy::<IGNORES>(Chooser::new(choice, shown, key));
         let partial = pair_type(shown, key);
         Some(value_aggregate::bound(args.to_vec(), partial, shown.clone(), aggregate))
@@ -92,7 +96,7 @@ fn bind_top(args: &[Type], choice: Choice) -> Option<BoundAggregate> {
     Some(value_aggregate::bound(types, limited(array.clone()), array, aggregate))
 }
 
-fn pair_type(shown: &Type, key: &Type) -> Type {
+pub(super) fn pair_type(shown: &Type, key: &Type) -> Type {
     Type::row([Field::new("value", shown.clone()), Field::new("key", key.clone())])
 }
 
@@ -105,22 +109,31 @@ fn null_limit() -> Error {
 }
 
 /// The order in which pairs of a key and what is shown for it are wanted.
-struct Chooser {
+pub(super) struct Chooser {
     choice: Choice,
     shown: Keys,
     keys: Keys,
 }
 
 impl Chooser {
-    fn new(choice: Choice, shown: &Type, key: &Type) -> Chooser {
+    pub(super) fn new(choice: Choice, shown: &Type, key: &Type) -> Chooser {
         Chooser { choice, shown: Keys::of(shown), keys: Keys::of(key) }
     }
 
-    fn compare(&self, left: &(Value, Value), right: &(Value, Value)) -> std::cmp::Ordering {
-        let order = self.choice.wanted_first(self.keys.compare(&left.0, &right.0));
-        let shown = || self.shown.compare(&left.1, &right.1);
-        // The same key in several forms: the stored ones decide.
-        order.then_with(shown).then_with(|| compare_values(&left.1, &right.1))
+    fn compare(&self, left: &(Value, Value), right: &(Value, Value)) -> Ordering {
+        let order = self.wanted_first(self.keys.compare(&left.0, &right.0));
+        order.then_with(|| self.compare_shown(&left.1, &right.1))
+    }
+
+    /// Less for the key that is wanted, by the order of two keys.
+    pub(super) fn wanted_first(&self, order: Ordering) -> Ordering {
+        self.choice.wanted_first(order)
+    }
+
+    /// Which of two rows with equal keys is wanted.
+    pub(super) fn compare_shown(&self, left: &Value, right: &Value) -> Ordering {
+        // The same value in several forms: the stored ones decide.
+        self.shown.compare(left, right).then_with(|| compare_values(left, right))
     }
 }
 
@@ -145,7 +158,7 @@ impl<const IGNORES: bool> ValueAggregate for ChoiceBy<IGNORES> {
     fn add(&self, state: &mut Self::State, row: ValueRow<'_>) -> Result<()> {
         let key = row.value(1);
         if let Some((kept, _)) = state
-            && self.0.choice.wanted_first(self.0.keys.compare(&key, kept)).is_gt()
+            && self.0.wanted_first(self.0.keys.compare(&key, kept)).is_gt()
         {
             return Ok(());
         }

@@ -18,10 +18,7 @@ impl<'a> ValueRow<'a> {
 
     /// The value of an argument; null when there is no such argument.
     pub fn value(&self, argument: usize) -> Value {
-        match self.columns.get(argument) {
-            Some(column) if !column.is_null(self.row) => read(column, column.index(self.row)),
-            _ => Value::Null,
-        }
+        self.columns.get(argument).map_or(Value::Null, |it| row_value(it, self.row))
     }
 
     /// The number that an argument of any numeric type but decimals is; `None` when it is null.
@@ -37,6 +34,11 @@ impl<'a> ValueRow<'a> {
     pub fn integer(&self, argument: usize) -> Option<i64> {
         self.value(argument).as_i128().and_then(|it| i64::try_from(it).ok())
     }
+}
+
+/// The value of a column's row.
+pub fn row_value(column: &Decoded<'_>, row: usize) -> Value {
+    if column.is_null(row) { Value::Null } else { read(column, column.index(row)) }
 }
 
 /// The value at `index` of the base. The frequent types are read without slicing the column.
