@@ -7,8 +7,9 @@
 //! `R'` is a copy of `R`. Every row has its own group, nulls included, so that the join neither
 //! drops a row nor makes one twice. A window keeps its rows and sorts them by the keys; the join
 //! keeps one row per partition. That costs a second reading of `R`, so that `R` must be cheap: a
-//! scan, with filters and projections. Windows of other kinds that stand between do not matter,
-//! since they pass their rows on: `R'` is a copy of what is below them.
+//! scan of a table that knows how many rows it has (and neither parses text for them nor makes them
+//! as it goes), with filters and projections. Windows of other kinds that stand between do not
+//! matter, since they pass their rows on: `R'` is a copy of what is below them.
 //!
 //! Left alone are calls whose order of rows may be seen (all of a node with an order), whose
 //! results may be large (the join copies them to every row), or that are no aggregates, and
@@ -115,7 +116,7 @@ fn below_windows(plan: &Plan) -> &Plan {
 fn is_cheap(plan: &Plan) -> bool {
     match plan {
         Plan::Filter { input, .. } | Plan::Project { input, .. } => deep(|| is_cheap(input)),
-        Plan::Scan { .. } => true,
+        Plan::Scan { table, .. } => table.statistics().is_ok_and(|it| it.rows.is_some()),
         _ => false,
     }
 }
