@@ -89,6 +89,7 @@ fn bounds_pass_nodes_that_pass_on_their_rows() {
         "SELECT u FROM (SELECT u FROM t UNION ALL SELECT u + 100000 FROM t) ORDER BY u LIMIT 10",
         "SELECT u, m FROM t JOIN k ON t.u = k.k ORDER BY u LIMIT 10",
         "SELECT u, m FROM t LEFT JOIN k ON t.u = k.k AND m = 1 ORDER BY c, u LIMIT 10",
+        "SELECT u, sum(one) OVER (PARTITION BY i) AS r FROM t ORDER BY u LIMIT 10",
         "SELECT u FROM t WHERE u IN (SELECT k FROM k) ORDER BY d DESC, u LIMIT 10",
         "SELECT u FROM t WHERE NOT EXISTS (SELECT 1 FROM k WHERE k = u) ORDER BY s, u LIMIT 10",
     ] {
@@ -104,7 +105,7 @@ fn bounds_do_not_pass_what_counts_rows_or_puts_them_together() {
         "SELECT u FROM (SELECT u FROM t ORDER BY c, u LIMIT 9000) ORDER BY u LIMIT 10",
         "SELECT i, count(*) FROM t GROUP BY i ORDER BY i DESC NULLS LAST LIMIT 10",
         "SELECT u, row_number() OVER (ORDER BY c, u) AS r FROM t ORDER BY u LIMIT 10",
-        "SELECT u, sum(one) OVER (PARTITION BY i) AS r FROM t ORDER BY u LIMIT 10",
+        "SELECT u, sum(one) OVER (PARTITION BY i ORDER BY c) AS r FROM t ORDER BY u LIMIT 10",
         "SELECT k FROM k FULL JOIN t ON t.u = k.k ORDER BY k, u LIMIT 10",
         "SELECT -u FROM t ORDER BY -u LIMIT 10",
         "WITH w AS (SELECT u, c FROM t WHERE u % 3 = 1) SELECT a.u, b.n FROM w a, \
