@@ -57,6 +57,7 @@ fn windows_whose_orders_begin_alike_are_sorted_once() {
 #[test]
 fn frames_are_answered_in_the_cheapest_way() {
     let session = session("2");
+    session.set("disabled_rules", "aggregate_partitions").unwrap();
     let counted = |call: &str, name: &str| {
         let statistics = run(&session, &format!("SELECT {call} FROM t")).1;
         let all = ["running frames", "tree frames", "listed frames"];
@@ -73,6 +74,19 @@ fn frames_are_answered_in_the_cheapest_way() {
     assert_eq!(counted(&format!("array_agg(i) {sliding}"), "listed frames"), 10_000);
     assert_eq!(counted(&format!("count(DISTINCT i) {sliding}"), "listed frames"), 10_000);
     assert_eq!(counted(&format!("first_value(i) {sliding}"), "tree frames"), 0);
+}
+
+#[test]
+fn whole_partitions_are_grouped_instead() {
+    let session = session("2");
+    let calls = "sum(i) OVER (PARTITION BY g), count(*) OVER (), avg(i) OVER (PARTITION BY g)";
+    let sql = format!("SELECT i, {calls} FROM t ORDER BY i");
+    let (grouped, statistics) = run(&session, &sql);
+    assert_eq!(rows_in(&statistics), 0);
+    session.set("disabled_rules", "aggregate_partitions").unwrap();
+    let (rows, statistics) = run(&session, &sql);
+    assert!(rows_in(&statistics) > 0);
+    assert_eq!(grouped, rows);
 }
 
 #[test]
