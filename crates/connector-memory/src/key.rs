@@ -1,7 +1,7 @@
 //! PRIMARY KEY and UNIQUE: which rows to be written meet others.
 //!
 //! Many rows are looked for by a hash of every row of the table. A few are looked up in an index
-//! per batch, which is made when it is first needed and goes with the batch from version to
+//! per large batch, which is made when it is first needed and goes with the batch from version to
 //! version.
 
 use crate::{batch::StoredBatch, key_index::KeyIndex};
@@ -17,6 +17,9 @@ const BYTES_PER_ROW: usize = 64;
 
 /// A batch is looked up in an index when it has at least so many rows for each that is looked for.
 const ROWS_PER_LOOKUP: usize = 16;
+
+/// Smaller batches are hashed each time: their indexes would be charged more than they hold.
+const INDEXED_ROWS_MIN: usize = 4096;
 
 /// Rows with a key each.
 pub(crate) struct Keys {
@@ -89,7 +92,8 @@ pub(crate) fn conflicts(
             batch.live().is_none_or(|it| it.contains(*row))
                 && replaced.get(&index).is_none_or(|it| !it.contains(*row))
         };
-        if new_hashes.len().saturating_mul(ROWS_PER_LOOKUP) <= rows.rows()
+        let least_rows = new_hashes.len().saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
+        if least_rows <= rows.rows()
             && let Some(index) = batch.key_index(&key.columns, || KeyIndex::new(&rows, pool))?
         {
             for (hash, candidates) in &by_hash {

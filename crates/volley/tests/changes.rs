@@ -181,8 +181,7 @@ fn memory_is_given_back() {
     for id in 0..2000 {
         run(&session, &format!("INSERT INTO accounts VALUES ({id}, {id})"));
     }
-    // Rows and indexes of their keys, charged by the quantum.
-    assert!(bytes() < 2000 * 300, "{} bytes for 2000 rows", bytes());
+    assert!(bytes() < 2000 * 200, "{} bytes for 2000 rows", bytes());
     run(&session, "DROP TABLE accounts");
     assert_eq!(bytes(), before);
 }
