@@ -227,6 +227,20 @@ pub(crate) fn never_null(condition: Expr) -> Expr {
     Expr::special(SpecialForm::Coalesce, args, Type::Boolean)
 }
 
+/// Whether the condition is true or false whatever its columns hold; false where that does not show.
+pub(crate) fn is_never_null(condition: &Expr) -> bool {
+    match &condition.kind {
+        ExprKind::Constant(value) => !matches!(value, Value::Null),
+        ExprKind::Special { form: SpecialForm::IsNull, .. } => true,
+        ExprKind::Special { form: SpecialForm::Coalesce, args } => args.iter().any(is_never_null),
+        ExprKind::Special { form: SpecialForm::And | SpecialForm::Or, args } => {
+            args.iter().all(is_never_null)
+        }
+        ExprKind::Call { name, .. } if name == "is_not_distinct_from" => true,
+        _ => negated(condition).is_some_and(is_never_null),
+    }
+}
+
 /// A BIGINT literal.
 pub(crate) fn bigint(value: i64) -> Expr {
     Expr::constant(Value::BigInt(value), Type::BigInt)

@@ -2,7 +2,9 @@
 
 use super::expr::{Computed, lower_conjuncts, side_by_side};
 use super::{Lowered, Lowering, not_this_node};
-use crate::expr::{ColumnSet, binary_call, collect_used, never_null, not, used_columns};
+use crate::expr::{
+    ColumnSet, binary_call, collect_used, is_never_null, never_null, not, used_columns,
+};
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_logical::{Column, ColumnId, Expr, JoinKind, Plan};
@@ -79,7 +81,9 @@ impl Lowering<'_> {
         let mut parts = sort_conditions(conditions, &probe, &build);
         let unknowns = parts.keys.iter().filter(|it| !it.nulls_equal).count();
         let shape = JoinShape { kind: *kind, null_aware: *null_aware, mark, required };
-        let is_hash = !parts.keys.is_empty() && (!null_aware || unknowns == 1);
+        // A filter of a hash join does not tell unknown from false: one key alone may be unknown.
+        let is_known = || unknowns == 1 && parts.others.iter().all(|it| is_never_null(it));
+        let is_hash = !parts.keys.is_empty() && (!null_aware || is_known());
         let compares = !null_aware && !parts.others.is_empty();
         let estimates = match compares {
             true => (self.estimator.estimate(left), self.estimator.estimate(right)),
