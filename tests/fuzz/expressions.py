@@ -41,7 +41,7 @@ SHAPES = {
         "upper({text})", "lower({text})", "({text} || {text})", "substring({text}, 1, 2)", "substring({text}, {int}::INTEGER, 2)", "trim({text})",
         "replace({text}, 'a', 'x')", "concat({text}, {text})", "concat({text}, {int})", "lpad({text}, 3, '*')", "rpad({text}, 4, 'ä')", "reverse({text})", "({int})::VARCHAR",
         "coalesce({text}, {text})", "nullif({text}, {text})", "CASE WHEN {bool} THEN {text} ELSE {text} END", "greatest({text}, {text})",
-        "split_part({text}, ' ', 2)", "left({text}, 2)", "right({text}, {int}::INTEGER)", "concat_ws('-', {text}, {int}, {text})", "({text} || {int})", "trim({text}, 'aä')", "CASE {int} WHEN {int} THEN {text} WHEN NULL THEN 'n' ELSE {text} END", "({date})::VARCHAR", "({decimal})::VARCHAR", "({bool})::VARCHAR", "regexp_replace({text}, 'a+', '-')", "regexp_extract({text}, '[a-z]+')", "({text})[2]", "array_to_string([{text}, {text}], '-')", "(('[' || {int} || ']') ->> 0)",
+        "split_part({text}, ' ', 2)", "left({text}, 2)", "right({text}, {int}::INTEGER)", "concat_ws('-', {text}, {int}, {text})", "({text} || {int})", "trim({text}, 'aä')", "CASE {int} WHEN {int} THEN {text} WHEN NULL THEN 'n' ELSE {text} END", "({date})::VARCHAR", "({decimal})::VARCHAR", "({bool})::VARCHAR", "regexp_replace({text}, 'a+', '-')", "regexp_extract({text}, '[a-z]+')", "({text})[2]", "array_to_string(['b', {text}, {text}], '-')", "(('[' || {int} || ']') ->> 0)",
     ],
     "bool": [
         "({bool} AND {bool})", "({bool} OR {bool})", "(NOT {bool})", "({bool} IS NULL)", "({bool} IS NOT TRUE)", "({bool} IS FALSE)",

@@ -227,7 +227,7 @@ pub(crate) fn never_null(condition: Expr) -> Expr {
     Expr::special(SpecialForm::Coalesce, args, Type::Boolean)
 }
 
-/// Whether the condition is true or false whatever its columns hold; false where that does not show.
+/// Whether the condition shows that it is true or false whatever its columns hold.
 pub(crate) fn is_never_null(condition: &Expr) -> bool {
     match &condition.kind {
         ExprKind::Constant(value) => !matches!(value, Value::Null),
