@@ -20,6 +20,9 @@
 //! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
 //! others wait. So somebody can always run.
 //!
+//! Not all queries begin at once: each that runs has a claim on a part of the memory, and those whose
+//! claim does not fit beside the others' wait in line. What runs alone always has room.
+//!
 //! Source: Velox, section 4.6. The rules themselves are in `arbiter/rules.rs`, without threads, and
 //! are checked there in every order of events.
 
@@ -51,7 +54,7 @@ pub enum Arbitration {
     Proceed,
     /// Give memory back, then call [`Participant::reclaimed`].
     Reclaim,
-    /// Do nothing until woken.
+    /// Do nothing until woken: others give back, or come first.
     Wait,
 }
 
@@ -85,6 +88,7 @@ type Members = HashMap<u64, Member>;
 #[derive(Debug)]
 pub struct Participant {
     number: u64,
+    query: Pool,
     root: Pool,
     offered: usize,
     is_parked: Arc<AtomicBool>,
@@ -150,12 +154,19 @@ impl Participant {
         let root = query.root_pool().clone();
         let is_parked = Arc::new(AtomicBool::new(false));
         let number = root.arbiter().change(|state| {
-            let number = state.rules.join(query.identity());
+            let number = state.rules.join(query.identity(), query.has_begun());
             let member = Member { waker, query: query.clone(), is_parked: Arc::clone(&is_parked) };
             state.members.insert(number, member);
             (number, Vec::new())
         });
-        Participant { number, root, offered: 0, is_parked, has_told: AtomicBool::new(false) }
+        Participant {
+            number,
+            query: query.clone(),
+            root,
+            offered: 0,
+            is_parked,
+            has_told: AtomicBool::new(false),
+        }
     }
 
     /// Says how many bytes the participant could give back now.
@@ -180,12 +191,17 @@ impl Participant {
             let policy = arbiter.lock().policy.clone();
             policy.iter().for_each(|it| it.half_full());
         }
-        if !arbiter.is_active.load(Ordering::Acquire) && !scarcity.is_scarce() {
+        let is_quiet = !arbiter.is_active.load(Ordering::Acquire) && !scarcity.is_scarce();
+        if is_quiet && self.query.has_begun() {
             return Arbitration::Proceed;
         }
         arbiter.change(|State { rules, members, policy }| {
             let policy: &dyn ArbitrationPolicy = policy.as_deref().unwrap_or(&LargestFirst);
-            rules.decide(self.number, self.root.scarcity(), policy, members)
+            let decision = rules.decide(self.number, self.root.scarcity(), policy, members);
+            if rules.is_admitted(self.number) {
+                self.query.begin();
+            }
+            decision
         })
     }
 

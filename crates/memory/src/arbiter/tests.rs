@@ -47,6 +47,7 @@ struct Model {
     runners: Vec<Runner>,
     limit: usize,
     headroom: usize,
+    claim: usize,
 }
 
 impl Facts for Vec<Runner> {
@@ -66,7 +67,7 @@ impl Model {
         let mut rules = Rules::default();
         let runners = participants.iter().map(|(query, growths_left, can_spill)| Runner {
             query: *query,
-            number: rules.join(*query),
+            number: rules.join(*query, false),
             growths_left: *growths_left,
             returns_left: 0,
             held: 0,
@@ -79,7 +80,7 @@ impl Model {
             pauses_left: 0,
             has_ended: false,
         });
-        Model { runners: runners.collect(), rules, limit, headroom: 1 }
+        Model { runners: runners.collect(), rules, limit, headroom: 1, claim: 0 }
     }
 
     fn held(&self) -> usize {
@@ -150,7 +151,7 @@ impl Model {
         let (number, offer) = (it.number, if it.can_spill { it.held } else { 0 });
         self.rules.offer(number, offer);
         let threshold = self.limit - self.headroom;
-        let scarcity = Scarcity { bytes: self.held(), threshold };
+        let scarcity = Scarcity { bytes: self.held(), threshold, claim: self.claim };
         let (answer, woken) = self.rules.decide(number, scarcity, &LargestFirst, &self.runners);
         self.wake(&woken);
         match answer {
@@ -292,6 +293,59 @@ fn in_no_order_of_events_do_all_wait_for_one_that_is_paused() {
             assert!(explore(model) > 1000);
         }
     }
+}
+
+#[test]
+fn in_no_order_of_events_do_all_wait_in_line() {
+    let systems: [&[(usize, usize, bool)]; 5] = [
+        &[(1, 2, true), (2, 2, true), (3, 2, false)],
+        &[(1, 2, false), (2, 2, false), (3, 1, false)],
+        &[(1, 2, false), (1, 1, true), (2, 2, true)],
+        &[(1, 2, false), (2, 1, true), (2, 2, false)],
+        &[(1, 1, false), (1, 1, false), (2, 1, true), (2, 1, true)],
+    ];
+    for system in systems {
+        for (limit, claim, pauses) in [(2, 1, 0), (3, 1, 0), (3, 2, 1)] {
+            let mut model = Model::new(limit, system);
+            model.claim = claim;
+            model.runners.iter_mut().take(1).for_each(|it| it.pauses_left = pauses);
+            assert!(explore(model) > 100);
+        }
+    }
+}
+
+#[test]
+fn queries_begin_in_their_order_when_their_claims_fit() {
+    let queries = [(1, 9, false), (2, 9, false), (3, 9, false), (3, 9, false), (4, 9, false)];
+    let mut model = Model::new(9, &queries);
+    model.claim = 4;
+    model.runners[0].returns_left = 1;
+    let (first, second, third, other_of_third, fourth) = (0, 1, 2, 3, 4);
+    (0..5).for_each(|at| model.look(at));
+    let works = |model: &Model| model.runners.iter().map(|it| it.works).collect::<Vec<_>>();
+    assert_eq!(works(&model), [true, true, false, false, false]);
+    // More than its claim is taken, then given back; nobody begins for what is not there.
+    for _ in 0..5 {
+        model.work(first);
+        model.look(first);
+    }
+    model.end(second);
+    model.look(third);
+    assert!(model.runners[third].sleeps, "five and four are more than eight");
+    model.give_unasked(first);
+    model.look(first);
+    assert!(!model.runners[third].sleeps && !model.runners[other_of_third].sleeps);
+    assert!(model.runners[fourth].sleeps, "it came last");
+    // Another participant of a query that has begun does not wait.
+    model.look(other_of_third);
+    assert!(model.runners[other_of_third].works);
+    // Who waits for a reader has no claim, but what it holds is not there.
+    model.park(first);
+    model.look(fourth);
+    assert!(model.runners[fourth].sleeps);
+    model.runners[first].held = 0;
+    model.look(other_of_third);
+    assert!(!model.runners[fourth].sleeps);
 }
 
 #[test]
