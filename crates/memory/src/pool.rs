@@ -5,12 +5,9 @@ use crate::{
     arbiter::{Arbiter, Scarcity},
     format_bytes,
 };
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    task::Waker,
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 use volley_error::{Error, ErrorKind, Result};
 
@@ -132,9 +129,9 @@ impl Pool {
     }
 
     /// Takes part in the arbitration of the memory that this pool, a query's, takes from; see
-    /// [`Participant`]. `waker` makes the participant ask again.
-    pub fn participate(&self, waker: Waker) -> Participant {
-        Participant::join(self, waker)
+    /// [`Participant`].
+    pub fn participate(&self) -> Participant {
+        Participant::join(self)
     }
 
     /// Changes who decides when the memory of this pool, which has no parent, is scarce.

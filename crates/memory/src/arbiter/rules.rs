@@ -25,8 +25,19 @@ pub(crate) trait Facts {
     /// What its query holds.
     fn query_bytes(&self, number: u64) -> usize;
 
-    /// Whether it waits for something else than memory, maybe for long.
-    fn is_parked(&self, number: u64) -> bool;
+    /// Whether it waits for something else than memory.
+    fn parked(&self, number: u64) -> Parked;
+}
+
+/// What a participant waits for that is not memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Parked {
+    /// For nothing.
+    No,
+    /// For other participants of its query.
+    Within,
+    /// For something outside of its query, maybe for long: a reader, a file, the end of a pause.
+    Outside,
 }
 
 /// The participants, and who is asked to give memory back.
@@ -124,22 +135,34 @@ impl Rules {
 
     /// Whether one query more may run: its claim and those of the others fit, or no other runs.
     fn has_room(&self, scarcity: Scarcity, facts: &dyn Facts) -> bool {
-        let running = self.running(facts);
-        let unused = running.iter().map(|it| scarcity.claim.saturating_sub(it.1.bytes));
+        let begun = self.begun(facts);
+        let unused = begun.iter().map(|it| scarcity.claim.saturating_sub(it.bytes));
         let claimed = unused.fold(scarcity.bytes, usize::saturating_add);
-        running.is_empty() || claimed.saturating_add(scarcity.claim) <= scarcity.threshold
+        begun.is_empty() || claimed.saturating_add(scarcity.claim) <= scarcity.threshold
     }
 
-    /// The queries that run, one participant standing for each. One that waits for its reader, say,
-    /// does not.
-    fn running(&self, facts: &dyn Facts) -> BTreeMap<usize, Candidate> {
-        let mut queries = BTreeMap::new();
-        let running = self.participants.iter().filter(|it| it.1.is_admitted);
-        for (number, it) in running.filter(|it| !facts.is_parked(*it.0)) {
-            let candidate = || Candidate { number: *number, bytes: facts.query_bytes(*number) };
-            queries.entry(it.query).or_insert_with(candidate);
+    /// The queries that have begun, but for those that wait for something outside; one participant
+    /// stands for each.
+    fn begun(&self, facts: &dyn Facts) -> Vec<Candidate> {
+        self.queries(facts, |parked| {
+            parked.contains(&Parked::No) || !parked.contains(&Parked::Outside)
+        })
+    }
+
+    /// The queries of which somebody goes on.
+    fn running(&self, facts: &dyn Facts) -> Vec<Candidate> {
+        self.queries(facts, |parked| parked.contains(&Parked::No))
+    }
+
+    /// The admitted queries that are such by what their participants wait for.
+    fn queries(&self, facts: &dyn Facts, are: impl Fn(&[Parked]) -> bool) -> Vec<Candidate> {
+        let mut queries: BTreeMap<usize, (u64, Vec<Parked>)> = BTreeMap::new();
+        for (number, it) in self.participants.iter().filter(|it| it.1.is_admitted) {
+            let (_, parked) = queries.entry(it.query).or_insert((*number, Vec::new()));
+            parked.push(facts.parked(*number));
         }
-        queries
+        let such = queries.into_values().filter(|it| are(&it.1));
+        such.map(|(number, _)| Candidate { number, bytes: facts.query_bytes(number) }).collect()
     }
 
     /// What a participant whose query may run is to do; adds who must look again.
@@ -239,7 +262,7 @@ impl Rules {
         woken: &mut Vec<u64>,
     ) -> Arbitration {
         let query_of = |number| self.participants.get(&number).map(|it| it.query);
-        let candidates: Vec<Candidate> = self.running(facts).into_values().collect();
+        let candidates = self.running(facts);
         let runner = if candidates.is_empty() { None } else { policy.runner(&candidates) };
         let runner = runner.and_then(query_of);
         let is_turn = runner.is_none() || runner == query_of(number);

@@ -3,7 +3,7 @@
 use super::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant,
     policy::UNCHARGED_BYTES_MAX,
-    rules::{Facts, Rules, Scarcity},
+    rules::{Facts, Parked, Rules, Scarcity},
 };
 use crate::{Pool, Reservation};
 use std::{
@@ -56,8 +56,11 @@ impl Facts for Vec<Runner> {
         self.iter().filter(|it| Some(it.query) == query).map(|it| it.held).sum()
     }
 
-    fn is_parked(&self, number: u64) -> bool {
-        self.iter().any(|it| it.number == number && it.is_parked)
+    fn parked(&self, number: u64) -> Parked {
+        match self.iter().any(|it| it.number == number && it.is_parked) {
+            true => Parked::Outside,
+            false => Parked::No,
+        }
     }
 }
 
@@ -386,7 +389,8 @@ impl Bell {
 /// Takes `steps` times 64 KiB; gives all back when asked. Whether it came to its end.
 fn take(query: &Pool, steps: usize, can_spill: bool, given_back: &AtomicUsize) -> bool {
     let bell = Arc::new(Bell::default());
-    let mut participant: Participant = query.participate(Waker::from(Arc::clone(&bell)));
+    let mut participant: Participant = query.participate();
+    participant.wake_with(&Waker::from(Arc::clone(&bell)));
     let mut held: Reservation = query.reservation();
     for step in 0..steps {
         loop {
@@ -406,7 +410,7 @@ fn take(query: &Pool, steps: usize, can_spill: bool, given_back: &AtomicUsize) -
         }
         // One with nothing to give that is off its thread does not hold up others, rightly.
         if can_spill && step % 7 == 3 {
-            participant.park();
+            participant.park(true);
             thread::yield_now();
         }
     }
@@ -478,7 +482,7 @@ fn every_participant_tells_the_policy_once_that_half_is_held() {
     root.set_arbitration_policy(told.clone());
     let query = root.child("query");
     let mut held = query.reservation();
-    let participants = [(); 2].map(|()| query.participate(Waker::noop().clone()));
+    let participants = [(); 2].map(|()| query.participate());
     for (held_bytes, expected) in [(20 << 20, 0), (40 << 20, 2), (10 << 20, 2), (40 << 20, 2)] {
         held.resize(held_bytes).unwrap();
         for participant in &participants {
@@ -513,7 +517,7 @@ fn memory_that_nobody_charged_counts_beyond_what_is_usual() {
     root.set_arbitration_policy(resident.clone());
     let query = root.child("query");
     let (mut held, mut promised) = (query.reservation(), query.promise());
-    let mut participant = query.participate(Waker::noop().clone());
+    let mut participant = query.participate();
     participant.offer(100 << 20);
     let threshold = (1 << 30) - root.headroom_bytes();
     // Charged, promised, resident: what is promised is not resident yet.
