@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 use volley_error::{Error, ErrorKind, Result};
-use volley_memory::{Arbitration, Participant, Pool, take_failed_allocation};
+use volley_memory::{Arbitration, Participant, take_failed_allocation};
 
 /// The counter of the times that an operator gave memory back.
 pub(crate) const SPILLS: &str = "spills";
@@ -38,14 +38,10 @@ pub(crate) struct Chain {
     called: usize,
     /// Why and since when the operator at the cursor waits.
     waiting: Option<(BlockedOn, Instant)>,
-    /// The query's pool.
-    pool: Pool,
     /// Whether operators spill before every step.
     spill_always: bool,
-    /// Joined with the first run.
+    /// `None` when it runs within a driver, which asks for memory itself.
     participant: Option<Participant>,
-    /// Whether it runs within a driver, which asks for memory itself.
-    is_nested: bool,
 }
 
 /// One operator and its counters.
@@ -70,24 +66,20 @@ pub(crate) enum Progress {
 impl Chain {
     /// A chain of at least one operator.
     pub(crate) fn new(stages: Vec<Stage>, task: &TaskContext) -> Chain {
-        let (cursor, pool) = (stages.len() - 1, task.pool.clone());
-        let spill_always = task.spill_always;
-        let called = cursor;
+        let cursor = stages.len() - 1;
         Chain {
             stages,
             cursor,
-            called,
+            called: cursor,
             waiting: None,
-            pool,
-            spill_always,
-            participant: None,
-            is_nested: false,
+            spill_always: task.spill_always,
+            participant: Some(task.pool.participate()),
         }
     }
 
     /// One that runs within a driver, which asks for memory itself.
     pub(crate) fn nested(self) -> Chain {
-        Chain { is_nested: true, ..self }
+        Chain { participant: None, ..self }
     }
 
     /// About how many bytes an operator could give back; `None` when none is able to.
@@ -128,13 +120,10 @@ impl Chain {
 
     /// Gives memory back if it is this driver's turn, and does nothing else: the task is paused.
     pub(crate) fn rest(&mut self, waker: &Waker) -> Result<()> {
-        loop {
-            self.offer(waker);
-            if !self.participant.as_ref().is_some_and(Participant::rest) {
-                return Ok(());
-            }
+        while self.offer(waker).is_some_and(|it| it.rest()) {
             self.spill()?;
         }
+        Ok(())
     }
 
     /// Runs until something must be waited for, all is done, `quantum` has passed, or the driver is
@@ -164,7 +153,7 @@ impl Chain {
             match step {
                 Step::Blocked(why) => {
                     self.waiting = Some((why, end));
-                    self.participant.iter().for_each(Participant::park);
+                    self.participant.iter().for_each(|it| it.park(why.is_outside()));
                     return Ok(Progress::Blocked);
                 }
                 Step::Finished if self.cursor + 1 == self.stages.len() => {
@@ -188,11 +177,8 @@ impl Chain {
                 spilling += self.spill_at(position)?;
             }
         }
-        if self.is_nested {
-            return Ok(Some(spilling));
-        }
         loop {
-            match self.offer(waker).arbitrate() {
+            match self.offer(waker).map_or(Arbitration::Proceed, |it| it.arbitrate()) {
                 Arbitration::Proceed => return Ok(Some(spilling)),
                 Arbitration::Wait => return Ok(None),
                 Arbitration::Reclaim => spilling += self.spill()?,
@@ -201,12 +187,12 @@ impl Chain {
     }
 
     /// Tells what could be given back now.
-    fn offer(&mut self, waker: &Waker) -> &Participant {
+    fn offer(&mut self, waker: &Waker) -> Option<&Participant> {
         let offered = self.largest_spill().map_or(0, |it| it.1);
-        let pool = &self.pool;
-        let participant = self.participant.get_or_insert_with(|| pool.participate(waker.clone()));
+        let participant = self.participant.as_mut()?;
+        participant.wake_with(waker);
         participant.offer(offered);
-        participant
+        Some(participant)
     }
 
     /// The operator that would give back most, and how much.

@@ -92,12 +92,24 @@ pub enum BlockedOn {
     Exchange,
     /// The memory arbiter.
     Memory,
+    /// Who reads the result.
+    Reader,
 }
 
 impl BlockedOn {
     /// All reasons, in the order of the variants.
-    pub const ALL: [BlockedOn; 4] =
-        [BlockedOn::Build, BlockedOn::Io, BlockedOn::Exchange, BlockedOn::Memory];
+    pub const ALL: [BlockedOn; 5] = [
+        BlockedOn::Build,
+        BlockedOn::Io,
+        BlockedOn::Exchange,
+        BlockedOn::Memory,
+        BlockedOn::Reader,
+    ];
+
+    /// Whether the reason lies outside of the query, whose other drivers can do nothing about it.
+    pub(crate) fn is_outside(self) -> bool {
+        matches!(self, BlockedOn::Io | BlockedOn::Reader)
+    }
 }
 
 impl fmt::Display for BlockedOn {
@@ -107,6 +119,7 @@ impl fmt::Display for BlockedOn {
             BlockedOn::Io => "io",
             BlockedOn::Exchange => "exchange",
             BlockedOn::Memory => "memory",
+            BlockedOn::Reader => "reader",
         })
     }
 }

@@ -181,7 +181,7 @@ impl Operator for ResultSink {
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         if self.pending.is_some() && !self.queue.has_room(cx.waker) {
-            return Ok(Step::Blocked(BlockedOn::Exchange));
+            return Ok(Step::Blocked(BlockedOn::Reader));
         }
         if let Some(batch) = self.pending.take() {
             self.queue.push(batch)?;

@@ -20,6 +20,9 @@
 //! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
 //! others wait. So somebody can always run.
 //!
+//! Not all queries begin at once: each that runs has a claim on a part of the memory, and those whose
+//! claim does not fit beside the others' wait in line. What runs alone always has room.
+//!
 //! Source: Velox, section 4.6. The rules themselves are in `arbiter/rules.rs`, without threads, and
 //! are checked there in every order of events.
 
@@ -33,12 +36,12 @@ pub use policy::{ArbitrationPolicy, Candidate, LargestFirst, UNCHARGED_BYTES_MAX
 pub(crate) use rules::Scarcity;
 
 use crate::Pool;
-use rules::{Facts, Rules};
+use rules::{Facts, Parked, Rules};
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     task::Waker,
 };
@@ -51,7 +54,7 @@ pub enum Arbitration {
     Proceed,
     /// Give memory back, then call [`Participant::reclaimed`].
     Reclaim,
-    /// Do nothing until woken.
+    /// Do nothing until woken: others give back, or come first.
     Wait,
 }
 
@@ -75,7 +78,7 @@ struct State {
 struct Member {
     waker: Waker,
     query: Pool,
-    is_parked: Arc<AtomicBool>,
+    parked: Arc<ParkedCell>,
 }
 
 type Members = HashMap<u64, Member>;
@@ -85,11 +88,33 @@ type Members = HashMap<u64, Member>;
 #[derive(Debug)]
 pub struct Participant {
     number: u64,
+    query: Pool,
     root: Pool,
     offered: usize,
-    is_parked: Arc<AtomicBool>,
+    has_waker: bool,
+    parked: Arc<ParkedCell>,
     /// Whether the policy was told that about half of the limit is held.
     has_told: AtomicBool,
+}
+
+/// What a participant waits for, told without the arbiter's lock.
+#[derive(Debug, Default)]
+struct ParkedCell(AtomicU8);
+
+impl ParkedCell {
+    fn get(&self) -> Parked {
+        match self.0.load(Ordering::SeqCst) {
+            0 => Parked::No,
+            1 => Parked::Within,
+            _ => Parked::Outside,
+        }
+    }
+
+    fn set(&self, parked: Parked) {
+        if self.0.load(Ordering::Relaxed) != parked as u8 {
+            self.0.store(parked as u8, Ordering::SeqCst);
+        }
+    }
 }
 
 impl Facts for Members {
@@ -97,8 +122,8 @@ impl Facts for Members {
         self.get(&number).map_or(0, |it| it.query.stats().bytes)
     }
 
-    fn is_parked(&self, number: u64) -> bool {
-        self.get(&number).is_some_and(|it| it.is_parked.load(Ordering::SeqCst))
+    fn parked(&self, number: u64) -> Parked {
+        self.get(&number).map_or(Parked::No, |it| it.parked.get())
     }
 }
 
@@ -144,18 +169,37 @@ impl Arbiter {
 }
 
 impl Participant {
-    /// Joins the arbitration of the memory that `query` takes a part of. `waker` makes the
-    /// participant look again.
-    pub(crate) fn join(query: &Pool, waker: Waker) -> Participant {
+    /// Joins the arbitration of the memory that `query` takes a part of. A query has begun until
+    /// its last participant goes, so all of them join before the first looks.
+    pub(crate) fn join(query: &Pool) -> Participant {
         let root = query.root_pool().clone();
-        let is_parked = Arc::new(AtomicBool::new(false));
+        let parked = Arc::new(ParkedCell::default());
         let number = root.arbiter().change(|state| {
-            let number = state.rules.join(query.identity());
-            let member = Member { waker, query: query.clone(), is_parked: Arc::clone(&is_parked) };
+            let number = state.rules.join(query.identity(), query.has_begun());
+            let waker = Waker::noop().clone();
+            let member = Member { waker, query: query.clone(), parked: Arc::clone(&parked) };
             state.members.insert(number, member);
             (number, Vec::new())
         });
-        Participant { number, root, offered: 0, is_parked, has_told: AtomicBool::new(false) }
+        Participant {
+            number,
+            query: query.clone(),
+            root,
+            offered: 0,
+            has_waker: false,
+            parked,
+            has_told: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes what makes the participant look again, the same each time; to be given before it looks
+    /// first.
+    pub fn wake_with(&mut self, waker: &Waker) {
+        if !std::mem::replace(&mut self.has_waker, true)
+            && let Some(it) = self.root.arbiter().lock().members.get_mut(&self.number)
+        {
+            it.waker = waker.clone();
+        }
     }
 
     /// Says how many bytes the participant could give back now.
@@ -170,9 +214,7 @@ impl Participant {
     /// What to do now. To be asked before each step.
     pub fn arbitrate(&self) -> Arbitration {
         let arbiter = self.root.arbiter();
-        if self.is_parked.load(Ordering::Relaxed) {
-            self.is_parked.store(false, Ordering::SeqCst);
-        }
+        self.parked.set(Parked::No);
         arbiter.look_at_process(&self.root);
         let scarcity = self.root.scarcity();
         if scarcity.is_half() && !self.has_told.load(Ordering::Relaxed) {
@@ -180,19 +222,26 @@ impl Participant {
             let policy = arbiter.lock().policy.clone();
             policy.iter().for_each(|it| it.half_full());
         }
-        if !arbiter.is_active.load(Ordering::Acquire) && !scarcity.is_scarce() {
+        let is_quiet = !arbiter.is_active.load(Ordering::Acquire) && !scarcity.is_scarce();
+        if is_quiet && self.query.has_begun() {
             return Arbitration::Proceed;
         }
         arbiter.change(|State { rules, members, policy }| {
             let policy: &dyn ArbitrationPolicy = policy.as_deref().unwrap_or(&LargestFirst);
-            rules.decide(self.number, self.root.scarcity(), policy, members)
+            let decision = rules.decide(self.number, self.root.scarcity(), policy, members);
+            if rules.is_admitted(self.number) {
+                self.query.begin();
+            }
+            decision
         })
     }
 
     /// Tells that the participant waits for something else than memory from now on, until it asks
-    /// again. Nobody waits for its query meanwhile.
-    pub fn park(&self) {
-        self.is_parked.store(true, Ordering::SeqCst);
+    /// again: for other participants of its query, or for something outside. Nobody waits for its
+    /// query to end when all of it is parked; that it has begun counts until somebody waits for
+    /// something outside.
+    pub fn park(&self, is_outside: bool) {
+        self.parked.set(if is_outside { Parked::Outside } else { Parked::Within });
         let arbiter = self.root.arbiter();
         if arbiter.is_active.load(Ordering::SeqCst) {
             arbiter.change(|state| ((), state.rules.wake_all()));
@@ -202,7 +251,7 @@ impl Participant {
     /// As [`Participant::park`], also when it was told to wait for memory. Whether it is asked to
     /// give some back nevertheless, and is to do so before it rests.
     pub fn rest(&self) -> bool {
-        self.is_parked.store(true, Ordering::SeqCst);
+        self.parked.set(Parked::Outside);
         let arbiter = self.root.arbiter();
         let is_active = arbiter.is_active.load(Ordering::SeqCst);
         is_active && arbiter.change(|state| state.rules.rest(self.number))

@@ -5,12 +5,9 @@ use crate::{
     arbiter::{Arbiter, Scarcity},
     format_bytes,
 };
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    task::Waker,
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 use volley_error::{Error, ErrorKind, Result};
 
@@ -41,6 +38,8 @@ struct Node {
     limit_bytes: AtomicUsize,
     parent: Option<Pool>,
     children: Mutex<Vec<Weak<Node>>>,
+    /// Of a query's pool: whether the query was let begin.
+    has_begun: AtomicBool,
     /// Of the pool without parent: the bytes that are reserved for later.
     promised_bytes: AtomicUsize,
     /// Of the pool without parent.
@@ -48,6 +47,10 @@ struct Node {
     /// Of the pool without parent.
     refusals: Refusals,
 }
+
+/// The part of a limit that each query that runs has a claim on, and the most of it.
+const CLAIM_SHARE: usize = 8;
+const CLAIM_MAX: usize = 64 << 20;
 
 /// Which growth is refused, for tests. Without them, one look per growth.
 #[derive(Debug, Default)]
@@ -103,6 +106,7 @@ impl Pool {
             limit_bytes: AtomicUsize::new(limit_bytes.unwrap_or(NO_LIMIT)),
             parent,
             children: Mutex::new(Vec::new()),
+            has_begun: AtomicBool::new(false),
             promised_bytes: AtomicUsize::new(0),
             arbiter: Arbiter::default(),
             refusals: Refusals::default(),
@@ -125,9 +129,9 @@ impl Pool {
     }
 
     /// Takes part in the arbitration of the memory that this pool, a query's, takes from; see
-    /// [`Participant`]. `waker` makes the participant ask again.
-    pub fn participate(&self, waker: Waker) -> Participant {
-        Participant::join(self, waker)
+    /// [`Participant`].
+    pub fn participate(&self) -> Participant {
+        Participant::join(self)
     }
 
     /// Changes who decides when the memory of this pool, which has no parent, is scarce.
@@ -148,6 +152,15 @@ impl Pool {
         &self.0.arbiter
     }
 
+    /// Whether the query that the pool belongs to was let begin.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.has_begun.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn begin(&self) {
+        self.0.has_begun.store(true, Ordering::Relaxed);
+    }
+
     /// Tells pools apart while they exist.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).expose_provenance()
@@ -156,9 +169,11 @@ impl Pool {
     /// What is held, and from where on it is too much.
     pub(crate) fn scarcity(&self) -> Scarcity {
         let limit = self.0.limit_bytes.load(Ordering::Relaxed);
+        let threshold = limit.saturating_sub(headroom(limit));
         Scarcity {
             bytes: self.0.bytes.load(Ordering::Relaxed) + self.0.arbiter.uncharged_bytes(),
-            threshold: limit.saturating_sub(headroom(limit)),
+            threshold,
+            claim: (threshold / CLAIM_SHARE).min(CLAIM_MAX),
         }
     }
 
@@ -175,7 +190,7 @@ impl Pool {
 
     /// How many bytes can be taken before memory is scarce.
     pub fn spare_bytes(&self) -> usize {
-        let Scarcity { bytes, threshold } = self.root_pool().scarcity();
+        let Scarcity { bytes, threshold, .. } = self.root_pool().scarcity();
         threshold.saturating_sub(bytes)
     }
 

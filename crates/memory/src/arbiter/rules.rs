@@ -10,6 +10,8 @@ pub(crate) struct Scarcity {
     pub bytes: usize,
     /// Beyond this, memory is scarce.
     pub threshold: usize,
+    /// What each query that runs has a claim on: while it does not fit, no more queries begin.
+    pub claim: usize,
 }
 
 /// Queries that hold no more than this part of the threshold never wait for others to end.
@@ -23,8 +25,19 @@ pub(crate) trait Facts {
     /// What its query holds.
     fn query_bytes(&self, number: u64) -> usize;
 
-    /// Whether it waits for something else than memory, maybe for long.
-    fn is_parked(&self, number: u64) -> bool;
+    /// Whether it waits for something else than memory.
+    fn parked(&self, number: u64) -> Parked;
+}
+
+/// What a participant waits for that is not memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Parked {
+    /// For nothing.
+    No,
+    /// For other participants of its query.
+    Within,
+    /// For something outside of its query, maybe for long: a reader, a file, the end of a pause.
+    Outside,
 }
 
 /// The participants, and who is asked to give memory back.
@@ -40,6 +53,8 @@ struct State {
     query: usize,
     offered: usize,
     waits: bool,
+    /// Whether its query may run; the others wait in line, in the order of their numbers.
+    is_admitted: bool,
 }
 
 impl Scarcity {
@@ -55,12 +70,20 @@ impl Scarcity {
 }
 
 impl Rules {
-    /// A new participant of a query.
-    pub(crate) fn join(&mut self, query: usize) -> u64 {
+    /// A new participant of a query, which may have begun before.
+    pub(crate) fn join(&mut self, query: usize, has_begun: bool) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.participants.insert(number, State { query, offered: 0, waits: false });
+        let mut others = self.participants.values().filter(|it| it.query == query);
+        let is_admitted = has_begun || others.any(|it| it.is_admitted);
+        let state = State { query, offered: 0, waits: false, is_admitted };
+        self.participants.insert(number, state);
         number
+    }
+
+    /// Whether its query may run.
+    pub(crate) fn is_admitted(&self, number: u64) -> bool {
+        self.participants.get(&number).is_some_and(|it| it.is_admitted)
     }
 
     /// Whether somebody waits or is asked.
@@ -83,29 +106,95 @@ impl Rules {
         policy: &dyn ArbitrationPolicy,
         facts: &dyn Facts,
     ) -> (Arbitration, Vec<u64>) {
+        let mut woken = self.admit(number, scarcity, facts);
+        let answer = if self.is_admitted(number) {
+            self.decide_admitted(number, scarcity, (policy, facts), &mut woken)
+        } else {
+            Arbitration::Wait
+        };
+        (self.answer(number, answer), woken)
+    }
+
+    /// Lets the queries that wait in line begin for which there is room, `number` in line as well;
+    /// the participants that must look again.
+    fn admit(&mut self, number: u64, scarcity: Scarcity, facts: &dyn Facts) -> Vec<u64> {
+        let mut woken = Vec::new();
+        let in_line = |it: &(&u64, &State)| !it.1.is_admitted && (it.1.waits || *it.0 == number);
+        while let Some((_, first)) = self.participants.iter().find(in_line) {
+            let query = first.query;
+            if !self.has_room(scarcity, facts) {
+                break;
+            }
+            for (number, it) in self.participants.iter_mut().filter(|it| it.1.query == query) {
+                it.is_admitted = true;
+                woken.extend(std::mem::take(&mut it.waits).then_some(*number));
+            }
+        }
+        woken
+    }
+
+    /// Whether one query more may run: its claim and those of the others fit, or no other runs.
+    fn has_room(&self, scarcity: Scarcity, facts: &dyn Facts) -> bool {
+        let begun = self.begun(facts);
+        let unused = begun.iter().map(|it| scarcity.claim.saturating_sub(it.bytes));
+        let claimed = unused.fold(scarcity.bytes, usize::saturating_add);
+        begun.is_empty() || claimed.saturating_add(scarcity.claim) <= scarcity.threshold
+    }
+
+    /// The queries that have begun, but for those that wait for something outside; one participant
+    /// stands for each.
+    fn begun(&self, facts: &dyn Facts) -> Vec<Candidate> {
+        self.queries(facts, |parked| {
+            parked.contains(&Parked::No) || !parked.contains(&Parked::Outside)
+        })
+    }
+
+    /// The queries of which somebody goes on.
+    fn running(&self, facts: &dyn Facts) -> Vec<Candidate> {
+        self.queries(facts, |parked| parked.contains(&Parked::No))
+    }
+
+    /// The admitted queries that are such by what their participants wait for.
+    fn queries(&self, facts: &dyn Facts, are: impl Fn(&[Parked]) -> bool) -> Vec<Candidate> {
+        let mut queries: BTreeMap<usize, (u64, Vec<Parked>)> = BTreeMap::new();
+        for (number, it) in self.participants.iter().filter(|it| it.1.is_admitted) {
+            let (_, parked) = queries.entry(it.query).or_insert((*number, Vec::new()));
+            parked.push(facts.parked(*number));
+        }
+        let such = queries.into_values().filter(|it| are(&it.1));
+        such.map(|(number, _)| Candidate { number, bytes: facts.query_bytes(number) }).collect()
+    }
+
+    /// What a participant whose query may run is to do; adds who must look again.
+    fn decide_admitted(
+        &mut self,
+        number: u64,
+        scarcity: Scarcity,
+        (policy, facts): (&dyn ArbitrationPolicy, &dyn Facts),
+        woken: &mut Vec<u64>,
+    ) -> Arbitration {
         if !scarcity.is_scarce() {
             // Also when somebody is asked, or gives back: there is room already.
             self.asked = None;
-            let answer = self.answer(number, Arbitration::Proceed);
-            return (answer, self.wake_all());
+            woken.extend(self.wake(|it| it.is_admitted));
+            return Arbitration::Proceed;
         }
-        if self.asked == Some(number) {
-            return (self.answer(number, Arbitration::Reclaim), Vec::new());
+        match self.asked {
+            Some(asked) if asked == number => return Arbitration::Reclaim,
+            Some(_) => return Arbitration::Wait,
+            None => self.asked = self.victim(scarcity, policy),
         }
-        if self.asked.is_some() {
-            return (self.answer(number, Arbitration::Wait), Vec::new());
+        match self.asked {
+            Some(victim) if victim == number => Arbitration::Reclaim,
+            Some(victim) => {
+                if let Some(it) = self.participants.get_mut(&victim) {
+                    it.waits = false;
+                }
+                woken.push(victim);
+                Arbitration::Wait
+            }
+            None => self.turn(number, scarcity, (policy, facts), woken),
         }
-        let Some(victim) = self.victim(scarcity, policy) else {
-            return self.turn(number, scarcity, policy, facts);
-        };
-        self.asked = Some(victim);
-        if victim == number {
-            return (self.answer(number, Arbitration::Reclaim), Vec::new());
-        }
-        if let Some(it) = self.participants.get_mut(&victim) {
-            it.waits = false;
-        }
-        (self.answer(number, Arbitration::Wait), vec![victim])
     }
 
     /// A participant gave back what it could; who must look again.
@@ -138,9 +227,17 @@ impl Rules {
         answer
     }
 
-    /// All that wait must look again; their numbers.
+    /// All that wait for memory must look again, and who is the first in line; their numbers.
     pub(crate) fn wake_all(&mut self) -> Vec<u64> {
-        let waiting = self.participants.iter_mut().filter(|it| it.1.waits);
+        let mut woken = self.wake(|it| it.is_admitted);
+        let first = self.participants.iter_mut().find(|it| it.1.waits);
+        woken.extend(first.map(|(number, it)| (*number, it.waits = false).0));
+        woken
+    }
+
+    /// Those of these that wait must look again; their numbers.
+    fn wake(&mut self, shall_look: impl Fn(&State) -> bool) -> Vec<u64> {
+        let waiting = self.participants.iter_mut().filter(|it| it.1.waits && shall_look(it.1));
         waiting.map(|(number, it)| (*number, it.waits = false).0).collect()
     }
 
@@ -155,33 +252,26 @@ impl Rules {
         if candidates.is_empty() { None } else { policy.victim(&candidates) }
     }
 
-    /// Nobody has anything to give: one query goes on, and those that hold little.
+    /// Nobody has anything to give: one query goes on, and those that hold little. Adds who must
+    /// look again.
     fn turn(
         &mut self,
         number: u64,
         scarcity: Scarcity,
-        policy: &dyn ArbitrationPolicy,
-        facts: &dyn Facts,
-    ) -> (Arbitration, Vec<u64>) {
-        let mut queries: BTreeMap<usize, Candidate> = BTreeMap::new();
-        // One that waits for its reader, say, does not end soon.
-        for (number, it) in self.participants.iter().filter(|it| !facts.is_parked(*it.0)) {
-            let candidate = || Candidate { number: *number, bytes: facts.query_bytes(*number) };
-            queries.entry(it.query).or_insert_with(candidate);
-        }
+        (policy, facts): (&dyn ArbitrationPolicy, &dyn Facts),
+        woken: &mut Vec<u64>,
+    ) -> Arbitration {
         let query_of = |number| self.participants.get(&number).map(|it| it.query);
-        let candidates: Vec<Candidate> = queries.into_values().collect();
+        let candidates = self.running(facts);
         let runner = if candidates.is_empty() { None } else { policy.runner(&candidates) };
         let runner = runner.and_then(query_of);
         let is_turn = runner.is_none() || runner == query_of(number);
         let is_small = facts.query_bytes(number) <= scarcity.threshold / SMALL_QUERY_SHARE;
         if is_turn || is_small {
-            return (self.answer(number, Arbitration::Proceed), Vec::new());
+            return Arbitration::Proceed;
         }
         // It may have been told to wait for this one, which held more then.
-        let of_runner = self.participants.iter_mut().filter(|it| runner == Some(it.1.query));
-        let waiting = of_runner.filter(|it| it.1.waits);
-        let woken = waiting.map(|(number, it)| (*number, it.waits = false).0).collect();
-        (self.answer(number, Arbitration::Wait), woken)
+        woken.extend(self.wake(|it| runner == Some(it.query)));
+        Arbitration::Wait
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant,
     policy::UNCHARGED_BYTES_MAX,
-    rules::{Facts, Rules, Scarcity},
+    rules::{Facts, Parked, Rules, Scarcity},
 };
 use crate::{Pool, Reservation};
 use std::{
@@ -47,6 +47,7 @@ struct Model {
     runners: Vec<Runner>,
     limit: usize,
     headroom: usize,
+    claim: usize,
 }
 
 impl Facts for Vec<Runner> {
@@ -55,8 +56,11 @@ impl Facts for Vec<Runner> {
         self.iter().filter(|it| Some(it.query) == query).map(|it| it.held).sum()
     }
 
-    fn is_parked(&self, number: u64) -> bool {
-        self.iter().any(|it| it.number == number && it.is_parked)
+    fn parked(&self, number: u64) -> Parked {
+        match self.iter().any(|it| it.number == number && it.is_parked) {
+            true => Parked::Outside,
+            false => Parked::No,
+        }
     }
 }
 
@@ -66,7 +70,7 @@ impl Model {
         let mut rules = Rules::default();
         let runners = participants.iter().map(|(query, growths_left, can_spill)| Runner {
             query: *query,
-            number: rules.join(*query),
+            number: rules.join(*query, false),
             growths_left: *growths_left,
             returns_left: 0,
             held: 0,
@@ -79,7 +83,7 @@ impl Model {
             pauses_left: 0,
             has_ended: false,
         });
-        Model { runners: runners.collect(), rules, limit, headroom: 1 }
+        Model { runners: runners.collect(), rules, limit, headroom: 1, claim: 0 }
     }
 
     fn held(&self) -> usize {
@@ -150,7 +154,7 @@ impl Model {
         let (number, offer) = (it.number, if it.can_spill { it.held } else { 0 });
         self.rules.offer(number, offer);
         let threshold = self.limit - self.headroom;
-        let scarcity = Scarcity { bytes: self.held(), threshold };
+        let scarcity = Scarcity { bytes: self.held(), threshold, claim: self.claim };
         let (answer, woken) = self.rules.decide(number, scarcity, &LargestFirst, &self.runners);
         self.wake(&woken);
         match answer {
@@ -295,6 +299,59 @@ fn in_no_order_of_events_do_all_wait_for_one_that_is_paused() {
 }
 
 #[test]
+fn in_no_order_of_events_do_all_wait_in_line() {
+    let systems: [&[(usize, usize, bool)]; 5] = [
+        &[(1, 2, true), (2, 2, true), (3, 2, false)],
+        &[(1, 2, false), (2, 2, false), (3, 1, false)],
+        &[(1, 2, false), (1, 1, true), (2, 2, true)],
+        &[(1, 2, false), (2, 1, true), (2, 2, false)],
+        &[(1, 1, false), (1, 1, false), (2, 1, true), (2, 1, true)],
+    ];
+    for system in systems {
+        for (limit, claim, pauses) in [(2, 1, 0), (3, 1, 0), (3, 2, 1)] {
+            let mut model = Model::new(limit, system);
+            model.claim = claim;
+            model.runners.iter_mut().take(1).for_each(|it| it.pauses_left = pauses);
+            assert!(explore(model) > 100);
+        }
+    }
+}
+
+#[test]
+fn queries_begin_in_their_order_when_their_claims_fit() {
+    let queries = [(1, 9, false), (2, 9, false), (3, 9, false), (3, 9, false), (4, 9, false)];
+    let mut model = Model::new(9, &queries);
+    model.claim = 4;
+    model.runners[0].returns_left = 1;
+    let (first, second, third, other_of_third, fourth) = (0, 1, 2, 3, 4);
+    (0..5).for_each(|at| model.look(at));
+    let works = |model: &Model| model.runners.iter().map(|it| it.works).collect::<Vec<_>>();
+    assert_eq!(works(&model), [true, true, false, false, false]);
+    // More than its claim is taken, then given back; nobody begins for what is not there.
+    for _ in 0..5 {
+        model.work(first);
+        model.look(first);
+    }
+    model.end(second);
+    model.look(third);
+    assert!(model.runners[third].sleeps, "five and four are more than eight");
+    model.give_unasked(first);
+    model.look(first);
+    assert!(!model.runners[third].sleeps && !model.runners[other_of_third].sleeps);
+    assert!(model.runners[fourth].sleeps, "it came last");
+    // Another participant of a query that has begun does not wait.
+    model.look(other_of_third);
+    assert!(model.runners[other_of_third].works);
+    // Who waits for a reader has no claim, but what it holds is not there.
+    model.park(first);
+    model.look(fourth);
+    assert!(model.runners[fourth].sleeps);
+    model.runners[first].held = 0;
+    model.look(other_of_third);
+    assert!(!model.runners[fourth].sleeps);
+}
+
+#[test]
 fn the_model_finds_all_waiting() {
     let mut model = Model::new(2, &[(1, 3, true), (2, 3, true)]);
     for _ in 0..2 {
@@ -332,7 +389,8 @@ impl Bell {
 /// Takes `steps` times 64 KiB; gives all back when asked. Whether it came to its end.
 fn take(query: &Pool, steps: usize, can_spill: bool, given_back: &AtomicUsize) -> bool {
     let bell = Arc::new(Bell::default());
-    let mut participant: Participant = query.participate(Waker::from(Arc::clone(&bell)));
+    let mut participant: Participant = query.participate();
+    participant.wake_with(&Waker::from(Arc::clone(&bell)));
     let mut held: Reservation = query.reservation();
     for step in 0..steps {
         loop {
@@ -352,7 +410,7 @@ fn take(query: &Pool, steps: usize, can_spill: bool, given_back: &AtomicUsize) -
         }
         // One with nothing to give that is off its thread does not hold up others, rightly.
         if can_spill && step % 7 == 3 {
-            participant.park();
+            participant.park(true);
             thread::yield_now();
         }
     }
@@ -424,7 +482,7 @@ fn every_participant_tells_the_policy_once_that_half_is_held() {
     root.set_arbitration_policy(told.clone());
     let query = root.child("query");
     let mut held = query.reservation();
-    let participants = [(); 2].map(|()| query.participate(Waker::noop().clone()));
+    let participants = [(); 2].map(|()| query.participate());
     for (held_bytes, expected) in [(20 << 20, 0), (40 << 20, 2), (10 << 20, 2), (40 << 20, 2)] {
         held.resize(held_bytes).unwrap();
         for participant in &participants {
@@ -459,7 +517,7 @@ fn memory_that_nobody_charged_counts_beyond_what_is_usual() {
     root.set_arbitration_policy(resident.clone());
     let query = root.child("query");
     let (mut held, mut promised) = (query.reservation(), query.promise());
-    let mut participant = query.participate(Waker::noop().clone());
+    let mut participant = query.participate();
     participant.offer(100 << 20);
     let threshold = (1 << 30) - root.headroom_bytes();
     // Charged, promised, resident: what is promised is not resident yet.
