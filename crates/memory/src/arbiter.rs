@@ -20,8 +20,8 @@
 //! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
 //! others wait. So somebody can always run.
 //!
-//! Not all queries begin at once: each that runs has a claim on a part of the memory, and those whose
-//! claim does not fit beside the others' wait in line. What runs alone always has room.
+//! Not all queries begin at once: each that runs has a claim on a part of the memory, and those
+//! whose claim does not fit beside the others' wait in line. What runs alone always has room.
 //!
 //! Source: Velox, section 4.6. The rules themselves are in `arbiter/rules.rs`, without threads, and
 //! are checked there in every order of events.
