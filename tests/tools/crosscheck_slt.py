@@ -35,8 +35,10 @@ import duckdb
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIP = "# skip crosscheck"
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
-# What gives rows but is no query.
-STATEMENT = re.compile(r"(?is)^\s*(execute\b|(with\b.*)?(insert|update|delete|merge)\b.*\breturning\b)")
+# What gives rows but is no query, or gives others the second time.
+STATEMENT = re.compile(
+    r"(?is)^\s*(execute\b|(with\b.*)?(insert|update|delete|merge)\b.*\breturning\b|.*\bnextval\s*\()"
+)
 # Functions that Volley names otherwise.
 RENAMES = [
     (r"\bregexp_like\s*\(", "regexp_matches("),

@@ -45,6 +45,8 @@ pub struct Changed {
     pub table: MemoryTable,
     /// The rows that were changed, as they are now, and those that were added.
     pub written: Vec<Batch>,
+    /// How many of these batches were changed, the first ones.
+    pub changed_batches: usize,
     /// The rows that were removed.
     pub removed: Vec<Batch>,
 }
@@ -96,7 +98,7 @@ impl MemoryTable {
             added = own(self.schema(), left, pool)?;
         }
         append(&mut batches, added, &types, pool)?;
-        Ok(Changed { table: self.with_batches(batches), written, removed })
+        Ok(Changed { table: self.with_batches(batches), written, changed_batches, removed })
     }
 
     fn stored_rows(&self, batch: usize) -> usize {

@@ -1,6 +1,6 @@
 //! What evaluation carries along.
 
-use crate::RowErrors;
+use crate::{RowErrors, Sequences, sequences::NoSequences};
 use std::{
     sync::{
         Arc,
@@ -32,7 +32,7 @@ pub struct EvalContext {
 }
 
 /// What is the same for every row of a query.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct QueryConstants {
     /// `now()`: microseconds since 1970-01-01 00:00:00 UTC, read once when the query starts.
     pub now_micros: i64,
@@ -42,6 +42,20 @@ pub struct QueryConstants {
     pub stop: StopFlag,
     /// When the query must have ended; `None` for no such moment.
     pub deadline: Option<Deadline>,
+    /// The sequences.
+    pub sequences: Arc<dyn Sequences>,
+}
+
+impl Default for QueryConstants {
+    fn default() -> QueryConstants {
+        QueryConstants {
+            now_micros: 0,
+            time_zone: Zone::default(),
+            stop: StopFlag::default(),
+            deadline: None,
+            sequences: Arc::new(NoSequences),
+        }
+    }
 }
 
 /// The moment when a query must have ended.

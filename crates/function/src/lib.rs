@@ -19,6 +19,7 @@ mod package;
 mod registry;
 mod row_errors;
 mod scalar;
+mod sequences;
 pub mod simple;
 mod window;
 
@@ -39,6 +40,7 @@ pub use registry::{
 };
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};
+pub use sequences::Sequences;
 pub use window::{
     BoundWindow, Exclusion, FrameParts, PartitionPiece, Ranges, ValidRows, WindowFunction,
     WindowReach, WindowRows, gather_or_null,

@@ -24,6 +24,7 @@ mod custom;
 pub mod json;
 pub mod remembered;
 mod failure;
+mod sequence;
 mod aggregate;
 pub mod statistics;
 pub mod value_aggregate;
@@ -50,6 +51,7 @@ pub fn register(registry: &mut Registry) {
     custom::register(registry);
     json::register(registry);
     failure::register(registry);
+    sequence::register(registry);
     aggregate::register(registry);
     window::register(registry);
 }

@@ -1,8 +1,9 @@
-//! Matching texts against patterns: LIKE and regular expressions.
+//! Matching texts against patterns: LIKE, GLOB and regular expressions.
 //!
 //! A constant pattern is compiled once, when the expression is. Patterns that come from a column
 //! are compiled as they appear and kept for the batch, a bounded number of them.
 
+mod glob;
 mod like;
 mod matcher;
 mod regexp;

@@ -46,6 +46,7 @@ mod quantified;
 mod limit;
 mod star;
 mod pivot;
+mod positional;
 mod sample;
 mod within_group;
 mod function;
@@ -58,6 +59,7 @@ mod table_function;
 mod unnest;
 mod access;
 mod literal;
+mod macros;
 mod interval;
 mod coerce;
 mod collection;
@@ -115,7 +117,9 @@ pub fn bind(
     let cte_ids = Cell::new(0);
     let dialect = settings.dialect;
     let names = FunctionNames::new(registry, dialect.packages());
-    let shared = Shared { catalog, registry, names, dialect, ids, settings, cte_ids: &cte_ids };
+    let expansions = macros::Expansions::default();
+    let (cte_ids, expansions) = (&cte_ids, &expansions);
+    let shared = Shared { catalog, registry, names, dialect, ids, settings, cte_ids, expansions };
     stack::with_room(statement.text().len(), || {
         let mut binder = Binder::new(shared, &statement.source);
         binder.first_word = Some(statement.first_word());
@@ -133,6 +137,7 @@ struct Shared<'a> {
     ids: &'a ColumnIds,
     settings: &'a BindSettings,
     cte_ids: &'a Cell<u32>,
+    expansions: &'a macros::Expansions,
 }
 
 impl Shared<'_> {

@@ -1,6 +1,6 @@
 //! Where names in SQL text lead.
 
-use crate::{Dialect, Query};
+use crate::{Dialect, MacroDefinition, Query};
 use std::sync::Arc;
 use volley_connector::{Table, TableArgument};
 use volley_error::{Error, Result};
@@ -43,6 +43,16 @@ pub trait Catalog {
 
     /// The names of all tables and views, for hints.
     fn names(&self) -> Vec<String>;
+
+    /// The macro called `name`, ignoring case.
+    fn macro_called(&self, _name: &str) -> Option<Arc<MacroDefinition>> {
+        None
+    }
+
+    /// Whether there is a sequence `name`, ignoring case.
+    fn has_sequence(&self, _name: &str) -> bool {
+        false
+    }
 
     /// Whether there is a function `name` for FROM, ignoring case, besides the readers of files.
     fn has_table_function(&self, _name: &str) -> bool {

@@ -2,8 +2,9 @@
 
 use sqlparser::{
     ast::{
-        DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-        FunctionArguments, Ident, ObjectName, TypedString, UnaryOperator, Value,
+        BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+        FunctionArgumentList, FunctionArguments, Ident, ObjectName, TypedString, UnaryOperator,
+        Value,
     },
     dialect::{Dialect, DuckDbDialect, Precedence},
     keywords::{Keyword, RESERVED_FOR_IDENTIFIER, RESERVED_FOR_TABLE_FACTOR},
@@ -18,6 +19,12 @@ pub(crate) struct VolleyDialect;
 
 /// `^` binds tighter than `*`.
 const PRECEDENCE_POWER: u8 = 45;
+
+/// What `#1` begins with, as a name.
+pub(crate) const COLUMN_BY_POSITION: char = '#';
+
+/// The operator `x GLOB pattern`.
+pub(crate) const GLOB: &str = "GLOB";
 
 /// Words that begin or join clauses: without quotes they are no names.
 pub(crate) const RESERVED: [Keyword; 24] = [
@@ -198,6 +205,41 @@ fn custom_literal(parser: &mut Parser<'_>) -> Option<Expr> {
     Some(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }))
 }
 
+/// `#1`: a column of FROM by its position, as a name that nobody can write. `None` when something
+/// else begins here.
+fn column_by_position(parser: &mut Parser<'_>) -> Option<Expr> {
+    let sharp = parser.peek_token_ref();
+    let Token::Number(position, false) = &parser.peek_nth_token_ref(1).token else { return None };
+    if sharp.token != Token::Sharp {
+        return None;
+    }
+    let name = Ident::with_span(sharp.span, format!("{COLUMN_BY_POSITION}{position}"));
+    (0..2).for_each(|_| parser.advance_token());
+    Some(Expr::Identifier(name))
+}
+
+/// `[NOT] GLOB pattern`, of so many words.
+fn glob(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, ParserError> {
+    (0..words).for_each(|_| parser.advance_token());
+    let pattern = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::Like))?;
+    let glob = Expr::BinaryOp {
+        left: Box::new(expr.clone()),
+        op: BinaryOperator::Custom(GLOB.to_owned()),
+        right: Box::new(pattern),
+    };
+    Ok(match words {
+        2 => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(glob) },
+        _ => glob,
+    })
+}
+
+/// `@ x`, the absolute value, which binds weaker than arithmetic.
+fn absolute(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let expr = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::PgOther))?;
+    Ok(Expr::UnaryOp { op: UnaryOperator::PGAbs, expr: Box::new(expr) })
+}
+
 /// `-x`, which binds tighter than `^`: `-2 ^ 2` is 4.
 fn negation(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.advance_token();
@@ -232,11 +274,14 @@ impl Dialect for VolleyDialect {
         {
             return Some(not_exists(parser));
         }
-        if token.token == Token::Minus {
-            return Some(negation(parser));
+        match token.token {
+            Token::Minus => return Some(negation(parser)),
+            Token::AtSign => return Some(absolute(parser)),
+            _ => {}
         }
         let Token::EscapedStringLiteral(text) = &token.token else {
-            return grouping_sets(parser).or_else(|| custom_literal(parser).map(Ok));
+            let other = grouping_sets(parser).or_else(|| custom_literal(parser).map(Ok));
+            return other.or_else(|| column_by_position(parser).map(Ok));
         };
         let literal = Value::EscapedStringLiteral(text.clone()).with_span(token.span);
         parser.advance_token();
@@ -251,6 +296,9 @@ impl Dialect for VolleyDialect {
     ) -> Option<Result<Expr, ParserError>> {
         let negated = is_word(&parser.peek_token_ref().token, Keyword::NOT);
         let words = if negated { 2 } else { 1 };
+        if is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::GLOB) {
+            return Some(glob(parser, expr, words));
+        }
         let is_in = is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::IN);
         if !is_in {
             return None;
@@ -310,6 +358,10 @@ impl Dialect for VolleyDialect {
     }
 
     fn supports_alter_column_type_using(&self) -> bool {
+        true
+    }
+
+    fn supports_factorial_operator(&self) -> bool {
         true
     }
 
@@ -382,6 +434,14 @@ impl Dialect for VolleyDialect {
     }
 
     fn supports_nested_comments(&self) -> bool {
+        true
+    }
+
+    fn supports_select_expr_star(&self) -> bool {
+        true
+    }
+
+    fn supports_projection_trailing_commas(&self) -> bool {
         true
     }
 

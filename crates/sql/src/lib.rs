@@ -20,10 +20,11 @@ mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Relation};
-pub use parse::{ParsedStatement, parse};
+pub use parse::{ParsedStatement, parse, sequences_of};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{
-    Alteration, CopiedText, CopyFrom, DropKind, Query, Statement, TransactionStep,
+    Alteration, CopiedText, CopyFrom, DropKind, MacroDefinition, MacroParameter, Query,
+    SequenceDefinition, Statement, TransactionStep,
 };
 pub use write::{Check, MergeAction, Write, WriteKind};

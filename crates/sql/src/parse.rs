@@ -19,13 +19,21 @@ mod comprehension;
 mod construct;
 mod error;
 mod exclusion;
+mod join;
 mod limit;
+mod macros;
 mod merge;
+mod method;
 mod nested_types;
 mod parameter;
 mod pivot;
+mod prefix_alias;
 mod sample;
+mod sequence;
+mod show;
+mod star;
 mod tokens;
+mod values;
 
 pub(crate) use parameter::parameter_name;
 
@@ -33,6 +41,9 @@ pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
 pub(crate) use limit::{LIMIT_PERCENT, LIMIT_WITH_TIES};
 pub(crate) use merge::{MERGE_USING, NO_TYPE};
 pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
+pub(crate) use sequence::CreateSequence;
+pub use sequence::sequences_of;
+pub(crate) use star::{StarOperator, star_pattern};
 
 /// The most levels of nesting that the parser goes into.
 const NESTING_MAX: usize = 4000;
@@ -103,6 +114,33 @@ pub(crate) fn parse_expr(sql: &str) -> Result<(ast::Expr, Source)> {
             }
             _ => Ok((expr, source)),
         }
+    })
+}
+
+/// Parses an expression of which everything stands at `place` in another text.
+pub(crate) fn parse_expr_at(text: &str, place: tokenizer::Span) -> Result<ast::Expr> {
+    parse_at(text, place, |it| it.parse_expr())
+}
+
+/// Parses a query of which everything stands at `place` in another text.
+pub(crate) fn parse_query_at(text: &str, place: tokenizer::Span) -> Result<Box<Query>> {
+    parse_at(text, place, |it| it.parse_query())
+}
+
+fn parse_at<T>(
+    text: &str,
+    place: tokenizer::Span,
+    parse: impl FnOnce(&mut Parser<'_>) -> std::result::Result<T, ParserError>,
+) -> Result<T> {
+    stack::with_room(text.len(), || {
+        let (source, mut tokens) = Source::new(text)?;
+        if source.knows_by_place() {
+            let what = "parameters, samples, MATERIALIZED and EXCLUDE of frames in a macro";
+            return Err(Error::unsupported(format!("not supported: {what}")));
+        }
+        tokens.iter_mut().for_each(|it| it.span = place);
+        let parsed = parse(&mut parser(tokens));
+        parsed.map_err(|it| Error::new(ErrorKind::Syntax, lower_first(&it.to_string())))
     })
 }
 
@@ -237,6 +275,16 @@ impl Source {
             samples,
         };
         Ok((source, list))
+    }
+
+    /// Whether something is known of the text by places in it.
+    fn knows_by_place(&self) -> bool {
+        let Source { materialized, exclusions, by_name, parameters, samples, .. } = self;
+        !(materialized.is_empty()
+            && exclusions.is_empty()
+            && by_name.is_empty()
+            && parameters.is_empty()
+            && samples.is_empty())
     }
 
     /// Where what the parser has read ends: before the next token, as the last one may stand for

@@ -49,7 +49,29 @@ pub enum Statement {
         /// What the text is written in.
         dialect: Dialect,
     },
-    /// Removes tables or views.
+    /// Makes a sequence of numbers.
+    CreateSequence {
+        /// Its name as written.
+        name: String,
+        /// Replaces a sequence of that name.
+        or_replace: bool,
+        /// Does nothing when there is a sequence of that name.
+        if_not_exists: bool,
+        /// Its numbers.
+        definition: SequenceDefinition,
+    },
+    /// Gives an expression or a query with parameters a name.
+    CreateMacro {
+        /// Its name as written.
+        name: String,
+        /// Replaces a macro of that name.
+        or_replace: bool,
+        /// Does nothing when there is a macro of that name.
+        if_not_exists: bool,
+        /// What it stands for.
+        definition: MacroDefinition,
+    },
+    /// Removes tables, views, sequences or macros.
     Drop {
         /// Which of them.
         kind: DropKind,
@@ -145,6 +167,43 @@ pub enum Statement {
     },
 }
 
+/// The numbers of a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceDefinition {
+    /// The first one.
+    pub start: i64,
+    /// What is added to get the next one; not 0.
+    pub increment: i64,
+    /// None is less.
+    pub least: i64,
+    /// None is greater.
+    pub greatest: i64,
+    /// Whether it begins again at the other end when it has reached one.
+    pub cycles: bool,
+}
+
+/// What CREATE MACRO gives a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MacroDefinition {
+    /// What stands in the body for arguments.
+    pub parameters: Vec<MacroParameter>,
+    /// The text of an expression, or of a query.
+    pub body: String,
+    /// Whether it is a query.
+    pub is_table: bool,
+}
+
+/// A parameter of a macro.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MacroParameter {
+    /// Its name as written.
+    pub name: String,
+    /// The text of the type that arguments are cast to, if it has one.
+    pub data_type: Option<String>,
+    /// The text of the argument that calls need not give.
+    pub default: Option<String>,
+}
+
 /// A bound query.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -227,7 +286,7 @@ pub enum Alteration {
 }
 
 /// What a statement does with the session's transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionStep {
     /// BEGIN: changes that follow are seen by the session alone.
     Begin,
@@ -235,6 +294,12 @@ pub enum TransactionStep {
     Commit,
     /// ROLLBACK: they are gone.
     RollBack,
+    /// SAVEPOINT: gives what was changed so far a name.
+    Save(String),
+    /// ROLLBACK TO: what was changed since is gone.
+    RollBackTo(String),
+    /// RELEASE: forgets the name, and those given since.
+    Release(String),
 }
 
 /// What DROP removes.
@@ -244,10 +309,29 @@ pub enum DropKind {
     Table,
     /// DROP VIEW.
     View,
+    /// DROP SEQUENCE.
+    Sequence,
+    /// DROP MACRO or DROP FUNCTION.
+    Macro,
     /// DROP SCHEMA of an empty schema.
     Schema,
     /// DROP SCHEMA ... CASCADE: with the tables and views in it.
     SchemaAndAll,
+}
+
+impl SequenceDefinition {
+    /// What follows a number; `None` at the end.
+    pub fn after(&self, number: i64) -> Option<i64> {
+        let following = number.checked_add(self.increment);
+        let following = following.filter(|it| (self.least..=self.greatest).contains(it));
+        let other_end = if self.increment > 0 { self.least } else { self.greatest };
+        following.or_else(|| self.cycles.then_some(other_end))
+    }
+
+    /// The bound in its direction.
+    pub fn last(&self) -> i64 {
+        if self.increment > 0 { self.greatest } else { self.least }
+    }
 }
 
 impl Query {

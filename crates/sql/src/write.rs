@@ -20,7 +20,8 @@ pub struct Write {
     pub checks: Vec<Check>,
     /// RETURNING: a query over the written rows, or the removed ones of a DELETE.
     pub returning: Option<Query>,
-    /// What `checks` and `returning` scan: to be replaced by the rows, once they are known.
+    /// What `checks` and `returning` scan: to be replaced by the rows, once they are known. Behind
+    /// the columns of the table, `returning` of [`WriteKind::Merge`] may name one with the actions.
     pub written: TableHandle,
 }
 
@@ -75,6 +76,15 @@ impl MergeAction {
             MergeAction::Insert => 0,
             MergeAction::Update => 1,
             MergeAction::Delete => 2,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            MergeAction::Insert => "INSERT",
+            MergeAction::Update => "UPDATE",
+            MergeAction::Delete => "DELETE",
         }
     }
 

@@ -1,6 +1,10 @@
 //! The catalog: tables and views by name.
 
-use crate::{information_schema, transaction::Transaction};
+use crate::{
+    information_schema,
+    sequence::{LastNumbers, Sequence, SessionSequences, no_sequence},
+    transaction::Transaction,
+};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -11,7 +15,7 @@ use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_sql::{Dialect, DropKind, Relation};
+use volley_sql::{Dialect, DropKind, MacroDefinition, Relation, SequenceDefinition};
 use volley_types::nearest_name;
 
 /// What a name stands for.
@@ -33,6 +37,8 @@ pub(crate) struct Catalog {
     shared: Arc<RwLock<Arc<Names>>>,
     /// What this session sees instead while it is in a transaction. Locked before `shared`.
     transaction: Mutex<Option<Transaction>>,
+    /// What sequences gave this session.
+    last_numbers: Arc<LastNumbers>,
 }
 
 /// What names stand for at one moment.
@@ -42,6 +48,10 @@ pub(crate) struct Names {
     pub(crate) entries: BTreeMap<String, (String, Entry)>,
     /// Schemas besides `main`, by lower-case name.
     pub(crate) schemas: BTreeMap<String, String>,
+    /// Sequences, by [`key`].
+    pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Macros, by [`key`].
+    pub(crate) macros: BTreeMap<String, Arc<MacroDefinition>>,
 }
 
 /// The catalog as it was at one moment: what a statement sees.
@@ -66,12 +76,15 @@ impl fmt::Debug for TableFunctions {
     }
 }
 
+/// The only database.
+pub(crate) const DATABASE: &str = "memory";
+
 /// The schema of names without one.
 pub(crate) const MAIN: &str = "main";
 
-/// What a name is found by: in lower case, without the schema `main`.
+/// What a name is found by: in lower case, without the database `memory` and the schema `main`.
 fn key(name: &str) -> String {
-    let lower = name.to_lowercase();
+    let lower = without_database(name).to_lowercase();
     match lower.split_once('.') {
         Some((MAIN, rest)) => rest.to_owned(),
         _ => lower,
@@ -80,7 +93,15 @@ fn key(name: &str) -> String {
 
 /// The schema of a name, and the name in it.
 pub(crate) fn schema_and_name(name: &str) -> (&str, &str) {
-    name.rsplit_once('.').unwrap_or((MAIN, name))
+    without_database(name).rsplit_once('.').unwrap_or((MAIN, name))
+}
+
+/// `memory.schema.name` as `schema.name`.
+fn without_database(name: &str) -> &str {
+    match name.split_once('.') {
+        Some((first, rest)) if first.eq_ignore_ascii_case(DATABASE) && rest.contains('.') => rest,
+        _ => name,
+    }
 }
 
 impl Catalog {
@@ -89,13 +110,15 @@ impl Catalog {
             functions: Arc::new(functions),
             shared: Arc::default(),
             transaction: Mutex::default(),
+            last_numbers: Arc::default(),
         }
     }
 
     /// The same tables and views for another session.
     pub(crate) fn share(&self) -> Catalog {
         let (functions, shared) = (Arc::clone(&self.functions), Arc::clone(&self.shared));
-        Catalog { functions, shared, transaction: Mutex::default() }
+        let (transaction, last_numbers) = (Mutex::default(), Arc::default());
+        Catalog { functions, shared, transaction, last_numbers }
     }
 
     fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
@@ -151,6 +174,14 @@ impl Catalog {
         self.transaction().take().map(drop).ok_or_else(no_transaction)
     }
 
+    /// Does something to the transaction.
+    pub(crate) fn in_transaction<T>(
+        &self,
+        change: impl FnOnce(&mut Transaction) -> Result<T>,
+    ) -> Result<T> {
+        change(self.transaction().as_mut().ok_or_else(no_transaction)?)
+    }
+
     /// Lets the transaction, if there is one, do nothing more than end.
     pub(crate) fn abort(&self) {
         if let Some(transaction) = &mut *self.transaction() {
@@ -171,6 +202,11 @@ impl Catalog {
 
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
         self.names().get(name).cloned()
+    }
+
+    /// The sequences as they are now.
+    pub(crate) fn sequences(&self) -> SessionSequences {
+        SessionSequences { names: self.names(), last: Arc::clone(&self.last_numbers) }
     }
 
     /// Waits for the right to change the rows of a table; `None` when it is none that can be
@@ -260,6 +296,40 @@ impl Catalog {
         })
     }
 
+    pub(crate) fn create_sequence(
+        &self,
+        name: &str,
+        definition: SequenceDefinition,
+        or_replace: bool,
+    ) -> Result<()> {
+        self.change(|names| {
+            names.check_schema(name)?;
+            if !or_replace && names.sequence(name).is_some() {
+                let message = format!("there is already a sequence called {name}");
+                return Err(Error::invalid_query(message));
+            }
+            names.sequences.insert(key(name), Arc::new(Sequence::new(definition)));
+            Ok(())
+        })
+    }
+
+    pub(crate) fn create_macro(
+        &self,
+        name: &str,
+        definition: MacroDefinition,
+        or_replace: bool,
+    ) -> Result<()> {
+        self.change(|names| {
+            names.check_schema(name)?;
+            if !or_replace && names.macros.contains_key(&key(name)) {
+                let message = format!("there is already a macro called {name}");
+                return Err(Error::invalid_query(message));
+            }
+            names.macros.insert(key(name), Arc::new(definition));
+            Ok(())
+        })
+    }
+
     pub(crate) fn create_schema(&self, name: &str, if_not_exists: bool) -> Result<()> {
         self.change(|names| {
             if names.has_schema(name) {
@@ -280,6 +350,11 @@ impl Catalog {
         self.change(|names| match kind {
             DropKind::Schema | DropKind::SchemaAndAll => names.drop_schema(name, kind, if_exists),
             DropKind::Table | DropKind::View => names.drop_entry(name, kind, if_exists),
+            DropKind::Sequence => names.drop_sequence(name, if_exists),
+            DropKind::Macro => match names.macros.remove(&key(name)) {
+                None if !if_exists => Err(Error::invalid_query(format!("no such macro: {name}"))),
+                _ => Ok(()),
+            },
         })
     }
 
@@ -293,6 +368,32 @@ impl Catalog {
 impl Names {
     fn get(&self, name: &str) -> Option<&Entry> {
         self.entries.get(&key(name)).map(|it| &it.1)
+    }
+
+    pub(crate) fn sequence(&self, name: &str) -> Option<&Arc<Sequence>> {
+        self.sequences.get(&key(name))
+    }
+
+    fn drop_sequence(&mut self, name: &str, if_exists: bool) -> Result<()> {
+        if self.sequence(name).is_none() {
+            return if if_exists { Ok(()) } else { Err(no_sequence(name)) };
+        }
+        let is_used = |it: &MemoryTable| {
+            let defaults = it.definition().columns.iter().filter_map(|it| it.default.as_deref());
+            let mut used = defaults.flat_map(volley_sql::sequences_of);
+            used.any(|it| key(&it) == key(name))
+        };
+        let user = self
+            .entries
+            .values()
+            .find(|(_, entry)| matches!(entry, Entry::Memory(table) if is_used(table)));
+        if let Some((table, _)) = user {
+            let message = format!("sequence {name} gives a column of {table} its DEFAULT");
+            let error = Error::invalid_query(message);
+            return Err(error.hint("ALTER TABLE ... ALTER COLUMN ... DROP DEFAULT takes it away"));
+        }
+        self.sequences.remove(&key(name));
+        Ok(())
     }
 
     fn has_schema(&self, name: &str) -> bool {
@@ -352,11 +453,14 @@ impl Names {
             };
         }
         let prefix = format!("{lower}.");
-        if kind == DropKind::Schema && self.entries.keys().any(|it| it.starts_with(&prefix)) {
+        let mut inside = self.entries.keys().chain(self.sequences.keys()).chain(self.macros.keys());
+        if kind == DropKind::Schema && inside.any(|it| it.starts_with(&prefix)) {
             let error = Error::invalid_query(format!("the schema {name} is not empty"));
             return Err(error.hint("DROP SCHEMA ... CASCADE drops what is in it, too"));
         }
         self.entries.retain(|name, _| !name.starts_with(&prefix));
+        self.sequences.retain(|name, _| !name.starts_with(&prefix));
+        self.macros.retain(|name, _| !name.starts_with(&prefix));
         self.schemas.remove(&lower);
         Ok(())
     }
@@ -442,6 +546,14 @@ impl volley_sql::Catalog for CatalogSnapshot {
 
     fn names(&self) -> Vec<String> {
         self.names.entries.values().map(|it| it.0.clone()).collect()
+    }
+
+    fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
+        self.names.macros.get(&key(name)).cloned()
+    }
+
+    fn has_sequence(&self, name: &str) -> bool {
+        self.names.sequence(name).is_some()
     }
 
     fn has_table_function(&self, name: &str) -> bool {

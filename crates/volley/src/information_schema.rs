@@ -1,6 +1,6 @@
 //! The tables of `information_schema`: what there is, as rows.
 
-use crate::catalog::{CatalogSnapshot, Entry, MAIN, schema_and_name};
+use crate::catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name};
 use std::sync::Arc;
 use volley_connector::{Scan, ScanRequest, Table, TableDefinition, TableStatistics};
 use volley_connector_memory::MemoryTable;
@@ -14,9 +14,6 @@ use volley_vector::{Batch, Vector};
 
 /// The schema's name.
 pub(crate) const SCHEMA: &str = "information_schema";
-
-/// The database that all is in, as it is called there.
-const DATABASE: &str = "memory";
 
 /// A table: its name, its columns, and what makes its rows.
 struct Described {
@@ -247,6 +244,14 @@ impl volley_sql::Catalog for WithoutColumns<'_> {
 
     fn names(&self) -> Vec<String> {
         volley_sql::Catalog::names(self.0)
+    }
+
+    fn macro_called(&self, name: &str) -> Option<Arc<volley_sql::MacroDefinition>> {
+        self.0.macro_called(name)
+    }
+
+    fn has_sequence(&self, name: &str) -> bool {
+        self.0.has_sequence(name)
     }
 
     fn has_table_function(&self, name: &str) -> bool {

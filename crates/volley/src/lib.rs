@@ -30,6 +30,7 @@
 //!
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 
+mod sequence;
 mod session;
 mod builder;
 mod settings;

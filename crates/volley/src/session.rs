@@ -480,6 +480,7 @@ impl Session {
             now_micros,
             time_zone: settings.time_zone,
             deadline: settings.statement_timeout.and_then(Deadline::after),
+            sequences: Arc::new(self.catalog.sequences()),
             ..QueryConstants::default()
         });
         let mut running = lock(&self.running);

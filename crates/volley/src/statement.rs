@@ -16,7 +16,8 @@ use volley_function::{FunctionNames, Package, PackageDoc};
 use volley_memory::Reservation;
 use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
 use volley_sql::{
-    BindSettings, Catalog, Parameters, ParsedStatement, Query, Relation, Statement, TransactionStep,
+    BindSettings, Catalog, MacroDefinition, Parameters, ParsedStatement, Query, Relation,
+    Statement, TransactionStep,
 };
 use volley_types::{Field, Schema, Type, Value, Zone};
 use volley_vector::Batch;
@@ -108,6 +109,14 @@ impl Catalog for RunningCatalog<'_> {
         self.cx.catalog.names()
     }
 
+    fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
+        self.cx.catalog.macro_called(name)
+    }
+
+    fn has_sequence(&self, name: &str) -> bool {
+        self.cx.catalog.has_sequence(name)
+    }
+
     fn has_table_function(&self, name: &str) -> bool {
         self.cx.catalog.has_table_function(name)
     }
@@ -150,6 +159,18 @@ fn execute(
             }
             Ok(Outcome::Done(None))
         }
+        Statement::CreateSequence { name, or_replace, if_not_exists, definition } => {
+            if !if_not_exists || !cx.catalog.has_sequence(&name) {
+                session.catalog.create_sequence(&name, definition, or_replace)?;
+            }
+            Ok(Outcome::Done(None))
+        }
+        Statement::CreateMacro { name, or_replace, if_not_exists, definition } => {
+            if !if_not_exists || cx.catalog.macro_called(&name).is_none() {
+                session.catalog.create_macro(&name, definition, or_replace)?;
+            }
+            Ok(Outcome::Done(None))
+        }
         Statement::Drop { kind, names, if_exists } => {
             names.iter().try_for_each(|name| session.catalog.drop(kind, name, if_exists))?;
             Ok(Outcome::Done(None))
@@ -184,6 +205,11 @@ fn transaction(session: &Session, step: TransactionStep, cx: &StatementContext) 
         TransactionStep::Begin => session.catalog.begin(),
         TransactionStep::Commit => session.catalog.commit(|| cx.constants.check_wanted()),
         TransactionStep::RollBack => session.catalog.roll_back(),
+        TransactionStep::Save(name) => session.catalog.in_transaction(|it| it.save(&name)),
+        TransactionStep::RollBackTo(name) => {
+            session.catalog.in_transaction(|it| it.roll_back_to(&name))
+        }
+        TransactionStep::Release(name) => session.catalog.in_transaction(|it| it.release(&name)),
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Transaction {
     base: Arc<Names>,
     /// What it made of it.
     names: Arc<Names>,
+    /// What it had made when SAVEPOINT gave it a name, in the order of time. A name may repeat.
+    savepoints: Vec<(String, Arc<Names>)>,
     is_aborted: bool,
 }
 
@@ -29,7 +31,8 @@ struct Change<'t> {
 impl Transaction {
     /// One that begins now.
     pub(crate) fn new(names: &Arc<Names>) -> Transaction {
-        Transaction { base: Arc::clone(names), names: Arc::clone(names), is_aborted: false }
+        let (base, names) = (Arc::clone(names), Arc::clone(names));
+        Transaction { base, names, savepoints: Vec::new(), is_aborted: false }
     }
 
     /// What it sees.
@@ -53,6 +56,41 @@ impl Transaction {
             true => Err(Error::invalid_query("a statement of the transaction failed").hint(hint)),
             false => Ok(()),
         }
+    }
+
+    /// Gives what was made so far a name.
+    pub(crate) fn save(&mut self, name: &str) -> Result<()> {
+        self.check_not_aborted("ROLLBACK ends it")?;
+        self.savepoints.push((name.to_lowercase(), Arc::clone(&self.names)));
+        Ok(())
+    }
+
+    /// Forgets what was made since the latest savepoint of this name, which stays; the transaction
+    /// goes on, even after a statement failed.
+    pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        let at = self.savepoint(name)?;
+        self.savepoints.truncate(at + 1);
+        if let Some((_, names)) = self.savepoints.last() {
+            self.names = Arc::clone(names);
+        }
+        self.is_aborted = false;
+        Ok(())
+    }
+
+    /// Forgets the latest savepoint of this name and those after it, and nothing else.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        self.check_not_aborted("ROLLBACK TO a savepoint lets it go on")?;
+        let at = self.savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    fn savepoint(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().rposition(|it| it.0 == name.to_lowercase());
+        found.ok_or_else(|| {
+            let error = Error::invalid_query(format!("no such savepoint: {name}"));
+            error.hint(format!("SAVEPOINT {name} makes it"))
+        })
     }
 
     /// The entries that are not what they were, by key.
@@ -94,6 +132,9 @@ impl Transaction {
                 None => next.entries.remove(key),
             };
         }
+        let (base, names) = (&self.base, &self.names);
+        publish_changed(&mut next.sequences, &base.sequences, &names.sequences)?;
+        publish_changed(&mut next.macros, &base.macros, &names.macros)?;
         merge_schemas(&mut next.schemas, &self.base.schemas, &self.names.schemas);
         // One side dropped a schema, the other put something in it.
         let orphan = next.entries.iter().find(|(key, _)| {
@@ -107,6 +148,29 @@ impl Transaction {
         *shared = Arc::new(next);
         Ok(())
     }
+}
+
+/// Adds and removes the sequences or macros that a transaction added and removed.
+fn publish_changed<T>(
+    shared: &mut BTreeMap<String, Arc<T>>,
+    base: &BTreeMap<String, Arc<T>>,
+    names: &BTreeMap<String, Arc<T>>,
+) -> Result<()> {
+    let new = names.keys().filter(|it| !base.contains_key(*it));
+    for key in base.keys().chain(new) {
+        let (old, new) = (base.get(key), names.get(key));
+        if old.map(Arc::as_ptr) == new.map(Arc::as_ptr) {
+            continue;
+        }
+        if old.map(Arc::as_ptr) != shared.get(key).map(Arc::as_ptr) {
+            return Err(conflict(key));
+        }
+        match new {
+            Some(new) => shared.insert(key.clone(), Arc::clone(new)),
+            None => shared.remove(key),
+        };
+    }
+    Ok(())
 }
 
 /// Adds and removes the schemas that a transaction added and removed.

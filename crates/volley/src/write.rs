@@ -19,7 +19,7 @@ use volley_connector_memory::{MemoryTable, RowChanges, RowUpdates, WriteGuard};
 use volley_error::{Error, Result};
 use volley_plan::TableHandle;
 use volley_sql::{Alteration, MergeAction, Query, Write, WriteKind};
-use volley_types::{Field, Schema};
+use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
 /// Runs a statement that changes rows. `guard`: the right to, unless it only adds some.
@@ -52,14 +52,16 @@ pub(crate) fn write_rows(
     current.check_same(&seen)?;
     let changed = current.change(changes)?;
     let rows: usize = changed.written.iter().chain(&changed.removed).map(Batch::rows).sum();
+    let mut schema = current.schema().clone();
     let shown = match write.kind {
         WriteKind::Delete => changed.removed,
         WriteKind::Merge { .. } if write.returning.is_some() => {
-            changed.written.into_iter().chain(changed.removed).collect()
+            schema.fields.push(Field::new("action", Type::Varchar));
+            with_actions(changed.written, changed.changed_batches, changed.removed)
         }
         _ => changed.written,
     };
-    let shown = Shown { handle: write.written, schema: current.schema().clone(), rows: shown };
+    let shown = Shown { handle: write.written, schema, rows: shown };
     let shown = match write.checks.is_empty() && write.returning.is_none() {
         true => None,
         false => Some(shown.table(session)?),
@@ -83,6 +85,23 @@ pub(crate) fn write_rows(
         Some(returned) => Outcome::Rows(ResultStream::of_collected(returned)),
         None => Outcome::Done(Some(rows as u64)),
     })
+}
+
+/// The rows that MERGE changed (so many batches), added and removed, with the name of the action.
+fn with_actions(written: Vec<Batch>, changed_batches: usize, removed: Vec<Batch>) -> Vec<Batch> {
+    let action = |index: usize| match index < changed_batches {
+        true => MergeAction::Update,
+        false => MergeAction::Insert,
+    };
+    let written = written.into_iter().enumerate().map(|(index, batch)| (batch, action(index)));
+    let removed = removed.into_iter().map(|it| (it, MergeAction::Delete));
+    let with_action = |(batch, action): (Batch, MergeAction)| {
+        let rows = batch.rows();
+        let action = Vector::constant(Type::Varchar, &Value::text(action.name()), rows);
+        let columns = batch.columns().iter().cloned().chain([action]);
+        Batch::new(columns.collect(), rows)
+    };
+    written.chain(removed).map(with_action).collect()
 }
 
 /// The rows that checks and RETURNING see.

@@ -1,6 +1,9 @@
-//! LIKE and ILIKE, with and without ESCAPE.
+//! LIKE and ILIKE, with and without ESCAPE, and GLOB.
 
-use super::{Cache, matcher::Matcher};
+use super::{
+    Cache,
+    matcher::{Matcher, Syntax},
+};
 use crate::{documentation::doc, string::of_texts};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -11,7 +14,7 @@ use volley_function::{
 use volley_types::Type;
 use volley_vector::{Rows, Vector};
 
-/// Registers `like` and `ilike`.
+/// Registers `like`, `ilike` and `glob`.
 pub(super) fn register(registry: &mut Registry) {
     let like = doc(
         "text LIKE pattern [ESCAPE character] -> boolean",
@@ -26,15 +29,25 @@ pub(super) fn register(registry: &mut Registry) {
         "string",
         &[("'HELLO' ILIKE 'h%o'", "true")],
     );
-    for (name, doc, ignores_case) in [("like", like, false), ("ilike", ilike, true)] {
-        let bind = move |args: &[Type]| bind(args, ignores_case);
+    let glob = doc(
+        "text GLOB pattern -> boolean",
+        "Whether all of the text matches: `*` stands for any characters, `?` for one, `[a-c]` for one \
+         of these and `[!a-c]` for one of the others; a backslash makes what follows stand for itself.",
+        "string",
+        &[("'hello' GLOB 'h*[m-o]'", "true"), ("'a*b' GLOB 'a\\*b'", "true")],
+    );
+    let all = [("like", like, Syntax::Like), ("ilike", ilike, Syntax::ILike)];
+    for (name, doc, syntax) in all.into_iter().chain([("glob", glob, Syntax::Glob)]) {
+        let bind = move |args: &[Type]| bind(args, syntax);
         registry.add_scalar(name, doc, Arc::new(bind));
     }
 }
 
-fn bind(args: &[Type], ignores_case: bool) -> Option<BoundScalar> {
+fn bind(args: &[Type], syntax: Syntax) -> Option<BoundScalar> {
     let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
-    if !matches!(args.len(), 2 | 3) || !args.iter().all(is_text) {
+    let takes_escape = syntax != Syntax::Glob;
+    let fits = args.len() == 2 || (args.len() == 3 && takes_escape);
+    if !fits || !args.iter().all(is_text) {
         return None;
     }
     // A pattern without an escape character is always well formed.
@@ -44,12 +57,12 @@ fn bind(args: &[Type], ignores_case: bool) -> Option<BoundScalar> {
         args: vec![Type::Varchar; args.len()],
         result: Type::Boolean,
         traits,
-        function: Arc::new(Like { ignores_case }),
+        function: Arc::new(Like { syntax }),
     })
 }
 
 struct Like {
-    ignores_case: bool,
+    syntax: Syntax,
 }
 
 impl ScalarFunction for Like {
@@ -63,7 +76,7 @@ impl ScalarFunction for Like {
         let cache = Cache::new();
         if args.len() == 2 {
             let matches = |text: &str, pattern: &str| -> Result<bool, Error> {
-                let compile = || Matcher::new(pattern, None, self.ignores_case);
+                let compile = || Matcher::new(pattern, None, self.syntax);
                 Ok(cache.get(pattern, compile)?.matches(text))
             };
             return simple::map2::<Varchar, Varchar, Boolean, _>(
@@ -75,7 +88,7 @@ impl ScalarFunction for Like {
             );
         }
         let matches = |text: &str, pattern: &str, escape: &str| -> Result<bool, Error> {
-            let compile = || Matcher::new(pattern, escape_of(escape)?, self.ignores_case);
+            let compile = || Matcher::new(pattern, escape_of(escape)?, self.syntax);
             // Patterns with different escape characters must not meet in the cache.
             let key = format!("{escape}\u{0}{pattern}");
             Ok(cache.get(&key, compile)?.matches(text))
@@ -93,7 +106,7 @@ impl ScalarFunction for Like {
             (_, None) => return Ok(None),
             (_, Some(escape)) => escape_of(escape)?,
         };
-        let matcher = Arc::new(Matcher::new(pattern, escape, self.ignores_case)?);
+        let matcher = Arc::new(Matcher::new(pattern, escape, self.syntax)?);
         let each = Arc::clone(&matcher);
         let by_row = function1::<Varchar, Boolean, _>(move |text: &str| each.matches(text));
         Ok(Some(of_texts(by_row, move |texts, _, _| matcher.select(texts))))

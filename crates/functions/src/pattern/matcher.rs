@@ -1,4 +1,4 @@
-//! Compiled LIKE patterns.
+//! Compiled LIKE and GLOB patterns.
 //!
 //! ```text
 //! pattern        kind          work per text
@@ -6,15 +6,24 @@
 //! abc%           segments      starts with, ends with, and a substring search for what stands
 //! %abc           segments      between two %, leftmost first: linear in the text
 //! %a%b%c         segments
-//! with _         expression    the regular expression engine, linear as well
+//! with _, sets   expression    the regular expression engine, linear as well
 //! ```
 
+use super::glob;
 use crate::string::Part;
 use regex::Regex;
 use volley_error::{Error, Result};
 use volley_vector::{StringValues, Vector};
 
-/// A LIKE pattern, ready to match.
+/// How patterns are written.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Syntax {
+    Like,
+    ILike,
+    Glob,
+}
+
+/// A LIKE or GLOB pattern, ready to match.
 pub(super) struct Matcher {
     kind: Kind,
     /// ILIKE: the pattern is in lower case, texts are brought there.
@@ -35,20 +44,31 @@ struct Segments {
 }
 
 /// A part of a pattern.
-enum Token {
+pub(super) enum Token {
     Literal(char),
     /// `_`
     One,
     /// `%`
     Any,
+    /// One of the characters from the first to the last of a range, or one of none of them.
+    Set {
+        ranges: Vec<(char, char)>,
+        is_negated: bool,
+    },
+    /// Matches nothing.
+    Never,
 }
 
 impl Matcher {
     /// Compiles a pattern; the character after `escape` stands for itself.
-    pub(super) fn new(pattern: &str, escape: Option<char>, ignores_case: bool) -> Result<Matcher> {
-        let lower = ignores_case.then(|| lower(pattern));
-        let tokens = tokens(lower.as_deref().unwrap_or(pattern), escape)?;
-        let has_one = tokens.iter().any(|it| matches!(it, Token::One));
+    pub(super) fn new(pattern: &str, escape: Option<char>, syntax: Syntax) -> Result<Matcher> {
+        let ignores_case = syntax == Syntax::ILike;
+        let tokens = match syntax {
+            Syntax::Like => tokens(pattern, escape)?,
+            Syntax::ILike => tokens(&lower(pattern), escape)?,
+            Syntax::Glob => glob::tokens(pattern),
+        };
+        let has_one = tokens.iter().any(|it| !matches!(it, Token::Literal(_) | Token::Any));
         let has_any = tokens.iter().any(|it| matches!(it, Token::Any));
         let kind = match (has_one, has_any) {
             (true, _) => Kind::Expression(Box::new(expression(&tokens)?)),
@@ -159,7 +179,7 @@ fn tokens(pattern: &str, escape: Option<char>) -> Result<Vec<Token>> {
 fn literals(tokens: &[Token]) -> String {
     let literal = |it: &Token| match it {
         Token::Literal(character) => Some(*character),
-        Token::One | Token::Any => None,
+        _ => None,
     };
     tokens.iter().filter_map(literal).collect()
 }
@@ -169,15 +189,35 @@ fn expression(tokens: &[Token]) -> Result<Regex> {
     let mut source = "(?s)^".to_owned();
     for token in tokens {
         match token {
-            Token::Literal(character) => {
-                source.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
-            }
+            Token::Literal(character) => source.push_str(&escaped(*character)),
             Token::One => source.push('.'),
             Token::Any => source.push_str(".*"),
+            Token::Set { ranges, is_negated } => source.push_str(&class(ranges, *is_negated)),
+            Token::Never => source.push_str(NEVER),
         }
     }
     source.push('$');
     super::expression::compile(&source)
+}
+
+/// Matches nothing.
+const NEVER: &str = r"[^\s\S]";
+
+/// A class of characters; a range from a character to a lesser one has none.
+fn class(ranges: &[(char, char)], is_negated: bool) -> String {
+    let ranges = ranges.iter().filter(|it| it.0 <= it.1);
+    let ranges: Vec<String> =
+        ranges.map(|it| format!("{}-{}", escaped(it.0), escaped(it.1))).collect();
+    match (ranges.is_empty(), is_negated) {
+        (true, true) => ".".to_owned(),
+        (true, false) => NEVER.to_owned(),
+        (false, true) => format!("[^{}]", ranges.concat()),
+        (false, false) => format!("[{}]", ranges.concat()),
+    }
+}
+
+fn escaped(character: char) -> String {
+    regex::escape(character.encode_utf8(&mut [0; 4]))
 }
 
 /// Lower case by code point, so that `_` still matches one of them.

@@ -35,7 +35,7 @@ fn all_texts(characters: &[char], len_max: usize) -> Vec<String> {
 fn every_short_pattern_matches_as_defined() {
     let texts = all_texts(&['a', 'ö'], 4);
     for pattern in all_texts(&['a', 'ö', '%', '_'], 4) {
-        let matcher = Matcher::new(&pattern, None, false).unwrap();
+        let matcher = Matcher::new(&pattern, None, Syntax::Like).unwrap();
         let characters: Vec<char> = pattern.chars().collect();
         for text in &texts {
             let expected = naive(&text.chars().collect::<Vec<_>>(), &characters);
@@ -78,6 +78,21 @@ fn like_knows_escapes_and_case() {
     let ilike = |value: &str, pattern: &str| call("ilike", &[text(value), text(pattern)]);
     assert_eq!(ilike("ZAŻÓŁĆ", "zaż%"), Value::Boolean(true));
     assert_eq!(ilike("HELLO", "h_llo"), Value::Boolean(true));
+}
+
+#[test]
+fn glob_knows_sets_and_escapes() {
+    let glob = |value: &str, pattern: &str| {
+        call("glob", &[text(value), text(pattern)]) == Value::Boolean(true)
+    };
+    assert!(glob("", "*") && glob("line\nbreak", "l*k") && glob("ä", "?") && !glob("A", "a"));
+    assert!(glob("b", "[a-c]") && glob("é", "[à-ü]") && !glob("d", "[a-c]"));
+    assert!(glob("d", "[!a-c]") && !glob("b", "[!a-c]") && !glob("", "[!a]"));
+    assert!(glob("]", "[]]") && glob("-", "[a-]") && glob("^", "[^b]") && !glob("c", "[^b]"));
+    assert!(glob("a*b", r"a\*b") && !glob("axb", r"a\*b") && glob("a", r"\a"));
+    assert!(!glob("a", "[a") && !glob("[a", "[a") && !glob(r"a\", r"a\"));
+    assert!(!glob("b", "[c-a]") && glob("b", "[!c-a]"));
+    assert_eq!(call("glob", &[text("a"), (Type::Varchar, Value::Null)]), Value::Null);
 }
 
 #[test]

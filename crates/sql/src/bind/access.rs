@@ -10,11 +10,16 @@ use super::{
     select::column_expr,
     unsupported,
 };
-use crate::Dialect;
+use crate::{Dialect, dialect::COLUMN_BY_POSITION};
 use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr};
 use volley_types::{Field, Type, Value, custom::Json};
+
+/// The digits of `#1`.
+fn position_of(name: &Ident) -> Option<&str> {
+    name.value.strip_prefix(COLUMN_BY_POSITION).filter(|_| name.quote_style.is_none())
+}
 
 /// The most aliases replaced by what they stand for in one text: aliases of aliases multiply.
 const ALIAS_USES_MAX: usize = 20_000;
@@ -26,6 +31,11 @@ impl<'a> Binder<'a> {
         let span = spans.reduce(Span::to);
         if let Some(parameter) = self.parameter(parts, span) {
             return self.fields(parameter, &parts[1..]);
+        }
+        if let [name] = parts
+            && let Some(position) = position_of(name)
+        {
+            return self.column_at(position, span);
         }
         let Some(innermost) = self.levels.len().checked_sub(1) else {
             return Err(self.no_column(parts, span));
@@ -46,10 +56,23 @@ impl<'a> Binder<'a> {
                 return Ok(bound.at(span));
             }
         }
-        match self.whole_row(parts, span) {
-            Some(row) => Ok(row),
-            None => Err(self.no_column(parts, span)),
-        }
+        let action = match parts {
+            [name] => self.merge_action(&name.value, span),
+            _ => None,
+        };
+        let found = action.or_else(|| self.whole_row(parts, span));
+        found.ok_or_else(|| self.no_column(parts, span))
+    }
+
+    /// `#1`: a column of FROM, counted from 1.
+    fn column_at(&self, position: &str, span: Option<Span>) -> Result<Expr> {
+        let columns: Vec<_> = self.levels.last().iter().flat_map(|it| it.scope.plain()).collect();
+        let index = position.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
+        let Some(column) = index.and_then(|it| columns.get(it)) else {
+            let message = format!("FROM has {} columns, none at #{position}", columns.len());
+            return Err(Error::invalid_query(message).span(span));
+        };
+        Ok(column_expr(&column.column, span))
     }
 
     /// The row that the name of a table in FROM means, where no column has its name.

@@ -3,10 +3,10 @@
 use super::{Binder, Bound, Clause, scope::Scope, unsupported, write::projected};
 use crate::{
     DropKind, Query, Statement, TransactionStep,
-    parse::{self, Command, CopySource, CreateView, Described},
+    parse::{self, Command, CopySource, CreateSequence, CreateView, Described},
 };
 use sqlparser::ast::{
-    self, Ident, ObjectName, ObjectType, SchemaName, SetExpr, Statement as Written,
+    self, Ident, ObjectName, ObjectType, SchemaName, SetExpr, Spanned, Statement as Written,
     TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 use std::{path::Path, sync::Arc};
@@ -32,6 +32,17 @@ impl<'a> Binder<'a> {
             Command::Describe(described) => self.describe(described)?,
             Command::Summarize(described, text) => self.summarize(described, text)?,
             Command::CreateView(view) => self.create_view(view)?,
+            Command::CreateSequence(sequence) => self.create_sequence(sequence)?,
+            Command::CreateMacro(it) => Statement::CreateMacro {
+                name: parse::dotted(&it.name),
+                or_replace: it.or_replace,
+                if_not_exists: it.if_not_exists,
+                definition: it.definition.clone(),
+            },
+            Command::DropMacro { name, if_exists } => {
+                let names = vec![parse::dotted(name)];
+                Statement::Drop { kind: DropKind::Macro, names, if_exists: *if_exists }
+            }
             Command::Copy { source, path, options } => self.copy(source, path, options)?,
             Command::CopyFrom { table, columns, path, options } => {
                 self.copy_from((table, columns), path, options)?
@@ -40,7 +51,10 @@ impl<'a> Binder<'a> {
                 Statement::Set { name: name.clone(), value: value.clone() }
             }
             Command::Reset { name } => Statement::Reset { name: name.clone() },
-            Command::ShowSetting { name } => Statement::ShowSetting { name: name.clone() },
+            Command::ShowSetting { name } => match self.shared.catalog.table(name)? {
+                Some(_) => columns_of(self.table(name, None)?),
+                None => Statement::ShowSetting { name: name.clone() },
+            },
             Command::ShowAll => Statement::ShowAll,
             Command::ShowTables => Statement::ShowTables,
             Command::ShowFunctions => Statement::ShowFunctions,
@@ -68,6 +82,10 @@ impl<'a> Binder<'a> {
                 let kind = match object_type {
                     ObjectType::Table => DropKind::Table,
                     ObjectType::View => DropKind::View,
+                    ObjectType::Sequence if *cascade => {
+                        return Err(unsupported("DROP SEQUENCE ... CASCADE", None));
+                    }
+                    ObjectType::Sequence => DropKind::Sequence,
                     ObjectType::Schema if *cascade => DropKind::SchemaAndAll,
                     ObjectType::Schema => DropKind::Schema,
                     other => return Err(unsupported(format!("DROP {other}"), None)),
@@ -100,8 +118,14 @@ impl<'a> Binder<'a> {
             Written::Rollback { chain: false, savepoint: None } => {
                 Ok(Statement::Transaction(TransactionStep::RollBack))
             }
-            Written::Rollback { savepoint: Some(savepoint), .. } => {
-                Err(unsupported("savepoints of transactions", self.span(savepoint.span)))
+            Written::Rollback { chain: false, savepoint: Some(name) } => {
+                Ok(Statement::Transaction(TransactionStep::RollBackTo(name.value.clone())))
+            }
+            Written::Savepoint { name } => {
+                Ok(Statement::Transaction(TransactionStep::Save(name.value.clone())))
+            }
+            Written::ReleaseSavepoint { name } => {
+                Ok(Statement::Transaction(TransactionStep::Release(name.value.clone())))
             }
             other => Err(unsupported(first_words(&other.to_string()), None)),
         }
@@ -145,8 +169,7 @@ impl<'a> Binder<'a> {
                 return Ok(Statement::DescribeFunction { name: name.value.to_ascii_lowercase() });
             }
         };
-        let columns = bound.columns.into_iter().map(|it| (it.name, it.data_type)).collect();
-        Ok(Statement::Describe { columns })
+        Ok(columns_of(bound))
     }
 
     /// A table, view or file by its name.
@@ -171,6 +194,19 @@ impl<'a> Binder<'a> {
             columns: view.columns.iter().map(|it| it.value.clone()).collect(),
             sql: view.sql.clone(),
             dialect: self.shared.dialect,
+        })
+    }
+
+    fn create_sequence(&self, sequence: &CreateSequence) -> Result<Statement> {
+        let definition = sequence.options.definition().ok_or_else(|| {
+            let message = "START is not within MINVALUE and MAXVALUE, or INCREMENT is 0";
+            Error::invalid_query(message).span(self.span(sequence.name.span()))
+        })?;
+        Ok(Statement::CreateSequence {
+            name: parse::dotted(&sequence.name),
+            or_replace: sequence.or_replace,
+            if_not_exists: sequence.if_not_exists,
+            definition,
         })
     }
 
@@ -220,6 +256,12 @@ impl From<Bound> for Query {
         let names = bound.columns.into_iter().map(|it| it.name).collect();
         Query { plan: bound.plan, names }
     }
+}
+
+/// The names and types of columns.
+fn columns_of(bound: Bound) -> Statement {
+    let columns = bound.columns.into_iter().map(|it| (it.name, it.data_type)).collect();
+    Statement::Describe { columns }
 }
 
 /// Refuses a mode that transactions, which see the tables as they were at their beginning, do not

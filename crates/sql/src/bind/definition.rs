@@ -18,7 +18,7 @@ use sqlparser::ast::{
 };
 use volley_connector::{CheckDefinition, ColumnDefinition, KeyDefinition, TableDefinition};
 use volley_error::{Error, Result, Span};
-use volley_logical::Expr;
+use volley_logical::{Expr, Plan};
 use volley_types::{Field, Schema, Type};
 
 impl<'a> Binder<'a> {
@@ -83,6 +83,9 @@ impl<'a> Binder<'a> {
             }
         }
         check_names(bound.columns.iter().map(|it| it.name.as_str()))?;
+        if create.with_data.as_ref().is_some_and(|it| !it.data) {
+            bound.plan = Plan::Limit { input: Box::new(bound.plan), offset: 0, limit: Some(0) };
+        }
         let types: Vec<Type> = bound.columns.iter().map(|it| known(&it.data_type)).collect();
         Ok(self.convert(bound, &types)?.into())
     }

@@ -88,6 +88,11 @@ impl<'a> Binder<'a> {
             }
             E::Ceil { expr, field } => self.rounded("ceil", expr, field),
             E::Floor { expr, field } => self.rounded("floor", expr, field),
+            E::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let args = [expr, overlay_what, overlay_from].map(|it| &**it);
+                let args: Vec<_> = args.into_iter().chain(overlay_for.as_deref()).collect();
+                self.calls("overlay", &args)
+            }
             E::Position { expr, r#in } => self.calls("position", &[r#in, expr]),
             E::Substring { expr, substring_from, substring_for, .. } => {
                 self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
@@ -393,6 +398,8 @@ impl<'a> Binder<'a> {
                 self.call("not", vec![bound], span)
             }
             UnaryOperator::BitwiseNot => self.call("bit_not_op", vec![bound], span),
+            UnaryOperator::PGAbs => self.call("abs", vec![bound], span),
+            UnaryOperator::PGPostfixFactorial => self.call("factorial", vec![bound], span),
             other => Err(unsupported(format!("the operator {other}"), span)),
         }
     }
@@ -472,7 +479,6 @@ fn construct(expr: &ast::Expr) -> &'static str {
         E::SimilarTo { .. } => "SIMILAR TO",
         E::RLike { .. } => "RLIKE and REGEXP",
         E::Like { .. } | E::ILike { .. } => "LIKE ANY",
-        E::Overlay { .. } => "OVERLAY",
         E::JsonAccess { .. } => "JSON access by a colon",
         E::Convert { .. } => "CONVERT",
         E::InUnnest { .. } => "IN UNNEST",

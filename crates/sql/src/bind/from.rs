@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{Dialect, catalog::Relation, parse, stack};
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, JoinOperator, ObjectName, Query, Spanned, TableAlias,
-    TableFactor, TableFunctionArgs, TableWithJoins, Value as Literal,
+    FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Spanned,
+    TableAlias, TableFactor, TableFunctionArgs, TableWithJoins, Value as Literal,
 };
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
@@ -92,7 +92,13 @@ impl<'a> Binder<'a> {
                 }
             })?;
             let left = (plan, level.scope);
-            let joined = self.join(&join.join_operator, left, right, level.referenced);
+            let joined = match &join.join_operator {
+                // As tokens say it.
+                JoinOperator::StraightJoin(JoinConstraint::None) if join.global => {
+                    self.positional_join(left, right, level.referenced)
+                }
+                operator => self.join(operator, left, right, level.referenced),
+            };
             let span = || self.span(join.relation.span());
             (plan, scope) = joined.map_err(|it| it.span(span()))?;
         }
@@ -117,7 +123,9 @@ impl<'a> Binder<'a> {
                 Ok((self.table_sample(plan, sample.as_ref())?, scope))
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
-                let bound = self.derived(subquery, *lateral)?;
+                // DuckDB's users need not say LATERAL.
+                let is_lateral = *lateral || !self.shared.is_presto();
+                let bound = self.derived(subquery, is_lateral)?;
                 let plan = self.table_sample(bound.plan, sample.as_ref())?;
                 self.aliased(Bound { plan, ..bound }, alias.as_ref(), ("", ""))
             }
@@ -147,7 +155,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A subquery in FROM. It sees what stands to its left only if it is LATERAL.
-    fn derived(&mut self, query: &'a Query, is_lateral: bool) -> Result<Bound> {
+    pub(super) fn derived(&mut self, query: &'a Query, is_lateral: bool) -> Result<Bound> {
         let from = self.from_level;
         let set_hidden = |it: &mut Self, hidden: bool| {
             it.levels.iter_mut().skip(from).for_each(|it| it.hidden = hidden);
@@ -168,6 +176,9 @@ impl<'a> Binder<'a> {
         let span = self.span(name.span()).or_else(literal);
         let dotted = parse::dotted(name);
         if let Some(args) = args {
+            if let Some(bound) = self.table_macro(name, args, span)? {
+                return self.aliased(bound, alias, (last_part(name), &dotted));
+            }
             let Some(path) = reader_path(&dotted, args) else {
                 let bound = self.table_function(name, args, span)?;
                 return self.aliased(bound, alias, (last_part(name), &dotted));

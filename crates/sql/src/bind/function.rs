@@ -36,7 +36,7 @@ const SPECIAL_FUNCTIONS: [&str; 12] = [
 ];
 
 /// Functions that are known by name and not supported.
-const UNSUPPORTED_FUNCTIONS: [&str; 3] = ["all", "array", "nextval"];
+const UNSUPPORTED_FUNCTIONS: [&str; 2] = ["all", "array"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate, window function or special form.
@@ -63,7 +63,14 @@ impl<'a> Binder<'a> {
         if name == COLUMNS {
             return self.columns_call(function, span);
         }
+        if let Some(action) = self.merge_action(&name, span) {
+            return Ok(action);
+        }
+        if let Some(expr) = self.macro_call(&name, function, span)? {
+            return Ok(expr);
+        }
         self.check_known(&name, span)?;
+        self.check_sequence(&name, function)?;
         let list = match &function.args {
             FunctionArguments::List(list) => Some(list),
             FunctionArguments::None | FunctionArguments::Subquery(_) => None,
@@ -116,6 +123,24 @@ impl<'a> Binder<'a> {
             return Err(unsupported(format!("the function {name}"), span));
         }
         self.shared.names.check_name(name).map_err(|it| it.span(span))
+    }
+
+    /// A sequence that is named by a literal is there.
+    fn check_sequence(&self, name: &str, function: &Function) -> Result<()> {
+        let FunctionArguments::List(list) = &function.args else { return Ok(()) };
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(ast::Expr::Value(value)))] =
+            list.args.as_slice()
+        else {
+            return Ok(());
+        };
+        let ast::Value::SingleQuotedString(sequence) = &value.value else { return Ok(()) };
+        let is_sequence = matches!(name, "nextval" | "currval");
+        if !is_sequence || self.shared.catalog.has_sequence(sequence) {
+            return Ok(());
+        }
+        let error = Error::invalid_query(format!("no such sequence: {sequence}"));
+        let error = error.span(self.span(value.span));
+        Err(error.hint(format!("CREATE SEQUENCE {sequence} makes it")))
     }
 
     fn scalar(

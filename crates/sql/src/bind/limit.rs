@@ -196,7 +196,12 @@ impl<'a> Binder<'a> {
     }
 
     /// The input with a window call without arguments, over all rows.
-    fn windowed(&self, input: Plan, function: &str, order_by: Vec<SortKey>) -> (Plan, Column) {
+    pub(super) fn windowed(
+        &self,
+        input: Plan,
+        function: &str,
+        order_by: Vec<SortKey>,
+    ) -> (Plan, Column) {
         let column = self.column(function, Type::BigInt);
         let call = WindowCall {
             function: function.to_owned(),

@@ -6,7 +6,7 @@ use super::{
     expr::{chain_of, covering, first_span},
     unsupported,
 };
-use crate::Dialect;
+use crate::{Dialect, dialect::GLOB};
 use sqlparser::ast::{self, BinaryOperator};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, SpecialForm};
@@ -46,8 +46,10 @@ impl<'a> Binder<'a> {
             BinaryOperator::BitwiseOr => "bit_or_op",
             BinaryOperator::PGBitwiseShiftLeft => "bit_shift_left",
             BinaryOperator::PGBitwiseShiftRight => "bit_shift_right",
+            BinaryOperator::PGRegexMatch => "regexp_like",
             BinaryOperator::PGLikeMatch => "like",
             BinaryOperator::PGILikeMatch => "ilike",
+            BinaryOperator::Custom(name) if name == GLOB => "glob",
             other => {
                 let span = self.expr(left)?.span;
                 return Err(unsupported(format!("the operator {other}"), span));

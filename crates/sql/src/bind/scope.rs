@@ -129,7 +129,8 @@ impl ScopeColumn {
 
     pub(super) fn is_of(&self, relation: &str) -> bool {
         self.relation.as_ref().is_some_and(|it| {
-            it.name.eq_ignore_ascii_case(relation) || it.qualified.eq_ignore_ascii_case(relation)
+            it.name.eq_ignore_ascii_case(relation)
+                || in_main(&it.qualified).eq_ignore_ascii_case(in_main(relation))
         })
     }
 
@@ -145,6 +146,15 @@ impl ScopeColumn {
             None => self.column.name.clone(),
         }
     }
+}
+
+/// The name without the database and the schema that names without one mean.
+fn in_main(name: &str) -> &str {
+    let behind = |prefix: &str| {
+        let (first, rest) = name.split_at_checked(prefix.len())?;
+        first.eq_ignore_ascii_case(prefix).then_some(rest)
+    };
+    behind("memory.main.").or_else(|| behind("main.")).unwrap_or(name)
 }
 
 /// The only column.

@@ -8,6 +8,7 @@ use super::{
     select::{Item, ItemSource, column_expr},
     unsupported,
 };
+use crate::parse::{StarOperator, star_pattern};
 use regex::{Regex, RegexBuilder};
 use sqlparser::ast::{
     self, ExcludeSelectItem, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -126,10 +127,19 @@ impl<'a> Binder<'a> {
             }
         }
         if let Some(like) = &options.opt_ilike {
-            let pattern = like_pattern(&like.pattern);
-            let pattern = RegexBuilder::new(&pattern).case_insensitive(true).build();
-            let pattern = pattern.map_err(|it| invalid_pattern(&it, span))?;
-            columns.retain(|it| pattern.is_match(name_of(it)));
+            let (operator, is_negated, pattern) = star_pattern(&like.pattern);
+            let regex = match operator {
+                StarOperator::Like | StarOperator::ILike => like_pattern(pattern),
+                StarOperator::SimilarTo => format!("(?s)^(?:{pattern})$"),
+            };
+            let ignores_case = operator == StarOperator::ILike;
+            let regex = RegexBuilder::new(&regex).case_insensitive(ignores_case).build();
+            let regex = regex.map_err(|it| invalid_pattern(&it, span))?;
+            columns.retain(|it| regex.is_match(name_of(it)) != is_negated);
+            if columns.is_empty() {
+                let message = format!("* with a pattern that no column matches: {pattern}");
+                return Err(Error::invalid_query(message).span(span));
+            }
         }
         Ok(columns)
     }

@@ -3,13 +3,13 @@
 use super::{
     Binder, Bound, Clause,
     limit::Limits,
-    scope::Scope,
+    scope::{Scope, ScopeColumn},
     select::{Clauses, column_expr},
     unsupported,
     write::projected,
 };
 use crate::{
-    Check, Query, Relation, parse, stack,
+    Check, Query, Relation, WriteKind, parse, stack,
     write::{LaterRows, written_handle},
 };
 use sqlparser::ast::{
@@ -19,7 +19,10 @@ use std::sync::Arc;
 use volley_connector::{StoredTable, Table};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, Plan};
-use volley_types::{Schema, Type};
+use volley_types::{Field, Schema, Type};
+
+/// The column that says what MERGE did to a row.
+const MERGE_ACTION: &str = "merge_action";
 
 /// A table to be changed.
 pub(super) struct Target {
@@ -126,19 +129,48 @@ impl<'a> Binder<'a> {
 
     /// The written rows, as a table in FROM.
     fn written_rows(&self, target: &Target) -> (Plan, Scope) {
-        let rows = LaterRows { handle: written_handle(), schema: target.schema().clone() };
-        let bound = self.scan(Arc::new(rows), "written rows");
+        let bound = self.written(target.schema().clone());
         (bound.plan, self.target_scope(target, bound.columns))
+    }
+
+    /// The written rows of MERGE, with what was done to each.
+    fn merged_rows(&self, target: &Target) -> Result<(Plan, Scope)> {
+        let mut schema = target.schema().clone();
+        schema.fields.push(Field::new(MERGE_ACTION, Type::Varchar));
+        let mut bound = self.written(schema);
+        let action = bound.columns.pop().ok_or_else(|| Error::internal("no actions"))?;
+        let mut scope = self.target_scope(target, bound.columns);
+        scope.columns.push(ScopeColumn { relation: None, column: action, is_plain: false });
+        Ok((bound.plan, scope))
+    }
+
+    fn written(&self, schema: Schema) -> Bound {
+        let rows = LaterRows { handle: written_handle(), schema };
+        self.scan(Arc::new(rows), "written rows")
+    }
+
+    /// `merge_action` or `merge_action()` in RETURNING of MERGE.
+    pub(super) fn merge_action(&self, name: &str, span: Option<Span>) -> Option<Expr> {
+        let level = self.levels.last().filter(|_| name.eq_ignore_ascii_case(MERGE_ACTION))?;
+        let is_action = |it: &&ScopeColumn| {
+            it.relation.is_none() && !it.is_plain && it.column.name == MERGE_ACTION
+        };
+        let found = level.scope.columns.iter().find(is_action)?;
+        Some(column_expr(&found.column, span))
     }
 
     /// RETURNING: over the written rows, which names of the target's columns mean.
     pub(super) fn returning(
         &mut self,
         target: &Target,
+        kind: &WriteKind,
         items: Option<&'a Vec<SelectItem>>,
     ) -> Result<Option<Query>> {
         let Some(items) = items else { return Ok(None) };
-        let (plan, scope) = self.written_rows(target);
+        let (plan, scope) = match kind {
+            WriteKind::Merge { statement: "MERGE" } => self.merged_rows(target)?,
+            _ => self.written_rows(target),
+        };
         let bind = |it: &mut Self| {
             let items = it.projection(items)?;
             it.bound_items(items)

@@ -51,7 +51,7 @@ impl<'a> Binder<'a> {
         bound: Bound,
         returning: Option<&'a Vec<ast::SelectItem>>,
     ) -> Result<Statement> {
-        let returning = self.returning(&target, returning)?;
+        let returning = self.returning(&target, &kind, returning)?;
         let checks = match kind {
             WriteKind::Delete => Vec::new(),
             _ => self.checks(&target)?,

@@ -1,7 +1,13 @@
 //! The statements. Queries and DDL are the parser's; commands that it knows differently or not are
 //! parsed here, token by token.
 
-use super::{error::ends_statement, *};
+use super::{
+    error::ends_statement,
+    macros::{CreateMacro, create_macro, is_macro},
+    sequence::{CreateSequence, create_sequence},
+    show::listing,
+    *,
+};
 
 /// A parsed statement.
 #[derive(Debug)]
@@ -16,6 +22,12 @@ pub(crate) enum Command {
     Summarize(Described, String),
     /// CREATE VIEW.
     CreateView(Box<CreateView>),
+    /// CREATE SEQUENCE.
+    CreateSequence(Box<CreateSequence>),
+    /// CREATE MACRO.
+    CreateMacro(Box<CreateMacro>),
+    /// DROP MACRO.
+    DropMacro { name: ObjectName, if_exists: bool },
     /// COPY ... TO 'file' (options).
     Copy { source: CopySource, path: String, options: Vec<(Ident, Option<String>)> },
     /// COPY table FROM 'file' (options).
@@ -29,7 +41,7 @@ pub(crate) enum Command {
     Set { name: String, value: String },
     /// RESET name.
     Reset { name: String },
-    /// SHOW name.
+    /// SHOW name: a setting or a table.
     ShowSetting { name: String },
     /// SHOW ALL.
     ShowAll,
@@ -72,7 +84,7 @@ pub(crate) enum CopySource {
     Query(Box<Query>),
 }
 
-type Parsed<T> = std::result::Result<T, ParserError>;
+pub(super) type Parsed<T> = std::result::Result<T, ParserError>;
 
 /// Parses the statement at the parser's place.
 pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
@@ -88,11 +100,19 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
         Keyword::SHOW => show(parser),
         Keyword::SET => set(parser),
         Keyword::RESET => reset(parser),
+        Keyword::PRAGMA => pragma(parser),
         Keyword::COPY => copy(parser),
         Keyword::PREPARE => prepare(parser, source),
         Keyword::EXECUTE => execute(parser),
         Keyword::DEALLOCATE => deallocate(parser),
-        Keyword::CREATE if is_view(parser) => create_view(parser, source),
+        Keyword::CREATE if creates(parser, Keyword::VIEW) => create_view(parser, source),
+        Keyword::CREATE if is_macro(parser, modifiers(parser) + 1) => {
+            Ok(Command::CreateMacro(Box::new(create_macro(parser, source)?)))
+        }
+        Keyword::DROP if is_macro(parser, 1) => drop_macro(parser),
+        Keyword::CREATE if creates(parser, Keyword::SEQUENCE) => {
+            Ok(Command::CreateSequence(Box::new(create_sequence(parser)?)))
+        }
         _ => sql(parser),
     }
 }
@@ -126,7 +146,9 @@ fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn prepare(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::PREPARE)?;
     let name = parser.parse_identifier()?;
-    parser.expect_keyword(Keyword::AS)?;
+    if !parser.parse_keyword(Keyword::FROM) {
+        parser.expect_keyword(Keyword::AS)?;
+    }
     let first = parser.peek_token_ref().span;
     let command = parse(parser, source)?;
     if matches!(command, Command::Prepare { .. }) {
@@ -144,6 +166,8 @@ fn execute(parser: &mut Parser<'_>) -> Parsed<Command> {
     if parser.consume_token(&Token::LParen) && !parser.consume_token(&Token::RParen) {
         values = parser.parse_comma_separated(parameter_value)?;
         parser.expect_token(&Token::RParen)?;
+    } else if parser.parse_keyword(Keyword::USING) {
+        values = parser.parse_comma_separated(parameter_value)?;
     }
     Ok(Command::Execute { name, values })
 }
@@ -195,8 +219,8 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
     if ends_statement(&parser.peek_token_ref().token) {
         return parser.expected("TABLES, ALL or the name of a setting", parser.peek_token());
     }
-    if parser.parse_keyword(Keyword::TABLES) {
-        return Ok(Command::ShowTables);
+    if let Some(command) = listing(parser)? {
+        return Ok(command);
     }
     if parser.parse_keyword(Keyword::ALL) {
         return Ok(Command::ShowAll);
@@ -224,7 +248,20 @@ fn set(parser: &mut Parser<'_>) -> Parsed<Command> {
 
 fn reset(parser: &mut Parser<'_>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::RESET)?;
+    let has_name = !ends_statement(&parser.peek_nth_token_ref(1).token);
+    let _ = has_name && parser.parse_keyword(Keyword::SESSION);
     Ok(Command::Reset { name: setting_name(parser)? })
+}
+
+/// `PRAGMA name = value`, as SET, and `PRAGMA show_tables`.
+fn pragma(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.expect_keyword(Keyword::PRAGMA)?;
+    let name = setting_name(parser)?;
+    if name == "show_tables" {
+        return Ok(Command::ShowTables);
+    }
+    parser.expect_token(&Token::Eq)?;
+    Ok(Command::Set { name, value: option_value(parser)? })
 }
 
 fn setting_name(parser: &mut Parser<'_>) -> Parsed<String> {
@@ -292,14 +329,27 @@ fn column_names(parser: &mut Parser<'_>) -> Parsed<Vec<Ident>> {
     Ok(names)
 }
 
-/// Whether CREATE [OR REPLACE] [TEMP[ORARY]] is followed by VIEW.
-fn is_view(parser: &Parser<'_>) -> bool {
-    let mut words = (1..5).map_while(|n| match &parser.peek_nth_token_ref(n).token {
-        Token::Word(word) => Some(word.keyword),
-        _ => None,
-    });
-    let modifiers = [Keyword::OR, Keyword::REPLACE, Keyword::TEMP, Keyword::TEMPORARY];
-    words.find(|it| !modifiers.contains(it)) == Some(Keyword::VIEW)
+/// Whether CREATE [OR REPLACE] [TEMP[ORARY]] is followed by this word.
+fn creates(parser: &Parser<'_>, what: Keyword) -> bool {
+    let word = &parser.peek_nth_token_ref(modifiers(parser) + 1).token;
+    matches!(word, Token::Word(word) if word.keyword == what)
+}
+
+/// How many of the words OR REPLACE TEMP[ORARY] follow CREATE.
+fn modifiers(parser: &Parser<'_>) -> usize {
+    let words = [Keyword::OR, Keyword::REPLACE, Keyword::TEMP, Keyword::TEMPORARY];
+    let is_modifier = |at: &usize| {
+        let token = &parser.peek_nth_token_ref(*at).token;
+        matches!(token, Token::Word(word) if words.contains(&word.keyword))
+    };
+    (1..4).take_while(is_modifier).count()
+}
+
+fn drop_macro(parser: &mut Parser<'_>) -> Parsed<Command> {
+    (0..2).for_each(|_| parser.advance_token());
+    let _ = parser.parse_keyword(Keyword::TABLE);
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    Ok(Command::DropMacro { name: parser.parse_object_name(false)?, if_exists })
 }
 
 fn create_view(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {

@@ -3,13 +3,18 @@
 use super::{
     comprehension::with_comprehensions,
     exclusion::{Exclusions, take_out_exclusions},
+    join::{with_asof, with_positional},
     limit::with_limit_calls,
     lower_first,
     merge::with_merges,
+    method::with_calls,
     nested_types::{Text, with_nested_types},
     parameter::with_numbers,
     pivot::with_pivots,
+    prefix_alias::with_aliases,
     sample::{Samples, take_out_samples},
+    star::with_star_patterns,
+    values::with_rows,
 };
 use crate::{
     dialect::{RESERVED, VolleyDialect},
@@ -50,7 +55,8 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let ends = tokens.iter().map(|it| it.span.end).collect();
-    let tokens = with_powers(with_numbers(tokens, positions)?);
+    let tokens = with_rows(with_calls(with_powers(with_numbers(tokens, positions)?)));
+    let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
     let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
@@ -60,70 +66,6 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     )));
     let (list, samples) = take_out_samples(list);
     Ok(Tokens { list, ends, materialized, exclusions, by_name, samples })
-}
-
-/// `ASOF LEFT JOIN t ON ...` as `ASOF JOIN t MATCH_CONDITION ('left') ON ...`, which the parser
-/// knows; a condition that is a string is none that anybody would write.
-fn with_asof(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    if !tokens.iter().any(|it| is_word(it, Keyword::ASOF)) {
-        return tokens;
-    }
-    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    // The joins whose ON has not come: how many parentheses they are in, and their kind.
-    let mut open: Vec<(usize, String, Span)> = Vec::new();
-    let (mut depth, mut skip) = (0_usize, 0_usize);
-    for (index, token) in tokens.iter().enumerate() {
-        if skip > 0 {
-            skip -= 1;
-            continue;
-        }
-        match &token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth = depth.saturating_sub(1),
-            Token::SemiColon => open.clear(),
-            _ => {}
-        }
-        open.retain(|it| it.0 <= depth);
-        let is_of_join = open.last().is_some_and(|it| it.0 == depth);
-        if is_of_join && is_word(token, Keyword::MATCH_CONDITION) {
-            open.pop();
-        } else if is_of_join
-            && (is_word(token, Keyword::ON) || is_word(token, Keyword::USING))
-            && let Some((_, kind, span)) = open.pop()
-        {
-            let at = |token: Token| TokenWithSpan { token, span };
-            list.push(keyword(Keyword::MATCH_CONDITION, span));
-            list.extend([Token::LParen, Token::SingleQuotedString(kind), Token::RParen].map(at));
-        }
-        list.push(token.clone());
-        if is_word(token, Keyword::ASOF)
-            && let Some((kind, words)) = asof_kind(&tokens[index + 1..])
-        {
-            open.push((depth, kind, token.span));
-            skip = words;
-        }
-    }
-    list
-}
-
-/// The kind of an ASOF join before the word JOIN, and how many words say so.
-fn asof_kind(tokens: &[TokenWithSpan]) -> Option<(String, usize)> {
-    const KINDS: [Keyword; 6] = [
-        Keyword::INNER,
-        Keyword::LEFT,
-        Keyword::RIGHT,
-        Keyword::FULL,
-        Keyword::SEMI,
-        Keyword::ANTI,
-    ];
-    let kind = KINDS.iter().find(|it| is_at(tokens, 0, **it));
-    let words = match kind {
-        Some(_) if is_at(tokens, 1, Keyword::OUTER) => 2,
-        Some(_) => 1,
-        None => 0,
-    };
-    let kind = kind.map_or("inner".to_owned(), |it| format!("{it:?}").to_ascii_lowercase());
-    is_at(tokens, words, Keyword::JOIN).then_some((kind, words))
 }
 
 /// `x -> 'a'` as `((x)) -> 'a'` where it cannot be a lambda: outside of the arguments of calls.
@@ -210,7 +152,7 @@ fn with_is_null(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 }
 
 /// Whether an operand may end with this token.
-fn ends_operand(token: &TokenWithSpan) -> bool {
+pub(super) fn ends_operand(token: &TokenWithSpan) -> bool {
     match &token.token {
         Token::Word(word) => word.quote_style.is_some() || !RESERVED.contains(&word.keyword),
         Token::Number(..) | Token::SingleQuotedString(_) => true,
@@ -262,12 +204,12 @@ fn filters_of_calls(tokens: &[TokenWithSpan]) -> Vec<usize> {
     found
 }
 
-fn is_at(tokens: &[TokenWithSpan], index: usize, keyword: Keyword) -> bool {
+pub(super) fn is_at(tokens: &[TokenWithSpan], index: usize, keyword: Keyword) -> bool {
     tokens.get(index).is_some_and(|it| is_word(it, keyword))
 }
 
 /// Whether the token may be the name of a function.
-fn is_name(token: &TokenWithSpan) -> bool {
+pub(super) fn is_name(token: &TokenWithSpan) -> bool {
     matches!(&token.token, Token::Word(word)
         if word.quote_style.is_some() || !RESERVED.contains(&word.keyword))
 }
@@ -290,8 +232,28 @@ fn with_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     list
 }
 
-/// Whether the token is a FROM that begins a query without SELECT.
-fn lacks_select(tokens: &[TokenWithSpan], index: usize) -> bool {
+/// `TABLE t` as `FROM t`, where a query begins.
+fn with_table_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_query = |index: usize| {
+        let has_name = tokens.get(index + 1).is_some_and(is_name);
+        let is_other = is_at(&tokens, index + 1, Keyword::VALUES);
+        let is_table = is_at(&tokens, index, Keyword::TABLE) && has_name && !is_other;
+        is_table && begins_query(&tokens, index)
+    };
+    let begins: HashSet<usize> = (0..tokens.len()).filter(|it| is_query(*it)).collect();
+    if begins.is_empty() {
+        return tokens;
+    }
+    let tokens = tokens.into_iter().enumerate();
+    let from = |(index, token): (usize, TokenWithSpan)| match begins.contains(&index) {
+        true => keyword(Keyword::FROM, token.span),
+        false => token,
+    };
+    tokens.map(from).collect()
+}
+
+/// Whether the token may be the first of a query, after what stands before it.
+fn begins_query(tokens: &[TokenWithSpan], index: usize) -> bool {
     const BEFORE: [Keyword; 7] = [
         Keyword::UNION,
         Keyword::ALL,
@@ -301,12 +263,17 @@ fn lacks_select(tokens: &[TokenWithSpan], index: usize) -> bool {
         Keyword::ANALYZE,
         Keyword::AS,
     ];
-    let is_from = tokens.get(index).is_some_and(|it| is_word(it, Keyword::FROM));
     let before = index.checked_sub(1).and_then(|it| tokens.get(it));
-    let begins = before.is_none_or(|it| {
+    before.is_none_or(|it| {
         matches!(it.token, Token::SemiColon | Token::LParen)
             || BEFORE.iter().any(|keyword| is_word(it, *keyword))
-    });
+    })
+}
+
+/// Whether the token is a FROM that begins a query without SELECT.
+fn lacks_select(tokens: &[TokenWithSpan], index: usize) -> bool {
+    let is_from = tokens.get(index).is_some_and(|it| is_word(it, Keyword::FROM));
+    let begins = begins_query(tokens, index);
     // TRIM(FROM x) begins no query.
     let is_trim = index.checked_sub(2).and_then(|it| tokens.get(it));
     let is_trim = is_trim.is_some_and(|it| is_word(it, Keyword::TRIM));

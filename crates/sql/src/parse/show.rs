@@ -1,0 +1,63 @@
+//! SHOW of what `information_schema` lists, as queries.
+//!
+//! ```text
+//! SHOW TABLES [FROM schema] [LIKE pattern]
+//! SHOW SCHEMAS [LIKE pattern]
+//! SHOW CATALOGS, SHOW DATABASES
+//! ```
+
+use super::command::{Command, Parsed};
+use crate::parse::{dotted, parse_query_at};
+use sqlparser::{
+    ast::Statement,
+    keywords::Keyword,
+    parser::{Parser, ParserError},
+};
+
+const SCHEMAS: &str = r#"
+    SELECT schema_name AS "Schema" FROM information_schema.schemata
+    WHERE schema_name LIKE {pattern} ORDER BY 1"#;
+
+const DATABASES: &str = "
+    SELECT DISTINCT catalog_name AS database_name FROM information_schema.schemata";
+
+const TABLES: &str = "
+    SELECT table_name AS name, CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS kind
+    FROM information_schema.tables
+    WHERE lower(table_schema) = lower({schema}) AND table_name LIKE {pattern} ORDER BY 1";
+
+/// Parses what stands behind SHOW, if it is one of these.
+pub(super) fn listing(parser: &mut Parser<'_>) -> Parsed<Option<Command>> {
+    let place = parser.peek_token_ref().span;
+    let is_in = |it: &mut Parser<'_>| it.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]);
+    let text = if parser.parse_keyword(Keyword::SCHEMAS) {
+        SCHEMAS.replace("{pattern}", &pattern(parser)?)
+    } else if parser.parse_one_of_keywords(&[Keyword::CATALOGS, Keyword::DATABASES]).is_some() {
+        DATABASES.to_owned()
+    } else if parser.parse_keyword(Keyword::TABLES) {
+        let schema = match is_in(parser) {
+            Some(_) => dotted(&parser.parse_object_name(false)?),
+            None if !parser.peek_keyword(Keyword::LIKE) => return Ok(Some(Command::ShowTables)),
+            None => "main".to_owned(),
+        };
+        let text = TABLES.replace("{schema}", &quoted(&schema));
+        text.replace("{pattern}", &pattern(parser)?)
+    } else {
+        return Ok(None);
+    };
+    let query = parse_query_at(&text, place);
+    let query = query.map_err(|it| ParserError::ParserError(it.message().to_owned()))?;
+    Ok(Some(Command::Sql(Box::new(Statement::Query(query)))))
+}
+
+/// The pattern of `[LIKE pattern]`, as a literal; one of all names without.
+fn pattern(parser: &mut Parser<'_>) -> Parsed<String> {
+    match parser.parse_keyword(Keyword::LIKE) {
+        true => Ok(quoted(&parser.parse_literal_string()?)),
+        false => Ok(quoted("%")),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}

@@ -1,0 +1,78 @@
+//! Patterns of `*`, of which the parser knows ILIKE alone.
+//!
+//! ```text
+//! * LIKE 'a%'               * ILIKE 'LIKE a%'
+//! * NOT SIMILAR TO 'a.*'    * ILIKE 'NOT SIMILAR a.*'
+//! ```
+
+use super::tokens::{is_at, is_word};
+use sqlparser::{
+    keywords::Keyword,
+    tokenizer::{Token, TokenWithSpan},
+};
+
+/// How names are compared with a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StarOperator {
+    Like,
+    ILike,
+    SimilarTo,
+}
+
+/// The operators, and what stands for them before the pattern.
+const OPERATORS: [(StarOperator, &str, &[Keyword]); 3] = [
+    (StarOperator::Like, "LIKE ", &[Keyword::LIKE]),
+    (StarOperator::ILike, "ILIKE ", &[Keyword::ILIKE]),
+    (StarOperator::SimilarTo, "SIMILAR ", &[Keyword::SIMILAR, Keyword::TO]),
+];
+
+/// What stands for NOT before an operator.
+const NOT: &str = "NOT ";
+
+/// Rewrites them.
+pub(super) fn with_star_patterns(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut rest = tokens.as_slice();
+    while let [token, after @ ..] = rest {
+        let is_star = list.last().is_some_and(|it| it.token == Token::Mul);
+        match operator(rest).filter(|_| is_star) {
+            Some((words, pattern)) => {
+                let ilike = Token::make_keyword("ILIKE");
+                list.push(TokenWithSpan { token: ilike, span: token.span });
+                let pattern = Token::SingleQuotedString(pattern);
+                list.push(TokenWithSpan { token: pattern, span: token.span });
+                rest = &rest[words..];
+            }
+            None => {
+                list.push(token.clone());
+                rest = after;
+            }
+        }
+    }
+    list
+}
+
+/// How many tokens an operator and its pattern take, and what stands for both.
+fn operator(tokens: &[TokenWithSpan]) -> Option<(usize, String)> {
+    let is_negated = is_word(tokens.first()?, Keyword::NOT);
+    let begin = usize::from(is_negated);
+    let is_here = |words: &[Keyword]| {
+        words.iter().enumerate().all(|(at, word)| is_at(tokens, begin + at, *word))
+    };
+    let (_, name, words) = OPERATORS.iter().find(|it| is_here(it.2))?;
+    let pattern = begin + words.len();
+    let Token::SingleQuotedString(text) = &tokens.get(pattern)?.token else { return None };
+    let not = if is_negated { NOT } else { "" };
+    Some((pattern + 1, format!("{not}{name}{text}")))
+}
+
+/// The operator that was written, whether NOT was, and the pattern.
+pub(crate) fn star_pattern(text: &str) -> (StarOperator, bool, &str) {
+    let (is_negated, text) = match text.strip_prefix(NOT) {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let found = OPERATORS.iter().find_map(|it| Some((it.0, text.strip_prefix(it.1)?)));
+    let (operator, pattern) = found.unwrap_or((StarOperator::ILike, text));
+    (operator, is_negated, pattern)
+}

@@ -1,0 +1,91 @@
+//! Sequences: numbers that are given out once.
+//!
+//! The numbers are no part of what a transaction changes: they are not given back, and other
+//! sessions do not get them, whatever becomes of it. What a name stands for is.
+
+use crate::catalog::Names;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use volley_error::{Error, Result};
+use volley_function::Sequences;
+use volley_sql::SequenceDefinition;
+
+/// A sequence.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    /// Tells it apart from all that had its name.
+    id: u64,
+    definition: SequenceDefinition,
+    /// The next number; `None` at the end.
+    next: Mutex<Option<i64>>,
+}
+
+/// The numbers that a session got last, by the ids of sequences.
+#[derive(Debug, Default)]
+pub(crate) struct LastNumbers(Mutex<BTreeMap<u64, i64>>);
+
+/// The sequences as a statement sees them.
+#[derive(Debug)]
+pub(crate) struct SessionSequences {
+    pub(crate) names: Arc<Names>,
+    pub(crate) last: Arc<LastNumbers>,
+}
+
+impl Sequence {
+    pub(crate) fn new(definition: SequenceDefinition) -> Sequence {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let next = Mutex::new(Some(definition.start));
+        Sequence { id: IDS.fetch_add(1, Ordering::Relaxed), definition, next }
+    }
+
+    /// The next number; `None` at the end.
+    fn take(&self) -> Option<i64> {
+        let mut next = lock(&self.next);
+        let number = (*next)?;
+        *next = self.definition.after(number);
+        Some(number)
+    }
+}
+
+impl SessionSequences {
+    fn find(&self, name: &str) -> Result<&Arc<Sequence>> {
+        self.names.sequence(name).ok_or_else(|| no_sequence(name))
+    }
+}
+
+impl Sequences for SessionSequences {
+    fn next(&self, name: &str) -> Result<i64> {
+        let sequence = self.find(name)?;
+        let number = sequence.take().ok_or_else(|| {
+            let last = sequence.definition.last();
+            let error =
+                Error::invalid_value(format!("sequence {name} has no number beyond {last}"));
+            error.hint("CYCLE makes a sequence begin again")
+        })?;
+        lock(&self.last.0).insert(sequence.id, number);
+        Ok(number)
+    }
+
+    fn current(&self, name: &str) -> Result<i64> {
+        let sequence = self.find(name)?;
+        let last = lock(&self.last.0).get(&sequence.id).copied();
+        last.ok_or_else(|| {
+            let error =
+                Error::invalid_query(format!("sequence {name} has given this session no number"));
+            error.hint(format!("nextval('{name}') gives one"))
+        })
+    }
+}
+
+pub(crate) fn no_sequence(name: &str) -> Error {
+    Error::invalid_query(format!("no such sequence: {name}"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
