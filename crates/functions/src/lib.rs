@@ -16,6 +16,7 @@ mod arithmetic;
 mod math;
 mod string;
 mod pattern;
+mod format;
 mod date;
 pub mod nested;
 mod lambda;
@@ -25,6 +26,7 @@ pub mod json;
 pub mod remembered;
 mod failure;
 mod aggregate;
+pub mod kll;
 pub mod statistics;
 pub mod value_aggregate;
 mod window;
@@ -43,6 +45,7 @@ pub fn register(registry: &mut Registry) {
     math::register(registry);
     string::register(registry);
     pattern::register(registry);
+    format::register(registry);
     date::register(registry);
     nested::register(registry);
     lambda::register(registry);
@@ -51,5 +54,6 @@ pub fn register(registry: &mut Registry) {
     json::register(registry);
     failure::register(registry);
     aggregate::register(registry);
+    nested::register_aggregates(registry);
     window::register(registry);
 }

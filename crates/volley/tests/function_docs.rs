@@ -20,7 +20,7 @@ struct Described<'a> {
 }
 
 /// Functions whose results no example can show.
-const WITHOUT_EXAMPLES: [&str; 9] = [
+const WITHOUT_EXAMPLES: [&str; 10] = [
     "random",
     "rand",
     "now",
@@ -30,6 +30,7 @@ const WITHOUT_EXAMPLES: [&str; 9] = [
     "error",
     "gen_random_uuid",
     "uuid",
+    "uuidv4",
 ];
 
 /// The names of Presto's functions, and those of them that are left out on purpose.

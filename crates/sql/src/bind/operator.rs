@@ -48,6 +48,9 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGBitwiseShiftRight => "bit_shift_right",
             BinaryOperator::PGLikeMatch => "like",
             BinaryOperator::PGILikeMatch => "ilike",
+            BinaryOperator::PGOverlap => "list_has_any",
+            BinaryOperator::AtArrow => "list_has_all",
+            BinaryOperator::ArrowAt => return self.called("list_has_all", right, left),
             other => {
                 let span = self.expr(left)?.span;
                 return Err(unsupported(format!("the operator {other}"), span));
