@@ -18,7 +18,10 @@
 //! ```
 
 pub mod form;
+mod groups;
 pub mod simple;
+
+pub use groups::Groups;
 
 use crate::Ranges;
 use std::{any::TypeId, sync::Arc};

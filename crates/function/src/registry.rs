@@ -258,6 +258,13 @@ impl Registry {
         &self.aggregates
     }
 
+    /// What settles the types of the aggregate function registered as `name`, which takes the
+    /// cheapest of the overloads that there are so far.
+    pub fn aggregate_so_far(&self, name: &str) -> Option<BindAggregate> {
+        let entry = self.aggregates.get(name)?.clone();
+        Some(Arc::new(move |args: &[Type]| cheapest(&entry, args, |it| &it.args)))
+    }
+
     /// What people read about all functions, by name; several times for those with several
     /// signatures.
     pub fn docs(&self) -> Vec<(&str, FunctionKind, &FunctionDoc)> {

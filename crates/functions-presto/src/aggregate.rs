@@ -16,7 +16,7 @@ mod noisy;
 mod reduce;
 mod percentile;
 
-pub(crate) use percentile::{Number, weights_overflow};
+pub(crate) use volley_functions::value_aggregate::{Number, weights_overflow};
 
 use std::sync::Arc;
 use volley_function::{BindAggregate, FunctionDoc, Package, Registry};

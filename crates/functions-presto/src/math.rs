@@ -8,6 +8,7 @@ mod random;
 mod round;
 mod truncate;
 mod vector;
+mod sphere;
 
 use volley_function::{
     FunctionDoc, Package, Registry,
@@ -63,6 +64,7 @@ pub(crate) fn register(registry: &mut Registry) {
     bucket::register(registry);
     data_size::register(registry);
     vector::register(registry);
+    sphere::register(registry);
 }
 
 fn doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {

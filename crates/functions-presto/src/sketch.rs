@@ -1,6 +1,5 @@
 //! Functions of HyperLogLog, T-digest, quantile digest and KLL sketches.
 
-mod kll;
 mod t_digest;
 mod set_digest;
 mod types;
@@ -11,11 +10,11 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use kll::{Item, Kll};
 use set_digest::SetDigest;
 use t_digest::TDigest;
 
 use volley_function::{Package, Registry};
+use volley_functions::kll::Kll;
 
 /// Registers the chapter.
 pub(crate) fn register(registry: &mut Registry) {

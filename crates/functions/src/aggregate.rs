@@ -24,13 +24,19 @@ mod choice_by;
 mod choice_typed;
 mod fold;
 mod frequency;
+mod percentile;
+mod frequent;
+mod compensated;
+mod json_group;
 #[cfg(test)]
 mod tests;
 
 pub use approx_distinct::{hash_bytes, mix};
 pub use approx_set::union_of_sets;
 pub use choice_by::{bind_choice_by, bind_top_by};
+pub use frequent::bind_most_frequent;
 pub use held::value_bytes;
+pub use percentile::{Number, bind_percentile, weights_overflow};
 
 use volley_function::{
     Registry,
@@ -54,5 +60,9 @@ pub(crate) fn register(registry: &mut Registry) {
     choice_by::register(registry);
     fold::register(registry);
     frequency::register(registry);
+    percentile::register(registry);
+    frequent::register(registry);
+    compensated::register(registry);
+    json_group::register(registry);
     crate::statistics::register(registry);
 }

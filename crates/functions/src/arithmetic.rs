@@ -60,8 +60,12 @@ pub(crate) fn register(registry: &mut Registry) {
         &[("7 % 3", "1"), ("-7 % 3", "-1"), ("7.5 % 2", "1.5")],
     );
     let negate = doc("-x -> as x", "The negative number or interval.", "math", &[("-(1)", "-1")]);
-    add(registry, "plus", plus, bind_plus);
-    add(registry, "minus", minus, bind_minus);
+    for name in ["plus", "add"] {
+        add(registry, name, plus.clone(), bind_plus);
+    }
+    for name in ["minus", "subtract"] {
+        add(registry, name, minus.clone(), bind_minus);
+    }
     add(registry, "multiply", multiply, bind_multiply);
     add(registry, "divide", divide, bind_divide);
     add(registry, "integer_divide", integer_divide, bind_integer_divide);

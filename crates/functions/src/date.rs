@@ -10,6 +10,7 @@ mod truncate;
 mod difference;
 mod elapsed;
 mod make;
+mod bucket;
 mod now;
 mod zoned;
 mod format;
@@ -27,6 +28,7 @@ pub(crate) fn register(registry: &mut Registry) {
     difference::register(registry);
     elapsed::register(registry);
     make::register(registry);
+    bucket::register(registry);
     now::register(registry);
     format::register(registry);
     format_parse::register(registry);

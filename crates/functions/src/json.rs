@@ -10,8 +10,12 @@
 mod document;
 mod path;
 mod text;
+mod make;
+mod inspect;
+mod combine;
 
 pub use document::{Document, Kind, Node};
+pub(crate) use make::{push_list, push_object};
 pub use text::{push_quoted, write_string};
 
 use crate::{documentation::doc, remembered::Remembered};
@@ -30,6 +34,9 @@ use volley_types::{Type, custom::Json};
 /// Registers the chapter.
 pub(crate) fn register(registry: &mut Registry) {
     register_extract(registry);
+    make::register(registry);
+    inspect::register(registry);
+    combine::register(registry);
     registry.simple(
         "json_valid",
         json_doc(

@@ -16,6 +16,7 @@ mod arithmetic;
 mod math;
 mod string;
 mod pattern;
+mod format;
 mod date;
 pub mod nested;
 mod lambda;
@@ -26,6 +27,7 @@ pub mod remembered;
 mod failure;
 mod sequence;
 mod aggregate;
+pub mod kll;
 pub mod statistics;
 pub mod value_aggregate;
 mod window;
@@ -44,6 +46,7 @@ pub fn register(registry: &mut Registry) {
     math::register(registry);
     string::register(registry);
     pattern::register(registry);
+    format::register(registry);
     date::register(registry);
     nested::register(registry);
     lambda::register(registry);
@@ -53,5 +56,6 @@ pub fn register(registry: &mut Registry) {
     failure::register(registry);
     sequence::register(registry);
     aggregate::register(registry);
+    nested::register_aggregates(registry);
     window::register(registry);
 }

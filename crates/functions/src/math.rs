@@ -10,6 +10,7 @@ mod integer;
 mod bits;
 mod choice;
 mod random;
+mod special;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ pub(crate) fn register(registry: &mut Registry) {
     bits::register(registry);
     choice::register(registry);
     random::register(registry);
+    special::register(registry);
 }
 
 /// A function of one DOUBLE that the compiler makes a vector loop of.

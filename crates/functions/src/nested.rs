@@ -9,15 +9,28 @@ mod search;
 mod series;
 mod slice;
 mod list;
+mod sorted;
+mod set;
+mod pick;
+mod zip;
+mod vector;
+mod record;
+mod entries;
+mod aggregate;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use aggregate::register as register_aggregates;
 pub use search::add_search;
+pub use set::overlap;
+pub use vector::sum_of_pairs;
 pub(crate) use volley_function::simple::{MapKeys as Keys, reject_bad_keys};
+pub use zip::bind as bind_zip;
 
+use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{EvalContext, Registry, ScalarFunction, simple};
+use volley_function::{EvalContext, FunctionDoc, Registry, ScalarFunction, simple};
 use volley_types::Type;
 use volley_vector::{Nested, NullBuffer, Rows, Values, Vector};
 
@@ -28,6 +41,20 @@ pub(crate) fn register(registry: &mut Registry) {
     list::register(registry);
     series::register(registry);
     slice::register(registry);
+    sorted::register(registry);
+    set::register(registry);
+    pick::register(registry);
+    zip::register(registry);
+    vector::register(registry);
+    record::register(registry);
+    entries::register(registry);
+}
+
+/// What the names of functions of arrays begin with.
+const LIST_OR_ARRAY: [&str; 2] = ["list", "array"];
+
+fn nested_doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {
+    doc(signature, description, "nested", examples)
 }
 
 /// Elements one row after the other.

@@ -14,14 +14,23 @@ mod edit;
 mod join;
 mod encode;
 mod distance;
+mod similarity;
+mod path;
+mod digest;
+mod escape;
+mod digits;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use case::lower_of;
+pub use digits::push_digits;
 pub use distance::levenshtein;
+pub use escape::push_percent;
 pub(crate) use occurrence::{Part, of_texts};
+pub use similarity::jaro_winkler;
 
-use volley_function::Registry;
+use crate::documentation::doc;
+use volley_function::{FunctionDoc, Registry};
 
 /// Registers the functions on text, but for patterns.
 pub(crate) fn register(registry: &mut Registry) {
@@ -35,6 +44,15 @@ pub(crate) fn register(registry: &mut Registry) {
     join::register(registry);
     encode::register(registry);
     distance::register(registry);
+    similarity::register(registry);
+    path::register(registry);
+    digest::register(registry);
+    escape::register(registry);
+    digits::register(registry);
+}
+
+fn string_doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {
+    doc(signature, description, "string", examples)
 }
 
 /// The byte position of code point `count`, or the end of the text.

@@ -16,7 +16,10 @@ mod top;
 mod tests;
 
 pub use crate::{
-    aggregate::{bind_choice_by, bind_top_by, hash_bytes, mix, union_of_sets, value_bytes},
+    aggregate::{
+        Number, bind_choice_by, bind_most_frequent, bind_percentile, bind_top_by, hash_bytes, mix,
+        union_of_sets, value_bytes, weights_overflow,
+    },
     order::{SqlOrder, compare_values},
 };
 pub use map::{Keys, ValueMap};

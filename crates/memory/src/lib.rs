@@ -15,6 +15,7 @@
 
 mod allocation;
 mod arbiter;
+mod field_rows;
 mod pool;
 mod reservation;
 mod row_ptr;
@@ -27,6 +28,7 @@ pub use allocation::{note_failed_allocation, take_failed_allocation};
 pub use arbiter::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant, UNCHARGED_BYTES_MAX,
 };
+pub use field_rows::FieldRows;
 pub use pool::{Pool, PoolStats};
 pub use reservation::Reservation;
 pub use row_ptr::RowPtr;

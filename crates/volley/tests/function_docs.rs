@@ -20,7 +20,7 @@ struct Described<'a> {
 }
 
 /// Functions whose results no example can show.
-const WITHOUT_EXAMPLES: [&str; 11] = [
+const WITHOUT_EXAMPLES: [&str; 12] = [
     "random",
     "rand",
     "now",
@@ -32,6 +32,7 @@ const WITHOUT_EXAMPLES: [&str; 11] = [
     "uuid",
     "nextval",
     "currval",
+    "uuidv4",
 ];
 
 /// The names of Presto's functions, and those of them that are left out on purpose.

@@ -15,6 +15,7 @@ use volley_function::{
         Any, Array, ArrayView, ArrayWriter, Equatable, EquatableValue, MapWriter, Orderable, scalar,
     },
 };
+use volley_functions::nested::overlap;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -129,19 +130,10 @@ fn register_intersections(registry: &mut Registry) {
             ],
         ),
         |left: ArrayView<Equatable<0>>, right: ArrayView<Equatable<0>>| -> Option<bool> {
-            let found = match left.len() < right.len() {
-                true => overlap(left, right),
-                false => overlap(right, left),
-            };
+            let found = overlap(left, right);
             (found || !(left.has_nulls() || right.has_nulls())).then_some(found)
         },
     );
-}
-
-/// Whether both have an element, and not just a null.
-fn overlap(few: ArrayView<'_, Equatable<0>>, many: ArrayView<'_, Equatable<0>>) -> bool {
-    let wanted: HashSet<_> = few.iter().flatten().collect();
-    many.iter().flatten().any(|it| wanted.contains(&it))
 }
 
 fn register_frequencies(registry: &mut Registry) {

@@ -3,6 +3,7 @@
 use super::doc;
 use volley_error::{Error, Result};
 use volley_function::{Registry, simple::StringWriter};
+use volley_functions::text::push_digits;
 
 /// Registers `from_base` and `to_base`.
 pub(super) fn register(registry: &mut Registry) {
@@ -30,22 +31,11 @@ fn checked(radix: i64) -> Result<u32> {
 }
 
 fn write(value: i64, radix: i64, out: &mut StringWriter) -> Result<()> {
-    let radix = checked(radix)?;
-    let mut digits = [0u8; 64];
-    let mut first = digits.len();
-    let mut rest = value.unsigned_abs();
-    for place in digits.iter_mut().rev() {
-        let digit = char::from_digit((rest % u64::from(radix)) as u32, radix);
-        *place = digit.unwrap_or('0') as u8;
-        first -= 1;
-        rest /= u64::from(radix);
-        if rest == 0 {
-            break;
-        }
-    }
+    let mut digits = Vec::new();
+    push_digits(value.unsigned_abs(), radix, &mut digits)?;
     if value < 0 {
         out.push('-');
     }
-    out.push_bytes(digits.get(first..).unwrap_or_default());
+    out.push_bytes(&digits);
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! Functions on vectors: arrays of floats, or maps of their parts that are not zero.
 
 use super::doc;
-use std::{collections::HashMap, ops::AddAssign};
-use volley_error::{Error, Result};
+use std::collections::HashMap;
+use volley_error::Result;
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{Arg, ArrayView, MapView, Varchar},
+    simple::{ArrayView, MapView, Varchar},
 };
+use volley_functions::nested::sum_of_pairs;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -28,10 +29,10 @@ pub(super) fn register(registry: &mut Registry) {
         &[("dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])", "11.0")],
     );
     registry.simple("presto.dot_product", dot, |x: ArrayView<f64>, y: ArrayView<f64>| {
-        sum_of(x, y, |a, b| a * b)
+        sum_of_pairs(x, y, |a, b| a * b)
     });
     registry.simple("presto.dot_product", none(), |x: ArrayView<f32>, y: ArrayView<f32>| {
-        sum_of(x, y, |a, b| a * b)
+        sum_of_pairs(x, y, |a, b| a * b)
     });
     let squared = doc(
         "l2_squared(x, y) -> double or real",
@@ -39,10 +40,10 @@ pub(super) fn register(registry: &mut Registry) {
         &[("l2_squared(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])", "8.0")],
     );
     registry.simple("presto.l2_squared", squared, |x: ArrayView<f64>, y: ArrayView<f64>| {
-        sum_of(x, y, |a, b| (a - b) * (a - b))
+        sum_of_pairs(x, y, |a, b| (a - b) * (a - b))
     });
     registry.simple("presto.l2_squared", none(), |x: ArrayView<f32>, y: ArrayView<f32>| {
-        sum_of(x, y, |a, b| (a - b) * (a - b))
+        sum_of_pairs(x, y, |a, b| (a - b) * (a - b))
     });
     let norm_doc = doc(
         "l2_norm(x) -> double or real",
@@ -51,36 +52,17 @@ pub(super) fn register(registry: &mut Registry) {
     );
     registry.simple("presto.l2_norm", norm_doc, norm);
     registry.simple("presto.l2_norm", none(), |x: ArrayView<f32>| {
-        sum_of(x, x, |a, b| a * b).map(f32::sqrt)
+        sum_of_pairs(x, x, |a, b| a * b).map(f32::sqrt)
     });
 }
 
-/// The sum of `f` for the pairs of elements.
-fn sum_of<A>(x: ArrayView<'_, A>, y: ArrayView<'_, A>, f: impl Fn(A, A) -> A) -> Result<A>
-where
-    A: for<'a> Arg<Value<'a> = A> + Default + AddAssign + Copy,
-{
-    if x.len() != y.len() {
-        let message = format!("arrays must have the same length: {} and {}", x.len(), y.len());
-        return Err(Error::invalid_value(message));
-    }
-    let mut sum = A::default();
-    for pair in x.iter().zip(y.iter()) {
-        let (Some(a), Some(b)) = pair else {
-            return Err(Error::invalid_value("arrays must not have null elements"));
-        };
-        sum += f(a, b);
-    }
-    Ok(sum)
-}
-
 fn cosine_of_arrays(x: ArrayView<f64>, y: ArrayView<f64>) -> Result<f64> {
-    let dot = sum_of(x, y, |a, b| a * b)?;
+    let dot = sum_of_pairs(x, y, |a, b| a * b)?;
     Ok(dot / (norm(x)? * norm(y)?))
 }
 
 fn norm(x: ArrayView<f64>) -> Result<f64> {
-    sum_of(x, x, |a, b| a * b).map(f64::sqrt)
+    sum_of_pairs(x, x, |a, b| a * b).map(f64::sqrt)
 }
 
 fn cosine_of_maps(x: MapView<Varchar, f64>, y: MapView<Varchar, f64>) -> Option<f64> {

@@ -1,17 +1,15 @@
 //! Aggregates that make sketches of numbers, or of sketches: `tdigest_agg`, `qdigest_agg`,
 //! `sketch_kll`, `sketch_kll_with_k`, `merge`.
 
-use super::{
-    Kll, TDigest,
-    kll::{DEFAULT_K, K_MIN},
-    t_digest::DEFAULT_COMPRESSION,
-    types::SketchKind,
-};
+use super::{Kll, TDigest, t_digest::DEFAULT_COMPRESSION, types::SketchKind};
 use crate::aggregate::{Number, weights_overflow};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundAggregate, FunctionDoc, Package, Registry};
-use volley_functions::value_aggregate::{self, ValueAggregate, ValueRow};
+use volley_functions::{
+    kll::{DEFAULT_K, K_MIN},
+    value_aggregate::{self, ValueAggregate, ValueRow},
+};
 use volley_types::{Type, Value, implicit_cast_cost};
 
 /// Registers them.

@@ -11,8 +11,8 @@
 //! It is exact while there are fewer than 2048 different elements; then numbers of elements have a
 //! standard error of about `1 / sqrt(2048)`, 2.2 %.
 
-use super::kll::take;
 use std::collections::BTreeMap;
+use volley_functions::kll::take;
 
 /// The most hashes that are kept.
 const HASHES_MAX: usize = 2048;

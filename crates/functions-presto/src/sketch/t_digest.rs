@@ -11,8 +11,8 @@
 //! All numbers are little-endian; of an empty digest min is infinity, and max minus infinity. The
 //! layout is that of Presto's TDIGEST.
 
-use super::kll::take;
 use std::f64::consts::PI;
+use volley_functions::kll::take;
 use volley_functions::value_aggregate::SqlOrder;
 
 /// The compression where nothing else is asked for.

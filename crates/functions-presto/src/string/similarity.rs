@@ -53,36 +53,6 @@ fn jaro_winkler(left: &str, right: &str) -> Result<f64> {
     if left == right {
         return Ok(1.0);
     }
-    let (of_left, of_right) = matched(&left, &right);
-    if of_left.is_empty() {
-        return Ok(0.0);
-    }
-    let matches = of_left.len() as f64;
-    let moved = of_left.iter().zip(&of_right).filter(|(a, b)| a != b).count() as f64 / 2.0;
-    let jaro =
-        (matches / left.len() as f64 + matches / right.len() as f64 + (matches - moved) / matches)
-            / 3.0;
-    let prefix = left.iter().zip(&right).take(4).take_while(|(a, b)| a == b).count() as f64;
-    let similarity = if jaro > 0.7 { jaro + 0.1 * prefix * (1.0 - jaro) } else { jaro };
+    let similarity = volley_functions::text::jaro_winkler(&left, &right);
     Ok((similarity * 100.0).round() / 100.0)
-}
-
-/// The characters that both texts have at about the same place, in the order of each text.
-fn matched(left: &[char], right: &[char]) -> (Vec<char>, Vec<char>) {
-    // Of texts of one character, none is near enough.
-    let distance = (left.len().max(right.len()) / 2).checked_sub(1);
-    let mut taken = vec![false; right.len()];
-    let mut of_left = Vec::new();
-    for (at, character) in left.iter().enumerate() {
-        let Some(distance) = distance else { break };
-        let near = right.iter().enumerate().zip(&mut taken);
-        let near = near.skip(at.saturating_sub(distance)).take_while(|it| it.0.0 <= at + distance);
-        let mut free = near.filter(|((_, it), taken)| *it == character && !**taken);
-        if let Some((_, taken)) = free.next() {
-            *taken = true;
-            of_left.push(*character);
-        }
-    }
-    let of_right = right.iter().zip(&taken).filter(|it| *it.1).map(|it| *it.0).collect();
-    (of_left, of_right)
 }

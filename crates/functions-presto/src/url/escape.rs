@@ -4,6 +4,7 @@ use super::doc;
 use std::borrow::Cow;
 use volley_error::{Error, Result};
 use volley_function::{Registry, simple::StringWriter};
+use volley_functions::text::push_percent;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -32,17 +33,12 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn encode(text: &str, out: &mut StringWriter) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         match byte {
             b' ' => out.push('+'),
             b'.' | b'-' | b'*' | b'_' => out.push(byte.into()),
             _ if byte.is_ascii_alphanumeric() => out.push(byte.into()),
-            _ => {
-                out.push('%');
-                out.push(DIGITS[usize::from(byte >> 4)].into());
-                out.push(DIGITS[usize::from(byte & 15)].into());
-            }
+            _ => push_percent(byte, out),
         }
     }
 }

@@ -42,6 +42,14 @@ pub(super) fn register(registry: &mut Registry) {
             registry.add_aggregate(name, one.clone(), bind_choice_by::<true>(choice));
             registry.add_aggregate(name, several.clone(), bind_top_by::<true>(choice));
         }
+        let name = if choice == Choice::Least { "arg_min_null" } else { "arg_max_null" };
+        let with_null = doc(
+            &format!("{name}(x, y) -> as x"),
+            &format!("The x, which may be null, of the row with the {word} y that is not null."),
+            "aggregate",
+            &[(&format!("{name}(x, y) FROM (VALUES (NULL, 1)) v(x, y)"), "NULL")],
+        );
+        registry.add_aggregate(name, with_null, bind_choice_by::<false>(choice));
         let name = if choice == Choice::Least { "min" } else { "max" };
         let values = doc(
             &format!("{name}(x, n) -> array(as x)"),

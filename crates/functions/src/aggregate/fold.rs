@@ -50,7 +50,9 @@ pub(super) fn register(registry: &mut Registry) {
         "aggregate",
         &[("geomean(x) FROM (VALUES (4), (1), (NULL)) v(x)", "2.0")],
     );
-    registry.add_aggregate("geomean", geometric, simple::bind(GeometricMean));
+    for name in ["geomean", "geometric_mean"] {
+        registry.add_aggregate(name, geometric.clone(), simple::bind(GeometricMean));
+    }
 }
 
 /// How the bits of two values become those of one.

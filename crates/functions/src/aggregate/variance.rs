@@ -37,6 +37,9 @@ pub(super) fn register(registry: &mut Registry) {
         add(registry, name, &text, "0.7071067811865476", root);
     }
     let root = |sum: Moments| sum.of_population().map(f64::sqrt);
+    let error = |sum: Moments| Some(sum.of_population()?.sqrt() / (sum.count as f64).sqrt());
+    let text = "The standard error of the mean of the values that are not null.";
+    add(registry, "sem", text, "0.35355339059327373", error);
     add(registry, "stddev_pop", &format!("{deviation}, {of_population}."), "0.5", root);
 }
 

@@ -1,5 +1,6 @@
 //! Making points in time and intervals from numbers.
 
+use super::timestamp_out_of_range;
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -55,6 +56,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("last_day", last.clone(), unary::<Date, Date, _>(last_day));
     let of_timestamp = unary::<Timestamp, Date, _>(|it| last_day(split_timestamp(it).0));
     registry.add_scalar("last_day", last, of_timestamp);
+    register_lengths(registry);
     register_intervals(registry);
 }
 
@@ -100,7 +102,7 @@ fn bind_timestamp(given: &[Type]) -> Option<BoundScalar> {
             let at = |index: usize| integers[index][args[index].index(row)];
             let made = make_date(at(0), at(1), at(2)).and_then(|days| {
                 let time = make_time(at(3), at(4), seconds[args[5].index(row)])?;
-                timestamp_of(days, time).ok_or_else(super::timestamp_out_of_range)
+                timestamp_of(days, time).ok_or_else(timestamp_out_of_range)
             });
             match made {
                 Ok(micros) => values[row] = micros,
@@ -180,4 +182,30 @@ fn fraction(micros_each: f64) -> BindScalar {
             Err(out_of_range())
         }
     })
+}
+
+fn register_lengths(registry: &mut Registry) {
+    let days = doc(
+        "days_in_month(date or timestamp) -> bigint",
+        "The number of days of the month.",
+        "date",
+        &[("days_in_month(date '2020-02-05')", "29")],
+    );
+    let count = |days: i32| {
+        let date = civil_of_days(days);
+        i64::from(days_in_month(date.year.into(), date.month))
+    };
+    registry.add_scalar("days_in_month", days.clone(), unary::<Date, BigInt, _>(count));
+    let of_timestamp = unary::<Timestamp, BigInt, _>(move |it| count(split_timestamp(it).0));
+    registry.add_scalar("days_in_month", days, of_timestamp);
+    let milliseconds = doc(
+        "make_timestamp_ms(bigint) -> timestamp",
+        "The timestamp that many milliseconds after 1970-01-01.",
+        "date",
+        &[("make_timestamp_ms(1500)", "1970-01-01 00:00:01.5")],
+    );
+    let of_milliseconds = unary::<BigInt, Timestamp, _>(|it: i64| {
+        it.checked_mul(1_000).ok_or_else(timestamp_out_of_range)
+    });
+    registry.add_scalar("make_timestamp_ms", milliseconds, of_milliseconds);
 }

@@ -234,6 +234,7 @@ fn register_seconds(registry: &mut Registry) {
         julian_of(days, of_day)
     });
     registry.add_scalar("julian", julian, of_timestamp);
+    register_nanoseconds(registry);
     for (name, divisor) in [("epoch_us", 1), ("epoch_ms", 1_000)] {
         let signature = format!("{name}(timestamp) -> bigint");
         let call = format!("{name}(timestamp '1970-01-01 00:00:01')");
@@ -248,4 +249,18 @@ fn register_seconds(registry: &mut Registry) {
         });
         registry.add_scalar(name, doc, bind);
     }
+}
+
+fn register_nanoseconds(registry: &mut Registry) {
+    let doc = doc(
+        "epoch_ns(timestamp) -> bigint",
+        "Nanoseconds since 1970-01-01.",
+        "date",
+        &[("epoch_ns(timestamp '1970-01-01 00:00:01')", "1000000000")],
+    );
+    let bind = simple::unary::<Timestamp, BigInt, _>(|it: i64| {
+        let out_of_range = || Error::invalid_value("timestamp out of range of the result");
+        it.checked_mul(1_000).ok_or_else(out_of_range)
+    });
+    registry.add_scalar("epoch_ns", doc, bind);
 }

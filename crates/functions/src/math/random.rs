@@ -27,7 +27,7 @@ pub(super) fn register(registry: &mut Registry) {
         "math",
         &[("length(cast(uuid() AS VARCHAR))", "36")],
     );
-    for name in ["uuid", "gen_random_uuid"] {
+    for name in ["uuid", "gen_random_uuid", "uuidv4"] {
         registry.add_scalar(name, uuid.clone(), Arc::new(bind_uuid));
     }
 }

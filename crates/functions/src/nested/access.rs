@@ -133,7 +133,7 @@ fn bind_field(args: &[Type]) -> Option<BoundScalar> {
 }
 
 /// The vector with more null rows.
-fn with_nulls(vector: &Vector, nulls: Option<&NullBuffer>) -> Result<Vector> {
+pub(super) fn with_nulls(vector: &Vector, nulls: Option<&NullBuffer>) -> Result<Vector> {
     let Some(nulls) = nulls else { return Ok(vector.clone()) };
     let flat = vector.flatten()?;
     let all = NullBuffer::union(Some(nulls), flat.null_buffer());

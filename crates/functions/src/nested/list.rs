@@ -6,7 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 use volley_error::Result;
 use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
-    simple::{self, Any, ArrayView, ArrayWriter, Equatable, Orderable, Simple, scalar},
+    simple::{self, Any, ArrayView, ArrayWriter, Equatable, Simple, scalar},
 };
 use volley_types::{Type, common_type};
 use volley_vector::{Decoded, Deltas, Nested, ScalarBuffer, Values, Vector};
@@ -118,19 +118,6 @@ fn register_values(registry: &mut Registry) {
             registry.simple(name, doc, simple());
         }
     };
-    add(
-        ["list_sort", "array_sort"],
-        "The elements in ascending order, nulls first.",
-        ("list_sort([2, NULL, 1])", "[NULL, 1, 2]"),
-        || {
-            scalar(|array: ArrayView<Orderable<0>>, out: &mut ArrayWriter<Any<0>>| {
-                let mut sorted: Vec<_> = array.iter().flatten().collect();
-                (sorted.len()..array.len()).for_each(|_| out.push_null());
-                sorted.sort();
-                out.extend(sorted);
-            })
-        },
-    );
     add(
         ["list_distinct", "array_distinct"],
         "Each element once, where it stands first, without nulls.",

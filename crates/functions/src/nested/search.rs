@@ -29,7 +29,7 @@ pub(super) fn register(registry: &mut Registry) {
         "nested",
         &[("array_position([1, 2], 2)", "2")],
     );
-    for name in ["array_position", "list_position", "list_indexof"] {
+    for name in ["array_position", "list_position", "list_indexof", "array_indexof"] {
         add_search(registry, name, &position, |place, _| place.map(|at| at as i64 + 1));
     }
     let value = doc(

@@ -30,7 +30,7 @@ pub(super) fn register(registry: &mut Registry) {
         "string",
         &[("regexp_split_to_array('a1b', '[0-9]')", "[a, b]")],
     );
-    for name in ["regexp_split_to_array", "string_split_regex"] {
+    for name in ["regexp_split_to_array", "string_split_regex", "str_split_regex"] {
         let function = simple::vectorized(|rows, args, to, ctx| {
             let cache = Cache::new();
             map_written::<(Varchar, Varchar), Parts, _>(

@@ -43,8 +43,8 @@ pub(super) fn register(registry: &mut Registry) {
         registry.add_scalar(name, unhex_doc.clone(), text_unary::<Varchar, Varbinary, _>(unhex));
     }
     let bin = doc(
-        "bin(integer) -> varchar",
-        "The number in two's complement in binary digits.",
+        "bin(varchar, varbinary or integer) -> varchar",
+        "The bytes, or the number in two's complement, in binary digits.",
         "string",
         &[("bin(5)", "101")],
     );
@@ -53,8 +53,22 @@ pub(super) fn register(registry: &mut Registry) {
             write_radix(value as u64 as u128, 1, out)
         });
         registry.add_scalar(name, bin.clone(), bind);
+        let of_text =
+            text_unary::<Varchar, Varchar, _>(|text: &str, out| write_bits(text.as_bytes(), out));
+        let of_bytes = text_unary::<Varbinary, Varchar, _>(write_bits);
+        let of_hugeint = text_unary::<HugeInt, Varchar, _>(|value: i128, out| {
+            write_radix(value as u128, 1, out)
+        });
+        for bind in [of_text, of_bytes, of_hugeint] {
+            registry.add_scalar(name, bin.clone(), bind);
+        }
     }
     register_base64(registry);
+}
+
+fn write_bits(bytes: &[u8], out: &mut StringWriter) {
+    let bits = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
+    out.push_each(bits.map(|it| b'0' + it));
 }
 
 fn register_base64(registry: &mut Registry) {

@@ -1,6 +1,6 @@
 //! Functions of lists and maps that others are called for.
 
-use super::Binder;
+use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};
 use volley_logical::Expr;
 use volley_types::Type;
@@ -18,7 +18,31 @@ pub(super) const COLLECTION_FORMS: [&str; 9] = [
     "map_contains",
 ];
 
+/// Functions of a list, the name of an aggregate function, and its further arguments.
+pub(super) const LIST_AGGREGATES: [&str; 5] =
+    ["list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"];
+
 impl Binder<'_> {
+    /// `list_aggregate(list, 'sum', ...)`, which is `list_sum(list, ...)`.
+    pub(super) fn list_aggregate(
+        &self,
+        mut args: Vec<Expr>,
+        span: Option<Span>,
+        name_span: Option<Span>,
+    ) -> Result<Expr> {
+        let name = args.remove(1);
+        let Some(aggregate) = inspect::string_literal(&name) else {
+            let message = "the name of the aggregate function must be a constant text";
+            return Err(Error::invalid_query(message).span(name.span.or(name_span)));
+        };
+        let aggregate = aggregate.to_ascii_lowercase();
+        if !self.shared.names.is_aggregate(&aggregate) {
+            let message = format!("no such aggregate function: {aggregate}");
+            return Err(Error::invalid_query(message).span(name.span.or(name_span)));
+        }
+        self.call(&format!("list_{aggregate}"), args, span)
+    }
+
     pub(super) fn collection_form(
         &self,
         name: &str,

@@ -3,7 +3,7 @@
 use super::{
     Binder,
     aggregate::Parsed,
-    collection::COLLECTION_FORMS,
+    collection::{COLLECTION_FORMS, LIST_AGGREGATES},
     expr::{covering, null},
     inspect,
     lambda::is_lambda,
@@ -153,6 +153,9 @@ impl<'a> Binder<'a> {
         if name == "struct_pack" {
             return self.struct_pack(written, span);
         }
+        if matches!(name, "struct_insert" | "struct_update") {
+            return self.row_with(name, written, span);
+        }
         if written.iter().any(|it| is_lambda(it) && !self.is_json_arrow(name, it)) {
             return self.higher_order(name, written, span);
         }
@@ -186,6 +189,9 @@ impl<'a> Binder<'a> {
                 self.collection_form(name, args, whole)
             }
             ("struct_extract", 2) => self.struct_extract(args, whole),
+            (name, 2..) if LIST_AGGREGATES.contains(&name) => {
+                self.list_aggregate(args, whole, span)
+            }
             ("typeof", 1) => {
                 let dialect = self.shared.settings.dialect;
                 let name =
@@ -286,11 +292,27 @@ impl<'a> Binder<'a> {
         Ok(Expr::special(SpecialForm::Switch, args, data_type).at(span))
     }
 
+    /// `struct_insert(row, name := value, ...)`: a function of two rows.
+    fn row_with(
+        &mut self,
+        name: &str,
+        written: &'a [FunctionArg],
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let Some((row, fields)) = written.split_first().filter(|it| !it.1.is_empty()) else {
+            let message = format!("{name} takes a row and name := value");
+            return Err(Error::invalid_query(message).span(span));
+        };
+        let row = self.expr(self.plain_arg(row, span)?)?;
+        let fields = self.struct_pack(fields, span)?;
+        self.call(name, vec![row, fields], span)
+    }
+
     fn struct_pack(&mut self, written: &'a [FunctionArg], span: Option<Span>) -> Result<Expr> {
         let mut fields = Vec::with_capacity(written.len());
         for arg in written {
             let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } = arg else {
-                let message = "struct_pack takes name := value";
+                let message = "fields of a row are written name := value";
                 return Err(Error::invalid_query(message).span(span));
             };
             fields.push((name.value.as_str(), expr));

@@ -50,6 +50,9 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGLikeMatch => "like",
             BinaryOperator::PGILikeMatch => "ilike",
             BinaryOperator::Custom(name) if name == GLOB => "glob",
+            BinaryOperator::PGOverlap => "list_has_any",
+            BinaryOperator::AtArrow => "list_has_all",
+            BinaryOperator::ArrowAt => return self.called("list_has_all", right, left),
             other => {
                 let span = self.expr(left)?.span;
                 return Err(unsupported(format!("the operator {other}"), span));

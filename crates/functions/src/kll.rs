@@ -20,8 +20,8 @@
 //!
 //! All numbers are little-endian; items have 8 bytes.
 
+use crate::value_aggregate::{SqlOrder, mix};
 use std::cmp::Ordering;
-use volley_functions::value_aggregate::{SqlOrder, mix};
 
 /// `k` where nothing else is asked for: ranks are wrong by at most 1.33 %.
 pub const DEFAULT_K: u16 = 200;
@@ -343,7 +343,7 @@ impl<T: Item> Kll<T> {
 }
 
 /// The first bytes, which are taken away.
-pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+pub fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*first)

@@ -1,0 +1,217 @@
+//! Aggregates of the elements of arrays: `list_sum`, `list_aggregate` and their like.
+
+use crate::documentation::doc;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{
+    AggregateKind, BindAggregate, BoundAggregate, BoundScalar, CollectingFunction, EvalContext,
+    FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups,
+};
+use volley_types::Type;
+use volley_vector::{Decoded, Nested, Rows, Values, Vector};
+
+/// How many elements are added to states at once.
+const ELEMENTS_AT_ONCE: usize = 4096;
+
+/// Aggregates whose function of arrays people call by a name of its own, with examples of it.
+const NAMED: &[(&str, &str, &str)] = &[
+    ("any_value", "list_any_value([NULL, 3])", "3"),
+    ("approx_count_distinct", "list_approx_count_distinct([1, 1, 2])", "2"),
+    ("avg", "list_avg([1, 2, NULL])", "1.5"),
+    ("bit_and", "list_bit_and([6, 3])", "2"),
+    ("bit_or", "list_bit_or([6, 3])", "7"),
+    ("bit_xor", "list_bit_xor([6, 3])", "5"),
+    ("bool_and", "list_bool_and([true, false])", "false"),
+    ("bool_or", "list_bool_or([true, NULL])", "true"),
+    ("count", "list_count([1, NULL])", "1"),
+    ("entropy", "list_entropy([1, 2])", "1.0"),
+    ("first", "list_first([3, 1])", "3"),
+    ("histogram", "list_histogram([1, 1])", "{1=2}"),
+    ("kurtosis", "round(list_kurtosis([1, 2, 3, 4]), 6)", "-1.2"),
+    ("kurtosis_pop", "list_kurtosis_pop([1, 2])", "-2.0"),
+    ("last", "list_last([3, 1])", "1"),
+    ("mad", "list_mad([1, 2, 9])", "1.0"),
+    ("max", "list_max([3, 1])", "3"),
+    ("median", "list_median([1, 2, 3, 4])", "2.5"),
+    ("min", "list_min([3, 1])", "1"),
+    ("mode", "list_mode([1, 1, 2])", "1"),
+    ("product", "list_product([2, 3])", "6.0"),
+    ("sem", "list_sem([1, 3])", "0.7071067811865476"),
+    ("skewness", "list_skewness([1, 2, 3])", "0.0"),
+    ("stddev_pop", "list_stddev_pop([1, 3])", "1.0"),
+    ("stddev_samp", "list_stddev_samp([1, 1])", "0.0"),
+    ("string_agg", "list_string_agg(['a', 'b'])", "a,b"),
+    ("sum", "list_sum([1, NULL, 4])", "5"),
+    ("var_pop", "list_var_pop([1, 3])", "1.0"),
+    ("var_samp", "list_var_samp([1, 3])", "2.0"),
+];
+
+/// Registers a function of arrays for every aggregate that is registered so far. Those that have no
+/// name of their own are called by `list_aggregate`.
+pub(crate) fn register(registry: &mut Registry) {
+    let names: Vec<String> = registry.aggregates().keys().cloned().collect();
+    for name in names {
+        let Some(aggregate) = registry.aggregate_so_far(&name) else { continue };
+        let bind = Arc::new(move |args: &[Type]| bind(&aggregate, args));
+        registry.add_scalar(&format!("list_{name}"), described(&name), bind);
+    }
+    let any = doc(
+        "list_aggregate(array, 'name', ...) -> as the aggregate",
+        "The aggregate function called `name` of the elements, with further arguments.",
+        "nested",
+        &[
+            ("list_aggregate([1, 2, 4], 'sum')", "7"),
+            ("list_aggregate(['a', 'b'], 'string_agg', '|')", "a|b"),
+        ],
+    );
+    for name in ["list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"] {
+        registry.add_form(name, any.clone());
+    }
+}
+
+fn described(name: &str) -> FunctionDoc {
+    let Some((_, call, result)) = NAMED.iter().find(|it| it.0 == name) else {
+        return FunctionDoc::default();
+    };
+    doc(
+        &format!("list_{name}(array, ...) -> as {name}"),
+        &format!("What the aggregate function `{name}` makes of the elements."),
+        "nested",
+        &[(call, result)],
+    )
+}
+
+fn bind(aggregate: &BindAggregate, args: &[Type]) -> Option<BoundScalar> {
+    let (list, further) = args.split_first()?;
+    let element = match list {
+        Type::Array(element) => element.as_ref().clone(),
+        Type::Unknown => Type::Unknown,
+        _ => return None,
+    };
+    let types: Vec<Type> = std::iter::once(element).chain(further.iter().cloned()).collect();
+    let bound = aggregate(&types)?;
+    let (element, further) = bound.args.split_first()?;
+    let takes = std::iter::once(Type::array(element.clone())).chain(further.iter().cloned());
+    let (takes, result) = (takes.collect(), bound.result.clone());
+    let function = Arc::new(OfElements(bound));
+    Some(BoundScalar::new(takes, result, ScalarTraits::DEFAULT, function))
+}
+
+/// An aggregate of the elements of each row's array.
+struct OfElements(BoundAggregate);
+
+impl ScalarFunction for OfElements {
+    /// Aggregates fail as a whole: when one does, the rows that make it fail are looked for.
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        _: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let elements = Elements(Decoded::new(&args[0])?);
+        if let Ok(results) = self.results(&elements, rows, args, ctx) {
+            return Ok(results);
+        }
+        let mut good = Vec::with_capacity(rows.count());
+        rows.try_for_each(|row| {
+            ctx.check_stopped()?;
+            match self.results(&elements, &Rows::from_indices(rows.len(), [row]), args, ctx) {
+                Ok(_) => good.push(row),
+                Err(error) => ctx.fail(row, || error),
+            }
+            Ok(())
+        })?;
+        self.results(&elements, &Rows::from_indices(rows.len(), good), args, ctx)
+    }
+}
+
+impl OfElements {
+    /// The results of `rows`.
+    fn results(
+        &self,
+        elements: &Elements<'_>,
+        rows: &Rows,
+        args: &[Vector],
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let folding = match &self.0.function {
+            AggregateKind::Folding(function) => function,
+            AggregateKind::Collecting(function) => {
+                return self.collected(function.as_ref(), elements, rows, args);
+            }
+        };
+        let mut groups = Groups::new(Arc::clone(folding), rows.len());
+        let (mut places, mut targets) = (Vec::new(), Vec::new());
+        let mut add = |places: &mut Vec<u32>, targets: &mut Vec<u32>| {
+            ctx.check_stopped()?;
+            groups.add(targets, &elements.arguments(places, targets, args)?)?;
+            places.clear();
+            targets.clear();
+            Ok(())
+        };
+        let nested = elements.nested()?;
+        rows.try_for_each(|row| {
+            for place in nested.range(elements.0.index(row)) {
+                places.push(place as u32);
+                targets.push(row as u32);
+                if places.len() == ELEMENTS_AT_ONCE {
+                    add(&mut places, &mut targets)?;
+                }
+            }
+            Ok(())
+        })?;
+        if !places.is_empty() {
+            add(&mut places, &mut targets)?;
+        }
+        ctx.charge(groups.bytes())?;
+        groups.results()
+    }
+
+    fn collected(
+        &self,
+        function: &dyn CollectingFunction,
+        elements: &Elements<'_>,
+        rows: &Rows,
+        args: &[Vector],
+    ) -> Result<Vector> {
+        let (mut places, mut sources) = (Vec::new(), Vec::new());
+        let mut ends = Vec::with_capacity(rows.len());
+        let nested = elements.nested()?;
+        let decoded = Decoded::new(&nested.elements)?;
+        for row in 0..rows.len() {
+            let range = rows.contains(row).then(|| nested.range(elements.0.index(row)));
+            let wanted = |it: &usize| !(self.0.ignores_nulls && decoded.is_null(*it));
+            for place in range.into_iter().flatten().filter(wanted) {
+                places.push(place as u32);
+                sources.push(row as u32);
+            }
+            ends.push(places.len() as u32);
+        }
+        let arguments = elements.arguments(&places, &sources, args)?;
+        let flat = arguments.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
+        function.results(&flat, &ends)
+    }
+}
+
+/// The elements of the arrays of a batch.
+struct Elements<'a>(Decoded<'a>);
+
+impl Elements<'_> {
+    fn nested(&self) -> Result<&Nested> {
+        match self.0.values() {
+            Values::Array(nested) => Ok(nested),
+            _ => Err(Error::internal("aggregate of arrays of an unexpected layout")),
+        }
+    }
+
+    /// The arguments of an aggregate: the elements at `places`, and with each what the other
+    /// arguments have in the row that it comes from. No element is copied.
+    fn arguments(&self, places: &[u32], sources: &[u32], args: &[Vector]) -> Result<Vec<Vector>> {
+        let picked = |from: &Vector, rows: &[u32]| {
+            Ok(from.loaded()?.wrap(&rows.to_vec().into(), &mut Vec::new()))
+        };
+        let further = args.iter().skip(1).map(|it| picked(it, sources));
+        std::iter::once(picked(&self.nested()?.elements, places)).chain(further).collect()
+    }
+}

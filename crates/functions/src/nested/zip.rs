@@ -1,0 +1,103 @@
+//! Arrays side by side: `list_zip`.
+
+use super::{LIST_OR_ARRAY, gather_or_null, nested_doc, nested_of};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
+use volley_types::{Field, Type};
+use volley_vector::{Decoded, Nested, Rows, Values, Vector};
+
+/// Registers the function.
+pub(super) fn register(registry: &mut Registry) {
+    for prefix in LIST_OR_ARRAY {
+        let name = format!("{prefix}_zip");
+        let doc = nested_doc(
+            &format!("{name}(array, ...[, is shortest]) -> array of rows"),
+            "Rows of the elements at the same place. Shorter arrays, and null ones, are filled up \
+             with nulls; or the longer ones are cut, if the last argument is true.",
+            &[
+                (&format!("{name}([1, 2], ['a'])"), "[(1, a), (2, NULL)]"),
+                (&format!("{name}([1, 2], ['a'], true)"), "[(1, a)]"),
+            ],
+        );
+        registry.add_scalar(&name, doc, Arc::new(bind_zip));
+    }
+}
+
+fn bind_zip(given: &[Type]) -> Option<BoundScalar> {
+    let (arrays, is_cut) = match given.split_last()? {
+        (Type::Boolean, arrays) => (arrays, true),
+        _ => (given, false),
+    };
+    let mut bound = bind(arrays)?;
+    bound.args.extend(is_cut.then_some(Type::Boolean));
+    bound.traits = ScalarTraits { propagates_nulls: false, ..ScalarTraits::INFALLIBLE };
+    Some(bound)
+}
+
+/// The binding of a function that puts arrays side by side; behind them a boolean may stand that
+/// says whether the shortest array ends the result.
+pub fn bind(arrays: &[Type]) -> Option<BoundScalar> {
+    let element = |it: &Type| match it {
+        Type::Array(element) => Some(element.as_ref().clone()),
+        Type::Unknown => Some(Type::Unknown),
+        _ => None,
+    };
+    let elements: Vec<Type> = arrays.iter().map(element).collect::<Option<_>>()?;
+    if elements.is_empty() {
+        return None;
+    }
+    let args = elements.iter().cloned().map(Type::array).collect();
+    let result = Type::array(Type::row(elements.into_iter().map(|it| Field::new("", it))));
+    let count = arrays.len();
+    let function = simple::vectorized(move |rows, args, to, _: &mut EvalContext| {
+        let (arrays, is_cut) = args.split_at(count.min(args.len()));
+        let is_cut = is_cut.first().map(Decoded::new).transpose()?;
+        let is_cut =
+            |row: usize| is_cut.as_ref().is_some_and(|it| !it.is_null(row) && it.boolean(row));
+        zipped(rows, arrays, is_cut, to)
+    });
+    Some(BoundScalar::new(args, result, ScalarTraits::INFALLIBLE, function))
+}
+
+fn zipped(
+    rows: &Rows,
+    arrays: &[Vector],
+    is_cut: impl Fn(usize) -> bool,
+    to: &Type,
+) -> Result<Vector> {
+    let decoded = arrays.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
+    let nested = decoded.iter().map(nested_of_array).collect::<Result<Vec<&Nested>>>()?;
+    let mut positions: Vec<Vec<Option<u32>>> = vec![Vec::new(); nested.len()];
+    let mut sizes = vec![0i32; rows.len()];
+    rows.for_each(|row| {
+        let ranges = nested.iter().zip(&decoded).map(|(it, at)| match at.is_null(row) {
+            true => 0..0,
+            false => it.range(at.index(row)),
+        });
+        let lengths = ranges.clone().map(|it| it.len());
+        let size = if is_cut(row) { lengths.min() } else { lengths.max() }.unwrap_or(0);
+        for (range, positions) in ranges.zip(&mut positions) {
+            let missing = size.saturating_sub(range.len());
+            positions.extend(range.take(size).map(|it| Some(it as u32)));
+            positions.extend(std::iter::repeat_n(None, missing));
+        }
+        sizes[row] = size as i32;
+    });
+    let fields = nested.iter().zip(&positions);
+    let children = fields.map(|(it, positions)| gather_or_null(&it.elements, positions)?.flatten());
+    let children = children.collect::<Result<_>>()?;
+    let len = positions.first().map_or(0, Vec::len);
+    let Type::Array(row_type) = to else {
+        return Err(Error::internal("zip makes something else than arrays"));
+    };
+    let zipped = Vector::flat(row_type.as_ref().clone(), Values::Row { children, len }, None);
+    Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, zipped)?), None))
+}
+
+fn nested_of_array<'a>(decoded: &'a Decoded<'_>) -> Result<&'a Nested> {
+    match decoded.values() {
+        Values::Array(nested) => Ok(nested),
+        _ => Err(Error::internal("zip got a vector of an unexpected layout")),
+    }
+}
