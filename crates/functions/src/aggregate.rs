@@ -24,6 +24,7 @@ mod choice_by;
 mod choice_typed;
 mod fold;
 mod frequency;
+mod frequency_typed;
 #[cfg(test)]
 mod tests;
 

@@ -2,7 +2,9 @@
 //! nested values.
 
 use std::cmp::Ordering;
+use volley_kernels::order::Ordered;
 use volley_types::{Interval, Value};
+use volley_vector::interval_nanos;
 
 /// The order of values of one type that are compared as they are stored; NULL is the greatest
 /// within nested values.
@@ -42,6 +44,9 @@ fn compare_all<T>(
 pub trait SqlOrder {
     /// As [`Ord::cmp`].
     fn sql_cmp(&self, other: &Self) -> Ordering;
+
+    /// Bits that equal values share.
+    fn key_bits(&self) -> u64;
 }
 
 macro_rules! integer_order {
@@ -50,6 +55,11 @@ macro_rules! integer_order {
             #[inline(always)]
             fn sql_cmp(&self, other: &$native) -> Ordering {
                 self.cmp(other)
+            }
+
+            #[inline(always)]
+            fn key_bits(&self) -> u64 {
+                Ordered::key_bits(*self)
             }
         })*
     };
@@ -63,6 +73,11 @@ macro_rules! float_order {
                 let nans = || self.is_nan().cmp(&other.is_nan());
                 self.partial_cmp(other).unwrap_or_else(nans)
             }
+
+            #[inline(always)]
+            fn key_bits(&self) -> u64 {
+                Ordered::key_bits(*self)
+            }
         })*
     };
 }
@@ -73,11 +88,11 @@ float_order!(f32, f64);
 impl SqlOrder for Interval {
     #[inline(always)]
     fn sql_cmp(&self, other: &Interval) -> Ordering {
-        /// A month counts 30 days, a day 24 hours.
-        fn nanos(interval: &Interval) -> i128 {
-            let days = i128::from(interval.months) * 30 + i128::from(interval.days);
-            days * (24 * 60 * 60 * 1_000_000_000) + i128::from(interval.nanoseconds)
-        }
-        nanos(self).cmp(&nanos(other))
+        interval_nanos(*self).cmp(&interval_nanos(*other))
+    }
+
+    #[inline(always)]
+    fn key_bits(&self) -> u64 {
+        Ordered::key_bits(interval_nanos(*self))
     }
 }
