@@ -18,10 +18,7 @@
 mod tests;
 
 use crate::{Operator, OperatorContext, Step, StepContext, coalesce::Coalescer};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprKind, ExprSet};
 use volley_types::PhysicalType;
@@ -82,8 +79,7 @@ impl FilterProject {
         exprs.extend(projections.unwrap_or(&[]).iter().cloned());
         let computed_with = computed_with(projections.unwrap_or(&[]));
         let computes_strings = exprs.iter().any(computes_strings);
-        let exprs = ExprSet::compile(&exprs, &cx.task.registry, Arc::clone(&cx.task.query))?
-            .charged_to(&cx.pool);
+        let exprs = cx.task.compile(&exprs)?.charged_to(&cx.pool);
         Ok(FilterProject {
             name,
             exprs,

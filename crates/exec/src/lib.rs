@@ -39,6 +39,7 @@ mod sort;
 
 mod table_scan;
 mod values;
+mod kept_exprs;
 mod filter_project;
 mod aggregation;
 mod group_id;

@@ -20,12 +20,13 @@
 //! in the shared state ([`crate::Promise`], [`crate::Barrier`]).
 
 use crate::{
-    LoweringRegistry, Operator, OperatorMetrics, lowering::FilterProjectSpec,
-    recursion::StepRecords,
+    LoweringRegistry, Operator, OperatorMetrics, kept_exprs::KeptExprs,
+    lowering::FilterProjectSpec, recursion::StepRecords,
 };
 use std::sync::Arc;
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
+use volley_expression::{Expr, ExprSet};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 
@@ -74,6 +75,22 @@ pub struct TaskContext {
     pub spill_always: bool,
     /// What operators have done that were made anew in each iteration of a recursion.
     pub(crate) steps: Arc<StepRecords>,
+    /// Where operators that are made anew in each iteration find their expressions compiled.
+    pub(crate) exprs: Option<Arc<KeptExprs>>,
+}
+
+impl TaskContext {
+    /// Compiles expressions for an operator.
+    ///
+    /// # Errors
+    ///
+    /// As [`ExprSet::compile`].
+    pub(crate) fn compile(&self, exprs: &[Expr]) -> Result<ExprSet> {
+        match &self.exprs {
+            Some(kept) => kept.compile(exprs, &self.registry, &self.query),
+            None => ExprSet::compile(exprs, &self.registry, Arc::clone(&self.query)),
+        }
+    }
 }
 
 /// An operator of a pipeline, not yet made.

@@ -11,9 +11,10 @@
 //!
 //! With UNION, writers drop the rows that came before (see `seen`).
 //!
-//! Nothing of an iteration is left for the next one but its rows, the rows that are kept, and the
-//! tables of joins whose build side is kept. An iteration of few rows runs with one driver per
-//! pipeline, on the thread that began it: to wake another one would take longer.
+//! Nothing of an iteration is left for the next one but its rows, the rows that are kept, the
+//! tables of joins whose build side is kept, and what expressions were compiled to. An iteration of
+//! few rows runs with one driver per pipeline, on the thread that began it: to wake another one
+//! would take longer.
 
 mod nested;
 mod operator;
@@ -96,8 +97,11 @@ impl Recursion {
     ) -> Recursion {
         let pool = task.pool.child("recursion");
         let types: Vec<Type> = node.schema.types().cloned().collect();
-        let context =
-            |drivers| Arc::new(TaskContext { drivers, pool: pool.clone(), ..task.clone() });
+        let exprs = Some(Arc::default());
+        let context = |drivers| {
+            let (pool, exprs) = (pool.clone(), exprs.clone());
+            Arc::new(TaskContext { drivers, pool, exprs, ..task.clone() })
+        };
         Recursion {
             step: Arc::clone(&node.step),
             id: node.id,

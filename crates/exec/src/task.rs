@@ -167,6 +167,7 @@ impl Task {
             dynamic_filters: config.dynamic_filters,
             spill_always: config.spill_always,
             steps: Arc::default(),
+            exprs: None,
         });
         let lowered = lower(&plan, &context)?;
         // The memory limit must not refuse what is free in a moment.

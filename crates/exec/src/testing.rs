@@ -175,6 +175,7 @@ pub(crate) fn operator_context(
         dynamic_filters: true,
         spill_always: false,
         steps: Arc::default(),
+        exprs: None,
     };
     OperatorContext {
         driver,

@@ -16,10 +16,10 @@ use volley_vector::{Batch, Rows, Vector};
 /// All filters and projections of one operator, compiled together so that common parts run once.
 /// One per driver: it keeps learnt conjunct orders and memoized results.
 pub struct ExprSet {
-    nodes: Vec<Node>,
+    nodes: Arc<[Node]>,
     states: Vec<NodeState>,
     /// One per expression.
-    roots: Vec<NodeId>,
+    roots: Arc<[NodeId]>,
     /// Kept over batches for the memory that it recycles.
     ctx: EvalContext,
     /// Charged for large results while a batch is evaluated.
@@ -50,10 +50,19 @@ impl ExprSet {
         let roots = exprs.iter().map(|it| compiler.compile(it)).collect::<Result<Vec<_>>>()?;
         compiler.mark_shared(&roots);
         compiler.join_calls();
-        let nodes = compiler.nodes;
+        Ok(ExprSet::of_nodes(compiler.nodes.into(), roots.into(), query))
+    }
+
+    fn of_nodes(nodes: Arc<[Node]>, roots: Arc<[NodeId]>, query: Arc<QueryConstants>) -> ExprSet {
         let mut states = Vec::new();
         states.resize_with(nodes.len(), NodeState::default);
-        Ok(ExprSet { nodes, states, roots, ctx: EvalContext::new(query), pool: None })
+        ExprSet { nodes, states, roots, ctx: EvalContext::new(query), pool: None }
+    }
+
+    /// The same expressions, which have learnt nothing and charge nobody.
+    pub fn anew(&self) -> ExprSet {
+        let (nodes, roots) = (Arc::clone(&self.nodes), Arc::clone(&self.roots));
+        ExprSet::of_nodes(nodes, roots, Arc::clone(&self.ctx.query))
     }
 
     /// The same set, which charges `pool` for large results while a batch is evaluated.

@@ -22,12 +22,13 @@ mod approx_set;
 mod sketch;
 mod choice_by;
 mod choice_typed;
+mod compensated;
 mod fold;
 mod frequency;
-mod percentile;
+mod frequency_typed;
 mod frequent;
-mod compensated;
 mod json_group;
+mod percentile;
 #[cfg(test)]
 mod tests;
 

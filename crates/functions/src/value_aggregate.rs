@@ -8,6 +8,7 @@
 //! For functions whose work per value outweighs making a scalar of it: maps, sets, choices. Those
 //! of numbers alone are [`SimpleAggregate`](volley_function::aggregate::simple::SimpleAggregate)s.
 
+mod compact_map;
 mod map;
 mod reader;
 mod row;
@@ -22,6 +23,7 @@ pub use crate::{
     },
     order::{SqlOrder, compare_values},
 };
+pub(crate) use compact_map::CompactMap;
 pub use map::{Keys, ValueMap};
 pub use row::{ValueRow, row_value};
 pub use top::{Choice, Top};

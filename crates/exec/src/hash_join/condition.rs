@@ -5,7 +5,6 @@ use crate::{
     OperatorContext,
     hash_table::{JoinTable, PairCursor, Pairs},
 };
-use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::ExprSet;
 use volley_vector::{Batch, Rows, ScalarBuffer, Vector};
@@ -28,8 +27,7 @@ impl Condition {
     pub(super) fn new(spec: &HashJoinSpec, cx: &OperatorContext) -> Result<Condition> {
         let compile = |filter: &Filter| {
             let exprs = std::slice::from_ref(&filter.expr);
-            ExprSet::compile(exprs, &cx.task.registry, Arc::clone(&cx.task.query))
-                .map(|it| it.charged_to(&cx.pool))
+            cx.task.compile(exprs).map(|it| it.charged_to(&cx.pool))
         };
         Ok(Condition { filter: spec.filter.as_ref().map(compile).transpose()? })
     }

@@ -23,6 +23,7 @@ fn pipelines(plan: PlanBuilder, tables: &TestTables) -> Vec<String> {
         dynamic_filters: config.dynamic_filters,
         spill_always: config.spill_always,
         steps: Arc::default(),
+        exprs: None,
     };
     let lowered = lower(&config.plan, &Arc::new(context)).unwrap();
     let line = |it: &crate::PipelineBuilder| {

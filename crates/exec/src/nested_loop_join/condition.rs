@@ -1,7 +1,6 @@
 //! A condition on pairs, evaluated over tiles.
 
 use crate::OperatorContext;
-use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
 use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Vector};
@@ -56,8 +55,7 @@ impl Condition {
         used.dedup();
         let mut condition = condition.clone();
         condition.map_columns(&|column| used.partition_point(|it| *it < column));
-        let exprs = ExprSet::compile(&[condition], &cx.task.registry, Arc::clone(&cx.task.query))?
-            .charged_to(&cx.pool);
+        let exprs = cx.task.compile(&[condition])?.charged_to(&cx.pool);
         let (probe, build): (Vec<_>, Vec<_>) = used.into_iter().partition(|it| *it < probe_width);
         Ok(Condition {
             exprs,

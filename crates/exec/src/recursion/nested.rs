@@ -1,7 +1,7 @@
 //! Chains that run within the steps of other drivers.
 //!
 //! ```text
-//! step   takes a chain that is ready and that nobody runs; lets it take one step
+//! step   takes a chain that is ready and that nobody runs; lets it run for a moment
 //! wake   marks a chain as ready, and wakes drivers that found none
 //! over   when the chains of the last pipeline have ended; the others are dropped then
 //! ```
@@ -23,6 +23,10 @@ use std::{
     time::Duration,
 };
 use volley_error::Result;
+
+/// How long a chain runs before others, and the driver around, have their turn: an iteration of few
+/// rows is over before that.
+const MOMENT: Duration = Duration::from_micros(50);
 
 /// The chains of one iteration.
 pub(super) struct NestedRun {
@@ -109,7 +113,7 @@ impl NestedRun {
         })
     }
 
-    /// Lets a chain take a step.
+    /// Lets a chain run for a moment.
     ///
     /// # Errors
     ///
@@ -123,7 +127,7 @@ impl NestedRun {
         let progress = match chain.as_mut() {
             Some(chain) => {
                 let interrupted = || check_stopped().is_err();
-                chain.run(&self.wakers[index], Duration::ZERO, &interrupted)
+                chain.run(&self.wakers[index], MOMENT, &interrupted)
             }
             None => Ok(Progress::Finished),
         };

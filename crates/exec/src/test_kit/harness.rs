@@ -65,6 +65,7 @@ impl Harness {
             dynamic_filters: true,
             spill_always: false,
             steps: Arc::default(),
+            exprs: None,
         };
         OperatorContext {
             driver: 0,

@@ -10,10 +10,7 @@ use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 /// Cuts the elements of all groups, one group after the other, into arrays; `ends` says where each
 /// group ends. The array of an empty group is null.
 pub(super) fn cut(array: &Type, elements: Vector, ends: &[u32]) -> Result<Vector> {
-    if ends.last().is_some_and(|it| i32::try_from(*it).is_err()) {
-        let message = "aggregate that collects more than 2^31 values";
-        return Err(Error::new(ErrorKind::OutOfMemory, message));
-    }
+    offset(ends.last().map_or(0, |it| *it as usize))?;
     let starts = std::iter::once(0).chain(ends.iter().map(|it| *it as i32));
     let offsets: Vec<i32> = starts.take(ends.len()).collect();
     let sizes: Vec<i32> = ends.iter().zip(&offsets).map(|(end, it)| *end as i32 - it).collect();
@@ -21,6 +18,14 @@ pub(super) fn cut(array: &Type, elements: Vector, ends: &[u32]) -> Result<Vector
     let elements = Arc::new(elements);
     let nested = Nested { offsets: offsets.into(), sizes: sizes.into(), elements };
     Ok(Vector::flat(array.clone(), Values::Array(nested), Some(nulls)))
+}
+
+/// A position among the elements of all arrays.
+pub(super) fn offset(position: usize) -> Result<i32> {
+    i32::try_from(position).map_err(|_| {
+        let message = "aggregate that collects more than 2^31 values";
+        Error::new(ErrorKind::OutOfMemory, message)
+    })
 }
 
 /// Elements of arrays that [`cut`] made.

@@ -1,5 +1,8 @@
 //! Aggregates of how often each value comes: `histogram`, `mode`, `entropy`.
+//!
+//! Those of values that are compared as they are stored are in `frequency_typed`.
 
+use super::frequency_typed;
 use crate::{
     documentation::doc,
     value_aggregate::{self, Keys, ValueAggregate, ValueMap, ValueRow, entries},
@@ -37,7 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
 
 /// What is told of the frequencies.
 #[derive(Clone, Copy)]
-enum Answer {
+pub(super) enum Answer {
     Histogram,
     Mode,
     Entropy,
@@ -52,14 +55,20 @@ fn bind_types(args: &[Type], answer: Answer) -> Option<BoundAggregate> {
     if arg.order() < CustomOrder::Equality {
         return None;
     }
-    let map = Type::map(arg.clone(), Type::BigInt);
     let result = match answer {
-        Answer::Histogram => map.clone(),
+        Answer::Histogram => Type::map(arg.clone(), Type::BigInt),
         Answer::Mode => arg.clone(),
         Answer::Entropy => Type::Double,
     };
+    let typed = frequency_typed::bind(answer, arg, &result);
+    Some(typed.unwrap_or_else(|| of_values(answer, arg, result)))
+}
+
+/// The binding for values of any type.
+pub(super) fn of_values(answer: Answer, arg: &Type, result: Type) -> BoundAggregate {
+    let map = Type::map(arg.clone(), Type::BigInt);
     let frequency = Frequency { keys: Keys::of(arg), answer };
-    Some(value_aggregate::bound(args.to_vec(), map, result, frequency))
+    value_aggregate::bound(vec![arg.clone()], map, result, frequency)
 }
 
 struct Frequency {
@@ -100,10 +109,8 @@ impl ValueAggregate for Frequency {
                 Ok(most.map_or(Value::Null, |it| it.0.clone()))
             }
             Answer::Entropy => {
-                let counts = || state.iter().map(|it| *it.1 as f64);
-                let total: f64 = counts().sum();
-                let entropy = counts().map(|it| it / total * (total / it).log2()).sum::<f64>();
-                Ok(Value::Double(entropy + 0.0))
+                let counts: Vec<i64> = state.iter().map(|it| *it.1).collect();
+                Ok(Value::Double(entropy(&counts)))
             }
         }
     }
@@ -111,4 +118,12 @@ impl ValueAggregate for Frequency {
     fn outside_bytes(&self, state: &ValueMap<i64>) -> usize {
         state.bytes()
     }
+}
+
+/// The entropy of values that came so many times.
+pub(super) fn entropy(counts: &[i64]) -> f64 {
+    let counts = || counts.iter().map(|it| *it as f64);
+    let total: f64 = counts().sum();
+    let entropy = counts().map(|it| it / total * (total / it).log2()).sum::<f64>();
+    entropy + 0.0
 }

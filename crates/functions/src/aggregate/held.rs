@@ -1,7 +1,10 @@
 //! How one value of a column is kept in a state: fixed-width as it is, strings as a copy of their
 //! bytes, everything else as a scalar.
 
-use super::form::{native_of, unexpected_layout};
+use super::{
+    approx_distinct::{hash_bytes, mix},
+    form::{native_of, unexpected_layout},
+};
 use crate::order::{SqlOrder, compare_values};
 use std::{cmp::Ordering, marker::PhantomData};
 use volley_error::Result;
@@ -41,6 +44,12 @@ pub(super) trait Held: Send + Sync + 'static {
     }
 }
 
+/// A way to keep a value that is looked for.
+pub(super) trait HeldKey: Held {
+    /// A hash that equal values share.
+    fn hash(value: &Self::Ref<'_>) -> u64;
+}
+
 /// Fixed-width values.
 pub(super) struct HeldNative<T>(PhantomData<fn() -> T>);
 
@@ -77,6 +86,13 @@ impl<T: Native + SqlOrder> Held for HeldNative<T> {
         let nulls = NullBuffer::from_iter(kept.iter().map(Option::is_some));
         let values: Vec<T> = kept.iter().map(|it| it.copied().unwrap_or_default()).collect();
         Vector::native::<T>(data_type.clone(), values, Some(nulls))
+    }
+}
+
+impl<T: Native + SqlOrder> HeldKey for HeldNative<T> {
+    #[inline(always)]
+    fn hash(value: &T) -> u64 {
+        mix(value.key_bits())
     }
 }
 
@@ -123,6 +139,12 @@ impl Held for HeldBytes {
 
     fn outside_bytes(kept: &Box<[u8]>) -> usize {
         kept.len()
+    }
+}
+
+impl HeldKey for HeldBytes {
+    fn hash(value: &&[u8]) -> u64 {
+        hash_bytes(value)
     }
 }
 

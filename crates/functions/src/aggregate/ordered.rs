@@ -9,7 +9,10 @@
 //! ```
 //!
 //! A negative share counts from the greatest value.
+//!
+//! Values are selected, not sorted: those of fixed width as keys that compare as integers do.
 
+mod items;
 mod place;
 #[cfg(test)]
 mod tests;
@@ -19,14 +22,15 @@ use super::{
     form::{row_column, unexpected_layout},
 };
 use crate::documentation::doc;
-use place::{Between, Place, midpoint};
-use std::{cmp::Ordering, sync::Arc};
+use items::{Items, Keys, ValueRows};
+use place::{Between, Place, Share};
+use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
     BoundAggregate, CollectingFunction, Expanded, Registry, aggregate::form::bound_collecting,
 };
-use volley_types::{Field, Type, Value};
-use volley_vector::{Comparable, Rows, Values, Vector};
+use volley_types::{Field, Type, Value, match_native};
+use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -64,6 +68,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// What is chosen.
+#[derive(Clone, Copy)]
 enum Choice {
     /// The value at a share of the rows.
     Quantile(Place),
@@ -129,22 +134,14 @@ struct Ordered {
 impl CollectingFunction for Ordered {
     fn results(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
         let [values, shares @ ..] = args else { return Err(unexpected_layout()) };
-        let order = Comparable::new(values)?;
-        let compare = |a: &u32, b: &u32| order.compare_valid(*a as usize, &order, *b as usize);
-        let mut results = Vec::with_capacity(ends.len());
-        let mut start = 0;
-        for end in ends {
-            let group = start..*end;
-            let share = shares.first().filter(|_| !group.is_empty());
-            let share = share.map_or(Ok(Value::Null), |it| it.value(start as usize))?;
-            let mut rows: Vec<u32> = group.filter(|it| !order.is_null(*it as usize)).collect();
-            start = *end;
-            results.push(match rows.is_empty() {
-                true => Value::Null,
-                false => self.choice.of_group(values, &mut rows, &share, &compare)?,
-            });
+        let shares = shares.first();
+        if values.data_type().key_type().is_some() {
+            return self.choose(&ValueRows::new(values)?, shares, ends);
         }
-        Ok(Vector::from_values(self.result.clone(), &results))
+        match_native!(values.data_type().physical(), T => {
+            let column = Decoded::new(values)?;
+            self.choose(&Keys::<T>::new(&column, self.choice.place())?, shares, ends)
+        }, else self.choose(&ValueRows::new(values)?, shares, ends))
     }
 
     fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
@@ -166,34 +163,90 @@ impl CollectingFunction for Ordered {
     }
 }
 
-impl Choice {
-    /// The result of a group; `rows`: those whose value is not null, at least one.
-    fn of_group(
+impl Ordered {
+    /// What is chosen of each group.
+    fn choose<I: Items>(
         &self,
-        values: &Vector,
-        rows: &mut [u32],
-        share: &Value,
-        compare: &impl Fn(&u32, &u32) -> Ordering,
-    ) -> Result<Value> {
+        values: &I,
+        shares: Option<&Vector>,
+        ends: &[u32],
+    ) -> Result<Vector> {
+        let mut chosen = Vec::with_capacity(ends.len());
+        // Of arrays of shares; `None`: a null, as one element.
+        let mut sizes = Vec::with_capacity(ends.len());
+        let mut items = Vec::new();
+        let mut start = 0;
+        for end in ends.iter().map(|it| *it as usize) {
+            items.clear();
+            values.extend(&mut items, start..end);
+            let share = shares.filter(|_| !items.is_empty());
+            let share = share.map(|it| it.value(start)).transpose()?;
+            start = end;
+            let mut size = None;
+            match share {
+                _ if items.is_empty() => chosen.push(None),
+                Some(Value::Array(shares)) => {
+                    for share in shares.iter() {
+                        chosen.push(self.choice.of_group(values, &mut items, Some(share))?);
+                    }
+                    size = Some(shares.len());
+                }
+                share => chosen.push(self.choice.of_group(values, &mut items, share.as_ref())?),
+            }
+            sizes.push(size);
+        }
+        let elements = values.column(&chosen)?;
+        match shares.is_some_and(|it| matches!(it.data_type(), Type::Array(_))) {
+            true => arrays(&self.result, elements, &sizes),
+            false => Ok(elements),
+        }
+    }
+}
+
+impl Choice {
+    fn place(self) -> Place {
         match self {
-            Choice::Quantile(place) => match share {
-                Value::Array(shares) => {
-                    rows.sort_unstable_by(compare);
-                    let all = shares.iter().map(|it| place.at(values, rows, it, compare));
-                    Ok(Value::Array(all.collect::<Result<Vec<_>>>()?.into()))
-                }
-                share => place.at(values, rows, share, compare),
-            },
-            Choice::Median(place) => place.at(values, rows, &Value::Double(0.5), compare),
-            Choice::Deviation(between) => {
-                let middle = Place::Between(*between);
-                let middle = middle.at(values, rows, &Value::Double(0.5), compare)?;
-                let mut distances = Vec::with_capacity(rows.len());
-                for row in rows {
-                    distances.push(between.distance(&values.value(*row as usize)?, &middle)?);
-                }
-                Ok(midpoint(*between, distances))
+            Choice::Quantile(place) | Choice::Median(place) => place,
+            Choice::Deviation(between) => Place::Between(between),
+        }
+    }
+
+    /// What is chosen of a group of at least one value; `share`: `None` where none is given.
+    fn of_group<I: Items>(
+        self,
+        values: &I,
+        items: &mut [I::Item],
+        share: Option<&Value>,
+    ) -> Result<Option<I::Chosen>> {
+        let compare = |left: &I::Item, right: &I::Item| values.compare(left, right);
+        let at =
+            |items: &mut [I::Item], share| values.chosen(self.place().at(items, share, &compare));
+        match (self, share) {
+            (Choice::Quantile(_), Some(share)) => Ok(Share::of(share)?.map(|it| at(items, it))),
+            (Choice::Quantile(_), None) => Err(unexpected_layout()),
+            (Choice::Median(_), _) => Ok(Some(at(items, Share::HALF))),
+            (Choice::Deviation(_), _) => {
+                let middle = at(items, Share::HALF);
+                values.make_distances(items, middle)?;
+                Ok(Some(at(items, Share::HALF)))
             }
         }
     }
+}
+
+/// Arrays of `sizes` elements each; `None`: a null array, for which there is one element.
+fn arrays(data_type: &Type, elements: Vector, sizes: &[Option<usize>]) -> Result<Vector> {
+    collected::offset(elements.len())?;
+    let nulls = NullBuffer::from_iter(sizes.iter().map(Option::is_some));
+    let mut end = 0;
+    let offset = |size: &Option<usize>| {
+        let start = end;
+        end += size.unwrap_or(1) as i32;
+        start
+    };
+    let offsets: Vec<i32> = sizes.iter().map(offset).collect();
+    let sizes: Vec<i32> = sizes.iter().map(|it| it.unwrap_or(0) as i32).collect();
+    let elements = Arc::new(elements);
+    let nested = Nested { offsets: offsets.into(), sizes: sizes.into(), elements };
+    Ok(Vector::flat(data_type.clone(), Values::Array(nested), Some(nulls)))
 }

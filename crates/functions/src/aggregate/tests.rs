@@ -50,14 +50,14 @@ impl Drop for States {
     }
 }
 
-fn folding(aggregate: &BoundAggregate) -> &Arc<dyn AggregateFunction> {
+pub(super) fn folding(aggregate: &BoundAggregate) -> &Arc<dyn AggregateFunction> {
     match &aggregate.function {
         AggregateKind::Folding(function) => function,
         AggregateKind::Collecting(_) => panic!("{aggregate:?} collects"),
     }
 }
 
-fn resolve(name: &str, types: &[Type]) -> BoundAggregate {
+pub(super) fn resolve(name: &str, types: &[Type]) -> BoundAggregate {
     let mut registry = Registry::new();
     super::register(&mut registry);
     registry.resolve_aggregate(name, types).unwrap()
@@ -70,6 +70,11 @@ fn run(name: &str, args: &[Vector]) -> Vec<Value> {
     for (arg, expected) in types.iter().zip(&aggregate.args) {
         assert_eq!(arg, expected, "the test must cast itself");
     }
+    run_bound(&aggregate, args)
+}
+
+/// As [`run`], of an aggregate that is bound to the arguments' types.
+pub(super) fn run_bound(aggregate: &BoundAggregate, args: &[Vector]) -> Vec<Value> {
     let rows = args.first().map_or(0, Vector::len);
     let mut results = Vec::new();
     let dictionary: Vec<Vector> = args
@@ -80,32 +85,32 @@ fn run(name: &str, args: &[Vector]) -> Vec<Value> {
         })
         .collect();
     if let AggregateKind::Collecting(function) = &aggregate.function {
-        return run_collecting(&aggregate, function.as_ref(), args);
+        return run_collecting(aggregate, function.as_ref(), args);
     }
     for args in [args.to_vec(), dictionary] {
-        let mut one = States::new(&aggregate, 1);
+        let mut one = States::new(aggregate, 1);
         one.with(&[0], |it, slot| folding(it).add_to_one(slot, &args, &Rows::all(rows)).unwrap());
         results.push(finish(&mut one));
 
-        let mut grouped = States::new(&aggregate, 1);
+        let mut grouped = States::new(aggregate, 1);
         let groups = vec![0; rows];
         grouped.with(&groups, |it, slots| folding(it).add(slots, &args, &Rows::all(rows)).unwrap());
         results.push(finish(&mut grouped));
 
         // Two partial states of the rows before and after the middle, and an empty one.
-        let mut partial = States::new(&aggregate, 3);
+        let mut partial = States::new(aggregate, 3);
         let groups: Vec<usize> = (0..rows).map(|row| usize::from(row >= rows / 2)).collect();
         partial.with(&groups, |it, slots| folding(it).add(slots, &args, &Rows::all(rows)).unwrap());
         let all = partial.all();
         let intermediate =
             partial.with(&all, |it, slots| folding(it).extract_intermediate(slots).unwrap());
         assert_eq!(intermediate.data_type(), &aggregate.intermediate);
-        let mut merged = States::new(&aggregate, 1);
+        let mut merged = States::new(aggregate, 1);
         merged.with(&[0, 0, 0], |it, slots| {
             folding(it).merge(slots, &intermediate, &Rows::all(3)).unwrap();
         });
         results.push(finish(&mut merged));
-        results.extend(run_lifted(&aggregate, &args, rows));
+        results.extend(run_lifted(aggregate, &args, rows));
     }
     results
 }

@@ -1,4 +1,4 @@
-use super::matcher::Matcher;
+use super::matcher::{Matcher, Syntax};
 use crate::testing::{call, fails};
 use volley_types::{Type, Value};
 use volley_vector::{Values, Vector};

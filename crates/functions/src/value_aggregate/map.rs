@@ -1,19 +1,11 @@
 //! A map from values to anything, small where it has few entries.
 //!
-//! ```text
-//! entries   in the order in which they came
-//! index     of more than 8 entries: open addressing, positions of entries from 1, half full
-//! ```
-//!
 //! Keys are equal as SQL says: NaN equals itself, `-0.0` is `0.0`, nulls are equal, custom types as
 //! their keys are.
 
-use super::{compare_values, hash_bytes, mix, value_bytes};
+use super::{compact_map::CompactMap, compare_values, hash_bytes, mix, value_bytes};
 use std::cmp::Ordering;
 use volley_types::{Type, Value};
-
-/// Entries that are found by looking at each one.
-const SCANNED_MAX: usize = 8;
 
 /// How values of a type become what they are compared by.
 #[derive(Clone, Debug)]
@@ -45,33 +37,28 @@ impl Keys {
 
 /// A map from values to `V`s.
 #[derive(Clone)]
-pub struct ValueMap<V> {
-    entries: Vec<(Value, V)>,
-    index: Box<[u32]>,
-    /// Bytes on the heap that the keys hold.
-    key_bytes: usize,
-}
+pub struct ValueMap<V>(CompactMap<Value, V>);
 
 impl<V> Default for ValueMap<V> {
     fn default() -> ValueMap<V> {
-        ValueMap { entries: Vec::new(), index: Box::default(), key_bytes: 0 }
+        ValueMap(CompactMap::default())
     }
 }
 
 impl<V> ValueMap<V> {
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.0.entries().len()
     }
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.0.entries().is_empty()
     }
 
     /// The entries in the order in which they came.
     pub fn iter(&self) -> impl Iterator<Item = (&Value, &V)> {
-        self.entries.iter().map(|it| (&it.0, &it.1))
+        self.0.entries().iter().map(|it| (&it.0, &it.1))
     }
 
     /// The entries in the order of their keys, null last.
@@ -83,69 +70,30 @@ impl<V> ValueMap<V> {
 
     /// The value of `key`, which is added with what `new` makes when it is not there.
     pub fn entry(&mut self, keys: &Keys, key: Value, new: impl FnOnce() -> V) -> &mut V {
-        let position = match self.find(keys, &key) {
-            Some(position) => position,
-            None => self.push(keys, key, new()),
-        };
-        &mut self.entries[position].1
+        let position = self.find(keys, &key).unwrap_or_else(|| {
+            let bytes = value_bytes(&key);
+            self.0.push(key, bytes, new(), |it| keys.hash(it))
+        });
+        self.0.value_mut(position)
     }
 
     /// The value of `key`, if there is one.
     pub fn get(&self, keys: &Keys, key: &Value) -> Option<&V> {
-        self.find(keys, key).map(|it| &self.entries[it].1)
+        self.find(keys, key).map(|it| &self.0.entries()[it].1)
     }
 
     /// Removes all entries, and gives them.
     pub fn take(&mut self) -> Vec<(Value, V)> {
-        std::mem::take(self).entries
+        std::mem::take(self).0.into_entries().collect()
     }
 
     /// Bytes on the heap, without those of the `V`s.
     pub fn bytes(&self) -> usize {
-        let entries = self.entries.capacity() * size_of::<(Value, V)>();
-        entries + self.index.len() * size_of::<u32>() + self.key_bytes
+        self.0.bytes()
     }
 
     fn find(&self, keys: &Keys, key: &Value) -> Option<usize> {
-        let equals = |it: &(Value, V)| keys.compare(&it.0, key).is_eq();
-        if self.index.is_empty() {
-            return self.entries.iter().position(equals);
-        }
-        let mask = self.index.len() - 1;
-        let mut at = keys.hash(key) as usize & mask;
-        loop {
-            let position = self.index[at].checked_sub(1)? as usize;
-            if equals(&self.entries[position]) {
-                return Some(position);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn push(&mut self, keys: &Keys, key: Value, value: V) -> usize {
-        let position = self.entries.len();
-        if self.entries.is_empty() {
-            self.entries.reserve_exact(1);
-        }
-        self.key_bytes += value_bytes(&key);
-        self.entries.push((key, value));
-        if self.entries.len() * 2 <= self.index.len() {
-            self.put_index(keys, position);
-        } else if self.entries.len() > SCANNED_MAX {
-            let slots = (self.entries.len() * 4).next_power_of_two();
-            self.index = vec![0; slots].into_boxed_slice();
-            (0..=position).for_each(|it| self.put_index(keys, it));
-        }
-        position
-    }
-
-    fn put_index(&mut self, keys: &Keys, position: usize) {
-        let mask = self.index.len() - 1;
-        let mut at = keys.hash(&self.entries[position].0) as usize & mask;
-        while self.index[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.index[at] = position as u32 + 1;
+        self.0.find(|| keys.hash(key), |it| keys.compare(it, key).is_eq())
     }
 }
 

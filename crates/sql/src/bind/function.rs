@@ -43,30 +43,11 @@ impl<'a> Binder<'a> {
     pub(super) fn function(&mut self, function: &'a Function) -> Result<Expr> {
         let name = crate::parse::dotted(&function.name).to_ascii_lowercase();
         let span = self.span(function.name.span());
-        let reject = |what: &str| Err(unsupported(what, span));
         let name = match function.within_group.is_empty() {
             true => name,
             false => ordered_set_function(&name, span)?.to_owned(),
         };
-        if !matches!(function.parameters, FunctionArguments::None) {
-            return reject("parameters of functions");
-        }
-        if let FunctionArguments::Subquery(query) = &function.args {
-            if name == "array" {
-                return self.array_subquery(query);
-            }
-            return reject(&format!("{}(SELECT ...)", name.to_ascii_uppercase()));
-        }
-        if matches!(name.as_str(), "grouping" | "grouping_id") {
-            return self.grouping_call(function, span);
-        }
-        if name == COLUMNS {
-            return self.columns_call(function, span);
-        }
-        if let Some(action) = self.merge_action(&name, span) {
-            return Ok(action);
-        }
-        if let Some(expr) = self.macro_call(&name, function, span)? {
+        if let Some(expr) = self.special_call(&name, function, span)? {
             return Ok(expr);
         }
         self.check_known(&name, span)?;
@@ -112,6 +93,35 @@ impl<'a> Binder<'a> {
             return self.unnest_call(list, span);
         }
         self.scalar(&name, list, span)
+    }
+
+    /// A call of what is no function of the registry: a form of its own, or a macro.
+    fn special_call(
+        &mut self,
+        name: &str,
+        function: &'a Function,
+        span: Option<Span>,
+    ) -> Result<Option<Expr>> {
+        if !matches!(function.parameters, FunctionArguments::None) {
+            return Err(unsupported("parameters of functions", span));
+        }
+        if let FunctionArguments::Subquery(query) = &function.args {
+            if name == "array" {
+                return self.array_subquery(query).map(Some);
+            }
+            let what = format!("{}(SELECT ...)", name.to_ascii_uppercase());
+            return Err(unsupported(what, span));
+        }
+        if matches!(name, "grouping" | "grouping_id") {
+            return self.grouping_call(function, span).map(Some);
+        }
+        if name == COLUMNS {
+            return self.columns_call(function, span).map(Some);
+        }
+        match self.merge_action(name, span) {
+            Some(action) => Ok(Some(action)),
+            None => self.macro_call(name, function, span),
+        }
     }
 
     /// An unknown function is reported before anything is said about its arguments.

@@ -1,15 +1,13 @@
 //! Places among values in order.
 
-use crate::order::compare_values;
 use std::cmp::Ordering;
 use volley_error::{Error, Result};
 use volley_types::{Type, Value};
-use volley_vector::Vector;
 
 /// Products of shares and counts that are this close to a whole number are meant to be one.
 const WHOLE_WITHIN: f64 = 1e-9;
 
-/// Which value a share of the rows means.
+/// Which value a share of the values means.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
     /// One of the values.
@@ -21,44 +19,33 @@ pub(super) enum Place {
 /// Types that have values between two others.
 #[derive(Clone, Copy)]
 pub(super) enum Between {
-    /// REAL.
-    Real,
-    /// DOUBLE.
-    Double,
+    /// REAL, DOUBLE.
+    Float,
     /// DECIMAL.
     Decimal,
-    /// TIME.
+    /// TIME, TIMESTAMP, and with a time zone.
     Time,
-    /// TIMESTAMP, and with a time zone.
-    Timestamp,
 }
 
 impl Between {
     /// The type that values of `data_type` are converted to, and what is between its values.
     pub(super) fn of(data_type: &Type) -> Option<(Type, Between)> {
         Some(match data_type {
-            Type::Real => (Type::Real, Between::Real),
+            Type::Real => (Type::Real, Between::Float),
             Type::Decimal { .. } => (data_type.clone(), Between::Decimal),
             Type::Time => (Type::Time, Between::Time),
-            Type::Date => (Type::Timestamp, Between::Timestamp),
-            other if *other.storage() == Type::Timestamp => (other.clone(), Between::Timestamp),
+            Type::Date => (Type::Timestamp, Between::Time),
+            other if other.key_type().is_some() => return None,
+            other if *other.storage() == Type::Timestamp => (other.clone(), Between::Time),
             other if other.is_numeric() || *other == Type::Unknown => {
-                (Type::Double, Between::Double)
+                (Type::Double, Between::Float)
             }
             _ => return None,
         })
     }
 
-    /// The value that is `part` of the way from one to another.
-    fn value(self, low: &Value, high: &Value, part: f64) -> Value {
-        if let (Value::Real(low), Value::Real(high)) = (low, high) {
-            // The place is one of doubles, the distance one of reals.
-            return Value::Real((f64::from(*low) + f64::from(high - low) * part) as f32);
-        }
-        if let (Value::Double(low), Value::Double(high)) = (low, high) {
-            return Value::Double(low + (high - low) * part);
-        }
-        let (low, high) = (low.as_i128().unwrap_or(0), high.as_i128().unwrap_or(0));
+    /// The integer that is `part` of the way from one to another.
+    pub(super) fn integer(self, low: i128, high: i128, part: f64) -> i128 {
         let distance = high.saturating_sub(low) as f64 * part;
         let between = low.saturating_add(distance.floor() as i128);
         let part = distance - distance.floor();
@@ -67,79 +54,64 @@ impl Between {
             Between::Decimal => between < 0 && part > 0.0,
             _ => part >= 0.5,
         };
-        self.integer(between.saturating_add(rounds_up.into()))
-    }
-
-    fn integer(self, value: i128) -> Value {
-        let micros = i64::try_from(value).unwrap_or(i64::MAX);
-        match self {
-            Between::Time => Value::Time(micros),
-            Between::Timestamp => Value::Timestamp(micros),
-            Between::Decimal | Between::Real | Between::Double => Value::Decimal(value),
-        }
-    }
-
-    /// How far two values are from each other.
-    pub(super) fn distance(self, left: &Value, right: &Value) -> Result<Value> {
-        Ok(match (left, right) {
-            (Value::Real(left), Value::Real(right)) => Value::Real((left - right).abs()),
-            (Value::Double(left), Value::Double(right)) => Value::Double((left - right).abs()),
-            _ => {
-                let (left, right) = (left.as_i128(), right.as_i128());
-                let distance = left.zip(right).and_then(|(left, right)| left.checked_sub(right));
-                let distance = distance.and_then(i128::checked_abs);
-                let too_far = || Error::invalid_value("distance of values is out of range");
-                self.integer(distance.ok_or_else(too_far)?)
-            }
-        })
+        between.saturating_add(rounds_up.into())
     }
 }
 
-/// The middle of some values, at least one.
-pub(super) fn midpoint(between: Between, mut values: Vec<Value>) -> Value {
-    values.sort_unstable_by(compare_values);
-    let last = values.len().saturating_sub(1);
-    match (values.get(last / 2), values.get(last.div_ceil(2))) {
-        (Some(low), Some(high)) if last % 2 == 1 => between.value(low, high, 0.5),
-        (Some(middle), _) => middle.clone(),
-        _ => Value::Null,
+/// A share of the values from the least, or else from the greatest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    of_all: f64,
+    descends: bool,
+}
+
+impl Share {
+    /// Half of the values.
+    pub(super) const HALF: Share = Share { of_all: 0.5, descends: false };
+
+    /// The share that a value says; `None` for null.
+    pub(super) fn of(value: &Value) -> Result<Option<Share>> {
+        let Value::Double(share) = value else { return Ok(None) };
+        if !(-1.0..=1.0).contains(share) {
+            return Err(Error::invalid_value(format!("share is not from -1 to 1: {share}")));
+        }
+        Ok(Some(Share { of_all: share.abs(), descends: share.is_sign_negative() }))
     }
 }
 
 impl Place {
-    /// The value at a share of the rows, at least one of which there is; puts them in another
-    /// order. Null for a share of null.
-    pub(super) fn at(
+    /// The value at a share of `all`, at least one, and where the place is behind it, the next one
+    /// and how far on the way to that. Puts them in another order.
+    pub(super) fn at<K: Copy>(
         self,
-        values: &Vector,
-        rows: &mut [u32],
-        share: &Value,
-        compare: &impl Fn(&u32, &u32) -> Ordering,
-    ) -> Result<Value> {
-        let Value::Double(share) = share else { return Ok(Value::Null) };
-        if !(-1.0..=1.0).contains(share) {
-            return Err(Error::invalid_value(format!("share is not from -1 to 1: {share}")));
+        all: &mut [K],
+        share: Share,
+        compare: &impl Fn(&K, &K) -> Ordering,
+    ) -> (K, Option<(K, f64)>) {
+        let (first, part) = self.position(all.len(), share);
+        let compare = |a: &K, b: &K| compare(a, b);
+        if share.descends {
+            let position = all.len() - 1 - first;
+            let (before, value, _) = all.select_nth_unstable_by(position, compare);
+            let next = before.iter().copied().filter(|_| part > 0.0).max_by(compare);
+            return (*value, next.map(|it| (it, part)));
         }
-        let descends = share.is_sign_negative();
-        let compare = |a: &u32, b: &u32| if descends { compare(b, a) } else { compare(a, b) };
-        let count = rows.len() as f64;
+        let (_, value, after) = all.select_nth_unstable_by(first, compare);
+        let next = after.iter().copied().filter(|_| part > 0.0).min_by(compare);
+        (*value, next.map(|it| (it, part)))
+    }
+
+    /// The position of a share of `count` values in its direction, and what is beyond it.
+    fn position(self, count: usize, share: Share) -> (usize, f64) {
+        let last = count - 1;
         let (first, part) = match self {
-            Place::Whole => (ceil(count * share.abs()).max(1.0) - 1.0, 0.0),
+            Place::Whole => (ceil(count as f64 * share.of_all).max(1.0) - 1.0, 0.0),
             Place::Between(_) => {
-                let place = (count - 1.0) * share.abs();
+                let place = last as f64 * share.of_all;
                 (place.floor(), place - place.floor())
             }
         };
-        let first = (first as usize).min(rows.len() - 1);
-        let (_, row, after) = rows.select_nth_unstable_by(first, compare);
-        let low = values.value(*row as usize)?;
-        let next = after.iter().copied().min_by(|a, b| compare(a, b)).filter(|_| part > 0.0);
-        match (self, next) {
-            (Place::Between(between), Some(next)) => {
-                Ok(between.value(&low, &values.value(next as usize)?, part))
-            }
-            _ => Ok(low),
-        }
+        ((first as usize).min(last), part)
     }
 }
 

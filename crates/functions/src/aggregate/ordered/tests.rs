@@ -1,4 +1,7 @@
 use super::*;
+use crate::order::compare_values;
+use volley_function::AggregateKind;
+use volley_vector::random::Generator;
 
 fn shares(all: &[f64], rows: usize) -> Vector {
     let shares: Vec<Value> = all.iter().map(|it| Value::Double(*it)).collect();
@@ -14,7 +17,7 @@ fn quantiles(bind: fn(&[Type]) -> Option<BoundAggregate>, values: &[i32], all: &
         _ => values.iter().map(|it| Value::Integer(*it)).collect(),
     };
     let args = [Vector::from_values(bound.args[0].clone(), &values), shares(all, values.len())];
-    let volley_function::AggregateKind::Collecting(function) = bound.function else { panic!() };
+    let AggregateKind::Collecting(function) = bound.function else { panic!() };
     let ends = [values.len() as u32];
     let direct = function.results(&args, &ends).unwrap().value(0).unwrap();
     let intermediate = function.intermediate(&args, &ends).unwrap();
@@ -38,4 +41,104 @@ fn shares_are_places_among_the_values() {
 fn a_share_that_is_whole_but_for_rounding_is_whole() {
     let values: Vec<i32> = (1..=100).collect();
     assert_eq!(quantiles(bind_disc, &values, &[0.07, 0.14, 0.29, 0.57]), "[7, 14, 29, 57]");
+}
+
+/// The results of groups of values.
+fn answers(bound: &BoundAggregate, args: &[Vector], ends: &[u32]) -> Vec<Value> {
+    let AggregateKind::Collecting(function) = &bound.function else { panic!() };
+    let results = function.results(args, ends).unwrap();
+    assert_eq!(results.data_type(), &bound.result);
+    results.to_values().unwrap()
+}
+
+/// The value at a share of sorted values, as the module says it.
+fn whole(sorted: &[Value], share: f64) -> Value {
+    let Some(last) = sorted.len().checked_sub(1) else { return Value::Null };
+    let place = (sorted.len() as f64 * share.abs() - 1e-6).ceil().max(1.0) as usize - 1;
+    sorted[if share.is_sign_negative() { last - place } else { place }].clone()
+}
+
+#[test]
+fn keys_choose_the_values_that_sorting_does() {
+    let mut random = Generator::new(3);
+    let mut types = vec![Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt, Type::HugeInt];
+    types.extend([Type::Real, Type::Double, Type::decimal(12, 2), Type::decimal(38, 4)]);
+    types.extend([Type::Date, Type::Time, Type::Timestamp, Type::Interval]);
+    types.extend([Type::Boolean, Type::Varchar, Type::array(Type::Integer)]);
+    for data_type in types {
+        let values = random.vector(&data_type, 200).flatten().unwrap();
+        let all = [0.0, 0.3, 0.5, 1.0, -0.2, -1.0];
+        let bound = bind_disc(&[data_type.clone(), Type::array(Type::Double)]).unwrap();
+        let ends = [0, 1, 3, 3, 200];
+        let many = answers(&bound, &[values.clone(), shares(&all, 200)], &ends);
+        for (group, answer) in ends.windows(2).zip(&many[1..]) {
+            let rows = group[0] as usize..group[1] as usize;
+            let mut sorted = values.to_values().unwrap()[rows].to_vec();
+            sorted.retain(|it| !it.is_null());
+            sorted.sort_by(compare_values);
+            let expected: Vec<Value> = all.iter().map(|it| whole(&sorted, *it)).collect();
+            let Value::Array(chosen) = answer else {
+                assert!(sorted.is_empty());
+                continue;
+            };
+            // Equal values may look different.
+            let same = |(a, b): (&Value, &Value)| compare_values(a, b).is_eq();
+            assert!(chosen.iter().zip(&expected).all(same), "{data_type}: {chosen:?} {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_are_used_for_floats_and_make_all_nans_one() {
+    let strange = f64::from_bits(f64::NAN.to_bits() | 1 << 63 | 5);
+    let values = Vector::from_values(Type::Double, &[Value::Double(strange)]);
+    let bound = bind_disc(&[Type::Double, Type::Double]).unwrap();
+    let share = Vector::constant(Type::Double, &Value::Double(0.5), 1);
+    let answers = answers(&bound, &[values, share], &[1]);
+    let [Value::Double(answer)] = answers[..] else { panic!() };
+    assert_eq!(answer.to_bits(), f64::NAN.to_bits());
+}
+
+#[test]
+fn middles_and_distances_of_each_type_that_has_them() {
+    let decimal = Type::decimal(6, 2);
+    let decimals: Vec<Value> = [150, -25, 0, 300].map(Value::Decimal).to_vec();
+    let reals: Vec<Value> = [1.5, -0.25, 0.0, 3.0].map(Value::Real).to_vec();
+    for (data_type, values, median, mad) in [
+        (decimal.clone(), decimals, Value::Decimal(75), Value::Decimal(87)),
+        (Type::Real, reals, Value::Real(0.75), Value::Real(0.875)),
+    ] {
+        let column = Vector::from_values(data_type.clone(), &values);
+        for (bind, expected) in
+            [(bind_median as fn(&[Type]) -> Option<BoundAggregate>, median), (bind_mad, mad)]
+        {
+            let bound = bind(&[data_type.clone()]).unwrap();
+            assert_eq!(answers(&bound, &[column.clone()], &[0, 4]), [Value::Null, expected]);
+        }
+    }
+    let far = [i128::MIN, i128::MAX, i128::MAX].map(Value::Decimal);
+    let far = Vector::from_values(Type::decimal(38, 0), &far);
+    let AggregateKind::Collecting(function) = bind_mad(&[Type::decimal(38, 0)]).unwrap().function
+    else {
+        panic!()
+    };
+    let error = function.results(&[far], &[3]).unwrap_err();
+    assert_eq!(error.message(), "distance of values is out of range");
+}
+
+#[test]
+fn null_shares_and_groups_without_values_give_null() {
+    let values = Vector::from_values(Type::Integer, &[Value::Null, Value::Integer(1)]);
+    let list = Type::array(Type::Double);
+    let no_share = Value::Array([Value::Null, Value::Double(1.0)].into());
+    for (share, expected) in [
+        (Value::Null, Value::Null),
+        (no_share, Value::Array([Value::Null, Value::Integer(1)].into())),
+        (Value::Array([].into()), Value::Array([].into())),
+    ] {
+        let bound = bind_disc(&[Type::Integer, list.clone()]).unwrap();
+        let column = Vector::from_values(list.clone(), &[share.clone(), share]);
+        let answers = answers(&bound, &[values.clone(), column], &[1, 2]);
+        assert_eq!(answers, [Value::Null, expected]);
+    }
 }

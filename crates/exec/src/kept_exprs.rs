@@ -1,0 +1,43 @@
+//! Compiled expressions of a recursion's step, which are the same in each iteration.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use volley_error::Result;
+use volley_expression::{Expr, ExprSet};
+use volley_function::{QueryConstants, Registry};
+
+/// The most sets that are kept: a step has few operators.
+const SETS_MAX: usize = 64;
+
+/// Expressions and what they were compiled to.
+#[derive(Default)]
+pub(crate) struct KeptExprs(Mutex<Vec<(Vec<Expr>, ExprSet)>>);
+
+impl KeptExprs {
+    /// As [`ExprSet::compile`], once for equal expressions.
+    pub(crate) fn compile(
+        &self,
+        exprs: &[Expr],
+        registry: &Registry,
+        query: &Arc<QueryConstants>,
+    ) -> Result<ExprSet> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, set)) = kept.iter().find(|it| it.0 == exprs) {
+            return Ok(set.anew());
+        }
+        let set = ExprSet::compile(exprs, registry, Arc::clone(query))?;
+        // Expressions that do not equal themselves, as NaN, are never found again.
+        if kept.len() < SETS_MAX {
+            kept.push((exprs.to_vec(), set.anew()));
+        }
+        Ok(set)
+    }
+
+    /// How many sets are kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
