@@ -115,7 +115,6 @@ impl<T: Item> Kll<T> {
     }
 
     /// The sum of the weights.
-    #[cfg(test)]
     pub fn count(&self) -> u64 {
         self.count
     }

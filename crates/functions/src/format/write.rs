@@ -166,7 +166,7 @@ fn separated(digits: &str, separator: Option<char>) -> String {
     let Some(separator) = separator else { return digits.to_owned() };
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(separator);
         }
         text.push(digit);
