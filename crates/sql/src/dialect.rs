@@ -233,6 +233,14 @@ fn glob(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, Pars
     })
 }
 
+/// `array && array`, which the parser takes from some dialects alone.
+fn overlap(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let right = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::Pipe))?;
+    let (left, op) = (Box::new(expr.clone()), BinaryOperator::PGOverlap);
+    Ok(Expr::BinaryOp { left, op, right: Box::new(right) })
+}
+
 /// `@ x`, the absolute value, which binds weaker than arithmetic.
 fn absolute(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.advance_token();
@@ -298,6 +306,9 @@ impl Dialect for VolleyDialect {
         let words = if negated { 2 } else { 1 };
         if is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::GLOB) {
             return Some(glob(parser, expr, words));
+        }
+        if parser.peek_token_ref().token == Token::Overlap {
+            return Some(overlap(parser, expr));
         }
         let is_in = is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::IN);
         if !is_in {

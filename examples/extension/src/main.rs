@@ -5,10 +5,10 @@
 //! cargo run -p volley-example-extension
 //! ```
 //!
-//! Read on in `initials.rs`, the shortest one; then `geometric_mean.rs`, `version.rs` and
+//! Read on in `initials.rs`, the shortest one; then `harmonic_mean.rs`, `version.rs` and
 //! `running_total.rs`.
 
-mod geometric_mean;
+mod harmonic_mean;
 mod initials;
 mod running_total;
 mod version;
@@ -31,10 +31,10 @@ fn main() -> Result<()> {
     // The aggregate can be grouped, filtered, made distinct, and spread over threads.
     check(
         &session,
-        "SELECT round(geometric_mean(downloads), 3),
-                geometric_mean(downloads) FILTER (WHERE downloads < 200) IS NULL
+        "SELECT round(harmonic_mean(downloads), 3),
+                harmonic_mean(downloads) FILTER (WHERE downloads < 200) IS NULL
          FROM releases",
-        &["125.992 | false"],
+        &["92.308 | false"],
     )?;
 
     // The type has an order of its own: as text, 1.10.0 would come before 1.9.0.
@@ -67,7 +67,7 @@ fn main() -> Result<()> {
 fn session() -> Result<Session> {
     Session::builder()
         .add_function("initials", initials::doc(), initials::bind())
-        .add_aggregate("geometric_mean", geometric_mean::doc(), geometric_mean::bind())
+        .add_aggregate("harmonic_mean", harmonic_mean::doc(), harmonic_mean::bind())
         .add_type(version::Version)
         .add_function("major", version::major_doc(), version::bind_major())
         .add_operator(running_total::NAME, running_total::lower)
@@ -119,8 +119,8 @@ mod tests {
             Err(error) => error.to_string(),
             Ok(rows) => format!("no error but {rows:?}"),
         };
-        let found = error("SELECT geometric_mean(x) FROM (VALUES (1), (-2)) v(x)");
-        assert!(found.contains("geometric mean of a negative number: -2"), "{found}");
+        let found = error("SELECT harmonic_mean(x) FROM (VALUES (1), (-2)) v(x)");
+        assert!(found.contains("harmonic mean of a number that is not positive: -2"), "{found}");
         let found = error("SELECT '1.x'::VERSION");
         assert!(found.contains("VERSION"), "{found}");
         session.sql("CREATE TABLE t AS SELECT 'a' AS word").expect("a table");

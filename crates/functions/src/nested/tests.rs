@@ -71,7 +71,7 @@ fn arrays_are_measured_searched_and_joined() {
     let null = (Type::array(Type::Integer), Value::Null);
     assert_eq!(call("concat_op", &[three(), null.clone()]), Value::Null);
     assert_eq!(call("list_concat", &[three(), null]), three().1);
-    assert_eq!(call("list_sort", &[three()]), array(&[None, Some(1), Some(3)]).1);
+    assert_eq!(call("list_sort", &[three()]), array(&[Some(1), Some(3), None]).1);
     assert_eq!(call("list_distinct", &[three()]), array(&[Some(3), Some(1)]).1);
     assert_eq!(call("list_reverse", &[three()]), array(&[Some(1), None, Some(3)]).1);
 }

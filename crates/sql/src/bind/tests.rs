@@ -1,7 +1,11 @@
 //! Tests of the binder on tables without rows.
 
-use crate::{BindSettings, Catalog, Dialect, Relation, Statement, bind, parse};
-use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+use crate::{BindSettings, Catalog, Dialect, MacroDefinition, Relation, Statement, bind, parse};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
@@ -61,7 +65,14 @@ impl Table for Empty {
 
 /// Tables, views and files.
 #[derive(Default)]
-pub(super) struct Tables(RefCell<BTreeMap<String, Relation>>);
+pub(super) struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>);
+
+/// What else has a name.
+#[derive(Default)]
+struct Defined {
+    macros: BTreeMap<String, Arc<MacroDefinition>>,
+    sequences: BTreeSet<String>,
+}
 
 impl Tables {
     fn small() -> Tables {
@@ -97,8 +108,7 @@ impl Tables {
 
 impl Catalog for Tables {
     fn table(&self, name: &str) -> Result<Option<Relation>> {
-        let name = name.to_ascii_lowercase();
-        Ok(self.0.borrow().get(name.strip_prefix("main.").unwrap_or(&name)).cloned())
+        Ok(self.0.borrow().get(&unqualified(name)).cloned())
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
@@ -112,6 +122,19 @@ impl Catalog for Tables {
     fn names(&self) -> Vec<String> {
         self.0.borrow().keys().cloned().collect()
     }
+
+    fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
+        self.1.borrow().macros.get(&unqualified(name)).cloned()
+    }
+
+    fn has_sequence(&self, name: &str) -> bool {
+        self.1.borrow().sequences.contains(&unqualified(name))
+    }
+}
+
+fn unqualified(name: &str) -> String {
+    let name = name.to_lowercase();
+    name.strip_prefix("main.").unwrap_or(&name).to_owned()
 }
 
 /// The meaning of the only statement of `sql`.

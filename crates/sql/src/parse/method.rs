@@ -24,6 +24,10 @@ const BEFORE_NAMES: [Keyword; 12] = [
     Keyword::CALL,
 ];
 
+/// The most tokens before a function that are read as its argument: each of them is moved, and
+/// chains of functions move them again and again.
+const ARGUMENT_TOKENS_MAX: usize = 10_000;
+
 /// Rewrites them.
 pub(super) fn with_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if !tokens.windows(3).any(is_method) {
@@ -32,7 +36,7 @@ pub(super) fn with_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut rest = tokens.as_slice();
     while let [token, after @ ..] = rest {
-        let begin = is_method(rest).then(|| argument_begin(&list)).flatten();
+        let begin = is_method(rest).then(|| last_argument(&list)).flatten();
         let Some(begin) = begin else {
             list.push(token.clone());
             rest = after;
@@ -58,6 +62,14 @@ fn is_method(tokens: &[TokenWithSpan]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Where the operand at the end begins, if it has not too many tokens.
+fn last_argument(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let skipped = tokens.len().saturating_sub(ARGUMENT_TOKENS_MAX);
+    // What reaches the first tokens looked at may have begun before.
+    let begin = argument_begin(&tokens[skipped..]).filter(|it| skipped == 0 || *it > 1);
+    begin.map(|it| it + skipped)
 }
 
 /// Where the operand at the end begins; `None` when it is none, but a schema or a package.

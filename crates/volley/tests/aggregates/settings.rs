@@ -22,6 +22,7 @@ pub fn needs_settings(name: &str, args: &[Type]) -> bool {
             args.len() > 1
         }
         "quantile" | "quantile_cont" | "quantile_disc" => args.len() > 1,
+        "approx_quantile" | "approx_top_k" | "json_group_object" => true,
         // A month equals 30 days: which of them is shown depends on the order of the rows.
         "histogram" | "mode" | "presto.set_agg" | "presto.sum" => {
             has_interval || (name == "presto.sum" && args == [Type::BigInt])
@@ -93,6 +94,14 @@ fn of_presto(name: &str) -> Vec<Vec<Argument>> {
             vec![integer(100), any(Type::Real)],
             vec![integer(100), any(Type::Real), double(0.5)],
         ],
+        "approx_quantile" => vec![
+            vec![any(Type::Integer), double(0.3)],
+            vec![any(Type::Double), array(&[0.0, 0.5, 1.0])],
+        ],
+        "approx_top_k" => vec![vec![text(), integer(100)], vec![any(Type::Double), integer(2)]],
+        "json_group_object" => {
+            vec![vec![(Type::Varchar, Some(Value::text("a"))), any(Type::Double)]]
+        }
         "presto.approx_percentile" => vec![
             vec![any(Type::Integer), double(0.3)],
             vec![any(Type::Double), array(&[0.0, 0.5, 1.0])],

@@ -1,7 +1,7 @@
 //! The SQL corpus of the repository binds.
 
-use super::{Empty, Tables, describe, statement_in};
-use crate::{Alteration, Catalog, Dialect, Relation, Statement, parse};
+use super::{Empty, Tables, describe, statement_in, unqualified};
+use crate::{Alteration, Catalog, Dialect, DropKind, Relation, Statement, parse};
 use std::{fmt::Write, path::Path, sync::Arc};
 use volley_connector::ColumnDefinition;
 use volley_error::Error;
@@ -42,9 +42,20 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
             let view = Relation::View { sql, columns, dialect };
             tables.0.borrow_mut().insert(name.to_ascii_lowercase(), view);
         }
-        Statement::Drop { names, .. } => {
-            for name in names {
-                tables.0.borrow_mut().remove(&name.to_ascii_lowercase());
+        Statement::CreateSequence { name, .. } => {
+            tables.1.borrow_mut().sequences.insert(unqualified(&name));
+        }
+        Statement::CreateMacro { name, definition, .. } => {
+            tables.1.borrow_mut().macros.insert(unqualified(&name), Arc::new(definition));
+        }
+        Statement::Drop { kind, names, .. } => {
+            for name in names.iter().map(|it| unqualified(it)) {
+                let mut defined = tables.1.borrow_mut();
+                let _ = match kind {
+                    DropKind::Sequence => defined.sequences.remove(&name),
+                    DropKind::Macro => defined.macros.remove(&name).is_some(),
+                    _ => tables.0.borrow_mut().remove(&name).is_some(),
+                };
             }
         }
         Statement::Set { name, value } if name == "dialect" => chosen = value.parse(),

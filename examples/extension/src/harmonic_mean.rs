@@ -1,4 +1,4 @@
-//! An aggregate: the n-th root of the product of n numbers.
+//! An aggregate: the harmonic mean, n divided by the sum of the reciprocals of n numbers.
 
 use volley::{
     Error, Result,
@@ -9,17 +9,17 @@ use volley::{
     },
 };
 
-struct GeometricMean;
+struct HarmonicMean;
 
 /// What is kept per group. It lives inside the group's row of the hash table.
 #[derive(Clone, Default)]
 struct State {
-    /// Of the logarithms: the product itself would soon leave the range of a float.
+    /// Of the reciprocals.
     sum: f64,
     count: i64,
 }
 
-impl SimpleAggregate for GeometricMean {
+impl SimpleAggregate for HarmonicMean {
     type State = State;
     type Args = Double;
     /// Threads work on parts of the rows; a tuple travels between them as a ROW.
@@ -27,11 +27,11 @@ impl SimpleAggregate for GeometricMean {
     type Result = Double;
 
     fn add(&self, state: &mut State, value: f64) -> Result<()> {
-        if value < 0.0 {
-            let message = format!("geometric mean of a negative number: {value}");
+        if value <= 0.0 {
+            let message = format!("harmonic mean of a number that is not positive: {value}");
             return Err(Error::invalid_value(message));
         }
-        state.sum += value.ln();
+        state.sum += value.recip();
         state.count += 1;
         Ok(())
     }
@@ -48,21 +48,21 @@ impl SimpleAggregate for GeometricMean {
 
     /// `None` is null: the mean of nothing.
     fn result(&self, state: &State) -> Result<Option<f64>> {
-        Ok((state.count > 0).then(|| (state.sum / state.count as f64).exp()))
+        Ok((state.count > 0).then(|| state.count as f64 / state.sum))
     }
 }
 
 /// How it is called.
 pub fn bind() -> BindAggregate {
-    simple::bind(GeometricMean)
+    simple::bind(HarmonicMean)
 }
 
-/// What `DESCRIBE FUNCTION geometric_mean` shows.
+/// What `DESCRIBE FUNCTION harmonic_mean` shows.
 pub fn doc() -> FunctionDoc {
     FunctionDoc::new(
-        "geometric_mean(number) -> double",
-        "The n-th root of the product of the n values that are not null.",
+        "harmonic_mean(number) -> double",
+        "The number of values that are not null, divided by the sum of their reciprocals.",
         "aggregate",
-        &[("geometric_mean(x) FROM (VALUES (2), (8)) v(x)", "4.0")],
+        &[("harmonic_mean(x) FROM (VALUES (2), (6)) v(x)", "3.0")],
     )
 }
