@@ -26,6 +26,9 @@ const TIGHT_BYTES_MIN: usize = 64 << 10;
 /// No statement of the corpus needs as much.
 const TIGHT_BYTES_MAX: usize = 1 << 30;
 
+/// Statements that count how often they are tried, so that they need all their memory at once.
+const TRIED_ONCE: &str = "tests/slt/ddl/sequence.slt";
+
 /// How often a statement ran out of memory and was tried with more.
 static RETRIES: AtomicUsize = AtomicUsize::new(0);
 
@@ -126,6 +129,7 @@ fn check_folder(folder: &str, settings: &[(&str, &str)], memory: Memory) {
     let mut files = Vec::new();
     collect_files(Path::new(folder), &mut files);
     files.retain(|it| it.to_string_lossy().contains(&wanted));
+    files.retain(|it| memory != Memory::Tight || it != Path::new(TRIED_ONCE));
     files.sort();
     assert!(!files.is_empty() || folder != CORPUS, "no file matches");
     let (mut records, mut failures) = (0, Vec::new());
