@@ -16,7 +16,7 @@ const SETS_MAX: usize = 64;
 pub(crate) struct KeptExprs(Mutex<Vec<(Vec<Expr>, ExprSet)>>);
 
 impl KeptExprs {
-    /// As [`ExprSet::compile`], once for equal expressions.
+    /// As [`ExprSet::compile`], once for identical expressions.
     pub(crate) fn compile(
         &self,
         exprs: &[Expr],
@@ -24,11 +24,13 @@ impl KeptExprs {
         query: &Arc<QueryConstants>,
     ) -> Result<ExprSet> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, set)) = kept.iter().find(|it| it.0 == exprs) {
+        let is_same = |it: &Vec<Expr>| {
+            it.len() == exprs.len() && it.iter().zip(exprs).all(|(a, b)| a.is_identical(b))
+        };
+        if let Some((_, set)) = kept.iter().find(|it| is_same(&it.0)) {
             return Ok(set.anew());
         }
         let set = ExprSet::compile(exprs, registry, Arc::clone(query))?;
-        // Expressions that do not equal themselves, as NaN, are never found again.
         if kept.len() < SETS_MAX {
             kept.push((exprs.to_vec(), set.anew()));
         }

@@ -87,6 +87,32 @@ pub enum SpecialForm {
     IsNull,
 }
 
+impl ExprKind {
+    /// Whether both are the same but for their parts.
+    fn is_identical(&self, other: &ExprKind) -> bool {
+        match (self, other) {
+            (ExprKind::Column(left), ExprKind::Column(right)) => left == right,
+            (ExprKind::Constant(left), ExprKind::Constant(right)) => left.is_identical(right),
+            (ExprKind::Parameter(left), ExprKind::Parameter(right)) => left == right,
+            (ExprKind::Call { name: left, .. }, ExprKind::Call { name: right, .. }) => {
+                left == right
+            }
+            (
+                ExprKind::Lambda { level, parameters, .. },
+                ExprKind::Lambda { level: other_level, parameters: others, .. },
+            ) => level == other_level && parameters == others,
+            (
+                ExprKind::Cast { null_on_error, package, .. },
+                ExprKind::Cast { null_on_error: other_null, package: other_package, .. },
+            ) => null_on_error == other_null && package == other_package,
+            (ExprKind::Special { form: left, .. }, ExprKind::Special { form: right, .. }) => {
+                left == right
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Expr {
     /// Input column `index`.
     pub fn column(index: usize, data_type: Type) -> Expr {
@@ -145,6 +171,22 @@ impl Expr {
             ExprKind::Cast { input, .. } => std::slice::from_mut(input),
             ExprKind::Lambda { body, .. } => std::slice::from_mut(body),
         }
+    }
+
+    /// Whether one may stand for the other: they are equal, and the floats in them to the last bit.
+    pub fn is_identical(&self, other: &Expr) -> bool {
+        let mut rest = vec![(self, other)];
+        while let Some((left, right)) = rest.pop() {
+            let (parts, others) = (left.children(), right.children());
+            let is_same = left.data_type == right.data_type
+                && parts.len() == others.len()
+                && left.kind.is_identical(&right.kind);
+            if !is_same {
+                return false;
+            }
+            rest.extend(parts.iter().zip(others));
+        }
+        true
     }
 
     /// What this is as an argument of a call.

@@ -5,12 +5,12 @@ use volley_error::{Error, Result};
 
 /// The sequences that a session sees.
 pub trait Sequences: fmt::Debug + Send + Sync {
-    /// The next number of a sequence, which nobody else gets.
+    /// Puts the next numbers of a sequence, which nobody else gets, into all of `numbers`.
     ///
     /// # Errors
     ///
-    /// Invalid query: no such sequence. Invalid value: it is at its end.
-    fn next(&self, name: &str) -> Result<i64>;
+    /// Invalid query: no such sequence. Invalid value: it is at its end, or comes to it.
+    fn next(&self, name: &str, numbers: &mut [i64]) -> Result<()>;
 
     /// The number that the session got last.
     ///
@@ -25,11 +25,11 @@ pub trait Sequences: fmt::Debug + Send + Sync {
 pub(crate) struct NoSequences;
 
 impl Sequences for NoSequences {
-    fn next(&self, name: &str) -> Result<i64> {
-        Err(Error::invalid_query(format!("no such sequence: {name}")))
+    fn next(&self, name: &str, _numbers: &mut [i64]) -> Result<()> {
+        self.current(name).map(drop)
     }
 
     fn current(&self, name: &str) -> Result<i64> {
-        self.next(name)
+        Err(Error::invalid_query(format!("no such sequence: {name}")))
     }
 }

@@ -16,7 +16,7 @@ mod combine;
 
 pub use document::{Document, Kind, Node};
 pub(crate) use make::{push_list, push_object};
-pub use text::{push_quoted, write_string};
+pub use text::{push_array, push_members, push_quoted, write_string};
 
 use crate::{documentation::doc, remembered::Remembered};
 use path::Path;

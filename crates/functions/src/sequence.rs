@@ -2,7 +2,7 @@
 
 use crate::documentation::doc;
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, Sequences, simple};
 use volley_types::Type;
 use volley_vector::{Decoded, Vector};
@@ -16,39 +16,36 @@ pub(crate) fn register(registry: &mut Registry) {
         "sequence",
         &[],
     );
-    registry.add_scalar("nextval", next_doc, Arc::new(|args| bind(args, |it, name| it.next(name))));
+    let next: Numbers = |it, name, numbers| it.next(name, numbers);
+    registry.add_scalar("nextval", next_doc, Arc::new(move |args: &[Type]| bind(args, next)));
     let current_doc = doc(
         "currval(name) -> bigint",
         "The number that `nextval` gave this session last.",
         "sequence",
         &[],
     );
-    let current = |args: &[Type]| bind(args, |it, name| it.current(name));
-    registry.add_scalar("currval", current_doc, Arc::new(current));
+    let current: Numbers = |it, name, numbers| it.current(name).map(|last| numbers.fill(last));
+    registry.add_scalar("currval", current_doc, Arc::new(move |args: &[Type]| bind(args, current)));
 }
 
-fn bind(args: &[Type], number: fn(&dyn Sequences, &str) -> Result<i64>) -> Option<BoundScalar> {
+/// Writes a number of the sequence with the name for each row.
+type Numbers = fn(&dyn Sequences, &str, &mut [i64]) -> Result<()>;
+
+fn bind(args: &[Type], numbers: Numbers) -> Option<BoundScalar> {
     let [Type::Varchar | Type::Unknown] = args else { return None };
     let function = simple::vectorized(move |rows, args, to, ctx: &mut EvalContext| {
-        let names = args.first().map(Decoded::new).transpose()?;
-        let mut numbers = vec![0_i64; rows.len()];
-        let mut failed = Ok(());
-        rows.for_each(|row| {
-            if let (Some(names), Ok(())) = (&names, &failed) {
-                match number(&*ctx.query.sequences, names.text(row)) {
-                    Ok(it) => numbers[row] = it,
-                    Err(error) => failed = Err(error),
-                }
-            }
-        });
-        failed.map(|()| Vector::native::<i64>(to.clone(), numbers, None))
+        let [names] = args else { return Err(Error::internal("a sequence has one name")) };
+        let names = Decoded::new(names)?;
+        let name = |row: u32| names.text(row as usize);
+        let mut found = vec![0_i64; rows.len()];
+        let mut taken = Vec::new();
+        for same in rows.to_indices().chunk_by(|a, b| name(*a) == name(*b)) {
+            taken.resize(same.len(), 0);
+            numbers(&*ctx.query.sequences, name(same[0]), &mut taken)?;
+            same.iter().zip(&taken).for_each(|(row, number)| found[*row as usize] = *number);
+        }
+        Ok(Vector::native::<i64>(to.clone(), found, None))
     });
     let traits = ScalarTraits { deterministic: false, ..ScalarTraits::DEFAULT };
-    Some(BoundScalar {
-        name: String::new(),
-        args: vec![Type::Varchar],
-        result: Type::BigInt,
-        traits,
-        function,
-    })
+    Some(BoundScalar::new(vec![Type::Varchar], Type::BigInt, traits, function))
 }

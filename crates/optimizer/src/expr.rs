@@ -286,7 +286,7 @@ pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
     deep(|| {
         let same_kind = match (&left.kind, &right.kind) {
             (ExprKind::Column(left), ExprKind::Column(right)) => left == right,
-            (ExprKind::Constant(left), ExprKind::Constant(right)) => left == right,
+            (ExprKind::Constant(left), ExprKind::Constant(right)) => left.is_identical(right),
             (ExprKind::Parameter(left), ExprKind::Parameter(right)) => left == right,
             (
                 ExprKind::Lambda { parameters: left, .. },

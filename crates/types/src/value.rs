@@ -6,7 +6,8 @@ use std::{fmt, sync::Arc};
 /// A scalar. Its logical type stands beside it where it matters (`Timestamp` and `BigInt` differ
 /// here, DECIMAL's precision and scale do not).
 ///
-/// `PartialEq` is structural: NaN differs from itself and `-0.0` equals `0.0`, as in Rust.
+/// `PartialEq` is structural: NaN differs from itself and `-0.0` equals `0.0`, as in Rust; see also
+/// [`Value::is_identical`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// NULL of any type.
@@ -55,6 +56,25 @@ impl Value {
     /// Whether this is NULL.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
+    }
+
+    /// Whether one may stand for the other: they are equal, and their floats to the last bit.
+    pub fn is_identical(&self, other: &Value) -> bool {
+        let all = |left: &[Value], right: &[Value]| {
+            left.len() == right.len() && left.iter().zip(right).all(|(a, b)| a.is_identical(b))
+        };
+        match (self, other) {
+            (Value::Real(left), Value::Real(right)) => left.to_bits() == right.to_bits(),
+            (Value::Double(left), Value::Double(right)) => left.to_bits() == right.to_bits(),
+            (Value::Array(left), Value::Array(right)) => all(left, right),
+            (Value::Row(left), Value::Row(right)) => all(left, right),
+            (Value::Map(left), Value::Map(right)) => {
+                let entries = || left.iter().zip(right.iter());
+                left.len() == right.len()
+                    && entries().all(|(a, b)| a.0.is_identical(&b.0) && a.1.is_identical(&b.1))
+            }
+            _ => self == other,
+        }
     }
 
     /// VARCHAR from text.

@@ -43,12 +43,15 @@ impl Sequence {
         Sequence { id: IDS.fetch_add(1, Ordering::Relaxed), definition, next }
     }
 
-    /// The next number; `None` at the end.
-    fn take(&self) -> Option<i64> {
+    /// Takes a number for each place, without a gap; how many there were.
+    fn take(&self, numbers: &mut [i64]) -> usize {
         let mut next = lock(&self.next);
-        let number = (*next)?;
-        *next = self.definition.after(number);
-        Some(number)
+        for (taken, place) in numbers.iter_mut().enumerate() {
+            let Some(number) = *next else { return taken };
+            *place = number;
+            *next = self.definition.after(number);
+        }
+        numbers.len()
     }
 }
 
@@ -59,16 +62,18 @@ impl SessionSequences {
 }
 
 impl Sequences for SessionSequences {
-    fn next(&self, name: &str) -> Result<i64> {
+    fn next(&self, name: &str, numbers: &mut [i64]) -> Result<()> {
         let sequence = self.find(name)?;
-        let number = sequence.take().ok_or_else(|| {
-            let last = sequence.definition.last();
-            let error =
-                Error::invalid_value(format!("sequence {name} has no number beyond {last}"));
-            error.hint("CYCLE makes a sequence begin again")
-        })?;
-        lock(&self.last.0).insert(sequence.id, number);
-        Ok(number)
+        let taken = sequence.take(numbers);
+        if let Some(last) = numbers[..taken].last() {
+            lock(&self.last.0).insert(sequence.id, *last);
+        }
+        if taken == numbers.len() {
+            return Ok(());
+        }
+        let last = sequence.definition.last();
+        let error = Error::invalid_value(format!("sequence {name} has no number beyond {last}"));
+        Err(error.hint("CYCLE makes a sequence begin again"))
     }
 
     fn current(&self, name: &str) -> Result<i64> {

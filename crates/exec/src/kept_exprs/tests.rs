@@ -27,6 +27,21 @@ fn equal_expressions_are_compiled_once() {
 }
 
 #[test]
+fn floats_are_told_apart_by_their_bits() {
+    let (kept, registry) = (KeptExprs::default(), Registry::new());
+    let query = Arc::new(QueryConstants::default());
+    for _ in 0..2 {
+        for zero in [0.0_f64, -0.0] {
+            let exprs = [constant(Value::Double(zero), Type::Double)];
+            let set = kept.compile(&exprs, &registry, &query).unwrap();
+            let found = first_value(set);
+            assert!(found.is_identical(&Value::Double(zero)), "{found:?} for {zero:?}");
+        }
+    }
+    assert_eq!(kept.len(), 2);
+}
+
+#[test]
 fn expressions_that_do_not_equal_themselves_do_not_pile_up() {
     let (kept, registry) = (KeptExprs::default(), Registry::new());
     let query = Arc::new(QueryConstants::default());
@@ -36,4 +51,5 @@ fn expressions_that_do_not_equal_themselves_do_not_pile_up() {
         assert!(matches!(first_value(set), Value::Double(it) if it.is_nan()));
     }
     assert!(kept.len() <= SETS_MAX);
+    assert_eq!(kept.len(), 1);
 }

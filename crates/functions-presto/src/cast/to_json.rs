@@ -8,7 +8,7 @@ use super::{
     settled,
     to_text::{push_double, push_exact, push_real},
 };
-use crate::json::push_quoted;
+use crate::json::{self, push_quoted};
 use std::{borrow::Cow, fmt::Write};
 use volley_function::{BoundScalar, ScalarTraits, simple::vectorized};
 use volley_types::{
@@ -74,14 +74,7 @@ fn push(out: &mut String, value: &Value, data_type: &Type) {
 }
 
 fn push_list<'a>(out: &mut String, elements: impl Iterator<Item = (&'a Value, &'a Type)>) {
-    out.push('[');
-    for (index, (element, data_type)) in elements.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push(out, element, data_type);
-    }
-    out.push(']');
+    json::push_array(out, elements, |out, (element, data_type)| push(out, element, data_type));
 }
 
 fn push_object(out: &mut String, entries: &[(Value, Value)], key: &Type, value: &Type) {
@@ -93,16 +86,7 @@ fn push_object(out: &mut String, entries: &[(Value, Value)], key: &Type, value: 
     let mut members: Vec<(String, &Value)> =
         entries.iter().map(|it| named((&it.0, &it.1))).collect();
     members.sort_by(|left, right| left.0.cmp(&right.0));
-    out.push('{');
-    for (index, (name, it)) in members.into_iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push_quoted(&name, out);
-        out.push(':');
-        push(out, it, value);
-    }
-    out.push('}');
+    json::push_members(out, members.into_iter(), |out, it| push(out, it, value));
 }
 
 fn push_plain(out: &mut String, value: &Value, data_type: &Type) {

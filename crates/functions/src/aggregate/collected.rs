@@ -1,9 +1,10 @@
 //! What is collected of groups as one array for each: the intermediate results of aggregates that
 //! collect rows.
 
-use super::form::unexpected_layout;
+use super::form::{row_column, unexpected_layout};
 use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
+use volley_function::Expanded;
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 
@@ -18,6 +19,13 @@ pub(super) fn cut(array: &Type, elements: Vector, ends: &[u32]) -> Result<Vector
     let elements = Arc::new(elements);
     let nested = Nested { offsets: offsets.into(), sizes: sizes.into(), elements };
     Ok(Vector::flat(array.clone(), Values::Array(nested), Some(nulls)))
+}
+
+/// What a [`CollectingFunction`](volley_function::CollectingFunction) keeps of several arguments:
+/// arrays of rows of the type `row`, which has a field for each.
+pub(super) fn cut_rows(row: &Type, args: &[Vector], ends: &[u32]) -> Result<Vector> {
+    let len = ends.last().map_or(0, |it| *it as usize);
+    cut(&Type::array(row.clone()), row_column(row, args.to_vec(), len), ends)
 }
 
 /// A position among the elements of all arrays.
@@ -36,6 +44,20 @@ pub(super) struct Parts {
     pub positions: Vec<u32>,
     /// For each position the row of its array.
     pub sources: Vec<u32>,
+}
+
+/// As [`CollectingFunction::expand`](volley_function::CollectingFunction::expand), of what
+/// [`cut_rows`] made.
+pub(super) fn expand_rows(intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
+    let Some(parts) = take_apart(intermediate, rows)? else {
+        return Ok(Expanded { args: vec![], sources: vec![] });
+    };
+    let elements = parts.elements.flatten()?;
+    let Some(Values::Row { children, .. }) = elements.flat_values() else {
+        return Err(unexpected_layout());
+    };
+    let args = children.iter().map(|it| it.gather(&parts.positions)).collect::<Result<_>>()?;
+    Ok(Expanded { args, sources: parts.sources })
 }
 
 /// Takes the arrays of `rows` apart; `None` where all are null.

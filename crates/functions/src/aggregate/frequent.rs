@@ -89,9 +89,11 @@ impl MostFrequent {
     fn set_sizes(&self, state: &mut Counters, buckets: i64, capacity: i64) -> Result<()> {
         let is_allowed = |it: i64| (1..=CAPACITY_MAX).contains(&it);
         if !is_allowed(buckets) || !is_allowed(capacity) {
-            let message = format!(
-                "buckets and capacity must be from 1 to {CAPACITY_MAX}: {buckets}, {capacity}"
-            );
+            let what = match self.form.capacity {
+                Some(_) => format!("buckets and capacity ({buckets}, {capacity})"),
+                None => format!("the number of values ({buckets})"),
+            };
+            let message = format!("{what} must be from 1 to {CAPACITY_MAX}");
             return Err(Error::invalid_value(message));
         }
         (state.buckets, state.capacity) = (buckets, capacity);
@@ -127,7 +129,7 @@ impl ValueAggregate for MostFrequent {
         let buckets = row.integer(self.form.buckets).unwrap_or(0);
         let capacity = match self.form.capacity {
             Some(at) => row.integer(at).unwrap_or(0),
-            None => buckets.saturating_mul(COUNTERS_PER_VALUE).max(COUNTERS_MIN),
+            None => buckets.saturating_mul(COUNTERS_PER_VALUE).clamp(COUNTERS_MIN, CAPACITY_MAX),
         };
         self.set_sizes(state, buckets, capacity)?;
         self.put(state, row.value(self.form.value), 1);

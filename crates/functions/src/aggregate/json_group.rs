@@ -1,9 +1,6 @@
 //! `json_group_array` and `json_group_object`: all rows as one JSON value.
 
-use super::{
-    bound_collecting, collected,
-    form::{row_column, unexpected_layout},
-};
+use super::{bound_collecting, collected, form::unexpected_layout};
 use crate::{
     documentation::doc,
     json::{push_list, push_object},
@@ -12,7 +9,7 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{BoundAggregate, CollectingFunction, Expanded, Registry};
 use volley_types::{Field, Type, Value, custom::Json};
-use volley_vector::{Rows, Values, Vector};
+use volley_vector::{Rows, Vector};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -90,20 +87,10 @@ impl CollectingFunction for JsonGroup {
     }
 
     fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
-        let len = ends.last().map_or(0, |it| *it as usize);
-        let elements = row_column(&self.row, args.to_vec(), len);
-        collected::cut(&Type::array(self.row.clone()), elements, ends)
+        collected::cut_rows(&self.row, args, ends)
     }
 
     fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
-        let Some(parts) = collected::take_apart(intermediate, rows)? else {
-            return Ok(Expanded { args: vec![], sources: vec![] });
-        };
-        let elements = parts.elements.flatten()?;
-        let Some(Values::Row { children, .. }) = elements.flat_values() else {
-            return Err(unexpected_layout());
-        };
-        let args = children.iter().map(|it| it.gather(&parts.positions)).collect::<Result<_>>()?;
-        Ok(Expanded { args, sources: parts.sources })
+        collected::expand_rows(intermediate, rows)
     }
 }

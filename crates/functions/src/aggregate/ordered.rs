@@ -17,10 +17,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-use super::{
-    collected,
-    form::{row_column, unexpected_layout},
-};
+use super::{collected, form::unexpected_layout};
 use crate::documentation::doc;
 use items::{Items, Keys, ValueRows};
 use place::{Between, Place, Share};
@@ -145,21 +142,11 @@ impl CollectingFunction for Ordered {
     }
 
     fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
-        let len = ends.last().map_or(0, |it| *it as usize);
-        let elements = row_column(&self.row, args.to_vec(), len);
-        collected::cut(&Type::array(self.row.clone()), elements, ends)
+        collected::cut_rows(&self.row, args, ends)
     }
 
     fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
-        let Some(parts) = collected::take_apart(intermediate, rows)? else {
-            return Ok(Expanded { args: vec![], sources: vec![] });
-        };
-        let elements = parts.elements.flatten()?;
-        let Some(Values::Row { children, .. }) = elements.flat_values() else {
-            return Err(unexpected_layout());
-        };
-        let args = children.iter().map(|it| it.gather(&parts.positions)).collect::<Result<_>>()?;
-        Ok(Expanded { args, sources: parts.sources })
+        collected::expand_rows(intermediate, rows)
     }
 }
 

@@ -18,22 +18,15 @@ use volley_error::{Error, Result};
 /// A percent sign without a type.
 pub(super) fn parse(text: &str) -> Result<Template> {
     let mut parser = Parser { text, rest: text.chars().peekable(), next: 0 };
-    let mut pieces = Vec::new();
-    let mut plain = String::new();
+    let mut template = Template::default();
     while let Some(character) = parser.rest.next() {
         if character != '%' || parser.rest.next_if_eq(&'%').is_some() {
-            plain.push(character);
-            continue;
+            template.push_character(character);
+        } else {
+            template.pieces.push(Piece::Field(parser.field()?));
         }
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut plain)));
-        }
-        pieces.push(Piece::Field(parser.field()?));
     }
-    if !plain.is_empty() {
-        pieces.push(Piece::Text(plain));
-    }
-    Ok(Template { pieces })
+    Ok(template)
 }
 
 struct Parser<'a> {

@@ -15,7 +15,7 @@ use volley_error::{Error, Result};
 pub(super) const WIDTH_MAX: usize = 1 << 16;
 
 /// A text with fields in it.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Template {
     pub pieces: Vec<Piece>,
 }
@@ -99,25 +99,26 @@ impl Template {
     pub fn parse(text: &str) -> Result<Template> {
         let mut parser =
             Parser { text, rest: text.chars().peekable(), indexing: Indexing::Unknown };
-        let mut pieces = Vec::new();
-        let mut plain = String::new();
+        let mut template = Template::default();
         while let Some(character) = parser.rest.next() {
             match character {
-                '{' | '}' if parser.rest.next_if_eq(&character).is_some() => plain.push(character),
-                '{' => {
-                    if !plain.is_empty() {
-                        pieces.push(Piece::Text(std::mem::take(&mut plain)));
-                    }
-                    pieces.push(Piece::Field(parser.field()?));
+                '{' | '}' if parser.rest.next_if_eq(&character).is_some() => {
+                    template.push_character(character);
                 }
+                '{' => template.pieces.push(Piece::Field(parser.field()?)),
                 '}' => return Err(parser.invalid("a } without its {")),
-                other => plain.push(other),
+                other => template.push_character(other),
             }
         }
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(plain));
+        Ok(template)
+    }
+
+    /// Appends a character that stands for itself.
+    pub(super) fn push_character(&mut self, character: char) {
+        match self.pieces.last_mut() {
+            Some(Piece::Text(text)) => text.push(character),
+            _ => self.pieces.push(Piece::Text(character.into())),
         }
-        Ok(Template { pieces })
     }
 }
 

@@ -4,7 +4,10 @@
 //! Numbers, booleans and nulls are what they are in JSON, lists and rows without names arrays, maps
 //! and rows with names objects; everything else is its text. JSON stays as it is.
 
-use super::{json_doc, text::push_quoted};
+use super::{
+    json_doc,
+    text::{self, push_quoted},
+};
 use std::{fmt::Write, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
@@ -151,17 +154,16 @@ pub(crate) fn push(out: &mut String, value: &Value, data_type: &Type) {
             if fields.iter().all(|it| it.name.is_empty()) {
                 return push_list(out, values.iter().zip(fields.iter().map(|it| &it.data_type)));
             }
-            push_members(
-                out,
-                values
-                    .iter()
-                    .zip(fields.iter())
-                    .map(|(value, field)| (field.name.to_string(), (value, &field.data_type))),
-            );
+            let members = values
+                .iter()
+                .zip(fields.iter())
+                .map(|(value, field)| (field.name.to_string(), (value, &field.data_type)));
+            text::push_members(out, members, push_typed);
         }
         (Value::Map(entries), Type::Map(types)) => {
             let name = |key: &Value| key.display(&types.0).to_string();
-            push_members(out, entries.iter().map(|it| (name(&it.0), (&it.1, &types.1))));
+            let members = entries.iter().map(|it| (name(&it.0), (&it.1, &types.1)));
+            text::push_members(out, members, push_typed);
         }
         (Value::Varchar(text), data_type) if *data_type == Json::data_type() => out.push_str(text),
         (Value::Varchar(text), _) => push_quoted(text, out),
@@ -191,14 +193,7 @@ fn push_plain(out: &mut String, value: &Value, data_type: &Type) {
 
 /// Appends an array.
 pub(crate) fn push_list<'a>(out: &mut String, elements: impl Iterator<Item = Typed<'a>>) {
-    out.push('[');
-    for (index, (element, data_type)) in elements.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push(out, element, data_type);
-    }
-    out.push(']');
+    text::push_array(out, elements, push_typed);
 }
 
 /// Appends an object.
@@ -217,19 +212,10 @@ pub(crate) fn push_object<'a>(
         };
         named.push((name.to_string(), value));
     }
-    push_members(out, named.into_iter());
+    text::push_members(out, named.into_iter(), push_typed);
     Ok(())
 }
 
-fn push_members<'a>(out: &mut String, members: impl Iterator<Item = (String, Typed<'a>)>) {
-    out.push('{');
-    for (index, (name, (value, data_type))) in members.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push_quoted(&name, out);
-        out.push(':');
-        push(out, value, data_type);
-    }
-    out.push('}');
+fn push_typed(out: &mut String, (value, data_type): Typed<'_>) {
+    push(out, value, data_type);
 }

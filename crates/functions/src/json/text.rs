@@ -99,6 +99,40 @@ pub fn push_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// Appends an array of what `push` appends for each item.
+pub fn push_array<T>(
+    out: &mut String,
+    items: impl Iterator<Item = T>,
+    push: impl Fn(&mut String, T),
+) {
+    out.push('[');
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        push(out, item);
+    }
+    out.push(']');
+}
+
+/// Appends an object of names and what `push` appends for each value.
+pub fn push_members<T>(
+    out: &mut String,
+    members: impl Iterator<Item = (String, T)>,
+    push: impl Fn(&mut String, T),
+) {
+    out.push('{');
+    for (index, (name, value)) in members.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        push_quoted(&name, out);
+        out.push(':');
+        push(out, value);
+    }
+    out.push('}');
+}
+
 fn write_character(character: char, out: &mut impl Write) -> std::fmt::Result {
     match character {
         '"' => out.write_str("\\\""),

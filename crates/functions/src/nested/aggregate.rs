@@ -127,7 +127,7 @@ impl ScalarFunction for OfElements {
 }
 
 impl OfElements {
-    /// The results of `rows`.
+    /// The results of `rows`; anything elsewhere.
     fn results(
         &self,
         elements: &Elements<'_>,
@@ -135,56 +135,41 @@ impl OfElements {
         args: &[Vector],
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
-        let folding = match &self.0.function {
-            AggregateKind::Folding(function) => function,
+        let chosen = rows.to_indices();
+        let results = match &self.0.function {
+            AggregateKind::Folding(function) => folded(
+                Groups::new(Arc::clone(function), chosen.len()),
+                elements,
+                &chosen,
+                args,
+                ctx,
+            ),
             AggregateKind::Collecting(function) => {
-                return self.collected(function.as_ref(), elements, rows, args);
+                self.collected(function.as_ref(), elements, &chosen, args)
             }
-        };
-        let mut groups = Groups::new(Arc::clone(folding), rows.len());
-        let (mut places, mut targets) = (Vec::new(), Vec::new());
-        let mut add = |places: &mut Vec<u32>, targets: &mut Vec<u32>| {
-            ctx.check_stopped()?;
-            groups.add(targets, &elements.arguments(places, targets, args)?)?;
-            places.clear();
-            targets.clear();
-            Ok(())
-        };
-        let nested = elements.nested()?;
-        rows.try_for_each(|row| {
-            for place in nested.range(elements.0.index(row)) {
-                places.push(place as u32);
-                targets.push(row as u32);
-                if places.len() == ELEMENTS_AT_ONCE {
-                    add(&mut places, &mut targets)?;
-                }
-            }
-            Ok(())
-        })?;
-        if !places.is_empty() {
-            add(&mut places, &mut targets)?;
-        }
-        ctx.charge(groups.bytes())?;
-        groups.results()
+        }?;
+        Ok(match rows.is_all() {
+            true => results,
+            false => spread(&results, &chosen, rows.len()),
+        })
     }
 
     fn collected(
         &self,
         function: &dyn CollectingFunction,
         elements: &Elements<'_>,
-        rows: &Rows,
+        chosen: &[u32],
         args: &[Vector],
     ) -> Result<Vector> {
         let (mut places, mut sources) = (Vec::new(), Vec::new());
-        let mut ends = Vec::with_capacity(rows.len());
+        let mut ends = Vec::with_capacity(chosen.len());
         let nested = elements.nested()?;
         let decoded = Decoded::new(&nested.elements)?;
-        for row in 0..rows.len() {
-            let range = rows.contains(row).then(|| nested.range(elements.0.index(row)));
-            let wanted = |it: &usize| !(self.0.ignores_nulls && decoded.is_null(*it));
-            for place in range.into_iter().flatten().filter(wanted) {
+        for row in chosen {
+            let range = nested.range(elements.0.index(*row as usize));
+            for place in range.filter(|it| !(self.0.ignores_nulls && decoded.is_null(*it))) {
                 places.push(place as u32);
-                sources.push(row as u32);
+                sources.push(*row);
             }
             ends.push(places.len() as u32);
         }
@@ -192,6 +177,47 @@ impl OfElements {
         let flat = arguments.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
         function.results(&flat, &ends)
     }
+}
+
+/// What the states of the chosen rows answer, each of the elements of its row.
+fn folded(
+    mut groups: Groups,
+    elements: &Elements<'_>,
+    chosen: &[u32],
+    args: &[Vector],
+    ctx: &mut EvalContext,
+) -> Result<Vector> {
+    let (mut places, mut sources, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    let nested = elements.nested()?;
+    for (group, row) in chosen.iter().enumerate() {
+        for place in nested.range(elements.0.index(*row as usize)) {
+            places.push(place as u32);
+            sources.push(*row);
+            targets.push(group as u32);
+            if places.len() == ELEMENTS_AT_ONCE {
+                ctx.check_stopped()?;
+                groups.add(&targets, &elements.arguments(&places, &sources, args)?)?;
+                for list in [&mut places, &mut sources, &mut targets] {
+                    list.clear();
+                }
+            }
+        }
+    }
+    if !places.is_empty() {
+        groups.add(&targets, &elements.arguments(&places, &sources, args)?)?;
+    }
+    ctx.charge(groups.bytes())?;
+    groups.results()
+}
+
+/// The results of the chosen ones of so many rows, each in its row.
+fn spread(results: &Vector, chosen: &[u32], rows: usize) -> Vector {
+    if chosen.is_empty() {
+        return Vector::nulls(results.data_type().clone(), rows);
+    }
+    let mut codes = vec![0; rows];
+    (0..).zip(chosen).for_each(|(place, row)| codes[*row as usize] = place);
+    results.wrap(&codes.into(), &mut Vec::new())
 }
 
 /// The elements of the arrays of a batch.

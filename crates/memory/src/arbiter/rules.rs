@@ -179,22 +179,19 @@ impl Rules {
             woken.extend(self.wake(|it| it.is_admitted));
             return Arbitration::Proceed;
         }
-        match self.asked {
-            Some(asked) if asked == number => return Arbitration::Reclaim,
-            Some(_) => return Arbitration::Wait,
-            None => self.asked = self.victim(scarcity, policy),
-        }
-        match self.asked {
-            Some(victim) if victim == number => Arbitration::Reclaim,
-            Some(victim) => {
+        if self.asked.is_none() {
+            let Some(victim) = self.victim(scarcity, policy) else {
+                return self.turn(number, scarcity, (policy, facts), woken);
+            };
+            self.asked = Some(victim);
+            if victim != number {
                 if let Some(it) = self.participants.get_mut(&victim) {
                     it.waits = false;
                 }
                 woken.push(victim);
-                Arbitration::Wait
             }
-            None => self.turn(number, scarcity, (policy, facts), woken),
         }
+        if self.asked == Some(number) { Arbitration::Reclaim } else { Arbitration::Wait }
     }
 
     /// A participant gave back what it could; who must look again.

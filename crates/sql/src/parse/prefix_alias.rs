@@ -10,9 +10,8 @@ use sqlparser::{
     tokenizer::{Token, TokenWithSpan},
 };
 
-/// What ends the SELECT list.
-const BEHIND_ITEMS: [Keyword; 13] = [
-    Keyword::FROM,
+/// What ends a SELECT list as well as FROM.
+const BEHIND: [Keyword; 11] = [
     Keyword::WHERE,
     Keyword::GROUP,
     Keyword::HAVING,
@@ -21,22 +20,6 @@ const BEHIND_ITEMS: [Keyword; 13] = [
     Keyword::ORDER,
     Keyword::LIMIT,
     Keyword::OFFSET,
-    Keyword::UNION,
-    Keyword::EXCEPT,
-    Keyword::INTERSECT,
-    Keyword::USING,
-];
-
-/// What ends FROM.
-const BEHIND_TABLES: [Keyword; 11] = [
-    Keyword::SELECT,
-    Keyword::WHERE,
-    Keyword::GROUP,
-    Keyword::HAVING,
-    Keyword::WINDOW,
-    Keyword::QUALIFY,
-    Keyword::ORDER,
-    Keyword::LIMIT,
     Keyword::UNION,
     Keyword::EXCEPT,
     Keyword::INTERSECT,
@@ -106,12 +89,11 @@ impl Level {
     fn ends_item(&self, tokens: &[TokenWithSpan], index: usize) -> bool {
         let token = &tokens[index];
         let before = index.checked_sub(1).and_then(|it| tokens.get(it));
-        let is_word_of = |words: &[Keyword]| is_one_of(token, words);
         let ends_all = matches!(token.token, Token::SemiColon | Token::EOF);
         match self.list {
             _ if ends_all => true,
             List::Items if self.cases > 0 || is_compared(tokens, index) => false,
-            List::Items => token.token == Token::Comma || is_word_of(&BEHIND_ITEMS),
+            List::Items => token.token == Token::Comma || ends_items(token),
             // A table is a name with dots, or a call or something else in parentheses.
             List::Tables => {
                 let is_part = token.token == Token::Period
@@ -126,7 +108,6 @@ impl Level {
 
     /// Goes on by a token, which may be the FROM of a comparison.
     fn step(&mut self, token: &TokenWithSpan, is_compared: bool) {
-        let is_word_of = |words: &[Keyword]| is_one_of(token, words);
         self.cases += usize::from(is_word(token, Keyword::CASE));
         self.cases -= usize::from(is_word(token, Keyword::END) && self.cases > 0);
         self.begins = match self.list {
@@ -139,12 +120,12 @@ impl Level {
                 self.list = List::Tables;
                 true
             }
-            List::Items if self.begins => is_word_of(&[Keyword::DISTINCT, Keyword::ALL]),
-            List::Items if is_word_of(&BEHIND_ITEMS) => {
+            List::Items if self.begins => is_one_of(token, &[Keyword::DISTINCT, Keyword::ALL]),
+            List::Items if ends_items(token) => {
                 self.list = List::Neither;
                 false
             }
-            List::Tables if is_word_of(&BEHIND_TABLES) => {
+            List::Tables if is_one_of(token, &BEHIND) => {
                 self.list = List::Neither;
                 false
             }
@@ -160,6 +141,10 @@ fn is_compared(tokens: &[TokenWithSpan], index: usize) -> bool {
     let before = index.checked_sub(1).and_then(|it| tokens.get(it));
     let is_distinct = before.is_some_and(|it| is_word(it, Keyword::DISTINCT));
     is_distinct && is_word(&tokens[index], Keyword::FROM)
+}
+
+fn ends_items(token: &TokenWithSpan) -> bool {
+    is_one_of(token, &BEHIND) || is_one_of(token, &[Keyword::FROM, Keyword::USING])
 }
 
 fn is_one_of(token: &TokenWithSpan, words: &[Keyword]) -> bool {
