@@ -161,9 +161,8 @@ impl HashAggregation {
             return Ok(());
         }
         let mut spread = Spread::new(&self.spec.keys, self.batch_rows, self.outside.pool());
-        self.hand_over(&mut |batch| spread.push_groups(&batch))?;
-        // A part needs little of its memory.
-        self.table.clear();
+        // A part needs little of the table's memory.
+        self.drain(&mut |batch| spread.push_groups(&batch))?;
         self.spread = Some(spread);
         Ok(())
     }
@@ -210,15 +209,40 @@ impl HashAggregation {
     }
 
     /// Hands all groups to `take`, with their keys and the intermediate results of aggregates
-    /// without rows of their own, and forgets them.
+    /// without rows of their own, and forgets them; their memory is kept for the next ones.
     fn hand_over(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
         self.table.freeze()?;
-        let mut cursor = GroupCursor::default();
+        self.hand_over_from(GroupCursor::default(), take)?;
+        self.table.restart();
+        self.outside.clear();
+        Ok(())
+    }
+
+    /// As [`HashAggregation::hand_over`], but the memory comes back block by block, so that copies
+    /// of the groups need little more than the groups did.
+    fn drain(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
+        self.table.freeze()?;
+        self.table.release_index();
+        while let Some(last) = self.table.last_block() {
+            self.hand_over_from(last, take)?;
+            self.table.pop_block();
+        }
+        self.table.clear();
+        self.outside.clear();
+        Ok(())
+    }
+
+    /// Hands the groups from `cursor` on to `take`. The table must be frozen.
+    fn hand_over_from(
+        &mut self,
+        mut cursor: GroupCursor,
+        take: &mut dyn FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
         loop {
             check_stopped()?;
             let groups = self.table.next_groups(&mut cursor, self.batch_rows);
             if groups.is_empty() {
-                break;
+                return Ok(());
             }
             let mut columns = self.table.keys_of(&groups)?;
             for (index, _) in self.spec.without_rows() {
@@ -228,9 +252,6 @@ impl HashAggregation {
             }
             take(Batch::new(columns, groups.len()))?;
         }
-        self.table.restart();
-        self.outside.clear();
-        Ok(())
     }
 
     /// Goes on with a part: groups what waits in it, and then puts the groups out.

@@ -47,6 +47,8 @@ pub(crate) struct GroupTable {
     new_groups: RowList,
     /// The first blocks of the container, whose states are dropped already.
     dropped_blocks: usize,
+    /// Whether the states of the last block are dropped already.
+    is_last_dropped: bool,
 }
 
 /// Where a walk over all groups stands.
@@ -79,6 +81,7 @@ impl GroupTable {
             groups,
             new_rows: Vec::new(),
             dropped_blocks: 0,
+            is_last_dropped: false,
             new_groups,
         }
     }
@@ -189,6 +192,30 @@ impl GroupTable {
         groups
     }
 
+    /// Where the last block begins; `None` without groups.
+    pub(crate) fn last_block(&self) -> Option<GroupCursor> {
+        let block = self.container.blocks().checked_sub(1)?;
+        Some(GroupCursor { block, row: 0 })
+    }
+
+    /// Forgets the groups of the last block, and gives their memory back; call
+    /// [`GroupTable::release_index`] before. Groups must not be looked up until the table is
+    /// cleared.
+    pub(crate) fn pop_block(&mut self) {
+        let Some(last) = self.last_block() else { return };
+        // First of all, as in `drop_some_states`.
+        if !std::mem::replace(&mut self.is_last_dropped, true) {
+            self.drop_states_of(last.block);
+        }
+        self.container.pop_block();
+        self.is_last_dropped = false;
+    }
+
+    /// Gives the memory of the index back, before [`GroupTable::pop_block`].
+    pub(crate) fn release_index(&mut self) {
+        self.index.release();
+    }
+
     /// The first group of the last batch, `count` times.
     pub(crate) fn repeat_group(&self, count: usize) -> RowList {
         self.groups.pick(&vec![0; count])
@@ -266,7 +293,7 @@ impl GroupTable {
 
     /// Forgets what refers to the rows of the container, which has none.
     fn forget(&mut self) {
-        self.dropped_blocks = 0;
+        (self.dropped_blocks, self.is_last_dropped) = (0, false);
         let columns: Vec<Type> = self.key_types.iter().map(key_type).collect();
         // Ranges begin anew: input is often clustered.
         self.keys = self.keys.anew(&columns);
@@ -405,18 +432,22 @@ impl GroupTable {
     pub(crate) fn drop_some_states(&mut self) -> bool {
         let block = self.dropped_blocks;
         let owns = self.functions.iter().any(|it| it.state().needs_drop);
-        if !owns || block >= self.container.blocks() {
+        if !owns || block + usize::from(self.is_last_dropped) >= self.container.blocks() {
             return false;
         }
         // First of all: a state whose drop panics is not dropped again.
         self.dropped_blocks += 1;
+        self.drop_states_of(block);
+        true
+    }
+
+    fn drop_states_of(&mut self, block: usize) {
         let groups = self.container.block_rows(block, 0, usize::MAX);
         for (index, function) in self.functions.iter().enumerate() {
             if function.state().needs_drop {
                 function.drop_states(&mut self.container.slots(index, &groups));
             }
         }
-        true
     }
 }
 

@@ -358,3 +358,42 @@ fn drained_rows_give_their_memory_back_bit_by_bit() {
     drop(kept);
     assert_eq!(pool.stats().bytes, 0);
 }
+
+#[test]
+fn blocks_of_groups_give_their_memory_back_the_last_first() {
+    let pool = Pool::root("test", None);
+    let mut table = GroupTable::new(vec![Type::Varchar], Vec::new(), &pool);
+    let text = |it: usize| Value::text(format!("a key longer than a view has room for: {it}"));
+    let values: Vec<Value> = (0..50_000).map(text).collect();
+    for part in values.chunks(1000) {
+        table.find_or_insert(&[Vector::from_values(Type::Varchar, part)], part.len()).unwrap();
+    }
+    table.freeze().unwrap();
+    let full = table.bytes();
+    table.release_index();
+    let without_index = table.bytes();
+    assert!(without_index < full);
+    let (mut left, mut seen) = (without_index, Vec::new());
+    while let Some(mut cursor) = table.last_block() {
+        loop {
+            let groups = table.next_groups(&mut cursor, 300);
+            if groups.is_empty() {
+                break;
+            }
+            let keys = table.keys_of(&groups).unwrap();
+            seen.extend((0..groups.len()).map(|it| format!("{:?}", keys[0].value(it).unwrap())));
+        }
+        table.pop_block();
+        // Texts may lie in a buffer that the block before has begun.
+        assert!(table.bytes() < left);
+        left = table.bytes();
+        assert!(pool.stats().bytes < left + (64 << 10));
+    }
+    assert_eq!(left, 0);
+    let mut expected: Vec<String> = values.iter().map(|it| format!("{it:?}")).collect();
+    (seen.sort_unstable(), expected.sort_unstable());
+    assert!(seen == expected);
+    table.clear();
+    table.find_or_insert(&[Vector::from_values(Type::Varchar, &values[..10])], 10).unwrap();
+    assert_eq!(table.len(), 10);
+}

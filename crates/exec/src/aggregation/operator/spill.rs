@@ -103,7 +103,7 @@ impl HashAggregation {
         let Some(mut disk) = self.disk.take() else { return Ok(()) };
         disk.release_ahead();
         self.write_rows(&mut disk)?;
-        self.hand_over(&mut |batch| disk.write(0, &batch))?;
+        self.drain(&mut |batch| disk.write(0, &batch))?;
         if let Some(mut spread) = self.spread.take() {
             spread.finish()?;
             while let Some(part) = spread.next_part() {
