@@ -241,6 +241,14 @@ fn overlap(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserError> {
     Ok(Expr::BinaryOp { left, op, right: Box::new(right) })
 }
 
+/// `text ^@ prefix`, likewise.
+fn starts_with(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let right = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::PgOther))?;
+    let (left, op) = (Box::new(expr.clone()), BinaryOperator::PGStartsWith);
+    Ok(Expr::BinaryOp { left, op, right: Box::new(right) })
+}
+
 /// `@ x`, the absolute value, which binds weaker than arithmetic.
 fn absolute(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.advance_token();
@@ -310,6 +318,9 @@ impl Dialect for VolleyDialect {
         if parser.peek_token_ref().token == Token::Overlap {
             return Some(overlap(parser, expr));
         }
+        if parser.peek_token_ref().token == Token::CaretAt {
+            return Some(starts_with(parser, expr));
+        }
         let is_in = is_word(&parser.peek_nth_token_ref(words - 1).token, Keyword::IN);
         if !is_in {
             return None;
@@ -325,6 +336,7 @@ impl Dialect for VolleyDialect {
         match parser.peek_token_ref().token {
             Token::StringConcat => Some(Ok(self.prec_value(Precedence::PgOther))),
             Token::Caret => Some(Ok(PRECEDENCE_POWER)),
+            Token::CaretAt => Some(Ok(self.prec_value(Precedence::PgOther))),
             _ => None,
         }
     }

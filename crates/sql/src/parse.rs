@@ -24,7 +24,9 @@ mod limit;
 mod macros;
 mod merge;
 mod method;
+mod nested_query;
 mod nested_types;
+mod null_treatment;
 mod parameter;
 mod pivot;
 mod prefix_alias;
@@ -33,6 +35,7 @@ mod sequence;
 mod show;
 mod star;
 mod tokens;
+mod trim;
 mod values;
 
 pub(crate) use parameter::parameter_name;

@@ -14,19 +14,19 @@ type Parts = ArrayWriter<PartOf<0>>;
 pub(super) fn register(registry: &mut Registry) {
     let split_doc = doc(
         "split(varchar, delimiter[, limit]) -> array(varchar)",
-        "The parts between delimiters, at most `limit`, the last of which is all that is left. An \
-         empty delimiter stands after every code point.",
+        "The parts between delimiters, at most `limit`, the last of which is all that is left. The \
+         delimiter may not be empty.",
         &[("split('a,b,c', ',')", "[a, b, c]"), ("split('a,b,c', ',', 2)", "[a, 'b,c']")],
     );
-    let all =
-        |text: &str, delimiter: &str, out: &mut Parts| split(text, delimiter, usize::MAX, out);
+    let all = |text: &str, delimiter: &str, out: &mut Parts| -> Result<()> {
+        split(text, delimiter, usize::MAX, out)
+    };
     registry.simple("presto.split", split_doc, all);
     let limited = |text: &str, delimiter: &str, limit: i64, out: &mut Parts| -> Result<()> {
         let valid = i32::try_from(limit).ok().filter(|it| *it > 0);
         let invalid =
             || Error::invalid_value(format!("limit must be 1 to 2147483647, not {limit}"));
-        split(text, delimiter, valid.ok_or_else(invalid)? as usize, out);
-        Ok(())
+        split(text, delimiter, valid.ok_or_else(invalid)? as usize, out)
     };
     registry.simple("presto.split", FunctionDoc::default(), limited);
     let part_doc = doc(
@@ -37,17 +37,12 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("presto.split_part", part_doc, split_part);
 }
 
-fn split(text: &str, delimiter: &str, limit: usize, out: &mut Parts) {
-    if !delimiter.is_empty() {
-        return out.extend(text.splitn(limit, delimiter));
+fn split(text: &str, delimiter: &str, limit: usize, out: &mut Parts) -> Result<()> {
+    if delimiter.is_empty() {
+        return Err(Error::invalid_value("the delimiter of split may not be empty"));
     }
-    let mut rest = text;
-    while let Some(first) = rest.chars().next().filter(|_| out.len() + 1 < limit) {
-        let (part, after) = rest.split_at(first.len_utf8());
-        out.push(part);
-        rest = after;
-    }
-    out.push(rest);
+    out.extend(text.splitn(limit, delimiter));
+    Ok(())
 }
 
 fn split_part(

@@ -1,13 +1,25 @@
-//! What maps have: `map_extract`, `map_contains_value`, `map_contains_entry`.
+//! What maps have: `map_entries`, `map_extract`, `map_contains_value`, `map_contains_entry`.
 
-use super::nested_doc;
+use super::{infallible, nested_doc, nested_values};
+use std::sync::Arc;
 use volley_function::{
-    Registry,
+    BoundScalar, Registry, ScalarTraits,
     simple::{Any, ArrayWriter, Equatable, EquatableValue, MapView},
 };
+use volley_types::Type;
+use volley_vector::{Values, Vector};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
+    let entries = nested_doc(
+        "map_entries(map) -> array(row)",
+        "The entries, rows of `key` and `value`.",
+        &[
+            ("map_entries(MAP {'a': 1})", "[{key: a, value: 1}]"),
+            ("list_transform(map_entries(MAP {'a': 1}), x -> x.key)", "[a]"),
+        ],
+    );
+    registry.add_scalar("map_entries", entries, Arc::new(bind_entries));
     registry.simple(
         "map_extract",
         nested_doc(
@@ -45,4 +57,16 @@ pub(super) fn register(registry: &mut Registry) {
             map.iter().any(|it| it.0 == key && it.1 == Some(value))
         },
     );
+}
+
+/// A map has its entries as such rows already.
+fn bind_entries(args: &[Type]) -> Option<BoundScalar> {
+    let [map @ Type::Map(_)] = args else { return None };
+    let function = infallible(|_, args, to| {
+        let flat = args[0].flatten()?;
+        let entries = Values::Array(nested_values(&flat)?.clone());
+        Ok(Vector::flat(to.clone(), entries, flat.null_buffer().cloned()))
+    });
+    let result = Type::Array(Arc::new(map.entry_type()));
+    Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, function))
 }

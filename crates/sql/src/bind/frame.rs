@@ -1,6 +1,6 @@
 //! Frames of windows.
 
-use super::{Binder, expr::first_span, inspect, query::constant, window::Written};
+use super::{Binder, Parameters, expr::first_span, inspect, query::constant, window::Written};
 use sqlparser::ast::{self, WindowFrame, WindowFrameBound, WindowFrameUnits};
 use volley_error::{Error, Result, Span};
 use volley_function::Exclusion;
@@ -98,6 +98,10 @@ impl<'a> Binder<'a> {
         let offset = self.expr(written)?;
         let span = offset.span.or_else(|| self.span(first_span(written))).or(bounds.span);
         let error = |message: &str| Error::invalid_query(message).span(span);
+        let awaits_value = matches!(self.shared.settings.parameters, Parameters::Unknown);
+        if awaits_value && offset.data_type == Type::Unknown {
+            return Ok(FrameOffset::Count(0));
+        }
         match constant(&offset) {
             Some(None) => return Err(error("frame offset is null")),
             Some(Some(value)) if value < 0 => {

@@ -47,6 +47,7 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGBitwiseShiftLeft => "bit_shift_left",
             BinaryOperator::PGBitwiseShiftRight => "bit_shift_right",
             BinaryOperator::PGRegexMatch => "regexp_like",
+            BinaryOperator::PGStartsWith => "starts_with",
             BinaryOperator::PGLikeMatch => "like",
             BinaryOperator::PGILikeMatch => "ilike",
             BinaryOperator::Custom(name) if name == GLOB => "glob",

@@ -8,12 +8,15 @@ use super::{
     lower_first,
     merge::with_merges,
     method::with_calls,
+    nested_query::with_nested_queries,
     nested_types::{Text, with_nested_types},
+    null_treatment::with_null_treatments,
     parameter::with_numbers,
     pivot::with_pivots,
     prefix_alias::with_aliases,
     sample::{Samples, take_out_samples},
     star::with_star_patterns,
+    trim::with_trims,
     values::with_rows,
 };
 use crate::{
@@ -58,6 +61,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let tokens = with_rows(with_calls(with_powers(with_numbers(tokens, positions)?)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
     let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
+    let tokens = with_trims(with_null_treatments(with_nested_queries(tokens)));
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (tokens, by_name) = take_out_by_name(tokens);
@@ -86,7 +90,8 @@ fn with_json_arrows(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let before = list.last();
         let is_argument = calls.last() == Some(&true)
             && before.is_some_and(|it| matches!(it.token, Token::LParen | Token::Comma));
-        let is_part = before.is_some_and(|it| it.token == Token::Period);
+        let is_part =
+            before.is_some_and(|it| matches!(it.token, Token::Period | Token::DoubleColon));
         let is_json = is_name(token)
             && !is_argument
             && !is_part

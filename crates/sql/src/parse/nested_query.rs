@@ -1,0 +1,105 @@
+//! Queries that begin with a query in parentheses and go on, where the parser expects an expression:
+//!
+//! ```text
+//! x = ANY ((SELECT 1) UNION SELECT 2)   as   x = ANY (SELECT * FROM (SELECT 1) UNION SELECT 2)
+//! ((SELECT a ...) ORDER BY a LIMIT 1)   as   (SELECT * FROM (SELECT a ...) ORDER BY a LIMIT 1)
+//! ```
+
+use super::tokens::{is_at, is_name, is_word, keyword};
+use sqlparser::{
+    keywords::Keyword,
+    tokenizer::{Token, TokenWithSpan},
+};
+
+/// How a query goes on behind a query in parentheses.
+const GOES_ON: [Keyword; 7] = [
+    Keyword::UNION,
+    Keyword::EXCEPT,
+    Keyword::INTERSECT,
+    Keyword::ORDER,
+    Keyword::LIMIT,
+    Keyword::OFFSET,
+    Keyword::FETCH,
+];
+
+/// What a parenthesis follows where the parser takes such a query.
+const UNDERSTOOD: [Keyword; 7] = [
+    Keyword::FROM,
+    Keyword::JOIN,
+    Keyword::IN,
+    Keyword::UNION,
+    Keyword::EXCEPT,
+    Keyword::INTERSECT,
+    Keyword::AS,
+];
+
+/// Words that may be names, but call nothing here.
+const NO_CALLS: [Keyword; 7] = [
+    Keyword::ALL,
+    Keyword::ANY,
+    Keyword::CASE,
+    Keyword::DISTINCT,
+    Keyword::LIKE,
+    Keyword::NOT,
+    Keyword::SOME,
+];
+
+/// Rewrites them.
+pub(super) fn with_nested_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_open = |index: usize| tokens.get(index).is_some_and(|it| it.token == Token::LParen);
+    if !(1..tokens.len()).any(|it| is_open(it) && is_open(it + 1)) {
+        return tokens;
+    }
+    let closing = closing_parentheses(&tokens);
+    let is_rewritten = |index: usize| {
+        is_open(index)
+            && index.checked_sub(1).is_some_and(|it| comes_before(&tokens[it]))
+            && is_open(index + 1)
+            && begins_query(&tokens, index + 1)
+            && GOES_ON.iter().any(|it| is_at(&tokens, closing[index + 1] + 1, *it))
+    };
+    let rewritten: Vec<bool> = (0..tokens.len()).map(is_rewritten).collect();
+    let mut list = Vec::with_capacity(tokens.len());
+    for (token, is_rewritten) in tokens.into_iter().zip(rewritten) {
+        let span = token.span;
+        list.push(token);
+        if is_rewritten {
+            list.push(keyword(Keyword::SELECT, span));
+            list.push(TokenWithSpan { token: Token::Mul, span });
+            list.push(keyword(Keyword::FROM, span));
+        }
+    }
+    list
+}
+
+/// Whether an expression may follow that the parser would not take for a query.
+fn comes_before(token: &TokenWithSpan) -> bool {
+    let is_one_of = |words: &[Keyword]| words.iter().any(|it| is_word(token, *it));
+    let is_called = is_name(token) && !is_one_of(&NO_CALLS);
+    token.token != Token::SemiColon && !is_called && !is_one_of(&UNDERSTOOD)
+}
+
+/// Whether SELECT or WITH stands behind the parentheses from `index` on.
+fn begins_query(tokens: &[TokenWithSpan], mut index: usize) -> bool {
+    while tokens.get(index).is_some_and(|it| it.token == Token::LParen) {
+        index += 1;
+    }
+    is_at(tokens, index, Keyword::SELECT) || is_at(tokens, index, Keyword::WITH)
+}
+
+/// For each open parenthesis, where it is closed; elsewhere and for others the number of tokens.
+fn closing_parentheses(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let (mut closing, mut open) = (vec![tokens.len(); tokens.len()], Vec::new());
+    for (index, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen => open.push(index),
+            Token::RParen => {
+                if let Some(start) = open.pop() {
+                    closing[start] = index;
+                }
+            }
+            _ => {}
+        }
+    }
+    closing
+}

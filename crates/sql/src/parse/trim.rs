@@ -1,0 +1,29 @@
+//! `TRIM(LEADING FROM x)`, which the parser takes without FROM.
+
+use super::tokens::is_at;
+use sqlparser::{
+    keywords::Keyword,
+    tokenizer::{Token, TokenWithSpan},
+};
+
+/// Which ends are trimmed.
+const SIDES: [Keyword; 3] = [Keyword::BOTH, Keyword::LEADING, Keyword::TRAILING];
+
+/// Takes FROM out where no characters stand before it.
+pub(super) fn with_trims(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_superfluous = |index: usize| {
+        let Some([trim, open, _]) = index.checked_sub(3).and_then(|it| tokens.get(it..index))
+        else {
+            return false;
+        };
+        is_at(&tokens, index, Keyword::FROM)
+            && SIDES.iter().any(|it| is_at(&tokens, index - 1, *it))
+            && open.token == Token::LParen
+            && super::tokens::is_word(trim, Keyword::TRIM)
+    };
+    let mut superfluous: Vec<usize> = (0..tokens.len()).filter(|it| is_superfluous(*it)).collect();
+    while let Some(index) = superfluous.pop() {
+        tokens.remove(index);
+    }
+    tokens
+}
