@@ -45,6 +45,7 @@ mod tuple;
 mod quantified;
 mod limit;
 mod star;
+mod columns;
 mod pivot;
 mod positional;
 mod sample;
@@ -182,7 +183,7 @@ struct Binder<'a> {
     /// How many bodies of lambdas were bound.
     bodies: usize,
     /// The columns of COLUMNS in the expression that is being bound.
-    choices: Option<star::Choices>,
+    choices: Option<columns::Choices>,
 }
 
 /// A query under way.

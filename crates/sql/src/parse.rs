@@ -43,7 +43,7 @@ pub(crate) use merge::{MERGE_USING, NO_TYPE};
 pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
 pub(crate) use sequence::CreateSequence;
 pub use sequence::sequences_of;
-pub(crate) use star::{StarOperator, star_pattern};
+pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
 
 /// The most levels of nesting that the parser goes into.
 const NESTING_MAX: usize = 4000;
