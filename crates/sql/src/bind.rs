@@ -67,6 +67,7 @@ mod collection;
 mod comparable;
 mod data_type;
 mod inspect;
+mod session;
 
 use scope::Scope;
 

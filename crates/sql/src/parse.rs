@@ -18,6 +18,7 @@ mod command;
 mod comprehension;
 mod construct;
 mod error;
+mod explain;
 mod exclusion;
 mod join;
 mod limit;
@@ -34,6 +35,7 @@ mod show;
 mod star;
 mod tokens;
 mod values;
+mod view;
 
 pub(crate) use parameter::parameter_name;
 

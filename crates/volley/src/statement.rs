@@ -113,6 +113,10 @@ impl Catalog for RunningCatalog<'_> {
         self.cx.catalog.macro_called(name)
     }
 
+    fn variable(&self, name: &str) -> Option<(Value, Type)> {
+        self.session.variable(name)
+    }
+
     fn has_sequence(&self, name: &str) -> bool {
         self.cx.catalog.has_sequence(name)
     }
@@ -184,6 +188,24 @@ fn execute(
         }
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
         Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
+        Statement::SetVariable { name, value } => {
+            let rows = rows_of(session, value, cx)?;
+            let data_type = rows.schema.types().next().cloned().unwrap_or(Type::Unknown);
+            let value = match rows.batches.first() {
+                Some(batch) => batch.column(0).value(0)?,
+                None => Value::Null,
+            };
+            session.set_variable(&name, value, data_type);
+            Ok(Outcome::Done(None))
+        }
+        Statement::ResetVariable { name } => {
+            session.reset_variable(&name);
+            Ok(Outcome::Done(None))
+        }
+        Statement::RenameView { name, if_exists, new } => {
+            session.catalog.rename_view(&name, &new, if_exists)?;
+            Ok(Outcome::Done(None))
+        }
         Statement::Prepare { name, statement } => {
             session.keep_prepared(&name, prepared::checked(session, statement)?);
             Ok(Outcome::Done(None))

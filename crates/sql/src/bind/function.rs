@@ -8,6 +8,7 @@ use super::{
     expr::{covering, null},
     inspect,
     lambda::is_lambda,
+    session::GET_VARIABLE,
     unsupported,
     within_group::ordered_set_function,
 };
@@ -118,6 +119,9 @@ impl<'a> Binder<'a> {
         }
         if name == COLUMNS {
             return self.columns_call(function, span).map(Some);
+        }
+        if name == GET_VARIABLE {
+            return self.variable(function, span).map(Some);
         }
         if name == UNPACKED {
             let message = "*COLUMNS may stand among the arguments of a function that is no \
