@@ -186,6 +186,17 @@ fn execute(
             let schema = planned.plan.schema().clone();
             Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
         }
+        other => execute_in_session(session, other, cx),
+    }
+}
+
+/// Statements of the session's own state, and those that show what there is.
+fn execute_in_session(
+    session: &Session,
+    statement: Statement,
+    cx: &StatementContext,
+) -> Result<Outcome> {
+    match statement {
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
         Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
         Statement::SetVariable { name, value } => {

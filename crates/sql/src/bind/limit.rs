@@ -1,7 +1,8 @@
 //! LIMIT, OFFSET and FETCH.
 //!
 //! WITH TIES, PERCENT and numbers that are computed when the query runs are filters on ranks, which
-//! a window computes in the order of ORDER BY: rows whose rank is at most the number of rows wanted.
+//! a window computes in the order of ORDER BY: rows whose rank is at most the number of rows
+//! wanted.
 //! Computed numbers come from the one row of a cross join:
 //!
 //! ```text
