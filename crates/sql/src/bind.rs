@@ -45,6 +45,7 @@ mod tuple;
 mod quantified;
 mod limit;
 mod star;
+mod columns;
 mod pivot;
 mod positional;
 mod sample;
@@ -66,6 +67,7 @@ mod collection;
 mod comparable;
 mod data_type;
 mod inspect;
+mod session;
 
 use scope::Scope;
 
@@ -182,7 +184,7 @@ struct Binder<'a> {
     /// How many bodies of lambdas were bound.
     bodies: usize,
     /// The columns of COLUMNS in the expression that is being bound.
-    choices: Option<star::Choices>,
+    choices: Option<columns::Choices>,
 }
 
 /// A query under way.

@@ -4,7 +4,7 @@ use crate::{Dialect, MacroDefinition, Query};
 use std::sync::Arc;
 use volley_connector::{Table, TableArgument};
 use volley_error::{Error, Result};
-use volley_types::Value;
+use volley_types::{Type, Value};
 
 /// The tables, views and files that a statement may name.
 pub trait Catalog {
@@ -46,6 +46,11 @@ pub trait Catalog {
 
     /// The macro called `name`, ignoring case.
     fn macro_called(&self, _name: &str) -> Option<Arc<MacroDefinition>> {
+        None
+    }
+
+    /// The variable of the session called `name`, ignoring case.
+    fn variable(&self, _name: &str) -> Option<(Value, Type)> {
         None
     }
 

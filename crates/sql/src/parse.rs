@@ -18,6 +18,7 @@ mod command;
 mod comprehension;
 mod construct;
 mod error;
+mod explain;
 mod exclusion;
 mod join;
 mod limit;
@@ -37,6 +38,7 @@ mod star;
 mod tokens;
 mod trim;
 mod values;
+mod view;
 
 pub(crate) use parameter::parameter_name;
 
@@ -46,7 +48,7 @@ pub(crate) use merge::{MERGE_USING, NO_TYPE};
 pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
 pub(crate) use sequence::CreateSequence;
 pub use sequence::sequences_of;
-pub(crate) use star::{StarOperator, star_pattern};
+pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
 
 /// The most levels of nesting that the parser goes into.
 const NESTING_MAX: usize = 4000;

@@ -49,6 +49,15 @@ pub enum Statement {
         /// What the text is written in.
         dialect: Dialect,
     },
+    /// Gives a view another name.
+    RenameView {
+        /// Its name as written.
+        name: String,
+        /// A missing one is no error.
+        if_exists: bool,
+        /// The other name as written.
+        new: String,
+    },
     /// Makes a sequence of numbers.
     CreateSequence {
         /// Its name as written.
@@ -119,6 +128,18 @@ pub enum Statement {
     /// Gives a setting its default.
     Reset {
         /// Its name in lower case.
+        name: String,
+    },
+    /// Gives a variable a value.
+    SetVariable {
+        /// Its name as written.
+        name: String,
+        /// One row: the value.
+        value: Query,
+    },
+    /// Takes a variable away.
+    ResetVariable {
+        /// Its name as written.
         name: String,
     },
     /// Shows a setting.

@@ -96,6 +96,14 @@ pub(crate) fn schema_and_name(name: &str) -> (&str, &str) {
     without_database(name).rsplit_once('.').unwrap_or((MAIN, name))
 }
 
+/// A new name for what is called `name`: in its schema, unless it has one.
+fn beside(name: &str, new: &str) -> String {
+    match (new.contains('.'), schema_and_name(name).0) {
+        (false, schema) if schema != MAIN => format!("{schema}.{new}"),
+        _ => new.to_owned(),
+    }
+}
+
 /// `memory.schema.name` as `schema.name`.
 fn without_database(name: &str) -> &str {
     match name.split_once('.') {
@@ -275,11 +283,7 @@ impl Catalog {
 
     /// Gives the version `old` of a table another name, in its schema unless the name has one.
     pub(crate) fn rename(&self, name: &str, old: &Arc<MemoryTable>, new: &str) -> Result<()> {
-        let schema = schema_and_name(name).0;
-        let new = match (new.contains('.'), schema) {
-            (false, schema) if schema != MAIN => format!("{schema}.{new}"),
-            _ => new.to_owned(),
-        };
+        let new = beside(name, new);
         self.change(|names| {
             names.check_schema(&new)?;
             if let Some(entry) = names.get(&new) {
@@ -292,6 +296,30 @@ impl Catalog {
             names.entries.remove(&key(name));
             let renamed = Entry::Memory(Arc::new(old.renamed(&new)));
             names.entries.insert(key(&new), (new, renamed));
+            Ok(())
+        })
+    }
+
+    /// Gives a view another name, in its schema unless the name has one.
+    pub(crate) fn rename_view(&self, name: &str, new: &str, if_exists: bool) -> Result<()> {
+        let new = beside(name, new);
+        self.change(|names| {
+            match names.get(name) {
+                None if if_exists => return Ok(()),
+                None => return Err(Error::invalid_query(format!("no such view: {name}"))),
+                Some(entry) if !entry.is_view() => {
+                    let error = Error::invalid_query(format!("{name} is a table"));
+                    return Err(error.hint(format!("write ALTER TABLE {name} RENAME TO {new}")));
+                }
+                Some(_) => {}
+            }
+            names.check_schema(&new)?;
+            if let Some(entry) = names.get(&new) {
+                return Err(taken(&new, entry));
+            }
+            if let Some((_, view)) = names.entries.remove(&key(name)) {
+                names.entries.insert(key(&new), (new, view));
+            }
             Ok(())
         })
     }

@@ -23,7 +23,7 @@ use volley_function::{Deadline, QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
-use volley_types::{Field, Schema, Zone};
+use volley_types::{Field, Schema, Type, Value, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 
 /// Tables, settings and running queries of one user. Shared by reference among threads.
@@ -73,6 +73,8 @@ pub struct Session {
     running: Mutex<Running>,
     /// What PREPARE kept, by lower-case name.
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
+    /// What SET VARIABLE gave values, by lower-case name.
+    variables: Mutex<BTreeMap<String, (Value, Type)>>,
 }
 
 /// What can be cancelled.
@@ -128,6 +130,7 @@ impl Session {
             settings: Mutex::new(settings),
             running: Mutex::default(),
             prepared: Mutex::default(),
+            variables: Mutex::default(),
         })
     }
 
@@ -161,6 +164,7 @@ impl Session {
             settings: Mutex::new(self.settings()),
             running: Mutex::default(),
             prepared: Mutex::default(),
+            variables: Mutex::default(),
         }
     }
 
@@ -247,6 +251,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Gives a variable a value.
+    pub(crate) fn set_variable(&self, name: &str, value: Value, data_type: Type) {
+        lock(&self.variables).insert(name.to_lowercase(), (value, data_type));
+    }
+
+    /// Takes a variable away, if it is there.
+    pub(crate) fn reset_variable(&self, name: &str) {
+        lock(&self.variables).remove(&name.to_lowercase());
+    }
+
+    /// The value and type of a variable.
+    pub(crate) fn variable(&self, name: &str) -> Option<(Value, Type)> {
+        lock(&self.variables).get(&name.to_lowercase()).cloned()
     }
 
     /// Runs a plan; its scans read `tables`, found by their handles.

@@ -113,6 +113,10 @@ impl Catalog for RunningCatalog<'_> {
         self.cx.catalog.macro_called(name)
     }
 
+    fn variable(&self, name: &str) -> Option<(Value, Type)> {
+        self.session.variable(name)
+    }
+
     fn has_sequence(&self, name: &str) -> bool {
         self.cx.catalog.has_sequence(name)
     }
@@ -182,8 +186,37 @@ fn execute(
             let schema = planned.plan.schema().clone();
             Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
         }
+        other => execute_in_session(session, other, cx),
+    }
+}
+
+/// Statements of the session's own state, and those that show what there is.
+fn execute_in_session(
+    session: &Session,
+    statement: Statement,
+    cx: &StatementContext,
+) -> Result<Outcome> {
+    match statement {
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
         Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
+        Statement::SetVariable { name, value } => {
+            let rows = rows_of(session, value, cx)?;
+            let data_type = rows.schema.types().next().cloned().unwrap_or(Type::Unknown);
+            let value = match rows.batches.first() {
+                Some(batch) => batch.column(0).value(0)?,
+                None => Value::Null,
+            };
+            session.set_variable(&name, value, data_type);
+            Ok(Outcome::Done(None))
+        }
+        Statement::ResetVariable { name } => {
+            session.reset_variable(&name);
+            Ok(Outcome::Done(None))
+        }
+        Statement::RenameView { name, if_exists, new } => {
+            session.catalog.rename_view(&name, &new, if_exists)?;
+            Ok(Outcome::Done(None))
+        }
         Statement::Prepare { name, statement } => {
             session.keep_prepared(&name, prepared::checked(session, statement)?);
             Ok(Outcome::Done(None))

@@ -50,6 +50,21 @@ impl<'a> Binder<'a> {
             Command::Set { name, value } => {
                 Statement::Set { name: name.clone(), value: value.clone() }
             }
+            Command::SetVariable { name, value } => self.set_variable(name, value)?,
+            Command::ResetVariable { name } => {
+                Statement::ResetVariable { name: name.value.clone() }
+            }
+            Command::RenameView { name, if_exists, new } => Statement::RenameView {
+                name: parse::dotted(name),
+                if_exists: *if_exists,
+                new: parse::dotted(new),
+            },
+            Command::Validate(command) => {
+                self.statement(command)?;
+                let valid = self.column("Valid", Type::Boolean);
+                let valid = vec![(valid, Expr::boolean(true))];
+                Statement::Query(projected(Plan::one_row(), valid).into())
+            }
             Command::Reset { name } => Statement::Reset { name: name.clone() },
             Command::ShowSetting { name } => match self.shared.catalog.table(name)? {
                 Some(_) => columns_of(self.table(name, None)?),

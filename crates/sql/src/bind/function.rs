@@ -4,13 +4,15 @@ use super::{
     Binder,
     aggregate::Parsed,
     collection::{COLLECTION_FORMS, LIST_AGGREGATES},
+    columns::COLUMNS,
     expr::{covering, null},
     inspect,
     lambda::is_lambda,
-    star::COLUMNS,
+    session::GET_VARIABLE,
     unsupported,
     within_group::ordered_set_function,
 };
+use crate::parse::UNPACKED;
 use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
 };
@@ -118,6 +120,14 @@ impl<'a> Binder<'a> {
         if name == COLUMNS {
             return self.columns_call(function, span).map(Some);
         }
+        if name == GET_VARIABLE {
+            return self.variable(function, span).map(Some);
+        }
+        if name == UNPACKED {
+            let message = "*COLUMNS may stand among the arguments of a function that is no \
+                           aggregate, in lists and behind IN";
+            return Err(Error::invalid_query(message).span(span));
+        }
         match self.merge_action(name, span) {
             Some(action) => Ok(Some(action)),
             None => self.macro_call(name, function, span),
@@ -169,10 +179,9 @@ impl<'a> Binder<'a> {
         if written.iter().any(|it| is_lambda(it) && !self.is_json_arrow(name, it)) {
             return self.higher_order(name, written, span);
         }
-        let mut args = Vec::with_capacity(written.len());
-        for arg in written {
-            args.push(self.expr(self.plain_arg(arg, span)?)?);
-        }
+        let plain = written.iter().map(|it| self.plain_arg(it, span));
+        let plain = plain.collect::<Result<Vec<_>>>()?;
+        let args = self.unpacked(plain)?;
         let whole = args.iter().filter_map(|it| it.span).chain(span).reduce(Span::to);
         match (name, args.len()) {
             ("coalesce" | "ifnull" | "nvl", 1..) => {
@@ -340,7 +349,7 @@ impl<'a> Binder<'a> {
 
     /// `[value, ...]`.
     pub(super) fn list(&mut self, values: &'a [ast::Expr]) -> Result<Expr> {
-        let args = values.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
+        let args = self.unpacked(values)?;
         let args = self.unify(args, "list")?;
         self.call("list_value", args, None)
     }

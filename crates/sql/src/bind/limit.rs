@@ -1,39 +1,62 @@
 //! LIMIT, OFFSET and FETCH.
 //!
-//! WITH TIES and PERCENT are filters on ranks, which a window computes in the order of ORDER BY:
-//! rows whose rank is at most the number of rows wanted.
+//! WITH TIES, PERCENT and numbers that are computed when the query runs are filters on ranks, which
+//! a window computes in the order of ORDER BY: rows whose rank is at most the number of rows
+//! wanted.
+//! Computed numbers come from the one row of a cross join:
+//!
+//! ```text
+//! Filter rank <= rows + offset AND rank > offset
+//!   Join
+//!     Window rank
+//!     Project rows, offset     what LIMIT and OFFSET say
+//! ```
 
 use super::{
     Binder, Clause, expr::first_span, query::constant, scope::Scope, select::column_expr,
-    unsupported,
+    unsupported, write::projected,
 };
 use sqlparser::ast::{self, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause};
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr, ExprKind, Frame, Plan, SortKey, WindowCall};
+use volley_logical::{
+    Column, Expr, ExprKind, Frame, JoinKind, Plan, SortKey, SpecialForm, WindowCall,
+};
 use volley_types::{Type, Value};
 
 /// No input has as many rows; twice that fits BIGINT.
 const RANK_MAX: i64 = i64::MAX / 2;
 
 /// LIMIT and OFFSET.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct Limits {
-    offset: u64,
+    offset: Count,
     amount: Option<Amount>,
     /// Whether rows equal to the last one in all of ORDER BY are kept, too: the place that says so.
     with_ties: Option<Option<Span>>,
 }
 
 /// How many rows are kept.
-#[derive(Clone, Copy)]
 enum Amount {
-    Rows(u64),
+    Rows(Count),
     /// This share of all rows, at most 1.
     Share {
         share: f64,
         /// Whether a part of a row counts as one.
         rounds_up: bool,
     },
+}
+
+/// A number of rows.
+enum Count {
+    Known(u64),
+    /// A BIGINT that the query computes once, with the clause that says so.
+    Computed(Expr, &'static str),
+}
+
+impl Default for Count {
+    fn default() -> Count {
+        Count::Known(0)
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -49,11 +72,11 @@ impl<'a> Binder<'a> {
                     self.limit(limit, &mut limits)?;
                 }
                 let offset = offset.as_ref().map(|it| self.count(&it.value, "OFFSET"));
-                limits.offset = offset.transpose()?.flatten().unwrap_or(0);
+                limits.offset = offset.transpose()?.flatten().unwrap_or_default();
             }
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
                 self.limit(limit, &mut limits)?;
-                limits.offset = self.count(offset, "OFFSET")?.unwrap_or(0);
+                limits.offset = self.count(offset, "OFFSET")?.unwrap_or_default();
             }
             None => {}
         }
@@ -84,7 +107,7 @@ impl<'a> Binder<'a> {
         limits.amount = match &fetch.quantity {
             Some(quantity) if fetch.percent => self.share(quantity, true)?,
             Some(quantity) => self.count(quantity, "FETCH")?.map(Amount::Rows),
-            None => Some(Amount::Rows(1)),
+            None => Some(Amount::Rows(Count::Known(1))),
         };
         Ok(())
     }
@@ -108,16 +131,17 @@ impl<'a> Binder<'a> {
     }
 
     /// A number of rows; `None` for NULL.
-    fn count(&mut self, expr: &'a ast::Expr, what: &str) -> Result<Option<u64>> {
+    fn count(&mut self, expr: &'a ast::Expr, what: &'static str) -> Result<Option<Count>> {
         let wanted = format!("{what} must be a constant number of rows");
         let bound = self.unscoped(expr, &wanted)?;
         let error = |message: String| Error::invalid_query(message).span(bound.span);
-        let value = constant(&bound).ok_or_else(|| error(wanted))?;
-        match value {
-            None => Ok(None),
-            Some(count) => u64::try_from(count)
-                .map(Some)
+        match constant(&bound) {
+            Some(None) => Ok(None),
+            Some(Some(count)) => u64::try_from(count)
+                .map(|it| Some(Count::Known(it)))
                 .map_err(|_| error(format!("{what} is out of range: {count}"))),
+            None if matches!(bound.kind, ExprKind::Constant(_)) => Err(error(wanted)),
+            None => Ok(Some(Count::Computed(self.cast_to(bound, Type::BigInt, false)?, what))),
         }
     }
 
@@ -136,20 +160,23 @@ impl<'a> Binder<'a> {
     /// The plan, which may end with a sort, with the limits on top.
     pub(super) fn limited(&self, plan: Plan, limits: Limits) -> Result<Plan> {
         let Limits { offset, amount, with_ties } = limits;
-        let ties_matter = with_ties.is_some() && !matches!(amount, None | Some(Amount::Rows(0)));
-        match amount {
-            None if offset == 0 => Ok(plan),
-            None => Ok(limit_node(plan, offset, None)),
-            Some(Amount::Rows(rows)) if !ties_matter => Ok(limit_node(plan, offset, Some(rows))),
-            Some(amount) => self.limited_by_rank(plan, offset, amount, with_ties),
+        let is_none = matches!(amount, None | Some(Amount::Rows(Count::Known(0))));
+        let ties_matter = with_ties.is_some() && !is_none;
+        match (offset, amount) {
+            (Count::Known(0), None) => Ok(plan),
+            (Count::Known(offset), None) => Ok(limit_node(plan, offset, None)),
+            (Count::Known(offset), Some(Amount::Rows(Count::Known(rows)))) if !ties_matter => {
+                Ok(limit_node(plan, offset, Some(rows)))
+            }
+            (offset, amount) => self.limited_by_rank(plan, offset, amount, with_ties),
         }
     }
 
     fn limited_by_rank(
         &self,
         plan: Plan,
-        offset: u64,
-        amount: Amount,
+        offset: Count,
+        amount: Option<Amount>,
         with_ties: Option<Option<Span>>,
     ) -> Result<Plan> {
         let columns = plan.columns();
@@ -160,29 +187,36 @@ impl<'a> Binder<'a> {
         if let (Some(span), true) = (with_ties, keys.is_empty()) {
             return Err(Error::invalid_query("WITH TIES without ORDER BY").span(span));
         }
+        let skips = !matches!(offset, Count::Known(0));
         let function = if with_ties.is_some() { "rank" } else { "row_number" };
-        let (input, last) = self.last_rank(input, offset, amount)?;
         let (input, rank) = self.windowed(input, function, keys.clone());
-        let conjuncts = vec![self.call("lte", vec![column_expr(&rank, None), last], None)?];
+        let (input, number) = match with_ties {
+            Some(_) if skips => self.windowed(input, "row_number", keys.clone()),
+            _ => (input, rank.clone()),
+        };
+        let (mut input, offset) = self.beside(input, offset)?;
+        let mut conjuncts = Vec::new();
+        if let Some(amount) = amount {
+            let rows;
+            (input, rows) = self.rows_kept(input, amount)?;
+            let last = self.call("plus", vec![rows, offset.clone()], None)?;
+            conjuncts.push(self.call("lte", vec![column_expr(&rank, None), last], None)?);
+        }
+        if skips {
+            conjuncts.push(self.call("gt", vec![column_expr(&number, None), offset], None)?);
+        }
         let mut plan = Plan::Filter { input: Box::new(input), conjuncts };
         if !keys.is_empty() {
             plan = Plan::Sort { input: Box::new(plan), keys };
-        }
-        if offset > 0 {
-            plan = limit_node(plan, offset, None);
         }
         let exprs = columns.iter().map(|it| (it.clone(), column_expr(it, None))).collect();
         Ok(Plan::Project { input: Box::new(plan), exprs })
     }
 
-    /// The rank of the last row that is kept.
-    fn last_rank(&self, input: Plan, offset: u64, amount: Amount) -> Result<(Plan, Expr)> {
-        let constant = |rows: u64| {
-            let rows = i64::try_from(rows).unwrap_or(i64::MAX).min(RANK_MAX);
-            Expr::constant(Value::BigInt(rows), Type::BigInt)
-        };
+    /// How many rows are kept, at most [`RANK_MAX`].
+    fn rows_kept(&self, input: Plan, amount: Amount) -> Result<(Plan, Expr)> {
         let (share, rounds_up) = match amount {
-            Amount::Rows(rows) => return Ok((input, constant(offset.saturating_add(rows)))),
+            Amount::Rows(count) => return self.beside(input, count),
             Amount::Share { share, rounds_up } => (share, rounds_up),
         };
         let (input, count) = self.windowed(input, "count", Vec::new());
@@ -190,9 +224,50 @@ impl<'a> Binder<'a> {
         let share = Expr::constant(Value::Double(share), Type::Double);
         let wanted = self.call("multiply", vec![share, count], None)?;
         let rounded = if rounds_up { "ceil" } else { "floor" };
-        let wanted = self.call(rounded, vec![wanted], None)?.cast(Type::BigInt);
-        let last = self.call("plus", vec![wanted, constant(offset)], None)?;
-        Ok((input, last))
+        Ok((input, self.call(rounded, vec![wanted], None)?.cast(Type::BigInt)))
+    }
+
+    /// The input with what it takes to know the count, which is at most [`RANK_MAX`].
+    fn beside(&self, input: Plan, count: Count) -> Result<(Plan, Expr)> {
+        let (written, what) = match count {
+            Count::Known(rows) => {
+                let rows = i64::try_from(rows).unwrap_or(i64::MAX).min(RANK_MAX);
+                return Ok((input, big_int(rows)));
+            }
+            Count::Computed(written, what) => (written, what),
+        };
+        let column = self.column("written", Type::BigInt);
+        let value = column_expr(&column, written.span);
+        let row = projected(Plan::one_row(), vec![(column, written)]).plan;
+        let column = self.column(what.to_lowercase(), Type::BigInt);
+        let count = column_expr(&column, None);
+        let checked = self.checked_count(value, what)?;
+        let right = Box::new(projected(row, vec![(column, checked)]).plan);
+        let beside = Plan::Join {
+            left: Box::new(input),
+            right,
+            kind: JoinKind::Inner,
+            conditions: Vec::new(),
+            null_aware: false,
+            mark: None,
+            lateral: false,
+        };
+        Ok((beside, count))
+    }
+
+    /// A count: an error when it is negative; null is no offset, or all rows.
+    fn checked_count(&self, value: Expr, what: &str) -> Result<Expr> {
+        let span = value.span;
+        let none = if what == "OFFSET" { 0 } else { RANK_MAX };
+        let negative = self.call("lt", vec![value.clone(), big_int(0)], span)?;
+        let message = Value::text(format!("{what} is negative"));
+        let message = Expr::constant(message, Type::Varchar);
+        let fails = self.call("error", vec![message], span)?.cast(Type::BigInt).at(span);
+        let is_null = Expr::special(SpecialForm::IsNull, vec![value.clone()], Type::Boolean);
+        let is_all = self.call("gt", vec![value.clone(), big_int(RANK_MAX)], span)?;
+        let choice =
+            vec![is_null, big_int(none), negative, fails, is_all, big_int(RANK_MAX), value];
+        Ok(Expr::special(SpecialForm::Switch, choice, Type::BigInt).at(span))
     }
 
     /// The input with a window call without arguments, over all rows.
@@ -218,6 +293,10 @@ impl<'a> Binder<'a> {
         let calls = vec![(column.clone(), call)];
         (Plan::Window { input, partition_by, order_by, calls, limit: None }, column)
     }
+}
+
+fn big_int(value: i64) -> Expr {
+    Expr::constant(Value::BigInt(value), Type::BigInt)
 }
 
 fn limit_node(input: Plan, offset: u64, limit: Option<u64>) -> Plan {

@@ -10,7 +10,7 @@ use crate::{Dialect, dialect::GLOB};
 use sqlparser::ast::{self, BinaryOperator};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, SpecialForm};
-use volley_types::{Type, common_type};
+use volley_types::{Type, Value, common_type};
 
 impl<'a> Binder<'a> {
     /// A binary operator.
@@ -26,6 +26,9 @@ impl<'a> Binder<'a> {
         if let Some(name) = unlike_name(op) {
             let matched = self.called(name, left, right)?;
             return self.negated(matched, true);
+        }
+        if let BinaryOperator::PGRegexIMatch | BinaryOperator::PGRegexNotIMatch = op {
+            return self.regexp_match(left, op, right);
         }
         if let BinaryOperator::Arrow | BinaryOperator::LongArrow = op {
             let json = self.expr(left)?;
@@ -60,6 +63,20 @@ impl<'a> Binder<'a> {
             }
         };
         self.called(name, left, right)
+    }
+
+    /// `text ~* pattern` and `text !~* pattern`, which ignore case.
+    fn regexp_match(
+        &mut self,
+        text: &'a ast::Expr,
+        op: &BinaryOperator,
+        pattern: &'a ast::Expr,
+    ) -> Result<Expr> {
+        let (text, pattern) = (self.expr(text)?, self.expr(pattern)?);
+        let span = covering(&[&text, &pattern]);
+        let ignores_case = Expr::constant(Value::text("i"), Type::Varchar);
+        let matched = self.call("regexp_matches", vec![text, pattern, ignores_case], span)?;
+        self.negated(matched, *op == BinaryOperator::PGRegexNotIMatch)
     }
 
     /// `json -> path`, a JSON value, or `json ->> path`, its text.
@@ -260,6 +277,7 @@ fn unlike_name(op: &BinaryOperator) -> Option<&'static str> {
     match op {
         BinaryOperator::PGNotLikeMatch => Some("like"),
         BinaryOperator::PGNotILikeMatch => Some("ilike"),
+        BinaryOperator::PGRegexNotMatch => Some("regexp_like"),
         _ => None,
     }
 }

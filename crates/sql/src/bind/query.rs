@@ -177,6 +177,13 @@ impl<'a> Binder<'a> {
                 format!("common table expression of an outer query used too often: {name}");
             return Err(Error::invalid_query(message).span(span));
         }
+        if self.levels.len() < levels {
+            // In LIMIT and the like, which see no columns.
+            let name = &cte.alias.name.value;
+            let message =
+                format!("common table expression of columns of an outer query here: {name}");
+            return Err(unsupported(message, span));
+        }
         let later_levels = self.levels.split_off(levels);
         let later_ctes = self.ctes.split_off(position);
         let from_level = std::mem::replace(&mut self.from_level, levels);

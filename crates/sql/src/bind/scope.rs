@@ -3,7 +3,7 @@
 use sqlparser::ast::Ident;
 use std::rc::Rc;
 use volley_error::{Error, Result};
-use volley_logical::Column;
+use volley_logical::{Column, ColumnId};
 
 /// The columns of FROM, in the order of `*`.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +67,12 @@ impl Scope {
     pub(super) fn find_in(&self, relation: &str, name: &str) -> Found {
         let named = self.columns.iter().filter(|it| it.is_of(relation) && it.is_called(name));
         only(named)
+    }
+
+    /// The columns `name` of `relation`.
+    pub(super) fn ids_in(&self, relation: &str, name: &str) -> Vec<ColumnId> {
+        let named = self.of_name(relation).filter(|it| it.is_called(name));
+        named.map(|it| it.column.id).collect()
     }
 
     /// The columns of `relation`, for `relation.*`.

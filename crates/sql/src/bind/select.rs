@@ -7,16 +7,18 @@
 
 use super::{
     Binder, Bound, Clause, Level,
+    columns::choice_name,
     expr::first_span,
     group, inspect,
     limit::Limits,
     order::OrderKey,
     scope::Scope,
-    star::{Starred, choice_name, column_item},
+    star::{Starred, column_item},
     unnest::unnest_node,
     unsupported,
     window::{BoundCall, window_nodes},
 };
+use crate::parse::UNPACKED;
 use sqlparser::ast::{
     self, Distinct, Ident, OrderBy, Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned,
 };
@@ -301,7 +303,8 @@ impl<'a> Binder<'a> {
         };
         let Some(ident) = ident else {
             // Windows with an exclusion have an empty name, see the tokens.
-            return expr.to_string().replace("OVER (\"\" ", "OVER (");
+            let text = expr.to_string().replace("OVER (\"\" ", "OVER (");
+            return text.replace(&format!("\"{UNPACKED}\"("), "*COLUMNS(");
         };
         let plain = self.scope().ok();
         let mut columns = plain.iter().flat_map(|it| &it.columns);

@@ -1,6 +1,6 @@
 //! Functions in FROM that a session was given.
 
-use super::{Binder, Bound, Clause, scope::Scope, unsupported};
+use super::{Binder, Bound, Clause, scope::Scope, session::TABLE_INFO, unsupported};
 use crate::{catalog::Relation, parse};
 use sqlparser::ast::{
     Expr as Written, FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableFunctionArgs,
@@ -18,6 +18,9 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<Bound> {
         let name = parse::dotted(name);
+        if name.eq_ignore_ascii_case(TABLE_INFO) {
+            return self.table_info(args, span);
+        }
         if !self.shared.catalog.has_table_function(&name) {
             return Err(unsupported(format!("the table function {name}"), span));
         }

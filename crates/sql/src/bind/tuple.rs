@@ -104,9 +104,7 @@ impl<'a> Binder<'a> {
             return self.negated(any, negated);
         }
         let mut args = vec![self.expr(input)?];
-        for item in list {
-            args.push(self.expr(item)?);
-        }
+        args.extend(self.unpacked(list)?);
         let span = covering(&args.iter().collect::<Vec<_>>());
         let args = self.comparable(args, span)?;
         let any = match args.as_slice() {

@@ -3,9 +3,11 @@
 
 use super::{
     error::ends_statement,
+    explain::explain_options,
     macros::{CreateMacro, create_macro, is_macro},
     sequence::{CreateSequence, create_sequence},
-    show::listing,
+    show::{listing, table_info},
+    view::{rename_view, renames_view},
     *,
 };
 
@@ -16,6 +18,8 @@ pub(crate) enum Command {
     Sql(Box<Statement>),
     /// EXPLAIN [ANALYZE] statement.
     Explain { analyze: bool, command: Box<Command> },
+    /// EXPLAIN (TYPE VALIDATE) statement.
+    Validate(Box<Command>),
     /// DESCRIBE table or query.
     Describe(Described),
     /// SUMMARIZE table or query, with its text.
@@ -39,6 +43,12 @@ pub(crate) enum Command {
     },
     /// SET name = value.
     Set { name: String, value: String },
+    /// SET VARIABLE name = value.
+    SetVariable { name: Ident, value: Box<ast::Expr> },
+    /// RESET VARIABLE name.
+    ResetVariable { name: Ident },
+    /// ALTER VIEW name RENAME TO name.
+    RenameView { name: ObjectName, if_exists: bool, new: ObjectName },
     /// RESET name.
     Reset { name: String },
     /// SHOW name: a setting or a table.
@@ -102,6 +112,7 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
         Keyword::RESET => reset(parser),
         Keyword::PRAGMA => pragma(parser),
         Keyword::COPY => copy(parser),
+        Keyword::ALTER if renames_view(parser) => rename_view(parser),
         Keyword::PREPARE => prepare(parser, source),
         Keyword::EXECUTE => execute(parser),
         Keyword::DEALLOCATE => deallocate(parser),
@@ -124,7 +135,11 @@ fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::EXPLAIN)?;
     let analyze = parser.parse_keyword(Keyword::ANALYZE);
+    let validates = explain_options(parser)?;
     let command = Box::new(parse(parser, source)?);
+    if validates {
+        return Ok(Command::Validate(command));
+    }
     Ok(Command::Explain { analyze, command })
 }
 
@@ -238,25 +253,54 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
 
 fn set(parser: &mut Parser<'_>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::SET)?;
+    if takes_variable(parser) {
+        parser.advance_token();
+        let name = parser.parse_identifier()?;
+        expect_equals(parser)?;
+        return Ok(Command::SetVariable { name, value: Box::new(parser.parse_expr()?) });
+    }
     let _ = parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL]);
     let name = setting_name(parser)?;
-    if !parser.consume_token(&Token::Eq) && !parser.parse_keyword(Keyword::TO) {
-        return parser.expected("= or TO", parser.peek_token());
-    }
+    expect_equals(parser)?;
     Ok(Command::Set { name, value: option_value(parser)? })
+}
+
+fn expect_equals(parser: &mut Parser<'_>) -> Parsed<()> {
+    match parser.consume_token(&Token::Eq) || parser.parse_keyword(Keyword::TO) {
+        true => Ok(()),
+        false => parser.expected("= or TO", parser.peek_token()),
+    }
+}
+
+/// Whether VARIABLE and a name follow, and not a setting of that name.
+fn takes_variable(parser: &Parser<'_>) -> bool {
+    let is_name = |at: usize| match &parser.peek_nth_token_ref(at).token {
+        Token::Word(word) => word.keyword != Keyword::TO,
+        _ => false,
+    };
+    let first = &parser.peek_token_ref().token;
+    matches!(first, Token::Word(word) if word.value.eq_ignore_ascii_case("variable")) && is_name(1)
 }
 
 fn reset(parser: &mut Parser<'_>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::RESET)?;
+    if takes_variable(parser) {
+        parser.advance_token();
+        return Ok(Command::ResetVariable { name: parser.parse_identifier()? });
+    }
     let has_name = !ends_statement(&parser.peek_nth_token_ref(1).token);
     let _ = has_name && parser.parse_keyword(Keyword::SESSION);
     Ok(Command::Reset { name: setting_name(parser)? })
 }
 
-/// `PRAGMA name = value`, as SET, and `PRAGMA show_tables`.
+/// `PRAGMA name = value`, as SET, `PRAGMA show_tables` and `PRAGMA table_info('table')`.
 fn pragma(parser: &mut Parser<'_>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::PRAGMA)?;
+    let place = parser.peek_token_ref().span;
     let name = setting_name(parser)?;
+    if name == "table_info" {
+        return table_info(parser, place);
+    }
     if name == "show_tables" {
         return Ok(Command::ShowTables);
     }

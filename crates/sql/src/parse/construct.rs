@@ -59,7 +59,7 @@ const CLAUSES: &[Construct] = &[
     Construct("| >", Some("the pipe operator |>")),
     Construct("COPY _ FROM", Some("COPY ... FROM something else than a file")),
     Construct("EXPLAIN VERBOSE", None),
-    Construct("EXPLAIN ( _", Some("options of EXPLAIN")),
+    Construct("EXPLAIN ( ANALYZE", Some("options of EXPLAIN (EXPLAIN ANALYZE does it)")),
     Construct("SET TIME ZONE", None),
 ];
 

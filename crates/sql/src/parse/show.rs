@@ -12,6 +12,7 @@ use sqlparser::{
     ast::Statement,
     keywords::Keyword,
     parser::{Parser, ParserError},
+    tokenizer::{Span, Token},
 };
 
 const SCHEMAS: &str = r#"
@@ -45,9 +46,7 @@ pub(super) fn listing(parser: &mut Parser<'_>) -> Parsed<Option<Command>> {
     } else {
         return Ok(None);
     };
-    let query = parse_query_at(&text, place);
-    let query = query.map_err(|it| ParserError::ParserError(it.message().to_owned()))?;
-    Ok(Some(Command::Sql(Box::new(Statement::Query(query)))))
+    query(&text, place).map(Some)
 }
 
 /// The pattern of `[LIKE pattern]`, as a literal; one of all names without.
@@ -56,6 +55,24 @@ fn pattern(parser: &mut Parser<'_>) -> Parsed<String> {
         true => Ok(quoted(&parser.parse_literal_string()?)),
         false => Ok(quoted("%")),
     }
+}
+
+/// The columns of a table, behind `PRAGMA table_info`.
+pub(super) fn table_info(parser: &mut Parser<'_>, place: Span) -> Parsed<Command> {
+    parser.expect_token(&Token::LParen)?;
+    let table = match &parser.peek_token_ref().token {
+        Token::SingleQuotedString(_) => parser.parse_literal_string()?,
+        _ => dotted(&parser.parse_object_name(false)?),
+    };
+    parser.expect_token(&Token::RParen)?;
+    query(&format!("SELECT * FROM pragma_table_info({})", quoted(&table)), place)
+}
+
+/// A query that stands for a statement at `place`.
+fn query(text: &str, place: Span) -> Parsed<Command> {
+    let query = parse_query_at(text, place);
+    let query = query.map_err(|it| ParserError::ParserError(it.message().to_owned()))?;
+    Ok(Command::Sql(Box::new(Statement::Query(query))))
 }
 
 fn quoted(text: &str) -> String {

@@ -4,11 +4,13 @@
 //! * LIKE 'a%'               * ILIKE 'LIKE a%'
 //! * NOT SIMILAR TO 'a.*'    * ILIKE 'NOT SIMILAR a.*'
 //! ```
+//!
+//! And `*COLUMNS(...)` among arguments, as a call of a function that nobody can name.
 
 use super::tokens::{is_at, is_word};
 use sqlparser::{
     keywords::Keyword,
-    tokenizer::{Token, TokenWithSpan},
+    tokenizer::{Token, TokenWithSpan, Word},
 };
 
 /// How names are compared with a pattern.
@@ -17,13 +19,15 @@ pub(crate) enum StarOperator {
     Like,
     ILike,
     SimilarTo,
+    Glob,
 }
 
 /// The operators, and what stands for them before the pattern.
-const OPERATORS: [(StarOperator, &str, &[Keyword]); 3] = [
+const OPERATORS: [(StarOperator, &str, &[Keyword]); 4] = [
     (StarOperator::Like, "LIKE ", &[Keyword::LIKE]),
     (StarOperator::ILike, "ILIKE ", &[Keyword::ILIKE]),
     (StarOperator::SimilarTo, "SIMILAR ", &[Keyword::SIMILAR, Keyword::TO]),
+    (StarOperator::Glob, "GLOB ", &[Keyword::GLOB]),
 ];
 
 /// What stands for NOT before an operator.
@@ -64,6 +68,34 @@ fn operator(tokens: &[TokenWithSpan]) -> Option<(usize, String)> {
     let Token::SingleQuotedString(text) = &tokens.get(pattern)?.token else { return None };
     let not = if is_negated { NOT } else { "" };
     Some((pattern + 1, format!("{not}{name}{text}")))
+}
+
+/// The function that stands for `*COLUMNS`.
+pub(crate) const UNPACKED: &str = " *columns";
+
+/// Rewrites `*COLUMNS(` where an argument or an element begins.
+pub(super) fn with_unpacked(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let is_unpacked = token.token == Token::LParen
+            && match list.as_slice() {
+                [.., before, star, columns] => {
+                    let begins = [Token::LParen, Token::LBracket, Token::Comma];
+                    star.token == Token::Mul
+                        && begins.contains(&before.token)
+                        && is_word(columns, Keyword::COLUMNS)
+                }
+                _ => false,
+            };
+        if is_unpacked && let Some(columns) = list.pop() {
+            list.pop();
+            let (value, keyword) = (UNPACKED.to_owned(), Keyword::NoKeyword);
+            let name = Token::Word(Word { value, quote_style: Some('"'), keyword });
+            list.push(TokenWithSpan { token: name, span: columns.span });
+        }
+        list.push(token);
+    }
+    list
 }
 
 /// The operator that was written, whether NOT was, and the pattern.

@@ -15,7 +15,7 @@ use super::{
     pivot::with_pivots,
     prefix_alias::with_aliases,
     sample::{Samples, take_out_samples},
-    star::with_star_patterns,
+    star::{with_star_patterns, with_unpacked},
     trim::with_trims,
     values::with_rows,
 };
@@ -58,7 +58,8 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let ends = tokens.iter().map(|it| it.span.end).collect();
-    let tokens = with_rows(with_calls(with_powers(with_numbers(tokens, positions)?)));
+    let tokens = with_numbers(with_unpacked(tokens), positions)?;
+    let tokens = with_rows(with_calls(with_powers(tokens)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
     let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
     let tokens = with_trims(with_null_treatments(with_nested_queries(tokens)));
