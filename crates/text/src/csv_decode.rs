@@ -121,7 +121,8 @@ impl CsvDecoder {
 
     fn take_line(&mut self) -> Result<()> {
         let record = self.splitter.record();
-        if record.is_blank() && self.width > 1 {
+        // Of one column, an empty line is a row.
+        if record.is_blank() && (self.width > 1 || self.is_before_header) {
             return Ok(());
         }
         if std::mem::take(&mut self.is_before_header) {

@@ -97,11 +97,10 @@ impl Sample {
     fn split(&self, options: &CsvReadOptions) -> Result<(u8, Vec<Fields>)> {
         let mut candidates = DELIMITERS.to_vec();
         // What has a meaning is no delimiter.
-        candidates.retain(|it| {
-            let form = &options.form;
-            ![form.quote, form.escape, form.comment].contains(&Some(*it))
-                && !(options.formats.has_decimal_comma && *it == b',')
-        });
+        let form = &options.form;
+        let comma = options.formats.has_decimal_comma.then_some(b',');
+        let taken = [form.quote, form.escape, form.comment, comma];
+        candidates.retain(|it| !taken.contains(&Some(*it)));
         if let Some(delimiter) = options.delimiter {
             candidates = vec![delimiter];
         }

@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn elements_stand_one_behind_the_other() {
-        let text = r#" [{"a,]": [1, "\\"]"]}, {"b": {}}] "#;
-        assert_eq!(unwrapped(text).unwrap(), r#"  {"a,]": [1, "\\"]"]}  {"b": {}}  "#);
+        let text = r#" [{"a,]": [1, "\"]"]}, {"b": {}}] "#;
+        assert_eq!(unwrapped(text).unwrap(), r#"  {"a,]": [1, "\"]"]}  {"b": {}}  "#);
     }
 
     #[test]

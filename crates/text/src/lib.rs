@@ -6,10 +6,10 @@
 //! CsvWriter, JsonWriter   batches in, text out
 //! ```
 //!
-//! Read [`CsvFile`] first. Lines of CSV are split in one place (`csv_split.rs`), for the sample that
-//! types are found out from, for the rows, and for COPY; JSON is split by `arrow-json`. What a text
-//! means as a number or date is decided in one place, too ([`TextType`]). This crate does not know
-//! filters or tables.
+//! Read [`CsvFile`] first. Lines of CSV are split in one place (`csv_split.rs`), for the sample
+//! that types are found out from, for the rows, and for COPY; JSON is split by `arrow-json`. What a
+//! text means as a number or date is decided in one place, too ([`TextType`]). This crate does not
+//! know filters or tables.
 
 mod text_type;
 mod json_array;
