@@ -26,7 +26,7 @@ const fn reading(names: &'static [&'static str], set: Set) -> CsvOption {
 }
 
 const OPTIONS: [CsvOption; 24] = [
-    both(&["delim", "sep", "delimiter"], set_delimiter),
+    both(&["delimiter", "delim", "sep"], set_delimiter),
     both(&["header"], |options, it, _| {
         options.has_header = Some(it.boolean()?);
         Ok(())
@@ -180,7 +180,7 @@ fn check_together<'o>(
 ) -> Result<()> {
     let at = |name: &str, error: Error| error.span(option(name).and_then(|it| it.name_span));
     let meanings = [
-        ("delim", options.delimiter),
+        ("delimiter", options.delimiter),
         ("quote", options.form.quote),
         ("comment", options.form.comment),
     ];
