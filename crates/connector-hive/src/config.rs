@@ -2,25 +2,65 @@
 
 use volley_io::ReadFaults;
 use volley_plan::FileFormat;
+use volley_text::{CsvReadOptions, JsonReadOptions};
+use volley_types::Type;
 
 /// How files are read. The default decides all by the files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct FileOptions {
     /// The format; `None`: by the ending of each name.
     pub format: Option<FileFormat>,
+    /// A column of this name has the name of each row's file.
+    pub filename: Option<String>,
+    /// A column of this name has the position of each row in its Parquet file, from 0 on.
+    pub file_row_number: Option<String>,
+    /// The table has the columns of all files, found by name, with types that hold those of all;
+    /// those that a file lacks are null there. Otherwise it has the columns of the first file.
+    pub union_by_name: bool,
+    /// Whether folders called `key=value` give columns; `None`: if all files are in such ones.
+    pub hive_partitioning: Option<bool>,
+    /// Whether columns of folders get types; otherwise they are texts.
+    pub hive_types_autocast: bool,
+    /// Types of columns of folders, by name.
+    pub hive_types: Vec<(String, Type)>,
+    /// How CSV files are read.
+    pub csv: CsvReadOptions,
+    /// How JSON files are read.
+    pub json: JsonReadOptions,
     /// For tests: makes reads of Parquet files fail.
     pub faults: Option<ReadFaults>,
 }
 
-/// The format that a name's ending tells.
+impl Default for FileOptions {
+    fn default() -> FileOptions {
+        FileOptions {
+            format: None,
+            filename: None,
+            file_row_number: None,
+            union_by_name: false,
+            hive_partitioning: None,
+            hive_types_autocast: true,
+            hive_types: Vec::new(),
+            csv: CsvReadOptions::default(),
+            json: JsonReadOptions::default(),
+            faults: None,
+        }
+    }
+}
+
+/// The format that a name's ending tells; text files may be compressed.
 pub(crate) fn format_of(path: &str) -> Option<FileFormat> {
     let lower = path.to_ascii_lowercase();
+    if lower.ends_with(".parquet") {
+        return Some(FileFormat::Parquet);
+    }
+    let text = [".gz", ".zst"].iter().find_map(|it| lower.strip_suffix(it)).unwrap_or(&lower);
     let endings = [
-        (".parquet", FileFormat::Parquet),
         (".csv", FileFormat::Csv),
+        (".tsv", FileFormat::Csv),
         (".json", FileFormat::Json),
         (".jsonl", FileFormat::Json),
         (".ndjson", FileFormat::Json),
     ];
-    endings.iter().find(|(ending, _)| lower.ends_with(ending)).map(|(_, format)| *format)
+    endings.iter().find(|(ending, _)| text.ends_with(ending)).map(|(_, format)| *format)
 }

@@ -1,17 +1,23 @@
-//! Tables of files: one file, a glob, or a folder; Parquet, CSV or JSON lines by the name's ending.
+//! Tables of files: files, globs and folders; Parquet, CSV or JSON by the names' endings.
 //!
 //! ```text
 //! FileTable::open(path) ── scan(request) ──> splits (row groups, text files) ── batches
 //! FileSinkFactory::open(node) ──> FileSink: batches in; the file appears when finished
 //! ```
 //!
-//! Read [`FileTable`] first. All files of a table have the columns of the first one, found by name.
+//! Read [`FileTable`] first. All files of a table have the columns of the first one, found by name,
+//! or the table has those of all of them (`columns.rs`); the names of files and folders may give
+//! columns, too.
 //! This crate does not know operators.
 
 mod config;
 mod table;
+mod part;
+mod partition;
+mod columns;
 mod split;
 mod source;
+mod converted;
 mod statistics;
 mod sink;
 #[cfg(test)]

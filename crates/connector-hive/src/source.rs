@@ -1,21 +1,25 @@
 //! Reads splits.
 
 use crate::{
+    converted::ConvertedSource,
+    part::{Part, PartFile},
     split::FileSplit,
-    table::{Part, PartFile},
 };
-use std::task::Waker;
-use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, Source, SourceStep, Split};
+use std::{sync::Arc, task::Waker};
+use volley_connector::{ScanMetrics, ScanRequest, Source, SourceStep, Split};
 use volley_error::{Error, Result};
 use volley_parquet::RowGroupReader;
-use volley_text::{TextReader, TextStep};
-use volley_vector::Batch;
+use volley_types::Schema;
 
-/// Reads splits of any format.
+/// Reads splits of any format: row groups that have the columns as the table has them where
+/// filters are applied while they are decoded, all else by a [`ConvertedSource`].
 pub(crate) struct FileSource {
+    schema: Arc<Schema>,
     request: ScanRequest,
+    /// The columns that the output and the filters use.
+    needed: Vec<usize>,
     parquet: Option<RowGroupReader>,
-    text: Option<TextSource>,
+    converted: Option<ConvertedSource>,
     current: Current,
     /// Row groups that dynamic filters ruled out.
     skipped: u64,
@@ -24,20 +28,28 @@ pub(crate) struct FileSource {
 enum Current {
     Nothing,
     Parquet,
-    Text,
+    Converted,
 }
 
 impl FileSource {
-    pub fn new(request: ScanRequest) -> Result<FileSource> {
-        Ok(FileSource { request, parquet: None, text: None, current: Current::Nothing, skipped: 0 })
+    pub fn new(schema: Arc<Schema>, request: ScanRequest) -> FileSource {
+        let mut needed = request.columns.clone();
+        for filter in &request.filters {
+            filter.for_each_column(&mut |column| needed.push(column));
+        }
+        needed.extend(request.dynamic_filters.iter().map(|it| it.column));
+        needed.sort_unstable();
+        needed.dedup();
+        let (parquet, converted, current) = (None, None, Current::Nothing);
+        FileSource { schema, request, needed, parquet, converted, current, skipped: 0 }
     }
 
-    fn start_text(&mut self, part: &Part) -> Result<()> {
-        let text = match &mut self.text {
-            Some(text) => text,
-            None => self.text.insert(TextSource::new(&self.request)?),
-        };
-        text.start(part)
+    /// The file, when its row groups can be read as they are.
+    fn plain<'p>(&self, part: &'p Part) -> Option<&'p volley_parquet::ParquetFile> {
+        match &part.file {
+            PartFile::Parquet(file) if part.has(&self.needed) => Some(file),
+            _ => None,
+        }
     }
 }
 
@@ -45,15 +57,22 @@ impl Source for FileSource {
     fn start(&mut self, split: Split) -> Result<()> {
         let split = split.data.downcast_ref::<FileSplit>();
         let split = split.ok_or_else(|| Error::internal("split of another connector"))?;
-        let PartFile::Parquet(file) = &split.part.file else {
-            self.current = Current::Text;
-            return self.start_text(&split.part);
-        };
         if !split.may_be_needed(&self.request) {
             self.skipped += 1;
             self.current = Current::Nothing;
             return Ok(());
         }
+        let Some(file) = self.plain(&split.part) else {
+            self.current = Current::Converted;
+            let converted = match &mut self.converted {
+                Some(converted) => converted,
+                None => {
+                    let new = ConvertedSource::new(&self.schema, &self.request, &self.needed)?;
+                    self.converted.insert(new)
+                }
+            };
+            return converted.start(&split.part, split.group);
+        };
         let reader = match &mut self.parquet {
             Some(reader) => reader,
             None => self.parquet.insert(RowGroupReader::new(&self.request)?),
@@ -65,8 +84,8 @@ impl Source for FileSource {
     fn prepare(&mut self, split: &Split) -> Result<()> {
         let split = split.data.downcast_ref::<FileSplit>();
         let (Some(split), Some(reader)) = (split, &self.parquet) else { return Ok(()) };
-        match &split.part.file {
-            PartFile::Parquet(file) if split.may_be_needed(&self.request) => {
+        match self.plain(&split.part) {
+            Some(file) if split.may_be_needed(&self.request) => {
                 reader.prepare(file, split.group, &|column| split.part.place(column))
             }
             _ => Ok(()),
@@ -74,9 +93,9 @@ impl Source for FileSource {
     }
 
     fn step(&mut self, waker: &Waker) -> Result<SourceStep> {
-        let step = match (&self.current, &mut self.parquet, &mut self.text) {
+        let step = match (&self.current, &mut self.parquet, &mut self.converted) {
             (Current::Parquet, Some(reader), _) => reader.step(waker)?,
-            (Current::Text, _, Some(reader)) => reader.step()?,
+            (Current::Converted, _, Some(converted)) => converted.step(waker)?,
             _ => SourceStep::NeedSplit,
         };
         if matches!(step, SourceStep::NeedSplit) {
@@ -87,80 +106,8 @@ impl Source for FileSource {
 
     fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.parquet.as_ref().map(RowGroupReader::metrics).unwrap_or_default();
-        metrics += self.text.as_ref().map(TextSource::metrics).unwrap_or_default();
+        metrics += self.converted.as_ref().map(ConvertedSource::metrics).unwrap_or_default();
         metrics.groups_skipped += self.skipped;
         metrics
-    }
-}
-
-/// Reads text files: all columns that are needed, then the filters, then the projection.
-struct TextSource {
-    request: ScanRequest,
-    conjuncts: Option<Conjuncts>,
-    /// Columns to read, by position in the table, ascending.
-    needed: Vec<usize>,
-    reader: Option<TextReader>,
-    metrics: ScanMetrics,
-}
-
-impl TextSource {
-    fn new(request: &ScanRequest) -> Result<TextSource> {
-        let conjuncts = Conjuncts::new(request)?;
-        let mut needed = request.columns.clone();
-        needed.extend(conjuncts.iter().flat_map(|it| it.columns()));
-        needed.sort_unstable();
-        needed.dedup();
-        let metrics = ScanMetrics::default();
-        Ok(TextSource { request: request.clone(), conjuncts, needed, reader: None, metrics })
-    }
-
-    fn metrics(&self) -> ScanMetrics {
-        let mut metrics = self.metrics;
-        metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
-        metrics
-    }
-
-    fn start(&mut self, part: &Part) -> Result<()> {
-        let place = |column: &usize| part.places.get(*column).copied();
-        let places: Option<Vec<usize>> = self.needed.iter().map(place).collect();
-        let places = places.ok_or_else(|| Error::internal("no such column"))?;
-        let (rows, pool) = (self.request.batch_rows.max(1), &self.request.pool);
-        self.reader = Some(match &part.file {
-            PartFile::Csv(file) => file.read(&places, rows, pool)?,
-            PartFile::Json(file) => file.read(&places, rows, pool)?,
-            PartFile::Parquet(_) => return Err(Error::internal("Parquet is no text")),
-        });
-        self.metrics.groups_read += 1;
-        Ok(())
-    }
-
-    fn step(&mut self) -> Result<SourceStep> {
-        let Some(reader) = &mut self.reader else { return Ok(SourceStep::NeedSplit) };
-        let step = reader.step()?;
-        self.metrics.bytes_read += reader.take_bytes_read();
-        let batch = match step {
-            TextStep::Batch(batch) => batch,
-            TextStep::Progress => return Ok(SourceStep::Progress),
-            TextStep::End => {
-                self.reader = None;
-                return Ok(SourceStep::NeedSplit);
-            }
-        };
-        self.metrics.rows_read += batch.rows() as u64;
-        let batch = self.filter(batch)?;
-        Ok(if batch.rows() == 0 { SourceStep::Progress } else { SourceStep::Batch(batch) })
-    }
-
-    fn filter(&mut self, batch: Batch) -> Result<Batch> {
-        let places = |columns: &[usize]| -> Vec<usize> {
-            columns.iter().filter_map(|it| self.needed.binary_search(it).ok()).collect()
-        };
-        let output = batch.project(&places(&self.request.columns));
-        let Some(used) = self.conjuncts.as_ref().map(|it| places(it.columns())) else {
-            return Ok(output);
-        };
-        let Some(conjuncts) = &mut self.conjuncts else { return Ok(output) };
-        let rows = conjuncts.select(batch.project(&used))?.rows;
-        Ok(output.select(&rows))
     }
 }

@@ -1,8 +1,8 @@
 //! Splits: row groups of Parquet files that the filters do not rule out, and whole text files.
 
 use crate::{
+    part::{Part, PartFile},
     source::FileSource,
-    table::{Part, PartFile},
 };
 use std::{
     cmp::{Ordering, Reverse},
@@ -10,12 +10,13 @@ use std::{
 };
 use volley_connector::{BoundOrder, Scan, ScanMetrics, ScanRequest, Source, Split};
 use volley_error::Result;
-use volley_parquet::{ParquetFile, compare_values, may_join, may_match};
-use volley_types::Value;
+use volley_parquet::{compare_values, may_join, may_match};
+use volley_types::{Schema, Value};
 
 /// A scan of a table's files.
 pub(crate) struct FileScan {
     parts: Arc<[Part]>,
+    schema: Arc<Schema>,
     request: ScanRequest,
     planned: OnceLock<(Vec<Split>, ScanMetrics)>,
 }
@@ -30,11 +31,9 @@ pub(crate) struct FileSplit {
 impl FileSplit {
     /// Whether some row of it may pass the dynamic filters, as they are now.
     pub fn may_be_needed(&self, request: &ScanRequest) -> bool {
-        let PartFile::Parquet(file) = &self.part.file else { return true };
         request.dynamic_filters.iter().all(|it| {
-            let place = self.part.places.get(it.column);
-            let Some(place) = place else { return true };
-            let (rows, bounds) = (file.rows(self.group) as u64, file.bounds(self.group, *place));
+            let (rows, bounds) =
+                (self.part.rows(self.group), self.part.bounds(self.group, it.column));
             let condition = it.filter.bound().map(|bound| bound.condition(it.column));
             it.filter.get().is_none_or(|filter| may_join(filter, rows, &bounds))
                 && condition.is_none_or(|it| may_match(&it, rows, &|_| bounds.clone()))
@@ -43,8 +42,8 @@ impl FileSplit {
 }
 
 impl FileScan {
-    pub fn new(parts: Arc<[Part]>, request: ScanRequest) -> FileScan {
-        FileScan { parts, request, planned: OnceLock::new() }
+    pub fn new(parts: Arc<[Part]>, schema: Arc<Schema>, request: ScanRequest) -> FileScan {
+        FileScan { parts, schema, request, planned: OnceLock::new() }
     }
 
     /// The splits in the order of the files, or with a bound to come, in the order that it is of:
@@ -64,6 +63,10 @@ impl FileScan {
         let (mut splits, mut pruned) = (Vec::new(), ScanMetrics::default());
         for part in &*self.parts {
             let PartFile::Parquet(file) = &part.file else {
+                if !self.may_match(part, 0) {
+                    pruned.groups_skipped += 1;
+                    continue;
+                }
                 splits.push(Split {
                     data: Arc::new(FileSplit { part: part.clone(), group: 0 }),
                     label: part.file.path().to_owned(),
@@ -76,7 +79,7 @@ impl FileScan {
                 if rows == 0 {
                     continue;
                 }
-                if !self.may_match(part, file, group) {
+                if !self.may_match(part, group) {
                     pruned.groups_skipped += 1;
                     continue;
                 }
@@ -90,13 +93,9 @@ impl FileScan {
         (splits, pruned)
     }
 
-    fn may_match(&self, part: &Part, file: &ParquetFile, group: usize) -> bool {
-        let rows = file.rows(group) as u64;
-        let bounds = |column: usize| match part.places.get(column) {
-            Some(place) => file.bounds(group, *place),
-            None => Default::default(),
-        };
-        self.request.filters.iter().all(|it| may_match(it, rows, &bounds))
+    fn may_match(&self, part: &Part, group: usize) -> bool {
+        let bounds = |column: usize| part.bounds(group, column);
+        self.request.filters.iter().all(|it| may_match(it, part.rows(group), &bounds))
     }
 
     fn planned(&self) -> &(Vec<Split>, ScanMetrics) {
@@ -116,8 +115,7 @@ struct First {
 impl First {
     fn of_split(split: &Split, column: usize, order: BoundOrder) -> First {
         let Some(split) = split.data.downcast_ref::<FileSplit>() else { return First::default() };
-        let PartFile::Parquet(file) = &split.part.file else { return First::default() };
-        let bounds = file.noted_bounds(split.group, split.part.place(column));
+        let bounds = split.part.noted_bounds(split.group, column);
         First {
             nulls: bounds.nulls.filter(|_| order.nulls_first).unwrap_or_default(),
             value: if order.descending { bounds.max } else { bounds.min },
@@ -148,6 +146,6 @@ impl Scan for FileScan {
     }
 
     fn source(&self) -> Result<Box<dyn Source>> {
-        Ok(Box::new(FileSource::new(self.request.clone())?))
+        Ok(Box::new(FileSource::new(Arc::clone(&self.schema), self.request.clone())))
     }
 }

@@ -1,6 +1,6 @@
 //! Statistics from the footers of Parquet files.
 
-use crate::table::{Part, PartFile};
+use crate::part::{Part, PartColumn, PartFile};
 use volley_connector::{ColumnStatistics, TableStatistics};
 use volley_parquet::{Bounds, ParquetFile};
 use volley_types::{PhysicalType, Schema, Type, Value};
@@ -33,10 +33,12 @@ fn column_statistics(
     let mut merged: Option<Bounds> = None;
     let mut distinct = Distinct::default();
     for (file, part) in files {
-        let Some(place) = part.places.get(column) else { return ColumnStatistics::default() };
         for group in (0..file.row_groups()).filter(|it| file.rows(*it) > 0) {
-            let bounds = file.bounds(group, *place);
-            distinct.add(file, group, *place, &bounds);
+            let bounds = part.bounds(group, column);
+            match part.columns.get(column) {
+                Some(PartColumn::Stored(place)) => distinct.add(file, group, *place, &bounds),
+                _ => distinct.is_unknown = true,
+            }
             merged = Some(merged.map_or_else(|| bounds.clone(), |it| it.union(&bounds)));
         }
     }

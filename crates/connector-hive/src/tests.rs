@@ -121,7 +121,8 @@ fn csv_formats_are_detected() {
     check("a\tb\n1\t2.5\n", "a,b", "BIGINT,DOUBLE", &["1|2.5"]);
     check("a,a\n1,2\n", "a,a_1", "BIGINT,BIGINT", &["1|2"]);
     check("a,b\r\n1,\"x\ny\"\r\n", "a,b", "BIGINT,VARCHAR", &["1|x\ny"]);
-    check("\u{feff}a\n1\n\n2", "a", "BIGINT", &["1", "2"]);
+    check("\u{feff}\na\n1\n\n2", "a", "BIGINT", &["1", "NULL", "2"]);
+    check("\u{feff}a,b\n1,2\n\n3,4", "a,b", "BIGINT,BIGINT", &["1|2", "3|4"]);
     check("a\n1\n2.5\n", "a", "DOUBLE", &["1.0", "2.5"]);
     check("a,b\n", "a,b", "VARCHAR,VARCHAR", &[]);
     check("t\n2020-01-02 10:00:00.5\n", "t", "TIMESTAMP", &["2020-01-02 10:00:00.5"]);

@@ -19,6 +19,7 @@ mod source;
 mod statistics;
 mod table;
 mod table_function;
+mod table_option;
 
 pub use conjuncts::{Conjuncts, Selected};
 pub use definition::{
@@ -31,4 +32,5 @@ pub use sink::{RowSink, SinkFactory};
 pub use source::{Scan, ScanMetrics, Source, SourceStep, Split};
 pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{ScanRequest, Table, TableProvider};
-pub use table_function::{TableArgument, TableCall, TableFunction};
+pub use table_function::{TableArgument, TableArguments, TableCall, TableFunction};
+pub use table_option::TableOption;

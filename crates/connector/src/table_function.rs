@@ -1,6 +1,6 @@
 //! Functions in FROM.
 
-use crate::{PlanTable, Table};
+use crate::{PlanTable, Table, TableOption};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::Registry;
@@ -20,16 +20,29 @@ pub type TableFunction = Arc<dyn Fn(&TableCall<'_>) -> Result<Arc<dyn Table>> + 
 pub struct TableCall<'a> {
     /// The name as registered.
     pub name: &'a str,
-    /// What stands between the parentheses.
+    /// What stands between the parentheses without a name.
     pub arguments: &'a [TableArgument],
+    /// What has a name: `name = value`. No name is there twice.
+    pub options: &'a [TableOption],
     /// For making plans.
     pub registry: &'a Arc<Registry>,
+    /// The type that a text names, such as `INTEGER`, as casts would take it.
+    pub types: &'a dyn Fn(&str) -> Result<Type>,
+}
+
+/// What a call of a table function has between its parentheses.
+#[derive(Clone, Debug, Default)]
+pub struct TableArguments {
+    /// Those without a name, in order.
+    pub arguments: Vec<TableArgument>,
+    /// Those with a name; no name is there twice.
+    pub options: Vec<TableOption>,
 }
 
 /// An argument of a table function.
 #[derive(Clone, Debug)]
 pub enum TableArgument {
-    /// A literal.
+    /// A literal: also a list or a row of literals.
     Value(Value, Type),
     /// A table, by its name.
     Table(Arc<dyn Table>),
@@ -106,12 +119,16 @@ impl TableCall<'_> {
         }
     }
 
-    /// The error that there are not `count` arguments, if so.
+    /// The error that there are not `count` arguments, or that there are options, if so.
     ///
     /// # Errors
     ///
     /// Invalid query.
     pub fn expect_arguments(&self, count: usize) -> Result<()> {
+        if let Some(option) = self.options.first() {
+            let message = format!("table function {} takes no option {}", self.name, option.name);
+            return Err(Error::invalid_query(message).span(option.name_span));
+        }
         if self.arguments.len() == count {
             return Ok(());
         }

@@ -18,6 +18,8 @@ mod format_parse;
 #[cfg(test)]
 mod tests;
 
+pub use format_parse::{check_time_format, read_timestamp};
+
 use volley_error::Error;
 use volley_function::Registry;
 

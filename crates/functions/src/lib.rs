@@ -35,6 +35,8 @@ pub mod text;
 #[cfg(test)]
 mod testing;
 
+pub use date::{check_time_format, read_timestamp};
+
 use volley_function::Registry;
 
 /// Registers all functions.

@@ -2,7 +2,7 @@
 
 use crate::{Dialect, MacroDefinition, Query};
 use std::sync::Arc;
-use volley_connector::{Table, TableArgument};
+use volley_connector::{Table, TableArguments};
 use volley_error::{Error, Result};
 use volley_types::{Type, Value};
 
@@ -59,17 +59,23 @@ pub trait Catalog {
         false
     }
 
-    /// Whether there is a function `name` for FROM, ignoring case, besides the readers of files.
+    /// Whether there is a function `name` for FROM, ignoring case.
     fn has_table_function(&self, _name: &str) -> bool {
         false
     }
 
-    /// The table that the function `name` makes of its arguments.
+    /// The table that the function `name` makes of its arguments; `types` says which type a text
+    /// names.
     ///
     /// # Errors
     ///
     /// Invalid query: no such function, or arguments that do not fit.
-    fn table_function(&self, name: &str, _arguments: &[TableArgument]) -> Result<Arc<dyn Table>> {
+    fn table_function(
+        &self,
+        name: &str,
+        _arguments: &TableArguments,
+        _types: &dyn Fn(&str) -> Result<Type>,
+    ) -> Result<Arc<dyn Table>> {
         Err(Error::invalid_query(format!("no such table function: {name}")))
     }
 }

@@ -1,83 +1,161 @@
 //! Text columns as vectors of their types.
 
 use crate::text_type::{
-    TextType, parse_boolean, parse_date, parse_double, parse_integer, parse_time, parse_timestamp,
+    TextFormats, TextType, parse_boolean, parse_double, parse_integer, parse_time,
 };
 use arrow_array::{Array, StringArray};
 use volley_error::{Error, Result};
-use volley_types::{Native, Type};
+use volley_types::{Native, PhysicalType, Type, text};
 use volley_vector::{BooleanBuffer, NullBuffer, StringBuilder, Vector};
 
-/// Parses a column. Empty text is null, with `empty_is_null`.
-pub(crate) fn parse_column(
-    texts: &StringArray,
-    data_type: &Type,
-    empty_is_null: bool,
-) -> Result<Vector> {
-    check_text(texts)?;
-    let valid = |row: usize| texts.is_valid(row) && !(empty_is_null && texts.value(row).is_empty());
-    let nulls = NullBuffer::new(BooleanBuffer::collect_bool(texts.len(), valid));
-    let nulls = Some(nulls).filter(|it| it.null_count() > 0);
-    let column = Column { texts, nulls, data_type };
-    match TextType::of(data_type) {
-        Some(TextType::Boolean) => {
-            let values = column.parse(|it| parse_boolean(it).map(i8::from))?;
-            let bits = BooleanBuffer::collect_bool(values.len(), |row| values.get(row) == Some(&1));
-            Ok(Vector::boolean(bits, column.nulls))
+/// A column of text.
+pub(crate) struct Texts<'a> {
+    text: &'a str,
+    /// Where each value begins, and where the last one ends.
+    offsets: &'a [i32],
+    nulls: Option<NullBuffer>,
+}
+
+impl<'a> Texts<'a> {
+    /// Values that stand one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// Corruption: one of them is not UTF-8; a character may be split between two, and neither is
+    /// UTF-8 then.
+    pub fn new(text: &'a [u8], offsets: &'a [i32], nulls: Option<NullBuffer>) -> Result<Texts<'a>> {
+        let all = str::from_utf8(text).ok();
+        let is_split = |it: &&str| offsets.iter().any(|at| !it.is_char_boundary(*at as usize));
+        let text = all.filter(|it| !is_split(it));
+        let text = text.ok_or_else(|| Error::corruption("text that is not UTF-8"))?;
+        Ok(Texts { text, offsets, nulls })
+    }
+
+    /// What the decoder of JSON made.
+    ///
+    /// # Errors
+    ///
+    /// As [`Texts::new`].
+    pub fn of_array(array: &'a StringArray) -> Result<Texts<'a>> {
+        Texts::new(array.value_data(), array.value_offsets(), array.nulls().cloned())
+    }
+
+    fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|it| it.is_null(row))
+    }
+
+    /// The values themselves.
+    pub fn strings(&self) -> Vector {
+        let mut builder = StringBuilder::with_capacity(self.len());
+        for row in 0..self.len() {
+            builder.push(self.value(row).as_bytes());
         }
-        Some(TextType::BigInt) => column.native(parse_integer::<i64>),
-        Some(TextType::HugeInt) => column.native(parse_integer::<i128>),
-        Some(TextType::Double) => column.native(parse_double),
-        Some(TextType::Date) => column.native(parse_date),
-        Some(TextType::Time) => column.native(parse_time),
-        Some(TextType::Timestamp) => column.native(parse_timestamp),
-        Some(TextType::Varchar) => Ok(column.strings()),
-        None => Err(Error::unsupported(format!("{data_type} in a text file"))),
+        Vector::strings(Type::Varchar, builder.finish(), self.nulls.clone())
+    }
+
+    fn value(&self, row: usize) -> &'a str {
+        let bounds = self.offsets.get(row).zip(self.offsets.get(row + 1));
+        let value = bounds.and_then(|(from, to)| self.text.get(*from as usize..*to as usize));
+        value.unwrap_or_default()
     }
 }
 
-/// The decoder of CSV looks at the text of all fields together: a character may be split between
-/// two of them, and neither is UTF-8 then.
-fn check_text(texts: &StringArray) -> Result<()> {
-    let offsets = texts.value_offsets();
-    let all = str::from_utf8(texts.value_data()).ok();
-    match all.filter(|it| offsets.iter().all(|at| it.is_char_boundary(*at as usize))) {
-        Some(_) => Ok(()),
-        None => Err(Error::corruption("text that is not UTF-8")),
-    }
+/// Whether columns of this type are parsed here; others are read as text.
+pub(crate) fn parses(data_type: &Type) -> bool {
+    TextType::of(data_type).is_some() || matches!(data_type, Type::Real | Type::Decimal { .. })
+}
+
+/// A value that is not of its column's type.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    pub row: usize,
+    pub error: Error,
+}
+
+/// Parses a column of a type that is parsed here. Values that do not fit are NULL.
+pub(crate) fn parse_column(
+    texts: Texts<'_>,
+    data_type: &Type,
+    formats: &TextFormats,
+) -> Result<(Vector, Vec<Misfit>)> {
+    let mut column = Column { texts, data_type, misfits: Vec::new() };
+    let vector = match (TextType::of(data_type), data_type) {
+        (Some(TextType::Boolean), _) => {
+            let values = column.parse(|it| parse_boolean(it).map(i8::from));
+            let bits = BooleanBuffer::collect_bool(values.len(), |row| values.get(row) == Some(&1));
+            Vector::boolean(bits, column.nulls())
+        }
+        (Some(TextType::BigInt), _) => column.native(parse_integer::<i64>),
+        (Some(TextType::HugeInt), _) => column.native(parse_integer::<i128>),
+        (Some(TextType::Double), _) => column.native(|it| parse_double(&formats.number(it)?)),
+        (Some(TextType::Date), _) => column.native(|it| formats.date(it)),
+        (Some(TextType::Time), _) => column.native(parse_time),
+        (Some(TextType::Timestamp), _) => column.native(|it| formats.timestamp(it)),
+        (Some(TextType::Varchar), _) => column.texts.strings(),
+        (None, Type::Real) => column.native(|it| text::parse_f32(&formats.number(it)?)),
+        (None, Type::Decimal { precision, scale }) => {
+            column.decimals(*precision, *scale, formats)?
+        }
+        (None, other) => return Err(Error::unsupported(format!("{other} in a text file"))),
+    };
+    Ok((vector, column.misfits))
 }
 
 struct Column<'a> {
-    texts: &'a StringArray,
-    nulls: Option<NullBuffer>,
+    texts: Texts<'a>,
     data_type: &'a Type,
+    misfits: Vec<Misfit>,
 }
 
 impl Column<'_> {
-    fn parse<T: Default>(&self, parse: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
-        let value = |row: usize| {
-            if self.nulls.as_ref().is_some_and(|it| it.is_null(row)) {
-                return Ok(T::default());
-            }
-            let text = self.texts.value(row);
-            parse(text).ok_or_else(|| {
-                Error::corruption(format!("not a {}: '{}'", self.data_type, excerpt(text)))
-            })
-        };
-        (0..self.texts.len()).map(value).collect()
-    }
-
-    fn native<T: Native + Default>(&self, parse: impl Fn(&str) -> Option<T>) -> Result<Vector> {
-        let values = self.parse(parse)?;
-        Ok(Vector::native::<T>(self.data_type.clone(), values, self.nulls.clone()))
-    }
-
-    fn strings(&self) -> Vector {
-        let mut builder = StringBuilder::with_capacity(self.texts.len());
+    fn parse<T: Default>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        let mut values = Vec::with_capacity(self.texts.len());
         for row in 0..self.texts.len() {
-            builder.push(self.texts.value(row).as_bytes());
+            let parsed = if self.texts.is_null(row) {
+                None
+            } else {
+                let text = self.texts.value(row);
+                let parsed = parse(text);
+                if parsed.is_none() {
+                    let message = format!("not a {}: '{}'", self.data_type, excerpt(text));
+                    self.misfits.push(Misfit { row, error: Error::corruption(message) });
+                }
+                parsed
+            };
+            values.push(parsed.unwrap_or_default());
         }
-        Vector::strings(Type::Varchar, builder.finish(), self.nulls.clone())
+        values
+    }
+
+    fn nulls(&self) -> Option<NullBuffer> {
+        self.texts.nulls.clone()
+    }
+
+    fn native<T: Native + Default>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Vector {
+        let values = self.parse(parse);
+        Vector::native::<T>(self.data_type.clone(), values, self.nulls())
+    }
+
+    fn decimals(&mut self, precision: u8, scale: u8, formats: &TextFormats) -> Result<Vector> {
+        let limit = 10_i128.checked_pow(precision.into()).map_or(u128::MAX, i128::unsigned_abs);
+        let values = self.parse(|it| {
+            let unscaled = text::parse_decimal(&formats.number(it)?, scale)?;
+            Some(unscaled).filter(|it| it.unsigned_abs() < limit)
+        });
+        let nulls = self.nulls();
+        match self.data_type.physical() {
+            PhysicalType::I64 => {
+                // They have at most 18 digits.
+                let values: Vec<i64> = values.into_iter().map(|it| it as i64).collect();
+                Ok(Vector::native::<i64>(self.data_type.clone(), values, nulls))
+            }
+            PhysicalType::I128 => Ok(Vector::native::<i128>(self.data_type.clone(), values, nulls)),
+            _ => Err(Error::internal("decimals of another width")),
+        }
     }
 }
 

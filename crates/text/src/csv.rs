@@ -1,51 +1,41 @@
 //! CSV files.
 
 use crate::{
-    csv_format::{CsvFormat, detect_format},
-    input::FileStream,
+    columns::parses,
+    csv_decode::{CsvDecoder, CsvShape},
+    csv_format::detect_format,
+    csv_options::CsvReadOptions,
+    input::{Compression, FileStream},
     reader::{Kind, TextReader},
 };
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
-use volley_types::Schema;
-
-/// What types are inferred from.
-const SAMPLE_BYTES: u64 = 4 << 20;
+use volley_types::{Schema, Type};
 
 /// A CSV file whose format is known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CsvFile {
     file: Arc<dyn RandomAccessFile>,
-    format: CsvFormat,
-    /// Where the text begins: after a byte order mark.
-    start: usize,
+    options: Arc<CsvReadOptions>,
+    shape: CsvShape,
+    schema: Schema,
 }
 
 impl CsvFile {
-    /// Opens a file and infers its delimiter, header and types from its beginning. With `schema`,
-    /// columns of the same names take their types from there.
+    /// Opens a file and finds out from its beginning what the options do not say: delimiter,
+    /// header, types.
     ///
     /// # Errors
     ///
-    /// I/O; corruption, when the file is empty.
-    pub fn open(path: &str, schema: Option<&Schema>) -> Result<CsvFile> {
+    /// I/O; corruption, when the file is empty; invalid query: options that do not fit the file.
+    pub fn open(path: &str, options: &CsvReadOptions) -> Result<CsvFile> {
         let file = open_file(path)?;
-        let sample_bytes = file.size_bytes().min(SAMPLE_BYTES);
-        let sample = file.read(0..sample_bytes)?;
-        let start = if sample.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        let text = sample.get(start..).unwrap_or_default();
-        let format = detect_format(text, sample_bytes == file.size_bytes());
-        let mut format = format.map_err(|it| it.at("file", path))?;
-        for field in &mut format.schema.fields {
-            let known = schema.and_then(|it| it.fields.get(it.index_of(&field.name)?));
-            if let Some(known) = known {
-                field.data_type = known.data_type.clone();
-            }
-        }
-        Ok(CsvFile { file, format, start })
+        let options = Arc::new(options.clone());
+        let found = detect_format(|| begin(&file, &options), &options);
+        let (shape, schema) = found.map_err(|it| it.at("file", path))?;
+        Ok(CsvFile { file, options, shape, schema })
     }
 
     /// Its name.
@@ -55,29 +45,55 @@ impl CsvFile {
 
     /// Its columns.
     pub fn schema(&self) -> &Schema {
-        &self.format.schema
+        &self.schema
+    }
+
+    /// The file with the types that a schema has for its columns, by name.
+    pub fn with_types(&self, schema: &Schema) -> CsvFile {
+        let mut file = self.clone();
+        for field in &mut file.schema.fields {
+            let wanted = schema.index_of(&field.name).and_then(|it| schema.fields.get(it));
+            if let Some(wanted) = wanted {
+                field.data_type = wanted.data_type.clone();
+            }
+        }
+        file
+    }
+
+    /// Whether lines that do not fit are left out.
+    pub fn ignores_errors(&self) -> bool {
+        self.options.ignore_errors
+    }
+
+    /// Whether columns of this type are read as such; others are read as VARCHAR.
+    pub fn reads(data_type: &Type) -> bool {
+        parses(data_type)
     }
 
     /// Reads the columns at `columns`, in batches of at most `batch_rows` rows.
     ///
     /// # Errors
     ///
-    /// Internal, when there is no such column.
+    /// I/O; internal, when there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
-        let field = |index: usize| ArrowField::new(format!("{index}"), DataType::Utf8, true);
-        let fields: Vec<ArrowField> = (0..self.format.schema.len()).map(field).collect();
-        let decoder = arrow_csv::ReaderBuilder::new(Arc::new(ArrowSchema::new(fields)))
-            .with_delimiter(self.format.delimiter)
-            .with_header(self.format.has_header)
-            .with_batch_size(batch_rows)
-            .with_projection(columns.to_vec())
-            .build_decoder();
-        let fields = columns.iter().map(|it| self.format.schema.fields.get(*it).cloned());
+        let options = Arc::clone(&self.options);
+        let decoder = CsvDecoder::new(options, self.shape, columns.to_vec(), batch_rows);
+        let fields = columns.iter().map(|it| self.schema.fields.get(*it).cloned());
         let fields = fields.collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
-        let mut stream = FileStream::new(Arc::clone(&self.file));
-        stream.fill()?;
-        stream.consume(self.start);
-        Ok(TextReader::new(stream, Kind::Csv(Box::new(decoder)), fields, self.path(), pool))
+        let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
+        let kind = Kind::Csv(Box::new(decoder), Arc::clone(&self.options));
+        Ok(TextReader::new(stream, kind, fields, self.path(), pool))
     }
+}
+
+/// The file from its first line on that counts.
+pub(crate) fn begin(
+    file: &Arc<dyn RandomAccessFile>,
+    options: &CsvReadOptions,
+) -> Result<FileStream> {
+    let compression = options.compression.unwrap_or_else(|| Compression::of(file.path()));
+    let mut stream = FileStream::new(file, compression)?;
+    stream.skip_lines(options.skip_lines)?;
+    Ok(stream)
 }

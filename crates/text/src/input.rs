@@ -1,33 +1,135 @@
 //! Files as streams.
 
+use crate::json_array::ArrayElements;
 use bytes::Bytes;
+use flate2::bufread::MultiGzDecoder;
 use std::{
-    io::{self, Read},
+    fmt,
+    io::{self, BufReader, Read},
     sync::Arc,
 };
+use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 
 /// Bytes per read.
 const READ_BYTES: u64 = 1 << 20;
 
+/// The largest window of a Zstandard stream, as a power of two: 128 MiB.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+
+/// How a text file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Compression {
+    /// What a name's ending tells.
+    pub fn of(path: &str) -> Compression {
+        let lower = path.to_ascii_lowercase();
+        match (lower.ends_with(".gz"), lower.ends_with(".zst")) {
+            (true, _) => Compression::Gzip,
+            (_, true) => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+}
+
 /// Reads a file from its beginning.
 pub(crate) struct FileStream {
-    file: Arc<dyn RandomAccessFile>,
+    input: Input,
+    path: String,
     at: u64,
     buffer: Bytes,
+    /// Of a JSON array: the elements alone are put out.
+    elements: Option<ArrayElements>,
+}
+
+enum Input {
+    Plain(Arc<dyn RandomAccessFile>),
+    Compressed(Box<dyn Read + Send>),
+}
+
+impl fmt::Debug for FileStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileStream").field("path", &self.path).field("at", &self.at).finish()
+    }
 }
 
 impl FileStream {
-    pub fn new(file: Arc<dyn RandomAccessFile>) -> FileStream {
-        FileStream { file, at: 0, buffer: Bytes::new() }
+    /// Begins; a byte order mark is passed over.
+    pub fn new(file: &Arc<dyn RandomAccessFile>, compression: Compression) -> Result<FileStream> {
+        let path = file.path().to_owned();
+        let raw = || {
+            let input = Input::Plain(Arc::clone(file));
+            BufReader::new(FileStream::of(input, path.clone()))
+        };
+        let input = match compression {
+            Compression::None => Input::Plain(Arc::clone(file)),
+            Compression::Gzip => Input::Compressed(Box::new(MultiGzDecoder::new(raw()))),
+            Compression::Zstd => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(raw());
+                let mut decoder = decoder.map_err(|it| Error::io(&path, it))?;
+                let limit = decoder.window_log_max(ZSTD_WINDOW_LOG_MAX);
+                limit.map_err(|it| Error::io(&path, it))?;
+                Input::Compressed(Box::new(decoder))
+            }
+        };
+        let mut stream = FileStream::of(input, path);
+        if stream.fill()?.starts_with(b"\xef\xbb\xbf") {
+            stream.consume(3);
+        }
+        Ok(stream)
+    }
+
+    fn of(input: Input, path: String) -> FileStream {
+        FileStream { input, path, at: 0, buffer: Bytes::new(), elements: None }
+    }
+
+    /// Puts out the elements of the JSON array that comes, one behind the other.
+    pub fn unwrap_array(&mut self) -> Result<()> {
+        self.elements = Some(ArrayElements::default());
+        let bytes = std::mem::take(&mut self.buffer);
+        self.buffer = self.unwrapped(bytes)?;
+        Ok(())
+    }
+
+    fn unwrapped(&mut self, bytes: Bytes) -> Result<Bytes> {
+        let Some(elements) = &mut self.elements else { return Ok(bytes) };
+        if bytes.is_empty() {
+            elements.finish()?;
+            return Ok(bytes);
+        }
+        let mut bytes = Vec::from(bytes);
+        elements.unwrap(&mut bytes)?;
+        Ok(bytes.into())
     }
 
     /// What is there next; empty at the end.
-    pub fn fill(&mut self) -> volley_error::Result<&[u8]> {
+    pub fn fill(&mut self) -> Result<&[u8]> {
         if self.buffer.is_empty() {
-            let end = self.at.saturating_add(READ_BYTES).min(self.file.size_bytes());
-            self.buffer = self.file.read(self.at..end)?;
-            self.at = end;
+            let bytes = match &mut self.input {
+                Input::Plain(file) => {
+                    let end = self.at.saturating_add(READ_BYTES).min(file.size_bytes());
+                    file.read(self.at..end)?
+                }
+                Input::Compressed(input) => {
+                    let mut bytes = Vec::new();
+                    let read = input.take(READ_BYTES).read_to_end(&mut bytes);
+                    read.map_err(|it| {
+                        let error = Error::corruption("compressed file is damaged or none");
+                        error.caused_by(it).at("file", &self.path)
+                    })?;
+                    bytes.into()
+                }
+            };
+            self.at += bytes.len() as u64;
+            self.buffer = self.unwrapped(bytes)?;
         }
         Ok(&self.buffer)
     }
@@ -37,7 +139,23 @@ impl FileStream {
         let _ = self.buffer.split_to(count.min(self.buffer.len()));
     }
 
-    /// Bytes consumed so far.
+    /// Passes over so many lines.
+    pub fn skip_lines(&mut self, count: u64) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let bytes = self.fill()?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let end = bytes.iter().position(|it| *it == b'\n');
+            left -= u64::from(end.is_some());
+            let passed = end.map_or(bytes.len(), |it| it + 1);
+            self.consume(passed);
+        }
+        Ok(())
+    }
+
+    /// Bytes consumed so far, decompressed.
     pub fn position(&self) -> u64 {
         self.at - self.buffer.len() as u64
     }

@@ -1,65 +1,81 @@
-//! Files of one JSON object per line.
+//! Files of JSON objects: one per line, one behind the other, or in an array.
 
 use crate::{
-    input::FileStream,
+    columns::parses,
+    input::{Compression, FileStream},
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
 };
-use arrow_schema::{Field as ArrowField, Schema as ArrowSchema};
+use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use std::{io::BufReader, sync::Arc};
 use volley_error::{Error, Result};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
-use volley_types::{Field, Schema};
+use volley_types::{Field, Schema, Type};
 use volley_vector::arrow::type_from_arrow;
 
 /// Lines that types are inferred from.
 const SAMPLE_ROWS: usize = 20_480;
 
-/// A JSON lines file whose columns are known.
+/// How JSON files are read.
+#[derive(Clone, Debug, Default)]
+pub struct JsonReadOptions {
+    /// How objects stand in a file.
+    pub format: JsonFormat,
+    /// Names and types of the columns; empty: they are found out.
+    pub columns: Vec<(String, Type)>,
+    /// How files are compressed; `None`: as their names' endings tell.
+    pub compression: Option<Compression>,
+}
+
+/// How objects stand in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JsonFormat {
+    /// In an array, if a file begins with one.
+    #[default]
+    Auto,
+    /// In an array.
+    Array,
+    /// One behind the other, with or without ends of lines between them.
+    Lines,
+}
+
+/// A JSON file whose columns are known.
 #[derive(Debug)]
 pub struct JsonFile {
     file: Arc<dyn RandomAccessFile>,
+    options: Arc<JsonReadOptions>,
     /// What the decoder reads: texts where the schema may say dates.
     stored: ArrowSchema,
     schema: Schema,
 }
 
 impl JsonFile {
-    /// Opens files and infers their common columns from the beginning of each. A file that lacks a
-    /// column has nulls there.
+    /// Opens files and infers their common columns from the beginning of each, unless the options
+    /// say them. A file that lacks a column has nulls there.
     ///
     /// # Errors
     ///
     /// I/O; corruption, when there is no JSON object; unsupported: a field that is a list or an
-    /// object in some lines and something else in others.
-    pub fn open_all(paths: &[String]) -> Result<Vec<JsonFile>> {
-        let mut files = Vec::with_capacity(paths.len());
-        let mut shape = Shape::Unknown;
-        for path in paths {
-            let file = open_file(path)?;
-            let here = infer_shape(&file);
-            let merged = here.and_then(|it| shape.merge(it));
-            shape = merged.map_err(|it| it.at("file", path))?;
-            files.push(file);
-        }
-        let Shape::Object(columns) = shape else {
-            let path = paths.first().map(String::as_str).unwrap_or_default();
-            return Err(Error::corruption("JSON file without objects").at("file", path));
+    /// object in some lines and something else in others, columns of nested types in the options.
+    pub fn open_all(paths: &[String], options: &JsonReadOptions) -> Result<Vec<JsonFile>> {
+        let files = paths.iter().map(|it| open_file(it)).collect::<Result<Vec<_>>>()?;
+        let (stored, schema) = match options.columns.is_empty() {
+            true => found_columns(&files, options)?,
+            false => given_columns(&options.columns)?,
         };
-        let (mut stored, mut fields) = (Vec::new(), Vec::new());
-        for (name, shape) in columns {
-            let read_as = shape.data_type();
-            let data_type = match shape {
-                Shape::Text(text) => text.data_type(),
-                _ => type_from_arrow(&read_as)?,
-            };
-            fields.push(Field::new(&name, data_type));
-            stored.push(ArrowField::new(name, read_as, true));
-        }
-        let (stored, schema) = (ArrowSchema::new(stored), Schema::new(fields));
-        let file = |file| JsonFile { file, stored: stored.clone(), schema: schema.clone() };
+        let options = Arc::new(options.clone());
+        let file = |file| {
+            let (options, stored, schema) = (Arc::clone(&options), stored.clone(), schema.clone());
+            JsonFile { file, options, stored, schema }
+        };
         Ok(files.into_iter().map(file).collect())
+    }
+
+    /// Whether columns of this type are read as such when the options ask for them; others are
+    /// read as VARCHAR.
+    pub fn reads(&self, data_type: &Type) -> bool {
+        self.options.columns.is_empty() || parses(data_type)
     }
 
     /// Its name.
@@ -82,7 +98,7 @@ impl JsonFile {
         let fields = columns.iter().map(|it| self.schema.fields.get(*it).cloned());
         let fields = fields.collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
-        let stream = FileStream::new(Arc::clone(&self.file));
+        let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
         Ok(TextReader::new(stream, Kind::Json(Box::new(decoder)), fields, self.path(), pool))
     }
 
@@ -96,9 +112,73 @@ impl JsonFile {
     }
 }
 
-/// What the first lines have in common.
-fn infer_shape(file: &Arc<dyn RandomAccessFile>) -> Result<Shape> {
-    let stream = BufReader::new(FileStream::new(Arc::clone(file)));
+/// What the decoder reads, and the table's columns, of files that nobody described.
+fn found_columns(
+    files: &[Arc<dyn RandomAccessFile>],
+    options: &JsonReadOptions,
+) -> Result<(ArrowSchema, Schema)> {
+    let mut shape = Shape::Unknown;
+    for file in files {
+        let here = infer_shape(file, options);
+        let merged = here.and_then(|it| shape.merge(it));
+        shape = merged.map_err(|it| it.at("file", file.path()))?;
+    }
+    let Shape::Object(columns) = shape else {
+        let path = files.first().map(|it| it.path()).unwrap_or_default();
+        return Err(Error::corruption("JSON file without objects").at("file", path));
+    };
+    let (mut stored, mut fields) = (Vec::new(), Vec::new());
+    for (name, shape) in columns {
+        let read_as = shape.data_type();
+        let data_type = match shape {
+            Shape::Text(text) => text.data_type(),
+            _ => type_from_arrow(&read_as)?,
+        };
+        fields.push(Field::new(&name, data_type));
+        stored.push(ArrowField::new(name, read_as, true));
+    }
+    Ok((ArrowSchema::new(stored), Schema::new(fields)))
+}
+
+/// As [`found_columns`], of columns as given: their values are read as text.
+fn given_columns(columns: &[(String, Type)]) -> Result<(ArrowSchema, Schema)> {
+    let (mut stored, mut fields) = (Vec::new(), Vec::new());
+    for (name, data_type) in columns {
+        let is_nested = matches!(
+            data_type,
+            Type::Array(_) | Type::FixedArray(_) | Type::Map(_) | Type::Row(_) | Type::Custom(_)
+        );
+        if is_nested {
+            let message = format!("option columns with {data_type}: {name}");
+            let error = Error::unsupported(message);
+            return Err(error.hint("such columns are read where types are found out"));
+        }
+        fields.push(Field::new(name, data_type.clone()));
+        stored.push(ArrowField::new(name, ArrowType::Utf8, true));
+    }
+    Ok((ArrowSchema::new(stored), Schema::new(fields)))
+}
+
+/// A file from its first object on.
+fn begin(file: &Arc<dyn RandomAccessFile>, options: &JsonReadOptions) -> Result<FileStream> {
+    let compression = options.compression.unwrap_or_else(|| Compression::of(file.path()));
+    let mut stream = FileStream::new(file, compression)?;
+    let first = stream.fill()?.iter().find(|it| !it.is_ascii_whitespace());
+    let is_array = first == Some(&b'[');
+    match options.format {
+        JsonFormat::Array if !is_array && first.is_some() => {
+            let error = Error::corruption("JSON file that is no array");
+            return Err(error.hint("format = 'auto' reads it in any form"));
+        }
+        JsonFormat::Array | JsonFormat::Auto if is_array => stream.unwrap_array()?,
+        _ => {}
+    }
+    Ok(stream)
+}
+
+/// What the first objects have in common.
+fn infer_shape(file: &Arc<dyn RandomAccessFile>, options: &JsonReadOptions) -> Result<Shape> {
+    let stream = BufReader::new(begin(file, options)?);
     let lines = serde_json::Deserializer::from_reader(stream).into_iter::<Shape>();
     let mut shape = Shape::Unknown;
     for line in lines.take(SAMPLE_ROWS) {

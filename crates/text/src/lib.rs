@@ -1,4 +1,4 @@
-//! Reads and writes CSV and JSON lines.
+//! Reads and writes CSV and JSON.
 //!
 //! ```text
 //! CsvFile, JsonFile   open: types are inferred from a sample
@@ -6,13 +6,18 @@
 //! CsvWriter, JsonWriter   batches in, text out
 //! ```
 //!
-//! Read [`CsvFile`] first. Fields are split by `arrow-csv` and `arrow-json`; what a text means as a
-//! number or date is decided in one place, for the sample and for the rows ([`TextType`]). This
-//! crate does not know filters or tables.
+//! Read [`CsvFile`] first. Lines of CSV are split in one place (`csv_split.rs`), for the sample
+//! that types are found out from, for the rows, and for COPY; JSON is split by `arrow-json`. What a
+//! text means as a number or date is decided in one place, too ([`TextType`]). This crate does not
+//! know filters or tables.
 
 mod text_type;
+mod json_array;
 mod input;
 mod columns;
+mod csv_options;
+mod csv_split;
+mod csv_decode;
 mod csv_format;
 mod csv;
 mod csv_rows;
@@ -23,9 +28,11 @@ mod json_writer;
 mod reader;
 
 pub use csv::CsvFile;
-pub use csv_rows::{CsvReadOptions, CsvRows};
+pub use csv_options::{CsvForm, CsvReadOptions, NewLine};
+pub use csv_rows::CsvRows;
 pub use csv_writer::CsvWriter;
-pub use json::JsonFile;
+pub use input::Compression;
+pub use json::{JsonFile, JsonFormat, JsonReadOptions};
 pub use json_writer::JsonWriter;
 pub use reader::{TextReader, TextStep};
-pub use text_type::TextType;
+pub use text_type::{TextFormats, TextType, TimeFormat};

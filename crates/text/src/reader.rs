@@ -1,12 +1,19 @@
 //! Reads batches from text.
 
-use crate::{columns::parse_column, input::FileStream, text_type::TextType};
-use arrow_array::{Array, RecordBatch, StringArray};
+use crate::{
+    columns::{Texts, parse_column, parses},
+    csv_decode::{CsvDecoder, TextRows},
+    csv_options::CsvReadOptions,
+    input::FileStream,
+    text_type::TextFormats,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
+use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::{Pool, Reservation};
-use volley_types::Field;
-use volley_vector::{Batch, Vector, arrow::from_arrow};
+use volley_types::{Field, Type};
+use volley_vector::{Batch, Rows, arrow::from_arrow};
 
 /// How much memory the decoders take for each byte of text that they hold.
 const DECODER_BYTES_PER_BYTE: usize = 2;
@@ -39,32 +46,8 @@ pub struct TextReader {
 }
 
 pub(crate) enum Kind {
-    Csv(Box<arrow_csv::reader::Decoder>),
+    Csv(Box<CsvDecoder>, Arc<CsvReadOptions>),
     Json(Box<arrow_json::reader::Decoder>),
-}
-
-impl Kind {
-    fn decode(&mut self, bytes: &[u8]) -> Result<usize, ArrowError> {
-        match self {
-            Kind::Csv(decoder) => decoder.decode(bytes),
-            Kind::Json(decoder) => decoder.decode(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        match self {
-            Kind::Csv(decoder) => decoder.flush(),
-            Kind::Json(decoder) => decoder.flush(),
-        }
-    }
-
-    /// Whether the batch is complete before the file's end.
-    fn is_full(&self, decoded: usize, offered: usize) -> bool {
-        match self {
-            Kind::Csv(decoder) => decoder.capacity() == 0,
-            Kind::Json(_) => decoded < offered,
-        }
-    }
 }
 
 impl TextReader {
@@ -106,43 +89,94 @@ impl TextReader {
         }
         let most = self.held_bytes.saturating_add(offered).saturating_mul(DECODER_BYTES_PER_BYTE);
         self.reservation.resize(most)?;
-        // At the end the decoder is told by an empty slice.
-        let decoded = self.kind.decode(bytes).map_err(from_arrow_error)?;
-        let is_full = self.kind.is_full(decoded, offered);
+        let (decoded, is_full) = match &mut self.kind {
+            Kind::Csv(decoder, _) if offered == 0 => {
+                decoder.finish()?;
+                (0, true)
+            }
+            Kind::Csv(decoder, _) => {
+                let decoded = decoder.decode(bytes)?;
+                (decoded, decoder.is_full())
+            }
+            // At the end the decoder is told by an empty slice.
+            Kind::Json(decoder) => {
+                let decoded = decoder.decode(bytes).map_err(from_arrow_error)?;
+                (decoded, decoded < offered)
+            }
+        };
         self.stream.consume(decoded);
         self.held_bytes += decoded;
         if offered > 0 && !is_full {
             return Ok(TextStep::Progress);
         }
         self.held_bytes = 0;
-        let Some(records) = self.kind.flush().map_err(from_arrow_error)? else {
-            return Ok(TextStep::End);
-        };
-        self.reservation.resize(records.get_array_memory_size())?;
-        let rows = records.num_rows();
-        let columns = records.columns().iter().zip(&self.fields);
-        let columns = columns.map(|(array, field)| {
-            self.column(array, field).map_err(|it| it.at("column", &field.name))
-        });
-        Ok(TextStep::Batch(Batch::new(columns.collect::<Result<Vec<_>>>()?, rows)))
-    }
-
-    fn column(&self, array: &dyn Array, field: &Field) -> Result<Vector> {
-        let empty_is_null = matches!(self.kind, Kind::Csv(_));
-        match array.as_any().downcast_ref::<StringArray>() {
-            Some(texts) if TextType::of(&field.data_type).is_some() => {
-                parse_column(texts, &field.data_type, empty_is_null)
+        let batch = match &mut self.kind {
+            Kind::Csv(decoder, options) => {
+                let Some(rows) = decoder.flush() else { return Ok(TextStep::End) };
+                let batch = csv_batch(&rows, &self.fields, options)?;
+                self.reservation.resize(batch.retained_bytes())?;
+                batch
             }
-            _ => from_arrow(array),
-        }
+            Kind::Json(decoder) => {
+                let records = decoder.flush().map_err(from_arrow_error)?;
+                let Some(records) = records else { return Ok(TextStep::End) };
+                self.reservation.resize(records.get_array_memory_size())?;
+                json_batch(&records, &self.fields)?
+            }
+        };
+        Ok(if batch.rows() == 0 { TextStep::Progress } else { TextStep::Batch(batch) })
     }
+}
+
+/// The lines as columns of their types; without those that do not fit, if they are ignored.
+fn csv_batch(rows: &TextRows, fields: &[Field], options: &CsvReadOptions) -> Result<Batch> {
+    let count = rows.lines.len();
+    let (mut columns, mut dropped) = (Vec::with_capacity(fields.len()), Vec::new());
+    for (column, field) in rows.columns.iter().zip(fields) {
+        let texts = Texts::new(&column.text, &column.offsets, column.nulls())?;
+        let read_type = if parses(&field.data_type) { &field.data_type } else { &Type::Varchar };
+        let (vector, misfits) = parse_column(texts, read_type, &options.formats)?;
+        for misfit in misfits {
+            if !options.ignore_errors {
+                let line = rows.lines.get(misfit.row).copied().unwrap_or_default();
+                return Err(misfit.error.at("line", line).at("column", &field.name));
+            }
+            dropped.push(misfit.row);
+        }
+        columns.push(vector);
+    }
+    let batch = Batch::new(columns, count);
+    if dropped.is_empty() {
+        return Ok(batch);
+    }
+    dropped.sort_unstable();
+    let kept = (0..count).filter(|it| dropped.binary_search(it).is_err());
+    Ok(batch.select(&Rows::from_indices(count, kept)))
+}
+
+/// What the decoder of JSON made, texts as values of their types.
+fn json_batch(records: &RecordBatch, fields: &[Field]) -> Result<Batch> {
+    let column = |(array, field): (&ArrayRef, &Field)| {
+        let texts = array.as_any().downcast_ref::<StringArray>();
+        let Some(texts) = texts.filter(|_| parses(&field.data_type)) else {
+            return from_arrow(array);
+        };
+        let formats = TextFormats::default();
+        let (vector, misfits) = parse_column(Texts::of_array(texts)?, &field.data_type, &formats)?;
+        match misfits.into_iter().next() {
+            Some(misfit) => Err(misfit.error),
+            None => Ok(vector),
+        }
+    };
+    let columns = records.columns().iter().zip(fields);
+    let columns = columns.map(|it| column(it).map_err(|error| error.at("column", &it.1.name)));
+    Ok(Batch::new(columns.collect::<Result<Vec<_>>>()?, records.num_rows()))
 }
 
 /// What the decoders found wrong.
 pub(crate) fn from_arrow_error(error: ArrowError) -> Error {
     match error {
-        ArrowError::CsvError(message)
-        | ArrowError::JsonError(message)
+        ArrowError::JsonError(message)
         | ArrowError::ParseError(message)
         | ArrowError::SchemaError(message)
         | ArrowError::InvalidArgumentError(message) => {
@@ -164,7 +198,7 @@ mod tests {
         // The quote on the second line is never closed.
         let text = format!("a,b\n1,\"{}", "x".repeat(8 << 20));
         std::fs::write(&path, text).unwrap();
-        let file = CsvFile::open(path.to_str().unwrap(), None).unwrap();
+        let file = CsvFile::open(path.to_str().unwrap(), &CsvReadOptions::default()).unwrap();
         let columns: Vec<usize> = (0..file.schema().len()).collect();
         let pool = Pool::root("query", Some(4 << 20));
         let mut reader = file.read(&columns, 1024, &pool).unwrap();
@@ -188,7 +222,7 @@ mod tests {
         let path = folder.path().join("split.csv");
         for bytes in [&b"a,b\n\xe6,\x97\xa5\n"[..], b"a,b\nx,\xe6\n\x97\xa5,y\n"] {
             std::fs::write(&path, bytes).unwrap();
-            let file = CsvFile::open(path.to_str().unwrap(), None).unwrap();
+            let file = CsvFile::open(path.to_str().unwrap(), &CsvReadOptions::default()).unwrap();
             for columns in [&[0, 1][..], &[0], &[1]] {
                 let pool = Pool::root("query", None);
                 let mut reader = file.read(columns, 1024, &pool).unwrap();

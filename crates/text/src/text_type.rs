@@ -1,5 +1,6 @@
 //! What a piece of text can be.
 
+use std::borrow::Cow;
 use volley_types::{Type, text};
 
 /// The types that text is taken for.
@@ -21,6 +22,56 @@ pub enum TextType {
     Timestamp,
     /// Anything.
     Varchar,
+}
+
+/// How dates, times and numbers are written.
+#[derive(Clone, Debug, Default)]
+pub struct TextFormats {
+    /// Dates; `None`: as `2020-01-31`.
+    pub date: Option<TimeFormat>,
+    /// Timestamps; `None`: as `2020-01-31 10:11:12`.
+    pub timestamp: Option<TimeFormat>,
+    /// Whether a comma stands between a number and its fraction, not a point.
+    pub has_decimal_comma: bool,
+}
+
+/// A format as strptime takes it.
+#[derive(Clone, Debug)]
+pub struct TimeFormat {
+    /// Such as `%d.%m.%Y`.
+    pub format: String,
+    /// Reads a text in a format: microseconds since 1970.
+    pub read: fn(&str, &str) -> Option<i64>,
+}
+
+impl TimeFormat {
+    fn parse(&self, text: &str) -> Option<i64> {
+        (self.read)(text, &self.format)
+    }
+}
+
+impl TextFormats {
+    /// A number with a point.
+    pub(crate) fn number<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
+        if !self.has_decimal_comma {
+            return Some(text.into());
+        }
+        // What has a point is no number then.
+        (!text.contains('.')).then(|| text.replace(',', ".").into())
+    }
+
+    pub(crate) fn date(&self, text: &str) -> Option<i32> {
+        let Some(format) = &self.date else { return parse_date(text) };
+        let days = format.parse(text)?.div_euclid(MICROS_PER_DAY);
+        i32::try_from(days).ok()
+    }
+
+    pub(crate) fn timestamp(&self, text: &str) -> Option<i64> {
+        match &self.timestamp {
+            Some(format) => format.parse(text),
+            None => parse_timestamp(text),
+        }
+    }
 }
 
 /// In the order in which they are tried.
@@ -57,18 +108,28 @@ impl TextType {
 
     /// Whether `text` is of this type.
     pub fn accepts(self, text: &str) -> bool {
+        self.accepts_as(text, &TextFormats::default())
+    }
+
+    /// Whether `text` is of this type where values are written in these formats.
+    pub(crate) fn accepts_as(self, text: &str, formats: &TextFormats) -> bool {
         match self {
             TextType::Boolean => parse_boolean(text).is_some(),
             TextType::BigInt => is_plain_integer(text) && parse_integer::<i64>(text).is_some(),
             TextType::HugeInt => is_plain_integer(text) && parse_integer::<i128>(text).is_some(),
-            TextType::Double => is_plain_number(text) && parse_double(text).is_some(),
-            TextType::Date => parse_date(text).is_some(),
+            TextType::Double => {
+                let number = formats.number(text);
+                is_plain_number(text) && number.is_some_and(|it| parse_double(&it).is_some())
+            }
+            TextType::Date => formats.date(text).is_some(),
             TextType::Time => parse_time(text).is_some(),
-            TextType::Timestamp => parse_timestamp(text).is_some(),
+            TextType::Timestamp => formats.timestamp(text).is_some(),
             TextType::Varchar => true,
         }
     }
 }
+
+const MICROS_PER_DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// Not `+7`, not `007`: those are taken for text, which keeps all of it.
 fn is_plain_integer(text: &str) -> bool {

@@ -10,13 +10,13 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
-use volley_connector::{Table, TableArgument, TableCall, TableFunction};
+use volley_connector::{Table, TableArguments, TableCall, TableFunction};
 use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_function::Registry;
 use volley_sql::{Dialect, DropKind, MacroDefinition, Relation, SequenceDefinition};
-use volley_types::nearest_name;
+use volley_types::{Type, nearest_name};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -588,10 +588,16 @@ impl volley_sql::Catalog for CatalogSnapshot {
         self.functions.by_name.contains_key(&name.to_lowercase())
     }
 
-    fn table_function(&self, name: &str, arguments: &[TableArgument]) -> Result<Arc<dyn Table>> {
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &TableArguments,
+        types: &dyn Fn(&str) -> Result<Type>,
+    ) -> Result<Arc<dyn Table>> {
         let function = self.functions.by_name.get(&name.to_lowercase());
         let missing = || Error::invalid_query(format!("no such table function: {name}"));
         let registry = &self.functions.registry;
-        function.ok_or_else(missing)?(&TableCall { name, arguments, registry })
+        let TableArguments { arguments, options } = arguments;
+        function.ok_or_else(missing)?(&TableCall { name, arguments, options, registry, types })
     }
 }

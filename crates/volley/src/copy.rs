@@ -109,7 +109,7 @@ fn name_of(format: FileFormat) -> &'static str {
     }
 }
 
-pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
+fn boolean(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "on" | "1" => Ok(true),
         "false" | "off" | "0" => Ok(false),
@@ -137,7 +137,7 @@ fn row_count(name: &str, value: &str) -> Result<usize> {
 }
 
 /// A single ASCII character.
-pub(crate) fn single_byte(name: &str, value: &str) -> Result<u8> {
+fn single_byte(name: &str, value: &str) -> Result<u8> {
     let value = if value == "\\t" { "\t" } else { value };
     match value.as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0') => Ok(*byte),

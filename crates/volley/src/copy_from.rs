@@ -2,23 +2,20 @@
 
 use crate::{
     Outcome, Session,
-    copy::{boolean, single_byte},
+    csv_options::{CsvReader, read_csv_options},
     planning::StatementContext,
     write::{query_over, write, write_rows},
 };
 use std::sync::Arc;
-use volley_connector::Table;
+use volley_connector::{Table, TableOption};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, ErrorKind, Result};
 use volley_sql::{CopiedText, CopyFrom};
 use volley_text::{CsvReadOptions, CsvRows};
-use volley_types::nearest_name;
+use volley_types::{Type, Value};
 
 /// Rows of text that are read at once.
 const READ_ROWS: usize = 1 << 14;
-
-/// What COPY FROM understands beside FORMAT.
-const OPTIONS: [&str; 5] = ["header", "delimiter", "quote", "escape", "null"];
 
 /// Adds the rows of a file; none, if one of them does not fit.
 pub(crate) fn copy_from(
@@ -80,33 +77,20 @@ fn first_misfit(
 }
 
 fn read_options(written: &[(String, String)]) -> Result<CsvReadOptions> {
-    let mut options = CsvReadOptions::default();
-    let mut has_escape = false;
-    for (name, value) in written {
-        match name.as_str() {
-            "header" => options.has_header = Some(boolean(name, value)?),
-            "delimiter" | "delim" | "sep" => options.delimiter = Some(single_byte(name, value)?),
-            "quote" => options.quote = single_byte(name, value)?,
-            "escape" => {
-                options.escape = single_byte(name, value)?;
-                has_escape = true;
-            }
-            "null" | "nullstr" => options.null.clone_from(value),
-            _ => {
-                let error = Error::unsupported(format!("unsupported COPY option: {name}"));
-                return Err(match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
-                    Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                    None => error
-                        .hint("COPY FROM takes format, header, delimiter, quote, escape and null"),
-                });
-            }
-        }
-    }
-    if !has_escape {
-        options.escape = options.quote;
-    }
-    if options.delimiter == Some(options.quote) {
-        return Err(Error::invalid_value("delimiter and quote are the same character"));
-    }
+    // A text in quotes is a text, as COPY writes it.
+    let mut options = CsvReadOptions { allow_quoted_nulls: false, ..CsvReadOptions::default() };
+    let written: Vec<TableOption> = written.iter().map(option).collect();
+    let types = |_: &str| Err(Error::internal("options of COPY FROM that name types"));
+    read_csv_options(&mut options, &written, CsvReader::Copy, &types)?;
     Ok(options)
+}
+
+fn option((name, value): &(String, String)) -> TableOption {
+    TableOption {
+        name: name.clone(),
+        value: Value::text(value),
+        data_type: Type::Varchar,
+        name_span: None,
+        span: None,
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name};
 use std::sync::Arc;
-use volley_connector::{Scan, ScanRequest, Table, TableDefinition, TableStatistics};
+use volley_connector::{
+    Scan, ScanRequest, Table, TableArguments, TableDefinition, TableStatistics,
+};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
@@ -261,9 +263,10 @@ impl volley_sql::Catalog for WithoutColumns<'_> {
     fn table_function(
         &self,
         name: &str,
-        arguments: &[volley_connector::TableArgument],
+        arguments: &TableArguments,
+        types: &dyn Fn(&str) -> Result<Type>,
     ) -> Result<Arc<dyn Table>> {
-        self.0.table_function(name, arguments)
+        self.0.table_function(name, arguments, types)
     }
 }
 

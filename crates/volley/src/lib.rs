@@ -41,6 +41,8 @@ mod statement;
 mod write;
 mod prepared;
 mod information_schema;
+mod readers;
+mod csv_options;
 mod copy;
 mod copy_from;
 mod explain;
@@ -56,7 +58,7 @@ pub use statement::Outcome;
 
 pub use volley_connector::{
     PlanTable, Scan, ScanRequest, Source, Table, TableArgument, TableCall, TableFunction,
-    TableStatistics,
+    TableOption, TableStatistics,
 };
 pub use volley_connector_hive::FileTable;
 pub use volley_connector_memory::MemoryTable;

@@ -6,6 +6,7 @@ use crate::{
     information_schema,
     planning::{Planned, PlannedTables},
     prepared::{self, Prepared},
+    readers::add_readers,
     statement,
 };
 use arrow_array::RecordBatch;
@@ -115,8 +116,9 @@ impl Session {
         settings: Settings,
         registry: Registry,
         lowerings: LoweringRegistry,
-        table_functions: BTreeMap<String, TableFunction>,
+        mut table_functions: BTreeMap<String, TableFunction>,
     ) -> Result<Session> {
+        add_readers(&mut table_functions);
         let registry = Arc::new(registry);
         let functions =
             TableFunctions { by_name: table_functions, registry: Arc::clone(&registry) };

@@ -8,7 +8,7 @@ use crate::{
     prepared, write,
 };
 use std::sync::Arc;
-use volley_connector::{Table, TableArgument};
+use volley_connector::{Table, TableArguments};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_expression::Expr;
@@ -125,8 +125,13 @@ impl Catalog for RunningCatalog<'_> {
         self.cx.catalog.has_table_function(name)
     }
 
-    fn table_function(&self, name: &str, arguments: &[TableArgument]) -> Result<Arc<dyn Table>> {
-        self.cx.catalog.table_function(name, arguments)
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &TableArguments,
+        types: &dyn Fn(&str) -> Result<Type>,
+    ) -> Result<Arc<dyn Table>> {
+        self.cx.catalog.table_function(name, arguments, types)
     }
 
     fn rows(&self, query: Query) -> Result<Vec<Vec<Value>>> {

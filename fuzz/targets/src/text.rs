@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use tempfile::NamedTempFile;
 use volley_error::Result;
 use volley_memory::Pool;
-use volley_text::{CsvFile, JsonFile, TextReader, TextStep};
+use volley_text::{CsvFile, CsvReadOptions, JsonFile, JsonReadOptions, TextReader, TextStep};
 
 /// Where there is one, a file system in memory.
 const FAST_FOLDER: &str = "/dev/shm";
@@ -13,7 +13,7 @@ const FAST_FOLDER: &str = "/dev/shm";
 /// Reads a CSV file.
 pub fn csv(bytes: &[u8]) {
     with_file(bytes, |path| {
-        let Ok(file) = CsvFile::open(path, None) else { return };
+        let Ok(file) = CsvFile::open(path, &CsvReadOptions::default()) else { return };
         let columns: Vec<usize> = (0..file.schema().len()).collect();
         check(|pool| file.read(&columns, 1000, pool));
     });
@@ -22,7 +22,9 @@ pub fn csv(bytes: &[u8]) {
 /// Reads a file of JSON lines.
 pub fn json(bytes: &[u8]) {
     with_file(bytes, |path| {
-        for file in JsonFile::open_all(&[path.to_owned()]).unwrap_or_default() {
+        for file in
+            JsonFile::open_all(&[path.to_owned()], &JsonReadOptions::default()).unwrap_or_default()
+        {
             let columns: Vec<usize> = (0..file.schema().len()).collect();
             check(|pool| file.read(&columns, 1000, pool));
         }

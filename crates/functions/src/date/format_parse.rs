@@ -36,6 +36,29 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("try_strptime", attempt, binary::<Varchar, Varchar, Timestamp, _>(read));
 }
 
+/// The timestamp that a text means in a format of `strptime`; `None` when it does not fit.
+pub fn read_timestamp(text: &str, format: &str) -> Option<i64> {
+    read(text, format).ok().flatten()
+}
+
+/// Refuses what is no format of `strptime`.
+///
+/// # Errors
+///
+/// Invalid value.
+pub fn check_time_format(format: &str) -> Result<(), Error> {
+    let mut rest = format;
+    while let Some((_, behind)) = rest.split_once('%') {
+        let specifier = behind.chars().find(|it| *it != '-').map_or(0, char::len_utf8);
+        let end = behind.len() - behind.trim_start_matches('-').len() + specifier;
+        // A field alone is read first, whatever the text is.
+        let unknown = read("", &format!("%{}", behind.get(..end).unwrap_or_default()));
+        unknown.map_err(|_| Error::invalid_value(format!("unknown date format: '{format}'")))?;
+        rest = behind.get(end..).unwrap_or_default();
+    }
+    Ok(())
+}
+
 /// What was read so far.
 struct Parts {
     year: i64,

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{Dialect, catalog::Relation, parse, stack};
 use sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Spanned,
-    TableAlias, TableFactor, TableFunctionArgs, TableWithJoins, Value as Literal,
+    Ident, JoinConstraint, JoinOperator, ObjectName, Query, Spanned, TableAlias, TableFactor,
+    TableFunctionArgs, TableWithJoins,
 };
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
@@ -179,12 +179,8 @@ impl<'a> Binder<'a> {
             if let Some(bound) = self.table_macro(name, args, span)? {
                 return self.aliased(bound, alias, (last_part(name), &dotted));
             }
-            let Some(path) = reader_path(&dotted, args) else {
-                let bound = self.table_function(name, args, span)?;
-                return self.aliased(bound, alias, (last_part(name), &dotted));
-            };
-            let bound = self.file(path, span)?;
-            return self.aliased(bound, alias, (file_stem(path), file_stem(path)));
+            let bound = self.table_function(name, args, span)?;
+            return self.aliased(bound, alias, (last_part(name), &dotted));
         }
         if let Some(path) = path_of(name) {
             let bound = self.file(path, span)?;
@@ -360,27 +356,4 @@ fn unsupported_part(factor: &TableFactor) -> Option<&'static str> {
 
 fn file_stem(path: &str) -> &str {
     Path::new(path).file_stem().and_then(|it| it.to_str()).unwrap_or(path)
-}
-
-/// The path in `read_parquet('path')` and its like.
-fn reader_path<'t>(name: &str, args: &'t TableFunctionArgs) -> Option<&'t str> {
-    const READERS: [&str; 7] = [
-        "read_parquet",
-        "parquet_scan",
-        "read_csv",
-        "read_csv_auto",
-        "read_json",
-        "read_json_auto",
-        "read_ndjson",
-    ];
-    READERS.iter().find(|it| it.eq_ignore_ascii_case(name))?;
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(sqlparser::ast::Expr::Value(value)))] =
-        args.args.as_slice()
-    else {
-        return None;
-    };
-    match &value.value {
-        Literal::SingleQuotedString(path) => Some(path),
-        _ => None,
-    }
 }

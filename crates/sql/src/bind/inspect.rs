@@ -5,7 +5,7 @@ use std::{
     hash::{Hash, Hasher},
 };
 use volley_logical::{ColumnId, Expr, ExprKind, Plan, SubqueryKind};
-use volley_types::Value;
+use volley_types::{Type, Value};
 
 /// Whether two expressions are the same but for their places in the text.
 pub(super) fn same(left: &Expr, right: &Expr) -> bool {
@@ -53,6 +53,28 @@ pub(super) fn hash(expr: &Expr, state: &mut impl Hasher) {
         ExprKind::Lambda { .. } | ExprKind::Cast { .. } | ExprKind::Subquery(_) => {}
     }
     expr.children().iter().for_each(|it| hash(it, state));
+}
+
+/// The value of a literal, or of a list or a row of literals, and its type.
+pub(super) fn literal(expr: &Expr) -> Option<(Value, Type)> {
+    let all = |args: &[Expr]| args.iter().map(literal).collect::<Option<Vec<_>>>();
+    match &expr.kind {
+        ExprKind::Constant(value) => Some((value.clone(), expr.data_type.clone())),
+        ExprKind::Cast { input, .. } => {
+            let (value, _) = literal(input)?;
+            value.is_null().then_some((value, expr.data_type.clone()))
+        }
+        ExprKind::Call { name, args } => {
+            let values = all(args)?.into_iter().map(|it| it.0).collect();
+            let value = match name.as_str() {
+                "list_value" => Value::Array(values),
+                "row" => Value::Row(values),
+                _ => return None,
+            };
+            Some((value, expr.data_type.clone()))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the expression contains a subquery.

@@ -1,13 +1,14 @@
-//! Functions in FROM that a session was given.
+//! Functions in FROM: readers of files, and what a session was given.
 
-use super::{Binder, Bound, Clause, scope::Scope, session::TABLE_INFO, unsupported};
+use super::{Binder, Bound, Clause, inspect, scope::Scope, session::TABLE_INFO, unsupported};
 use crate::{catalog::Relation, parse};
 use sqlparser::ast::{
-    Expr as Written, FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableFunctionArgs,
+    BinaryOperator, Expr as Written, FunctionArg, FunctionArgExpr, FunctionArgOperator, Ident,
+    ObjectName, Spanned, TableFunctionArgs,
 };
-use volley_connector::TableArgument;
+use volley_connector::{TableArgument, TableArguments, TableOption};
 use volley_error::{Error, Result, Span};
-use volley_logical::ExprKind;
+use volley_types::{Type, Value};
 
 impl<'a> Binder<'a> {
     /// The table that `name(arguments)` makes.
@@ -24,10 +25,50 @@ impl<'a> Binder<'a> {
         if !self.shared.catalog.has_table_function(&name) {
             return Err(unsupported(format!("the table function {name}"), span));
         }
-        let arguments = args.args.iter().map(|it| self.table_argument(it, span));
-        let arguments = arguments.collect::<Result<Vec<_>>>()?;
-        let table = self.shared.catalog.table_function(&name, &arguments);
+        let arguments = self.table_arguments(args, span)?;
+        let types = |text: &str| self.data_type(&parse::parse_type(text)?, None);
+        let table = self.shared.catalog.table_function(&name, &arguments, &types);
         Ok(self.scan(table.map_err(|it| it.span(span))?, &name))
+    }
+
+    fn table_arguments(
+        &mut self,
+        args: &'a TableFunctionArgs,
+        span: Option<Span>,
+    ) -> Result<TableArguments> {
+        let mut all = TableArguments::default();
+        for arg in &args.args {
+            match option_of(arg) {
+                Some((name, value)) => {
+                    let option = self.table_option(name, value, span)?;
+                    if all.options.iter().any(|it| it.name == option.name) {
+                        let message = format!("option {} is there twice", option.name);
+                        return Err(Error::invalid_query(message).span(option.name_span));
+                    }
+                    all.options.push(option);
+                }
+                None if !all.options.is_empty() => {
+                    let error = Error::invalid_query("an argument without a name behind options");
+                    return Err(error.span(span).hint("options, name = value, come last"));
+                }
+                None => all.arguments.push(self.table_argument(arg, span)?),
+            }
+        }
+        Ok(all)
+    }
+
+    /// `name = value`; the name stands for itself.
+    fn table_option(
+        &mut self,
+        name: &Ident,
+        value: &'a Written,
+        span: Option<Span>,
+    ) -> Result<TableOption> {
+        let name_span = self.span(name.span).or(span);
+        let span = self.span(value.span()).or(name_span);
+        let name = name.value.to_lowercase();
+        let (value, data_type) = self.table_literal(value, span)?;
+        Ok(TableOption { name, value, data_type, name_span, span })
     }
 
     /// A literal, or a table by its name.
@@ -57,17 +98,43 @@ impl<'a> Binder<'a> {
                 None => Err(self.no_table(&name, span)),
             };
         }
+        let (value, data_type) = self.table_literal(written, span)?;
+        Ok(TableArgument::Value(value, data_type))
+    }
+
+    /// A literal, or a list or a row of literals.
+    fn table_literal(&mut self, written: &'a Written, span: Option<Span>) -> Result<(Value, Type)> {
         let bind = |it: &mut Self| it.expr(written);
         let (expr, _) = self.with_level(Scope::default(), Clause::Values, bind)?;
-        match expr.kind {
-            ExprKind::Constant(value) => Ok(TableArgument::Value(value, expr.data_type)),
-            _ => Err(not_an_argument(span)),
-        }
+        inspect::literal(&expr).ok_or_else(|| not_an_argument(span))
+    }
+}
+
+/// The parts of `name = value`, `name := value` or `name => value`.
+fn option_of(argument: &FunctionArg) -> Option<(&Ident, &Written)> {
+    match argument {
+        FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            operator:
+                FunctionArgOperator::Assignment
+                | FunctionArgOperator::RightArrow
+                | FunctionArgOperator::Equals,
+        } => Some((name, value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Written::BinaryOp {
+            left,
+            op: BinaryOperator::Eq,
+            right,
+        })) => match &**left {
+            Written::Identifier(name) => Some((name, right)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 fn not_an_argument(span: Option<Span>) -> Error {
     Error::unsupported("this argument of a table function")
         .span(span)
-        .hint("arguments are literals or names of tables")
+        .hint("arguments are literals, lists and rows of literals, and names of tables")
 }

@@ -252,5 +252,5 @@ fn files_are_tables() {
         Project x#0
           Scan dir/*.parquet [x#0]
     "#]]
-    .assert_eq(&plan("select f.y from read_parquet('dir/*.parquet') as f(y)"));
+    .assert_eq(&plan("select f.y from 'dir/*.parquet' as f(y)"));
 }

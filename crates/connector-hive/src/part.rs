@@ -1,0 +1,130 @@
+//! The files of a table, and where they have its columns.
+
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_parquet::{Bounds, ParquetFile};
+use volley_text::{CsvFile, JsonFile};
+use volley_types::{Schema, Type, Value};
+
+/// One file of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub file: PartFile,
+    /// For each column of the table, where its values come from.
+    pub columns: Arc<[PartColumn]>,
+}
+
+/// Where the values of a column come from in one file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PartColumn {
+    /// The column at this place in the file, read as the table's type.
+    Stored(usize),
+    /// The column at this place, which is read as another type and cast to the table's.
+    Cast(usize),
+    /// All rows have this value: the name of the file, what a folder is called, or NULL.
+    Constant(Value),
+    /// The position of the row in its file.
+    RowNumber,
+}
+
+/// A file by its format.
+#[derive(Clone, Debug)]
+pub(crate) enum PartFile {
+    Parquet(ParquetFile),
+    Csv(Arc<CsvFile>),
+    Json(Arc<JsonFile>),
+}
+
+impl Part {
+    /// Where a column comes from.
+    pub fn column(&self, column: usize) -> Result<&PartColumn> {
+        self.columns.get(column).ok_or_else(|| Error::internal("no such column"))
+    }
+
+    /// The place in the file of a column that is there as the table has it; beyond the last one
+    /// for others.
+    pub fn place(&self, column: usize) -> usize {
+        match self.columns.get(column) {
+            Some(PartColumn::Stored(place)) => *place,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Whether the file has these columns as the table has them.
+    pub fn has(&self, columns: &[usize]) -> bool {
+        columns.iter().all(|it| self.place(*it) != usize::MAX)
+    }
+
+    /// What is known of a column in a row group. A file that is no Parquet file has one, of a row.
+    pub fn bounds(&self, group: usize, column: usize) -> Bounds {
+        match (self.columns.get(column), &self.file) {
+            (Some(PartColumn::Stored(place)), PartFile::Parquet(file)) => {
+                file.bounds(group, *place)
+            }
+            (Some(PartColumn::Constant(value)), _) => self.constant_bounds(group, value),
+            _ => Bounds::default(),
+        }
+    }
+
+    /// As [`Part::bounds`], for heuristics.
+    pub fn noted_bounds(&self, group: usize, column: usize) -> Bounds {
+        match (self.columns.get(column), &self.file) {
+            (Some(PartColumn::Stored(place)), PartFile::Parquet(file)) => {
+                file.noted_bounds(group, *place)
+            }
+            _ => self.bounds(group, column),
+        }
+    }
+
+    fn constant_bounds(&self, group: usize, value: &Value) -> Bounds {
+        if value.is_null() {
+            return Bounds { nulls: Some(self.rows(group)), ..Bounds::default() };
+        }
+        let value = Some(value.clone());
+        Bounds { min: value.clone(), max: value, nulls: Some(0), distinct: Some(1) }
+    }
+
+    /// The rows of a row group.
+    pub fn rows(&self, group: usize) -> u64 {
+        match &self.file {
+            PartFile::Parquet(file) => file.rows(group) as u64,
+            _ => 1,
+        }
+    }
+}
+
+impl PartFile {
+    pub fn path(&self) -> &str {
+        match self {
+            PartFile::Parquet(file) => file.path(),
+            PartFile::Csv(file) => file.path(),
+            PartFile::Json(file) => file.path(),
+        }
+    }
+
+    pub fn schema(&self) -> &Schema {
+        match self {
+            PartFile::Parquet(file) => file.schema(),
+            PartFile::Csv(file) => file.schema(),
+            PartFile::Json(file) => file.schema(),
+        }
+    }
+
+    /// The type that the column at `place` is read as.
+    pub fn read_type(&self, place: usize) -> Option<&Type> {
+        let declared = self.schema().fields.get(place).map(|it| &it.data_type)?;
+        match self {
+            PartFile::Csv(_) if !CsvFile::reads(declared) => Some(&Type::Varchar),
+            PartFile::Json(file) if !file.reads(declared) => Some(&Type::Varchar),
+            _ => Some(declared),
+        }
+    }
+
+    /// The file with columns read as the types that a schema has for their names, where it can.
+    pub fn with_types(self, schema: &Schema) -> PartFile {
+        match self {
+            PartFile::Csv(file) => PartFile::Csv(Arc::new(file.with_types(schema))),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The functions in FROM that read files: `read_csv`, `read_parquet`, `read_json` and their other
+//! names.
+
+use crate::csv_options::{CsvReader, compression, named_types, read_csv_options};
+use std::{collections::BTreeMap, sync::Arc};
+use volley_connector::{Table, TableArgument, TableCall, TableFunction, TableOption};
+use volley_connector_hive::{FileOptions, FileTable};
+use volley_error::{Error, Result};
+use volley_plan::FileFormat;
+use volley_text::{JsonFormat, JsonReadOptions};
+use volley_types::{Type, Value, nearest_name};
+
+/// Says which type a text names.
+pub(crate) type Types<'a> = &'a dyn Fn(&str) -> Result<Type>;
+
+const READERS: [(&str, FileFormat); 7] = [
+    ("read_parquet", FileFormat::Parquet),
+    ("parquet_scan", FileFormat::Parquet),
+    ("read_csv", FileFormat::Csv),
+    ("read_csv_auto", FileFormat::Csv),
+    ("read_json", FileFormat::Json),
+    ("read_json_auto", FileFormat::Json),
+    ("read_ndjson", FileFormat::Json),
+];
+
+/// Options of all readers.
+const FILE_OPTIONS: [&str; 5] =
+    ["filename", "union_by_name", "hive_partitioning", "hive_types", "hive_types_autocast"];
+
+/// Adds the readers to functions of a session's own, whose names come first.
+pub(crate) fn add_readers(functions: &mut BTreeMap<String, TableFunction>) {
+    for (name, format) in READERS {
+        let read = move |call: &TableCall<'_>| read_files(call, format);
+        functions.entry(name.to_owned()).or_insert_with(|| Arc::new(read));
+    }
+}
+
+fn read_files(call: &TableCall<'_>, format: FileFormat) -> Result<Arc<dyn Table>> {
+    let paths = paths_of(call)?;
+    let mut options = FileOptions { format: Some(format), ..FileOptions::default() };
+    let mut of_format = Vec::new();
+    for option in call.options {
+        if !set_file_option(&mut options, option, call.types)? {
+            of_format.push(option);
+        }
+    }
+    match format {
+        FileFormat::Csv => {
+            let names = CsvReader::Function.names();
+            // Its own error would not name the options of all readers.
+            for option in &of_format {
+                if !CsvReader::Function.knows(&option.name) {
+                    return Err(unknown_option(option, names.chain(FILE_OPTIONS)));
+                }
+            }
+            read_csv_options(&mut options.csv, of_format, CsvReader::Function, call.types)?;
+        }
+        FileFormat::Parquet => {
+            for option in of_format {
+                set_parquet_option(&mut options, option)?;
+            }
+        }
+        FileFormat::Json => {
+            if call.name.eq_ignore_ascii_case("read_ndjson") {
+                options.json.format = JsonFormat::Lines;
+            }
+            for option in of_format {
+                set_json_option(&mut options.json, option, call.types)?;
+            }
+        }
+    }
+    Ok(Arc::new(FileTable::open_all(&written(call, &paths), &paths, &options)?))
+}
+
+/// The call as text: tables of equal calls are the same.
+fn written(call: &TableCall<'_>, paths: &[String]) -> String {
+    let mut text = format!("{}({}", call.name, paths.join(", "));
+    for option in call.options {
+        let value = option.value.display(&option.data_type);
+        text.push_str(&format!(", {} = {value}", option.name));
+    }
+    text.push(')');
+    text
+}
+
+/// The only argument: a path, or a list of paths.
+fn paths_of(call: &TableCall<'_>) -> Result<Vec<String>> {
+    let wanted = || {
+        let message = format!("{} takes a path, or a list of paths", call.name);
+        let error = Error::invalid_query(message);
+        error.hint("options have names: read_csv('file.csv', header = true)")
+    };
+    let [TableArgument::Value(value, _)] = call.arguments else { return Err(wanted()) };
+    match value {
+        Value::Varchar(path) => Ok(vec![path.as_ref().to_owned()]),
+        Value::Array(paths) if !paths.is_empty() => {
+            let path = |it: &Value| it.as_str().map(str::to_owned).ok_or_else(wanted);
+            paths.iter().map(path).collect()
+        }
+        _ => Err(wanted()),
+    }
+}
+
+/// Sets an option of all readers; `false` when it is none.
+fn set_file_option(
+    options: &mut FileOptions,
+    option: &TableOption,
+    types: Types<'_>,
+) -> Result<bool> {
+    match option.name.as_str() {
+        "filename" => {
+            // A name for the column, or whether there is one.
+            options.filename = match (option.boolean(), option.value.as_str()) {
+                (Ok(wanted), _) => wanted.then(|| "filename".to_owned()),
+                (Err(_), Some(name)) => Some(name.to_owned()),
+                (Err(error), None) => return Err(error),
+            };
+        }
+        "union_by_name" => options.union_by_name = option.boolean()?,
+        "hive_partitioning" => options.hive_partitioning = Some(option.boolean()?),
+        "hive_types_autocast" => options.hive_types_autocast = option.boolean()?,
+        "hive_types" => options.hive_types = named_types(option, types)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn set_parquet_option(options: &mut FileOptions, option: &TableOption) -> Result<()> {
+    match option.name.as_str() {
+        "file_row_number" => {
+            options.file_row_number = option.boolean()?.then(|| "file_row_number".to_owned());
+        }
+        _ => {
+            let names = std::iter::once("file_row_number").chain(FILE_OPTIONS);
+            return Err(unknown_option(option, names));
+        }
+    }
+    Ok(())
+}
+
+fn set_json_option(
+    options: &mut JsonReadOptions,
+    option: &TableOption,
+    types: Types<'_>,
+) -> Result<()> {
+    match option.name.as_str() {
+        "format" => {
+            options.format = match option.text()?.to_ascii_lowercase().as_str() {
+                "auto" => JsonFormat::Auto,
+                "array" => JsonFormat::Array,
+                "newline_delimited" | "nd" | "unstructured" => JsonFormat::Lines,
+                _ => return Err(option.misfit("auto, array, newline_delimited or unstructured")),
+            };
+        }
+        "columns" => options.columns = named_types(option, types)?,
+        "compression" => options.compression = compression(option)?,
+        _ => {
+            let names = ["format", "columns", "compression"];
+            return Err(unknown_option(option, names.into_iter().chain(FILE_OPTIONS)));
+        }
+    }
+    Ok(())
+}
+
+/// The error that there is no such option, with the names of those that there are.
+pub(crate) fn unknown_option(
+    option: &TableOption,
+    names: impl IntoIterator<Item = &'static str>,
+) -> Error {
+    let names: Vec<&str> = names.into_iter().collect();
+    let nearest = nearest_name(&option.name, names.iter().copied());
+    let hint = match nearest {
+        Some(nearest) => format!("did you mean {nearest}? There are {}", names.join(", ")),
+        None => format!("there are {}", names.join(", ")),
+    };
+    let error = Error::invalid_query(format!("unknown option: {}", option.name));
+    error.span(option.name_span).hint(hint)
+}
