@@ -15,7 +15,7 @@ pub(super) fn register(registry: &mut Registry) {
         "map_entries(map) -> array(row)",
         "The entries, rows of `key` and `value`.",
         &[
-            ("map_entries(MAP {'a': 1})", "[{key: a, value: 1}]"),
+            ("map_entries(MAP {'a': 1})", "[{'key': a, 'value': 1}]"),
             ("list_transform(map_entries(MAP {'a': 1}), x -> x.key)", "[a]"),
         ],
     );
