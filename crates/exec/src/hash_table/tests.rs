@@ -391,7 +391,8 @@ fn blocks_of_groups_give_their_memory_back_the_last_first() {
     }
     assert_eq!(left, 0);
     let mut expected: Vec<String> = values.iter().map(|it| format!("{it:?}")).collect();
-    (seen.sort_unstable(), expected.sort_unstable());
+    seen.sort_unstable();
+    expected.sort_unstable();
     assert!(seen == expected);
     table.clear();
     table.find_or_insert(&[Vector::from_values(Type::Varchar, &values[..10])], 10).unwrap();
