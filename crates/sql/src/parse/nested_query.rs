@@ -1,4 +1,4 @@
-//! Queries that begin with a query in parentheses and go on, where the parser expects an expression:
+//! Queries that begin with a query in parentheses and go on, where an expression is expected:
 //!
 //! ```text
 //! x = ANY ((SELECT 1) UNION SELECT 2)   as   x = ANY (SELECT * FROM (SELECT 1) UNION SELECT 2)
