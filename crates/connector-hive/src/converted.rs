@@ -1,7 +1,10 @@
 //! Reads files that do not have all columns as the table has them: first the columns, then what
 //! the file does not have, casts, the filters, and the projection.
 
-use crate::part::{Part, PartColumn, PartFile};
+use crate::{
+    part::{PartColumn, PartFile},
+    split::FileSplit,
+};
 use std::{sync::Arc, task::Waker};
 use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
@@ -83,8 +86,9 @@ impl ConvertedSource {
         metrics
     }
 
-    pub fn start(&mut self, part: &Part, group: usize) -> Result<()> {
+    pub fn start(&mut self, split: &FileSplit) -> Result<()> {
         self.finish();
+        let FileSplit { part, group, chunks } = split;
         let (mut places, mut origins) = (Vec::new(), Vec::new());
         for column in &self.needed {
             origins.push(match part.column(*column)? {
@@ -101,12 +105,15 @@ impl ConvertedSource {
         let reader = match &part.file {
             PartFile::Csv(file) => {
                 ignore_errors = file.ignores_errors();
-                Reader::Text(file.read(&places, rows, pool)?)
+                Reader::Text(match chunks {
+                    Some(chunks) => file.read_chunks(chunks, &places, rows, pool)?,
+                    None => file.read(&places, rows, pool)?,
+                })
             }
             PartFile::Json(file) => Reader::Text(file.read(&places, rows, pool)?),
             PartFile::Parquet(file) => {
-                row = (0..group).map(|it| file.rows(it) as u64).sum();
-                Reader::Parquet(Box::new(self.row_group(file, group, &places)?))
+                row = (0..*group).map(|it| file.rows(it) as u64).sum();
+                Reader::Parquet(Box::new(self.row_group(file, *group, &places)?))
             }
         };
         if matches!(reader, Reader::Text(_)) {

@@ -31,15 +31,21 @@ enum Current {
     Converted,
 }
 
+/// The columns that the output and the filters use, ascending.
+pub(crate) fn needed_columns(request: &ScanRequest) -> Vec<usize> {
+    let mut needed = request.columns.clone();
+    for filter in &request.filters {
+        filter.for_each_column(&mut |column| needed.push(column));
+    }
+    needed.extend(request.dynamic_filters.iter().map(|it| it.column));
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+}
+
 impl FileSource {
     pub fn new(schema: Arc<Schema>, request: ScanRequest) -> FileSource {
-        let mut needed = request.columns.clone();
-        for filter in &request.filters {
-            filter.for_each_column(&mut |column| needed.push(column));
-        }
-        needed.extend(request.dynamic_filters.iter().map(|it| it.column));
-        needed.sort_unstable();
-        needed.dedup();
+        let needed = needed_columns(&request);
         let (parquet, converted, current) = (None, None, Current::Nothing);
         FileSource { schema, request, needed, parquet, converted, current, skipped: 0 }
     }
@@ -71,7 +77,7 @@ impl Source for FileSource {
                     self.converted.insert(new)
                 }
             };
-            return converted.start(&split.part, split.group);
+            return converted.start(split);
         };
         let reader = match &mut self.parquet {
             Some(reader) => reader,

@@ -1,8 +1,9 @@
-//! Splits: row groups of Parquet files that the filters do not rule out, and whole text files.
+//! Splits: row groups of Parquet files that the filters do not rule out, and text files, of which
+//! several drivers may read one.
 
 use crate::{
-    part::{Part, PartFile},
-    source::FileSource,
+    part::{Part, PartColumn, PartFile},
+    source::{FileSource, needed_columns},
 };
 use std::{
     cmp::{Ordering, Reverse},
@@ -11,6 +12,7 @@ use std::{
 use volley_connector::{BoundOrder, Scan, ScanMetrics, ScanRequest, Source, Split};
 use volley_error::Result;
 use volley_parquet::{compare_values, may_join, may_match};
+use volley_text::CsvChunks;
 use volley_types::{Schema, Value};
 
 /// A scan of a table's files.
@@ -26,7 +28,12 @@ pub(crate) struct FileSplit {
     pub part: Part,
     /// Of a Parquet file.
     pub group: usize,
+    /// Of a CSV file that several drivers read: each split takes what the others do not.
+    pub chunks: Option<Arc<CsvChunks>>,
 }
+
+/// Drivers that read one text file, at most.
+const READERS_MAX: u64 = 64;
 
 impl FileSplit {
     /// Whether some row of it may pass the dynamic filters, as they are now.
@@ -68,7 +75,7 @@ impl FileScan {
                     continue;
                 }
                 splits.push(Split {
-                    data: Arc::new(FileSplit { part: part.clone(), group: 0 }),
+                    data: Arc::new(FileSplit { part: part.clone(), group: 0, chunks: None }),
                     label: part.file.path().to_owned(),
                     rows: None,
                 });
@@ -84,13 +91,34 @@ impl FileScan {
                     continue;
                 }
                 splits.push(Split {
-                    data: Arc::new(FileSplit { part: part.clone(), group }),
+                    data: Arc::new(FileSplit { part: part.clone(), group, chunks: None }),
                     label: format!("{}, row group {group}", file.path()),
                     rows: Some(rows as u64),
                 });
             }
         }
         (splits, pruned)
+    }
+
+    /// The split; of a text file that several drivers can read, one for each that has something to
+    /// do.
+    fn shared(&self, split: &Split) -> Vec<Split> {
+        let file = split.data.downcast_ref::<FileSplit>();
+        file.and_then(|it| self.shares(it, split)).unwrap_or_else(|| vec![split.clone()])
+    }
+
+    fn shares(&self, file: &FileSplit, split: &Split) -> Option<Vec<Split>> {
+        let part = &file.part;
+        let PartFile::Csv(csv) = &part.file else { return None };
+        let mut needed = needed_columns(&self.request).into_iter();
+        let is_ordered = needed.any(|it| part.columns.get(it) == Some(&PartColumn::RowNumber));
+        if is_ordered || csv.chunks_max() <= 1 {
+            return None;
+        }
+        let chunks = Some(Arc::new(csv.chunks(&self.request.pool)?));
+        let data = Arc::new(FileSplit { part: part.clone(), group: file.group, chunks });
+        let share = || Split { data: Arc::clone(&data) as _, ..split.clone() };
+        Some((0..csv.chunks_max().min(READERS_MAX)).map(|_| share()).collect())
     }
 
     fn may_match(&self, part: &Part, group: usize) -> bool {
@@ -138,7 +166,7 @@ impl First {
 
 impl Scan for FileScan {
     fn splits(&self) -> Vec<Split> {
-        self.planned().0.clone()
+        self.planned().0.iter().flat_map(|it| self.shared(it)).collect()
     }
 
     fn pruned(&self) -> ScanMetrics {

@@ -10,5 +10,6 @@ pub mod lookup;
 pub mod hash;
 pub mod gather;
 pub mod text;
+pub mod bytes;
 pub mod unpack;
 pub mod snappy;

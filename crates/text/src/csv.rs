@@ -2,10 +2,12 @@
 
 use crate::{
     columns::parses,
+    csv_chunks::{CsvChunks, Origin},
     csv_decode::{CsvDecoder, CsvShape},
     csv_format::detect_format,
     csv_options::CsvReadOptions,
-    input::{Compression, FileStream},
+    feed::Feed,
+    input::{Compression, FileStream, READ_BYTES},
     reader::{Kind, TextReader},
 };
 use std::sync::Arc;
@@ -70,20 +72,60 @@ impl CsvFile {
         parses(data_type)
     }
 
+    /// The lines for several readers; `None`, when one has to read them all.
+    pub fn chunks(&self, pool: &Pool) -> Option<CsvChunks> {
+        CsvChunks::new(Origin {
+            file: Arc::clone(&self.file),
+            options: Arc::clone(&self.options),
+            shape: self.shape,
+            pool: pool.clone(),
+        })
+    }
+
+    /// How many readers of chunks have something to do, at most.
+    pub fn chunks_max(&self) -> u64 {
+        self.file.size_bytes().div_ceil(READ_BYTES)
+    }
+
     /// Reads the columns at `columns`, in batches of at most `batch_rows` rows.
     ///
     /// # Errors
     ///
     /// I/O; internal, when there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
+        let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
+        self.reader(Feed::Stream(Box::new(stream)), columns, batch_rows, pool)
+    }
+
+    /// As [`CsvFile::read`], of the lines that other readers of `chunks` do not take.
+    ///
+    /// # Errors
+    ///
+    /// As [`CsvFile::read`].
+    pub fn read_chunks(
+        &self,
+        chunks: &Arc<CsvChunks>,
+        columns: &[usize],
+        batch_rows: usize,
+        pool: &Pool,
+    ) -> Result<TextReader> {
+        self.reader(Feed::chunks(chunks), columns, batch_rows, pool)
+    }
+
+    fn reader(
+        &self,
+        feed: Feed,
+        columns: &[usize],
+        batch_rows: usize,
+        pool: &Pool,
+    ) -> Result<TextReader> {
         let options = Arc::clone(&self.options);
         let decoder = CsvDecoder::new(options, self.shape, columns.to_vec(), batch_rows);
         let fields = columns.iter().map(|it| self.schema.fields.get(*it).cloned());
         let fields = fields.collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
-        let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
         let kind = Kind::Csv(Box::new(decoder), Arc::clone(&self.options));
-        Ok(TextReader::new(stream, kind, fields, self.path(), pool))
+        Ok(TextReader::new(feed, kind, fields, self.path(), pool))
     }
 }
 

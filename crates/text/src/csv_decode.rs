@@ -1,17 +1,26 @@
 //! Columns of text from the bytes of a CSV file.
 
 use crate::{
+    csv_lines::{Line, LineFinder},
     csv_options::CsvReadOptions,
     csv_split::{Record, Splitter},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
+use volley_kernels::text::is_ascii;
 use volley_vector::{BooleanBuffer, NullBuffer};
 
 /// Takes bytes, and puts out columns of some lines.
 pub(crate) struct CsvDecoder {
-    options: Arc<CsvReadOptions>,
     splitter: Splitter,
+    /// Takes the regular lines; `None`: all are for the splitter.
+    finder: Option<LineFinder>,
+    rows: Rows,
+}
+
+/// What is made of lines.
+struct Rows {
+    options: Arc<CsvReadOptions>,
     /// How many columns the file has.
     width: usize,
     /// The columns that are wanted.
@@ -21,6 +30,17 @@ pub(crate) struct CsvDecoder {
     is_before_header: bool,
     lines: Vec<i64>,
     columns: Vec<TextColumn>,
+    /// How many lines the finder found.
+    #[cfg(test)]
+    regular_lines: usize,
+}
+
+/// What is known of a line without its fields.
+struct LineShape {
+    number: u64,
+    fields: usize,
+    is_blank: bool,
+    wrong: Option<&'static str>,
 }
 
 /// Some lines.
@@ -69,86 +89,156 @@ impl CsvDecoder {
         places: Vec<usize>,
         rows_max: usize,
     ) -> CsvDecoder {
+        let (form, line) = (&options.form, options.skip_lines + 1);
         CsvDecoder {
-            splitter: Splitter::new(&options.form, shape.delimiter, options.skip_lines + 1),
-            width: shape.width,
-            is_before_header: shape.has_header,
-            lines: Vec::new(),
-            columns: vec![TextColumn::default(); places.len()],
-            options,
-            places,
-            rows_max,
+            splitter: Splitter::new(form, shape.delimiter, line),
+            finder: LineFinder::new(form, shape.delimiter),
+            rows: Rows {
+                width: shape.width,
+                is_before_header: shape.has_header,
+                lines: Vec::new(),
+                columns: vec![TextColumn::default(); places.len()],
+                options,
+                places,
+                rows_max,
+                #[cfg(test)]
+                regular_lines: 0,
+            },
         }
+    }
+
+    /// Goes on behind the header, with another line.
+    pub fn pass_to_line(&mut self, line: u64) {
+        self.rows.is_before_header = false;
+        self.splitter.pass_to_line(line);
     }
 
     /// Takes bytes until it is full; how many.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut taken = 0;
         while taken < bytes.len() && !self.is_full() {
+            taken += self.decode_regular(bytes.get(taken..).unwrap_or_default())?;
+            if self.is_full() {
+                break;
+            }
             let (count, is_complete) = self.splitter.push(bytes.get(taken..).unwrap_or_default());
             taken += count;
             if is_complete {
-                self.take_line()?;
+                self.rows.take_record(self.splitter.record())?;
             }
         }
         Ok(taken)
     }
 
+    /// Takes regular lines; how many bytes.
+    fn decode_regular(&mut self, bytes: &[u8]) -> Result<usize> {
+        let Some(finder) = self.finder.as_mut().filter(|_| self.splitter.is_at_line()) else {
+            return Ok(0);
+        };
+        let rows = &mut self.rows;
+        let found = finder.find(bytes, self.splitter.line(), |line| {
+            rows.take_line(line)?;
+            Ok(!rows.is_full())
+        })?;
+        if found.bytes > 0 {
+            self.splitter.pass_to_line(found.line);
+        }
+        Ok(found.bytes)
+    }
+
     /// Takes the end of the file.
     pub fn finish(&mut self) -> Result<()> {
-        if self.splitter.finish() { self.take_line() } else { Ok(()) }
+        if self.splitter.finish() { self.rows.take_record(self.splitter.record()) } else { Ok(()) }
     }
 
     /// Makes batches of so many lines.
     pub fn set_rows_max(&mut self, rows_max: usize) {
-        self.rows_max = rows_max.max(1);
+        self.rows.rows_max = rows_max.max(1);
     }
 
     /// Whether there are as many lines as a batch has.
     pub fn is_full(&self) -> bool {
-        self.lines.len() >= self.rows_max
+        self.rows.is_full()
     }
 
     /// The lines so far; `None` when there are none.
     pub fn flush(&mut self) -> Option<TextRows> {
-        if self.lines.is_empty() {
+        if self.rows.lines.is_empty() {
             return None;
         }
-        let lines = std::mem::take(&mut self.lines);
-        let columns = self.columns.iter_mut().map(std::mem::take).collect();
+        let lines = std::mem::take(&mut self.rows.lines);
+        let columns = self.rows.columns.iter_mut().map(std::mem::take).collect();
         Some(TextRows { lines, columns })
     }
+}
 
-    fn take_line(&mut self) -> Result<()> {
-        let record = self.splitter.record();
-        // Of one column, an empty line is a row.
-        if record.is_blank() && (self.width > 1 || self.is_before_header) {
+impl Rows {
+    fn is_full(&self) -> bool {
+        self.lines.len() >= self.rows_max
+    }
+
+    fn take_line(&mut self, line: &Line<'_>) -> Result<()> {
+        #[cfg(test)]
+        (self.regular_lines += 1);
+        let bytes = line.bytes();
+        let is_utf8 = || is_ascii(bytes) || str::from_utf8(bytes).is_ok();
+        let shape = LineShape {
+            number: line.number,
+            fields: line.len(),
+            is_blank: bytes.is_empty(),
+            wrong: None,
+        };
+        if !self.is_row(&shape, is_utf8)? {
             return Ok(());
-        }
-        if std::mem::take(&mut self.is_before_header) {
-            return Ok(());
-        }
-        if let Some(wrong) = self.misfit(record) {
-            if self.options.ignore_errors {
-                return Ok(());
-            }
-            return Err(Error::corruption(wrong).at("line", record.line));
         }
         for (place, column) in self.places.iter().zip(&mut self.columns) {
-            let field = record.field(*place);
-            let field = field.filter(|it| !self.options.is_null(it.0, it.1)).map(|it| it.0);
-            column.push(field)?;
+            let field = line.field(*place);
+            let field = field.as_ref().map(|it| (it.0.as_ref(), it.1));
+            column.push(self.options.value(field))?;
+        }
+        self.lines.push(i64::try_from(line.number).unwrap_or(i64::MAX));
+        Ok(())
+    }
+
+    fn take_record(&mut self, record: &Record) -> Result<()> {
+        let shape = LineShape {
+            number: record.line,
+            fields: record.len(),
+            is_blank: record.is_blank(),
+            wrong: record.wrong,
+        };
+        if !self.is_row(&shape, || record.is_utf8())? {
+            return Ok(());
+        }
+        for (place, column) in self.places.iter().zip(&mut self.columns) {
+            column.push(self.options.value(record.field(*place)))?;
         }
         self.lines.push(i64::try_from(record.line).unwrap_or(i64::MAX));
         Ok(())
     }
 
+    /// Whether a line is a row.
+    fn is_row(&mut self, line: &LineShape, is_utf8: impl FnOnce() -> bool) -> Result<bool> {
+        // Of one column, an empty line is a row.
+        if line.is_blank && (self.width > 1 || self.is_before_header) {
+            return Ok(false);
+        }
+        if std::mem::take(&mut self.is_before_header) {
+            return Ok(false);
+        }
+        match self.misfit(line, is_utf8) {
+            Some(_) if self.options.ignore_errors => Ok(false),
+            Some(wrong) => Err(Error::corruption(wrong).at("line", line.number)),
+            None => Ok(true),
+        }
+    }
+
     /// What is wrong with a line.
-    fn misfit(&self, record: &Record) -> Option<String> {
-        if let Some(wrong) = record.wrong {
+    fn misfit(&self, line: &LineShape, is_utf8: impl FnOnce() -> bool) -> Option<String> {
+        if let Some(wrong) = line.wrong {
             return Some(wrong.to_owned());
         }
-        let (found, wanted) = (record.len(), self.width);
+        let (found, wanted) = (line.fields, self.width);
         let is_right = found == wanted
             || found < wanted && self.options.null_padding
             || found > wanted && !self.options.form.is_strict;
@@ -156,7 +246,7 @@ impl CsvDecoder {
             let plural = if found == 1 { "field" } else { "fields" };
             return Some(format!("line has {found} {plural}, not {wanted}"));
         }
-        (!record.is_utf8()).then(|| "text that is not UTF-8".to_owned())
+        (!is_utf8()).then(|| "text that is not UTF-8".to_owned())
     }
 }
 
@@ -167,4 +257,107 @@ pub(crate) struct CsvShape {
     pub has_header: bool,
     /// How many columns there are.
     pub width: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CsvForm, NewLine};
+
+    /// The rows of `text` that comes in pieces, or what is wrong, and how many were regular lines.
+    fn rows_of(
+        options: &CsvReadOptions,
+        text: &[u8],
+        piece: usize,
+        is_plain: bool,
+    ) -> (Vec<String>, usize) {
+        let shape = CsvShape { delimiter: b',', has_header: false, width: 2 };
+        let mut decoder = CsvDecoder::new(Arc::new(options.clone()), shape, vec![0, 1, 2], 3);
+        if is_plain {
+            decoder.finder = None;
+        }
+        let mut rows = Vec::new();
+        let mut put = |decoder: &mut CsvDecoder| {
+            let Some(batch) = decoder.flush() else { return };
+            for (row, line) in batch.lines.iter().enumerate() {
+                let fields = batch.columns.iter().map(|it| {
+                    let bounds = it.offsets[row] as usize..it.offsets[row + 1] as usize;
+                    it.valid[row].then(|| String::from_utf8_lossy(&it.text[bounds]).into_owned())
+                });
+                rows.push(format!("{line} {:?}", fields.collect::<Vec<_>>()));
+            }
+        };
+        let mut end = Ok(());
+        'pieces: for mut bytes in text.chunks(piece) {
+            while !bytes.is_empty() {
+                match decoder.decode(bytes) {
+                    Ok(taken) => bytes = &bytes[taken..],
+                    Err(error) => {
+                        end = Err(error);
+                        break 'pieces;
+                    }
+                }
+                if decoder.is_full() {
+                    put(&mut decoder);
+                }
+            }
+        }
+        if end.is_ok() {
+            end = decoder.finish();
+        }
+        put(&mut decoder);
+        rows.push(format!("{end:?}"));
+        (rows, decoder.rows.regular_lines)
+    }
+
+    #[test]
+    fn regular_lines_are_what_their_bytes_are() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let words: [&[u8]; 13] = [
+            b"a",
+            b"bc",
+            b",",
+            b",",
+            b"\n",
+            b"\n",
+            b"\r\n",
+            b"\r",
+            b"\"q,\n\"",
+            b"\"\"",
+            b"\"",
+            b"#",
+            "\u{e4}".as_bytes(),
+        ];
+        let mut regular = 0;
+        for round in 0..20_000 {
+            let count = random.usize(..120);
+            // What is irregular is rare enough for regular lines between.
+            let known = [words.len(), 10, 7][round % 3];
+            let text = (0..count).flat_map(|_| words[random.usize(..known)].to_vec());
+            let text: Vec<u8> = text.collect();
+            let new_lines = [NewLine::Any, NewLine::Any, NewLine::Lf, NewLine::Cr, NewLine::CrLf];
+            let form = CsvForm {
+                new_line: new_lines[random.usize(..5)],
+                quote: (random.u8(..4) > 0).then_some(b'"'),
+                escape: [None, Some(b'"'), Some(b'#')][random.usize(..3)],
+                comment: (random.u8(..4) == 0).then_some(b'#'),
+                is_strict: random.bool(),
+                line_bytes_max: if random.bool() { 60 } else { 1 << 20 },
+            };
+            let options = CsvReadOptions {
+                form,
+                ignore_errors: random.u8(..4) > 0,
+                null_padding: random.bool(),
+                allow_quoted_nulls: random.bool(),
+                ..CsvReadOptions::default()
+            };
+            let (expected, _) = rows_of(&options, &text, usize::MAX, true);
+            for piece in [usize::MAX, 1, 70] {
+                let (rows, found) = rows_of(&options, &text, piece, false);
+                assert_eq!(rows, expected, "{:?} {options:?}", String::from_utf8_lossy(&text));
+                regular += found;
+            }
+        }
+        assert!(regular > 50_000, "{regular}");
+    }
 }

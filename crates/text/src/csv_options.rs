@@ -114,6 +114,11 @@ impl Default for CsvForm {
 }
 
 impl CsvReadOptions {
+    /// The value of a field; `None`: NULL.
+    pub(crate) fn value<'f>(&self, field: Option<(&'f [u8], bool)>) -> Option<&'f [u8]> {
+        field.filter(|it| !self.is_null(it.0, it.1)).map(|it| it.0)
+    }
+
     /// Whether a field is NULL.
     pub(crate) fn is_null(&self, field: &[u8], is_quoted: bool) -> bool {
         (!is_quoted || self.allow_quoted_nulls)

@@ -10,13 +10,13 @@
 //!   from Start, Plain, Closed: comment ──> Comment, up to the end of the line
 //! ```
 //!
-//! Bytes come in pieces of any size; runs of bytes without a meaning are copied at once. A line
-//! that is there as a whole, without quotes and comments, is not walked through: see
-//! `take_plain_line`.
+//! Bytes come in pieces of any size; runs of bytes without a meaning are copied at once. Regular
+//! lines that are there as a whole are not walked through: see `csv_lines.rs`.
 
 use crate::csv_options::{CsvForm, NewLine};
 
 /// Takes bytes, and puts out a [`Record`] for each line.
+#[derive(Debug)]
 pub(crate) struct Splitter {
     form: CsvForm,
     delimiter: u8,
@@ -31,20 +31,15 @@ pub(crate) struct Splitter {
     is_after_return: bool,
     /// The last byte of the line so far.
     last: u8,
-    /// How many lines were taken whole.
-    #[cfg(test)]
-    plain_lines: usize,
 }
 
 /// The fields of a line.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Record {
     /// The number of its first line.
     pub line: u64,
-    /// All fields, one behind the other; there may be delimiters between them.
+    /// All fields, one behind the other.
     text: Vec<u8>,
-    /// For each field, where it begins in the text.
-    starts: Vec<usize>,
     /// For each field, where it ends in the text.
     ends: Vec<usize>,
     /// For each field, whether it was in quotes.
@@ -77,7 +72,11 @@ impl Record {
 
     /// A field, and whether it was in quotes.
     pub fn field(&self, index: usize) -> Option<(&[u8], bool)> {
-        let (start, end) = (*self.starts.get(index)?, *self.ends.get(index)?);
+        let end = *self.ends.get(index)?;
+        let start = match index.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
         Some((self.text.get(start..end)?, *self.quoted.get(index)?))
     }
 
@@ -98,7 +97,6 @@ impl Record {
 
     fn clear(&mut self) {
         self.text.clear();
-        self.starts.clear();
         self.ends.clear();
         self.quoted.clear();
         (self.wrong, self.bytes) = (None, 0);
@@ -110,21 +108,8 @@ impl Record {
 
     /// Ends the field; `is_quoted`: it was in quotes.
     fn end_field(&mut self, is_quoted: bool) {
-        self.starts.push(self.ends.last().copied().unwrap_or(0));
         self.ends.push(self.text.len());
         self.quoted.push(is_quoted);
-    }
-
-    /// Takes the whole line, in which only delimiters have a meaning.
-    fn take_all(&mut self, line: &[u8], delimiter: u8) {
-        self.text.extend_from_slice(line);
-        let mut start = 0;
-        for end in memchr::memchr_iter(delimiter, line).chain([line.len()]) {
-            self.starts.push(start);
-            self.ends.push(end);
-            start = end + 1;
-        }
-        self.quoted.resize(self.ends.len(), false);
     }
 
     /// Adds to the field. Nobody looks at the fields of a wrong line.
@@ -161,8 +146,6 @@ impl Splitter {
             line,
             is_after_return: false,
             last: 0,
-            #[cfg(test)]
-            plain_lines: 0,
         }
     }
 
@@ -170,10 +153,6 @@ impl Splitter {
     pub fn push(&mut self, bytes: &[u8]) -> (usize, bool) {
         if std::mem::take(&mut self.is_complete) {
             self.begin_line();
-        }
-        if let Some(taken) = self.take_plain_line(bytes) {
-            self.is_complete = true;
-            return (taken, true);
         }
         let mut rest = bytes;
         while let Some((byte, behind)) = rest.split_first() {
@@ -199,36 +178,6 @@ impl Splitter {
         (bytes.len(), false)
     }
 
-    /// Takes a line of which all bytes are here, and in which only delimiters have a meaning; how
-    /// many bytes it took with its end.
-    fn take_plain_line(&mut self, bytes: &[u8]) -> Option<usize> {
-        let form = &self.form;
-        let is_return_an_end = match form.new_line {
-            NewLine::Any => true,
-            NewLine::Lf => false,
-            NewLine::Cr | NewLine::CrLf => return None,
-        };
-        let is_begun = self.place != Place::Start || !self.record.is_untouched();
-        if is_begun || self.is_after_return {
-            return None;
-        }
-        let end = memchr::memchr(b'\n', bytes)?;
-        let line = bytes.get(..end)?;
-        let line = line.strip_suffix(b"\r").filter(|_| is_return_an_end).unwrap_or(line);
-        let has = |byte: u8| memchr::memchr(byte, line).is_some();
-        let has_meaning = form.quote.is_some_and(has)
-            || form.comment.is_some_and(has)
-            || is_return_an_end && has(b'\r');
-        if has_meaning || end as u64 >= form.line_bytes_max {
-            return None;
-        }
-        self.record.take_all(line, self.delimiter);
-        self.line += 1;
-        #[cfg(test)]
-        (self.plain_lines += 1);
-        Some(end + 1)
-    }
-
     /// Takes the end of the file; whether a line is complete by that.
     pub fn finish(&mut self) -> bool {
         if self.is_complete || self.record.is_untouched() && self.place == Place::Start {
@@ -240,6 +189,34 @@ impl Splitter {
         }
         self.is_complete = self.end_line();
         self.is_complete
+    }
+
+    /// Whether the next byte begins a line.
+    pub fn is_at_line(&self) -> bool {
+        let is_untouched = self.record.is_untouched() && self.place == Place::Start;
+        (self.is_complete || is_untouched) && !self.is_after_return
+    }
+
+    /// Whether a line is complete.
+    pub fn has_line(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The number of the line that comes next.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Passes to the line of another number, before its first byte.
+    pub fn pass_to_line(&mut self, line: u64) {
+        self.line = line;
+        self.begin_line();
+        (self.is_complete, self.is_after_return) = (false, false);
+    }
+
+    /// Whether a `\n` that comes next belongs to the end of the line before it.
+    pub fn is_after_return(&self) -> bool {
+        self.is_after_return
     }
 
     /// The line that is complete.
@@ -423,71 +400,6 @@ mod tests {
         check(&form, "a,\"b", &["1:quote that is not closed"]);
         check(&form, "", &[]);
         check(&form, ",", &["1:|"]);
-    }
-
-    /// The lines of `text` that comes in pieces, and how many were taken whole.
-    fn lines_of(form: &CsvForm, text: &[u8], piece: usize) -> (Vec<String>, usize) {
-        let mut splitter = Splitter::new(form, b',', 1);
-        let mut lines = Vec::new();
-        let shown = |it: &Record| {
-            let fields: Vec<_> = it.fields().collect();
-            let fields = it.wrong.is_none().then_some(fields);
-            format!("{} {:?} {fields:?} {}", it.line, it.wrong, it.is_blank())
-        };
-        for mut bytes in text.chunks(piece) {
-            while !bytes.is_empty() {
-                let (taken, is_complete) = splitter.push(bytes);
-                bytes = &bytes[taken..];
-                if is_complete {
-                    lines.push(shown(splitter.record()));
-                }
-            }
-        }
-        if splitter.finish() {
-            lines.push(shown(splitter.record()));
-        }
-        (lines, splitter.plain_lines)
-    }
-
-    #[test]
-    fn whole_lines_are_what_their_bytes_are() {
-        let mut random = fastrand::Rng::with_seed(1);
-        let alphabet = [
-            &b"a"[..],
-            b"bc",
-            b",",
-            b",",
-            b"\n",
-            b"\n",
-            b"\r\n",
-            b"\r",
-            b"\"",
-            b"#",
-            "ä".as_bytes(),
-        ];
-        let mut whole = 0;
-        for round in 0..4000 {
-            let count = random.usize(..40);
-            // Quotes and the like are rare enough for plain lines between them.
-            let known = if round % 2 == 0 { alphabet.len() } else { 7 };
-            let text: Vec<u8> =
-                (0..count).flat_map(|_| alphabet[random.usize(..known)].to_vec()).collect();
-            let new_lines = [NewLine::Any, NewLine::Lf, NewLine::Cr, NewLine::CrLf];
-            let form = CsvForm {
-                new_line: new_lines[random.usize(..4)],
-                quote: random.bool().then_some(b'"'),
-                comment: random.bool().then_some(b'#'),
-                is_strict: random.bool(),
-                line_bytes_max: if random.bool() { 6 } else { 1 << 20 },
-                ..CsvForm::default()
-            };
-            // A line of one byte at a time is never there as a whole, but for empty ones.
-            let (expected, _) = lines_of(&form, &text, 1);
-            let (lines, plain) = lines_of(&form, &text, usize::MAX);
-            assert_eq!(lines, expected, "{:?} {form:?}", String::from_utf8_lossy(&text));
-            whole += plain;
-        }
-        assert!(whole > 1000, "{whole}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 
 /// Bytes per read.
-const READ_BYTES: u64 = 1 << 20;
+pub(crate) const READ_BYTES: u64 = 1 << 20;
 
 /// The largest window of a Zstandard stream, as a power of two: 128 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
@@ -132,6 +132,17 @@ impl FileStream {
             self.buffer = self.unwrapped(bytes)?;
         }
         Ok(&self.buffer)
+    }
+
+    /// What [`FileStream::fill`] found and is not consumed.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// What is there next, and passes over it; empty at the end.
+    pub fn take(&mut self) -> Result<Bytes> {
+        self.fill()?;
+        Ok(std::mem::take(&mut self.buffer))
     }
 
     /// Passes over `count` of the bytes that are there.

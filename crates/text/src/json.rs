@@ -2,6 +2,7 @@
 
 use crate::{
     columns::parses,
+    feed::Feed,
     input::{Compression, FileStream},
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
@@ -99,6 +100,7 @@ impl JsonFile {
         let fields = fields.collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
+        let stream = Feed::Stream(Box::new(stream));
         Ok(TextReader::new(stream, Kind::Json(Box::new(decoder)), fields, self.path(), pool))
     }
 

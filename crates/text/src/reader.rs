@@ -4,7 +4,7 @@ use crate::{
     columns::{Texts, parse_column, parses},
     csv_decode::{CsvDecoder, TextRows},
     csv_options::CsvReadOptions,
-    input::FileStream,
+    feed::Feed,
     text_type::TextFormats,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -34,7 +34,7 @@ pub enum TextStep {
 
 /// Reads the rows of a text file, forward.
 pub struct TextReader {
-    stream: FileStream,
+    feed: Feed,
     kind: Kind,
     /// The columns that are read.
     fields: Vec<Field>,
@@ -52,7 +52,7 @@ pub(crate) enum Kind {
 
 impl TextReader {
     pub(crate) fn new(
-        stream: FileStream,
+        feed: Feed,
         kind: Kind,
         fields: Vec<Field>,
         path: &str,
@@ -60,7 +60,7 @@ impl TextReader {
     ) -> TextReader {
         let reservation = pool.reservation();
         let (path, held_bytes, bytes_read) = (path.to_owned(), 0, 0);
-        TextReader { stream, kind, fields, path, reservation, held_bytes, bytes_read }
+        TextReader { feed, kind, fields, path, reservation, held_bytes, bytes_read }
     }
 
     /// Reads on, about a megabyte of text at most.
@@ -76,18 +76,22 @@ impl TextReader {
     /// Bytes read since the last call.
     pub fn take_bytes_read(&mut self) -> u64 {
         let before = self.bytes_read;
-        self.bytes_read = self.stream.position();
+        self.bytes_read = self.feed.position();
         self.bytes_read - before
     }
 
     fn read(&mut self) -> Result<TextStep> {
-        let bytes = self.stream.fill()?;
+        if let (Some(line), Kind::Csv(decoder, _)) = (self.feed.advance()?, &mut self.kind) {
+            decoder.pass_to_line(line);
+        }
+        let bytes = self.feed.bytes();
         let offered = bytes.len();
         if self.held_bytes > BATCH_BYTES_MAX {
             return Err(Error::new(ErrorKind::OutOfMemory, "lines of a batch are too long")
                 .hint("read fewer lines at once, such as with SET batch_rows = 64"));
         }
-        let most = self.held_bytes.saturating_add(offered).saturating_mul(DECODER_BYTES_PER_BYTE);
+        let held = self.held_bytes.saturating_add(self.feed.held_bytes());
+        let most = held.saturating_mul(DECODER_BYTES_PER_BYTE);
         self.reservation.resize(most)?;
         let (decoded, is_full) = match &mut self.kind {
             Kind::Csv(decoder, _) if offered == 0 => {
@@ -104,7 +108,7 @@ impl TextReader {
                 (decoded, decoded < offered)
             }
         };
-        self.stream.consume(decoded);
+        self.feed.consume(decoded);
         self.held_bytes += decoded;
         if offered > 0 && !is_full {
             return Ok(TextStep::Progress);

@@ -1,0 +1,77 @@
+//! What a reader of text reads: a file of its own, or chunks of one that others read, too.
+
+use crate::{csv_chunks::CsvChunks, input::FileStream};
+use bytes::Bytes;
+use std::{collections::VecDeque, sync::Arc};
+use volley_error::Result;
+
+/// Bytes for a reader.
+pub(crate) enum Feed {
+    Stream(Box<FileStream>),
+    Chunks {
+        chunks: Arc<CsvChunks>,
+        /// Of the chunk that is read.
+        pieces: VecDeque<Bytes>,
+        /// Bytes consumed so far.
+        position: u64,
+    },
+}
+
+impl Feed {
+    /// Takes what other readers of `chunks` do not.
+    pub fn chunks(chunks: &Arc<CsvChunks>) -> Feed {
+        Feed::Chunks { chunks: Arc::clone(chunks), pieces: VecDeque::new(), position: 0 }
+    }
+
+    /// Makes sure that something is there, unless it is the end; the number of the line that it
+    /// begins with, when it does not go on where the bytes before ended.
+    pub fn advance(&mut self) -> Result<Option<u64>> {
+        match self {
+            Feed::Chunks { chunks, pieces, .. } if pieces.is_empty() => {
+                let Some(chunk) = chunks.next()? else { return Ok(None) };
+                *pieces = chunk.pieces;
+                Ok(Some(chunk.line))
+            }
+            Feed::Chunks { .. } => Ok(None),
+            Feed::Stream(stream) => stream.fill().map(|_| None),
+        }
+    }
+
+    /// What is there; empty at the end.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Feed::Stream(stream) => stream.bytes(),
+            Feed::Chunks { pieces, .. } => pieces.front().map_or(&[], |it| it),
+        }
+    }
+
+    /// How many bytes of the input are held.
+    pub fn held_bytes(&self) -> usize {
+        match self {
+            Feed::Stream(stream) => stream.bytes().len(),
+            Feed::Chunks { pieces, .. } => pieces.iter().map(Bytes::len).sum(),
+        }
+    }
+
+    /// Passes over `count` of the bytes that are there.
+    pub fn consume(&mut self, count: usize) {
+        match self {
+            Feed::Stream(stream) => stream.consume(count),
+            Feed::Chunks { pieces, position, .. } => {
+                let Some(piece) = pieces.front_mut() else { return };
+                *position += piece.split_to(count.min(piece.len())).len() as u64;
+                if piece.is_empty() {
+                    pieces.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Bytes consumed so far, decompressed.
+    pub fn position(&self) -> u64 {
+        match self {
+            Feed::Stream(stream) => stream.position(),
+            Feed::Chunks { position, .. } => *position,
+        }
+    }
+}
