@@ -103,7 +103,8 @@ impl Lines {
                 break;
             }
             bytes += piece.len();
-            self.reservation.resize(bytes)?;
+            // An irregular line is copied to find its end.
+            self.reservation.resize(bytes.saturating_mul(2))?;
             let cut = self.ends.find(&pieces, &piece);
             if let Some(end) = cut {
                 self.rest = piece.split_off(end);

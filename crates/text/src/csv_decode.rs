@@ -62,6 +62,15 @@ pub(crate) struct TextColumn {
 }
 
 impl TextColumn {
+    /// One that is likely to have room for as much.
+    fn as_large_as(other: &TextColumn) -> TextColumn {
+        TextColumn {
+            text: Vec::with_capacity(other.text.len() + other.text.len() / 8),
+            offsets: Vec::with_capacity(other.offsets.len()),
+            valid: Vec::with_capacity(other.valid.len()),
+        }
+    }
+
     fn push(&mut self, field: Option<&[u8]>) -> Result<()> {
         self.text.extend_from_slice(field.unwrap_or_default());
         let end = i32::try_from(self.text.len());
@@ -167,7 +176,11 @@ impl CsvDecoder {
             return None;
         }
         let lines = std::mem::take(&mut self.rows.lines);
-        let columns = self.rows.columns.iter_mut().map(std::mem::take).collect();
+        let take = |it: &mut TextColumn| {
+            let next = TextColumn::as_large_as(it);
+            std::mem::replace(it, next)
+        };
+        let columns = self.rows.columns.iter_mut().map(take).collect();
         Some(TextRows { lines, columns })
     }
 }

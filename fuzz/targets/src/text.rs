@@ -1,21 +1,27 @@
 //! Text files.
 
 use crate::{POOL_BYTES, ROWS_MAX, look_at};
-use std::{io::Write, path::Path};
+use std::{io::Write, path::Path, sync::Arc};
 use tempfile::NamedTempFile;
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_text::{CsvFile, CsvReadOptions, JsonFile, JsonReadOptions, TextReader, TextStep};
+use volley_vector::{Batch, Vector};
 
 /// Where there is one, a file system in memory.
 const FAST_FOLDER: &str = "/dev/shm";
 
-/// Reads a CSV file.
+/// Reads a CSV file, alone and by its chunks, which gives the same.
 pub fn csv(bytes: &[u8]) {
     with_file(bytes, |path| {
         let Ok(file) = CsvFile::open(path, &CsvReadOptions::default()) else { return };
         let columns: Vec<usize> = (0..file.schema().len()).collect();
-        check(|pool| file.read(&columns, 1000, pool));
+        let alone = check(|pool| file.read(&columns, 1000, pool));
+        let by_chunks = check(|pool| match file.chunks(pool) {
+            Some(chunks) => file.read_chunks(&Arc::new(chunks), &columns, 1000, pool),
+            None => file.read(&columns, 1000, pool),
+        });
+        assert_eq!(alone, by_chunks, "chunks have other rows");
     });
 }
 
@@ -42,24 +48,34 @@ fn with_file(bytes: &[u8], f: impl FnOnce(&str)) {
     }
 }
 
-fn check(open: impl FnOnce(&Pool) -> Result<TextReader>) {
+/// The rows as text, or what is wrong: errors are answers.
+fn check(open: impl FnOnce(&Pool) -> Result<TextReader>) -> Result<Vec<String>, String> {
     let pool = Pool::root("fuzz", Some(POOL_BYTES));
-    // Errors are answers.
-    let _ = open(&pool).and_then(read_all);
+    let rows = open(&pool).and_then(read_all);
     assert_eq!(pool.stats().bytes, 0, "bytes stay charged");
+    rows.map_err(|it| it.to_string())
 }
 
-fn read_all(mut reader: TextReader) -> Result<()> {
-    let mut rows = 0;
-    while rows < ROWS_MAX {
+fn read_all(mut reader: TextReader) -> Result<Vec<String>> {
+    let mut rows = Vec::new();
+    while rows.len() < ROWS_MAX {
         match reader.step()? {
             TextStep::Batch(batch) => {
                 look_at(&batch);
-                rows += batch.rows();
+                rows.extend((0..batch.rows()).map(|row| shown(&batch, row)));
             }
             TextStep::Progress => {}
             TextStep::End => break,
         }
     }
-    Ok(())
+    Ok(rows)
+}
+
+/// A row as text.
+fn shown(batch: &Batch, row: usize) -> String {
+    let value = |it: &Vector| match it.value(row) {
+        Ok(value) => value.display(it.data_type()).to_string(),
+        Err(error) => error.to_string(),
+    };
+    batch.columns().iter().map(value).collect::<Vec<_>>().join("|")
 }

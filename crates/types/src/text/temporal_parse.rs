@@ -2,7 +2,7 @@
 
 use crate::civil::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, checked_days,
-    split_timestamp, timestamp_of,
+    days_in_month, split_timestamp, timestamp_of,
 };
 
 /// Reads a date: `2020-01-31`, also with `/`, `\` or blanks between, one-digit months and days, a
@@ -74,6 +74,9 @@ pub fn parse_time(text: &str) -> Option<i64> {
 
 /// The day and the microseconds since its midnight (a whole day for 24:00:00).
 fn parse_parts(text: &str) -> Option<(i32, i64)> {
+    if let Some(days) = text.as_bytes().as_array().and_then(parse_plain_date) {
+        return Some((days, 0));
+    }
     let mut cursor = Cursor::new(text);
     if cursor.rest.eq_ignore_ascii_case(b"epoch") {
         return Some((0, 0));
@@ -89,6 +92,31 @@ fn parse_parts(text: &str) -> Option<(i32, i64)> {
     cursor.zone()?;
     cursor.is_at_end().then_some((days, micros))
 }
+
+/// Reads `2020-01-31`, the form in which most dates are written; `None` when it is another one, or
+/// no date.
+fn parse_plain_date(text: &[u8; 10]) -> Option<i32> {
+    // What is no digit has a larger value.
+    let digits = text.map(|it| u32::from(it.wrapping_sub(b'0')));
+    let [y1, y2, y3, y4, _, m1, m2, _, d1, d2] = digits;
+    let is_plain = [y1, y2, y3, y4, m1, m2, d1, d2].iter().all(|it| *it < 10);
+    if !is_plain || text[4] != b'-' || text[7] != b'-' {
+        return None;
+    }
+    let (year, month, day) = (((y1 * 10 + y2) * 10 + y3) * 10 + y4, m1 * 10 + m2, d1 * 10 + d2);
+    if !(1..=12).contains(&month) || day == 0 || day > days_in_month(year.into(), month) {
+        return None;
+    }
+    // As `days_of_civil`, without negative numbers: years begin in March, 400 years early.
+    let (years, from_march) =
+        if month > 2 { (year + 400, month - 3) } else { (year + 399, month + 9) };
+    let days = years * 365 + years / 4 - years / 100 + years / 400;
+    let day_of_year = (153 * from_march + 2) / 5 + day - 1;
+    Some((days + day_of_year).cast_signed() - PLAIN_DAYS_TO_EPOCH)
+}
+
+/// Days from 1 March 400 years before year 0 to 1970-01-01.
+const PLAIN_DAYS_TO_EPOCH: i32 = 719_468 + 146_097;
 
 /// What is left to read, without blanks at the ends.
 struct Cursor<'a> {

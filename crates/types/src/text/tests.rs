@@ -109,6 +109,23 @@ fn floats_and_booleans_are_read() {
 }
 
 #[test]
+fn plain_dates_are_those_of_the_calendar() {
+    let days = [(1, 1), (2, 28), (2, 29), (2, 30), (3, 1), (12, 31), (6, 31), (13, 1), (1, 0)];
+    for year in 0..10_000 {
+        for (month, day) in days {
+            let text = format!("{year:04}-{month:02}-{day:02}");
+            let expected = crate::civil::checked_days(year, month, day);
+            assert_eq!(parse_date(&text), expected, "{text}");
+        }
+    }
+    // With a blank before it, a date is read otherwise.
+    for text in ["2020-0a-01", "2020x01-01", "2020/01/01", "20-2001-01", "-020-01-01", "2020-01-0:"]
+    {
+        assert_eq!(parse_date(text), parse_date(&format!(" {text}")), "{text}");
+    }
+}
+
+#[test]
 fn dates_are_read_and_printed() {
     let check = |text: &str, expected| assert_eq!(parse_date(text), expected, "{text}");
     check("2020-01-02", Some(days(2020, 1, 2)));
