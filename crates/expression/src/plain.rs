@@ -7,7 +7,7 @@ use crate::{Expr, ExprKind, Parameter, SpecialForm};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    Applied, ArgumentType, BoundHigherOrder, BoundScalar, EvalContext, Lambda, Package,
+    Applied, ArgumentType, BadParts, BoundHigherOrder, BoundScalar, EvalContext, Lambda, Package,
     QueryConstants, Registry,
 };
 use volley_types::{Type, Value};
@@ -63,10 +63,12 @@ impl Plain<'_> {
             }
             ExprKind::Cast { input, null_on_error, package } => {
                 let value = self.evaluate(input, row)?;
-                match self.cast(value, *package, &input.data_type, &expr.data_type) {
-                    Err(_) if *null_on_error => Ok(Value::Null),
-                    result => result,
+                let (from, to) = (&input.data_type, &expr.data_type);
+                if !null_on_error {
+                    return self.cast(value, *package, from, to, BadParts::Fail);
                 }
+                let converted = self.cast(value, *package, from, to, BadParts::Null);
+                Ok(converted.unwrap_or(Value::Null))
             }
             ExprKind::Special { form, args } => self.special(*form, args, row),
         }
@@ -107,7 +109,7 @@ impl Plain<'_> {
             }
             vectors.push(Vector::from_values(arg.data_type.clone(), &[value]));
         }
-        self.invoke(bound, &vectors, to)
+        invoke(bound, &vectors, to, self.context())
     }
 
     fn higher_order(
@@ -139,22 +141,21 @@ impl Plain<'_> {
         }
     }
 
-    fn invoke(&self, bound: &BoundScalar, args: &[Vector], to: &Type) -> Result<Value> {
-        let mut ctx = self.context();
-        let result = bound.function.evaluate(&Rows::all(1), args, to, &mut ctx)?;
-        match ctx.errors.first() {
-            Some(error) => Err(error),
-            None => result.value(0),
-        }
-    }
-
-    fn cast(&self, value: Value, package: Package, from: &Type, to: &Type) -> Result<Value> {
+    fn cast(
+        &self,
+        value: Value,
+        package: Package,
+        from: &Type,
+        to: &Type,
+        bad_parts: BadParts,
+    ) -> Result<Value> {
         if value.is_null() || from == to {
             return Ok(value);
         }
         let bound = self.registry.resolve_cast_of(package, from, to)?;
         let vector = Vector::from_values(from.clone(), &[value]);
-        self.invoke(&bound, &[vector], to)
+        let ctx = EvalContext { bad_parts, ..self.context() };
+        invoke(&bound, &[vector], to, ctx)
     }
 
     fn special(&self, form: SpecialForm, args: &[Expr], row: usize) -> Result<Value> {
@@ -206,6 +207,14 @@ impl Plain<'_> {
             Ok(Value::Boolean(comparator(&left, &right)?.is_equal(0, 0)))
         };
         combine(list.iter().map(is_equal).collect(), true)
+    }
+}
+
+fn invoke(bound: &BoundScalar, args: &[Vector], to: &Type, mut ctx: EvalContext) -> Result<Value> {
+    let result = bound.function.evaluate(&Rows::all(1), args, to, &mut ctx)?;
+    match ctx.errors.first() {
+        Some(error) => Err(error),
+        None => result.value(0),
     }
 }
 

@@ -20,6 +20,8 @@ pub struct EvalContext {
     pub errors: RowErrors,
     /// Whether errors will be discarded unread (inside TRY): do not build messages.
     pub errors_discarded: bool,
+    /// What conversions make of parts of values that they cannot convert.
+    pub bad_parts: BadParts,
     /// Whether text is taken as any text even where it is all ASCII: how the shorter ways for
     /// ASCII are checked and measured.
     pub general_text: bool,
@@ -29,6 +31,17 @@ pub struct EvalContext {
     pub memory: Option<Reservation>,
     /// Memory for fixed-width results.
     pub recycler: Recycler,
+}
+
+/// What becomes of an element, a map's value or a field that cannot be converted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BadParts {
+    /// The row fails.
+    #[default]
+    Fail,
+    /// The part is null, where the conversion's rules know that (TRY_CAST). Keys of maps, which are
+    /// never null, and texts that have no parts fail all the same.
+    Null,
 }
 
 /// What is the same for every row of a query.

@@ -22,7 +22,7 @@ pub(crate) use of_text::date as date_of_text;
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BindCast, BoundScalar, Package, Registry, ScalarFunction, ScalarTraits};
-use volley_functions::cast::{FieldMatch, bind_parts};
+use volley_functions::cast::{FieldMatch, PartErrors, PartRules, bind_parts};
 use volley_types::{Type, custom::Json};
 
 /// Registers the conversions; those of the core and of the package's types must be there.
@@ -46,7 +46,8 @@ pub(crate) fn bind(from: &Type, to: &Type, core: &BindCast) -> Option<BoundScala
         (Type::Time, Type::Timestamp) => Some(time_to_timestamp()),
         _ if from.is_nested() && to.is_nested() => {
             let part = |from: &Type, to: &Type| bind(from, to, core).or_else(|| core(from, to));
-            bind_parts(from, to, FieldMatch::Position, &part)
+            let rules = PartRules { fields: FieldMatch::Position, errors: PartErrors::Spread };
+            bind_parts(from, to, rules, &part)
         }
         _ => None,
     }

@@ -6,7 +6,8 @@
 //! VARCHAR ─> anything the row fails when the text is no such value   cast/from_text
 //! points in time                                               cast/temporal
 //! ARRAY, MAP, ROW     by element                               cast/nested
-//! custom types        as they say                              cast/custom
+//! anything ─ JSON     as to_json and json_transform do         cast/json
+//! other custom types  as they say                              cast/custom
 //! ```
 
 mod number;
@@ -15,16 +16,18 @@ mod to_text;
 mod from_text;
 mod temporal;
 mod custom;
+mod json;
 mod nested;
 #[cfg(test)]
 mod tests;
 
-pub use nested::{ElementCast, FieldMatch, bind_parts};
+pub(crate) use from_text::value_of;
+pub use nested::{ElementCast, FieldMatch, PartErrors, PartRules, bind_parts};
 
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarFunction, ScalarTraits, simple};
-use volley_types::Type;
+use volley_types::{Type, custom::Json};
 use volley_vector::Vector;
 
 /// Registers all conversions.
@@ -43,15 +46,23 @@ fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
                 simple::vectorized(|rows, _, to, _| Ok(Vector::nulls(to.clone(), rows.len())));
             infallible(from, to, nulls)
         }
+        _ if is_json(from) || is_json(to) => json::bind(from, to),
         (Type::Custom(_), _) | (_, Type::Custom(_)) => custom::bind(from, to),
         (_, Type::Varchar) => to_text::bind(from),
         (Type::Varchar, _) => from_text::bind(to),
         _ if number::is_numeric_or_boolean(from) && number::is_numeric_or_boolean(to) => {
             number::bind(from, to)
         }
-        _ if from.is_nested() && to.is_nested() => bind_parts(from, to, FieldMatch::Name, &bind),
+        _ if from.is_nested() && to.is_nested() => {
+            let rules = PartRules { fields: FieldMatch::Name, errors: PartErrors::AsAsked };
+            bind_parts(from, to, rules, &bind)
+        }
         _ => temporal::bind(from, to),
     }
+}
+
+fn is_json(data_type: &Type) -> bool {
+    *data_type == Json::data_type()
 }
 
 fn settle(

@@ -15,6 +15,7 @@ mod now;
 mod zoned;
 mod format;
 mod format_parse;
+mod format_parts;
 #[cfg(test)]
 mod tests;
 

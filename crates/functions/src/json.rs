@@ -13,10 +13,16 @@ mod text;
 mod make;
 mod inspect;
 mod combine;
+mod wildcard;
+mod rows;
+mod read;
+mod transform;
 
 pub use document::{Document, Kind, Node};
-pub(crate) use make::{push_list, push_object};
+pub(crate) use make::{push_list, push_object, to_json};
+pub use read::{JsonReader, JsonRules, read_json, twice_error};
 pub use text::{push_array, push_members, push_quoted, write_string};
+pub(crate) use transform::cast_json;
 
 use crate::{documentation::doc, remembered::Remembered};
 use path::Path;
@@ -37,6 +43,9 @@ pub(crate) fn register(registry: &mut Registry) {
     make::register(registry);
     inspect::register(registry);
     combine::register(registry);
+    wildcard::register(registry);
+    rows::register(registry);
+    transform::register(registry);
     registry.simple(
         "json_valid",
         json_doc(
@@ -176,12 +185,20 @@ fn kind_name(document: &Document<'_>, at: usize) -> &'static str {
     match document.kind(at) {
         Kind::Null => "NULL",
         Kind::True | Kind::False => "BOOLEAN",
-        Kind::Integer if document.source(at).starts_with('-') => "BIGINT",
-        Kind::Integer => "UBIGINT",
+        Kind::Integer => integer_name(document.source(at)),
         Kind::Number => "DOUBLE",
         Kind::Text => "VARCHAR",
         Kind::Array => "ARRAY",
         Kind::Object => "OBJECT",
+    }
+}
+
+/// Integers beyond 64 bits are no integers.
+fn integer_name(source: &str) -> &'static str {
+    match source.starts_with('-') {
+        true if source.parse::<i64>().is_ok() => "BIGINT",
+        false if source.parse::<u64>().is_ok() => "UBIGINT",
+        _ => "DOUBLE",
     }
 }
 

@@ -21,6 +21,7 @@ mod aggregate;
 mod tests;
 
 pub(crate) use aggregate::register as register_aggregates;
+pub use entries::MapEntries;
 pub use search::add_search;
 pub use set::overlap;
 pub use vector::sum_of_pairs;

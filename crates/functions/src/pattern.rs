@@ -8,6 +8,7 @@ mod like;
 mod matcher;
 mod regexp;
 mod regexp_list;
+mod regexp_groups;
 mod expression;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub(crate) fn register(registry: &mut Registry) {
     like::register(registry);
     regexp::register(registry);
     regexp_list::register(registry);
+    regexp_groups::register(registry);
 }
 
 /// The most compiled patterns kept at once.

@@ -6,6 +6,7 @@
 mod measure;
 mod case;
 mod cut;
+mod grapheme;
 mod trim;
 mod pad;
 mod occurrence;
@@ -37,6 +38,7 @@ pub(crate) fn register(registry: &mut Registry) {
     measure::register(registry);
     case::register(registry);
     cut::register(registry);
+    grapheme::register(registry);
     trim::register(registry);
     pad::register(registry);
     search::register(registry);
@@ -56,7 +58,7 @@ fn string_doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> 
 }
 
 /// The byte position of code point `count`, or the end of the text.
-fn byte_of(text: &str, count: usize) -> usize {
+pub(crate) fn byte_of(text: &str, count: usize) -> usize {
     if count >= text.len() {
         return text.len();
     }
@@ -67,7 +69,7 @@ fn byte_of(text: &str, count: usize) -> usize {
 }
 
 /// The number of code points.
-fn code_points(text: &str) -> usize {
+pub(crate) fn code_points(text: &str) -> usize {
     // Each code point has one byte that does not continue another.
     text.bytes().filter(|byte| !matches!(byte, 0x80..=0xBF)).count()
 }

@@ -64,6 +64,8 @@ mod macros;
 mod interval;
 mod coerce;
 mod collection;
+mod json;
+mod constant_forms;
 mod comparable;
 mod data_type;
 mod inspect;

@@ -59,15 +59,30 @@ fn meeting(left: &Type, right: &Type, may_round: bool) -> Option<Type> {
     }
 }
 
+/// Fields of rows that name all of theirs belong together by name, ignoring case: the row has those
+/// of both, first those of `left`. Others belong together by position.
 fn common_row(left: &[Field], right: &[Field], may_round: bool) -> Option<Type> {
-    if left.len() != right.len() {
-        return None;
-    }
-    let fields = left.iter().zip(right).map(|(left, right)| {
+    let meet = |left: &Field, right: &Field| {
+        let name = if left.name.is_empty() { &right.name } else { &left.name };
         let data_type = meeting(&left.data_type, &right.data_type, may_round)?;
-        Some(Field::new(left.name.clone(), data_type))
+        Some(Field::new(name.clone(), data_type))
+    };
+    let is_named = |fields: &[Field]| fields.iter().all(|it| !it.name.is_empty());
+    if !is_named(left) || !is_named(right) {
+        let pairs = (left.len() == right.len()).then(|| left.iter().zip(right))?;
+        let fields = pairs.map(|(left, right)| meet(left, right));
+        return Some(Type::row(fields.collect::<Option<Vec<_>>>()?));
+    }
+    let find = |fields: &[Field], name: &str| {
+        fields.iter().find(|it| it.name.eq_ignore_ascii_case(name)).cloned()
+    };
+    let both = left.iter().map(|field| match find(right, &field.name) {
+        Some(other) => meet(field, &other),
+        None => Some(field.clone()),
     });
-    Some(Type::row(fields.collect::<Option<Vec<_>>>()?))
+    let mut fields = both.collect::<Option<Vec<_>>>()?;
+    fields.extend(right.iter().filter(|it| find(left, &it.name).is_none()).cloned());
+    Some(Type::row(fields))
 }
 
 fn common_numeric(left: &Type, right: &Type, may_round: bool) -> Type {
@@ -159,5 +174,23 @@ mod tests {
         check(pair.clone(), Type::fixed_array(Type::Integer, 3), Some(Type::array(Type::Integer)));
         check(wide, Type::array(Type::Integer), Some(Type::array(Type::BigInt)));
         check(Type::Time, Type::Timestamp, None);
+    }
+
+    #[test]
+    fn fields_of_one_name_meet() {
+        let row = |fields: &[(&str, Type)]| {
+            Type::row(fields.iter().map(|it| Field::new(it.0, it.1.clone())))
+        };
+        let check = |left: Type, right: Type, expected: Option<Type>| {
+            assert_eq!(common_type(&left, &right), expected, "{left} and {right}");
+        };
+        let (a, b) = (("a", Type::Integer), ("b", Type::Varchar));
+        check(row(&[a.clone()]), row(&[b.clone()]), Some(row(&[a.clone(), b.clone()])));
+        let swapped = row(&[b.clone(), ("A", Type::BigInt)]);
+        let wide = ("a", Type::BigInt);
+        check(row(&[a.clone(), b.clone()]), swapped, Some(row(&[wide, b.clone()])));
+        let unnamed = row(&[("", Type::Integer), ("", Type::Varchar)]);
+        check(unnamed.clone(), row(&[a.clone(), b.clone()]), Some(row(&[a.clone(), b.clone()])));
+        check(unnamed, row(&[a]), None);
     }
 }

@@ -8,6 +8,7 @@ use crate::{
 };
 use std::borrow::Cow;
 use volley_error::{Error, Result};
+use volley_function::BadParts;
 use volley_vector::{Encoding, Rows, Vector};
 
 /// Smaller results are not charged.
@@ -99,8 +100,10 @@ impl Evaluator<'_> {
         }
         let before = self.ctx.errors.take();
         let discarded = std::mem::replace(&mut self.ctx.errors_discarded, true);
+        let bad_parts = std::mem::replace(&mut self.ctx.bad_parts, BadParts::Null);
         let result = self.charged(node, call, args, rows);
         self.ctx.errors_discarded = discarded;
+        self.ctx.bad_parts = bad_parts;
         let errors = std::mem::replace(&mut self.ctx.errors, before);
         with_null_rows(&result?, &Rows::from_indices(rows.len(), errors.rows()))
     }

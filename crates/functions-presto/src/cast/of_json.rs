@@ -11,40 +11,22 @@ use super::{
     to_json::is_name,
 };
 use crate::json::{Document, Kind, push_canonical};
-use std::borrow::Cow;
-use volley_error::{Error, Result};
-use volley_function::{BoundScalar, ScalarTraits, simple::vectorized};
+use volley_error::Result;
+use volley_function::{BadParts, BoundScalar, ScalarTraits, simple::vectorized};
+use volley_functions::json::{JsonReader, JsonRules, read_json, twice_error};
 use volley_types::{
     Field, Type, Value,
     custom::Json,
     text::{parse_decimal, parse_timestamp},
 };
-use volley_vector::{Decoded, Vector};
-
-/// Characters of a JSON text that errors show.
-const SHOWN: usize = 60;
 
 /// The conversion; `None` for types that have none.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     if !takes_json(to) {
         return None;
     }
-    let of_type = to.clone();
-    let function = vectorized(move |rows, args, to, ctx| {
-        let decoded = Decoded::new(&args[0])?;
-        let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
-            if decoded.is_null(row) {
-                return;
-            }
-            let text = decoded.text(row);
-            let document = Document::parse(text).ok_or_else(|| crate::json::not_json(text));
-            match document.and_then(|it| value_of(&it, it.root(), &of_type)) {
-                Ok(value) => values[row] = value,
-                Err(error) => ctx.fail(row, || error),
-            }
-        });
-        Ok(Vector::from_values(to.clone(), &values))
+    let function = vectorized(|rows, args, to, ctx| {
+        read_json(&PrestoRules, BadParts::Fail, rows, &args[0], to, ctx)
     });
     Some(settled(from, to, ScalarTraits::DEFAULT, function))
 }
@@ -59,64 +41,49 @@ fn takes_json(data_type: &Type) -> bool {
     }
 }
 
-fn value_of(document: &Document<'_>, at: usize, to: &Type) -> Result<Value> {
-    if *to == Json::data_type() {
+/// How Presto reads JSON.
+struct PrestoRules;
+
+impl JsonRules for PrestoRules {
+    fn parse<'a>(&self, text: &'a str) -> Result<Document<'a>> {
+        Document::parse(text).ok_or_else(|| crate::json::not_json(text))
+    }
+
+    fn json(&self, document: &Document<'_>, at: usize) -> Value {
         let mut text = String::new();
         push_canonical(document, at, &mut text);
-        return Ok(Value::text(text));
+        Value::text(text)
     }
-    match (document.kind(at), to) {
-        (Kind::Null, _) => Ok(Value::Null),
-        (Kind::Array, Type::Array(element)) => {
-            let elements = document.elements(at).map(|it| value_of(document, it, element));
-            Ok(Value::Array(elements.collect::<Result<_>>()?))
-        }
-        (Kind::Object, Type::Map(types)) => map_of(document, at, &types.0, &types.1),
-        (Kind::Array, Type::Row(fields)) => {
-            let elements: Vec<usize> = document.elements(at).collect();
-            if elements.len() != fields.len() {
-                return Err(misfit(document, at, to));
-            }
-            let values = elements.into_iter().zip(fields.iter());
-            let values = values.map(|(it, field)| value_of(document, it, &field.data_type));
-            Ok(Value::Row(values.collect::<Result<_>>()?))
-        }
-        (Kind::Object, Type::Row(fields)) => {
-            let values = fields.iter().map(|field| field_of(document, at, field));
-            Ok(Value::Row(values.collect::<Result<_>>()?))
-        }
-        (Kind::Array | Kind::Object, _) => Err(misfit(document, at, to)),
-        (kind, _) => {
-            let mut text = Cow::Borrowed(document.source(at));
-            if kind == Kind::Text {
-                text = Cow::Owned(String::new());
-                document.push_text(at, text.to_mut());
-            }
-            plain_value(kind, &text, to).ok_or_else(|| misfit(document, at, to))
-        }
-    }
-}
 
-fn map_of(document: &Document<'_>, at: usize, key_type: &Type, value: &Type) -> Result<Value> {
-    let mut entries = Vec::new();
-    for (name, member) in document.members(at) {
-        let mut text = String::new();
-        document.push_text(name, &mut text);
-        let key = plain_value(Kind::Text, &text, key_type);
-        let key = key.ok_or_else(|| misfit(document, name, key_type))?;
-        entries.push((key, value_of(document, member, value)?));
+    fn plain(&self, document: &Document<'_>, at: usize, to: &Type) -> Option<Value> {
+        match document.kind(at) {
+            Kind::Array | Kind::Object => None,
+            Kind::Text => {
+                let mut text = String::new();
+                document.push_text(at, &mut text);
+                plain_value(Kind::Text, &text, to)
+            }
+            kind => plain_value(kind, document.source(at), to),
+        }
     }
-    let names = entries.iter().map(|it: &(Value, Value)| it.0.display(key_type).to_string());
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    if names.windows(2).any(|pair| pair.first() == pair.last()) {
-        return Err(Error::invalid_value("a map has a key twice"));
+
+    fn row(&self, reader: &JsonReader<'_, Self>, at: usize, fields: &[Field]) -> Result<Value> {
+        let elements: Vec<usize> = reader.document.elements(at).collect();
+        let values = match reader.document.kind(at) {
+            Kind::Array if elements.len() == fields.len() => {
+                let values = elements.into_iter().zip(fields);
+                values.map(|(it, field)| reader.part(it, &field.data_type)).collect::<Result<_>>()
+            }
+            Kind::Object => fields.iter().map(|it| field_of(reader, at, it)).collect(),
+            _ => Err(reader.misfit(at, &Type::row(fields.to_vec()))),
+        };
+        Ok(Value::Row(values?))
     }
-    Ok(Value::Map(entries.into()))
 }
 
 /// The member that a field is, ignoring case; null when there is none.
-fn field_of(document: &Document<'_>, at: usize, field: &Field) -> Result<Value> {
+fn field_of(reader: &JsonReader<'_, PrestoRules>, at: usize, field: &Field) -> Result<Value> {
+    let document = &reader.document;
     let mut found = None;
     for (name, member) in document.members(at) {
         let mut text = String::new();
@@ -125,10 +92,10 @@ fn field_of(document: &Document<'_>, at: usize, field: &Field) -> Result<Value> 
             continue;
         }
         if found.replace(member).is_some() {
-            return Err(Error::invalid_value(format!("an object has a name twice: {text}")));
+            return Err(twice_error("an object has a name twice", &text));
         }
     }
-    found.map_or(Ok(Value::Null), |it| value_of(document, it, &field.data_type))
+    found.map_or(Ok(Value::Null), |it| reader.part(it, &field.data_type))
 }
 
 /// A number, boolean or text as a value of a type without parts.
@@ -165,12 +132,4 @@ fn plain_value(kind: Kind, text: &str, to: &Type) -> Option<Value> {
         Type::Timestamp if kind == Kind::Text => Value::Timestamp(parse_timestamp(text)?),
         _ => return None,
     })
-}
-
-fn misfit(document: &Document<'_>, at: usize, to: &Type) -> Error {
-    let source = document.source(at);
-    let shown: String = source.chars().take(SHOWN).collect();
-    let dots = if shown.len() < source.len() { "..." } else { "" };
-    Error::invalid_value(format!("cannot cast JSON to {to}: {shown}{dots}"))
-        .hint("TRY_CAST gives NULL instead of an error")
 }

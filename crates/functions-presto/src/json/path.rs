@@ -79,7 +79,7 @@ impl Step {
                 out.extend(document.elements(at));
                 out.extend(document.members(at).map(|it| it.1));
             }
-            Step::Within => within(document, at, out),
+            Step::Within => out.extend(document.within(at)),
         }
     }
 }
@@ -92,18 +92,6 @@ pub(super) fn element(document: &Document<'_>, at: usize, index: i64) -> Option<
     };
     let index = usize::try_from(index).ok().or_else(from_end)?;
     document.elements(at).nth(index)
-}
-
-/// The value and all within it, outermost first.
-fn within(document: &Document<'_>, at: usize, out: &mut Vec<usize>) {
-    let mut rest = vec![at];
-    while let Some(at) = rest.pop() {
-        out.push(at);
-        let known = rest.len();
-        rest.extend(document.elements(at));
-        rest.extend(document.members(at).map(|it| it.1));
-        rest[known..].reverse();
-    }
 }
 
 /// Reads one step; gives the rest.

@@ -1,14 +1,13 @@
 //! Maps with other entries: put together, added to, renamed.
 
 use super::doc;
-use std::{collections::HashMap, hash::Hash};
+use std::collections::HashMap;
 use volley_error::{Error, Result};
 use volley_function::{
     Registry,
-    simple::{
-        Any, AnyValue, ArrayView, Equatable, EquatableValue, Map, MapView, MapWriter, VariadicView,
-    },
+    simple::{Any, ArrayView, Equatable, Map, MapView, MapWriter, VariadicView},
 };
+use volley_functions::nested::MapEntries;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -23,7 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
             )],
         ),
         |maps: VariadicView<Map<Equatable<0>, Any<1>>>, out: &mut MapWriter<Any<0>, Any<1>>| {
-            let mut entries = Entries::default();
+            let mut entries = MapEntries::default();
             maps.iter().for_each(|map| map.iter().for_each(|it| entries.set(it.0, it.1)));
             entries.write(out);
         },
@@ -72,12 +71,12 @@ fn register_replacing(registry: &mut Registry) {
          out: &mut MapWriter<Any<0>, Any<1>>|
          -> Result<()> {
             check_lengths(keys.len(), values.len(), "keys and values")?;
-            let mut new = Entries::default();
+            let mut new = MapEntries::default();
             for (key, value) in keys.iter().zip(values.iter()) {
                 let Some(key) = key else { continue };
                 new.add(key, value)?;
             }
-            let mut entries = Entries::default();
+            let mut entries = MapEntries::default();
             map.iter().for_each(|it| entries.set(it.0, it.1));
             new.entries.into_iter().for_each(|it| entries.set(it.0, it.1));
             entries.write(out);
@@ -113,43 +112,4 @@ fn check_lengths(left: usize, right: usize, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid_value(format!("there must be as many {what}: {left} and {right}")))
-}
-
-/// Entries with keys that differ, in the order in which the keys came first.
-struct Entries<K, V> {
-    places: HashMap<K, usize>,
-    entries: Vec<(K, V)>,
-}
-
-impl<K, V> Default for Entries<K, V> {
-    fn default() -> Self {
-        Entries { places: HashMap::new(), entries: Vec::new() }
-    }
-}
-
-impl<K: Copy + Eq + Hash, V> Entries<K, V> {
-    fn set(&mut self, key: K, value: V) {
-        match self.places.get(&key) {
-            Some(place) => self.entries[*place].1 = value,
-            None => {
-                self.places.insert(key, self.entries.len());
-                self.entries.push((key, value));
-            }
-        }
-    }
-
-    /// As `set`, for a key that must be new.
-    fn add(&mut self, key: K, value: V) -> Result<()> {
-        if self.places.contains_key(&key) {
-            return Err(Error::invalid_value("duplicate keys are not allowed"));
-        }
-        self.set(key, value);
-        Ok(())
-    }
-}
-
-impl<'a> Entries<EquatableValue<'a, 0>, Option<AnyValue<'a, 1>>> {
-    fn write(self, out: &mut MapWriter<Any<0>, Any<1>>) {
-        self.entries.into_iter().for_each(|it| out.push(it.0, it.1));
-    }
 }

@@ -1,4 +1,5 @@
-//! `avg`: the exact sum of integers or decimals, or the sum of floats, divided by their number.
+//! `avg`: the exact sum of integers, decimals or points in time, or the sum of floats, divided by
+//! their number.
 
 use super::{
     bound,
@@ -11,19 +12,30 @@ use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
 use volley_function::{BoundAggregate, Registry, simple::Source};
 use volley_memory::TypedSlots;
-use volley_types::{Field, PhysicalType, Type};
+use volley_types::{Field, PhysicalType, Type, civil::MICROS_PER_DAY, custom::TimestampTz};
 use volley_vector::{Decoded, Rows, Vector};
 
 /// Registers `avg` and `mean`.
 pub(super) fn register(registry: &mut Registry) {
-    let doc = doc(
+    let numbers = doc(
         "avg(number) -> double",
         "The mean of the values that are not null; null when there is none.",
         "aggregate",
         &[("avg(x) FROM (VALUES (1), (2), (NULL)) v(x)", "1.5")],
     );
-    registry.add_aggregate("avg", doc.clone(), Arc::new(bind));
-    registry.add_aggregate("mean", doc, Arc::new(bind));
+    let points = doc(
+        "avg(date, timestamp or time) -> timestamp or time",
+        "The moment in the middle, without what is beyond microseconds; a timestamp for dates.",
+        "aggregate",
+        &[(
+            "avg(x) FROM (VALUES (date '2020-01-01'), (date '2020-01-02')) v(x)",
+            "2020-01-01 12:00:00",
+        )],
+    );
+    for name in ["avg", "mean"] {
+        registry.add_aggregate(name, numbers.clone(), Arc::new(bind));
+        registry.add_aggregate(name, points.clone(), Arc::new(bind_points));
+    }
 }
 
 fn bind(args: &[Type]) -> Option<BoundAggregate> {
@@ -43,20 +55,50 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
     })
 }
 
+/// The mean of points in time.
+fn bind_points(args: &[Type]) -> Option<BoundAggregate> {
+    let [arg] = args else { return None };
+    let to = match arg {
+        Type::Date => Type::Timestamp,
+        Type::Timestamp | Type::Time => arg.clone(),
+        instant if TimestampTz::is(instant) => instant.clone(),
+        _ => return None,
+    };
+    let (args, partial) = (vec![arg.clone()], partial_type(Type::HugeInt));
+    Some(match arg {
+        Type::Date => {
+            bound(args, partial, to.clone(), Average::<i32>::of_points(to, MICROS_PER_DAY))
+        }
+        _ => bound(args, partial, to.clone(), Average::<i64>::of_points(to, 1)),
+    })
+}
+
 pub(super) fn partial_type(sum: Type) -> Type {
     Type::row([Field::new("sum", sum), Field::new("count", Type::BigInt)])
 }
 
-/// `avg` of integers or unscaled decimals.
+/// `avg` of integers, unscaled decimals or points in time.
 struct Average<T> {
-    /// What an unscaled decimal is divided by.
-    scale_factor: i128,
+    mean: Mean,
     input: PhantomData<fn() -> T>,
+}
+
+/// What a sum is made.
+enum Mean {
+    /// A DOUBLE; an unscaled decimal is divided by this.
+    Double { scale_factor: i128 },
+    /// A whole number, cut, of units of which the input has so many each.
+    Whole { to: Type, units: i128 },
 }
 
 impl<T> Average<T> {
     fn new(scale: u8) -> Average<T> {
-        Average { scale_factor: 10i128.pow(scale.into()), input: PhantomData }
+        let mean = Mean::Double { scale_factor: 10i128.pow(scale.into()) };
+        Average { mean, input: PhantomData }
+    }
+
+    fn of_points(to: Type, units: i64) -> Average<T> {
+        Average { mean: Mean::Whole { to, units: units.into() }, input: PhantomData }
     }
 }
 
@@ -130,13 +172,21 @@ impl<T: Summand> Form for Average<T> {
 
     fn result(&self, states: &mut TypedSlots<'_, ExactSum>) -> Result<Vector> {
         let mut failed = None;
-        let vector = native_column(Type::Double, states, |state| {
-            let sum = state.checked(&Type::HugeInt).unwrap_or_else(|error| {
+        let mut sum_of = |state: &ExactSum| {
+            state.checked(&Type::HugeInt).unwrap_or_else(|error| {
                 failed = Some(error);
                 None
-            })?;
-            Some(quotient(sum, state.count(), self.scale_factor))
-        });
+            })
+        };
+        let vector = match &self.mean {
+            Mean::Double { scale_factor } => native_column(Type::Double, states, |state| {
+                Some(quotient(sum_of(state)?, state.count(), *scale_factor))
+            }),
+            // A sum of days has 95 bits at most, and the mean is between the points.
+            Mean::Whole { to, units } => native_column(to.clone(), states, |state| {
+                Some((sum_of(state)?.saturating_mul(*units) / i128::from(state.count())) as i64)
+            }),
+        };
         failed.map_or(Ok(vector), Err)
     }
 }

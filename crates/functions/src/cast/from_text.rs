@@ -4,7 +4,7 @@ use super::{fallible, invalid_text, number::Whole, out_of_range};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BoundScalar, ScalarFunction,
+    BadParts, BoundScalar, ScalarFunction,
     simple::{self, Physical, Varchar},
 };
 use volley_types::{
@@ -84,7 +84,7 @@ fn nested() -> Arc<dyn ScalarFunction> {
             if decoded.is_null(row) {
                 return;
             }
-            match value_of(decoded.text(row), &shown) {
+            match value_of(decoded.text(row), &shown, ctx.bad_parts) {
                 Some(value) => values[row] = value,
                 None => ctx.fail(row, || invalid_text(decoded.text(row), to)),
             }
@@ -94,7 +94,8 @@ fn nested() -> Arc<dyn ScalarFunction> {
 }
 
 /// The value of any type that a text means.
-fn value_of(text: &str, to: &Type) -> Option<Value> {
+pub(crate) fn value_of(text: &str, to: &Type, bad_parts: BadParts) -> Option<Value> {
+    let part = |it: Option<String>, to: &Type| part_of(it, to, bad_parts);
     Some(match to {
         Type::Unknown | Type::Opaque(_) => return None,
         Type::Varchar => Value::text(text),
@@ -115,7 +116,7 @@ fn value_of(text: &str, to: &Type) -> Option<Value> {
         Type::Custom(custom) => custom.parse(text)?,
         Type::Array(element) => {
             let parts = unnest(text, '[', ']', None)?;
-            let values = parts.into_iter().map(|it| part_of(it.value, element));
+            let values = parts.into_iter().map(|it| part(it.value, element));
             Value::Array(values.collect::<Option<_>>()?)
         }
         Type::FixedArray(array) => {
@@ -123,14 +124,16 @@ fn value_of(text: &str, to: &Type) -> Option<Value> {
             if parts.len() != array.1 as usize {
                 return None;
             }
-            let values = parts.into_iter().map(|it| part_of(it.value, &array.0));
+            let values = parts.into_iter().map(|it| part(it.value, &array.0));
             Value::Array(values.collect::<Option<_>>()?)
         }
         Type::Map(entry) => {
             let parts = unnest(text, '{', '}', Some('='))?;
-            let entries = parts
-                .into_iter()
-                .map(|it| Some((part_of(Some(it.key?), &entry.0)?, part_of(it.value, &entry.1)?)));
+            let entries = parts.into_iter().map(|it| {
+                // A key is never null.
+                let key = value_of(&it.key?, &entry.0, BadParts::Fail)?;
+                Some((key, part(it.value, &entry.1)?))
+            });
             Value::Map(entries.collect::<Option<_>>()?)
         }
         Type::Row(fields) => {
@@ -144,7 +147,7 @@ fn value_of(text: &str, to: &Type) -> Option<Value> {
             }
             let value = |field: &volley_types::Field| {
                 let part = parts.iter().find(|it| named(it, &field.name));
-                part_of(part.and_then(|it| it.value.clone()), &field.data_type)
+                part_of(part.and_then(|it| it.value.clone()), &field.data_type, bad_parts)
             };
             Value::Row(fields.iter().map(value).collect::<Option<_>>()?)
         }
@@ -152,6 +155,8 @@ fn value_of(text: &str, to: &Type) -> Option<Value> {
 }
 
 /// A part of a nested text; `None` within is NULL.
-fn part_of(text: Option<String>, to: &Type) -> Option<Value> {
-    text.map_or(Some(Value::Null), |text| value_of(&text, to))
+fn part_of(text: Option<String>, to: &Type, bad_parts: BadParts) -> Option<Value> {
+    let Some(text) = text else { return Some(Value::Null) };
+    let value = value_of(&text, to, bad_parts);
+    value.or_else(|| (bad_parts == BadParts::Null).then_some(Value::Null))
 }

@@ -3,9 +3,9 @@
 use super::settle;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, ScalarTraits, simple};
+use volley_function::{BadParts, BoundScalar, EvalContext, ScalarTraits, simple};
 use volley_types::{Field, Type};
-use volley_vector::{FixedArrays, Nested, Rows, Values, Vector};
+use volley_vector::{FixedArrays, Nested, NullBuffer, Rows, Values, Vector};
 
 /// Which conversion an element or field has; `None` for none.
 pub type ElementCast<'a> = &'a dyn Fn(&Type, &Type) -> Option<BoundScalar>;
@@ -19,15 +19,51 @@ pub enum FieldMatch {
     Position,
 }
 
+/// What becomes of a part that cannot be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartErrors {
+    /// What the evaluation says: TRY_CAST makes it null.
+    AsAsked,
+    /// The value it is part of cannot be converted either.
+    Spread,
+}
+
+impl PartErrors {
+    fn bad_parts(self, ctx: &EvalContext) -> BadParts {
+        match self {
+            PartErrors::AsAsked => ctx.bad_parts,
+            PartErrors::Spread => BadParts::Fail,
+        }
+    }
+}
+
+/// How a dialect converts values with parts.
+#[derive(Clone, Copy, Debug)]
+pub struct PartRules {
+    /// Which fields belong together.
+    pub fields: FieldMatch,
+    /// What becomes of a part that cannot be converted.
+    pub errors: PartErrors,
+}
+
+/// A conversion of a field of one row to one of another.
+struct FieldCast {
+    /// The position of the field that it takes; `None`: it is null.
+    source: Option<usize>,
+    cast: BoundScalar,
+    errors: PartErrors,
+}
+
 /// A conversion between two nested types, part by part; `None` when a part's is missing.
 pub fn bind_parts(
     from: &Type,
     to: &Type,
-    fields: FieldMatch,
+    rules: PartRules,
     bind_cast: ElementCast<'_>,
 ) -> Option<BoundScalar> {
-    let bind_elements =
-        |inner: Type, outer: Type| bind_elements(from, to, bind_cast(&inner, &outer)?);
+    let bind_elements = |inner: Type, outer: Type| {
+        bind_elements(from, to, bind_cast(&inner, &outer)?, rules.errors)
+    };
     match (from, to) {
         (Type::Array(a), Type::Array(b)) => bind_elements((**a).clone(), (**b).clone()),
         (Type::FixedArray(a), Type::Array(b)) if a.0 == **b => {
@@ -39,32 +75,31 @@ pub fn bind_parts(
             bind_elements(a.0.clone(), b.0.clone())
         }
         (Type::Map(a), Type::Map(b)) => {
-            let entry = bind_entries(from, to, bind_cast(&a.0, &b.0)?, bind_cast(&a.1, &b.1)?)?;
-            self::bind_elements(from, to, entry)
+            let (key, value) = (bind_cast(&a.0, &b.0)?, bind_cast(&a.1, &b.1)?);
+            let key = FieldCast { source: Some(0), cast: key, errors: PartErrors::Spread };
+            let value = FieldCast { source: Some(1), cast: value, errors: rules.errors };
+            let entry = bind_row(&from.entry_type(), &to.entry_type(), vec![key, value])?;
+            self::bind_elements(from, to, entry, PartErrors::Spread)
         }
         (Type::Row(a), Type::Row(b)) => {
-            let sources = matching_fields(a, b, fields)?;
-            let casts = sources.iter().zip(b.iter()).map(|(source, field)| {
+            let sources = matching_fields(a, b, rules.fields)?;
+            let casts = sources.into_iter().zip(b.iter()).map(|(source, field)| {
                 let from = source.map_or(&Type::Unknown, |it| &a[it].data_type);
-                bind_cast(from, &field.data_type)
+                let cast = bind_cast(from, &field.data_type)?;
+                Some(FieldCast { source, cast, errors: rules.errors })
             });
-            bind_row(from, to, sources.clone(), casts.collect::<Option<Vec<_>>>()?)
+            bind_row(from, to, casts.collect::<Option<Vec<_>>>()?)
         }
         _ => None,
     }
 }
 
-/// The conversion of a map's entries.
-fn bind_entries(
+fn bind_elements(
     from: &Type,
     to: &Type,
-    key: BoundScalar,
-    value: BoundScalar,
+    cast: BoundScalar,
+    errors: PartErrors,
 ) -> Option<BoundScalar> {
-    bind_row(&from.entry_type(), &to.entry_type(), vec![Some(0), Some(1)], vec![key, value])
-}
-
-fn bind_elements(from: &Type, to: &Type, cast: BoundScalar) -> Option<BoundScalar> {
     let checks_sizes = matches!((from, to), (Type::Array(_), Type::FixedArray(_)));
     let infallible = cast.traits.infallible && !checks_sizes;
     let traits = ScalarTraits { infallible, ..cast.traits };
@@ -75,12 +110,12 @@ fn bind_elements(from: &Type, to: &Type, cast: BoundScalar) -> Option<BoundScala
         };
         let active = without_nulls(rows, &flat);
         let nested = match owners(nested, &active) {
-            Some(owners) => cast_elements(&cast, nested, &owners, ctx)?,
+            Some(owners) => cast_elements(&cast, nested, &owners, errors, ctx)?,
             None => {
                 let nested = unshared(nested, &active)?;
                 let owners = owners(&nested, &active)
                     .ok_or_else(|| Error::internal("two rows still share an element"))?;
-                cast_elements(&cast, &nested, &owners, ctx)?
+                cast_elements(&cast, &nested, &owners, errors, ctx)?
             }
         };
         let values = match to {
@@ -182,21 +217,26 @@ fn cast_elements(
     cast: &BoundScalar,
     nested: &Nested,
     owners: &[u32],
+    errors: PartErrors,
     ctx: &mut EvalContext,
 ) -> Result<Nested> {
     let len = owners.len();
     let active = Rows::from_indices(len, (0..len).filter(|it| owners[*it] != NOBODY));
     let elements = nested.elements.as_ref().clone();
-    let elements = evaluate(cast, elements, active, ctx, |element| owners[element] as usize)?;
+    let bad_parts = errors.bad_parts(ctx);
+    let to_row = |element| owners[element] as usize;
+    let elements = evaluate(cast, elements, active, bad_parts, ctx, to_row)?;
     let (offsets, sizes) = (nested.offsets.clone(), nested.sizes.clone());
     Ok(Nested { offsets, sizes, elements: Arc::new(elements) })
 }
 
-/// Runs a cast over other rows than the batch's; `to_row` says where an error belongs.
+/// Runs a cast over other rows than the batch's; `to_row` says where an error belongs, unless bad
+/// parts are null.
 fn evaluate(
     cast: &BoundScalar,
     arg: Vector,
     rows: Rows,
+    bad_parts: BadParts,
     ctx: &mut EvalContext,
     to_row: impl Fn(usize) -> usize,
 ) -> Result<Vector> {
@@ -208,13 +248,22 @@ fn evaluate(
     let nulls = arg.null_buffer().cloned();
     let mut inner = EvalContext {
         errors_discarded: ctx.errors_discarded,
+        bad_parts: ctx.bad_parts,
         ..EvalContext::new(ctx.query.clone())
     };
     let result = cast.function.evaluate(&rows, &[arg], &cast.result, &mut inner)?;
-    ctx.errors.append(inner.errors, to_row);
     // The function was asked for rows without nulls only; the others stay null.
     let result = result.flatten()?;
-    let all = volley_vector::NullBuffer::union(nulls.as_ref(), result.null_buffer());
+    let mut all = NullBuffer::union(nulls.as_ref(), result.null_buffer());
+    match bad_parts {
+        BadParts::Fail => ctx.errors.append(inner.errors, to_row),
+        BadParts::Null if inner.errors.is_empty() => {}
+        BadParts::Null => {
+            let mut good = Rows::all(result.len());
+            good.subtract(&Rows::from_indices(result.len(), inner.errors.rows()));
+            all = NullBuffer::union(all.as_ref(), Some(&NullBuffer::new(good.to_bits())));
+        }
+    }
     let values = result.flat_values().cloned();
     let values = values.ok_or_else(|| Error::internal("flattened vector is not flat"))?;
     Ok(Vector::flat(cast.result.clone(), values, all))
@@ -231,14 +280,9 @@ fn matching_fields(a: &[Field], b: &[Field], fields: FieldMatch) -> Option<Vec<O
     fits.then(|| b.iter().enumerate().map(source).collect())
 }
 
-/// Fields made of those of `sources`; without one they are null.
-fn bind_row(
-    from: &Type,
-    to: &Type,
-    sources: Vec<Option<usize>>,
-    casts: Vec<BoundScalar>,
-) -> Option<BoundScalar> {
-    let infallible = casts.iter().all(|it| it.traits.infallible);
+/// The conversion of a row, field by field.
+fn bind_row(from: &Type, to: &Type, casts: Vec<FieldCast>) -> Option<BoundScalar> {
+    let infallible = casts.iter().all(|it| it.cast.traits.infallible);
     let traits = ScalarTraits { infallible, ..ScalarTraits::DEFAULT };
     let function = simple::vectorized(move |rows, args, to, ctx| {
         let flat = args[0].flatten()?;
@@ -246,13 +290,13 @@ fn bind_row(
             return Err(Error::internal("cast of a vector of an unexpected layout"));
         };
         let mut converted = Vec::with_capacity(casts.len());
-        for (cast, source) in casts.iter().zip(&sources) {
-            converted.push(match source {
-                Some(source) => {
-                    evaluate(cast, children[*source].clone(), rows.clone(), ctx, |row| row)?
-                }
-                None => Vector::nulls(cast.result.clone(), *len).flatten()?,
-            });
+        for FieldCast { source, cast, errors } in &casts {
+            let Some(source) = source else {
+                converted.push(Vector::nulls(cast.result.clone(), *len).flatten()?);
+                continue;
+            };
+            let (field, bad_parts) = (children[*source].clone(), errors.bad_parts(ctx));
+            converted.push(evaluate(cast, field, rows.clone(), bad_parts, ctx, |row| row)?);
         }
         let values = Values::Row { children: converted.into(), len: *len };
         Ok(Vector::flat(to.clone(), values, flat.null_buffer().cloned()))

@@ -155,7 +155,7 @@ fn write_text(shown: Shown<'_>, specifier: char, out: &mut StringWriter) -> Opti
     let (days, of_day) = split(micros);
     let mut text = String::new();
     match specifier {
-        'b' => text.push_str(&month_name(days)[..3]),
+        'b' | 'h' => text.push_str(&month_name(days)[..3]),
         'B' => text.push_str(month_name(days)),
         'a' => text.push_str(&day_name(days)[..3]),
         'A' => text.push_str(day_name(days)),
@@ -165,7 +165,7 @@ fn write_text(shown: Shown<'_>, specifier: char, out: &mut StringWriter) -> Opti
             text::push_timestamp(&mut text, micros.saturating_sub(of_second));
         }
         'x' => text::push_date(&mut text, days),
-        'X' => text::push_time(&mut text, of_day - of_day % MICROS_PER_SECOND),
+        'X' | 'T' => text::push_time(&mut text, of_day - of_day % MICROS_PER_SECOND),
         'Z' => text.push_str(shown.zone),
         'z' => text::push_offset(&mut text, shown.offset),
         '%' => text.push('%'),

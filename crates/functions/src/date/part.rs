@@ -235,6 +235,7 @@ fn register_seconds(registry: &mut Registry) {
     });
     registry.add_scalar("julian", julian, of_timestamp);
     register_nanoseconds(registry);
+    register_of_milliseconds(registry);
     for (name, divisor) in [("epoch_us", 1), ("epoch_ms", 1_000)] {
         let signature = format!("{name}(timestamp) -> bigint");
         let call = format!("{name}(timestamp '1970-01-01 00:00:01')");
@@ -249,6 +250,20 @@ fn register_seconds(registry: &mut Registry) {
         });
         registry.add_scalar(name, doc, bind);
     }
+}
+
+/// `epoch_ms` of a number is the way back.
+fn register_of_milliseconds(registry: &mut Registry) {
+    let doc = doc(
+        "epoch_ms(bigint) -> timestamp",
+        "The timestamp that many milliseconds after 1970-01-01.",
+        "date",
+        &[("epoch_ms(1500)", "1970-01-01 00:00:01.5")],
+    );
+    let bind = simple::unary::<BigInt, Timestamp, _>(|it: i64| {
+        it.checked_mul(1_000).ok_or_else(super::timestamp_out_of_range)
+    });
+    registry.add_scalar("epoch_ms", doc, bind);
 }
 
 fn register_nanoseconds(registry: &mut Registry) {

@@ -105,6 +105,19 @@ impl<'a> Document<'a> {
         self.list(at, Kind::Object).step_by(2).map(|name| (name, name + 1))
     }
 
+    /// The value and all within it, outermost first.
+    pub fn within(&self, at: usize) -> Vec<usize> {
+        let (mut found, mut rest) = (Vec::new(), vec![at]);
+        while let Some(at) = rest.pop() {
+            found.push(at);
+            let known = rest.len();
+            rest.extend(self.elements(at));
+            rest.extend(self.members(at).map(|it| it.1));
+            rest[known..].reverse();
+        }
+        found
+    }
+
     /// The values of the members called `name`: one at most, but for careless writers.
     pub fn members_called(&self, at: usize, name: &str) -> impl Iterator<Item = usize> {
         self.members(at).filter(move |it| self.is_text(it.0, name)).map(|it| it.1)

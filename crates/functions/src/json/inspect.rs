@@ -145,7 +145,7 @@ fn register_lists(registry: &mut Registry) {
     }
 }
 
-fn extract_all(
+pub(super) fn extract_all(
     text: &str,
     paths: ArrayView<'_, Varchar>,
     out: &mut ArrayWriter<Varchar>,

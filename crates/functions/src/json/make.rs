@@ -59,17 +59,19 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn bind_one(args: &[Type], takes: impl Fn(&Type) -> bool) -> Option<BoundScalar> {
     let [arg] = args else { return None };
-    if !takes(arg) {
-        return None;
-    }
-    let bound = settled(args, |out, row| match row {
+    takes(arg).then(|| to_json(arg))
+}
+
+/// The function that makes values of a type JSON; null stays null.
+pub(crate) fn to_json(data_type: &Type) -> BoundScalar {
+    let bound = settled(std::slice::from_ref(data_type), |out, row| match row {
         [(value, data_type)] => {
             push(out, value, data_type);
             Ok(())
         }
         _ => Err(Error::internal("to_json takes one value")),
     });
-    Some(BoundScalar { traits: ScalarTraits::INFALLIBLE, ..bound })
+    BoundScalar { traits: ScalarTraits::INFALLIBLE, ..bound }
 }
 
 fn bind_array_of(args: &[Type]) -> Option<BoundScalar> {

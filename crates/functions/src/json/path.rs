@@ -1,9 +1,16 @@
-//! Ways into JSON values: a member's name, `$.a[0]."b c"`, `/a/0/b`.
+//! Ways into JSON values: a member's name, `$.a[0]."b c"`, `/a/0/b`; with wildcards `$.a[*].b`, `$.*`
+//! and `$..a`.
 
-use super::document::{Document, Kind};
+use super::{
+    document::{Document, Kind},
+    text::push_quoted,
+};
 use volley_error::{Error, Result};
 
-/// A way to one value at most.
+/// The most values that a path leads to on its way.
+const FOUND_MAX: usize = 1_000_000;
+
+/// A way to values: to one at most, unless it has wildcards.
 #[derive(Debug, PartialEq)]
 pub(super) struct Path {
     steps: Vec<Step>,
@@ -17,12 +24,36 @@ enum Step {
     Element(i64),
     /// Of a pointer: a member, or the element with this number.
     Either(String),
+    /// `.*`: the values of all members of an object.
+    Members,
+    /// `[*]`: all elements of an array.
+    Elements,
+    /// `..` and `.**`: the value and all within it.
+    Within,
 }
 
 impl Path {
     /// What a text means: behind `$` a path, behind `/` a pointer (RFC 6901), else the name of a
     /// member; the whole value, when it is empty.
+    ///
+    /// # Errors
+    ///
+    /// It is no path, or one with wildcards.
     pub fn parse(text: &str) -> Result<Path> {
+        let path = Path::parse_any(text)?;
+        if path.steps.iter().any(Step::is_wild) {
+            let error = Error::invalid_value(format!("wildcards in a JSON path: '{text}'"));
+            return Err(error.hint("they may be in a path that is a constant text"));
+        }
+        Ok(path)
+    }
+
+    /// As [`Path::parse`], but the path may have wildcards.
+    ///
+    /// # Errors
+    ///
+    /// It is no path.
+    pub fn parse_any(text: &str) -> Result<Path> {
         let steps = match text.chars().next() {
             None => Vec::new(),
             Some('$') => steps(text)?,
@@ -40,10 +71,60 @@ impl Path {
         Path { steps: vec![Step::Element(index)] }
     }
 
-    /// The position of the value that it leads to.
+    /// The position of the value that a path without wildcards leads to.
     pub fn find(&self, document: &Document<'_>) -> Option<usize> {
         let mut steps = self.steps.iter();
         steps.try_fold(document.root(), |at, step| step.apply(document, at))
+    }
+
+    /// The positions of all values that it leads to.
+    ///
+    /// # Errors
+    ///
+    /// More values than [`FOUND_MAX`]: several `..` find the same ones again and again.
+    pub fn find_all(&self, document: &Document<'_>) -> Result<Vec<usize>> {
+        let mut found = vec![document.root()];
+        for step in &self.steps {
+            let mut next = Vec::new();
+            for at in found {
+                match step {
+                    Step::Members => next.extend(document.members(at).map(|it| it.1)),
+                    Step::Elements => next.extend(document.elements(at)),
+                    Step::Within => next.extend(document.within(at)),
+                    step => next.extend(step.apply(document, at)),
+                }
+                if next.len() > FOUND_MAX {
+                    let message = format!("a JSON path leads to more than {FOUND_MAX} values");
+                    return Err(Error::invalid_value(message));
+                }
+            }
+            found = next;
+        }
+        Ok(found)
+    }
+
+    /// The path as it is written with `$`.
+    pub fn text(&self) -> String {
+        let mut text = "$".to_owned();
+        for step in &self.steps {
+            match step {
+                Step::Member(name) | Step::Either(name) => push_member(name, &mut text),
+                Step::Element(index) => text.push_str(&format!("[{index}]")),
+                Step::Members => text.push_str(".*"),
+                Step::Elements => text.push_str("[*]"),
+                Step::Within => text.push_str(".**"),
+            }
+        }
+        text
+    }
+}
+
+/// Appends the step to a member.
+pub(super) fn push_member(name: &str, path: &mut String) {
+    path.push('.');
+    match !name.is_empty() && name.chars().all(|it| it.is_alphanumeric() || it == '_') {
+        true => path.push_str(name),
+        false => push_quoted(name, path),
     }
 }
 
@@ -57,7 +138,12 @@ impl Step {
                 element(document, at, i64::from(name.parse::<u32>().ok()?))
             }
             Step::Either(name) => document.members_called(at, name).next(),
+            Step::Members | Step::Elements | Step::Within => None,
         }
+    }
+
+    fn is_wild(&self) -> bool {
+        matches!(self, Step::Members | Step::Elements | Step::Within)
     }
 }
 
@@ -74,9 +160,19 @@ fn steps(text: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = text.get(1..).unwrap_or_default();
     while !rest.is_empty() {
-        if rest.contains('*') && (rest.starts_with(".*") || rest.starts_with("[*]")) {
-            let error = Error::unsupported(format!("wildcards in a JSON path: '{text}'"));
-            return Err(error.hint("unnest the array"));
+        let wild = [(".**", Step::Within), (".*", Step::Members), ("[*]", Step::Elements)];
+        let wild = wild.into_iter().find_map(|(text, step)| Some((step, rest.strip_prefix(text)?)));
+        if let Some((step, behind)) = wild {
+            steps.push(step);
+            rest = behind;
+            continue;
+        }
+        // Behind `..` is a name, or an index.
+        if rest.starts_with("..") {
+            steps.push(Step::Within);
+            let behind = &rest[2..];
+            rest = if behind.starts_with('[') { behind } else { &rest[1..] };
+            continue;
         }
         let step = match rest.strip_prefix('[') {
             Some(inner) => element_step(inner),

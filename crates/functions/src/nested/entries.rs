@@ -1,10 +1,15 @@
-//! What maps have: `map_entries`, `map_extract`, `map_contains_value`, `map_contains_entry`.
+//! Entries of maps: `map_concat`, `map_entries`, `map_extract`, `map_contains_value`,
+//! `map_contains_entry`.
 
 use super::{infallible, nested_doc, nested_values};
-use std::sync::Arc;
+use std::{collections::HashMap, hash::Hash, sync::Arc};
+use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, Registry, ScalarTraits,
-    simple::{Any, ArrayWriter, Equatable, EquatableValue, MapView},
+    simple::{
+        Any, AnyValue, ArrayWriter, Equatable, EquatableValue, Map, MapView, MapWriter, Nullable,
+        VariadicView,
+    },
 };
 use volley_types::Type;
 use volley_vector::{Values, Vector};
@@ -31,6 +36,27 @@ pub(super) fn register(registry: &mut Registry) {
          key: EquatableValue<0>,
          out: &mut ArrayWriter<Any<1>>| {
             out.extend(map.iter().find(|it| it.0 == key).map(|it| it.1));
+        },
+    );
+    registry.simple(
+        "map_concat",
+        nested_doc(
+            "map_concat(map, ...) -> map",
+            "The entries of all maps that are not null; of those with the same key, the value of \
+             the last map. Null when all are.",
+            &[("map_concat(MAP {1: 'a', 2: 'b'}, NULL, MAP {2: 'c'})", "{1=a, 2=c}")],
+        ),
+        |maps: VariadicView<Nullable<Map<Equatable<0>, Any<1>>>>,
+         out: &mut MapWriter<Any<0>, Any<1>>|
+         -> Option<()> {
+            let mut entries = MapEntries::default();
+            let mut are_null = true;
+            for map in maps.iter().flatten() {
+                are_null = false;
+                map.iter().for_each(|it| entries.set(it.0, it.1));
+            }
+            entries.write(out);
+            (!are_null).then_some(())
         },
     );
     registry.simple(
@@ -69,4 +95,50 @@ fn bind_entries(args: &[Type]) -> Option<BoundScalar> {
     });
     let result = Type::Array(Arc::new(map.entry_type()));
     Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, function))
+}
+
+/// Entries with keys that differ, in the order in which the keys came first.
+pub struct MapEntries<K, V> {
+    places: HashMap<K, usize>,
+    /// The entries.
+    pub entries: Vec<(K, V)>,
+}
+
+impl<K, V> Default for MapEntries<K, V> {
+    fn default() -> Self {
+        MapEntries { places: HashMap::new(), entries: Vec::new() }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> MapEntries<K, V> {
+    /// Gives a key its value.
+    pub fn set(&mut self, key: K, value: V) {
+        match self.places.get(&key) {
+            Some(place) => self.entries[*place].1 = value,
+            None => {
+                self.places.insert(key, self.entries.len());
+                self.entries.push((key, value));
+            }
+        }
+    }
+
+    /// As [`MapEntries::set`], for a key that must be new.
+    ///
+    /// # Errors
+    ///
+    /// It is there already.
+    pub fn add(&mut self, key: K, value: V) -> Result<()> {
+        if self.places.contains_key(&key) {
+            return Err(Error::invalid_value("duplicate keys are not allowed"));
+        }
+        self.set(key, value);
+        Ok(())
+    }
+}
+
+impl<'a> MapEntries<EquatableValue<'a, 0>, Option<AnyValue<'a, 1>>> {
+    /// Appends the entries to the map that is being written.
+    pub fn write(self, out: &mut MapWriter<Any<0>, Any<1>>) {
+        self.entries.into_iter().for_each(|it| out.push(it.0, it.1));
+    }
 }

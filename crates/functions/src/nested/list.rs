@@ -3,7 +3,7 @@
 use super::{infallible, nested_of, nested_values, search, too_many_elements};
 use crate::documentation::doc;
 use std::{collections::HashSet, sync::Arc};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
     simple::{self, Any, ArrayView, ArrayWriter, Equatable, Simple, scalar},
@@ -40,7 +40,31 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("concat", none(), Arc::new(|args: &[Type]| bind_concat(args, false)));
     registry.add_scalar("concat_op", none(), Arc::new(|args: &[Type]| bind_concat(args, true)));
     register_values(registry);
+    let repeat = doc(
+        "repeat(array, count) -> array",
+        "The elements, `count` times.",
+        "nested",
+        &[("repeat([1, 2], 2)", "[1, 2, 1, 2]")],
+    );
+    registry.simple(
+        "repeat",
+        repeat,
+        |array: ArrayView<Any<0>>, count: i64, out: &mut ArrayWriter<Any<0>>| -> Result<()> {
+            let times = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
+            if times.checked_mul(array.len()).is_none_or(|it| it > REPEATED_MAX) {
+                let message = format!("an array repeated to more than {REPEATED_MAX} elements");
+                return Err(Error::invalid_value(message));
+            }
+            if !array.is_empty() {
+                (0..times).for_each(|_| out.extend(array.iter()));
+            }
+            Ok(())
+        },
+    );
 }
+
+/// Elements of a repeated array: 64 MiB of positions.
+const REPEATED_MAX: usize = 1 << 24;
 
 /// The sizes are there: as distances from 0, which nobody has to copy.
 fn bind_length(args: &[Type]) -> Option<BoundScalar> {

@@ -1,10 +1,16 @@
-//! Slices: the elements of arrays between two indices.
+//! Slices: the elements of arrays, or the parts of texts, between two indices.
 
 use super::nested_of;
-use crate::documentation::doc;
-use std::sync::Arc;
+use crate::{
+    documentation::doc,
+    string::{byte_of, code_points},
+};
+use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
+use volley_function::{
+    BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
+    simple::{self, BigInt, ascii_slice_ternary},
+};
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
 
@@ -22,9 +28,34 @@ pub(super) fn register(registry: &mut Registry) {
             ("array_slice([1, 2, 3, 4], 4, 1, -2)", "[4, 2]"),
         ],
     );
+    let text = doc(
+        "array_slice(varchar or varbinary, begin, end) -> varchar or varbinary",
+        "The code points, or bytes, from the index `begin` to the index `end`, as of arrays; \
+         `text[begin:end]` is the same.",
+        "nested",
+        &[("array_slice('hello', 2, 3)", "el"), ("array_slice('hello', -2, -1)", "lo")],
+    );
     for name in ["array_slice", "list_slice"] {
         registry.add_scalar(name, slice.clone(), Arc::new(bind_slice));
+        let of_text = ascii_slice_ternary::<BigInt, BigInt>(
+            |text, begin, end| {
+                let part = part_of(code_points(text), begin, end);
+                let rest = &text[byte_of(text, part.start)..];
+                &rest[..byte_of(rest, part.len())]
+            },
+            part_of,
+        );
+        registry.add_scalar(name, text.clone(), of_text);
+        registry.simple(name, FunctionDoc::default(), |bytes: &[u8], begin: i64, end: i64| {
+            bytes[part_of(bytes.len(), begin, end)].to_vec()
+        });
     }
+}
+
+/// The positions, from 0, of a slice of what has `len` parts.
+fn part_of(len: usize, begin: i64, end: i64) -> Range<usize> {
+    let part = Part::of(len as i64, begin, end, 1);
+    part.first as usize..(part.first + part.count) as usize
 }
 
 fn bind_slice(args: &[Type]) -> Option<BoundScalar> {

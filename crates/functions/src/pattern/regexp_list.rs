@@ -94,12 +94,16 @@ fn bind_extract() -> [BindScalar; 2] {
     [bind(vec![text(), text()], whole), bind(vec![text(), text(), i64::pattern()], group)]
 }
 
-/// A group of each match.
+/// A group of each match, null where it took no part.
 fn extract(expression: &Regex, text: &str, group: i64, out: &mut Parts) -> Result<()> {
     let group = usize::try_from(group).ok().filter(|it| *it < expression.captures_len());
     let group = group.ok_or_else(|| Error::invalid_value("the pattern has no such group"))?;
-    let matches = expression.captures_iter(text);
-    out.extend(matches.map(|it| it.get(group).map_or("", |it| it.as_str())));
+    for found in expression.captures_iter(text) {
+        match found.get(group) {
+            Some(part) => out.push(part.as_str()),
+            None => out.push_null(),
+        }
+    }
     Ok(())
 }
 

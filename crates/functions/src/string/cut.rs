@@ -72,7 +72,7 @@ fn ascii_substring(len: usize, start: i64, length: Option<i64>) -> Range<usize> 
 }
 
 /// The first code point and that after the last one, of `count`.
-fn range(count: i64, start: i64, length: Option<i64>) -> (i64, i64) {
+pub(super) fn range(count: i64, start: i64, length: Option<i64>) -> (i64, i64) {
     // Position 0 is the place before the first code point.
     let first = if start < 0 { start.saturating_add(count) } else { start - 1 };
     let (from, to) = match length {

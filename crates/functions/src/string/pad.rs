@@ -4,7 +4,7 @@ use super::{byte_of, code_points};
 use crate::documentation::doc;
 use volley_error::Error;
 use volley_function::{
-    Registry,
+    FunctionDoc, Registry,
     simple::{BigInt, StringWriter, Varchar, text_binary, text_ternary},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("rpad('7', 3, '0')", "700")],
     );
     let repeat_doc = doc(
-        "repeat(varchar, count) -> varchar",
+        "repeat(varchar or varbinary, count) -> varchar or varbinary",
         "The text, `count` times.",
         "string",
         &[("repeat('ab', 3)", "ababab")],
@@ -48,6 +48,13 @@ pub(super) fn register(registry: &mut Registry) {
         });
     registry.add_scalar("rpad", rpad, right);
     registry.add_scalar("repeat", repeat_doc, text_binary::<Varchar, BigInt, Varchar, _>(repeat));
+    registry.simple(
+        "repeat",
+        FunctionDoc::default(),
+        |bytes: &[u8], count: i64| -> Result<Vec<u8>, Error> {
+            Ok(bytes.repeat(repeated(bytes.len(), count)?))
+        },
+    );
 }
 
 /// The number of code points to add.
@@ -74,13 +81,15 @@ fn write_padding(padding: &str, count: usize, out: &mut StringWriter) {
 }
 
 fn repeat(text: &str, count: i64, out: &mut StringWriter) -> Result<(), Error> {
-    let count = count.max(0) as u64;
-    let bytes = count.checked_mul(text.len() as u64).filter(|it| *it <= TEXT_BYTES_MAX);
-    let bytes = bytes.ok_or_else(too_long)?;
-    if bytes == 0 {
-        return Ok(());
-    }
-    out.reserve(bytes as usize);
+    let count = repeated(text.len(), count)?;
+    out.reserve(text.len() * count);
     (0..count).for_each(|_| out.push_str(text));
     Ok(())
+}
+
+/// How often to repeat so many bytes.
+fn repeated(len: usize, count: i64) -> Result<usize, Error> {
+    let count = if len == 0 { 0 } else { count.max(0) as u64 };
+    let bytes = count.checked_mul(len as u64).filter(|it| *it <= TEXT_BYTES_MAX);
+    bytes.map(|_| count as usize).ok_or_else(too_long)
 }

@@ -259,11 +259,15 @@ impl<'a> Binder<'a> {
         stride: Option<&'a ast::Expr>,
     ) -> Result<Expr> {
         let span = list.span;
-        if list.data_type == Type::Varchar && stride.is_none() {
-            return self.text_slice(list, bounds);
-        }
-        if !matches!(list.data_type, Type::Array(_) | Type::FixedArray(_) | Type::Unknown) {
+        let is_text = matches!(list.data_type, Type::Varchar | Type::Varbinary);
+        let is_list =
+            matches!(list.data_type, Type::Array(_) | Type::FixedArray(_) | Type::Unknown);
+        if !is_text && !is_list {
             let message = format!("{} has no slices", list.data_type);
+            return Err(Error::invalid_query(message).span(span));
+        }
+        if is_text && stride.is_some() {
+            let message = format!("slices of {} have no step", list.data_type);
             return Err(Error::invalid_query(message).span(span));
         }
         let list = match list.data_type {
@@ -284,43 +288,6 @@ impl<'a> Binder<'a> {
         }
         args.extend(stride);
         self.call("array_slice", args, None)
-    }
-
-    /// `text[begin:end]`; the bounds are literals, and count from the end if they are negative.
-    fn text_slice(&mut self, text: Expr, bounds: [Option<&'a ast::Expr>; 2]) -> Result<Expr> {
-        let span = text.span;
-        let mut literals = [1, -1];
-        for (literal, written) in literals.iter_mut().zip(bounds) {
-            let Some(written) = written else { continue };
-            let bound = self.expr(written)?;
-            *literal = constant(&bound)
-                .flatten()
-                .filter(|it| it.unsigned_abs() < 1 << 60)
-                .ok_or_else(|| {
-                    let what = "slices of text with bounds that are no integer literals";
-                    unsupported(what, bound.span).hint("substring(text, start, length) cuts text")
-                })?;
-        }
-        if inspect::has_subquery(&text) {
-            return Err(unsupported("a slice of the text of a subquery", span));
-        }
-        let integer = |it: i128| {
-            let value = i64::try_from(it).unwrap_or(i64::MAX);
-            Expr::constant(Value::BigInt(value), Type::BigInt)
-        };
-        let position = |bound: i128| match bound {
-            0.. => Ok(integer(bound)),
-            _ => {
-                let length = self.call("length", vec![text.clone()], span)?;
-                self.call("plus", vec![length, integer(bound + 1)], span)
-            }
-        };
-        let [begin, end] = literals;
-        let begin = self.call("greatest", vec![position(begin)?, integer(1)], span)?;
-        let behind = self.call("plus", vec![position(end)?, integer(1)], span)?;
-        let length = self.call("minus", vec![behind, begin.clone()], span)?;
-        let length = self.call("greatest", vec![length, integer(0)], span)?;
-        self.call("substring", vec![text, begin, length], span)
     }
 
     fn element(&self, collection: Expr, index: Expr) -> Result<Expr> {

@@ -29,6 +29,18 @@ impl Binder<'_> {
         self.unify_in(exprs, what, common_type)
     }
 
+    /// As [`Binder::unify`], for branches, the last of which is ELSE: where rows of other fields
+    /// meet, its own come first, as in DuckDB.
+    pub(super) fn unify_branches(&self, mut exprs: Vec<Expr>, what: &str) -> Result<Vec<Expr>> {
+        if !exprs.last().is_some_and(|it| matches!(it.data_type, Type::Row(_))) {
+            return self.unify(exprs, what);
+        }
+        exprs.rotate_right(1);
+        let mut unified = self.unify(exprs, what)?;
+        unified.rotate_left(1);
+        Ok(unified)
+    }
+
     /// Converts all to the type in which they are compared.
     pub(super) fn unify_to_compare(&self, exprs: Vec<Expr>) -> Result<Vec<Expr>> {
         self.unify_in(exprs, "comparison", comparable_type)

@@ -200,7 +200,7 @@ impl<'a> Binder<'a> {
             Some(otherwise) => self.expr(otherwise)?,
             None => null(),
         });
-        let results = self.unify(results, "CASE")?;
+        let results = self.unify_branches(results, "CASE")?;
         let data_type = results.first().map_or(Type::Unknown, |it| it.data_type.clone());
         let span = covering(&whens.iter().chain(&results).collect::<Vec<_>>());
         let mut results = results.into_iter();

@@ -2,6 +2,7 @@
 
 use super::{
     Binder, Bound, Clause,
+    json::JSON_TABLES,
     scope::Scope,
     unnest::{TableCall, generator_kind},
     unsupported,
@@ -14,7 +15,7 @@ use sqlparser::ast::{
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
 use volley_error::{Error, Result, Span};
-use volley_logical::{GeneratorKind, JoinKind, Plan};
+use volley_logical::{JoinKind, Plan};
 
 /// Endings by which a double-quoted name is a file.
 const FILE_ENDINGS: [&str; 4] = [".parquet", ".csv", ".json", ".ndjson"];
@@ -111,8 +112,13 @@ impl<'a> Binder<'a> {
 
     fn factor_here(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
         let span = self.span(factor.span());
-        if let Some((kind, call)) = table_call(factor, span) {
-            return self.generated(kind, call);
+        if let Some((name, call)) = table_call(factor, span) {
+            if let Some(kind) = generator_kind(&name) {
+                return self.generated(kind, call);
+            }
+            if let Some(name) = JSON_TABLES.into_iter().find(|it| it.eq_ignore_ascii_case(&name)) {
+                return self.json_rows(name, call);
+            }
         }
         match factor {
             TableFactor::Table { name, alias, args, sample, .. } => {
@@ -314,8 +320,8 @@ fn last_part(name: &ObjectName) -> &str {
     ident.map_or("", |it| it.value.as_str())
 }
 
-/// The call of a function in FROM that makes rows, if it is one.
-fn table_call(factor: &TableFactor, span: Option<Span>) -> Option<(GeneratorKind, TableCall<'_>)> {
+/// The name and the call of a function in FROM, if it is one.
+fn table_call(factor: &TableFactor, span: Option<Span>) -> Option<(String, TableCall<'_>)> {
     let (name, args, alias, with_ordinality) = match factor {
         TableFactor::Table {
             name, alias, args: Some(args), with_ordinality, sample: None, ..
@@ -325,8 +331,8 @@ fn table_call(factor: &TableFactor, span: Option<Span>) -> Option<(GeneratorKind
         }
         _ => return None,
     };
-    let kind = generator_kind(&parse::dotted(name))?;
-    Some((kind, TableCall { args, alias: alias.as_ref(), with_ordinality, span }))
+    let call = TableCall { args, alias: alias.as_ref(), with_ordinality, span };
+    Some((parse::dotted(name), call))
 }
 
 /// The part of a table in FROM that is not supported, if it has one.

@@ -5,10 +5,13 @@ use super::{
     aggregate::Parsed,
     collection::{COLLECTION_FORMS, LIST_AGGREGATES},
     columns::COLUMNS,
+    constant_forms::{normal_form, rounded_text},
     expr::{covering, null},
     inspect,
+    json::JSON_TRANSFORMS,
     lambda::is_lambda,
     session::GET_VARIABLE,
+    unnest::GENERATE_SUBSCRIPTS,
     unsupported,
     within_group::ordered_set_function,
 };
@@ -22,7 +25,7 @@ use volley_logical::{Expr, ExprKind, SpecialForm};
 use volley_types::{Field, Type, Value};
 
 /// Functions that are special forms, or constructors of rows.
-const SPECIAL_FUNCTIONS: [&str; 12] = [
+const SPECIAL_FUNCTIONS: [&str; 13] = [
     "coalesce",
     "ifnull",
     "nvl",
@@ -35,10 +38,14 @@ const SPECIAL_FUNCTIONS: [&str; 12] = [
     "struct_extract",
     "typeof",
     "unnest",
+    GENERATE_SUBSCRIPTS,
 ];
 
 /// Functions that are known by name and not supported.
 const UNSUPPORTED_FUNCTIONS: [&str; 2] = ["all", "array"];
+
+/// The functions of arithmetic operators on numbers.
+const ARITHMETIC: [&str; 5] = ["plus", "minus", "multiply", "divide", "mod"];
 
 impl<'a> Binder<'a> {
     /// A call as written: scalar, aggregate, window function or special form.
@@ -93,6 +100,9 @@ impl<'a> Binder<'a> {
         }
         if name == "unnest" {
             return self.unnest_call(list, span);
+        }
+        if name == GENERATE_SUBSCRIPTS {
+            return self.subscripts_call(list, span);
         }
         self.scalar(&name, list, span)
     }
@@ -180,8 +190,10 @@ impl<'a> Binder<'a> {
             return self.higher_order(name, written, span);
         }
         let plain = written.iter().map(|it| self.plain_arg(it, span));
-        let plain = plain.collect::<Result<Vec<_>>>()?;
-        let args = self.unpacked(plain)?;
+        let mut plain = plain.collect::<Result<Vec<_>>>()?;
+        let form = plain.pop_if(|it| normal_form(name, it).is_some());
+        let mut args = self.unpacked(plain)?;
+        args.extend(form.and_then(|it| normal_form(name, it)));
         let whole = args.iter().filter_map(|it| it.span).chain(span).reduce(Span::to);
         match (name, args.len()) {
             ("coalesce" | "ifnull" | "nvl", 1..) => {
@@ -207,6 +219,7 @@ impl<'a> Binder<'a> {
             (name, 2) if COLLECTION_FORMS.contains(&name) => {
                 self.collection_form(name, args, whole)
             }
+            (name, 2) if JSON_TRANSFORMS.contains(&name) => self.json_transform(name, args, whole),
             ("struct_extract", 2) => self.struct_extract(args, whole),
             (name, 2..) if LIST_AGGREGATES.contains(&name) => {
                 self.list_aggregate(args, whole, span)
@@ -253,9 +266,19 @@ impl<'a> Binder<'a> {
         if let Some(field) = fractional_field(name, &args) {
             return self.call_named(field, args.into_iter().skip(1).collect(), span, name_span);
         }
+        let args = match self.constant_form(name, args, span)? {
+            Ok(form) => return Ok(form),
+            Err(args) => args,
+        };
         let bound = self.resolve(name, &args).map_err(|it| it.span(name_span))?;
         if bound.args.len() != args.len() {
             return Err(Error::internal(format!("function {name} resolved to other arguments")));
+        }
+        if let Some((text, to)) = rounded_text(&args, &bound.args)
+            && !self.shared.is_presto()
+        {
+            let error = Error::invalid_query(format!("'{text}' is no {to}"));
+            return Err(error.hint("a number without quotes, or a cast").span(name_span));
         }
         let result = rounded_type(&bound.name, &args).unwrap_or(bound.result);
         let args = args.into_iter().zip(&bound.args);
@@ -263,7 +286,8 @@ impl<'a> Binder<'a> {
         Ok(Expr::call(bound.name, args, result).at(span))
     }
 
-    /// String literals take other types only if there is no function for text.
+    /// String literals take other types only if there is no function for text. Beside a decimal
+    /// they are DOUBLEs, so that no digit gets lost.
     fn resolve(&self, name: &str, args: &[Expr]) -> Result<BoundScalar> {
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
         let names = self.shared.names;
@@ -271,7 +295,11 @@ impl<'a> Binder<'a> {
             Ok(bound) => return Ok(bound),
             Err(error) => error,
         };
+        let has_decimal = ARITHMETIC.contains(&name)
+            && types.iter().any(Type::is_decimal)
+            && !self.shared.is_presto();
         let open = |it: &Expr| match inspect::string_literal(it) {
+            Some(_) if has_decimal => Type::Double,
             Some(_) => Type::Unknown,
             None => it.data_type.clone(),
         };
@@ -305,7 +333,7 @@ impl<'a> Binder<'a> {
         let condition = self.condition(args.next().unwrap_or_else(null), "condition of IF")?;
         let mut results: Vec<Expr> = args.collect();
         results.resize_with(2, null);
-        let results = self.unify(results, "IF")?;
+        let results = self.unify_branches(results, "IF")?;
         let data_type = results.first().map_or(Type::Unknown, |it| it.data_type.clone());
         let args = std::iter::once(condition).chain(results).collect();
         Ok(Expr::special(SpecialForm::Switch, args, data_type).at(span))

@@ -2,7 +2,7 @@
 
 use super::{
     Binder, Bound, Clause, expr::without_parentheses, inspect, query::constant, scope::Scope,
-    select::column_expr,
+    select::column_expr, unsupported,
 };
 use crate::Dialect;
 use sqlparser::ast::{
@@ -13,6 +13,9 @@ use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Generator, GeneratorKind, Plan};
 use volley_types::{Type, Value};
+
+/// A function that gives the indices of an array's elements, each in a row of its own.
+pub(super) const GENERATE_SUBSCRIPTS: &str = "generate_subscripts";
 
 /// The calls of unnest in a SELECT list, each once.
 #[derive(Default)]
@@ -81,17 +84,18 @@ impl<'a> Binder<'a> {
         columns.extend(ordinality.clone());
         let input = Box::new(Plan::one_row());
         let plan = Plan::Unnest { input, generators, ordinality, outer: false };
-        let bound = self.with_fields(Bound { plan, columns })?;
+        let mut bound = Bound { plan, columns };
+        // Presto makes a column of each field of rows in lists.
+        let has_rows = bound.columns.iter().any(|it| matches!(it.data_type, Type::Row(_)));
+        if self.shared.settings.dialect == Dialect::Presto && has_rows {
+            bound = self.with_fields(bound)?;
+        }
         self.aliased(bound, call.alias, (kind.name(), kind.name()))
     }
 
-    /// Presto makes a column of each field of rows in lists.
-    fn with_fields(&self, bound: Bound) -> Result<Bound> {
+    /// A column of each field of rows.
+    pub(super) fn with_fields(&self, bound: Bound) -> Result<Bound> {
         let Bound { plan, columns } = bound;
-        let has_rows = columns.iter().any(|it| matches!(it.data_type, Type::Row(_)));
-        if self.shared.settings.dialect != Dialect::Presto || !has_rows {
-            return Ok(Bound { plan, columns });
-        }
         let mut exprs = Vec::new();
         for column in columns {
             let expr = column_expr(&column, None);
@@ -122,7 +126,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The elements of a list, or the entries of a map.
-    fn elements(&self, list: Expr) -> Result<Generator> {
+    pub(super) fn elements(&self, list: Expr) -> Result<Generator> {
         let list = match list.data_type {
             Type::Unknown => self.coerce(list, &Type::array(Type::Unknown))?,
             _ => list,
@@ -211,8 +215,31 @@ impl<'a> Binder<'a> {
         self.unnested(arg, span)
     }
 
+    /// `generate_subscripts(array, 1)` in a SELECT list: the indices of the elements.
+    pub(super) fn subscripts_call(
+        &mut self,
+        list: Option<&'a FunctionArgumentList>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        self.not_in_lambda(GENERATE_SUBSCRIPTS, span)?;
+        let [array, dimension] = list.map_or(&[][..], |it| &it.args) else {
+            let message = "generate_subscripts takes an array and a dimension";
+            return Err(Error::invalid_query(message).span(span));
+        };
+        let array = self.expr(self.plain_arg(array, span)?)?;
+        let dimension = self.expr(self.plain_arg(dimension, span)?)?;
+        if constant(&dimension).flatten() != Some(1) {
+            let error = unsupported("a dimension other than 1", dimension.span.or(span));
+            return Err(error.hint("unnest the array first"));
+        }
+        let first = Expr::constant(Value::BigInt(1), Type::BigInt);
+        let length = self.call("len", vec![array], span)?;
+        let indices = self.call("generate_series", vec![first, length], span)?;
+        self.unnested(indices, span)
+    }
+
     /// The column that stands for the elements of a list.
-    fn unnested(&mut self, arg: Expr, span: Option<Span>) -> Result<Expr> {
+    pub(super) fn unnested(&mut self, arg: Expr, span: Option<Span>) -> Result<Expr> {
         let clause = self.current_clause();
         let level = self.level()?;
         let is_misplaced = level.in_aggregate

@@ -1,0 +1,142 @@
+//! Functions of JSON values and a path, where the path has wildcards: a list of what they give for
+//! each value that it leads to. And `json_value`.
+
+use super::{
+    by_index, by_path,
+    document::{Document, Kind},
+    inspect::extract_all,
+    json_doc, kind_name, parse,
+    path::Path,
+    text::push_value,
+};
+use crate::remembered::Remembered;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{
+    BoundScalar, Registry, ScalarTraits,
+    simple::{ArrayView, ArrayWriter, Varchar, scalar, vectorized},
+};
+use volley_types::{Type, Value, custom::Json};
+use volley_vector::{Decoded, Vector};
+
+/// What a function gives for a value of a document.
+type Of = fn(&Document<'_>, usize) -> Value;
+
+/// Registers the functions.
+pub(super) fn register(registry: &mut Registry) {
+    let strings = Type::array(Type::Varchar);
+    let functions: [(&str, Type, Of); 9] = [
+        ("json_extract", Json::data_type(), json_of),
+        ("json_extract_path", Json::data_type(), json_of),
+        ("json_extract_string", Type::Varchar, string_of),
+        ("json_extract_path_text", Type::Varchar, string_of),
+        ("json_value", Json::data_type(), plain_of),
+        ("json_type", Type::Varchar, |document, at| Value::text(kind_name(document, at))),
+        ("json_array_length", Type::BigInt, |document, at| {
+            Value::BigInt(document.elements(at).count() as i64)
+        }),
+        ("json_keys", strings, |document, at| {
+            Value::Array(document.members(at).map(|it| text_of(document, it.0)).collect())
+        }),
+        ("json_exists", Type::Boolean, |_, _| Value::Boolean(true)),
+    ];
+    for (name, element, of) in functions {
+        let all = format!("{name}_all");
+        let signature = format!("{all}(json, path) -> array");
+        let description = format!(
+            "What {name} gives for each value that a path leads to; {name} of a constant path with \
+             wildcards is the same."
+        );
+        let call = format!("cardinality({all}('{{\"a\": [1, 2]}}', '$.a[*]'))");
+        let doc = json_doc(&signature, &description, &[(call.as_str(), "2")]);
+        let bind = move |args: &[Type]| bind(args, &element, of);
+        registry.add_scalar(&all, doc, Arc::new(bind));
+    }
+    register_value(registry);
+}
+
+fn bind(args: &[Type], element: &Type, of: Of) -> Option<BoundScalar> {
+    let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
+    let [json, path] = args else { return None };
+    if !(is_text(json) || *json == Json::data_type()) || !is_text(path) {
+        return None;
+    }
+    let function = vectorized(move |rows, args, to, ctx| {
+        let (json, path) = (Decoded::new(&args[0])?, Decoded::new(&args[1])?);
+        let paths = Remembered::default();
+        let mut values = vec![Value::Null; rows.len()];
+        rows.for_each(|row| {
+            if json.is_null(row) || path.is_null(row) {
+                return;
+            }
+            let found = || -> Result<Value> {
+                let path = paths.get(path.text(row), Path::parse_any)?;
+                let document = parse(json.text(row))?;
+                let found = path.find_all(&document)?;
+                Ok(Value::Array(found.into_iter().map(|at| of(&document, at)).collect()))
+            };
+            match found() {
+                Ok(value) => values[row] = value,
+                Err(error) => ctx.fail(row, || error),
+            }
+        });
+        Ok(Vector::from_values(to.clone(), &values))
+    });
+    let args = vec![Type::Varchar; 2];
+    let result = Type::array(element.clone());
+    Some(BoundScalar::new(args, result, ScalarTraits::DEFAULT, function))
+}
+
+fn register_value(registry: &mut Registry) {
+    let doc = json_doc(
+        "json_value(json, path) -> json",
+        "As json_extract, but null for arrays, objects and null.",
+        &[("json_value('{\"a\": 1, \"b\": [2]}', '$.a')", "1"), ("json_value('[[1]]', 0)", "NULL")],
+    );
+    let write: super::Write = |document, at, out| {
+        let is_plain = !matches!(document.kind(at), Kind::Null | Kind::Array | Kind::Object);
+        is_plain.then(|| push_value(document, at, out))
+    };
+    registry.add_scalar("json_value", doc.clone(), by_path(Json::data_type(), write));
+    registry.add_scalar("json_value", doc, by_index(Json::data_type(), write));
+    let list = json_doc(
+        "json_value(json, array of paths) -> array",
+        "The values that the paths lead to, null where there is none without parts.",
+        &[("json_value('{\"a\": 1, \"b\": [2]}', ['a', 'b'])", "[1, NULL]")],
+    );
+    let several =
+        scalar(|text: &str, paths: ArrayView<Varchar>, out: &mut ArrayWriter<Varchar>| {
+            extract_all(text, paths, out, |document, at| {
+                plain_of(document, at).as_str().map(str::to_owned)
+            })
+        });
+    let several = several.returning(|_| Some(Type::array(Json::data_type())));
+    registry.simple("json_value", list, several);
+}
+
+fn json_of(document: &Document<'_>, at: usize) -> Value {
+    let mut text = String::new();
+    push_value(document, at, &mut text);
+    Value::text(text)
+}
+
+fn string_of(document: &Document<'_>, at: usize) -> Value {
+    match document.kind(at) {
+        Kind::Null => Value::Null,
+        Kind::Text => text_of(document, at),
+        _ => json_of(document, at),
+    }
+}
+
+fn plain_of(document: &Document<'_>, at: usize) -> Value {
+    match document.kind(at) {
+        Kind::Null | Kind::Array | Kind::Object => Value::Null,
+        _ => json_of(document, at),
+    }
+}
+
+fn text_of(document: &Document<'_>, at: usize) -> Value {
+    let mut text = String::new();
+    document.push_text(at, &mut text);
+    Value::text(text)
+}
