@@ -47,6 +47,7 @@ mod limit;
 mod star;
 mod columns;
 mod pivot;
+mod unpivot;
 mod positional;
 mod sample;
 mod within_group;
