@@ -24,6 +24,7 @@ mod command;
 mod target;
 mod write;
 mod merge;
+mod upsert;
 mod copy_from;
 mod summarize;
 mod definition;
