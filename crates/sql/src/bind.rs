@@ -65,6 +65,7 @@ mod literal;
 mod macros;
 mod interval;
 mod coerce;
+mod collate;
 mod collection;
 mod comparable;
 mod data_type;

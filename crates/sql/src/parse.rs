@@ -39,6 +39,7 @@ mod split;
 mod star;
 mod tokens;
 mod trim;
+mod unicode_text;
 mod values;
 mod view;
 

@@ -253,6 +253,7 @@ impl<'a> Binder<'a> {
         if let Some(field) = fractional_field(name, &args) {
             return self.call_named(field, args.into_iter().skip(1).collect(), span, name_span);
         }
+        let args = self.collated_arguments(name, args)?;
         let bound = self.resolve(name, &args).map_err(|it| it.span(name_span))?;
         if bound.args.len() != args.len() {
             return Err(Error::internal(format!("function {name} resolved to other arguments")));

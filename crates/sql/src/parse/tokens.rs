@@ -18,6 +18,7 @@ use super::{
     sample::{Samples, take_out_samples},
     star::{with_star_patterns, with_unpacked},
     trim::with_trims,
+    unicode_text::with_unicode_texts,
     values::with_rows,
 };
 use crate::{
@@ -59,6 +60,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let ends = tokens.iter().map(|it| it.span.end).collect();
+    let tokens = with_unicode_texts(tokens, positions)?;
     let tokens = with_numbers(with_unpacked(tokens), positions)?;
     let tokens = with_rows(with_calls(with_powers(tokens)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
