@@ -101,9 +101,21 @@ impl Runner {
 
     /// Runs the statements of `sql`, which stand behind `lines_before` other lines of a text.
     fn run_after(&self, lines_before: usize, sql: &str) -> Result<(), Failure> {
-        let failed = |e: Error| Failure::of_statement(&e, sql, lines_before);
-        for statement in &volley::parse(sql).map_err(failed)? {
-            self.go_on(self.run_statement(statement, failed))?;
+        if !self.keeps_going || u32::try_from(sql.len()).is_err() {
+            return self.run_part(sql, |e| Failure::of_statement(&e, sql, lines_before));
+        }
+        // A statement that is not understood keeps no other from running.
+        for part in volley::split(sql) {
+            let text = sql.get(part.start as usize..part.end as usize).unwrap_or_default();
+            let failed = |e: Error| Failure::of_statement(&e.moved(part.start), sql, lines_before);
+            self.go_on(self.run_part(text, failed))?;
+        }
+        Ok(())
+    }
+
+    fn run_part(&self, sql: &str, failed: impl Fn(Error) -> Failure) -> Result<(), Failure> {
+        for statement in &volley::parse(sql).map_err(&failed)? {
+            self.go_on(self.run_statement(statement, &failed))?;
         }
         Ok(())
     }

@@ -54,6 +54,13 @@ fn failures_may_be_passed_over() {
     assert_eq!(out, "a\n1\nb\n1\n");
     assert_eq!(err.matches("error: ").count(), 2, "{err}");
     assert_eq!(status, 1);
+    let sql =
+        "SELECT 1 AS a;\nSELECT ';'\n, FROM;\n  SELECT 1 +; SELECT 'x'::INTEGER; SELECT 2 AS b";
+    let (out, err, status) = run(&["--keep-going", "--format", "csv", "-c", sql]);
+    assert_eq!(out, "a\n1\nb\n2\n");
+    let places: Vec<&str> = err.lines().filter(|it| it.contains("-->")).map(str::trim).collect();
+    assert_eq!(places, ["--> line 3, column 7", "--> line 4, column 12", "--> line 4, column 22"]);
+    assert_eq!(status, 1);
     let (_, err, status) = run(&["--keep-going", "-c", "SELECT 1 AS a"]);
     assert!(err.is_empty() && status == 0);
 }

@@ -257,7 +257,7 @@ fn cast(
         None => {
             let input = Box::new(Expr::column(0, from.clone()));
             let kind = ExprKind::Cast { input, null_on_error, package: Package::Core };
-            let expr = Expr { kind, data_type: to.clone() };
+            let expr = Expr::new(kind, to.clone());
             let query = Arc::clone(&request.query);
             let exprs = ExprSet::compile(&[expr], &request.registry, query)?;
             let exprs = exprs.charged_to(&request.pool);

@@ -172,6 +172,13 @@ impl Error {
         self
     }
 
+    /// The error of a text that begins after `bytes` of another one, for that other text.
+    pub fn moved(mut self, bytes: u32) -> Error {
+        let moved = |it: u32| it.saturating_add(bytes);
+        self.0.span = self.0.span.map(|it| Span { start: moved(it.start), end: moved(it.end) });
+        self
+    }
+
     /// Adds context while the error goes up, such as `at("file", path)`.
     pub fn at(mut self, key: &'static str, value: impl fmt::Display) -> Error {
         self.0.context.push((key, value.to_string()));

@@ -150,6 +150,7 @@ pub(crate) fn lower(
             filter: it.filter,
             order_by: it.order_by.clone(),
             order_types: it.order_by.iter().map(|it| fields[it.column].data_type.clone()).collect(),
+            place: it.place,
         })
     });
     let spec = Arc::new(AggregationSpec {

@@ -5,6 +5,7 @@ mod tests;
 
 use crate::{Operator, Step, StepContext};
 use volley_error::{Error, Result};
+use volley_expression::Place;
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 
@@ -12,15 +13,16 @@ use volley_vector::{Batch, Vector};
 /// are more.
 pub struct EnforceSingleRow {
     types: Vec<Type>,
+    place: Place,
     row: Option<Batch>,
     input_done: bool,
     put_out: bool,
 }
 
 impl EnforceSingleRow {
-    /// `types`: the input's columns.
-    pub fn new(types: Vec<Type>) -> EnforceSingleRow {
-        EnforceSingleRow { types, row: None, input_done: false, put_out: false }
+    /// `types`: the input's columns; `place`: where the subquery stands.
+    pub fn new(types: Vec<Type>, place: Place) -> EnforceSingleRow {
+        EnforceSingleRow { types, place, row: None, input_done: false, put_out: false }
     }
 }
 
@@ -31,8 +33,9 @@ impl Operator for EnforceSingleRow {
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         if self.row.is_some() || input.rows() > 1 {
-            return Err(Error::invalid_value("scalar subquery returned more than one row")
-                .hint("add LIMIT 1 or an aggregate such as min() to the subquery"));
+            let error = Error::invalid_value("scalar subquery returned more than one row");
+            let error = error.hint("add LIMIT 1 or an aggregate such as min() to the subquery");
+            return Err(self.place.locate(error));
         }
         self.row = Some(input.loaded()?);
         Ok(())

@@ -15,7 +15,7 @@ mod fold;
 mod lambda;
 
 use crate::{
-    Expr, ExprKind, SpecialForm,
+    Expr, ExprKind, Place, SpecialForm,
     marks::{Mark, hit},
     node::{CompiledLambda, Kind, Node, NodeId},
 };
@@ -37,6 +37,8 @@ pub(crate) struct Compiler<'r> {
     pub(crate) nodes: Vec<Node>,
     /// Deterministic nodes by what they are.
     known: HashMap<String, NodeId>,
+    /// Where the expression stands whose node is being made.
+    place: Place,
 }
 
 /// What is left to do.
@@ -48,7 +50,13 @@ enum Work<'e> {
 
 impl<'r> Compiler<'r> {
     pub(crate) fn new(registry: &'r Registry, query: Arc<QueryConstants>) -> Compiler<'r> {
-        Compiler { registry, query, nodes: Vec::new(), known: HashMap::new() }
+        Compiler {
+            registry,
+            query,
+            nodes: Vec::new(),
+            known: HashMap::new(),
+            place: Place::default(),
+        }
     }
 
     /// The node of `expr`.
@@ -64,6 +72,7 @@ impl<'r> Compiler<'r> {
                 }
                 Work::Build(expr, parts) => {
                     let parts = done.split_off(done.len() - parts);
+                    self.place = expr.place;
                     done.push(self.build(expr, parts)?);
                 }
             }
@@ -188,6 +197,7 @@ impl<'r> Compiler<'r> {
         Node {
             kind,
             data_type,
+            place: self.place,
             columns,
             deterministic,
             infallible,

@@ -1,6 +1,8 @@
 //! The expression tree: plain data, typed, with columns by position.
 
+use crate::Place;
 use std::fmt;
+use volley_error::Span;
 use volley_function::{ArgumentType, Package};
 use volley_types::{Type, Value};
 
@@ -11,6 +13,8 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The type of its values.
     pub data_type: Type,
+    /// Where it stands in the SQL text: what errors of its rows point at.
+    pub place: Place,
 }
 
 /// The kinds of expressions.
@@ -114,24 +118,34 @@ impl ExprKind {
 }
 
 impl Expr {
+    /// An expression without a place in the text.
+    pub fn new(kind: ExprKind, data_type: Type) -> Expr {
+        Expr { kind, data_type, place: Place::default() }
+    }
+
+    /// The expression with a place in the text.
+    pub fn at(self, span: Option<Span>) -> Expr {
+        Expr { place: Place::of(span), ..self }
+    }
+
     /// Input column `index`.
     pub fn column(index: usize, data_type: Type) -> Expr {
-        Expr { kind: ExprKind::Column(index), data_type }
+        Expr::new(ExprKind::Column(index), data_type)
     }
 
     /// A literal.
     pub fn constant(value: Value, data_type: Type) -> Expr {
-        Expr { kind: ExprKind::Constant(value), data_type }
+        Expr::new(ExprKind::Constant(value), data_type)
     }
 
     /// A function call with types as resolved.
     pub fn call(name: impl Into<String>, args: Vec<Expr>, data_type: Type) -> Expr {
-        Expr { kind: ExprKind::Call { name: name.into(), args }, data_type }
+        Expr::new(ExprKind::Call { name: name.into(), args }, data_type)
     }
 
     /// A special form.
     pub fn special(form: SpecialForm, args: Vec<Expr>, data_type: Type) -> Expr {
-        Expr { kind: ExprKind::Special { form, args }, data_type }
+        Expr::new(ExprKind::Special { form, args }, data_type)
     }
 
     /// CAST to `data_type`; the expression itself when it has that type.
@@ -139,9 +153,10 @@ impl Expr {
         if self.data_type == data_type {
             return self;
         }
+        let place = self.place;
         let kind =
             ExprKind::Cast { input: Box::new(self), null_on_error: false, package: Package::Core };
-        Expr { kind, data_type }
+        Expr { kind, data_type, place }
     }
 
     /// The conjunction of `conjuncts`; TRUE when there is none.

@@ -2,6 +2,7 @@
 //!
 //! Read [`Expr`] first, then [`ExprSet`]. This crate does not know operators.
 
+mod place;
 mod expr;
 mod expr_set;
 mod node;
@@ -15,3 +16,4 @@ pub mod save;
 
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm};
 pub use expr_set::{Evaluation, ExprSet};
+pub use place::Place;

@@ -1,6 +1,6 @@
 //! Compiled expressions: nodes of a graph in which equal parts are one node.
 
-use crate::in_set::InSet;
+use crate::{Place, in_set::InSet};
 use std::{ops::Range, sync::Arc};
 use volley_error::Error;
 use volley_function::{BlockFunction, HigherOrderFunction, ScalarFunction, ScalarTraits};
@@ -14,6 +14,8 @@ pub(crate) type NodeId = usize;
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) data_type: Type,
+    /// What errors of its rows point at.
+    pub(crate) place: Place,
     /// The input columns it depends on, ascending.
     pub(crate) columns: Arc<[usize]>,
     /// Equal columns give equal results.

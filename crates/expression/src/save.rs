@@ -159,7 +159,7 @@ impl ExprReader<'_> {
         reader.nested(|it| {
             let data_type = it.data_type()?;
             let kind = self.kind(it, &data_type)?;
-            Ok(Expr { kind, data_type })
+            Ok(Expr::new(kind, data_type))
         })
     }
 

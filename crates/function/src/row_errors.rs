@@ -27,6 +27,13 @@ impl RowErrors {
         self.failed.len()
     }
 
+    /// Replaces the errors that were recorded after the first `before` ones.
+    pub fn map_from(&mut self, before: usize, change: impl Fn(Error) -> Error) {
+        for (_, error) in self.failed.iter_mut().skip(before) {
+            *error = error.take().map(&change);
+        }
+    }
+
     /// The errors with their rows, in order of detection.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Option<&Error>)> + '_ {
         self.failed.iter().map(|(row, error)| (*row as usize, error.as_ref()))

@@ -289,7 +289,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    fn sort_keys(&mut self, keys: &[SortKey]) -> fmt::Result {
+    pub(crate) fn sort_keys(&mut self, keys: &[SortKey]) -> fmt::Result {
         self.list(keys, |it, key| {
             it.expr(&key.expr)?;
             it.f.write_str(if key.descending { " desc" } else { "" })?;

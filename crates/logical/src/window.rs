@@ -1,6 +1,6 @@
 //! Window functions.
 
-use crate::Expr;
+use crate::{Expr, SortKey};
 use volley_error::Span;
 use volley_plan::Frame;
 use volley_types::Type;
@@ -16,6 +16,8 @@ pub struct WindowCall {
     pub distinct: bool,
     /// FILTER (WHERE ...): BOOLEAN. Aggregates only.
     pub filter: Option<Expr>,
+    /// ORDER BY among the arguments: in which order the rows of the frame come.
+    pub order_by: Vec<SortKey>,
     /// Rows where the first argument is null do not count.
     pub ignore_nulls: bool,
     /// How many of the node's order keys the call has.
@@ -29,13 +31,15 @@ pub struct WindowCall {
 }
 
 impl WindowCall {
-    /// Arguments, filter, and what the frame's bounds are found by.
+    /// Arguments, filter, order, and what the frame's bounds are found by.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.args.iter().chain(&self.filter).chain(self.frame.columns())
+        let order = self.order_by.iter().map(|it| &it.expr);
+        self.args.iter().chain(&self.filter).chain(order).chain(self.frame.columns())
     }
 
     /// As [`WindowCall::exprs`], to change.
     pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        self.args.iter_mut().chain(&mut self.filter).chain(self.frame.columns_mut())
+        let order = self.order_by.iter_mut().map(|it| &mut it.expr);
+        self.args.iter_mut().chain(&mut self.filter).chain(order).chain(self.frame.columns_mut())
     }
 }

@@ -130,7 +130,8 @@ pub(crate) fn substitute(expr: &mut Expr, by: &HashMap<ColumnId, Expr>) {
     deep(|| {
         if let ExprKind::Column(id) = &expr.kind {
             if let Some(other) = by.get(id) {
-                *expr = other.clone().at(expr.span);
+                let span = other.span.or(expr.span);
+                *expr = other.clone().at(span);
             }
             return;
         }

@@ -106,7 +106,7 @@ impl Lowering<'_> {
             Plan::Sample { input, method, seed } => self.sample(input, *method, *seed, required),
             Plan::Recursive { .. } => self.recursive(plan),
             Plan::WorkingTable { .. } => self.working_table(plan),
-            Plan::SingleRow { input, .. } => self.single_row(input, required),
+            Plan::SingleRow { input, span } => self.single_row(input, *span, required),
             Plan::UniqueId { input, column } => self.unique_id(input, column, required),
             Plan::Unnest { .. } => self.unnest(plan, required),
         })

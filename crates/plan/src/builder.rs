@@ -18,7 +18,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::Expr;
+use volley_expression::{Expr, Place};
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type, Value};
 
@@ -239,7 +239,10 @@ impl PlanBuilder {
 
     /// Fails on a second row, and makes a row of nulls of no row.
     pub fn enforce_single_row(self) -> PlanBuilder {
-        self.wrap(|input, _| Ok(PlanNode::EnforceSingleRow(EnforceSingleRowNode { input })))
+        self.wrap(|input, _| {
+            let place = Place::default();
+            Ok(PlanNode::EnforceSingleRow(EnforceSingleRowNode { input, place }))
+        })
     }
 
     /// Brings all rows to one driver.

@@ -24,6 +24,7 @@ mod command;
 mod target;
 mod write;
 mod merge;
+mod upsert;
 mod copy_from;
 mod summarize;
 mod definition;
@@ -47,6 +48,7 @@ mod limit;
 mod star;
 mod columns;
 mod pivot;
+mod unpivot;
 mod positional;
 mod sample;
 mod within_group;
@@ -63,6 +65,7 @@ mod literal;
 mod macros;
 mod interval;
 mod coerce;
+mod collate;
 mod collection;
 mod json;
 mod constant_forms;
@@ -96,12 +99,14 @@ pub struct BindSettings {
     pub dialect: Dialect,
     /// The values of parameters such as `$1`.
     pub parameters: Parameters,
+    /// What errors point at in place of the statement's own text: where another statement names it.
+    pub place: Option<Span>,
 }
 
 impl Default for BindSettings {
     fn default() -> BindSettings {
         let (dialect, parameters) = (Dialect::default(), Parameters::None);
-        BindSettings { depth_max: 1000, dialect, parameters }
+        BindSettings { depth_max: 1000, dialect, parameters, place: None }
     }
 }
 
@@ -126,7 +131,8 @@ pub fn bind(
     let shared = Shared { catalog, registry, names, dialect, ids, settings, cte_ids, expansions };
     stack::with_room(statement.text().len(), || {
         let mut binder = Binder::new(shared, &statement.source);
-        binder.first_word = Some(statement.first_word());
+        binder.first_word = settings.place.or(Some(statement.first_word()));
+        binder.view_span = settings.place;
         binder.statement(&statement.command)
     })
 }

@@ -20,7 +20,7 @@ mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Relation};
-pub use parse::{ParsedStatement, parse, sequences_of};
+pub use parse::{ParsedStatement, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{

@@ -14,6 +14,7 @@ use tokens::{Tokens, tokenize};
 use volley_error::{Error, ErrorKind, Result, Span};
 use volley_function::Exclusion;
 
+mod argument_order;
 mod command;
 mod comprehension;
 mod construct;
@@ -34,12 +35,15 @@ mod prefix_alias;
 mod sample;
 mod sequence;
 mod show;
+mod split;
 mod star;
 mod tokens;
 mod trim;
+mod unicode_text;
 mod values;
 mod view;
 
+pub(crate) use argument_order::is_no_argument;
 pub(crate) use parameter::parameter_name;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
@@ -48,6 +52,7 @@ pub(crate) use merge::{MERGE_USING, NO_TYPE};
 pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
 pub(crate) use sequence::CreateSequence;
 pub use sequence::sequences_of;
+pub use split::split;
 pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
 
 /// The most levels of nesting that the parser goes into.

@@ -3,6 +3,7 @@
 use crate::{Dialect, ParsedStatement, Write};
 use std::sync::Arc;
 use volley_connector::{ColumnDefinition, TableDefinition};
+use volley_error::Span;
 use volley_logical::Plan;
 use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
@@ -173,6 +174,8 @@ pub enum Statement {
         names: Vec<Option<String>>,
         /// One row: the values.
         values: Query,
+        /// Where its name stands.
+        span: Option<Span>,
     },
     /// Forgets a statement that was kept, or all.
     Deallocate {

@@ -75,6 +75,6 @@ pub use volley_memory::{
     ArbitrationPolicy, Candidate, LargestFirst, format_bytes, note_failed_allocation, parse_bytes,
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
-pub use volley_sql::{ParsedStatement, parse};
+pub use volley_sql::{ParsedStatement, parse, split};
 pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name};
 pub use volley_vector::{Batch, Decoded, Rows, Vector, arrow};

@@ -6,7 +6,7 @@ use crate::{
     statement::{self, Collected},
 };
 use std::{collections::BTreeMap, sync::Arc};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Span};
 use volley_sql::{Parameters, ParsedStatement};
 use volley_types::{Type, Value};
 
@@ -131,17 +131,18 @@ pub(crate) fn checked(
 ) -> Result<Arc<ParsedStatement>> {
     let cx = StatementContext::begin(session, session.begin());
     volley_sql::with_room(statement.text().len(), || {
-        statement::bind(session, &statement, &cx, Parameters::Unknown).map(drop)
+        statement::bind(session, &statement, &cx, (Parameters::Unknown, None)).map(drop)
     })?;
     Ok(statement)
 }
 
-/// EXECUTE: the values are the only row of `values`.
+/// EXECUTE: the values are the only row of `values`, of which some may have names. Errors of the
+/// statement point at `place`: its text is another than that of EXECUTE.
 pub(crate) fn execute(
     session: &Session,
     name: &str,
-    names: &[Option<String>],
-    values: &Collected,
+    (names, values): (&[Option<String>], &Collected),
+    place: Option<Span>,
 ) -> Result<Outcome> {
     let statement = session.kept_prepared(name)?;
     let row = values.batches.first();
@@ -162,7 +163,7 @@ pub(crate) fn execute(
             return Err(Error::invalid_query("parameters by position and by name are mixed"));
         }
     };
-    statement::run_with(session, &statement, parameters)
+    statement::run_with(session, &statement, parameters, place)
 }
 
 fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
@@ -211,7 +212,7 @@ impl Prepared<'_> {
     /// the statement fails with.
     pub fn run(&self, values: &[Parameter]) -> Result<Outcome> {
         let parameters = positional(&self.statement, values)?;
-        statement::run_with(self.session, &self.statement, parameters)
+        statement::run_with(self.session, &self.statement, parameters, None)
     }
 
     /// Runs the statement with these values, by name.
@@ -221,7 +222,7 @@ impl Prepared<'_> {
     /// As [`Prepared::run`]; a name that is no parameter, a parameter without a value.
     pub fn run_named(&self, values: &[(&str, Parameter)]) -> Result<Outcome> {
         let parameters = named(&self.statement, values)?;
-        statement::run_with(self.session, &self.statement, parameters)
+        statement::run_with(self.session, &self.statement, parameters, None)
     }
 
     /// As [`Prepared::run`]: the rows of the statement; none, for one without rows.

@@ -10,7 +10,7 @@ use crate::{
 use std::sync::Arc;
 use volley_connector::{Table, TableArguments};
 use volley_connector_memory::{MemoryTable, WriteGuard};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc};
 use volley_memory::Reservation;
@@ -38,7 +38,7 @@ pub enum Outcome {
 
 /// Binds and runs one statement.
 pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome> {
-    run_with(session, parsed, Parameters::None)
+    run_with(session, parsed, Parameters::None, None)
 }
 
 /// Binds and runs one statement, with values for its parameters.
@@ -46,6 +46,7 @@ pub(crate) fn run_with(
     session: &Session,
     parsed: &ParsedStatement,
     parameters: Parameters,
+    place: Option<Span>,
 ) -> Result<Outcome> {
     let constants = session.begin();
     // Who changes rows that are there begins with what others, which are at it, leave.
@@ -57,7 +58,7 @@ pub(crate) fn run_with(
     let cx = StatementContext::begin(session, constants);
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
-        let statement = bind(session, parsed, &cx, parameters);
+        let statement = bind(session, parsed, &cx, (parameters, place));
         if let Ok(Statement::Transaction(step)) = statement {
             return transaction(session, step, &cx).map(|()| Outcome::Done(None));
         }
@@ -73,15 +74,16 @@ pub(crate) fn run_with(
     })
 }
 
-/// What a statement means, with these values of its parameters.
+/// What a statement means, with these values of its parameters; errors point at `place`, if that is
+/// another than the statement's text.
 pub(crate) fn bind(
     session: &Session,
     parsed: &ParsedStatement,
     cx: &StatementContext,
-    parameters: Parameters,
+    (parameters, place): (Parameters, Option<Span>),
 ) -> Result<Statement> {
     let dialect = session.settings().dialect;
-    let settings = BindSettings { dialect, parameters, ..BindSettings::default() };
+    let settings = BindSettings { dialect, parameters, place, ..BindSettings::default() };
     let catalog = RunningCatalog { session, cx };
     volley_sql::bind(parsed, &catalog, &session.registry, &cx.column_ids, &settings)
 }
@@ -226,9 +228,10 @@ fn execute_in_session(
             session.keep_prepared(&name, prepared::checked(session, statement)?);
             Ok(Outcome::Done(None))
         }
-        Statement::Execute { name, names, values } => {
+        Statement::Execute { name, names, values, span } => {
             let values = rows_of(session, values, cx)?;
-            prepared::execute(session, &name, &names, &values)
+            let ran = prepared::execute(session, &name, (&names, &values), span);
+            ran.map_err(|it| it.span(span))
         }
         Statement::Deallocate { name } => {
             session.forget_prepared(name.as_deref())?;

@@ -7,6 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
+use volley_expression::Place;
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
 use volley_memory::Pool;
 use volley_plan::{AggregateStep, SortKey};
@@ -29,6 +30,8 @@ pub(super) struct AccumulatorSpec {
     pub order_by: Vec<SortKey>,
     /// The types of the columns to order by.
     pub order_types: Vec<Type>,
+    /// What errors point at.
+    pub place: Place,
 }
 
 /// The state of one aggregate beside the groups' rows.
@@ -126,7 +129,8 @@ impl Accumulator {
         match (&mut self.kept, &spec.bound.function) {
             (Some(kept), _) => kept.push(spec, batch, target, rows),
             (None, AggregateKind::Folding(function)) => {
-                target.add(function.as_ref(), spec.merges, &args, &rows)
+                let added = target.add(function.as_ref(), spec.merges, &args, &rows);
+                added.map_err(|it| spec.place.locate(it))
             }
             (None, AggregateKind::Collecting(_)) => Err(collected()),
         }
@@ -194,7 +198,8 @@ impl Accumulator {
             _ if rows.is_empty() => Ok(()),
             (Some(kept), _) => kept.push_again(spec, batch, target, &rows),
             (None, AggregateKind::Folding(function)) => {
-                target.add(function.as_ref(), spec.merges, batch.columns(), &rows)
+                let added = target.add(function.as_ref(), spec.merges, batch.columns(), &rows);
+                added.map_err(|it| spec.place.locate(it))
             }
             (None, AggregateKind::Collecting(_)) => Err(collected()),
         }
@@ -219,7 +224,7 @@ impl Accumulator {
     ) -> Result<bool> {
         self.seen = None;
         let Some(kept) = &mut self.kept else { return Ok(true) };
-        let is_done = kept.finish_step(spec, table, index)?;
+        let is_done = kept.finish_step(spec, table, index).map_err(|it| spec.place.locate(it))?;
         if is_done && !spec.collects() {
             self.kept = None;
         }

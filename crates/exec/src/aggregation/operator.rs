@@ -374,18 +374,19 @@ impl HashAggregation {
         for (index, aggregate) in self.spec.aggregates.iter().enumerate() {
             let mut slots = self.table.slots_of(index, groups);
             let kept = self.accumulators[index].kept();
-            columns.push(match (&aggregate.bound.function, step, kept) {
+            let column = match (&aggregate.bound.function, step, kept) {
                 (AggregateKind::Collecting(_), step, Some(kept)) => {
-                    kept.results(aggregate, step, &mut slots, &mut self.results)?
+                    kept.results(aggregate, step, &mut slots, &mut self.results)
                 }
-                (AggregateKind::Collecting(_), _, None) => return Err(collected()),
+                (AggregateKind::Collecting(_), _, None) => Err(collected()),
                 (AggregateKind::Folding(function), step, _) if step.finishes() => {
-                    function.extract(&mut slots)?
+                    function.extract(&mut slots)
                 }
                 (AggregateKind::Folding(function), _, _) => {
-                    function.extract_intermediate(&mut slots)?
+                    function.extract_intermediate(&mut slots)
                 }
-            });
+            };
+            columns.push(column.map_err(|it| aggregate.place.locate(it))?);
         }
         Ok(columns)
     }

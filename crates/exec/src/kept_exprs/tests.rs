@@ -3,7 +3,7 @@ use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows, Vector};
 
 fn constant(value: Value, data_type: Type) -> Expr {
-    Expr { kind: volley_expression::ExprKind::Constant(value), data_type }
+    Expr::new(volley_expression::ExprKind::Constant(value), data_type)
 }
 
 fn first_value(mut set: ExprSet) -> Value {

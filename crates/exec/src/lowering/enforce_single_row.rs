@@ -11,8 +11,9 @@ pub(super) fn lower(
 ) -> Result<PipelineBuilder> {
     let mut pipeline = cx.gather(input);
     let types: Vec<_> = node.input.schema().types().cloned().collect();
+    let place = node.place;
     cx.add(&mut pipeline, "enforce single row", move |_| {
-        Ok(Box::new(EnforceSingleRow::new(types.clone())))
+        Ok(Box::new(EnforceSingleRow::new(types.clone(), place)))
     });
     Ok(pipeline)
 }

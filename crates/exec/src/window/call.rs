@@ -3,8 +3,10 @@
 use super::{
     STEP_ROWS,
     active::{ActiveRows, FindingActive},
+    argument_order::ArgumentOrder,
     frames::{DistinctFrames, Framing},
     listed::Listed,
+    ordered::Ordered,
     pieces::Piece,
     places::{BatchPlaces, Places},
     run::Run,
@@ -14,7 +16,7 @@ use super::{
 };
 use volley_error::{Error, Result};
 use volley_function::{
-    AggregateKind, BoundAggregate, PartitionPiece, Ranges, ValidRows, WindowRows,
+    AggregateKind, BoundAggregate, BoundWindow, PartitionPiece, Ranges, ValidRows, WindowRows,
 };
 use volley_memory::{Pool, Reservation};
 use volley_vector::Vector;
@@ -36,6 +38,8 @@ pub(super) struct Call {
 enum Answer {
     /// A window function; with IGNORE NULLS, where its first argument is not null.
     Function(Option<(ValidRows, Reservation)>),
+    /// A window function with an order of its own.
+    Ordered(Ordered),
     Running(Running),
     Tree(Tree),
     Listed(Listed),
@@ -90,12 +94,16 @@ impl Call {
                 known: None,
             });
         }
-        let answer = match &input.spec.function {
-            CallFunction::Window(_) => {
+        let order = ArgumentOrder::new(&input.spec.order_by, input.run, pool)?;
+        let answer = match (&input.spec.function, order) {
+            (CallFunction::Window(_), Some(order)) => Answer::Ordered(Ordered::new(order)),
+            (CallFunction::Window(_), None) => {
                 let valid = || (ValidRows::default(), pool.reservation());
                 Answer::Function(input.spec.ignore_nulls.then(valid))
             }
-            CallFunction::Aggregate(bound) => aggregate(input, bound, &args, pool)?,
+            (CallFunction::Aggregate(bound), order) => {
+                aggregate(input, (bound, order), &args, pool)?
+            }
         };
         let finding = FindingActive::new(input.spec, input.run, input.places, pool)?;
         Ok(Call { args, finding: Some(finding), active: None, answer, frames: None, known })
@@ -113,6 +121,7 @@ impl Call {
     pub(super) fn counter(&self) -> Option<&'static str> {
         match &self.answer {
             Answer::Function(_) | Answer::Known(_) => None,
+            Answer::Ordered(_) => Some("ordered frames"),
             Answer::Running(_) => Some("running frames"),
             Answer::Tree(_) => Some("tree frames"),
             Answer::Listed(_) => Some("listed frames"),
@@ -141,9 +150,11 @@ impl Call {
                 Ok(false)
             }
             Answer::Tree(tree) => tree.build(active(&self.active)?),
-            Answer::Function(None) | Answer::Running(_) | Answer::Listed(_) | Answer::Known(_) => {
-                Ok(true)
-            }
+            Answer::Function(None)
+            | Answer::Ordered(_)
+            | Answer::Running(_)
+            | Answer::Listed(_)
+            | Answer::Known(_) => Ok(true),
         }
     }
 
@@ -153,8 +164,21 @@ impl Call {
         input: &CallInput<'_>,
         batch: &BatchPlaces,
     ) -> Result<Option<(Vector, usize)>> {
+        self.answer(input, batch).map_err(|it| input.spec.place.locate(it))
+    }
+
+    fn answer(
+        &mut self,
+        input: &CallInput<'_>,
+        batch: &BatchPlaces,
+    ) -> Result<Option<(Vector, usize)>> {
         if let Answer::Function(valid) = &self.answer {
             return self.function(input, batch, valid.as_ref().map(|it| &it.0)).map(Some);
+        }
+        if let Answer::Ordered(ordered) = &mut self.answer {
+            let bound = window_function(input)?;
+            let results = ordered.step(input, (bound, &self.args), (&framing(input), batch))?;
+            return Ok(results.map(|it| (it, batch.rows.len())));
         }
         if let Answer::Known(result) = &self.answer {
             return Ok(Some((result.gather(&vec![0; batch.rows.len()])?, 1)));
@@ -169,7 +193,7 @@ impl Call {
             Answer::Running(running) => running.step(&frames, active)?,
             Answer::Tree(tree) => tree.step(&frames, active)?,
             Answer::Listed(listed) => listed.step(&frames, active)?,
-            Answer::Function(_) | Answer::Known(_) => None,
+            Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => None,
         };
         let Some(mut results) = results else {
             self.frames = Some((frames, is_known));
@@ -207,9 +231,7 @@ impl Call {
         batch: &BatchPlaces,
         valid: Option<&ValidRows>,
     ) -> Result<(Vector, usize)> {
-        let CallFunction::Window(bound) = &input.spec.function else {
-            return Err(Error::internal("an aggregate that is called as a window function"));
-        };
+        let bound = window_function(input)?;
         let level = &batch.levels[input.spec.level];
         let frames = match input.spec.uses_frame() {
             true => framing(input).frames(batch)?,
@@ -230,6 +252,15 @@ impl Call {
     }
 }
 
+fn window_function<'a>(input: &CallInput<'a>) -> Result<&'a BoundWindow> {
+    match &input.spec.function {
+        CallFunction::Window(bound) => Ok(bound),
+        CallFunction::Aggregate(_) => {
+            Err(Error::internal("an aggregate that is called as a window function"))
+        }
+    }
+}
+
 fn framing<'a>(input: &CallInput<'a>) -> Framing<'a> {
     Framing { call: input.spec, run: input.run, places: input.places, descending: input.descending }
 }
@@ -241,14 +272,14 @@ fn active(active: &Option<ActiveRows>) -> Result<&ActiveRows> {
 /// The cheapest way to answer for the frames of an aggregate.
 fn aggregate(
     input: &CallInput<'_>,
-    bound: &BoundAggregate,
+    (bound, order): (&BoundAggregate, Option<ArgumentOrder>),
     args: &[Vector],
     pool: &Pool,
 ) -> Result<Answer> {
     let grow = input.spec.frames_grow();
     let rows = input.run.rows();
     Ok(match &bound.function {
-        AggregateKind::Folding(function) if grow || !input.spec.distinct => {
+        AggregateKind::Folding(function) if order.is_none() && (grow || !input.spec.distinct) => {
             let running = if grow { Running::new(function, args, pool)? } else { None };
             match running {
                 Some(running) => Answer::Running(running),
@@ -257,7 +288,7 @@ fn aggregate(
         }
         function => {
             let rows = (rows, bound.ignores_nulls);
-            Answer::Listed(Listed::new(function, args.to_vec(), rows, pool))
+            Answer::Listed(Listed::new(function, args.to_vec(), rows, order, pool))
         }
     })
 }

@@ -1,7 +1,11 @@
 //! Aggregates that see the rows of every frame anew: those that collect rows, and DISTINCT over
-//! frames that do not grow. Costs as many rows as all frames have together.
+//! frames that do not grow, and those with an order of their own. Costs as many rows as all frames
+//! have together.
 
-use super::{STEP_ROWS, active::ActiveRows, frames::DistinctFrames, states::States};
+use super::{
+    STEP_ROWS, active::ActiveRows, argument_order::ArgumentOrder, frames::DistinctFrames,
+    states::States,
+};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{AggregateKind, CollectingFunction, FrameParts};
@@ -14,6 +18,8 @@ pub(super) struct Listed {
     args: Batch,
     /// Whether rows whose first argument is null do not count.
     ignores_nulls: bool,
+    /// The order of the rows of a frame, where it is not theirs.
+    order: Option<ArgumentOrder>,
     /// Results of the frames of the batch so far.
     parts: Vec<Vector>,
     /// The frame of the batch to answer next.
@@ -41,6 +47,7 @@ impl Listed {
         function: &AggregateKind,
         args: Vec<Vector>,
         (rows, ignores_nulls): (usize, bool),
+        order: Option<ArgumentOrder>,
         pool: &Pool,
     ) -> Listed {
         let function = match function {
@@ -48,7 +55,7 @@ impl Listed {
             AggregateKind::Folding(function) => Function::Folding(States::new(function, pool)),
         };
         let args = Batch::new(args, rows);
-        Listed { function, args, ignores_nulls, parts: Vec::new(), next: 0 }
+        Listed { function, args, ignores_nulls, order, parts: Vec::new(), next: 0 }
     }
 
     /// Answers some frames; the results of all `frames` at the end.
@@ -86,7 +93,11 @@ impl Listed {
                 && nulls.is_none_or(|it| it.is_valid(*row as usize))
                 && active.is_first(*row, first, is_inside)
         };
+        let before = list.rows.len();
         list.rows.extend(frame.iter().flat_map(|it| it.0..it.1).filter(counts));
+        if let Some(order) = &self.order {
+            order.sort(&mut list.rows[before..]);
+        }
         list.frames.resize(list.rows.len(), list.ends.len() as u32);
         list.ends.push(list.rows.len() as u32);
     }

@@ -1,6 +1,7 @@
 //! What all drivers of a window node know.
 
 use volley_error::Result;
+use volley_expression::Place;
 use volley_function::{BoundAggregate, BoundWindow, Registry};
 use volley_plan::{Frame, FrameBound, FrameOffset, SortKey, WindowCall, WindowLimit, WindowNode};
 use volley_types::{Type, Value};
@@ -31,10 +32,14 @@ pub(super) struct CallSpec {
     pub arg_types: Vec<Type>,
     pub distinct: bool,
     pub filter: Option<usize>,
+    /// The order of the rows of a frame, where it is not that of the partition.
+    pub order_by: Vec<SortKey>,
     pub ignore_nulls: bool,
     /// An index of [`WindowSpec::levels`].
     pub level: usize,
     pub frame: Frame,
+    /// What errors point at.
+    pub place: Place,
 }
 
 /// What is called.
@@ -49,7 +54,7 @@ impl WindowSpec {
         let functions = functions.collect::<Result<Vec<_>>>()?;
         let keys = |(call, function): (&WindowCall, &CallFunction)| {
             // Who does not look at peers needs no groups of them.
-            if function.uses_peers(&call.frame) { call.order_keys } else { 0 }
+            if function.uses_peers(call) { call.order_keys } else { 0 }
         };
         let keys: Vec<usize> = node.calls.iter().zip(&functions).map(keys).collect();
         let mut levels = keys.clone();
@@ -118,13 +123,15 @@ impl CallFunction {
         }
     }
 
-    /// Whether results over `frame` depend on which rows are peers.
-    fn uses_peers(&self, frame: &Frame) -> bool {
+    /// Whether results of the call depend on which rows are peers.
+    fn uses_peers(&self, call: &WindowCall) -> bool {
         match self {
+            // All functions are then of the rows of the frame.
+            _ if !call.order_by.is_empty() => call.frame.uses_peers(),
             CallFunction::Window(bound) => {
-                bound.uses_peers || (bound.uses_frame && frame.uses_peers())
+                bound.uses_peers || (bound.uses_frame && call.frame.uses_peers())
             }
-            CallFunction::Aggregate(_) => frame.uses_peers(),
+            CallFunction::Aggregate(_) => call.frame.uses_peers(),
         }
     }
 }
@@ -137,9 +144,11 @@ impl CallSpec {
             arg_types: call.arg_types.clone(),
             distinct: call.distinct,
             filter: call.filter,
+            order_by: call.order_by.clone(),
             ignore_nulls: call.ignore_nulls,
             level,
             frame: call.frame.clone(),
+            place: call.place,
         }
     }
 
@@ -147,6 +156,7 @@ impl CallSpec {
     fn columns(&self) -> Vec<usize> {
         let mut columns = self.args.clone();
         columns.extend(self.filter);
+        columns.extend(self.order_by.iter().map(|it| it.column));
         for offset in self.frame.offsets() {
             match offset {
                 FrameOffset::Count(_) => {}

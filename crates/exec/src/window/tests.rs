@@ -261,9 +261,11 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
             arg_types: Vec::new(),
             distinct: false,
             filter: None,
+            order_by: Vec::new(),
             ignore_nulls: false,
             order_keys: order_by.len(),
             frame: Frame::up_to_peers(),
+            place: volley_expression::Place::default(),
         });
         WindowLimit { call: calls.len() - 1, rows: random.below(5) as u64 }
     });
@@ -316,9 +318,11 @@ fn call(random: &mut Random, types: &[Type], order_keys: usize) -> WindowCall {
         arg_types: args.iter().map(|it| types[*it].clone()).collect(),
         distinct: is_aggregate && args.len() == 1 && random.below(4) == 0,
         filter: (is_aggregate && random.below(4) == 0).then_some(FILTER),
+        order_by: Vec::new(),
         ignore_nulls: takes_nulls && random.below(2) == 0,
         order_keys,
         frame: frame(random, order_keys),
+        place: volley_expression::Place::default(),
     }
 }
 

@@ -123,7 +123,7 @@ impl Compiler<'_> {
         let (vector, error) = match outcome {
             Ok(folded) => folded,
             Err(error) if error.kind() == ErrorKind::OutOfMemory => return Ok(node),
-            Err(error) => (null_of(&data_type), Some(error)),
+            Err(error) => (null_of(&data_type), Some(self.place.locate(error))),
         };
         hit(Mark::Folded);
         let kind = match error {

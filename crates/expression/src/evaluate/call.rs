@@ -117,18 +117,20 @@ impl Evaluator<'_> {
         args: &[Vector],
         rows: &Rows,
     ) -> Result<Vector> {
-        let before = self.ctx.charged();
+        let (before, errors_before) = (self.ctx.charged(), self.ctx.errors.len());
         let nodes = self.nodes;
-        let data_type = &nodes[node].data_type;
+        let (data_type, place) = (&nodes[node].data_type, nodes[node].place);
         let result = match &call.function {
-            Callee::Scalar(function) => function.evaluate(rows, args, data_type, self.ctx)?,
+            Callee::Scalar(function) => function.evaluate(rows, args, data_type, self.ctx),
             Callee::HigherOrder(function, lambdas) => {
                 let (values, captures) = args.split_at(call.values);
                 self.with_lambdas(node, lambdas, captures, call.values, |lambdas, ctx| {
                     function.evaluate(rows, values, lambdas, data_type, ctx)
-                })?
+                })
             }
         };
+        self.ctx.errors.map_from(errors_before, |it| place.locate(it));
+        let result = result.map_err(|it| place.locate(it))?;
         let bytes = self.ctx.bytes_made(&result, args, CHARGED_BYTES);
         self.ctx.settle(before, bytes)?;
         Ok(result)

@@ -15,13 +15,12 @@ fn case() -> Case {
     let array = Type::array(Type::array(Type::Integer));
     let columns = [array.clone(), Type::Varchar, Uuid::data_type()];
     let inputs = vec![random.batch(&columns, 6), random.batch(&columns, 0)];
-    let parameter = |level: usize, index: usize, data_type: Type| Expr {
-        kind: ExprKind::Parameter(Parameter { level, index }),
-        data_type,
+    let parameter = |level: usize, index: usize, data_type: Type| {
+        Expr::new(ExprKind::Parameter(Parameter { level, index }), data_type)
     };
-    let lambda = |level: usize, parameters: Vec<Type>, body: Expr| Expr {
-        data_type: body.data_type.clone(),
-        kind: ExprKind::Lambda { level, parameters, body: Box::new(body) },
+    let lambda = |level: usize, parameters: Vec<Type>, body: Expr| {
+        let data_type = body.data_type.clone();
+        Expr::new(ExprKind::Lambda { level, parameters, body: Box::new(body) }, data_type)
     };
     let row = Type::row([Field::new("a", Type::Integer)]);
     let one = Value::Row([Value::Integer(1)].into());
@@ -38,7 +37,7 @@ fn case() -> Case {
             Expr::call("transform", vec![Expr::column(0, array.clone()), outer], array),
             Expr::constant(one, row.clone()),
             Expr::constant(Value::Null, row),
-            Expr { kind, data_type: Uuid::data_type() },
+            Expr::new(kind, Uuid::data_type()),
             Expr::special(SpecialForm::And, vec![is_null.clone(), is_null], Type::Boolean),
         ],
         inputs,
@@ -82,7 +81,7 @@ fn refused(expr: Expr) -> String {
 fn expressions_that_do_not_fit_their_surroundings_are_errors() {
     assert!(refused(Expr::column(0, Type::Integer)).contains("column that is not there"));
     let kind = ExprKind::Parameter(Parameter { level: 0, index: 0 });
-    assert!(refused(Expr { kind, data_type: Type::Integer }).contains("parameter of no lambda"));
+    assert!(refused(Expr::new(kind, Type::Integer)).contains("parameter of no lambda"));
     let form = Expr::special(SpecialForm::Switch, vec![], Type::Integer);
     assert!(refused(form).contains("other arguments"));
 }

@@ -336,7 +336,7 @@ impl<'a> Maker<'a> {
         self.parameters.pop();
         let parameters = wanted.parameters.clone();
         let data_type = body.data_type.clone();
-        Expr { kind: ExprKind::Lambda { level, parameters, body: Box::new(body) }, data_type }
+        Expr::new(ExprKind::Lambda { level, parameters, body: Box::new(body) }, data_type)
     }
 
     /// A parameter of a lambda around, or a column.
@@ -348,7 +348,7 @@ impl<'a> Maker<'a> {
         let fitting: Vec<Parameter> = all.filter(|it| it.1 == data_type).map(|it| it.0).collect();
         if !fitting.is_empty() && self.random.below(4) > 0 {
             let parameter = *self.random.choose(&fitting);
-            return Expr { kind: ExprKind::Parameter(parameter), data_type: data_type.clone() };
+            return Expr::new(ExprKind::Parameter(parameter), data_type.clone());
         }
         let same = self.columns.iter().position(|it| it == data_type);
         let index = match same {
@@ -613,14 +613,9 @@ pub fn check_casts(suite: &Suite, package: Package) {
                 for to in &suite.types {
                     if registry.resolve_cast_of(package, from, to).is_ok() {
                         let input = Expr::column(0, from.clone());
-                        let cast = Expr {
-                            kind: ExprKind::Cast {
-                                input: Box::new(input),
-                                null_on_error: false,
-                                package,
-                            },
-                            data_type: to.clone(),
-                        };
+                        let input = Box::new(input);
+                        let kind = ExprKind::Cast { input, null_on_error: false, package };
+                        let cast = Expr::new(kind, to.clone());
                         check(registry, &cast, std::slice::from_ref(from), random);
                         check(registry, &tried(cast), std::slice::from_ref(from), random);
                     }

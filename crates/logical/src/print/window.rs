@@ -32,6 +32,10 @@ impl Printer<'_, '_, '_> {
     fn window_call(&mut self, call: &WindowCall, order_keys: usize) -> fmt::Result {
         write!(self.f, "{}({}", call.function, if call.distinct { "distinct " } else { "" })?;
         self.list(&call.args, Self::expr)?;
+        if !call.order_by.is_empty() {
+            self.f.write_str(" order by ")?;
+            self.sort_keys(&call.order_by)?;
+        }
         self.f.write_char(')')?;
         if call.ignore_nulls {
             self.f.write_str(" ignore nulls")?;

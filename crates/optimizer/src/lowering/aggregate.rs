@@ -7,6 +7,7 @@ use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, collect_used};
 use std::sync::Arc;
 use volley_error::Result;
+use volley_expression::Place;
 use volley_function::AggregateKind;
 use volley_logical::{AggregateCall, Column, Plan};
 use volley_plan::{
@@ -159,5 +160,6 @@ pub(super) fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Resul
         merges: false,
         filter,
         order_by: lower_sort_keys(&call.order_by, computed)?,
+        place: Place::of(call.span),
     })
 }

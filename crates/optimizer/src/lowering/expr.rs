@@ -42,7 +42,7 @@ pub(super) fn lower_expr(
             return Err(Error::internal("a subquery was not unnested").span(expr.span));
         }
     };
-    Ok(physical::Expr { kind, data_type: expr.data_type.clone() })
+    Ok(physical::Expr::new(kind, expr.data_type.clone()).at(expr.span))
 }
 
 fn lower_all(exprs: &[Expr], positions: &HashMap<ColumnId, usize>) -> Result<Vec<physical::Expr>> {

@@ -4,7 +4,8 @@ use super::expr::{lower_conjuncts, lower_expr};
 use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, as_column, collect_used};
 use std::{collections::HashMap, sync::Arc};
-use volley_error::Result;
+use volley_error::{Result, Span};
+use volley_expression::Place;
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan, SampleMethod};
 use volley_plan::{
     EnforceSingleRowNode, FilterNode, PlanNode, ProjectNode, SampleNode, SortKey, TableScanNode,
@@ -138,9 +139,15 @@ impl Lowering<'_> {
         Ok(Lowered::same_columns(node, columns))
     }
 
-    pub(super) fn single_row(&mut self, input: &Plan, required: &ColumnSet) -> Result<Lowered> {
+    pub(super) fn single_row(
+        &mut self,
+        input: &Plan,
+        span: Option<Span>,
+        required: &ColumnSet,
+    ) -> Result<Lowered> {
         let input = self.plan(input, required)?.packed(required)?;
-        let node = PlanNode::EnforceSingleRow(EnforceSingleRowNode { input: input.node });
+        let node = EnforceSingleRowNode { input: input.node, place: Place::of(span) };
+        let node = PlanNode::EnforceSingleRow(node);
         Ok(Lowered::same_columns(node, input.columns))
     }
 

@@ -9,6 +9,7 @@ use crate::expr::{ColumnSet, as_constant, collect_used, same_expr};
 use crate::rules::shared_sort;
 use std::sync::Arc;
 use volley_error::{Error, Result};
+use volley_expression::Place;
 use volley_logical::{Column, Expr, Plan, WindowCall as LogicalCall};
 use volley_plan::{
     ExchangeKind, LocalExchangeNode, PlanNode, SortKey, WindowCall, WindowLimit, WindowNode,
@@ -138,8 +139,10 @@ fn lower_call(call: &LogicalCall, computed: &mut Computed) -> Result<WindowCall>
         arg_types: call.args.iter().map(|it| it.data_type.clone()).collect::<Vec<Type>>(),
         distinct: call.distinct,
         filter,
+        order_by: lower_sort_keys(&call.order_by, computed)?,
         ignore_nulls: call.ignore_nulls,
         order_keys: call.order_keys,
         frame: call.frame.try_map(|it| computed.position(it))?,
+        place: Place::of(call.span),
     })
 }

@@ -45,5 +45,5 @@ fn over_constants(expr: &Expr) -> Option<physical::Expr> {
         },
         _ => return None,
     };
-    Some(physical::Expr { kind, data_type: expr.data_type.clone() })
+    Some(physical::Expr::new(kind, expr.data_type.clone()).at(expr.span))
 }

@@ -22,7 +22,7 @@ use crate::stack::deep;
 use crate::{Estimator, OptimizerContext};
 use std::collections::HashMap;
 use volley_error::Result;
-use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, WindowCall};
+use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, SortKey, WindowCall};
 use volley_types::Type;
 
 /// Fewer rows are sorted faster than read again.
@@ -170,7 +170,11 @@ fn aggregate(call: &WindowCall, renamed: &HashMap<ColumnId, ColumnId>) -> Aggreg
         args: call.args.iter().map(|it| renamed_expr(it, renamed)).collect(),
         distinct: call.distinct,
         filter: call.filter.as_ref().map(|it| renamed_expr(it, renamed)),
-        order_by: Vec::new(),
+        order_by: call
+            .order_by
+            .iter()
+            .map(|it| SortKey { expr: renamed_expr(&it.expr, renamed), ..it.clone() })
+            .collect(),
         data_type: call.data_type.clone(),
         span: call.span,
     }

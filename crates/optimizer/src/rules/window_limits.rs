@@ -61,7 +61,9 @@ fn rank_limit(conjunct: &Expr, calls: &[(Column, WindowCall)], keys: usize) -> O
         let (rank, bound) = if is_swapped { (right, left) } else { (left, right) };
         let column = as_column(rank)?;
         let call = &calls.iter().find(|it| it.0.id == column)?.1;
-        let is_rank = RANKS.contains(&call.function.as_str()) && call.order_keys == keys;
+        let is_rank = RANKS.contains(&call.function.as_str())
+            && call.order_keys == keys
+            && call.order_by.is_empty();
         let rows = as_constant(bound)?.as_i128()? - less;
         let rows = u64::try_from(rows.max(0)).ok()?;
         is_rank.then_some(Found { column, rows, is_all: name != "eq" })

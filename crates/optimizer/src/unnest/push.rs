@@ -68,7 +68,7 @@ impl Unnesting<'_> {
                     let Pushed { plan, map } = self.push(*input, need, domain)?;
                     Ok(Pushed { plan: Plan::Sample { input: Box::new(plan), method, seed }, map })
                 }
-                Plan::SingleRow { input, .. } => self.push_single(*input, domain),
+                Plan::SingleRow { input, span } => self.push_single(*input, span, domain),
                 Plan::SetOperation { .. } => self.push_set_operation(plan, need, domain),
                 Plan::Recursive { .. } => self.push_recursive(plan, domain),
                 Plan::AsofJoin { .. } => self.push_asof(plan, need, domain),

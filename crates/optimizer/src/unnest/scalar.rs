@@ -12,7 +12,7 @@ use super::number::takes_nested;
 use crate::columns::{free_columns, output_set, pass};
 use crate::expr::{bigint, collect_used};
 use std::collections::HashMap;
-use volley_error::Result;
+use volley_error::{Result, Span};
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, SpecialForm};
 use volley_types::{Type, Value};
 
@@ -41,6 +41,7 @@ impl Unnesting<'_> {
     /// Joins the only row of the right side.
     pub(super) fn remove_single(&mut self, join: Lateral) -> Result<Plan> {
         let Lateral { left, right, conditions, .. } = join;
+        let span = span_of(&right);
         let (projections, core) = take_apart(right);
         let left_columns = left.columns();
         let mut join = left_join(left, core, Vec::new());
@@ -51,7 +52,7 @@ impl Unnesting<'_> {
             }
             other => {
                 join.right = other;
-                self.join_checked(join)?
+                self.join_checked(join, span)?
             }
         };
         let plan = projected(joined, projections, &left_columns);
@@ -119,7 +120,7 @@ impl Unnesting<'_> {
     }
 
     /// Joins a right side that may turn out to have several rows, which is an error.
-    fn join_checked(&mut self, mut join: Lateral) -> Result<Plan> {
+    fn join_checked(&mut self, mut join: Lateral, span: Option<Span>) -> Result<Plan> {
         let (has_one, columns) = (has_one_row_at_most(&join.right), join.right.columns());
         let pushed = self.push_into_right(&mut join)?;
         join.conditions = with_outer(&pushed.map);
@@ -130,7 +131,7 @@ impl Unnesting<'_> {
         let (groups, count) = self.counted_groups(pushed.plan, &columns, &pushed.map);
         join.right = self.resolve(groups)?;
         let joined = join.into_plan();
-        Ok(Plan::Filter { input: Box::new(joined), conjuncts: vec![at_most_one(&count)] })
+        Ok(Plan::Filter { input: Box::new(joined), conjuncts: vec![at_most_one(&count, span)] })
     }
 
     /// Per row of the domain: a row of the plan, and how many there are.
@@ -166,11 +167,11 @@ fn left_join(left: Plan, right: Plan, conditions: Vec<Expr>) -> Lateral {
 }
 
 /// A condition that fails when there are two rows; a filter reports it.
-pub(super) fn at_most_one(count: &Column) -> Expr {
+pub(super) fn at_most_one(count: &Column, span: Option<Span>) -> Expr {
     let count = Expr::column(count.id, Type::BigInt);
     let several = Expr::call("gt", vec![count, bigint(1)], Type::Boolean);
     let message = Expr::constant(Value::text(TWO_ROWS), Type::Varchar);
-    let error = Expr::call("error", vec![message], Type::Boolean);
+    let error = Expr::call("error", vec![message], Type::Boolean).at(span);
     Expr::special(SpecialForm::Switch, vec![several, error, Expr::boolean(true)], Type::Boolean)
 }
 
@@ -221,6 +222,14 @@ fn take_apart(mut plan: Plan) -> (Projections, Plan) {
             }
             other => return (projections, other),
         }
+    }
+}
+
+/// The place of the subquery that the plan is the only row of.
+fn span_of(plan: &Plan) -> Option<Span> {
+    match plan {
+        Plan::SingleRow { span, .. } => *span,
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Columns, PlanBuilder};
 use crate::{Aggregate, AggregateStep, AggregationNode, GroupIdNode, GroupingSet, PlanNode};
 use std::sync::Arc;
 use volley_error::Result;
+use volley_expression::Place;
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type};
 
@@ -115,6 +116,7 @@ fn aggregation(
             merges: false,
             filter: None,
             order_by: Vec::new(),
+            place: Place::default(),
         });
     }
     let (aggregates, schema) = (resolved, Schema::new(fields));

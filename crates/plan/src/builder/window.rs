@@ -3,6 +3,7 @@
 use super::{Columns, PlanBuilder, sort_keys};
 use crate::{Frame, PlanNode, WindowCall, WindowNode};
 use volley_error::Result;
+use volley_expression::Place;
 use volley_function::Registry;
 use volley_types::{Field, Type};
 
@@ -50,9 +51,11 @@ impl PlanBuilder {
                     arg_types,
                     distinct: false,
                     filter: None,
+                    order_by: Vec::new(),
                     ignore_nulls: false,
                     order_keys: order_by.len(),
                     frame: frame.clone(),
+                    place: Place::default(),
                 });
             }
             Ok(PlanNode::Window(WindowNode {

@@ -2,6 +2,7 @@
 
 use crate::{PlanNode, SortKey};
 use std::sync::Arc;
+use volley_expression::Place;
 use volley_types::{Schema, Type};
 
 /// Which part of an aggregation a node does.
@@ -46,6 +47,8 @@ pub struct Aggregate {
     pub filter: Option<usize>,
     /// The order in which rows are added within a group, by input columns. Only in step Single.
     pub order_by: Vec<SortKey>,
+    /// Where the call stands.
+    pub place: Place,
 }
 
 /// Groups by key columns and aggregates. Without keys there is one group, present also when there

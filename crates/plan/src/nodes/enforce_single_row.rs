@@ -2,10 +2,13 @@
 
 use crate::PlanNode;
 use std::sync::Arc;
+use volley_expression::Place;
 
 /// Passes the only row; a row of nulls when there is none; an error when there are more.
 #[derive(Clone, Debug)]
 pub struct EnforceSingleRowNode {
     /// Where rows come from.
     pub input: Arc<PlanNode>,
+    /// Where the subquery stands.
+    pub place: Place,
 }

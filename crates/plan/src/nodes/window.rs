@@ -2,6 +2,7 @@
 
 use crate::{PlanNode, SortKey};
 use std::sync::Arc;
+use volley_expression::Place;
 use volley_function::Exclusion;
 use volley_types::{Schema, Type};
 
@@ -42,12 +43,17 @@ pub struct WindowCall {
     pub distinct: bool,
     /// A BOOLEAN column: rows where it is not true do not count. Aggregates only.
     pub filter: Option<usize>,
+    /// The order, by input columns, in which the rows of the frame come, where it is not that of
+    /// the partition.
+    pub order_by: Vec<SortKey>,
     /// Whether rows where the first argument is null do not count. Not for aggregates.
     pub ignore_nulls: bool,
     /// How many of the node's order keys the call has: rows that agree in these are peers.
     pub order_keys: usize,
     /// Which rows of the partition the call sees.
     pub frame: Frame,
+    /// Where the call stands.
+    pub place: Place,
 }
 
 /// Which rows of its partition a row's call sees. `C` is what stands for a column.

@@ -32,7 +32,11 @@ pub(super) fn window(node: &WindowNode) -> String {
 
 fn call(call: &WindowCall, order_keys: usize) -> String {
     let distinct = if call.distinct { "distinct " } else { "" };
-    let mut text = format!("{}({distinct}{})", call.function, columns(&call.args));
+    let mut text = format!("{}({distinct}{}", call.function, columns(&call.args));
+    if !call.order_by.is_empty() {
+        let _ = write!(text, " order by {}", join(&call.order_by));
+    }
+    text.push(')');
     if let Some(filter) = call.filter {
         let _ = write!(text, " filter=#{filter}");
     }

@@ -1,6 +1,7 @@
 //! Aggregate calls: which query they belong to, and the columns that stand for them.
 
 use super::{Binder, inspect, lambda::is_lambda, unsupported};
+use crate::parse::is_no_argument;
 use sqlparser::ast::{
     self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, OrderByExpr,
@@ -149,7 +150,7 @@ impl<'a> Binder<'a> {
         }
         // What comes with lambdas is for what is made of the values that are collected.
         let count = if list.args.iter().any(is_lambda) { 1 } else { list.args.len() };
-        for arg in list.args.iter().take(count) {
+        for arg in list.args.iter().take(count).filter(|it| !is_no_argument(it)) {
             written.args.push(self.plain_arg(arg, span)?);
         }
         self.within_group(written, parsed)

@@ -171,7 +171,8 @@ impl<'a> Binder<'a> {
         let exprs = exprs.into_iter().map(column).collect();
         let values_query = projected(Plan::one_row(), exprs).into();
         let names = values.iter().map(|it| it.0.as_ref().map(|it| it.value.clone())).collect();
-        Ok(Statement::Execute { name: name.value.clone(), names, values: values_query })
+        let span = self.span(name.span);
+        Ok(Statement::Execute { name: name.value.clone(), names, values: values_query, span })
     }
 
     fn describe(&mut self, described: &'a Described) -> Result<Statement> {

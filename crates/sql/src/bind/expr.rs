@@ -7,7 +7,7 @@ use sqlparser::ast::{
 };
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind, SpecialForm};
-use volley_types::{Type, Value, custom::Collation};
+use volley_types::{Type, Value};
 
 impl<'a> Binder<'a> {
     /// Binds an expression in the innermost level.
@@ -244,33 +244,6 @@ impl<'a> Binder<'a> {
         Ok(Expr { kind, data_type: to, span })
     }
 
-    /// `text COLLATE name`: text of a type that has another order.
-    fn collated(&mut self, text: &'a ast::Expr, collation: &ast::ObjectName) -> Result<Expr> {
-        let text = self.expr(text)?;
-        let to = self.collation(collation)?;
-        match &text.data_type {
-            Type::Varchar | Type::Unknown => self.cast_to(text, to, false),
-            Type::Custom(custom) if *custom.storage() == Type::Varchar => {
-                let plain = self.cast_to(text, Type::Varchar, false)?;
-                self.cast_to(plain, to, false)
-            }
-            other => {
-                let message = format!("COLLATE takes VARCHAR, not {other}");
-                Err(Error::invalid_query(message).span(text.span))
-            }
-        }
-    }
-
-    /// The type of text in the order of this name.
-    pub(super) fn collation(&self, collation: &ast::ObjectName) -> Result<Type> {
-        let name = crate::parse::dotted(collation);
-        Collation::data_type(&name).ok_or_else(|| {
-            let error = Error::invalid_query(format!("no such collation: {name}"));
-            let error = error.span(self.span(collation.span()));
-            error.hint("there are NOCASE, NOACCENT, NOCASE.NOACCENT and C")
-        })
-    }
-
     fn like(
         &mut self,
         name: &str,
@@ -281,14 +254,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let args = [Some(input), Some(pattern), escape];
         let args: Vec<&'a ast::Expr> = args.into_iter().flatten().collect();
-        let mut args = args.into_iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
-        let mut name = name;
-        if let Some(text) = args.first_mut()
-            && Some(&text.data_type) == Collation::data_type("NOCASE").as_ref()
-        {
-            *text = self.cast_to(text.clone(), Type::Varchar, false)?;
-            name = "ilike";
-        }
+        let args = args.into_iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
         let like = self.call(name, args, None)?;
         self.negated(like, negated)
     }

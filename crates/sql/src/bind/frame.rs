@@ -139,27 +139,26 @@ impl<'a> Binder<'a> {
             let error = Error::invalid_query(message).span(span);
             return Err(error.hint("ROWS and GROUPS take any number of keys"));
         };
-        let is_distance = key.expr.data_type.is_numeric()
-            || matches!(key.expr.data_type, Type::Date | Type::Timestamp);
-        if !is_distance {
+        if !self.has_distances(&key.expr.data_type) {
             let message =
                 format!("RANGE with an offset over an order key of type {}", key.expr.data_type);
             let error = Error::invalid_query(message).span(span);
-            return Err(error.hint("the key must be a number, a date or a timestamp"));
+            return Err(error.hint("the key must be a number, a date, a time or an interval"));
         }
+        let reached = self.reached(key.expr.clone())?;
         let is_constant = is_constant(&offset);
         let missing = (!is_constant).then(|| {
             Expr::special(SpecialForm::IsNull, vec![offset.clone()], Type::Boolean).at(span)
         });
         let name = if is_preceding == key.descending { "plus" } else { "minus" };
-        let (left, right) = self.narrow_literals(key.expr.clone(), offset)?;
+        let (left, right) = self.narrow_literals(reached.clone(), offset)?;
         let moved = self.call(name, vec![left, right], span).map_err(|_| {
             let message = "frame offset does not fit the order key";
-            let hint = "numbers take numbers; dates and timestamps take intervals";
+            let hint = "numbers take numbers; dates, times and intervals take intervals";
             Error::invalid_query(message).hint(hint).span(span)
         })?;
         let data_type = moved.data_type.clone();
-        let key = self.coerce(key.expr.clone(), &data_type)?;
+        let key = self.coerce(reached, &data_type)?;
         // Beyond the ends of the type there is no value.
         let mut bound = Expr::special(SpecialForm::Try, vec![moved], data_type.clone()).at(span);
         if let Some(missing) = missing {
@@ -171,6 +170,26 @@ impl<'a> Binder<'a> {
             bound = Expr::special(SpecialForm::Switch, args, data_type).at(span);
         }
         Ok(FrameOffset::Value { key, bound, is_constant })
+    }
+
+    /// Whether keys of this type are some distance apart.
+    fn has_distances(&self, key: &Type) -> bool {
+        let is_temporal = matches!(key, Type::Date | Type::Time | Type::Timestamp | Type::Interval);
+        let has_difference = || {
+            let both = [key.clone(), key.clone()];
+            self.shared.names.resolve_scalar("minus", &both).is_ok()
+        };
+        key.is_numeric() || is_temporal || matches!(key, Type::Custom(_)) && has_difference()
+    }
+
+    /// The key with distances that do not wrap around: a time is one of the first day.
+    fn reached(&self, key: Expr) -> Result<Expr> {
+        if key.data_type != Type::Time {
+            return Ok(key);
+        }
+        let span = key.span;
+        let day = Expr::constant(Value::Date(0), Type::Date);
+        self.call("plus", vec![day, key], span)
     }
 }
 

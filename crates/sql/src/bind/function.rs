@@ -270,6 +270,7 @@ impl<'a> Binder<'a> {
             Ok(form) => return Ok(form),
             Err(args) => args,
         };
+        let args = self.collated_arguments(name, args)?;
         let bound = self.resolve(name, &args).map_err(|it| it.span(name_span))?;
         if bound.args.len() != args.len() {
             return Err(Error::internal(format!("function {name} resolved to other arguments")));

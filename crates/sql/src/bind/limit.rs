@@ -283,6 +283,7 @@ impl<'a> Binder<'a> {
             args: Vec::new(),
             distinct: false,
             filter: None,
+            order_by: Vec::new(),
             ignore_nulls: false,
             order_keys: order_by.len(),
             frame: Frame::up_to_peers(),

@@ -1,4 +1,4 @@
-//! MERGE, and INSERT that changes the rows it meets.
+//! MERGE; INSERT that changes the rows it meets is made alike.
 //!
 //! ```text
 //! Project id, action code, CASE action WHEN 0 THEN value ... END per column
@@ -17,40 +17,20 @@ use super::{
 };
 use crate::{MergeAction, Statement, WriteKind, parse};
 use sqlparser::ast::{
-    self, Assignment, ConflictTarget, Insert, Merge, MergeClause, MergeClauseKind, MergeInsertExpr,
-    MergeInsertKind, MergeUpdateExpr, MergeUpdateKind, OnConflictAction, OnInsert, OutputClause,
-    SqliteOnConflict,
+    self, Merge, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
+    MergeUpdateKind, OutputClause,
 };
 use volley_error::{Error, Result};
 use volley_logical::{Column, Expr, JoinKind, Plan, SpecialForm};
 use volley_types::{Type, Value};
 
-/// What INSERT does with a row whose key is there.
-pub(super) enum Conflict<'a> {
-    /// Fails.
-    Refused,
-    /// Leaves it out, for these keys.
-    Skipped(Vec<usize>),
-    /// Changes the row that is there.
-    Updated(Upsert<'a>),
-}
-
-/// How INSERT changes a row that is there.
-pub(super) struct Upsert<'a> {
-    /// The columns of the key.
-    key: Vec<usize>,
-    /// SET; `None` for all columns.
-    assignments: Option<&'a [Assignment]>,
-    condition: Option<&'a ast::Expr>,
-}
-
 /// What happens to a pair of rows, or a row without a partner.
-struct Arm {
-    condition: Expr,
+pub(super) struct Arm {
+    pub(super) condition: Expr,
     /// `None` for DO NOTHING.
-    action: Option<MergeAction>,
+    pub(super) action: Option<MergeAction>,
     /// One per column of the table, unless it has no use.
-    values: Vec<Expr>,
+    pub(super) values: Vec<Expr>,
 }
 
 /// Both sides of MERGE, joined.
@@ -279,7 +259,13 @@ impl<'a> Binder<'a> {
     }
 
     /// For each row of `plan` the first arm whose condition is true: id, action, all columns.
-    fn arms(&self, plan: Plan, row_id: &Column, target: &Target, arms: Vec<Arm>) -> Result<Bound> {
+    pub(super) fn arms(
+        &self,
+        plan: Plan,
+        row_id: &Column,
+        target: &Target,
+        arms: Vec<Arm>,
+    ) -> Result<Bound> {
         let integer = |it: i32| Expr::constant(Value::Integer(it), Type::Integer);
         let null = |it: &Type| Expr::constant(Value::Null, it.clone());
         let mut choice = Vec::with_capacity(arms.len() * 2 + 1);
@@ -328,133 +314,6 @@ impl<'a> Binder<'a> {
         }
         Ok(projected(plan, exprs))
     }
-
-    /// What INSERT does with rows whose key is there.
-    pub(super) fn conflict(&self, insert: &'a Insert, target: &Target) -> Result<Conflict<'a>> {
-        let all_keys = || (0..target.stored.definition.keys.len()).collect();
-        match (&insert.or, &insert.on) {
-            (None, None) => Ok(Conflict::Refused),
-            (Some(SqliteOnConflict::Ignore), None) => Ok(Conflict::Skipped(all_keys())),
-            (Some(SqliteOnConflict::Replace), None) => {
-                let key = self.only_key(target, "INSERT OR REPLACE")?;
-                Ok(Conflict::Updated(Upsert { key, assignments: None, condition: None }))
-            }
-            (None, Some(OnInsert::OnConflict(on))) => {
-                let key = match &on.conflict_target {
-                    None => None,
-                    Some(it) => Some(self.conflict_key(it, target)?),
-                };
-                match (&on.action, key) {
-                    (OnConflictAction::DoNothing, None) => Ok(Conflict::Skipped(all_keys())),
-                    (OnConflictAction::DoNothing, Some(key)) => Ok(Conflict::Skipped(vec![key])),
-                    (OnConflictAction::DoUpdate(update), key) => {
-                        let key = match key {
-                            Some(key) => self.key_columns(target, key),
-                            None => self.only_key(target, "ON CONFLICT DO UPDATE")?,
-                        };
-                        let assignments = Some(update.assignments.as_slice());
-                        let condition = update.selection.as_ref();
-                        Ok(Conflict::Updated(Upsert { key, assignments, condition }))
-                    }
-                }
-            }
-            _ => Err(unsupported("this form of INSERT", target.span)),
-        }
-    }
-
-    fn key_columns(&self, target: &Target, key: usize) -> Vec<usize> {
-        let key = target.stored.definition.keys.get(key);
-        key.map(|it| it.columns.clone()).unwrap_or_default()
-    }
-
-    /// The columns of the only key of the table.
-    fn only_key(&self, target: &Target, what: &str) -> Result<Vec<usize>> {
-        match target.stored.definition.keys.as_slice() {
-            [key] => Ok(key.columns.clone()),
-            [] => {
-                let message =
-                    format!("{what} needs a PRIMARY KEY or UNIQUE columns: {}", target.name);
-                Err(Error::invalid_query(message).span(target.span))
-            }
-            _ => {
-                let message = format!("{what} of a table with several keys: {}", target.name);
-                let error = Error::invalid_query(message).span(target.span);
-                Err(error.hint("say which: ON CONFLICT (column) DO UPDATE"))
-            }
-        }
-    }
-
-    /// The key of exactly these columns.
-    fn conflict_key(&self, written: &ConflictTarget, target: &Target) -> Result<usize> {
-        let ConflictTarget::Columns(names) = written else {
-            return Err(unsupported("ON CONFLICT ON CONSTRAINT", target.span));
-        };
-        let mut wanted = Vec::with_capacity(names.len());
-        for name in names {
-            let span = self.span(name.span);
-            wanted.push(self.position_of(target.schema(), &name.value, span)?);
-        }
-        wanted.sort_unstable();
-        let is_wanted = |columns: &[usize]| {
-            let mut columns = columns.to_vec();
-            columns.sort_unstable();
-            columns == wanted
-        };
-        let keys = &target.stored.definition.keys;
-        keys.iter().position(|it| is_wanted(&it.columns)).ok_or_else(|| {
-            let names: Vec<&str> = names.iter().map(|it| it.value.as_str()).collect();
-            let message = format!("no PRIMARY KEY or UNIQUE of the columns {}", names.join(", "));
-            let span = names.first().and_then(|_| self.span(written_span(written)));
-            Error::invalid_query(message).span(span)
-        })
-    }
-
-    /// INSERT that changes rows that are there: a join of the rows with the table.
-    pub(super) fn upsert(
-        &mut self,
-        target: &Target,
-        source: Bound,
-        update: Upsert<'a>,
-    ) -> Result<(WriteKind, Bound)> {
-        let rows = self.target_rows(target)?;
-        let mut conditions = Vec::with_capacity(update.key.len());
-        for index in &update.key {
-            let pair = [source.columns.get(*index), rows.columns.get(*index)];
-            let pair = pair.into_iter().flatten().map(|it| column_expr(it, None)).collect();
-            conditions.push(self.compare("eq", pair, None)?);
-        }
-        let excluded = Scope::of_relation("excluded", "excluded", source.columns.clone());
-        let mut both = rows.scope.clone();
-        hide(&excluded, &mut both)?;
-        let is_new = vec![column_expr(&rows.row_id, None)];
-        let is_new = Expr::special(SpecialForm::IsNull, is_new, Type::Boolean);
-        let inserted = source.columns.iter().map(|it| column_expr(it, None)).collect::<Vec<_>>();
-        let plan = joined(source.plan, rows.plan, JoinKind::Left, conditions);
-        let bind = |it: &mut Self| {
-            let condition = match update.condition {
-                Some(written) => it.conjuncts(written, "WHERE")?,
-                None => Vec::new(),
-            };
-            let values = match update.assignments {
-                Some(written) => replaced(&rows.columns, it.assignments(target, written)?),
-                None => inserted.clone(),
-            };
-            Ok((condition, values))
-        };
-        let ((mut condition, values), _) = self.with_level(both, Clause::Set, bind)?;
-        condition.insert(0, self.negated(is_new.clone(), true)?);
-        let condition = match condition.len() {
-            1 => condition.remove(0),
-            _ => Expr::special(SpecialForm::And, condition, Type::Boolean),
-        };
-        let arms = vec![
-            Arm { condition: is_new, action: Some(MergeAction::Insert), values: inserted },
-            Arm { condition, action: Some(MergeAction::Update), values },
-        ];
-        let bound = self.arms(plan, &rows.row_id, target, arms)?;
-        let bound = self.with_generated(target, bound, 2)?;
-        Ok((WriteKind::Merge { statement: "INSERT" }, bound))
-    }
 }
 
 /// The names in USING of MERGE, which its condition stands for.
@@ -467,22 +326,6 @@ fn using_columns(on: &ast::Expr) -> Option<&[ast::FunctionArg]> {
             }
         }
         _ => None,
-    }
-}
-
-/// Adds columns that are found with a qualifier only.
-fn hide(hidden: &Scope, scope: &mut Scope) -> Result<()> {
-    let mut hidden = hidden.clone();
-    hidden.columns.iter_mut().for_each(|it| it.is_plain = false);
-    scope.append(hidden)
-}
-
-fn written_span(target: &ConflictTarget) -> sqlparser::tokenizer::Span {
-    match target {
-        ConflictTarget::Columns(names) => {
-            names.first().map_or_else(sqlparser::tokenizer::Span::empty, |it| it.span)
-        }
-        ConflictTarget::OnConstraint(name) => ast::Spanned::span(name),
     }
 }
 
@@ -510,7 +353,7 @@ fn join_kind(clauses: &[MergeClause]) -> JoinKind {
     }
 }
 
-fn joined(left: Plan, right: Plan, kind: JoinKind, conditions: Vec<Expr>) -> Plan {
+pub(super) fn joined(left: Plan, right: Plan, kind: JoinKind, conditions: Vec<Expr>) -> Plan {
     Plan::Join {
         left: Box::new(left),
         right: Box::new(right),

@@ -1,10 +1,8 @@
-//! PIVOT: values of a column become columns. UNPIVOT: columns become rows.
-//!
-//! PIVOT is an aggregation whose calls have a filter for each value. UNPIVOT repeats rows once per
-//! column, as for grouping sets, and takes another column's value in each repetition.
+//! PIVOT: values of a column become columns. It is an aggregation whose calls have a filter for each
+//! value.
 
 use super::{
-    Binder, Bound, Clause, expr::first_span, inspect, scope::Scope, select::column_expr,
+    Binder, Bound, Clause, inspect, scope::Scope, select::column_expr, unpivot::Unpivot,
     unsupported,
 };
 use crate::parse::{PIVOT_GROUPS, PIVOT_VALUES};
@@ -14,9 +12,7 @@ use sqlparser::ast::{
 };
 use std::collections::{HashMap, HashSet};
 use volley_error::{Error, Result};
-use volley_logical::{
-    AggregateCall, Column, ColumnId, Expr, ExprKind, GroupingSet, Plan, SortKey, SpecialForm,
-};
+use volley_logical::{AggregateCall, Column, ColumnId, Expr, ExprKind, Plan, SortKey, SpecialForm};
 use volley_types::{Type, Value};
 
 /// What PIVOT makes columns of.
@@ -63,14 +59,14 @@ impl<'a> Binder<'a> {
                 self.pivot_scope(bound, alias.as_ref())
             }
             TableFactor::Unpivot { table, value, null_inclusion, name, columns, alias } => {
-                let ast::Expr::Identifier(value) = value else {
-                    let span = self.span(first_span(value));
-                    return Err(unsupported("UNPIVOT into several columns", span));
-                };
                 let (plan, scope) = self.factor(table)?;
-                let names = [name.value.as_str(), value.value.as_str()];
-                let keeps_nulls = matches!(null_inclusion, Some(NullInclusion::IncludeNulls));
-                let bind = |it: &mut Self| it.unpivoted(plan, names, columns, keeps_nulls);
+                let unpivot = Unpivot {
+                    name,
+                    values: self.value_names(value)?,
+                    listed: columns,
+                    keeps_nulls: matches!(null_inclusion, Some(NullInclusion::IncludeNulls)),
+                };
+                let bind = |it: &mut Self| it.unpivoted(plan, &unpivot);
                 let (bound, _) = self.with_level(scope, Clause::Select, bind)?;
                 self.pivot_scope(bound, alias.as_ref())
             }
@@ -143,7 +139,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The columns that these expressions are.
-    fn group_columns(&self, exprs: &[Expr]) -> Result<Vec<Column>> {
+    pub(super) fn group_columns(&self, exprs: &[Expr]) -> Result<Vec<Column>> {
         let scope = self.scope()?;
         let column = |expr: &Expr| {
             let found = super::group::scope_column(scope, expr).cloned();
@@ -156,7 +152,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The columns that neither values nor aggregates are taken of.
-    fn unused_columns(
+    pub(super) fn unused_columns(
         &self,
         tested: &[Expr],
         calls: &[(Column, AggregateCall)],
@@ -212,9 +208,14 @@ impl<'a> Binder<'a> {
     }
 
     fn written_values(&mut self, list: &'a [ast::FunctionArg]) -> Result<Vec<(String, Expr)>> {
-        let value = |it: &'a ast::FunctionArg| {
-            let written = self.plain_arg(it, None)?;
-            Ok((text_of(written), self.expr(written)?))
+        let value = |it: &'a ast::FunctionArg| match it {
+            ast::FunctionArg::Named { name, arg: ast::FunctionArgExpr::Expr(written), .. } => {
+                Ok((name.value.clone(), self.expr(written)?))
+            }
+            other => {
+                let written = self.plain_arg(other, None)?;
+                Ok((text_of(written), self.expr(written)?))
+            }
         };
         list.iter().map(value).collect()
     }
@@ -245,70 +246,6 @@ impl<'a> Binder<'a> {
             (name, Expr::constant(it, column.data_type.clone()))
         };
         Ok(rows.into_iter().flatten().map(named).collect())
-    }
-
-    /// `names`: of the column of names, and of the column of values.
-    fn unpivoted(
-        &mut self,
-        input: Plan,
-        names: [&str; 2],
-        listed: &'a [ExprWithAlias],
-        keeps_nulls: bool,
-    ) -> Result<Bound> {
-        let (mut exprs, mut labels) = (Vec::new(), Vec::new());
-        for ExprWithAlias { expr: written, alias } in listed {
-            for (_, expr) in self.for_each_choice(|it| it.expr(written))? {
-                let column = self.group_columns(std::slice::from_ref(&expr))?.remove(0);
-                labels.push(alias.as_ref().map_or(column.name, |it| it.value.clone()));
-                exprs.push(expr);
-            }
-        }
-        let others = self.unused_columns(&exprs, &[])?;
-        let values = self.unify(exprs, "UNPIVOT")?;
-        let value_type = values.first().map_or(Type::Unknown, |it| it.data_type.clone());
-        let id = self.column("column_id", Type::BigInt);
-        let sets = (0..).zip(&values).map(|(id, _)| GroupingSet { id, keys: Vec::new() });
-        let input = Plan::GroupId {
-            input: Box::new(input),
-            keys: Vec::new(),
-            sets: sets.collect(),
-            id: id.clone(),
-            present: None,
-        };
-        let labels = labels.into_iter().map(|it| Expr::constant(Value::text(it), Type::Varchar));
-        let [name, value] = names;
-        let name = self.column(name, Type::Varchar);
-        let value = self.column(value, value_type.clone());
-        let mut exprs: Vec<(Column, Expr)> =
-            others.iter().map(|it| (it.clone(), column_expr(it, None))).collect();
-        exprs.push((name, self.by_id(&id, labels.collect(), Type::Varchar)?));
-        exprs.push((value.clone(), self.by_id(&id, values, value_type)?));
-        let columns = exprs.iter().map(|it| it.0.clone()).collect();
-        let mut plan = Plan::Project { input: Box::new(input), exprs };
-        if !keeps_nulls {
-            let form = SpecialForm::IsNull;
-            let is_null = Expr::special(form, vec![column_expr(&value, None)], Type::Boolean);
-            let conjuncts = vec![self.negated(is_null, true)?];
-            plan = Plan::Filter { input: Box::new(plan), conjuncts };
-        }
-        Ok(Bound { plan, columns })
-    }
-
-    /// The value whose number a column has.
-    fn by_id(&self, id: &Column, values: Vec<Expr>, data_type: Type) -> Result<Expr> {
-        let last = values.len().saturating_sub(1);
-        let mut args = Vec::with_capacity(2 * values.len());
-        for (number, value) in (0..).zip(values) {
-            if number < last as i64 {
-                let number = Expr::constant(Value::BigInt(number), Type::BigInt);
-                args.push(self.call("eq", vec![column_expr(id, None), number], None)?);
-            }
-            args.push(value);
-        }
-        match args.len() {
-            1 => Ok(args.remove(0)),
-            _ => Ok(Expr::special(SpecialForm::Switch, args, data_type)),
-        }
     }
 }
 

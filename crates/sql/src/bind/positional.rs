@@ -49,7 +49,7 @@ impl Binder<'_> {
     }
 
     /// The plan with the numbers of its rows, from 1.
-    fn numbered(&self, plan: Plan) -> Result<(Plan, Column)> {
+    pub(super) fn numbered(&self, plan: Plan) -> Result<(Plan, Column)> {
         let (plan, order) = self.ordered(plan)?;
         Ok(self.windowed(plan, "row_number", order))
     }

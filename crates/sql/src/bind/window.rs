@@ -4,6 +4,7 @@
 //! alike are computed by one node, which sorts once.
 
 use super::{Binder, Clause, Level, aggregate::Parsed, inspect, unsupported};
+use crate::parse::is_no_argument;
 use sqlparser::ast::{
     self, Function, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident,
     NamedWindowDefinition, NamedWindowExpr, NullTreatment, OrderByExpr, WindowFrame, WindowType,
@@ -14,7 +15,7 @@ use std::{
 };
 use volley_error::{Error, Result, Span};
 use volley_function::Exclusion;
-use volley_logical::{Column, ColumnId, Expr, Plan, SortKey, WindowCall};
+use volley_logical::{AggregateCall, Column, ColumnId, Expr, Plan, SortKey, WindowCall};
 use volley_types::{Type, nearest_name};
 
 /// The most arguments that window functions are tried with.
@@ -57,6 +58,7 @@ struct Called {
     args: Vec<Expr>,
     distinct: bool,
     filter: Option<Expr>,
+    order_by: Vec<SortKey>,
     data_type: Type,
 }
 
@@ -121,6 +123,7 @@ impl BoundCall {
             && self.call.filter.is_some() == other.call.filter.is_some()
             && self.window.partition_by.len() == other.window.partition_by.len()
             && same_order(&self.window.order_by, &other.window.order_by)
+            && same_order(&self.call.order_by, &other.call.order_by)
             && exprs()
     }
 }
@@ -204,13 +207,14 @@ impl<'a> Binder<'a> {
         }
         let order_by = self.call_order(written.order_by)?;
         let frame = self.frame(written, &order_by, span)?;
-        let Called { function, args, distinct, filter, data_type } = called;
+        let Called { function, args, distinct, filter, order_by: own_order, data_type } = called;
         let call = WindowCall {
             order_keys: order_by.len(),
             function,
             args,
             distinct,
             filter,
+            order_by: own_order,
             ignore_nulls,
             frame,
             data_type,
@@ -254,12 +258,8 @@ impl<'a> Binder<'a> {
 
     fn called_aggregate(&mut self, parsed: Parsed<'_, 'a>) -> Result<Called> {
         let call = self.plain_aggregate(parsed)?;
-        if !call.order_by.is_empty() {
-            let what = "ORDER BY in an aggregate call with OVER";
-            return Err(unsupported(what, parsed.span).hint("the order of the window decides"));
-        }
-        let (function, args, data_type) = (call.function, call.args, call.data_type);
-        Ok(Called { function, args, distinct: call.distinct, filter: call.filter, data_type })
+        let AggregateCall { function, args, distinct, filter, order_by, data_type, .. } = call;
+        Ok(Called { function, args, distinct, filter, order_by, data_type })
     }
 
     fn called_window(
@@ -272,17 +272,21 @@ impl<'a> Binder<'a> {
             let message = format!("OVER after {name}, which is no window or aggregate function");
             return Err(Error::invalid_query(message).span(span));
         }
-        let is_nulls = |it: &FunctionArgumentClause| {
-            matches!(it, FunctionArgumentClause::IgnoreOrRespectNulls(_))
-        };
-        if let Some(list) = list
-            && (list.duplicate_treatment.is_some() || !list.clauses.iter().all(is_nulls))
-        {
-            let message = format!("DISTINCT or ORDER BY in {name}, which is no aggregate function");
+        let mut order_by = Vec::new();
+        for clause in list.iter().flat_map(|it| &it.clauses) {
+            match clause {
+                FunctionArgumentClause::IgnoreOrRespectNulls(_) => {}
+                FunctionArgumentClause::OrderBy(keys) => order_by = self.call_order(keys)?,
+                other => return Err(unsupported(format!("{other} in {name}"), span)),
+            }
+        }
+        if list.is_some_and(|it| it.duplicate_treatment.is_some()) {
+            let message = format!("DISTINCT in {name}, which is no aggregate function");
             return Err(Error::invalid_query(message).span(span));
         }
         let mut args = Vec::new();
-        for arg in list.map_or(&[][..], |it| &it.args) {
+        let written = list.map_or(&[][..], |it| &it.args);
+        for arg in written.iter().filter(|it| !is_no_argument(it)) {
             args.push(self.expr(self.plain_arg(arg, span)?)?);
         }
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
@@ -291,7 +295,7 @@ impl<'a> Binder<'a> {
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
         let (function, data_type) = (bound.name, bound.result);
-        Ok(Called { function, args, distinct: false, filter: None, data_type })
+        Ok(Called { function, args, distinct: false, filter: None, order_by, data_type })
     }
 
     /// A window in parentheses. It may go on from the first `before` named windows.

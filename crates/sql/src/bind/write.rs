@@ -3,11 +3,12 @@
 use super::{
     Binder, Bound, Clause,
     expr::without_parentheses,
-    merge::{Conflict, replaced},
+    merge::replaced,
     scope::Scope,
     select::column_expr,
     target::{Target, is_default},
     unsupported,
+    upsert::Conflict,
 };
 use crate::{Statement, Write, WriteKind, parse, write::written_handle};
 use sqlparser::ast::{
@@ -33,12 +34,12 @@ impl<'a> Binder<'a> {
             return Err(unsupported("this form of INSERT", span));
         }
         let target = self.target(name, None, "INSERT")?;
-        let source = self.inserted_rows(insert, &target)?;
+        let (source, given) = self.inserted_rows(insert, &target)?;
         let conflict = self.conflict(insert, &target)?;
         let (kind, bound) = match conflict {
             Conflict::Refused => (WriteKind::Insert { skipping_keys: Vec::new() }, source),
             Conflict::Skipped(keys) => (WriteKind::Insert { skipping_keys: keys }, source),
-            Conflict::Updated(update) => self.upsert(&target, source, update)?,
+            Conflict::Updated(update) => self.upsert(&target, (source, &given), update)?,
         };
         self.write(target, kind, bound, insert.returning.as_ref())
     }
@@ -61,14 +62,18 @@ impl<'a> Binder<'a> {
         Ok(Statement::Write(Box::new(Write { table, kind, query, checks, returning, written })))
     }
 
-    /// The rows that INSERT adds: the columns of the table.
-    fn inserted_rows(&mut self, insert: &'a Insert, target: &Target) -> Result<Bound> {
+    /// The rows that INSERT adds, with the columns of the table; and which of these it gives.
+    fn inserted_rows(
+        &mut self,
+        insert: &'a Insert,
+        target: &Target,
+    ) -> Result<(Bound, Vec<usize>)> {
         let schema = target.schema();
         let defaults = (0..schema.len()).map(|it| self.default_of(&target.stored, schema, it));
         let defaults = defaults.collect::<Result<Vec<_>>>()?;
         let Some(source) = &insert.source else {
             let row = Bound { plan: Plan::one_row(), columns: Vec::new() };
-            return self.completed(row, &[], target, &defaults);
+            return Ok((self.completed(row, &[], target, &defaults)?, Vec::new()));
         };
         if self.source.is_by_name(insert.insert_token.0.span) {
             if let Some(column) = insert.columns.first() {
@@ -82,7 +87,7 @@ impl<'a> Binder<'a> {
             for index in &targets {
                 self.check_not_generated(target, *index, target.span)?;
             }
-            return self.completed_rows(bound, &targets, target);
+            return Ok((self.completed_rows(bound, &targets, target)?, targets));
         }
         let targets = self.targets(target, &insert.columns)?;
         let bound = match plain_values(source) {
@@ -99,7 +104,7 @@ impl<'a> Binder<'a> {
             let message = format!("INSERT has {given} columns for {wanted} of the table");
             return Err(Error::invalid_query(message).span(target.span));
         }
-        self.completed(bound, &targets, target, &defaults)
+        Ok((self.completed(bound, &targets, target, &defaults)?, targets))
     }
 
     /// All columns of the target: those of the rows at `targets`, the others by default.

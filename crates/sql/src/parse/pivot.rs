@@ -4,11 +4,17 @@
 //! PIVOT t ON c IN (...) USING f(x) GROUP BY g
 //!     SELECT * FROM t PIVOT (f(x) FOR c IN (...) GROUP BY g)
 //! UNPIVOT t ON a, b INTO NAME n VALUE v
-//!     SELECT * FROM t UNPIVOT (v FOR n IN (a, b))
+//!     SELECT * FROM t UNPIVOT ((v) FOR n IN (a, b))
+//! t UNPIVOT (v FOR n IN (* EXCLUDE (a)))
+//!     t UNPIVOT (v FOR n IN (columns(* EXCLUDE (a))))
 //! t PIVOT (f(x) FOR c IN (...) GROUP BY g)
 //!     t PIVOT (f(x), " group by"(g) FOR c IN (...))
 //! t PIVOT (f(x) FOR c IN (1, 2) d IN (3))
 //!     t PIVOT (f(x) FOR (c, d) IN (" values"(1, 2), " values"(3)))
+//! t PIVOT (f(x) FOR c IN (1 AS a, 2) d IN (3))
+//!     t PIVOT (f(x) FOR (c, d) IN (" values"("a" := 1, 2), " values"(3)))
+//! PIVOT t USING f(x) GROUP BY g
+//!     SELECT * FROM (SELECT g, f(x) FROM t GROUP BY g)
 //! PIVOT t ON c
 //!     SELECT * FROM t PIVOT (count(*) FOR (c) IN (" values"()))
 //! ```
@@ -60,6 +66,11 @@ pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             }
         }
         list.push(token.clone());
+        if is_word(token, Keyword::UNPIVOT) {
+            let moved = stars_in(after);
+            rest = &after[after.len() - moved.1..];
+            list.extend(moved.0);
+        }
         if is_word(token, Keyword::PIVOT)
             && let [open, inner @ ..] = after
             && open.token == Token::LParen
@@ -97,7 +108,7 @@ fn begins_query(before: &TokenWithSpan, after: &[TokenWithSpan]) -> bool {
 
 /// `t ON c [IN (...)], ... [USING f(x)] [GROUP BY g]`.
 fn pivot(first: &TokenWithSpan, body: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
-    let (table, rest) = split(body, Keyword::ON)?;
+    let Some((table, rest)) = split(body, Keyword::ON) else { return grouped(first, body) };
     let (columns, rest) = rest.split_at(until(rest, &[Keyword::USING, Keyword::GROUP]));
     let columns: Vec<Pivoted<'_>> = comma_separated(columns).into_iter().map(pivoted).collect();
     let mut list = table.to_vec();
@@ -121,11 +132,33 @@ fn pivot(first: &TokenWithSpan, body: &[TokenWithSpan]) -> Option<Vec<TokenWithS
     Some(list)
 }
 
-/// A column with the values behind its IN.
+/// `t USING f(x) GROUP BY g`, which makes no columns of values, as
+/// `(SELECT g, f(x) FROM t GROUP BY g)`.
+fn grouped(first: &TokenWithSpan, body: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+    let (table, rest) = split(body, Keyword::USING)?;
+    let (calls, groups) = rest.split_at(until(rest, &[Keyword::GROUP]));
+    let [_, _, keys @ ..] = groups else { return None };
+    let mut list = vec![word(Keyword::SELECT, first)];
+    list.extend_from_slice(keys);
+    list.push(at(Token::Comma, first));
+    list.extend_from_slice(calls);
+    list.push(word(Keyword::FROM, first));
+    list.extend_from_slice(table);
+    list.extend_from_slice(groups);
+    Some(in_parentheses(list, first))
+}
+
+/// Whether these tokens are a column or a list of columns, not a larger expression.
+fn is_column(tokens: &[TokenWithSpan]) -> bool {
+    tokens.iter().all(|it| matches!(it.token, Token::Word(_) | Token::Period))
+        || tokens.first().is_some_and(|it| it.token == Token::LParen)
+}
+
+/// A column with the values behind its IN. Behind other expressions, IN is a comparison.
 fn pivoted(tokens: &[TokenWithSpan]) -> Pivoted<'_> {
     match split(tokens, Keyword::IN) {
         Some((column, [open, values @ .., close]))
-            if open.token == Token::LParen && close.token == Token::RParen =>
+            if is_column(column) && open.token == Token::LParen && close.token == Token::RParen =>
         {
             (column, Some(values))
         }
@@ -162,7 +195,10 @@ fn values_of(place: &TokenWithSpan, columns: &[Pivoted<'_>]) -> Option<Vec<Token
         if index > 0 {
             list.push(at(Token::Comma, place));
         }
-        list.extend_from_slice(column);
+        match is_column(column) {
+            true => list.extend_from_slice(column),
+            false => list.extend(in_parentheses(column.to_vec(), place)),
+        }
     }
     let close = at(Token::RParen, place);
     list.extend([close.clone(), word(Keyword::IN, place), at(Token::LParen, place)]);
@@ -172,34 +208,99 @@ fn values_of(place: &TokenWithSpan, columns: &[Pivoted<'_>]) -> Option<Vec<Token
         }
         let first = column.first()?;
         list.extend([at(quoted(PIVOT_VALUES), first), at(Token::LParen, first)]);
-        list.extend_from_slice(values.unwrap_or_default());
+        list.extend(with_named(values.unwrap_or_default()));
         list.push(close.clone());
     }
     list.push(close);
     Some(list)
 }
 
-/// `t ON a, b [INTO NAME n VALUE v]`.
+/// `1 AS a` in a list as `a := 1`.
+fn with_named(values: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut list = Vec::with_capacity(values.len());
+    for (index, entry) in comma_separated(values).into_iter().enumerate() {
+        if let (1.., Some(place)) = (index, values.first()) {
+            list.push(at(Token::Comma, place));
+        }
+        match entry {
+            [value @ .., by, name] if is_word(by, Keyword::AS) => {
+                let named = match &name.token {
+                    Token::Word(word) => quoted(&word.value),
+                    Token::SingleQuotedString(text) => quoted(text),
+                    other => other.clone(),
+                };
+                list.extend([at(named, name), at(Token::Assignment, name)]);
+                list.extend_from_slice(value);
+            }
+            plain => list.extend_from_slice(plain),
+        }
+    }
+    list
+}
+
+/// `t ON a, b [INTO NAME n VALUE v, w]`.
 fn unpivot(first: &TokenWithSpan, body: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let (table, rest) = split(body, Keyword::ON)?;
     let columns = until(rest, &[Keyword::INTO]);
     let named = |text: &str| at(Token::make_word(text, None), first);
     let (name, value) = match &rest[columns..] {
-        [] => (named("name"), named("value")),
-        [_, names, name, values, value]
+        [] => (named("name"), vec![named("value")]),
+        [_, names, name, values, value @ ..]
             if is_word(names, Keyword::NAME) && is_word(values, Keyword::VALUE) =>
         {
-            (name.clone(), value.clone())
+            (name.clone(), value.to_vec())
         }
         _ => return None,
     };
     let mut list = table.to_vec();
-    list.extend([word(Keyword::UNPIVOT, first), at(Token::LParen, first), value]);
+    list.extend([word(Keyword::UNPIVOT, first), at(Token::LParen, first)]);
+    list.extend(in_parentheses(value, first));
     list.extend([word(Keyword::FOR, first), name, word(Keyword::IN, first)]);
-    list.push(at(Token::LParen, first));
-    list.extend_from_slice(&rest[..columns]);
-    list.extend([at(Token::RParen, first), at(Token::RParen, first)]);
+    list.extend(in_parentheses(with_stars(&rest[..columns]), first));
+    list.push(at(Token::RParen, first));
     Some(list)
+}
+
+/// What stands behind UNPIVOT, up to the end of its list, with stars rewritten; and how many tokens
+/// are left.
+fn stars_in(after: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, usize) {
+    let unchanged = || (Vec::new(), after.len());
+    let Some(open) = after.iter().position(|it| it.token == Token::LParen) else {
+        return unchanged();
+    };
+    let inner = &after[open + 1..];
+    let before = until(inner, &[Keyword::IN]);
+    let [_, second, listed @ ..] = &inner[before..] else { return unchanged() };
+    if second.token != Token::LParen {
+        return unchanged();
+    }
+    let len = until(listed, &[]);
+    let mut list = after[..open + 1 + before + 2].to_vec();
+    list.extend(with_stars(&listed[..len]));
+    (list, listed.len() - len)
+}
+
+fn in_parentheses(inner: Vec<TokenWithSpan>, place: &TokenWithSpan) -> Vec<TokenWithSpan> {
+    let (open, close) = (at(Token::LParen, place), at(Token::RParen, place));
+    [open].into_iter().chain(inner).chain([close]).collect()
+}
+
+/// `*` and `* EXCLUDE (a)` in a list as `COLUMNS(*)` and `COLUMNS(* EXCLUDE (a))`.
+fn with_stars(listed: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let mut list = Vec::with_capacity(listed.len());
+    for (index, entry) in comma_separated(listed).into_iter().enumerate() {
+        if let (1.., Some(place)) = (index, listed.first()) {
+            list.push(at(Token::Comma, place));
+        }
+        match entry.first() {
+            Some(star) if star.token == Token::Mul => {
+                list.push(at(Token::make_word("columns", None), star));
+                list.extend(in_parentheses(entry.to_vec(), star));
+            }
+            _ => list.extend_from_slice(entry),
+        }
+    }
+    list
 }
 
 /// What stands before and after a keyword outside of parentheses.

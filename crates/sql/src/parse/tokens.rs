@@ -1,6 +1,7 @@
 //! The text as tokens, with the words taken out that the parser does not know.
 
 use super::{
+    argument_order::with_no_arguments,
     comprehension::with_comprehensions,
     exclusion::{Exclusions, take_out_exclusions},
     join::{with_asof, with_positional},
@@ -17,6 +18,7 @@ use super::{
     sample::{Samples, take_out_samples},
     star::{with_star_patterns, with_unpacked},
     trim::with_trims,
+    unicode_text::with_unicode_texts,
     values::with_rows,
 };
 use crate::{
@@ -58,11 +60,13 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     })?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     let ends = tokens.iter().map(|it| it.span.end).collect();
+    let tokens = with_unicode_texts(tokens, positions)?;
     let tokens = with_numbers(with_unpacked(tokens), positions)?;
     let tokens = with_rows(with_calls(with_powers(tokens)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
     let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
-    let tokens = with_trims(with_null_treatments(with_nested_queries(tokens)));
+    let tokens = with_no_arguments(with_nested_queries(tokens));
+    let tokens = with_trims(with_null_treatments(tokens));
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (tokens, by_name) = take_out_by_name(tokens);

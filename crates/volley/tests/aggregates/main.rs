@@ -198,6 +198,7 @@ impl Call<'_> {
             merges: false,
             filter: None,
             order_by: Vec::new(),
+            place: volley_expression::Place::default(),
         };
         let (aggregates, schema) = (vec![aggregate], Schema::new(fields));
         Arc::new(PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema }))

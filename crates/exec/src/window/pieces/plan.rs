@@ -23,6 +23,7 @@ const BY_VALUE: Reason = "the offsets of its frame are not in rows";
 const OPEN: Reason = "its frame ends with the partition or with peers";
 const FAR: Reason = "it looks at rows that are far away";
 const UNKNOWN: Reason = "how far it looks is not the same for all rows, which come sorted";
+const ORDERS: Reason = "it brings the rows of its frame in another order";
 const COLLECTS: Reason = "it keeps all rows of its frame";
 
 /// How the calls of a node are answered piece by piece.
@@ -105,6 +106,7 @@ impl PiecePlan {
         };
         for (index, call) in spec.calls.iter().enumerate() {
             let call = match &call.function {
+                _ if !call.order_by.is_empty() => Err(ORDERS),
                 CallFunction::Window(bound) => plan.function(index, call, bound),
                 CallFunction::Aggregate(bound) => plan.aggregate(index, call, bound, pool)?,
             };

@@ -20,9 +20,11 @@ fn node(function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall
         arg_types: args.iter().map(|it| types[*it].clone()).collect(),
         distinct: false,
         filter: None,
+        order_by: Vec::new(),
         ignore_nulls: false,
         order_keys: 1,
         frame,
+        place: volley_expression::Place::default(),
     };
     change(&mut call);
     let field = |(index, it): (usize, &Type)| Field::new(format!("c{index}"), it.clone());

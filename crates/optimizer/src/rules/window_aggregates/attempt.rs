@@ -335,6 +335,7 @@ fn window_call(
         args: call.args.iter().map(renamed).collect(),
         distinct: false,
         filter: call.filter.as_ref().map(renamed),
+        order_by: Vec::new(),
         ignore_nulls: false,
         order_keys: 0,
         frame: Frame { end: FrameBound::UnboundedFollowing, ..Frame::up_to_peers() },

@@ -6,7 +6,7 @@ use crate::expr::{ColumnSet, substitute};
 use crate::unnest::Unnesting;
 use crate::unnest::domain::{Domain, Mapping, Pushed, equalities, replacements};
 use crate::unnest::scalar::{at_most_one, has_one_row_at_most, zero_if_null};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Span};
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, SortKey};
 
 impl Unnesting<'_> {
@@ -137,7 +137,12 @@ impl Unnesting<'_> {
     }
 
     /// One row per row of the domain: its row, or nulls; an error when there are two.
-    pub(super) fn push_single(&mut self, input: Plan, domain: &mut Domain) -> Result<Pushed> {
+    pub(super) fn push_single(
+        &mut self,
+        input: Plan,
+        span: Option<Span>,
+        domain: &mut Domain,
+    ) -> Result<Pushed> {
         let need = taken_by(&input, domain);
         let columns = input.columns();
         let is_single = has_one_row_at_most(&input);
@@ -147,7 +152,7 @@ impl Unnesting<'_> {
         }
         let (plan, count) = self.counted_groups(pushed.plan, &columns, &pushed.map);
         let Pushed { plan, map } = self.beside_domain(Pushed { plan, ..pushed }, domain);
-        let conjuncts = vec![at_most_one(&count)];
+        let conjuncts = vec![at_most_one(&count, span)];
         Ok(Pushed { plan: Plan::Filter { input: Box::new(plan), conjuncts }, map })
     }
 }

@@ -1,0 +1,152 @@
+//! Window functions with ORDER BY among their arguments. Such a call sees the rows of its frame as a
+//! partition of their own, in that order:
+//!
+//! ```text
+//! partition  a b c d e f       row d, frame b..=e, which the call orders as e d b c
+//! listed     e d b c           one partition per row; d is answered
+//! ```
+//!
+//! A row that is not in its own frame is put in at its place, except for functions that look at
+//! frames alone. Costs as many rows as all frames have together.
+
+use super::{
+    STEP_ROWS, argument_order::ArgumentOrder, call::CallInput, frames::Framing, places::BatchPlaces,
+};
+use volley_error::Result;
+use volley_function::{BoundWindow, Exclusion, FrameParts, Ranges, ValidRows, WindowRows};
+use volley_vector::Vector;
+
+/// Answers for a call with an order of its own.
+pub(super) struct Ordered {
+    order: ArgumentOrder,
+    /// The frames of the batch under way, before exclusion.
+    frames: Option<Ranges>,
+    /// Results of the rows of the batch so far.
+    parts: Vec<Vector>,
+    /// The row of the batch to answer next.
+    next: usize,
+}
+
+/// The rows of some frames, one frame after the other.
+#[derive(Default)]
+struct List {
+    rows: Vec<u32>,
+    /// Per listed row, the row that it is listed for.
+    owners: Vec<u32>,
+    partitions: Ranges,
+    frames: Ranges,
+    peers: Ranges,
+    groups_before: Vec<u32>,
+    /// Where the rows to answer for stand.
+    answers: Vec<u32>,
+}
+
+impl Ordered {
+    pub(super) fn new(order: ArgumentOrder) -> Ordered {
+        Ordered { order, frames: None, parts: Vec::new(), next: 0 }
+    }
+
+    /// Answers for some rows of a batch; the results of all of them at the end.
+    pub(super) fn step(
+        &mut self,
+        input: &CallInput<'_>,
+        (bound, args): (&BoundWindow, &[Vector]),
+        (framing, batch): (&Framing<'_>, &BatchPlaces),
+    ) -> Result<Option<Vector>> {
+        let frames = match self.frames.take() {
+            Some(frames) => frames,
+            None => framing.frames(batch)?,
+        };
+        let mut list = List::default();
+        let peers = &batch.levels[input.spec.level].peers;
+        while self.next < batch.rows.len()
+            && (list.answers.is_empty() || list.rows.len() < STEP_ROWS)
+        {
+            let (index, row) = (self.next, (batch.rows.start + self.next) as u32);
+            let frame = FrameParts::new(
+                frames.get(index),
+                input.spec.frame.exclusion,
+                row,
+                peers.get(index),
+            );
+            list.push(&self.order, row, &frame, bound.uses_frame);
+            self.next += 1;
+        }
+        let part = list.results(bound, args, input.spec.ignore_nulls)?;
+        self.parts.push(part);
+        if self.next < batch.rows.len() {
+            self.frames = Some(frames);
+            return Ok(None);
+        }
+        self.next = 0;
+        let parts = std::mem::take(&mut self.parts);
+        Vector::concat(&bound.result, &parts).map(Some)
+    }
+}
+
+impl List {
+    /// Lists the rows of the frame of `row`.
+    fn push(&mut self, order: &ArgumentOrder, row: u32, frame: &FrameParts, uses_frame: bool) {
+        let start = self.rows.len();
+        self.rows.extend(frame.iter().flat_map(|it| it.0..it.1));
+        let in_frame = self.rows.len() - start;
+        let is_inside = frame.iter().any(|it| (it.0..it.1).contains(&row));
+        // One row is there to answer for.
+        if !is_inside && (!uses_frame || in_frame == 0) {
+            self.rows.push(row);
+        }
+        let listed = &mut self.rows[start..];
+        order.sort(listed);
+        let place = |it: &u32| (order.group(*it), *it) < (order.group(row), row);
+        let before = listed.partition_point(place).min(listed.len() - 1);
+        self.answers.push((start + before) as u32);
+        let end = self.rows.len();
+        for _ in start..end {
+            self.owners.push(row);
+            self.partitions.push(start as u32, end as u32);
+            self.frames.push(start as u32, (start + in_frame) as u32);
+        }
+        self.push_peers(order, start);
+    }
+
+    /// Finds the rows with equal keys among those listed from `start` on.
+    fn push_peers(&mut self, order: &ArgumentOrder, start: usize) {
+        let (mut first, mut groups) = (start, 0);
+        while first < self.rows.len() {
+            let group = order.group(self.rows[first]);
+            let same = self.rows[first..].partition_point(|it| order.group(*it) == group);
+            for _ in 0..same {
+                self.peers.push(first as u32, (first + same) as u32);
+                self.groups_before.push(groups);
+            }
+            (first, groups) = (first + same, groups + 1);
+        }
+    }
+
+    /// The results of the rows to answer for. All but the first argument are those of their own
+    /// rows.
+    fn results(self, bound: &BoundWindow, args: &[Vector], ignore_nulls: bool) -> Result<Vector> {
+        let gathered = args.iter().enumerate().map(|(index, arg)| {
+            let rows = if index == 0 { &self.rows } else { &self.owners };
+            arg.gather(rows)?.flatten()
+        });
+        let args = gathered.collect::<Result<Vec<_>>>()?;
+        let valid = args.first().filter(|_| ignore_nulls).map(|first| {
+            let mut valid = ValidRows::default();
+            valid.push(first.null_buffer(), first.len());
+            valid
+        });
+        let rows = WindowRows {
+            rows: 0..self.rows.len(),
+            args: &args,
+            partitions: &self.partitions,
+            peers: &self.peers,
+            groups_before: &self.groups_before,
+            frames: &self.frames,
+            exclusion: Exclusion::NoOthers,
+            valid: valid.as_ref(),
+            piece: None,
+        };
+        bound.function.evaluate(&rows)?.gather(&self.answers)
+    }
+}

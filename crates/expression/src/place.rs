@@ -1,0 +1,41 @@
+//! Where in the SQL text an expression or a call stands, for errors of rows.
+
+use std::fmt;
+use volley_error::{Blame, Error, ErrorKind, Span};
+
+/// A place in the SQL text, or none. It is of no account when expressions, calls and plans are
+/// compared or told apart by their text: all places are equal, and print alike.
+#[derive(Clone, Copy, Default)]
+pub struct Place(Option<Span>);
+
+impl Place {
+    /// The place of a span.
+    pub fn of(span: Option<Span>) -> Place {
+        Place(span)
+    }
+
+    /// The span, if there is one.
+    pub fn span(self) -> Option<Span> {
+        self.0
+    }
+
+    /// The error, pointing here if it is about values and does not point elsewhere.
+    pub fn locate(self, error: Error) -> Error {
+        let stops = matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimedOut);
+        if stops || error.kind().blame() != Blame::User { error } else { error.span(self.0) }
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Place) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
+}
