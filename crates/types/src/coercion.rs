@@ -8,7 +8,8 @@ use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 /// The rules are DuckDB's: integers widen; an integer and a decimal meet in the decimal that holds
 /// both; with a float, numbers become that float; dates widen to timestamps; booleans become
 /// numbers; NULL becomes anything.
-/// Arrays of a fixed size meet others in the array of any size.
+/// Arrays of a fixed size meet others in the array of any size. Rows that name their fields meet by
+/// name, in the row of the fields of both; other rows by position.
 /// VARCHAR meets nothing but itself here (untyped literals are handled by the binder).
 pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
     meeting(left, right, true)
