@@ -59,10 +59,26 @@ fn failures_may_be_passed_over() {
     let (out, err, status) = run(&["--keep-going", "--format", "csv", "-c", sql]);
     assert_eq!(out, "a\n1\nb\n2\n");
     let places: Vec<&str> = err.lines().filter(|it| it.contains("-->")).map(str::trim).collect();
-    assert_eq!(places, ["--> line 3, column 7", "--> line 4, column 12", "--> line 4, column 22"]);
+    assert_eq!(places, ["--> line 3, column 7", "--> line 4, column 13", "--> line 4, column 22"]);
     assert_eq!(status, 1);
     let (_, err, status) = run(&["--keep-going", "-c", "SELECT 1 AS a"]);
     assert!(err.is_empty() && status == 0);
+}
+
+#[test]
+fn what_show_create_shows_makes_the_table_or_view_again() {
+    let table = "CREATE TABLE t (\n    k INTEGER NOT NULL,\n    \"Name\" VARCHAR DEFAULT 'x',\n    \
+                 \"select\" DECIMAL(8,2) NOT NULL,\n    g INTEGER GENERATED ALWAYS AS (k * 2),\n    \
+                 c VARCHAR COLLATE NOCASE,\n    s ROW(a INTEGER, \"b c\" ARRAY(DATE)),\n    \
+                 PRIMARY KEY (k),\n    UNIQUE (\"Name\", c),\n    CHECK (k > 0),\n    \
+                 CONSTRAINT low CHECK (\"select\" < 100)\n)";
+    let view = "CREATE VIEW v (a, \"B\") AS\nSELECT k, 'it''s' FROM t";
+    for (statement, kind) in [(table, "TABLE t"), (view, "VIEW v")] {
+        let sql = format!("{table}; {view}; SHOW CREATE {kind}");
+        let (out, err, _) = run(&["--format", "json", "-c", &sql]);
+        let escaped = statement.replace('"', "\\\"").replace('\n', "\\n");
+        assert!(out.contains(&escaped), "{out}\n{escaped}\n{err}");
+    }
 }
 
 #[test]

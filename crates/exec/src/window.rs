@@ -14,9 +14,9 @@
 //! answer for frames in one of three ways: frames that only grow run one state through
 //! (`running`), other frames are put together from a tree of intermediate results (`tree`), and
 //! what cannot be put together (array_agg, DISTINCT over frames that do not grow) lists the rows of
-//! each frame (`listed`), whose cost is the sum of all frames' lengths; so do calls with an order of
-//! their own among their arguments (`ordered`, of window functions). Equal frames that follow one
-//! another are answered once.
+//! each frame (`listed`), whose cost is the sum of all frames' lengths; so do calls with an order
+//! of their own among their arguments (`ordered`, of window functions). Equal frames that follow
+//! one another are answered once.
 //!
 //! An input that is sorted already goes through these steps as it comes, without the sort: some
 //! whole partitions at a time, and those that are large piece by piece, if calls allow that

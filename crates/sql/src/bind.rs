@@ -73,6 +73,8 @@ mod comparable;
 mod data_type;
 mod inspect;
 mod session;
+mod show_create;
+mod show_statistics;
 
 use scope::Scope;
 

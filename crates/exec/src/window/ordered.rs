@@ -1,5 +1,5 @@
-//! Window functions with ORDER BY among their arguments. Such a call sees the rows of its frame as a
-//! partition of their own, in that order:
+//! Window functions with ORDER BY among their arguments. Such a call sees the rows of its frame as
+//! a partition of their own, in that order:
 //!
 //! ```text
 //! partition  a b c d e f       row d, frame b..=e, which the call orders as e d b c
@@ -7,7 +7,9 @@
 //! ```
 //!
 //! A row that is not in its own frame is put in at its place, except for functions that look at
-//! frames alone. Costs as many rows as all frames have together.
+//! frames alone. Rows that follow one another and have the same frame share what is listed, unless
+//! the call has more arguments, which each row has of its own. Costs as many rows as all frames
+//! that are listed have together.
 
 use super::{
     STEP_ROWS, argument_order::ArgumentOrder, call::CallInput, frames::Framing, places::BatchPlaces,
@@ -39,6 +41,10 @@ struct List {
     groups_before: Vec<u32>,
     /// Where the rows to answer for stand.
     answers: Vec<u32>,
+    /// Where what was listed last starts.
+    start: usize,
+    /// The frame listed last, if that is all that was listed for its row.
+    last: Option<FrameParts>,
 }
 
 impl Ordered {
@@ -59,9 +65,7 @@ impl Ordered {
         };
         let mut list = List::default();
         let peers = &batch.levels[input.spec.level].peers;
-        while self.next < batch.rows.len()
-            && (list.answers.is_empty() || list.rows.len() < STEP_ROWS)
-        {
+        while self.next < batch.rows.len() {
             let (index, row) = (self.next, (batch.rows.start + self.next) as u32);
             let frame = FrameParts::new(
                 frames.get(index),
@@ -69,7 +73,14 @@ impl Ordered {
                 row,
                 peers.get(index),
             );
-            list.push(&self.order, row, &frame, bound.uses_frame);
+            let shares = args.len() <= 1 && list.has(&frame, row, bound.uses_frame);
+            if !shares && list.rows.len() >= STEP_ROWS {
+                break;
+            }
+            if !shares {
+                list.push(&self.order, row, &frame, bound.uses_frame);
+            }
+            list.answer(&self.order, row);
             self.next += 1;
         }
         let part = list.results(bound, args, input.spec.ignore_nulls)?;
@@ -85,6 +96,20 @@ impl Ordered {
 }
 
 impl List {
+    /// Whether the frame of `row` is what was listed last.
+    fn has(&self, frame: &FrameParts, row: u32, uses_frame: bool) -> bool {
+        let is_inside = || frame.iter().any(|it| (it.0..it.1).contains(&row));
+        self.last == Some(*frame) && (uses_frame || is_inside())
+    }
+
+    /// Answers for `row` from what was listed last.
+    fn answer(&mut self, order: &ArgumentOrder, row: u32) {
+        let listed = &self.rows[self.start..];
+        let is_before = |it: &u32| (order.group(*it), *it) < (order.group(row), row);
+        let place = listed.partition_point(is_before).min(listed.len() - 1);
+        self.answers.push((self.start + place) as u32);
+    }
+
     /// Lists the rows of the frame of `row`.
     fn push(&mut self, order: &ArgumentOrder, row: u32, frame: &FrameParts, uses_frame: bool) {
         let start = self.rows.len();
@@ -95,11 +120,9 @@ impl List {
         if !is_inside && (!uses_frame || in_frame == 0) {
             self.rows.push(row);
         }
-        let listed = &mut self.rows[start..];
-        order.sort(listed);
-        let place = |it: &u32| (order.group(*it), *it) < (order.group(row), row);
-        let before = listed.partition_point(place).min(listed.len() - 1);
-        self.answers.push((start + before) as u32);
+        order.sort(&mut self.rows[start..]);
+        self.last = (is_inside || uses_frame).then_some(*frame);
+        self.start = start;
         let end = self.rows.len();
         for _ in start..end {
             self.owners.push(row);

@@ -71,6 +71,8 @@ impl<'a> Binder<'a> {
                 None => Statement::ShowSetting { name: name.clone() },
             },
             Command::ShowAll => Statement::ShowAll,
+            Command::ShowCreate { name, is_view } => self.show_create(name, *is_view)?,
+            Command::ShowStatistics { name } => self.show_statistics(name)?,
             Command::ShowTables => Statement::ShowTables,
             Command::ShowFunctions => Statement::ShowFunctions,
             Command::Prepare { name, statement } => {

@@ -1,5 +1,5 @@
-//! PIVOT: values of a column become columns. It is an aggregation whose calls have a filter for each
-//! value.
+//! PIVOT: values of a column become columns. It is an aggregation whose calls have a filter for
+//! each value.
 
 use super::{
     Binder, Bound, Clause, inspect, scope::Scope, select::column_expr, unpivot::Unpivot,

@@ -116,8 +116,8 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The first row of each key, in the order in which they come, and those that have none because a
-    /// part of it is null.
+    /// The first row of each key, in the order in which they come, and those that have none because
+    /// a part of it is null.
     fn first_of_key(&self, source: Bound, key: &[usize]) -> Result<Bound> {
         let Bound { plan, columns } = source;
         let (numbered, number) = self.numbered(plan)?;

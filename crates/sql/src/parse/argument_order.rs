@@ -1,4 +1,5 @@
-//! `f(ORDER BY x)`, which the parser takes with an argument alone: one without text stands for none.
+//! `f(ORDER BY x)`, which the parser takes with an argument alone: one without text stands for
+//! none.
 
 use super::tokens::{is_name, is_word};
 use sqlparser::{

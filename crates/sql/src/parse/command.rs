@@ -55,6 +55,10 @@ pub(crate) enum Command {
     ShowSetting { name: String },
     /// SHOW ALL.
     ShowAll,
+    /// SHOW CREATE TABLE name, or VIEW.
+    ShowCreate { name: ObjectName, is_view: bool },
+    /// SHOW STATS FOR name.
+    ShowStatistics { name: ObjectName },
     /// SHOW TABLES.
     ShowTables,
     /// SHOW FUNCTIONS.
@@ -237,6 +241,16 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
     if let Some(command) = listing(parser)? {
         return Ok(command);
     }
+    for (kind, is_view) in [(Keyword::TABLE, false), (Keyword::VIEW, true)] {
+        if parser.parse_keywords(&[Keyword::CREATE, kind]) {
+            return Ok(Command::ShowCreate { name: parser.parse_object_name(false)?, is_view });
+        }
+    }
+    if shows_statistics(parser) {
+        parser.next_token();
+        parser.expect_keyword(Keyword::FOR)?;
+        return Ok(Command::ShowStatistics { name: parser.parse_object_name(false)? });
+    }
     if parser.parse_keyword(Keyword::ALL) {
         return Ok(Command::ShowAll);
     }
@@ -249,6 +263,13 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
         return Ok(Command::Describe(Described::Table(parser.parse_object_name(false)?)));
     }
     Ok(Command::ShowSetting { name: setting_name(parser)? })
+}
+
+/// Whether STATS FOR is next, not the name of a setting or table.
+fn shows_statistics(parser: &Parser<'_>) -> bool {
+    let [first, second] = parser.peek_tokens_ref();
+    matches!(&first.token, Token::Word(word) if word.value.eq_ignore_ascii_case("stats"))
+        && matches!(&second.token, Token::Word(word) if word.keyword == Keyword::FOR)
 }
 
 fn set(parser: &mut Parser<'_>) -> Parsed<Command> {
