@@ -10,7 +10,7 @@ use harness::{Suite, check, replay};
 use std::{panic::AssertUnwindSafe, path::Path};
 use volley_expression::Expr;
 use volley_function::{Package, Registry};
-use volley_types::Type;
+use volley_types::{Field, Type};
 use volley_vector::random::Generator;
 
 fn registry() -> Registry {
@@ -41,11 +41,13 @@ const CALLED_IN_PART: [(&str, &str); 2] = [
 /// Arguments of overloads that few combinations of types fit.
 fn signatures() -> Vec<Vec<Type>> {
     let truths = Type::array(Type::Boolean);
+    let groups = Type::row(vec![Field::new("a", Type::Varchar)]);
     let mut signatures = harness::signatures();
     signatures.extend([
         vec![truths.clone()],
         vec![Type::array(Type::Integer), truths],
         vec![Type::Varchar, Type::Boolean, Type::Varchar],
+        vec![Type::Varchar, Type::Varchar, groups],
         vec![Type::Interval, Type::Timestamp, Type::Interval],
         vec![Type::Interval, Type::Timestamp, Type::Timestamp],
         vec![Type::Interval, Type::Date, Type::Interval],

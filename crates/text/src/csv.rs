@@ -139,3 +139,25 @@ pub(crate) fn begin(
     stream.skip_lines(options.skip_lines)?;
     Ok(stream)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_those_of_all_lines_if_that_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.csv");
+        // Much more lines than are looked at by default, in few bytes.
+        let lines: String = (0..50_000).map(|it| format!("{it},{it}\n")).collect();
+        std::fs::write(&path, format!("i,j\n{lines}1,x\n")).unwrap();
+        let type_of = |sample_rows| {
+            let options = CsvReadOptions { sample_rows, ..CsvReadOptions::default() };
+            let file = CsvFile::open(path.to_str().unwrap(), &options).unwrap();
+            file.schema().fields[1].data_type.clone()
+        };
+        assert_eq!(type_of(CsvReadOptions::default().sample_rows), Type::BigInt);
+        assert_eq!(type_of(u64::MAX), Type::Varchar);
+        assert_eq!(type_of(60_000), Type::Varchar);
+    }
+}

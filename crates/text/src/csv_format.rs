@@ -60,7 +60,8 @@ pub(crate) fn detect_format(
     let width = if options.null_padding { longest } else { first.len() };
     let mut guesses = vec![Guess::default(); width];
     rest.iter().for_each(|it| learn(&mut guesses, it, &options.formats));
-    if options.sample_rows > rows.len() as u64 && !sample.is_whole {
+    let has_more = !sample.is_whole || rows.len() as u64 >= SAMPLE_ROWS;
+    if has_more && options.sample_rows > rows.len() as u64 {
         learn_more(&mut guesses, open()?, delimiter, options, rows.len())?;
     }
     let has_header = options.has_header.unwrap_or_else(|| is_header(first, &guesses, rest));

@@ -91,7 +91,9 @@ impl Marker {
     }
 
     /// Gives the marks of each block of `bytes`, and where it begins, to `take`, until that breaks;
-    /// what it breaks with. What `take` does not see has to be passed again, from the beginning of a line on.
+    /// what it breaks with. What `take` does not see has to be passed again, from the beginning
+    /// of a
+    /// line on.
     #[inline]
     pub fn for_each<B>(
         &mut self,

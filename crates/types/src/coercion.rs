@@ -12,18 +12,38 @@ use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 /// name, in the row of the fields of both; other rows by position.
 /// VARCHAR meets nothing but itself here (untyped literals are handled by the binder).
 pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
-    meeting(left, right, true)
+    meeting(left, right, Rules { may_round: true, by_name: true })
 }
 
 /// The type in which values of both types are compared: as [`common_type`], but no digit of a
 /// fraction gets lost. A decimal that has too many digits for it is an error where it is cast.
 pub fn comparable_type(left: &Type, right: &Type) -> Option<Type> {
-    meeting(left, right, false)
+    meeting(left, right, Rules { may_round: false, by_name: true })
 }
 
-/// The type that both convert to; `may_round`: decimals may give up digits of the fraction.
-fn meeting(left: &Type, right: &Type, may_round: bool) -> Option<Type> {
-    let meet = |left: &Type, right: &Type| meeting(left, right, may_round);
+/// As [`common_type`], but fields of rows belong together by position, and have a name where both
+/// have the same: Presto's rule.
+pub fn common_type_by_position(left: &Type, right: &Type) -> Option<Type> {
+    meeting(left, right, Rules { may_round: true, by_name: false })
+}
+
+/// As [`comparable_type`], with the fields of rows by position.
+pub fn comparable_type_by_position(left: &Type, right: &Type) -> Option<Type> {
+    meeting(left, right, Rules { may_round: false, by_name: false })
+}
+
+/// How types meet.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// Whether decimals may give up digits of the fraction.
+    may_round: bool,
+    /// Whether fields of rows that all have names belong together by these.
+    by_name: bool,
+}
+
+/// The type that both convert to.
+fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
+    let meet = |left: &Type, right: &Type| meeting(left, right, rules);
     if left == right {
         return Some(left.clone());
     }
@@ -41,7 +61,7 @@ fn meeting(left: &Type, right: &Type, may_round: bool) -> Option<Type> {
         (Type::Map(left), Type::Map(right)) => {
             Some(Type::map(meet(&left.0, &right.0)?, meet(&left.1, &right.1)?))
         }
-        (Type::Row(left), Type::Row(right)) => common_row(left, right, may_round),
+        (Type::Row(left), Type::Row(right)) => common_row(left, right, rules),
         (Type::Boolean, number) | (number, Type::Boolean) if number.is_numeric() => {
             Some(number.clone())
         }
@@ -54,22 +74,27 @@ fn meeting(left: &Type, right: &Type, may_round: bool) -> Option<Type> {
             Some(other.clone())
         }
         _ if left.is_numeric() && right.is_numeric() => {
-            Some(common_numeric(left, right, may_round))
+            Some(common_numeric(left, right, rules.may_round))
         }
         _ => None,
     }
 }
 
 /// Fields of rows that name all of theirs belong together by name, ignoring case: the row has those
-/// of both, first those of `left`. Others belong together by position.
-fn common_row(left: &[Field], right: &[Field], may_round: bool) -> Option<Type> {
+/// of both, first those of `left`. Others belong together by position, and all without `by_name`.
+fn common_row(left: &[Field], right: &[Field], rules: Rules) -> Option<Type> {
     let meet = |left: &Field, right: &Field| {
-        let name = if left.name.is_empty() { &right.name } else { &left.name };
-        let data_type = meeting(&left.data_type, &right.data_type, may_round)?;
-        Some(Field::new(name.clone(), data_type))
+        let differs = !rules.by_name && !left.name.eq_ignore_ascii_case(&right.name);
+        let name = match left.name.as_str() {
+            _ if differs => "",
+            "" => &right.name,
+            name => name,
+        };
+        let data_type = meeting(&left.data_type, &right.data_type, rules)?;
+        Some(Field::new(name, data_type))
     };
     let is_named = |fields: &[Field]| fields.iter().all(|it| !it.name.is_empty());
-    if !is_named(left) || !is_named(right) {
+    if !rules.by_name || !is_named(left) || !is_named(right) {
         let pairs = (left.len() == right.len()).then(|| left.iter().zip(right))?;
         let fields = pairs.map(|(left, right)| meet(left, right));
         return Some(Type::row(fields.collect::<Option<Vec<_>>>()?));

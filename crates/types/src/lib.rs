@@ -22,7 +22,10 @@ pub mod text;
 pub mod dispatch;
 
 pub use arrow_buffer::IntervalMonthDayNano as Interval;
-pub use coercion::{common_type, comparable_type, implicit_cast_cost};
+pub use coercion::{
+    common_type, common_type_by_position, comparable_type, comparable_type_by_position,
+    implicit_cast_cost,
+};
 pub use custom::{ComparisonKey, Custom, CustomOrder, CustomType, Exchange, TypeRegistry};
 pub use data_type::{
     DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Schema, Type, row_field_name,

@@ -9,7 +9,7 @@ use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits, simple::vectorized,
 };
 use volley_functions::value_aggregate::compare_values;
-use volley_types::{CustomOrder, Type, Value, comparable_type};
+use volley_types::{CustomOrder, Type, Value, comparable_type_by_position};
 use volley_vector::{Rows, Vector};
 
 /// Registers both for nested values; those of others are the core's.
@@ -22,7 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn bind(given: &[Type], negated: bool) -> Option<BoundScalar> {
     let [left, right] = given else { return None };
-    let common = comparable_type(left, right)?.without_size();
+    let common = comparable_type_by_position(left, right)?.without_size();
     if !common.is_nested() || common.order() < CustomOrder::Equality {
         return None;
     }

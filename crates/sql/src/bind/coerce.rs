@@ -3,7 +3,9 @@
 use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind};
-use volley_types::{Type, Value, common_type, comparable_type};
+use volley_types::{
+    Type, Value, common_type, common_type_by_position, comparable_type, comparable_type_by_position,
+};
 
 /// Largest magnitude that a DOUBLE holds exactly with all integers below it.
 const DOUBLE_EXACT_MAX: i128 = 1 << 53;
@@ -26,7 +28,8 @@ impl Binder<'_> {
 
     /// Converts all to their common type; `what` names the construct in errors.
     pub(super) fn unify(&self, exprs: Vec<Expr>, what: &str) -> Result<Vec<Expr>> {
-        self.unify_in(exprs, what, common_type)
+        let by_position = self.shared.is_presto();
+        self.unify_in(exprs, what, if by_position { common_type_by_position } else { common_type })
     }
 
     /// As [`Binder::unify`], for branches, the last of which is ELSE: where rows of other fields
@@ -43,7 +46,9 @@ impl Binder<'_> {
 
     /// Converts all to the type in which they are compared.
     pub(super) fn unify_to_compare(&self, exprs: Vec<Expr>) -> Result<Vec<Expr>> {
-        self.unify_in(exprs, "comparison", comparable_type)
+        let by_position = self.shared.is_presto();
+        let meet = if by_position { comparable_type_by_position } else { comparable_type };
+        self.unify_in(exprs, "comparison", meet)
     }
 
     /// Converts all to the type in which they meet.
