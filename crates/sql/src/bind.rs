@@ -17,7 +17,9 @@ use std::{
 use volley_error::{Error, Result, Span};
 use volley_function::{FunctionNames, Registry};
 use volley_logical::{Column, ColumnId, ColumnIds, Expr};
-use volley_types::{Type, Value};
+use volley_types::{
+    Type, Value, common_type, common_type_by_position, comparable_type, comparable_type_by_position,
+};
 
 mod scope;
 mod command;
@@ -162,6 +164,24 @@ impl Shared<'_> {
     /// Whether names, literals and operators mean what they mean in Presto.
     fn is_presto(self) -> bool {
         self.dialect == Dialect::Presto
+    }
+
+    /// The type in which values of both types meet.
+    fn common_type(self, left: &Type, right: &Type) -> Option<Type> {
+        if self.is_presto() {
+            common_type_by_position(left, right)
+        } else {
+            common_type(left, right)
+        }
+    }
+
+    /// The type in which values of both types are compared.
+    fn comparable_type(self, left: &Type, right: &Type) -> Option<Type> {
+        if self.is_presto() {
+            comparable_type_by_position(left, right)
+        } else {
+            comparable_type(left, right)
+        }
     }
 }
 

@@ -68,7 +68,7 @@ impl Marker {
         self.quote
     }
 
-    /// Whether a byte ends lines where it is not in quotes.
+    /// Whether `\r` ends lines, too.
     pub fn ends_with_return(&self) -> bool {
         self.ends_with_return
     }

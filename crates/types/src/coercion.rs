@@ -217,6 +217,12 @@ mod tests {
         check(row(&[a.clone(), b.clone()]), swapped, Some(row(&[wide, b.clone()])));
         let unnamed = row(&[("", Type::Integer), ("", Type::Varchar)]);
         check(unnamed.clone(), row(&[a.clone(), b.clone()]), Some(row(&[a.clone(), b.clone()])));
-        check(unnamed, row(&[a]), None);
+        check(unnamed, row(&[a.clone()]), None);
+        let by_position = common_type_by_position(
+            &row(&[a.clone(), b.clone()]),
+            &row(&[a, ("c", Type::Varchar)]),
+        );
+        let partly = row(&[("a", Type::Integer), ("", Type::Varchar)]);
+        assert_eq!(by_position, Some(partly));
     }
 }

@@ -3,9 +3,7 @@
 use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind};
-use volley_types::{
-    Type, Value, common_type, common_type_by_position, comparable_type, comparable_type_by_position,
-};
+use volley_types::{Type, Value};
 
 /// Largest magnitude that a DOUBLE holds exactly with all integers below it.
 const DOUBLE_EXACT_MAX: i128 = 1 << 53;
@@ -28,8 +26,7 @@ impl Binder<'_> {
 
     /// Converts all to their common type; `what` names the construct in errors.
     pub(super) fn unify(&self, exprs: Vec<Expr>, what: &str) -> Result<Vec<Expr>> {
-        let by_position = self.shared.is_presto();
-        self.unify_in(exprs, what, if by_position { common_type_by_position } else { common_type })
+        self.unify_in(exprs, what, |left, right| self.shared.common_type(left, right))
     }
 
     /// As [`Binder::unify`], for branches, the last of which is ELSE: where rows of other fields
@@ -46,9 +43,7 @@ impl Binder<'_> {
 
     /// Converts all to the type in which they are compared.
     pub(super) fn unify_to_compare(&self, exprs: Vec<Expr>) -> Result<Vec<Expr>> {
-        let by_position = self.shared.is_presto();
-        let meet = if by_position { comparable_type_by_position } else { comparable_type };
-        self.unify_in(exprs, "comparison", meet)
+        self.unify_in(exprs, "comparison", |left, right| self.shared.comparable_type(left, right))
     }
 
     /// Converts all to the type in which they meet.
@@ -56,7 +51,7 @@ impl Binder<'_> {
         &self,
         exprs: Vec<Expr>,
         what: &str,
-        meet: fn(&Type, &Type) -> Option<Type>,
+        meet: impl Fn(&Type, &Type) -> Option<Type>,
     ) -> Result<Vec<Expr>> {
         let common = common_of(&exprs, meet).map_err(|(left, right, span)| {
             let message = format!("{what} has values of types {left} and {right}");
@@ -82,7 +77,7 @@ impl Binder<'_> {
 /// The type in which all meet, or two types that do not and the place of the second.
 fn common_of(
     exprs: &[Expr],
-    meet: fn(&Type, &Type) -> Option<Type>,
+    meet: impl Fn(&Type, &Type) -> Option<Type>,
 ) -> Result<Type, (Type, Type, Option<Span>)> {
     let mut common = Type::Unknown;
     let literal = |it: &&Expr| inspect::string_literal(it).is_some() || is_integer_literal(it);

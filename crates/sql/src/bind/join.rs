@@ -9,7 +9,6 @@ use super::{
 use sqlparser::ast::{JoinConstraint, JoinOperator, ObjectName, Spanned};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, JoinKind, Plan, SpecialForm};
-use volley_types::common_type;
 
 /// What APPLY has.
 static NO_CONSTRAINT: JoinConstraint = JoinConstraint::None;
@@ -141,7 +140,7 @@ impl<'a> Binder<'a> {
             let merged = match kind {
                 JoinKind::Right => Column { name: left.name.clone(), ..right },
                 JoinKind::Full => {
-                    let data_type = common_type(&left.data_type, &right.data_type);
+                    let data_type = self.shared.common_type(&left.data_type, &right.data_type);
                     let data_type = data_type.unwrap_or_else(|| left.data_type.clone());
                     let args = self.unify(exprs, "USING")?;
                     let form = SpecialForm::Coalesce;

@@ -10,7 +10,7 @@ use crate::{Dialect, dialect::GLOB};
 use sqlparser::ast::{self, BinaryOperator};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, SpecialForm};
-use volley_types::{Type, Value, common_type};
+use volley_types::{Type, Value};
 
 impl<'a> Binder<'a> {
     /// A binary operator.
@@ -215,7 +215,8 @@ impl<'a> Binder<'a> {
         let has_list = args.iter().any(is_list);
         if has_list && self.shared.settings.dialect == Dialect::Presto {
             let types = args.iter().map(|it| &it.data_type);
-            let common = types.cloned().try_fold(Type::Unknown, |a, b| common_type(&a, &b));
+            let common =
+                types.cloned().try_fold(Type::Unknown, |a, b| self.shared.common_type(&a, &b));
             if common.is_none() {
                 return self.concatenation_with_elements(args);
             }

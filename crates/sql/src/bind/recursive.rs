@@ -9,7 +9,7 @@
 //! other types than the working table that it was bound over is bound again over one of the common
 //! types, some times; then it is cast to them.
 
-use super::{Binder, Bound, query::CteEntry, set_operation::column_type, unsupported};
+use super::{Binder, Bound, query::CteEntry, unsupported};
 use sqlparser::ast::{
     self, Ident, ObjectNamePart, SetExpr, SetOperator, SetQuantifier, Visit, visit_relations,
 };
@@ -123,7 +123,7 @@ impl<'a> Binder<'a> {
             let columns = columns.map(|(it, data_type)| self.column(&it.name, data_type.clone()));
             let working = Working { id, columns: columns.collect(), uses: Cell::new(0) };
             let (step, uses) = self.step(cte, parts, working, span)?;
-            let common = common_types(&types, &step.columns, round);
+            let common = self.common_types(&types, &step.columns, round);
             let common = common.map_err(|it| it.span(span))?;
             round += 1;
             if common == types || round == ROUNDS_MAX {
@@ -230,17 +230,19 @@ fn mentions(query: &impl Visit, name: &Ident) -> bool {
     found.is_break()
 }
 
-/// The types of a working table from which a step over one of `types` makes `columns`.
-fn common_types(types: &[Type], columns: &[Column], round: usize) -> Result<Vec<Type>> {
-    let common = |(own, column): (&Type, &Column)| {
-        let common = column_type(own, column, SetOperation::Union)?;
-        Ok(match common {
-            // Sums and products have more digits than what they are made of, again and again.
-            Type::Decimal { scale, .. } if round > 0 && common != *own => {
-                Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale }
-            }
-            other => other,
-        })
-    };
-    types.iter().zip(columns).map(common).collect()
+impl Binder<'_> {
+    /// The types of a working table from which a step over one of `types` makes `columns`.
+    fn common_types(&self, types: &[Type], columns: &[Column], round: usize) -> Result<Vec<Type>> {
+        let common = |(own, column): (&Type, &Column)| {
+            let common = self.set_column_type(own, column, SetOperation::Union)?;
+            Ok(match common {
+                // Sums and products have more digits than what they are made of, again and again.
+                Type::Decimal { scale, .. } if round > 0 && common != *own => {
+                    Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale }
+                }
+                other => other,
+            })
+        };
+        types.iter().zip(columns).map(common).collect()
+    }
 }

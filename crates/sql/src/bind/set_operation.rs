@@ -11,7 +11,7 @@ use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier, Spanned};
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, ColumnId, Expr, Plan, SetOperation};
-use volley_types::{Type, common_type};
+use volley_types::Type;
 
 /// The part of a chain bound so far.
 enum Chain {
@@ -182,7 +182,7 @@ impl<'a> Binder<'a> {
                 return Err(Error::invalid_query(message));
             }
             for (common, column) in types.iter_mut().zip(&input.columns) {
-                *common = column_type(common, column, operation)?;
+                *common = self.set_column_type(common, column, operation)?;
             }
         }
         if operation != SetOperation::Union || !all {
@@ -255,21 +255,28 @@ fn link(op: SetOperator, quantifier: SetQuantifier, right: &SetExpr) -> Result<L
     Ok(Link { operation, all, by_name, right })
 }
 
-/// The type of a column of a set operation of these.
-pub(super) fn column_type(common: &Type, column: &Column, operation: SetOperation) -> Result<Type> {
-    let other = &column.data_type;
-    if let Some(data_type) = common_type(common, other) {
-        return Ok(data_type);
+impl Binder<'_> {
+    /// The type of a column of a set operation of these.
+    pub(super) fn set_column_type(
+        &self,
+        common: &Type,
+        column: &Column,
+        operation: SetOperation,
+    ) -> Result<Type> {
+        let other = &column.data_type;
+        if let Some(data_type) = self.shared.common_type(common, other) {
+            return Ok(data_type);
+        }
+        let is_scalar = |it: &Type| !it.is_nested() && *it != Type::Varbinary;
+        if (*common == Type::Varchar && is_scalar(other))
+            || (*other == Type::Varchar && is_scalar(common))
+        {
+            return Ok(Type::Varchar);
+        }
+        let what = operation_name(operation);
+        let message = format!("column {} of {what} has types {common} and {other}", column.name);
+        Err(Error::invalid_query(message).hint("cast one of them"))
     }
-    let is_scalar = |it: &Type| !it.is_nested() && *it != Type::Varbinary;
-    if (*common == Type::Varchar && is_scalar(other))
-        || (*other == Type::Varchar && is_scalar(common))
-    {
-        return Ok(Type::Varchar);
-    }
-    let what = operation_name(operation);
-    let message = format!("column {} of {what} has types {common} and {other}", column.name);
-    Err(Error::invalid_query(message).hint("cast one of them"))
 }
 
 fn operation_name(operation: SetOperation) -> &'static str {
