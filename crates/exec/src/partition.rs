@@ -11,6 +11,10 @@
 //! The steps are those of Presto's optimized repartitioning; the range reduction is Lemire's
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
+mod input;
+
+pub(crate) use input::SpreadInput;
+
 use std::collections::HashSet;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};

@@ -22,8 +22,12 @@
 //! whole partitions at a time, and those that are large piece by piece, if calls allow that
 //! (`units` and `pieces`, as below).
 //!
-//! When memory is short while rows are collected, they are sorted on disk; then some whole
-//! partitions at a time go through the steps above (`units`), without the sort. A partition that is
+//! Rows that are many wait by the hash of their partition (`parts`), unless somebody relies on the
+//! order of partitions, or there are few; each part then goes through the steps by itself. When
+//! memory is short, parts are written to disk.
+//!
+//! What is not in parts then, and a part that does not fit in memory by itself, is sorted on disk;
+//! some whole partitions at a time go through the steps above (`units`), without the sort. A partition that is
 //! large goes through them piece by piece (`pieces`), when all calls allow that: those that ask
 //! where rows stand, that look some rows away, or whose frames begin with the partition. For other
 //! calls it must fit in memory.
@@ -35,6 +39,7 @@ mod frames;
 mod listed;
 mod operator;
 mod ordered;
+mod parts;
 mod pieces;
 mod places;
 mod range;

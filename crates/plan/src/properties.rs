@@ -5,6 +5,7 @@
 //! drivers' streams are not put together on the way, or that there is one stream only.
 
 use crate::{ExchangeKind, GeneratorKind, PlanNode, SortKey, UnnestNode, WindowNode};
+use std::sync::Arc;
 use volley_expression::ExprKind;
 use volley_types::Value;
 
@@ -46,6 +47,28 @@ impl PlanNode {
             };
         }
         keys
+    }
+
+    /// Notes that somebody relies on [`PlanNode::order`].
+    pub fn keep_order(node: &mut Arc<PlanNode>) {
+        let mut node = node;
+        loop {
+            let input = match Arc::make_mut(node) {
+                PlanNode::Window(it) if !it.sorted => {
+                    it.keeps_order = true;
+                    return;
+                }
+                PlanNode::Filter(it) => &mut it.input,
+                PlanNode::Project(it) => &mut it.input,
+                PlanNode::Window(it) => &mut it.input,
+                PlanNode::Limit(it) => &mut it.input,
+                PlanNode::GroupLimit(it) => &mut it.input,
+                PlanNode::Sample(it) => &mut it.input,
+                PlanNode::UniqueId(it) => &mut it.input,
+                _ => return,
+            };
+            node = input;
+        }
     }
 
     /// Whether all rows are put out by one driver.

@@ -13,8 +13,7 @@
 
 use crate::{
     BatchCharge,
-    coalesce::Coalescer,
-    partition::{Partitioner, Purpose},
+    partition::{Partitioner, Purpose, SpreadInput},
 };
 use volley_error::Result;
 use volley_memory::Pool;
@@ -26,12 +25,6 @@ pub(super) const PARTS: usize = 64;
 
 /// A table of more bytes outgrows the caches.
 const TABLE_BYTES_MAX: usize = 16 << 20;
-
-/// Rows that are split at a time: with fewer, the pieces would cost more than the rows in them.
-const SPLIT_ROWS: usize = 1 << 14;
-
-/// Input that holds more bytes is split at once: small batches may share large columns.
-const SPLIT_BYTES: usize = 16 << 20;
 
 /// Rows of a part that are grouped early at least, until that turns out not to help.
 const PART_ROWS_MIN: usize = 1 << 14;
@@ -58,9 +51,7 @@ pub(super) struct SpreadPolicy {
 
 /// Rows and groups by part.
 pub(super) struct Spread {
-    /// Joins input batches; made with the first one.
-    input: Option<Coalescer>,
-    rows: Partitioner,
+    rows: SpreadInput,
     groups: Partitioner,
     parts: Vec<Part>,
     charge: BatchCharge,
@@ -113,11 +104,10 @@ impl SpreadPolicy {
 impl Spread {
     /// `keys`: the key columns of input rows; those of groups come first.
     pub(super) fn new(keys: &[usize], batch_rows: usize, pool: &Pool) -> Spread {
-        let partitioner = |keys| Partitioner::new(keys, PARTS, Purpose::Spread, batch_rows, pool);
+        let group_keys = (0..keys.len()).collect();
         Spread {
-            input: None,
-            rows: partitioner(keys.to_vec()),
-            groups: partitioner((0..keys.len()).collect()),
+            rows: SpreadInput::new(keys.to_vec(), PARTS, batch_rows, pool),
+            groups: Partitioner::new(group_keys, PARTS, Purpose::Spread, batch_rows, pool),
             parts: (0..PARTS).map(|_| Part::default()).collect(),
             charge: BatchCharge::new(pool),
             part_rows: PART_ROWS_MIN,
@@ -131,19 +121,6 @@ impl Spread {
     ///
     /// Out of memory.
     pub(super) fn push_rows(&mut self, batch: Batch) -> Result<()> {
-        let types = || batch.columns().iter().map(|it| it.data_type().clone()).collect();
-        let input = match &mut self.input {
-            Some(input) => input,
-            None => self.input.insert(Coalescer::new(types(), SPLIT_ROWS, self.charge.pool())),
-        };
-        let mut joined = input.push(batch.loaded()?)?;
-        if input.bytes() > SPLIT_BYTES {
-            joined = input.flush()?;
-        }
-        joined.map_or(Ok(()), |it| self.split_rows(&it))
-    }
-
-    fn split_rows(&mut self, batch: &Batch) -> Result<()> {
         for (part, batch) in self.rows.split(batch)? {
             self.add_rows(part, batch)?;
         }
@@ -168,9 +145,6 @@ impl Spread {
     ///
     /// Out of memory.
     pub(super) fn finish(&mut self) -> Result<()> {
-        if let Some(batch) = self.input.take().map(|mut it| it.flush()).transpose()?.flatten() {
-            self.split_rows(&batch)?;
-        }
         for (part, batch) in self.rows.finish()? {
             self.add_rows(part, batch)?;
         }
@@ -207,7 +181,7 @@ impl Spread {
 
     /// Bytes of what waits.
     pub(super) fn bytes(&self) -> usize {
-        self.charge.bytes() + self.input.as_ref().map_or(0, Coalescer::bytes)
+        self.charge.bytes() + self.rows.bytes()
     }
 
     /// A part that is to be grouped early.

@@ -39,10 +39,8 @@ impl SpillWriter {
     ///
     /// Out of memory. Unsupported: opaque types, whose objects have no form on disk.
     pub(crate) fn new(space: &SpillSpace, types: &[Type], pool: &Pool) -> Result<SpillWriter> {
-        let mut charge = pool.reservation();
-        charge.resize(WRITER_BYTES)?;
         let run = SpillRun { types: types.into(), space: space.clone(), file: None, rows: 0 };
-        Ok(SpillWriter { run, encoder: Encoder::new(types)?, charge })
+        run.append_to(pool)
     }
 
     /// Writes the rows of a batch, and keeps nothing of it. Loads lazy columns.
@@ -149,6 +147,17 @@ impl SpillRun {
     #[cfg(test)]
     pub(crate) fn types(&self) -> &[Type] {
         &self.types
+    }
+
+    /// A writer of further rows, behind these; charges its buffers to `pool`.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(crate) fn append_to(self, pool: &Pool) -> Result<SpillWriter> {
+        let mut charge = pool.reservation();
+        charge.resize(WRITER_BYTES)?;
+        Ok(SpillWriter { encoder: Encoder::new(&self.types)?, charge, run: self })
     }
 
     /// Reads the rows from the first one on, in batches of at most `batch_rows`; what the reader

@@ -1,7 +1,9 @@
 //! The window operator.
 
 use super::{
+    STEP_ROWS,
     call::{Call, CallInput},
+    parts::{PartRows, Parts},
     pieces::Piece,
     places::{BatchPlaces, PlaceCursor, Places},
     run::{Arranging, Run},
@@ -13,7 +15,7 @@ use crate::{
     column_concat::{ColumnConcat, concat_bytes, row_bytes},
     compact::compact_batch,
     sort::{RowSorter, sort_bytes_per_row},
-    spill::SPILL_BYTES_MIN,
+    spill::{SPILL_BYTES_MIN, SpillReader},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -23,6 +25,12 @@ use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
 /// What a call is taken to need per row, beside the arranged columns.
 const CALL_BYTES_PER_ROW: usize = 16;
+
+/// More rows are spread over parts, if they may come in any order of their partitions.
+const SPREAD_ROWS: usize = if cfg!(test) { 30 } else { 1 << 20 };
+
+/// The counter of parts that were answered for.
+const WINDOW_PARTS: &str = "window parts";
 
 /// Appends a column per call. See the module's drawing.
 pub(super) struct WindowOperator {
@@ -35,6 +43,10 @@ pub(super) struct WindowOperator {
     ahead: Reservation,
     bytes_per_row: usize,
     rows: usize,
+    /// Whether it is worth trying to spread rows.
+    spreads: bool,
+    /// The rows that are not worked on yet, once there are many.
+    parts: Option<Parts>,
     /// The rows, once they did not fit in memory, or where they come sorted.
     units: Option<Units>,
     /// What the rows that are worked on are a piece of.
@@ -46,6 +58,12 @@ pub(super) struct WindowOperator {
 
 enum Phase {
     Collect(Vec<Batch>),
+    /// The next part comes, if there is one.
+    NextPart,
+    /// The rows of a part, of which the reader has more.
+    Read(Vec<Batch>, SpillReader),
+    /// A part that does not fit in memory goes on to be sorted on disk.
+    Sift(SpillReader),
     /// The next unit of sorted rows comes, from disk or from the input.
     Load,
     Concat(ColumnConcat),
@@ -103,6 +121,8 @@ impl WindowOperator {
             bytes_per_row: bytes_per_row(spec),
             cx: cx.clone(),
             rows: 0,
+            spreads: spec.spreads,
+            parts: None,
             units: None,
             piece: None,
             sorter: None,
@@ -117,6 +137,9 @@ impl WindowOperator {
                 Phase::Load
             }
             Phase::Collect(batches) => return Ok((Phase::Collect(batches), Step::NeedInput)),
+            Phase::NextPart => self.next_part()?,
+            Phase::Read(batches, reader) => self.read(batches, reader)?,
+            Phase::Sift(reader) => self.sift(reader)?,
             Phase::Load => return self.load(),
             Phase::Concat(mut concat) => match concat.step(&mut self.charge)? {
                 Some(input) => self.start_sort(input)?,
@@ -166,12 +189,15 @@ impl WindowOperator {
 
     /// Goes on with sorted rows.
     fn load(&mut self) -> Result<(Phase, Step)> {
-        let Some(units) = &mut self.units else { return Ok((Phase::Done, Step::Finished)) };
+        let Some(units) = &mut self.units else { return Ok((Phase::NextPart, Step::Yield)) };
         let Unit { batches, piece } = match units.step()? {
             UnitsStep::Unit(unit) => unit,
             UnitsStep::Progress => return Ok((Phase::Load, Step::Yield)),
             UnitsStep::NeedInput => return Ok((Phase::Load, Step::NeedInput)),
-            UnitsStep::End => return Ok((Phase::Done, Step::Finished)),
+            UnitsStep::End => {
+                self.units = None;
+                return Ok((Phase::NextPart, Step::Yield));
+            }
         };
         for batch in &batches {
             self.charge.add(batch)?;
@@ -179,6 +205,102 @@ impl WindowOperator {
         }
         self.piece = piece;
         Ok((Phase::Concat(ColumnConcat::new(&self.spec.types, batches)), Step::Yield))
+    }
+
+    /// Takes rows that are not sorted, and what answering for them will take.
+    fn collect(&mut self, batches: &mut Vec<Batch>, batch: Batch) -> Result<()> {
+        self.charge.add(&batch)?;
+        self.rows += batch.rows();
+        let ahead = concat_bytes(&batch) + batch.rows() * self.bytes_per_row;
+        batches.push(batch);
+        self.ahead.grow(ahead)
+    }
+
+    /// Begins to work on what was collected.
+    fn concat(&mut self, batches: Vec<Batch>) -> Phase {
+        self.ahead.clear();
+        match self.rows {
+            0 => Phase::NextPart,
+            _ => Phase::Concat(ColumnConcat::new(&self.spec.types, batches)),
+        }
+    }
+
+    /// Spreads rows over parts; if they turn out to be of few partitions, all of them.
+    fn spread(&mut self, batches: Vec<Batch>) -> Result<Vec<Batch>> {
+        self.spreads = false;
+        self.charge.clear();
+        self.ahead.clear();
+        self.rows = 0;
+        let mut parts = Parts::new(&self.spec, self.bytes_per_row, &self.cx);
+        batches.into_iter().try_for_each(|it| parts.push(it))?;
+        parts.flush()?;
+        if parts.is_spread() {
+            self.parts = Some(parts);
+            return Ok(Vec::new());
+        }
+        let mut batches = Vec::new();
+        parts.take_all().into_iter().try_for_each(|it| self.collect(&mut batches, it))?;
+        Ok(batches)
+    }
+
+    /// Begins with the next part.
+    fn next_part(&mut self) -> Result<Phase> {
+        let next = self.parts.as_mut().map_or(Ok(None), Parts::next)?;
+        let Some(rows) = next else { return Ok(Phase::Done) };
+        self.metrics.add(WINDOW_PARTS, 1);
+        match rows {
+            PartRows::Here(rows) => self.concat_with(Vec::new(), rows),
+            PartRows::Written(reader) => Ok(Phase::Read(Vec::new(), reader)),
+        }
+    }
+
+    /// Begins to work on what was collected, and `rest`.
+    fn concat_with(&mut self, mut batches: Vec<Batch>, rest: Vec<Batch>) -> Result<Phase> {
+        rest.into_iter().try_for_each(|it| self.collect(&mut batches, it))?;
+        Ok(self.concat(batches))
+    }
+
+    /// Goes on to read a part.
+    fn read(&mut self, mut batches: Vec<Batch>, mut reader: SpillReader) -> Result<Phase> {
+        let end = self.rows + STEP_ROWS;
+        while self.rows < end {
+            match reader.next()? {
+                Some(batch) => self.collect(&mut batches, batch)?,
+                None => {
+                    let rest = self.parts.as_mut().map_or_else(Vec::new, Parts::rest);
+                    return self.concat_with(batches, rest);
+                }
+            }
+        }
+        Ok(Phase::Read(batches, reader))
+    }
+
+    /// Goes on to hand a part to the sort.
+    fn sift(&mut self, mut reader: SpillReader) -> Result<Phase> {
+        let Some(units) = &mut self.units else {
+            return Err(Error::internal("a part without a sort"));
+        };
+        match reader.next()? {
+            Some(batch) => units.push(batch)?,
+            None => {
+                let rest = self.parts.as_mut().map_or_else(Vec::new, Parts::rest);
+                rest.into_iter().try_for_each(|it| units.push(it))?;
+                units.finish_input()?;
+                return Ok(Phase::Load);
+            }
+        }
+        Ok(Phase::Sift(reader))
+    }
+
+    /// Sorts rows on disk.
+    fn sort_on_disk(&mut self, batches: Vec<Batch>) -> Result<()> {
+        // The sort charges the rows itself.
+        self.charge.clear();
+        self.ahead.clear();
+        self.rows = 0;
+        let units = self.units.insert(Units::new(&self.spec, &self.cx)?);
+        batches.into_iter().try_for_each(|it| units.push(it))?;
+        units.spill()
     }
 
     /// Ends with some rows; what the next piece of their partition needs is kept.
@@ -350,11 +472,16 @@ impl Operator for WindowOperator {
             return Err(Error::internal("input after its end"));
         };
         let input = compact_batch(input.loaded()?)?;
-        self.charge.add(&input)?;
-        self.rows += input.rows();
-        let ahead = concat_bytes(&input) + input.rows() * self.bytes_per_row;
-        batches.push(input);
-        self.ahead.grow(ahead)
+        if let Some(parts) = &mut self.parts {
+            return parts.push(input);
+        }
+        let mut batches = std::mem::take(batches);
+        self.collect(&mut batches, input)?;
+        if self.spreads && self.rows > SPREAD_ROWS {
+            batches = self.spread(batches)?;
+        }
+        self.phase = Phase::Collect(batches);
+        Ok(())
     }
 
     fn finish_input(&mut self) -> Result<()> {
@@ -364,14 +491,12 @@ impl Operator for WindowOperator {
         let Phase::Collect(batches) = std::mem::replace(&mut self.phase, Phase::Done) else {
             return Err(Error::internal("input ended twice"));
         };
-        self.ahead.clear();
         if let Some(units) = &mut self.units {
             self.phase = Phase::Load;
             return units.finish_input();
         }
-        if self.rows > 0 {
-            self.phase = Phase::Concat(ColumnConcat::new(&self.spec.types, batches));
-        }
+        self.parts.as_mut().map_or(Ok(()), Parts::flush)?;
+        self.phase = self.concat(batches);
         Ok(())
     }
 
@@ -393,25 +518,37 @@ impl Operator for WindowOperator {
 
 impl Spill for WindowOperator {
     fn reclaimable_bytes(&self) -> usize {
-        let bytes = match (&self.phase, &self.units) {
-            (Phase::Collect(_), None) => self.charge.bytes() + self.ahead.bytes(),
-            (Phase::Collect(_), Some(units)) => units.reclaimable_bytes(),
-            _ => 0,
-        };
-        if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
+        let held = self.charge.bytes() + self.ahead.bytes();
+        let held = if held < SPILL_BYTES_MIN { 0 } else { held };
+        let units = self.units.as_ref().map_or(0, Units::reclaimable_bytes);
+        let parts = self.parts.as_ref().map_or(0, Parts::reclaimable_bytes);
+        match &self.phase {
+            Phase::Collect(_) | Phase::Sift(_) => held + units + parts,
+            Phase::Read(..) => held + parts,
+            _ => parts,
+        }
     }
 
     fn spill(&mut self) -> Result<()> {
-        let Phase::Collect(batches) = &mut self.phase else { return Ok(()) };
-        let batches = std::mem::take(batches);
-        if self.units.is_none() && !batches.is_empty() {
-            // The sort charges the rows itself.
-            self.charge.clear();
-            self.ahead.clear();
-            self.rows = 0;
-            let units = self.units.insert(Units::new(&self.spec, &self.cx)?);
-            batches.into_iter().try_for_each(|it| units.push(it))?;
+        match std::mem::replace(&mut self.phase, Phase::Done) {
+            Phase::Collect(mut batches) => {
+                if self.spreads && !batches.is_empty() {
+                    batches = self.spread(batches)?;
+                }
+                if !batches.is_empty() {
+                    self.sort_on_disk(batches)?;
+                }
+                self.phase = Phase::Collect(Vec::new());
+            }
+            Phase::Read(batches, reader) => {
+                self.sort_on_disk(batches)?;
+                self.phase = Phase::Sift(reader);
+            }
+            phase => self.phase = phase,
         }
-        self.units.as_mut().map_or(Ok(()), Units::spill)
+        if let (Phase::Collect(_) | Phase::Sift(_), Some(units)) = (&self.phase, &mut self.units) {
+            units.spill()?;
+        }
+        self.parts.as_mut().map_or(Ok(()), Parts::spill)
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct WindowSpec {
     pub limit: Option<WindowLimit>,
     /// Whether rows come sorted.
     pub is_sorted: bool,
+    /// Whether rows may be put out in any order of their partitions.
+    pub spreads: bool,
     /// Per input column: the value that all rows have, where that is known.
     pub constants: Vec<Option<Value>>,
     /// The input columns put out.
@@ -72,6 +74,7 @@ impl WindowSpec {
             calls: calls.collect(),
             limit: node.limit,
             is_sorted: node.sorted,
+            spreads: !node.keeps_order && !node.partition_by.is_empty(),
             constants: (0..node.input.schema().len())
                 .map(|it| node.input.constant(it).cloned())
                 .collect(),

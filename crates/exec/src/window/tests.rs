@@ -71,9 +71,17 @@ fn random_windows_are_what_the_definition_says() {
         check(seed, node, &mut taken);
     }
     // Every way to answer was taken.
-    for counter in
-        ["running frames", "tree frames", "listed frames", "rows cut", "sorts", "spilled rows"]
-    {
+    for counter in [
+        "running frames",
+        "tree frames",
+        "listed frames",
+        "rows cut",
+        "sorts",
+        "spilled rows",
+        "spilled partitions",
+        "spilled runs",
+        "window parts",
+    ] {
         assert!(taken.contains(counter), "{counter}: {taken:?}");
     }
 }
@@ -110,8 +118,11 @@ fn check(seed: u64, node: MakeNode, taken: &mut HashSet<&'static str>) {
     let expected = Oracle::new(&types, &rows, &node).results();
     let in_order = in_order(&node, &types, &rows);
     let sorted = WindowNode { sorted: true, ..node.clone() };
+    let ordered = WindowNode { keeps_order: true, ..node.clone() };
     let setups = [(1, None), (3, None), (1024, None), (1, Some(7)), (3, Some(1)), (1024, Some(2))];
-    let setups = setups.into_iter().flat_map(|it| [(it, &node, &rows), (it, &sorted, &in_order)]);
+    let setups = setups
+        .into_iter()
+        .flat_map(|it| [(it, &node, &rows), (it, &ordered, &rows), (it, &sorted, &in_order)]);
     for ((batch_rows, spill_every), node, rows) in setups {
         let mut cx = Harness::context(batch_rows);
         let metrics = Arc::new(OperatorMetrics::default());
@@ -128,6 +139,13 @@ fn check(seed: u64, node: MakeNode, taken: &mut HashSet<&'static str>) {
                 PlanNode::Window(node.clone()).label(),
             );
         }
+        if node.keeps_order && node.limit.is_none() {
+            let order = |rows: &RowValues| -> Vec<Value> {
+                rows.iter().map(|it| it[PARTITION].clone()).collect()
+            };
+            let (found, wanted) = (order(&found), order(&in_order));
+            assert!(node.partition_by.is_empty() || found == wanted, "seed {seed}: {found:?}");
+        }
         let is_sorted_here = metrics.counts().named.iter().any(|it| it.0 == "sorts" && it.1 > 0);
         assert!(!(node.sorted && is_sorted_here), "seed {seed}: sorted again");
         taken.extend(metrics.counts().named.iter().filter(|it| it.1 > 0).map(|it| it.0));
@@ -136,7 +154,7 @@ fn check(seed: u64, node: MakeNode, taken: &mut HashSet<&'static str>) {
 
 /// The rows by partition and order.
 fn in_order(node: &WindowNode, types: &[Type], rows: &RowValues) -> RowValues {
-    let node = WindowNode { calls: Vec::new(), limit: None, ..node.clone() };
+    let node = WindowNode { calls: Vec::new(), limit: None, keeps_order: true, ..node.clone() };
     let mut rows = run(&node, types, rows, &Harness::context(1024), None);
     rows.iter_mut().for_each(|it| it.truncate(types.len()));
     rows
@@ -274,7 +292,8 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
     let input = Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: schema.clone() }));
     let partition_by = if has_partitions { vec![PARTITION] } else { Vec::new() };
     let output = (0..types.len()).collect();
-    WindowNode { input, partition_by, order_by, calls, limit, sorted: false, output, schema }
+    let (sorted, keeps_order) = (false, false);
+    WindowNode { input, partition_by, order_by, calls, limit, sorted, keeps_order, output, schema }
 }
 
 /// As [`node`], of calls that are answered piece by piece.

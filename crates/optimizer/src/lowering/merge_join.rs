@@ -10,13 +10,17 @@ const MERGE_JOINS: &str = "merge_joins";
 impl Lowering<'_> {
     /// The join, as a merge join where both inputs are sorted by its keys: a hash join is faster
     /// than a sort, but not than rows that are in order.
-    pub(super) fn merged(&self, node: HashJoinNode) -> PlanNode {
+    pub(super) fn merged(&self, mut node: HashJoinNode) -> PlanNode {
         if node.null_aware {
             return PlanNode::HashJoin(node);
         }
         let sorted = sorted_keys(&node).filter(|_| self.ctx.is_enabled(MERGE_JOINS));
         match sorted {
-            Some(keys) => merge_join(node, keys),
+            Some(keys) => {
+                PlanNode::keep_order(&mut node.probe);
+                PlanNode::keep_order(&mut node.build);
+                merge_join(node, keys)
+            }
             None if self.ctx.always_merges_joins => sorted_and_merged(node),
             None => PlanNode::HashJoin(node),
         }

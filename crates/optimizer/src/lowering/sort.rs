@@ -32,8 +32,9 @@ impl Lowering<'_> {
         keys: &[SortKey],
         required: &ColumnSet,
     ) -> Result<Lowered> {
-        let (input, keys) = self.sort_input(input, keys, required)?;
+        let (mut input, keys) = self.sort_input(input, keys, required)?;
         if self.is_sorted(&input, &keys) {
+            PlanNode::keep_order(&mut input.node);
             return Ok(input.narrowed(required));
         }
         let node = PlanNode::OrderBy(OrderByNode { input: input.node, keys });
@@ -54,9 +55,10 @@ impl Lowering<'_> {
         required: &ColumnSet,
     ) -> Result<Lowered> {
         if let (Plan::Sort { input, keys }, Some(limit)) = (input, limit) {
-            let (input, keys) = self.sort_input(input, keys, required)?;
+            let (mut input, keys) = self.sort_input(input, keys, required)?;
             let node = match self.is_sorted(&input, &keys) {
                 true => {
+                    PlanNode::keep_order(&mut input.node);
                     PlanNode::Limit(LimitNode { input: input.node, offset, limit: Some(limit) })
                 }
                 false => PlanNode::TopN(TopNNode { input: input.node, keys, offset, limit }),

@@ -59,14 +59,25 @@ impl Lowering<'_> {
         let is_sorted =
             |it: &PlanNode| keeps_orders && is_sorted(&it.order(), &partition_by, &order_by);
         let is_together = together.is_empty() || is_sorted(&node);
-        let input = match node.is_one_stream() && is_together {
+        let mut input = match node.is_one_stream() && is_together {
             true => node,
             false => self.exchanged(node, &together),
         };
         let sorted = is_sorted(&input);
-        let calls = lowered;
-        let node =
-            WindowNode { input, partition_by, order_by, calls, limit, sorted, output, schema };
+        if sorted {
+            PlanNode::keep_order(&mut input);
+        }
+        let node = WindowNode {
+            input,
+            partition_by,
+            order_by,
+            calls: lowered,
+            limit,
+            sorted,
+            keeps_order: false,
+            output,
+            schema,
+        };
         Ok(Lowered::new(PlanNode::Window(node), columns).narrowed(required))
     }
 

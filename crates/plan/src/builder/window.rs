@@ -66,6 +66,7 @@ impl PlanBuilder {
                 calls: resolved,
                 limit: None,
                 sorted: false,
+                keeps_order: false,
                 schema,
             }))
         })

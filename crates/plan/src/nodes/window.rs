@@ -7,7 +7,7 @@ use volley_function::Exclusion;
 use volley_types::{Schema, Type};
 
 /// Appends a column per call, computed over partitions of rows in an order. Rows are put out
-/// partition by partition. Null keys are equal, and so are NaNs; -0.0 equals 0.0.
+/// partition by partition, each in its order. Null keys are equal, and so are NaNs; -0.0 equals 0.0.
 #[derive(Clone, Debug)]
 pub struct WindowNode {
     /// Where rows come from.
@@ -24,6 +24,9 @@ pub struct WindowNode {
     /// then by `order_by`: then they are put out as they come, and calls that do not need the whole
     /// partition get it piece by piece.
     pub sorted: bool,
+    /// Whether partitions must be put out in the order of `partition_by`, ascending, nulls last,
+    /// because others rely on it; see [`PlanNode::keep_order`].
+    pub keeps_order: bool,
     /// The input columns put out.
     pub output: Vec<usize>,
     /// These, then one column per call.

@@ -19,6 +19,9 @@ pub(super) fn window(node: &WindowNode) -> String {
     if node.sorted {
         text.push_str(" sorted");
     }
+    if node.keeps_order {
+        text.push_str(" keeps order");
+    }
     let calls = node.calls.iter().map(|it| call(it, node.order_by.len()));
     let _ = write!(text, " calls=[{}]", calls.collect::<Vec<_>>().join(", "));
     if node.output.len() < node.input.schema().len() {

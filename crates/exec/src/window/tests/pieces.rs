@@ -36,6 +36,7 @@ fn node(function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall
         calls: vec![call],
         limit: None,
         sorted: false,
+        keeps_order: false,
         output: vec![ID],
         schema,
     }
