@@ -48,11 +48,15 @@ pub(crate) struct Pages {
     index: Option<Arc<PageLocations>>,
     /// Data pages passed or read: the next one's place in the index.
     page: usize,
+    /// Where the page of the dictionary is.
+    dictionary_at: Option<StoredPage>,
     /// The page of the dictionary, until a data page needs it.
     dictionary_page: Option<DictionaryPage>,
     /// Its size as stored, as the footer has it.
     dictionary_bytes: usize,
     dictionary: Option<Arc<Vector>>,
+    /// Whether pages with and without codes alternate.
+    keeps_dictionary: bool,
     /// Rows of the row group, to choose between dictionary and flat vectors.
     pub rows: usize,
     /// Values of the chunk, nulls included, as the footer has it.
@@ -120,6 +124,11 @@ fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> usize {
     bytes.and_then(|it| usize::try_from(it).ok()).unwrap_or_default()
 }
 
+/// Whether values are codes of the chunk's dictionary.
+fn has_codes(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
+}
+
 impl Pages {
     /// The pages in `chunk`, which are the bytes that `metadata` names. `reservation` is for what
     /// is made of them, in memory of `buffers`.
@@ -142,9 +151,11 @@ impl Pages {
             next: None,
             index: None,
             page: 0,
+            dictionary_at: None,
             dictionary_page: None,
             dictionary_bytes: dictionary_bytes(metadata),
             dictionary: None,
+            keeps_dictionary: false,
             rows,
             values: usize::try_from(metadata.num_values()).unwrap_or_default(),
             reservation,
@@ -250,16 +261,20 @@ impl Pages {
         match header.kind {
             PageKind::Data => self.next = Some(page),
             PageKind::Dictionary => {
-                let bytes = self.stored(&page)?;
-                let charged = bytes.len();
-                self.reservation.grow(charged)?;
-                let page = DictionaryPage { header, bytes, is_decompressed: false, charged };
-                self.dictionary_page = Some(page);
+                self.dictionary_page = Some(self.read_dictionary_page(&page)?);
+                self.dictionary_at = Some(page);
             }
             PageKind::Other => {}
         }
         self.at = end;
         Ok(())
+    }
+
+    fn read_dictionary_page(&mut self, page: &StoredPage) -> Result<DictionaryPage> {
+        let bytes = self.stored(page)?;
+        let charged = bytes.len();
+        self.reservation.grow(charged)?;
+        Ok(DictionaryPage { header: page.header, bytes, is_decompressed: false, charged })
     }
 
     /// The header at `at`.
@@ -311,6 +326,10 @@ impl Pages {
         }
         self.pages_read += 1;
         self.page_bytes = 0;
+        if !has_codes(header.encoding) && !self.keeps_dictionary {
+            // Writers that have left off a dictionary rarely come back to it.
+            self.dictionary = None;
+        }
         self.charge_decoded(header.uncompressed_bytes)?;
         if self.leaf.rep_max > 0 || self.leaf.def_max > 1 {
             self.charge_decoded(header.values.saturating_mul(ENTRY_BYTES))?;
@@ -341,13 +360,19 @@ impl Pages {
         self.reservation.shrink(held.saturating_sub(dictionary + self.page_bytes));
     }
 
-    /// The dictionary of the chunk.
+    /// The dictionary of the chunk; read again if pages without codes came in between.
     pub fn dictionary(&mut self) -> Result<Arc<Vector>> {
         if let Some(dictionary) = &self.dictionary {
             return Ok(Arc::clone(dictionary));
         }
-        let page = self.dictionary_page.take();
-        let page = page.ok_or_else(|| corrupt("dictionary codes without a dictionary"))?;
+        let page = match (self.dictionary_page.take(), self.dictionary_at) {
+            (Some(page), _) => page,
+            (None, Some(page)) => {
+                self.keeps_dictionary = true;
+                self.read_dictionary_page(&page)?
+            }
+            (None, None) => return Err(corrupt("dictionary codes without a dictionary")),
+        };
         let header = page.header;
         self.check_size(&header)?;
         let per_value = match self.leaf.conversion {
@@ -412,7 +437,8 @@ impl Pages {
 
     /// The size as stored of a dictionary ahead that is worth decompressing beside another; or 0.
     pub fn large_dictionary_bytes(&self) -> usize {
-        let is_ahead = self.dictionary.is_none() && self.compression == Compression::SNAPPY;
+        let was_used = self.dictionary_at.is_some() && self.dictionary_page.is_none();
+        let is_ahead = !was_used && self.compression == Compression::SNAPPY;
         let is_large = self.dictionary_bytes >= LARGE_DICTIONARY_BYTES;
         if is_ahead && is_large { self.dictionary_bytes } else { 0 }
     }
@@ -470,11 +496,9 @@ impl Pages {
         let (values, encoding) = (header.values, header.encoding);
         let (reps, defs) = match header.levels {
             LevelLayout::Inside { definition, repetition } => {
-                bytes = match encoding {
-                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
-                        self.decompress_codes(bytes, header.uncompressed_bytes)?
-                    }
-                    _ => self.decompress(bytes, header.uncompressed_bytes)?,
+                bytes = match has_codes(encoding) {
+                    true => self.decompress_codes(bytes, header.uncompressed_bytes)?,
+                    false => self.decompress(bytes, header.uncompressed_bytes)?,
                 };
                 let mut levels = |max: u16, encoding| {
                     let levels = || Levels::split_off(&mut bytes, encoding, max, values);

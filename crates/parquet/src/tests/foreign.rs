@@ -186,3 +186,17 @@ fn levels_that_are_all_the_same_may_be_left_out() {
     let pages = [page(2, 0, &[], &[], &[7, 0, 0, 0, 8, 0, 0, 0])];
     assert_eq!(read_pages(&file, 2, &pages), [Value::Integer(7), Value::Integer(8)]);
 }
+
+#[test]
+fn pages_with_and_without_codes_may_alternate() {
+    let file = write("message m { required int32 c; }", &flat::<Int32Type>(&[1, 2]));
+    // As of `page`: 0x4c is the field four later.
+    let mut dictionary = vec![0x15, 2 * 2, 0x15, 8 * 2, 0x15, 8 * 2, 0x4c, 0x15, 2 * 2, 0x15, 0];
+    dictionary.extend([0, 0, 7, 0, 0, 0, 8, 0, 0, 0]);
+    // A bit per code; one group of eight codes.
+    let codes = || page(2, 8, &[], &[], &[1, 3, 0b10]);
+    let plain = |it: u8| page(1, 0, &[], &[], &[it, 0, 0, 0]);
+    let pages = [dictionary, codes(), plain(1), codes(), plain(2), codes()];
+    let expected = [7, 8, 1, 7, 8, 2, 7, 8].map(Value::Integer);
+    assert_eq!(read_pages(&file, 8, &pages), expected);
+}
