@@ -220,11 +220,10 @@ impl Operator for OrderBy {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        let input = compact_batch(input.loaded()?)?;
         let Phase::Collect(batches) = &mut self.phase else {
             return Err(Error::internal("input after its end"));
         };
-        self.charge.add(&input)?;
+        let input = self.charge.keep(compact_batch(input.loaded()?)?)?;
         self.rows += input.rows();
         self.concat_bytes += concat_bytes(&input);
         batches.push(input);

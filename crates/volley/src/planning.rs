@@ -47,7 +47,7 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         registry: Arc::clone(&session.registry),
         query: Arc::clone(&cx.constants),
         column_ids: &cx.column_ids,
-        drivers: settings.threads,
+        drivers: settings.drivers(),
         disabled_rules: settings.disabled_rules,
         always_merges_joins: settings.always_merges_joins,
     };

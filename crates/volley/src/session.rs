@@ -524,7 +524,7 @@ impl Session {
             query: Arc::clone(&constants),
             pool: self.pool.child("query"),
             spill: self.spill.clone(),
-            drivers: settings.threads,
+            drivers: settings.drivers(),
             batch_rows: settings.batch_rows,
             dynamic_filters: settings.dynamic_filters,
             spill_always: settings.spill_always,

@@ -19,6 +19,12 @@ const BATCH_ROWS_MAX: usize = 1 << 20;
 /// More threads than this are a typing error.
 const THREADS_MAX: usize = 4096;
 
+/// What a driver of a query should have of the memory limit (decision 38),
+const DRIVER_BYTES: usize = 48 << 20;
+
+/// unless that leaves fewer drivers than this.
+const DRIVERS_MIN: usize = 2;
+
 /// The settings of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -161,7 +167,7 @@ const SETTINGS: [Setting; 13] = [
     },
     Setting {
         name: "threads",
-        description: "threads that run queries",
+        description: "threads that run queries; a query uses fewer where memory_limit is small",
         get: |it| it.threads.to_string(),
         set: |it, text| {
             let _: () = it.threads = number("threads", text, THREADS_MAX)?;
@@ -297,9 +303,34 @@ fn rule_names(text: &str) -> Result<BTreeSet<String>> {
     names.map(check).collect()
 }
 
+impl Settings {
+    /// How many drivers a query has for each of its pipelines: one per thread, or fewer where the
+    /// memory limit is small.
+    pub fn drivers(&self) -> usize {
+        let by_memory = self.memory_limit_bytes.map_or(usize::MAX, |it| it / DRIVER_BYTES);
+        self.threads.min(by_memory.max(DRIVERS_MIN))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_limits_take_drivers() {
+        let drivers = |threads: &str, limit: &str| {
+            let mut settings = Settings::default();
+            settings.set("threads", threads).unwrap();
+            settings.set("memory_limit", limit).unwrap();
+            settings.drivers()
+        };
+        assert_eq!(drivers("64", "none"), 64);
+        assert_eq!(drivers("64", "4GiB"), 64);
+        assert_eq!(drivers("64", "1GiB"), 21);
+        assert_eq!(drivers("8", "128MB"), 2);
+        assert_eq!(drivers("8", "1MB"), 2);
+        assert_eq!(drivers("1", "1MB"), 1);
+    }
 
     #[test]
     fn values_are_checked_and_shown_as_they_are_set() {

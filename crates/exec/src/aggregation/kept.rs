@@ -166,8 +166,7 @@ impl KeptRows {
         if part.rows() == 0 {
             return Ok(());
         }
-        let part = compact_strings(part)?;
-        self.charge.add(&part)?;
+        let part = self.charge.keep(compact_strings(part)?)?;
         self.rows += part.rows();
         self.concat_bytes += concat_bytes(&part);
         self.parts.push(part);

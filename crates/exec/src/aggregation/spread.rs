@@ -156,7 +156,7 @@ impl Spread {
     }
 
     fn add_rows(&mut self, index: usize, batch: Batch) -> Result<()> {
-        self.charge.add(&batch)?;
+        let batch = self.charge.keep(batch)?;
         let part = &mut self.parts[index];
         part.row_count += batch.rows();
         part.rows.push(batch);

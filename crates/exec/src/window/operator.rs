@@ -209,7 +209,7 @@ impl WindowOperator {
 
     /// Takes rows that are not sorted, and what answering for them will take.
     fn collect(&mut self, batches: &mut Vec<Batch>, batch: Batch) -> Result<()> {
-        self.charge.add(&batch)?;
+        let batch = self.charge.keep(batch)?;
         self.rows += batch.rows();
         let ahead = concat_bytes(&batch) + batch.rows() * self.bytes_per_row;
         batches.push(batch);

@@ -104,7 +104,7 @@ impl Parts {
             return Ok(());
         }
         for (index, batch) in split {
-            self.charge.add(&batch)?;
+            let batch = self.charge.keep(batch)?;
             let part = &mut self.parts[index];
             part.rows += batch.rows();
             part.concat_bytes += concat_bytes(&batch);

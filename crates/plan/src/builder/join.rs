@@ -164,9 +164,12 @@ impl PlanBuilder {
                 descending: false,
                 nulls_first: false,
             };
+            let (mut probe, mut build) = (node.probe.clone(), node.build.clone());
+            PlanNode::keep_order(&mut probe);
+            PlanNode::keep_order(&mut build);
             Ok(PlanNode::MergeJoin(MergeJoinNode {
-                probe: node.probe.clone(),
-                build: node.build.clone(),
+                probe,
+                build,
                 kind: node.kind,
                 keys: columns.map(key).collect(),
                 filter: node.filter.clone(),
