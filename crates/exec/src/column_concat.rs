@@ -4,7 +4,7 @@
 use crate::{BatchCharge, driver::check_stopped};
 use volley_error::Result;
 use volley_types::{PhysicalType, Type};
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Values, Vector};
 
 /// Batches on their way to one batch. The rows are charged to the charge that holds the parts.
 #[derive(Debug)]
@@ -60,10 +60,25 @@ impl ColumnConcat {
 /// widest column twice, and what columns grow by when they become flat.
 pub(crate) fn concat_bytes(batch: &Batch) -> usize {
     let columns = || batch.columns().iter();
-    let widest = columns().map(|it| row_bytes(it.data_type())).max().unwrap_or(0);
+    let widest = columns().map(joined_bytes).max().unwrap_or(0);
     let grows = columns().filter(|it| it.flat_values().is_none());
     let grown: usize = grows.map(|it| row_bytes(it.data_type())).sum();
-    batch.rows().saturating_mul(2 * widest + grown)
+    widest.saturating_mul(2).saturating_add(batch.rows().saturating_mul(grown))
+}
+
+/// What a column takes in a joined one, elements of nested values included where it is flat.
+fn joined_bytes(column: &Vector) -> usize {
+    let rows = column.len().saturating_mul(row_bytes(column.data_type()));
+    let inner = match column.flat_values() {
+        Some(Values::Row { children, .. }) => children.iter().map(joined_bytes).sum(),
+        Some(Values::Array(nested) | Values::Map(nested)) => {
+            let elements: usize = nested.sizes.iter().map(|it| *it as usize).sum();
+            let all = nested.elements.len().max(1);
+            (joined_bytes(&nested.elements) as u128 * elements as u128 / all as u128) as usize
+        }
+        _ => 0,
+    };
+    rows.saturating_add(inner)
 }
 
 /// What a flat vector takes per row; elements of nested values are not counted.
@@ -75,5 +90,25 @@ pub(crate) fn row_bytes(data_type: &Type) -> usize {
         PhysicalType::I32 | PhysicalType::F32 => 4,
         PhysicalType::I64 | PhysicalType::F64 => 8,
         _ => 16,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_types::{Field, Value};
+
+    #[test]
+    fn what_joining_takes_counts_the_elements_of_nested_values() {
+        let of = |data_type: Type, value: Value| {
+            let column = Vector::from_values(data_type, &vec![value; 10]);
+            concat_bytes(&Batch::new(vec![column], 10))
+        };
+        assert_eq!(of(Type::BigInt, Value::BigInt(1)), 2 * 10 * 8);
+        let array = Value::Array(vec![Value::BigInt(1); 7].into());
+        assert_eq!(of(Type::array(Type::BigInt), array), 2 * 10 * (16 + 7 * 8));
+        let fields = vec![Field::new("a", Type::BigInt), Field::new("b", Type::Varchar)];
+        let row = Value::Row(vec![Value::BigInt(1), Value::text("x")].into());
+        assert_eq!(of(Type::row(fields), row), 2 * 10 * (16 + 8 + 16));
     }
 }

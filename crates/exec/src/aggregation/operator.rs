@@ -126,7 +126,8 @@ impl HashAggregation {
         }
         self.accumulate(batch, is_one_group)?;
         let strings = self.spec.owned_string_bytes(batch)?;
-        self.outside.added(&mut self.table, batch.rows(), strings)
+        self.outside.added(&mut self.table, batch.rows(), strings);
+        Ok(())
     }
 
     fn make_global_group(&mut self) -> Result<()> {
@@ -190,7 +191,7 @@ impl HashAggregation {
             Some(Waiting::Groups(batch)) => self.merge(&batch)?,
             None => return Ok(false),
         }
-        Ok(true)
+        self.outside.take_refusal().map_or(Ok(true), Err)
     }
 
     /// Merges groups with their keys and intermediate results.
@@ -205,7 +206,8 @@ impl HashAggregation {
         let owning =
             self.spec.without_rows().zip(results).filter(|it| it.0.1.state.state().needs_drop);
         let bytes = owning.map(|it| it.1.retained_bytes()).sum();
-        self.outside.added(&mut self.table, batch.rows(), bytes)
+        self.outside.added(&mut self.table, batch.rows(), bytes);
+        Ok(())
     }
 
     /// Hands all groups to `take`, with their keys and the intermediate results of aggregates
@@ -448,6 +450,7 @@ impl Operator for HashAggregation {
         }
         self.before_groups(input.rows());
         self.collect(&input)?;
+        self.relieve()?;
         self.spread_if_large(input.rows())?;
         self.after_groups();
         let bytes = if self.partial.is_some() { self.bytes() } else { 0 };

@@ -5,7 +5,7 @@
 //! groups, or when states may have copied many bytes of strings.
 
 use crate::hash_table::{GroupCursor, GroupTable};
-use volley_error::Result;
+use volley_error::Error;
 use volley_memory::{Pool, Reservation};
 
 /// The least number of rows between two passes.
@@ -28,6 +28,8 @@ pub(super) struct OutsideCharge {
     /// Bytes of strings that states may have copied since the last pass began.
     strings: usize,
     pass: Option<Pass>,
+    /// Why the last count was not charged.
+    refusal: Option<Error>,
 }
 
 /// Where a pass stands.
@@ -39,7 +41,13 @@ struct Pass {
 
 impl OutsideCharge {
     pub(super) fn new(pool: &Pool) -> OutsideCharge {
-        OutsideCharge { charged: pool.reservation(), due: PASS_ROWS, strings: 0, pass: None }
+        OutsideCharge {
+            charged: pool.reservation(),
+            due: PASS_ROWS,
+            strings: 0,
+            pass: None,
+            refusal: None,
+        }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -57,46 +65,46 @@ impl OutsideCharge {
 
     /// Goes on after `rows` rows were added whose long strings have `strings` bytes.
     ///
-    /// # Errors
-    ///
-    /// The memory limit.
-    pub(super) fn added(
-        &mut self,
-        table: &mut GroupTable,
-        rows: usize,
-        strings: usize,
-    ) -> Result<()> {
+    /// What states hold by then is there, whether or not it fits: see
+    /// [`OutsideCharge::take_refusal`].
+    pub(super) fn added(&mut self, table: &mut GroupTable, rows: usize, strings: usize) {
         self.due = self.due.saturating_sub(rows);
         self.strings += strings;
         if self.pass.is_none() {
             let strings_max = PASS_BYTES.max(table.len() * PASS_BYTES_PER_GROUP);
             if self.due > 0 && self.strings < strings_max {
-                return Ok(());
+                return;
             }
             self.due = PASS_ROWS.max(table.len());
             self.pass = Some(Pass::default());
             let copied = std::mem::take(&mut self.strings);
-            if self.go_on(table, rows)? {
-                return Ok(());
+            if !self.go_on(table, rows) {
+                // Until the pass knows better, all that may have been copied was.
+                self.refusal = self.charged.grow(copied).err();
             }
-            // Until the pass knows better, all that may have been copied was.
-            return self.charged.grow(copied);
+            return;
         }
-        self.go_on(table, rows).map(|_| ())
+        self.go_on(table, rows);
+    }
+
+    /// The memory limit, where it kept the last count from being charged: whoever can gives the
+    /// groups' memory back then.
+    pub(super) fn take_refusal(&mut self) -> Option<Error> {
+        self.refusal.take()
     }
 
     /// Counts some groups; whether they were the last.
-    fn go_on(&mut self, table: &mut GroupTable, rows: usize) -> Result<bool> {
-        let Some(pass) = &mut self.pass else { return Ok(true) };
+    fn go_on(&mut self, table: &mut GroupTable, rows: usize) -> bool {
+        let Some(pass) = &mut self.pass else { return true };
         let count = STEP_GROUPS.max(2 * rows);
         let groups = table.next_groups(&mut pass.cursor, count);
         pass.bytes += table.outside_bytes(&groups);
         if groups.len() == count {
-            return Ok(false);
+            return false;
         }
         let bytes = pass.bytes;
         self.pass = None;
-        self.charged.resize(bytes)?;
-        Ok(true)
+        self.refusal = self.charged.resize(bytes).err();
+        true
     }
 }

@@ -17,10 +17,10 @@ use std::{
     task::Waker,
 };
 use volley_error::{ErrorKind, Result};
-use volley_memory::spill::Fault;
+use volley_memory::{Pool, spill::Fault};
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::{Type, Value};
-use volley_vector::Batch;
+use volley_vector::{Batch, Vector};
 
 /// Runs by hand; spills before every step that `spills` says, by its number.
 fn run(
@@ -117,6 +117,24 @@ fn states_that_own_memory_keep_the_order_of_their_rows() {
             batch_rows as u64,
         );
     }
+}
+
+#[test]
+fn states_that_outgrow_the_limit_are_written_at_once() {
+    let types = [Type::BigInt, Type::BigInt];
+    let numbers = |of: &dyn Fn(i64) -> i64, batch: i64| {
+        let rows = batch * 1000..(batch + 1) * 1000;
+        Vector::native::<i64>(Type::BigInt, rows.map(of).collect::<Vec<i64>>(), None)
+    };
+    let batch =
+        |it: i64| Batch::new(vec![numbers(&|row| row % 200, it), numbers(&|row| row, it)], 1000);
+    let batches: Vec<Batch> = (0..1500).map(batch).collect();
+    let spec = || spec(AggregateStep::Single, &types[..1], vec![listing(1)]);
+    let expected = run(spec(), batches.clone(), &Harness::context(8), |_| false).unwrap();
+    let cx = OperatorContext { pool: Pool::root("test", Some(10 << 20)), ..Harness::context(8) };
+    let found = run(spec(), batches, &cx, |_| false).unwrap();
+    assert!(sorted(&found) == sorted(&expected));
+    assert!(counted(&cx, "spilled rows") > 0);
 }
 
 #[test]

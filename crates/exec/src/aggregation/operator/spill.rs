@@ -40,6 +40,7 @@ impl HashAggregation {
                 None => self.merge(&batch)?,
                 Some(position) => self.add_again(self.spec.with_rows()[position], &batch)?,
             }
+            self.relieve()?;
             self.after_groups();
             return Ok(Phase::Reading);
         }
@@ -57,7 +58,21 @@ impl HashAggregation {
             true => rows.retained_bytes(),
             false => 0,
         };
-        self.outside.added(&mut self.table, batch.rows(), bytes)
+        self.outside.added(&mut self.table, batch.rows(), bytes);
+        Ok(())
+    }
+
+    /// Gives the groups' memory back if their states have grown beyond the limit.
+    pub(super) fn relieve(&mut self) -> Result<()> {
+        let Some(refusal) = self.outside.take_refusal() else { return Ok(()) };
+        if self.partial.is_some() && !self.spec.keys.is_empty() {
+            self.flush_due = true;
+            return Ok(());
+        }
+        match self.disk.as_ref().is_some_and(Disk::can_write) {
+            true => self.write_groups(),
+            false => Err(refusal),
+        }
     }
 
     /// After the last row: finishes the groups, unless some of them are on disk.
@@ -132,7 +147,10 @@ impl HashAggregation {
                         let columns = self.keys_of(&batch).into_iter().chain(results).collect();
                         disk.write_spread(part, Batch::new(columns, batch.rows()))?;
                     }
-                    None => self.collect(&batch)?,
+                    None => {
+                        self.collect(&batch)?;
+                        self.outside.take_refusal().map_or(Ok(()), Err)?;
+                    }
                 },
             }
         }
