@@ -31,6 +31,7 @@
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 
 mod sequence;
+mod named_type;
 mod session;
 mod builder;
 mod settings;
@@ -40,6 +41,7 @@ mod planning;
 mod statement;
 mod write;
 mod prepared;
+mod listing;
 mod information_schema;
 mod readers;
 mod csv_options;
