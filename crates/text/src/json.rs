@@ -151,7 +151,8 @@ fn found_columns(
     Ok(Columns { stored: ArrowSchema::new(stored), read_types, schema })
 }
 
-/// As [`found_columns`], of columns as given: their values are read as text, within nested ones, too.
+/// As [`found_columns`], of columns as given: their values are read as text, within nested ones,
+/// too.
 fn given_columns(columns: &[(String, Type)]) -> Result<Columns> {
     let (mut stored, mut read_types) = (Vec::new(), Vec::new());
     for (name, data_type) in columns {

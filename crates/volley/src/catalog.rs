@@ -1,6 +1,7 @@
 //! The catalog: tables and views by name.
 
 use crate::{
+    comment::ViewComments,
     information_schema,
     named_type::NamedType,
     sequence::{LastNumbers, Sequence, SessionSequences, no_sequence},
@@ -11,7 +12,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
-use volley_connector::{ColumnDefinition, Table, TableArguments, TableCall, TableFunction};
+use volley_connector::{Table, TableArguments, TableCall, TableFunction};
 use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
@@ -28,14 +29,6 @@ pub(crate) enum Entry {
     Memory(Arc<MemoryTable>),
     /// A view.
     View { sql: String, columns: Vec<String>, dialect: Dialect, comments: ViewComments },
-}
-
-/// What people are told about a view.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ViewComments {
-    pub(crate) view: Option<String>,
-    /// By the names of columns, in lower case.
-    pub(crate) columns: BTreeMap<String, String>,
 }
 
 /// Tables and views as a session sees them. Names ignore case.
@@ -537,7 +530,7 @@ fn taken(name: &str, entry: &Entry) -> Error {
     Error::invalid_query(format!("there is already a {kind} called {name}"))
 }
 
-fn replaced(name: &str) -> Error {
+pub(crate) fn replaced(name: &str) -> Error {
     let error = Error::invalid_query(format!("table was changed by another statement: {name}"));
     error.hint("run the statement again")
 }
@@ -583,38 +576,6 @@ impl Entry {
             ) => a == b && a_columns == b_columns && a_dialect == b_dialect && comments == others,
             _ => false,
         }
-    }
-
-    fn comment(&mut self, name: &str, column: Option<&str>, text: Option<String>) -> Result<()> {
-        match (self, column) {
-            (Entry::Table(_), _) => {
-                let message = format!("a comment on a table that is not in memory: {name}");
-                return Err(Error::unsupported(message));
-            }
-            (Entry::Memory(table), column) => {
-                let mut definition = (**table.definition()).clone();
-                match column {
-                    None => definition.comment = text,
-                    Some(column) => {
-                        let fields = table.schema().len();
-                        let index = table.schema().index_of(column);
-                        definition.columns.resize(fields, ColumnDefinition::default());
-                        let column = index.and_then(|it| definition.columns.get_mut(it));
-                        column.ok_or_else(|| replaced(name))?.comment = text;
-                    }
-                }
-                *table = Arc::new((**table).clone().with_definition(Arc::new(definition)));
-            }
-            (Entry::View { comments, .. }, None) => comments.view = text,
-            (Entry::View { comments, .. }, Some(column)) => {
-                let column = column.to_lowercase();
-                match text {
-                    Some(text) => drop(comments.columns.insert(column, text)),
-                    None => drop(comments.columns.remove(&column)),
-                }
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn is_view(&self) -> bool {

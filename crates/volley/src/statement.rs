@@ -2,7 +2,8 @@
 
 use crate::{
     ResultStream, Session, Settings,
-    catalog::{Entry, ViewComments},
+    catalog::Entry,
+    comment::ViewComments,
     copy, copy_from, explain,
     named_type::NamedType,
     planning::{Planned, StatementContext, plan_query},

@@ -18,8 +18,8 @@ const FILTERED_COLUMNS: usize = 4;
 /// Row groups after which a file is left.
 const GROUPS_MAX: usize = 20;
 
-/// Lists what the footer says, opens the bytes as a file and reads all columns, then the rows that filters on single columns
-/// leave: so page indexes and Bloom filters are read, too.
+/// Lists what the footer says, opens the bytes as a file and reads all columns, then the rows that
+/// filters on single columns leave: so page indexes and Bloom filters are read, too.
 pub fn parquet(bytes: &[u8]) {
     let bytes: Arc<dyn RandomAccessFile> = Arc::new(MemoryFile(Bytes::copy_from_slice(bytes)));
     for listing in [Listing::Schema, Listing::Chunks, Listing::File, Listing::KeyValues] {

@@ -287,8 +287,9 @@ impl<'a> Binder<'a> {
         Ok(Expr::call(bound.name, args, result).at(span))
     }
 
-    /// String literals take other types, and values of an ENUM are text, only if there is no function
-    /// for what they are. Beside a decimal literals are DOUBLEs, so that no digit gets lost.
+    /// String literals take other types, and values of an ENUM are text, only if there is no
+    /// function for what they are. Beside a decimal literals are DOUBLEs, so that no digit gets
+    /// lost.
     fn resolve(&self, name: &str, args: &[Expr]) -> Result<BoundScalar> {
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
         let names = self.shared.names;
