@@ -30,7 +30,7 @@ impl Enumeration {
         name.push(')');
         let storage = match labels.len() {
             0..=0x80 => Type::TinyInt,
-            0..=0x8000 => Type::SmallInt,
+            0x81..=0x8000 => Type::SmallInt,
             _ => Type::Integer,
         };
         Ok(Type::Custom(Custom::new(Enumeration { name, labels, positions, storage })))
