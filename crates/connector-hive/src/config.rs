@@ -1,6 +1,7 @@
 //! How files are read.
 
 use volley_io::ReadFaults;
+use volley_parquet::ParquetReadOptions;
 use volley_plan::FileFormat;
 use volley_text::{CsvReadOptions, JsonReadOptions};
 use volley_types::Type;
@@ -23,6 +24,8 @@ pub struct FileOptions {
     pub hive_types_autocast: bool,
     /// Types of columns of folders, by name.
     pub hive_types: Vec<(String, Type)>,
+    /// How Parquet files are read.
+    pub parquet: ParquetReadOptions,
     /// How CSV files are read.
     pub csv: CsvReadOptions,
     /// How JSON files are read.
@@ -41,6 +44,7 @@ impl Default for FileOptions {
             hive_partitioning: None,
             hive_types_autocast: true,
             hive_types: Vec::new(),
+            parquet: ParquetReadOptions::default(),
             csv: CsvReadOptions::default(),
             json: JsonReadOptions::default(),
             faults: None,

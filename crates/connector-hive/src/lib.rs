@@ -20,9 +20,12 @@ mod source;
 mod converted;
 mod statistics;
 mod sink;
+mod footers;
 #[cfg(test)]
 mod tests;
 
 pub use config::FileOptions;
+pub use footers::list_footers;
 pub use sink::FileSinkFactory;
 pub use table::{CONNECTOR, FileTable};
+pub use volley_parquet::Listing;

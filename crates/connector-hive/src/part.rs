@@ -115,7 +115,7 @@ impl PartFile {
         let declared = self.schema().fields.get(place).map(|it| &it.data_type)?;
         match self {
             PartFile::Csv(_) if !CsvFile::reads(declared) => Some(&Type::Varchar),
-            PartFile::Json(file) if !file.reads(declared) => Some(&Type::Varchar),
+            PartFile::Json(file) => file.read_type(place),
             _ => Some(declared),
         }
     }

@@ -96,7 +96,7 @@ fn open_files(
                     Some(faults) => faults.wrap(file),
                     None => file,
                 };
-                PartFile::Parquet(ParquetFile::open(file)?)
+                PartFile::Parquet(ParquetFile::open_with(file, options.parquet)?)
             }
             FileFormat::Csv => PartFile::Csv(Arc::new(CsvFile::open(path, &options.csv)?)),
             FileFormat::Json => {

@@ -190,13 +190,17 @@ impl MemoryTable {
     pub fn retype_column(
         &self,
         index: usize,
-        data_type: Type,
+        (data_type, named_types): (Type, Vec<String>),
         updates: &[RowUpdates],
     ) -> Result<MemoryTable> {
         let mut schema = self.schema().clone();
         let field = schema.fields.get_mut(index);
         field.ok_or_else(|| Error::internal("no such column"))?.data_type = data_type;
-        let altered = (**self.definition()).clone();
+        let mut altered = (**self.definition()).clone();
+        altered.columns.resize(schema.len(), ColumnDefinition::default());
+        if let Some(column) = altered.columns.get_mut(index) {
+            column.named_types = named_types;
+        }
         let replace = |it: &StoredBatch, new, pool: &Pool| it.with_column(index, new, pool);
         let table = self.with_values(schema, altered, updates, replace)?;
         table.check_kept_promises()?;

@@ -22,6 +22,8 @@ pub struct TableDefinition {
     pub checks: Vec<CheckDefinition>,
     /// Columns that tell rows apart.
     pub keys: Vec<KeyDefinition>,
+    /// What people are told about it.
+    pub comment: Option<String>,
 }
 
 /// What holds for a column.
@@ -33,6 +35,10 @@ pub struct ColumnDefinition {
     pub default: Option<String>,
     /// The SQL text that its values are computed by, of columns that are not generated.
     pub generated: Option<String>,
+    /// The types made by CREATE TYPE that its type was written with.
+    pub named_types: Vec<String>,
+    /// What people are told about it.
+    pub comment: Option<String>,
 }
 
 /// A condition on every row.

@@ -7,6 +7,7 @@
 //! points in time                                               cast/temporal
 //! ARRAY, MAP, ROW     by element                               cast/nested
 //! anything ─ JSON     as to_json and json_transform do         cast/json
+//! ENUM ─> anything    as its text does                         cast/enumeration
 //! other custom types  as they say                              cast/custom
 //! ```
 
@@ -16,6 +17,7 @@ mod to_text;
 mod from_text;
 mod temporal;
 mod custom;
+mod enumeration;
 mod json;
 mod nested;
 #[cfg(test)]
@@ -47,6 +49,7 @@ fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
             infallible(from, to, nulls)
         }
         _ if is_json(from) || is_json(to) => json::bind(from, to),
+        _ if from.labels().is_some() => enumeration::bind(from, to),
         (Type::Custom(_), _) | (_, Type::Custom(_)) => custom::bind(from, to),
         (_, Type::Varchar) => to_text::bind(from),
         (Type::Varchar, _) => from_text::bind(to),
@@ -83,8 +86,15 @@ fn fallible(from: &Type, to: &Type, function: Arc<dyn ScalarFunction>) -> Option
     settle(from, to, ScalarTraits::DEFAULT, function)
 }
 
+/// An error shows the values of an ENUM that has no more of them.
+const LABELS_SHOWN: usize = 20;
+
 /// The error of a text that is no value of `to`.
 fn invalid_text(text: &str, to: &Type) -> Error {
+    let to = match to.labels() {
+        Some(labels) if labels.len() > LABELS_SHOWN => format!("an ENUM of {} texts", labels.len()),
+        _ => to.to_string(),
+    };
     Error::invalid_value(format!("cannot cast '{text}' to {to}"))
         .hint("TRY_CAST gives NULL instead of an error")
 }

@@ -5,7 +5,10 @@ use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
 use volley_types::{
     Type,
-    custom::{HyperLogLog, IpAddress, IpPrefix, Json, TimestampTz, Uuid, bits_of, stored_bits},
+    custom::{
+        Enumeration, HyperLogLog, IpAddress, IpPrefix, Json, TimestampTz, Uuid, bits_of,
+        stored_bits,
+    },
 };
 use volley_vector::{Decoded, StringBuilder, Vector};
 
@@ -19,7 +22,19 @@ pub(crate) fn register(registry: &mut Registry) {
     types.add_plain(HyperLogLog);
     types.add_plain(TimestampTz::default());
     types.add_alias("TIMESTAMPTZ", TimestampTz::NAME);
+    types.add("ENUM", Arc::new(make_enum));
     registry.add_casts(Arc::new(bind_bytes));
+}
+
+/// ENUM of texts in quotes.
+fn make_enum(parameters: &[String]) -> Result<Type, String> {
+    let label = |written: &String| {
+        let quoted = written.strip_prefix('\'').and_then(|it| it.strip_suffix('\''));
+        let quoted =
+            quoted.ok_or_else(|| format!("an ENUM lists texts in quotes, not {written}"))?;
+        Ok(quoted.replace("''", "'"))
+    };
+    Enumeration::data_type(parameters.iter().map(label).collect::<Result<_, String>>()?)
 }
 
 /// UUID and IPADDRESS as their 16 bytes, the most significant first, and back.

@@ -22,6 +22,7 @@ pub mod nested;
 mod lambda;
 mod form;
 mod custom;
+mod enumeration;
 pub mod json;
 pub mod remembered;
 mod failure;
@@ -54,6 +55,7 @@ pub fn register(registry: &mut Registry) {
     lambda::register(registry);
     form::register(registry);
     custom::register(registry);
+    enumeration::register(registry);
     json::register(registry);
     failure::register(registry);
     sequence::register(registry);

@@ -10,7 +10,7 @@ use harness::{Suite, check, replay};
 use std::{panic::AssertUnwindSafe, path::Path};
 use volley_expression::Expr;
 use volley_function::{Package, Registry};
-use volley_types::{Field, Type};
+use volley_types::{Field, Type, custom::Enumeration};
 use volley_vector::random::Generator;
 
 fn registry() -> Registry {
@@ -42,6 +42,8 @@ const CALLED_IN_PART: [(&str, &str); 2] = [
 fn signatures() -> Vec<Vec<Type>> {
     let truths = Type::array(Type::Boolean);
     let groups = Type::row(vec![Field::new("a", Type::Varchar)]);
+    let sizes = ["small", "medium", "it's large"].map(str::to_owned).to_vec();
+    let size = Enumeration::data_type(sizes).unwrap();
     let mut signatures = harness::signatures();
     signatures.extend([
         vec![truths.clone()],
@@ -52,6 +54,8 @@ fn signatures() -> Vec<Vec<Type>> {
         vec![Type::Interval, Type::Timestamp, Type::Timestamp],
         vec![Type::Interval, Type::Date, Type::Interval],
         vec![Type::Interval, Type::Date, Type::Date],
+        vec![size.clone()],
+        vec![size.clone(), size],
     ]);
     signatures
 }

@@ -133,7 +133,7 @@ fn drop_nan_bounds(bounds: &mut Bounds) {
 }
 
 /// A value from its bytes in statistics: as in PLAIN encoding, but strings without length.
-fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
+pub(crate) fn stored_value(leaf: &Leaf, bytes: &[u8]) -> Option<Value> {
     if let Some(width) = leaf.fixed_bytes()
         && bytes.len() != width
     {

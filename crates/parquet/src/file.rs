@@ -25,6 +25,13 @@ const TAIL_BYTES: u64 = 8;
 /// Smaller than any Parquet file: magic, tail.
 const FILE_BYTES_MIN: u64 = 12;
 
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParquetReadOptions {
+    /// Whether bytes are text that the file does not say to be anything: some writers do not say.
+    pub binary_as_string: bool,
+}
+
 /// An open Parquet file. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ParquetFile(Arc<Inner>);
@@ -44,15 +51,27 @@ impl ParquetFile {
     ///
     /// I/O; corruption; unsupported types.
     pub fn open(file: Arc<dyn RandomAccessFile>) -> Result<ParquetFile> {
+        ParquetFile::open_with(file, ParquetReadOptions::default())
+    }
+
+    /// As [`ParquetFile::open`], read as `options` say.
+    ///
+    /// # Errors
+    ///
+    /// As [`ParquetFile::open`].
+    pub fn open_with(
+        file: Arc<dyn RandomAccessFile>,
+        options: ParquetReadOptions,
+    ) -> Result<ParquetFile> {
         let path = file.path().to_owned();
-        ParquetFile::read(file)
+        ParquetFile::read(file, options)
             .map_err(|it| if is_about(&it, &path) { it } else { it.at("file", path) })
     }
 
-    fn read(file: Arc<dyn RandomAccessFile>) -> Result<ParquetFile> {
-        let metadata = read_metadata(&*file)?;
+    fn read(file: Arc<dyn RandomAccessFile>, options: ParquetReadOptions) -> Result<ParquetFile> {
+        let metadata = read_footer(&*file)?.metadata;
         let descriptor = metadata.file_metadata().schema_descr();
-        let (schema, nodes) = read_schema(descriptor)?;
+        let (schema, nodes) = read_schema(descriptor, options)?;
         for (group, row_group) in metadata.row_groups().iter().enumerate() {
             check_row_group(row_group, descriptor.num_columns(), file.size_bytes())
                 .map_err(|it| it.at("row group", group))?;
@@ -183,7 +202,15 @@ pub(crate) fn chunk_range(chunk: &ColumnChunkMetaData) -> Range<u64> {
     start..start + chunk.compressed_size() as u64
 }
 
-fn read_metadata(file: &dyn RandomAccessFile) -> Result<ParquetMetaData> {
+/// What stands at the end of a file.
+pub(crate) struct Footer {
+    pub metadata: ParquetMetaData,
+    /// Its bytes in the file, without their number and the magic.
+    pub bytes: u64,
+}
+
+/// Reads the footer; of what it says, the schema's shape alone is checked.
+pub(crate) fn read_footer(file: &dyn RandomAccessFile) -> Result<Footer> {
     let size = file.size_bytes();
     if size < FILE_BYTES_MIN {
         return Err(corrupt(format!("not a Parquet file: it has {size} bytes")));
@@ -195,20 +222,21 @@ fn read_metadata(file: &dyn RandomAccessFile) -> Result<ParquetMetaData> {
         b"PARE" => return Err(Error::unsupported("encrypted Parquet file")),
         _ => return Err(corrupt("not a Parquet file: it does not end with PAR1")),
     }
-    let len = len.first_chunk::<4>().map_or(0, |it| u64::from(u32::from_le_bytes(*it)));
-    if len > size - FILE_BYTES_MIN {
-        return Err(corrupt(format!("Parquet footer of {len} bytes in a file of {size}")));
+    let bytes = len.first_chunk::<4>().map_or(0, |it| u64::from(u32::from_le_bytes(*it)));
+    if bytes > size - FILE_BYTES_MIN {
+        return Err(corrupt(format!("Parquet footer of {bytes} bytes in a file of {size}")));
     }
-    let footer = file.read(size - TAIL_BYTES - len..size - TAIL_BYTES)?;
+    let footer = file.read(size - TAIL_BYTES - bytes..size - TAIL_BYTES)?;
     check_schema(&footer).map_err(|it| it.at("part", "footer"))?;
-    ParquetMetaDataReader::decode_metadata(&footer).or_else(|error| {
+    let metadata = ParquetMetaDataReader::decode_metadata(&footer).or_else(|error| {
         // Some writers leave statistics that are none, of no bytes for example; rows can be read
         // without them.
         let options = ParquetMetaDataOptions::new()
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll);
         ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))
             .map_err(|_| from_parquet(error))
-    })
+    })?;
+    Ok(Footer { metadata, bytes })
 }
 
 fn check_row_group(group: &RowGroupMetaData, leaves: usize, file_bytes: u64) -> Result<()> {

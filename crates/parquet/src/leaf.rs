@@ -86,6 +86,17 @@ impl Leaf {
         })
     }
 
+    /// The leaf, with bytes that are not said to be anything as text.
+    pub fn with_bytes_as_text(self) -> Leaf {
+        match self.conversion {
+            Conversion::Bytes { utf8: false } => {
+                let conversion = Conversion::Bytes { utf8: true };
+                Leaf { data_type: Type::Varchar, conversion, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// Bytes of a stored value in PLAIN encoding, where all have the same size.
     pub fn fixed_bytes(&self) -> Option<usize> {
         match self.conversion {

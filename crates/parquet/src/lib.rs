@@ -45,12 +45,14 @@ mod column;
 mod lazy_column;
 mod row_group;
 mod scan;
+mod listing;
 mod writer;
 #[cfg(test)]
 mod tests;
 
 pub use bounds::{Bounds, compare_values};
-pub use file::ParquetFile;
+pub use file::{ParquetFile, ParquetReadOptions};
+pub use listing::Listing;
 pub use prune::{may_join, may_match};
 pub use scan::RowGroupReader;
 pub use writer::{Compression, ParquetWriter};

@@ -4,7 +4,7 @@
 //! levels count the repeated ones that go on. Lists and maps follow the format's chapter on nested
 //! types (parquet-format, LogicalTypes.md), with its rules for older files.
 
-use crate::{error::corrupt, leaf::Leaf};
+use crate::{error::corrupt, file::ParquetReadOptions, leaf::Leaf};
 use parquet::{
     basic::{ConvertedType, LogicalType, Repetition},
     schema::types::{SchemaDescriptor, Type as Stored},
@@ -52,8 +52,11 @@ impl Node {
 }
 
 /// The columns of a file.
-pub(crate) fn read_schema(descriptor: &SchemaDescriptor) -> Result<(Schema, Vec<Node>)> {
-    let mut walk = Walk { descriptor, next_leaf: 0 };
+pub(crate) fn read_schema(
+    descriptor: &SchemaDescriptor,
+    options: ParquetReadOptions,
+) -> Result<(Schema, Vec<Node>)> {
+    let mut walk = Walk { descriptor, options, next_leaf: 0 };
     let (mut fields, mut nodes) = (Vec::new(), Vec::new());
     for column in descriptor.root_schema().get_fields() {
         let node = walk.node(column, 0, 0, 0).map_err(|it| it.at("column", column.name()))?;
@@ -65,6 +68,7 @@ pub(crate) fn read_schema(descriptor: &SchemaDescriptor) -> Result<(Schema, Vec<
 
 struct Walk<'a> {
     descriptor: &'a SchemaDescriptor,
+    options: ParquetReadOptions,
     next_leaf: usize,
 }
 
@@ -120,7 +124,10 @@ impl Walk<'_> {
         if index >= self.descriptor.num_columns() {
             return Err(corrupt("schema with more leaves than columns"));
         }
-        let leaf = Leaf::new(index, &self.descriptor.column(index))?;
+        let mut leaf = Leaf::new(index, &self.descriptor.column(index))?;
+        if self.options.binary_as_string {
+            leaf = leaf.with_bytes_as_text();
+        }
         if (leaf.def_max, leaf.rep_max) != (def, rep) {
             return Err(corrupt("levels do not fit the schema"));
         }

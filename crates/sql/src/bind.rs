@@ -23,6 +23,7 @@ use volley_types::{
 
 mod scope;
 mod command;
+mod comment;
 mod target;
 mod write;
 mod merge;
@@ -73,6 +74,7 @@ mod json;
 mod constant_forms;
 mod comparable;
 mod data_type;
+mod named_type;
 mod inspect;
 mod session;
 mod show_create;
@@ -131,8 +133,18 @@ pub fn bind(
     let dialect = settings.dialect;
     let names = FunctionNames::new(registry, dialect.packages());
     let expansions = macros::Expansions::default();
-    let (cte_ids, expansions) = (&cte_ids, &expansions);
-    let shared = Shared { catalog, registry, names, dialect, ids, settings, cte_ids, expansions };
+    let named_types = named_type::NamedTypes::default();
+    let shared = Shared {
+        catalog,
+        registry,
+        names,
+        dialect,
+        ids,
+        settings,
+        cte_ids: &cte_ids,
+        expansions: &expansions,
+        named_types: &named_types,
+    };
     stack::with_room(statement.text().len(), || {
         let mut binder = Binder::new(shared, &statement.source);
         binder.first_word = settings.place.or(Some(statement.first_word()));
@@ -152,6 +164,7 @@ struct Shared<'a> {
     settings: &'a BindSettings,
     cte_ids: &'a Cell<u32>,
     expansions: &'a macros::Expansions,
+    named_types: &'a named_type::NamedTypes,
 }
 
 impl Shared<'_> {
@@ -193,6 +206,8 @@ struct Binder<'a> {
     first_word: Option<Span>,
     /// In the text of a view: the place of the view's name in the statement.
     view_span: Option<Span>,
+    /// Whether names may mean row ids of tables: by the text, and those of macros in it.
+    names_row_ids: bool,
     /// Whether the query of a view is being bound.
     in_view: bool,
     /// The views whose text is being bound, outermost first.
@@ -278,6 +293,7 @@ impl<'a> Binder<'a> {
         Binder {
             shared,
             source,
+            names_row_ids: source.names_row_ids,
             first_word: None,
             view_span: None,
             in_view: false,

@@ -49,6 +49,16 @@ pub trait Catalog {
         None
     }
 
+    /// The type that CREATE TYPE called `name`, ignoring case.
+    fn type_called(&self, _name: &str) -> Option<Type> {
+        None
+    }
+
+    /// The names of all such types, for hints.
+    fn type_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The variable of the session called `name`, ignoring case.
     fn variable(&self, _name: &str) -> Option<(Value, Type)> {
         None

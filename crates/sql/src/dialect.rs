@@ -384,6 +384,10 @@ impl Dialect for VolleyDialect {
         true
     }
 
+    fn supports_comment_on(&self) -> bool {
+        true
+    }
+
     fn supports_factorial_operator(&self) -> bool {
         true
     }

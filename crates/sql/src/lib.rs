@@ -20,11 +20,11 @@ mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Relation};
-pub use parse::{ParsedStatement, parse, sequences_of, split};
+pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{
     Alteration, CopiedText, CopyFrom, DropKind, MacroDefinition, MacroParameter, Query,
-    SequenceDefinition, Statement, TransactionStep,
+    SequenceDefinition, Statement, TransactionStep, TypeDefinition,
 };
 pub use write::{Check, MergeAction, Write, WriteKind};

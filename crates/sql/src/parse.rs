@@ -18,6 +18,7 @@ mod argument_order;
 mod command;
 mod comprehension;
 mod construct;
+mod create_type;
 mod error;
 mod explain;
 mod exclusion;
@@ -46,7 +47,9 @@ mod view;
 pub(crate) use argument_order::is_no_argument;
 pub(crate) use parameter::parameter_name;
 
-pub(crate) use command::{Command, CopySource, CreateView, Described, dotted};
+pub(crate) use command::{Command, CopySource, CreateView, Described, dotted, table_and_column};
+pub use create_type::names_type;
+pub(crate) use create_type::{CreateType, TypeSource};
 pub(crate) use limit::{LIMIT_PERCENT, LIMIT_WITH_TIES};
 pub(crate) use merge::{MERGE_USING, NO_TYPE};
 pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
@@ -54,6 +57,9 @@ pub(crate) use sequence::CreateSequence;
 pub use sequence::sequences_of;
 pub use split::split;
 pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
+
+/// The name of the column that tells the rows of a table in memory apart.
+pub(crate) const ROW_ID: &str = "rowid";
 
 /// The most levels of nesting that the parser goes into.
 const NESTING_MAX: usize = 4000;
@@ -74,6 +80,8 @@ pub struct ParsedStatement {
 pub(crate) struct Source {
     pub(crate) text: String,
     pub(crate) positions: Positions,
+    /// Whether names in it may mean row ids.
+    pub(crate) names_row_ids: bool,
     /// Where its tokens end.
     ends: Vec<tokenizer::Location>,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand: line and column.
@@ -152,6 +160,12 @@ fn parse_at<T>(
         let parsed = parse(&mut parser(tokens));
         parsed.map_err(|it| Error::new(ErrorKind::Syntax, lower_first(&it.to_string())))
     })
+}
+
+/// Whether a text may name row ids.
+pub(crate) fn names_row_ids(text: &str) -> bool {
+    let name = ROW_ID.as_bytes();
+    text.as_bytes().windows(name.len()).any(|it| it.eq_ignore_ascii_case(name))
 }
 
 /// Parses a type.
@@ -256,7 +270,12 @@ impl ParsedStatement {
     /// wait before it is bound. Statements that only add rows have none.
     pub fn changed_table(&self) -> Option<String> {
         match &self.command {
-            Command::Sql(statement) => changed_by(statement).map(dotted),
+            Command::Sql(statement) => match &**statement {
+                Statement::Comment {
+                    object_type: ast::CommentObject::Column, object_name, ..
+                } => table_and_column(object_name).map(|it| it.0),
+                statement => changed_by(statement).map(dotted),
+            },
             _ => None,
         }
     }
@@ -273,10 +292,11 @@ impl Source {
         let Tokens { list, ends, materialized, exclusions, by_name, samples } =
             tokenize(sql, &positions)?;
         let parameters = parameter::parameters(&list, &positions);
-        let text = sql.to_owned();
+        let (text, names_row_ids) = (sql.to_owned(), names_row_ids(sql));
         let source = Source {
             text,
             positions,
+            names_row_ids,
             ends,
             materialized,
             exclusions,
@@ -368,6 +388,7 @@ fn changed_by(statement: &Statement) -> Option<&ObjectName> {
         Statement::Merge(merge) => name_of(&merge.table),
         Statement::Truncate(truncate) => truncate.table_names.first().map(|it| &it.name),
         Statement::AlterTable(alter) => Some(&alter.name),
+        Statement::Comment { object_name, .. } => Some(object_name),
         Statement::Query(query) => match &*query.body {
             ast::SetExpr::Insert(inner)
             | ast::SetExpr::Update(inner)

@@ -51,6 +51,8 @@ fn presto_type_name(data_type: &Type) -> String {
             let fields: Vec<String> = fields.iter().map(field).collect();
             format!("row({})", fields.join(", "))
         }
+        // Its texts stay as they are, too.
+        other if other.labels().is_some() => other.to_string().replacen("ENUM", "enum", 1),
         other => other.to_string().to_lowercase(),
     }
 }

@@ -81,7 +81,27 @@ pub enum Statement {
         /// What it stands for.
         definition: MacroDefinition,
     },
-    /// Removes tables, views, sequences or macros.
+    /// Gives a type a name.
+    CreateType {
+        /// Its name as written.
+        name: String,
+        /// Replaces a type of that name.
+        or_replace: bool,
+        /// Does nothing when there is a type of that name.
+        if_not_exists: bool,
+        /// What it stands for.
+        definition: TypeDefinition,
+    },
+    /// Says something about a table, a view or a column, in the place of what was said before.
+    Comment {
+        /// The name of the table or view as written.
+        name: String,
+        /// The name of the column; `None`: about all of it.
+        column: Option<String>,
+        /// `None`: nothing any more.
+        text: Option<String>,
+    },
+    /// Removes tables, views, sequences, macros or types.
     Drop {
         /// Which of them.
         kind: DropKind,
@@ -99,6 +119,8 @@ pub enum Statement {
         /// What changes; `None` when there is nothing to do.
         alteration: Option<Alteration>,
     },
+    /// USE of the schema that names without one mean.
+    Use,
     /// Makes a schema.
     CreateSchema {
         /// Its name.
@@ -189,6 +211,21 @@ pub enum Statement {
         /// Names and types.
         columns: Vec<(String, Type)>,
     },
+}
+
+/// What CREATE TYPE gives a name.
+#[derive(Clone, Debug)]
+pub enum TypeDefinition {
+    /// A type.
+    Type {
+        /// The type.
+        data_type: Type,
+        /// The types made by CREATE TYPE that it was written with.
+        named_types: Vec<String>,
+    },
+    /// An ENUM of the texts that a query gives in its one column, in the order of their first row;
+    /// nulls are left out.
+    Labels(Query),
 }
 
 /// The numbers of a sequence.
@@ -299,6 +336,8 @@ pub enum Alteration {
         index: usize,
         /// The type.
         data_type: Type,
+        /// The types made by CREATE TYPE that it was written with.
+        named_types: Vec<String>,
         /// The id of every row and its value of that type.
         values: Query,
     },
@@ -337,6 +376,10 @@ pub enum DropKind {
     Sequence,
     /// DROP MACRO or DROP FUNCTION.
     Macro,
+    /// DROP TYPE of a type that nothing uses.
+    Type,
+    /// DROP TYPE ... CASCADE: with the tables and types that use it.
+    TypeAndUsers,
     /// DROP SCHEMA of an empty schema.
     Schema,
     /// DROP SCHEMA ... CASCADE: with the tables and views in it.

@@ -3,12 +3,16 @@
 use crate::{input::Compression, text_type::TextFormats};
 use volley_types::Type;
 
+/// The delimiter of lines of one field: a byte that no text has, which is UTF-8.
+pub const NO_DELIMITER: u8 = 0xff;
+
 /// How a CSV file is read. What is `None` or empty is found out from its beginning.
 #[derive(Clone, Debug)]
 pub struct CsvReadOptions {
     /// What stands between fields, quotes and the like.
     pub form: CsvForm,
-    /// What stands between fields; `None`: the likeliest of `,`, `|`, `;` and tabulators.
+    /// What stands between fields, or [`NO_DELIMITER`]; `None`: the likeliest of `,`, `|`, `;` and
+    /// tabulators.
     pub delimiter: Option<u8>,
     /// Whether the first line has the names of the columns.
     pub has_header: Option<bool>,

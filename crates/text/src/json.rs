@@ -12,7 +12,7 @@ use std::{io::BufReader, sync::Arc};
 use volley_error::{Error, Result};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
-use volley_types::{Field, Schema, Type};
+use volley_types::{Field, Schema, Type, custom::Json};
 use volley_vector::arrow::type_from_arrow;
 
 /// Lines that types are inferred from.
@@ -46,8 +46,16 @@ pub enum JsonFormat {
 pub struct JsonFile {
     file: Arc<dyn RandomAccessFile>,
     options: Arc<JsonReadOptions>,
+    columns: Arc<Columns>,
+}
+
+/// The columns of files.
+#[derive(Debug)]
+struct Columns {
     /// What the decoder reads: texts where the schema may say dates.
     stored: ArrowSchema,
+    /// What the columns are read as, to be cast to the types of `schema`.
+    read_types: Vec<Type>,
     schema: Schema,
 }
 
@@ -58,25 +66,24 @@ impl JsonFile {
     /// # Errors
     ///
     /// I/O; corruption, when there is no JSON object; unsupported: a field that is a list or an
-    /// object in some lines and something else in others, columns of nested types in the options.
+    /// object in some lines and something else in others, columns of JSON in the options.
     pub fn open_all(paths: &[String], options: &JsonReadOptions) -> Result<Vec<JsonFile>> {
         let files = paths.iter().map(|it| open_file(it)).collect::<Result<Vec<_>>>()?;
-        let (stored, schema) = match options.columns.is_empty() {
+        let columns = match options.columns.is_empty() {
             true => found_columns(&files, options)?,
             false => given_columns(&options.columns)?,
         };
-        let options = Arc::new(options.clone());
+        let (options, columns) = (Arc::new(options.clone()), Arc::new(columns));
         let file = |file| {
-            let (options, stored, schema) = (Arc::clone(&options), stored.clone(), schema.clone());
-            JsonFile { file, options, stored, schema }
+            let (options, columns) = (Arc::clone(&options), Arc::clone(&columns));
+            JsonFile { file, options, columns }
         };
         Ok(files.into_iter().map(file).collect())
     }
 
-    /// Whether columns of this type are read as such when the options ask for them; others are
-    /// read as VARCHAR.
-    pub fn reads(&self, data_type: &Type) -> bool {
-        self.options.columns.is_empty() || parses(data_type)
+    /// The type that the column at `place` is read as.
+    pub fn read_type(&self, place: usize) -> Option<&Type> {
+        self.columns.read_types.get(place)
     }
 
     /// Its name.
@@ -86,7 +93,7 @@ impl JsonFile {
 
     /// Its columns.
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.columns.schema
     }
 
     /// Reads the columns at `columns`, in batches of at most `batch_rows` rows.
@@ -96,7 +103,7 @@ impl JsonFile {
     /// Internal, when there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
         let decoder = self.decoder(columns, batch_rows)?;
-        let fields = columns.iter().map(|it| self.schema.fields.get(*it).cloned());
+        let fields = columns.iter().map(|it| self.schema().fields.get(*it).cloned());
         let fields = fields.collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
@@ -105,7 +112,7 @@ impl JsonFile {
     }
 
     fn decoder(&self, columns: &[usize], rows: usize) -> Result<arrow_json::reader::Decoder> {
-        let schema = self.stored.project(columns).map_err(from_arrow_error)?;
+        let schema = self.columns.stored.project(columns).map_err(from_arrow_error)?;
         arrow_json::ReaderBuilder::new(Arc::new(schema))
             .with_batch_size(rows)
             .with_coerce_primitive(true)
@@ -118,7 +125,7 @@ impl JsonFile {
 fn found_columns(
     files: &[Arc<dyn RandomAccessFile>],
     options: &JsonReadOptions,
-) -> Result<(ArrowSchema, Schema)> {
+) -> Result<Columns> {
     let mut shape = Shape::Unknown;
     for file in files {
         let here = infer_shape(file, options);
@@ -139,26 +146,71 @@ fn found_columns(
         fields.push(Field::new(&name, data_type));
         stored.push(ArrowField::new(name, read_as, true));
     }
-    Ok((ArrowSchema::new(stored), Schema::new(fields)))
+    let schema = Schema::new(fields);
+    let read_types = schema.types().cloned().collect();
+    Ok(Columns { stored: ArrowSchema::new(stored), read_types, schema })
 }
 
-/// As [`found_columns`], of columns as given: their values are read as text.
-fn given_columns(columns: &[(String, Type)]) -> Result<(ArrowSchema, Schema)> {
-    let (mut stored, mut fields) = (Vec::new(), Vec::new());
+/// As [`found_columns`], of columns as given: their values are read as text, within nested ones,
+/// too.
+fn given_columns(columns: &[(String, Type)]) -> Result<Columns> {
+    let (mut stored, mut read_types) = (Vec::new(), Vec::new());
     for (name, data_type) in columns {
-        let is_nested = matches!(
-            data_type,
-            Type::Array(_) | Type::FixedArray(_) | Type::Map(_) | Type::Row(_) | Type::Custom(_)
-        );
-        if is_nested {
+        if has_json(data_type) {
             let message = format!("option columns with {data_type}: {name}");
             let error = Error::unsupported(message);
             return Err(error.hint("such columns are read where types are found out"));
         }
-        fields.push(Field::new(name, data_type.clone()));
-        stored.push(ArrowField::new(name, ArrowType::Utf8, true));
+        let read_type = match parses(data_type) {
+            true => data_type.clone(),
+            false => with_texts(data_type),
+        };
+        stored.push(ArrowField::new(name, arrow_of(&read_type), true));
+        read_types.push(read_type);
     }
-    Ok((ArrowSchema::new(stored), Schema::new(fields)))
+    let fields = columns.iter().map(|it| Field::new(&it.0, it.1.clone()));
+    Ok(Columns { stored: ArrowSchema::new(stored), read_types, schema: fields.collect() })
+}
+
+/// Whether values of JSON are in it, which are not read as they stand in the file.
+fn has_json(data_type: &Type) -> bool {
+    match data_type {
+        Type::Array(element) => has_json(element),
+        Type::FixedArray(array) => has_json(&array.0),
+        Type::Map(entry) => has_json(&entry.0) || has_json(&entry.1),
+        Type::Row(fields) => fields.iter().any(|it| has_json(&it.data_type)),
+        other => *other == Json::data_type(),
+    }
+}
+
+/// The type with text in the place of all that has no parts.
+fn with_texts(data_type: &Type) -> Type {
+    match data_type {
+        Type::Array(element) => Type::array(with_texts(element)),
+        Type::FixedArray(array) => Type::array(with_texts(&array.0)),
+        Type::Map(entry) => Type::map(Type::Varchar, with_texts(&entry.1)),
+        Type::Row(fields) => {
+            Type::row(fields.iter().map(|it| Field::new(&it.name, with_texts(&it.data_type))))
+        }
+        _ => Type::Varchar,
+    }
+}
+
+/// What the decoder is to read for a type that [`with_texts`] gave, or one that is parsed here.
+fn arrow_of(read_type: &Type) -> ArrowType {
+    let field = |name: &str, it: &Type| ArrowField::new(name, arrow_of(it), true);
+    match read_type {
+        Type::Array(element) => ArrowType::List(Arc::new(field("item", element))),
+        Type::Map(entry) => {
+            let key = ArrowField::new("key", ArrowType::Utf8, false);
+            let entry = ArrowType::Struct(vec![key, field("value", &entry.1)].into());
+            ArrowType::Map(Arc::new(ArrowField::new("entries", entry, false)), false)
+        }
+        Type::Row(fields) => {
+            ArrowType::Struct(fields.iter().map(|it| field(&it.name, &it.data_type)).collect())
+        }
+        _ => ArrowType::Utf8,
+    }
 }
 
 /// A file from its first object on.

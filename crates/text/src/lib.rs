@@ -34,7 +34,7 @@ mod reader;
 
 pub use csv::CsvFile;
 pub use csv_chunks::CsvChunks;
-pub use csv_options::{CsvForm, CsvReadOptions, NewLine};
+pub use csv_options::{CsvForm, CsvReadOptions, NO_DELIMITER, NewLine};
 pub use csv_rows::CsvRows;
 pub use csv_writer::CsvWriter;
 pub use input::Compression;

@@ -10,7 +10,8 @@ use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 /// numbers; NULL becomes anything.
 /// Arrays of a fixed size meet others in the array of any size. Rows that name their fields meet by
 /// name, in the row of the fields of both; other rows by position.
-/// VARCHAR meets nothing but itself here (untyped literals are handled by the binder).
+/// VARCHAR meets itself and ENUMs here (untyped literals are handled by the binder); ENUMs of other
+/// values meet as VARCHAR.
 pub fn common_type(left: &Type, right: &Type) -> Option<Type> {
     meeting(left, right, Rules { may_round: true, by_name: true })
 }
@@ -65,6 +66,7 @@ fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
         (Type::Boolean, number) | (number, Type::Boolean) if number.is_numeric() => {
             Some(number.clone())
         }
+        _ if is_text_of(left, right) || is_text_of(right, left) => Some(Type::Varchar),
         (Type::Custom(custom), other) | (other, Type::Custom(custom)) if custom.absorbs(other) => {
             Some(Type::Custom(custom.clone()))
         }
@@ -78,6 +80,11 @@ fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
         }
         _ => None,
     }
+}
+
+/// Whether values of an ENUM meet those of another type as text.
+fn is_text_of(labelled: &Type, other: &Type) -> bool {
+    labelled.labels().is_some() && (*other == Type::Varchar || other.labels().is_some())
 }
 
 /// Fields of rows that name all of theirs belong together by name, ignoring case: the row has those
@@ -158,6 +165,7 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
         (_, Type::Double) if from.is_numeric() => Some(20),
         (_, Type::Real) if from.is_integer() || from.is_decimal() => Some(24),
         (Type::Date, Type::Timestamp) => Some(10),
+        (_, Type::Varchar) if from.labels().is_some() => Some(12),
         (_, Type::Custom(custom)) if custom.absorbs(from) => Some(12),
         (Type::Custom(custom), _) if custom.is_storage() && custom.storage() == to => Some(1),
         (Type::Array(from), Type::Array(to)) => implicit_cast_cost(from, to),
@@ -172,6 +180,7 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::custom::Enumeration;
 
     #[test]
     fn numbers_meet_where_both_fit() {
@@ -200,6 +209,12 @@ mod tests {
         check(pair.clone(), Type::fixed_array(Type::Integer, 3), Some(Type::array(Type::Integer)));
         check(wide, Type::array(Type::Integer), Some(Type::array(Type::BigInt)));
         check(Type::Time, Type::Timestamp, None);
+        let [ab, bc] = [["a", "b"], ["b", "c"]].map(|it| {
+            Enumeration::data_type(it.map(str::to_owned).to_vec()).expect("distinct values")
+        });
+        check(ab.clone(), bc, Some(Type::Varchar));
+        check(ab.clone(), Type::Varchar, Some(Type::Varchar));
+        check(ab, Type::Integer, None);
     }
 
     #[test]

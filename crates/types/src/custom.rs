@@ -102,6 +102,7 @@
 //! ```
 
 mod collation;
+mod enumeration;
 mod hyper_log_log;
 mod ip_address;
 mod ip_prefix;
@@ -114,6 +115,7 @@ mod uuid;
 mod zoned_timestamp;
 
 pub use collation::Collation;
+pub use enumeration::Enumeration;
 pub use hyper_log_log::HyperLogLog;
 pub use ip_address::IpAddress;
 pub use ip_prefix::{IpNetwork, IpPrefix};
@@ -165,6 +167,12 @@ pub trait CustomType: fmt::Debug + Send + Sync {
     /// Whether values may be used as those of the storage type without being asked.
     fn is_storage(&self) -> bool {
         false
+    }
+
+    /// The texts of all values, of a type that lists them: what is stored is the position in the
+    /// list. Such values meet text, and those of other lists, as text.
+    fn labels(&self) -> Option<&[String]> {
+        None
     }
 
     /// The type as a session of this time zone writes and reads it; `None` when it does so as this
@@ -231,7 +239,8 @@ impl std::ops::Deref for Custom {
 
 impl PartialEq for Custom {
     fn eq(&self, other: &Custom) -> bool {
-        self.name() == other.name()
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+            || self.name() == other.name()
     }
 }
 

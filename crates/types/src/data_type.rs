@@ -178,6 +178,16 @@ impl Type {
         }
     }
 
+    /// The texts of all values, of an ENUM; see [`CustomType::labels`].
+    ///
+    /// [`CustomType::labels`]: crate::CustomType::labels
+    pub fn labels(&self) -> Option<&[String]> {
+        match self {
+            Type::Custom(custom) => custom.labels(),
+            _ => None,
+        }
+    }
+
     /// Which comparisons there are between values of the type: those of its parts.
     pub fn order(&self) -> CustomOrder {
         match self {

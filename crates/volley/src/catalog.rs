@@ -1,7 +1,9 @@
 //! The catalog: tables and views by name.
 
 use crate::{
+    comment::ViewComments,
     information_schema,
+    named_type::NamedType,
     sequence::{LastNumbers, Sequence, SessionSequences, no_sequence},
     transaction::Transaction,
 };
@@ -26,7 +28,7 @@ pub(crate) enum Entry {
     /// A table that CREATE TABLE made: rows can be added.
     Memory(Arc<MemoryTable>),
     /// A view.
-    View { sql: String, columns: Vec<String>, dialect: Dialect },
+    View { sql: String, columns: Vec<String>, dialect: Dialect, comments: ViewComments },
 }
 
 /// Tables and views as a session sees them. Names ignore case.
@@ -50,6 +52,8 @@ pub(crate) struct Names {
     pub(crate) schemas: BTreeMap<String, String>,
     /// Sequences, by [`key`].
     pub(crate) sequences: BTreeMap<String, Arc<Sequence>>,
+    /// Types made by CREATE TYPE, by [`key`].
+    pub(crate) types: BTreeMap<String, Arc<NamedType>>,
     /// Macros, by [`key`].
     pub(crate) macros: BTreeMap<String, Arc<MacroDefinition>>,
 }
@@ -83,7 +87,7 @@ pub(crate) const DATABASE: &str = "memory";
 pub(crate) const MAIN: &str = "main";
 
 /// What a name is found by: in lower case, without the database `memory` and the schema `main`.
-fn key(name: &str) -> String {
+pub(crate) fn key(name: &str) -> String {
     let lower = without_database(name).to_lowercase();
     match lower.split_once('.') {
         Some((MAIN, rest)) => rest.to_owned(),
@@ -300,6 +304,19 @@ impl Catalog {
         })
     }
 
+    /// Says something about a table or view, or one of its columns.
+    pub(crate) fn comment(
+        &self,
+        name: &str,
+        column: Option<&str>,
+        text: Option<String>,
+    ) -> Result<()> {
+        self.change(|names| match names.entries.get_mut(&key(name)) {
+            Some((_, entry)) => entry.comment(name, column, text),
+            None => Err(replaced(name)),
+        })
+    }
+
     /// Gives a view another name, in its schema unless the name has one.
     pub(crate) fn rename_view(&self, name: &str, new: &str, if_exists: bool) -> Result<()> {
         let new = beside(name, new);
@@ -358,6 +375,13 @@ impl Catalog {
         })
     }
 
+    pub(crate) fn create_type(&self, new: NamedType, or_replace: bool) -> Result<()> {
+        self.change(|names| {
+            names.check_schema(&new.name)?;
+            names.create_type(new, or_replace)
+        })
+    }
+
     pub(crate) fn create_schema(&self, name: &str, if_not_exists: bool) -> Result<()> {
         self.change(|names| {
             if names.has_schema(name) {
@@ -378,6 +402,7 @@ impl Catalog {
         self.change(|names| match kind {
             DropKind::Schema | DropKind::SchemaAndAll => names.drop_schema(name, kind, if_exists),
             DropKind::Table | DropKind::View => names.drop_entry(name, kind, if_exists),
+            DropKind::Type | DropKind::TypeAndUsers => names.drop_type(name, kind, if_exists),
             DropKind::Sequence => names.drop_sequence(name, if_exists),
             DropKind::Macro => match names.macros.remove(&key(name)) {
                 None if !if_exists => Err(Error::invalid_query(format!("no such macro: {name}"))),
@@ -481,12 +506,14 @@ impl Names {
             };
         }
         let prefix = format!("{lower}.");
-        let mut inside = self.entries.keys().chain(self.sequences.keys()).chain(self.macros.keys());
+        let named = self.entries.keys().chain(self.types.keys());
+        let mut inside = named.chain(self.sequences.keys()).chain(self.macros.keys());
         if kind == DropKind::Schema && inside.any(|it| it.starts_with(&prefix)) {
             let error = Error::invalid_query(format!("the schema {name} is not empty"));
             return Err(error.hint("DROP SCHEMA ... CASCADE drops what is in it, too"));
         }
         self.entries.retain(|name, _| !name.starts_with(&prefix));
+        self.types.retain(|name, _| !name.starts_with(&prefix));
         self.sequences.retain(|name, _| !name.starts_with(&prefix));
         self.macros.retain(|name, _| !name.starts_with(&prefix));
         self.schemas.remove(&lower);
@@ -503,7 +530,7 @@ fn taken(name: &str, entry: &Entry) -> Error {
     Error::invalid_query(format!("there is already a {kind} called {name}"))
 }
 
-fn replaced(name: &str) -> Error {
+pub(crate) fn replaced(name: &str) -> Error {
     let error = Error::invalid_query(format!("table was changed by another statement: {name}"));
     error.hint("run the statement again")
 }
@@ -523,6 +550,11 @@ impl CatalogSnapshot {
         self.names.schemas.values().map(String::as_str)
     }
 
+    /// The types made by CREATE TYPE.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &NamedType> {
+        self.names.types.values().map(Arc::as_ref)
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         &self.functions.registry
     }
@@ -539,9 +571,9 @@ impl Entry {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
             (Entry::Memory(a), Entry::Memory(b)) => Arc::ptr_eq(a, b),
             (
-                Entry::View { sql: a, columns: a_columns, dialect: a_dialect },
-                Entry::View { sql: b, columns: b_columns, dialect: b_dialect },
-            ) => a == b && a_columns == b_columns && a_dialect == b_dialect,
+                Entry::View { sql: a, columns: a_columns, dialect: a_dialect, comments },
+                Entry::View { sql: b, columns: b_columns, dialect: b_dialect, comments: others },
+            ) => a == b && a_columns == b_columns && a_dialect == b_dialect && comments == others,
             _ => false,
         }
     }
@@ -559,7 +591,7 @@ impl volley_sql::Catalog for CatalogSnapshot {
         Ok(self.get(name).map(|it| match it.clone() {
             Entry::Table(table) => Relation::Table(table),
             Entry::Memory(table) => Relation::Table(table),
-            Entry::View { sql, columns, dialect } => Relation::View { sql, columns, dialect },
+            Entry::View { sql, columns, dialect, .. } => Relation::View { sql, columns, dialect },
         }))
     }
 
@@ -578,6 +610,14 @@ impl volley_sql::Catalog for CatalogSnapshot {
 
     fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
         self.names.macros.get(&key(name)).cloned()
+    }
+
+    fn type_called(&self, name: &str) -> Option<Type> {
+        self.names.types.get(&key(name)).map(|it| it.data_type.clone())
+    }
+
+    fn type_names(&self) -> Vec<String> {
+        self.types().map(|it| it.name.clone()).collect()
     }
 
     fn has_sequence(&self, name: &str) -> bool {

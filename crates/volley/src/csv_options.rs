@@ -3,7 +3,7 @@
 use crate::readers::{Types, unknown_option};
 use volley_connector::TableOption;
 use volley_error::{Error, Result};
-use volley_text::{Compression, CsvReadOptions, NewLine, TimeFormat};
+use volley_text::{Compression, CsvReadOptions, NO_DELIMITER, NewLine, TimeFormat};
 use volley_types::{Type, Value};
 
 /// An option.
@@ -207,7 +207,7 @@ fn check_together<'o>(
 }
 
 fn set_delimiter(options: &mut CsvReadOptions, it: &TableOption, _: Types<'_>) -> Result<()> {
-    options.delimiter = Some(it.byte()?.ok_or_else(|| it.misfit("one ASCII character"))?);
+    options.delimiter = Some(it.byte()?.unwrap_or(NO_DELIMITER));
     Ok(())
 }
 

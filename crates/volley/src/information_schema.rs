@@ -1,18 +1,16 @@
 //! The tables of `information_schema`: what there is, as rows.
 
-use crate::catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name};
-use std::sync::Arc;
-use volley_connector::{
-    Scan, ScanRequest, Table, TableArguments, TableDefinition, TableStatistics,
+use crate::{
+    catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name},
+    listing::listed,
+    named_type::NamedType,
 };
-use volley_connector_memory::MemoryTable;
+use std::sync::Arc;
+use volley_connector::{Table, TableArguments, TableDefinition};
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
-use volley_memory::Pool;
-use volley_plan::TableHandle;
 use volley_sql::{BindSettings, Statement};
 use volley_types::{Field, Schema, Type, Value};
-use volley_vector::{Batch, Vector};
 
 /// The schema's name.
 pub(crate) const SCHEMA: &str = "information_schema";
@@ -26,7 +24,7 @@ struct Described {
 
 const TEXT: Type = Type::Varchar;
 
-const TABLES: [Described; 5] = [
+const TABLES: [Described; 6] = [
     Described {
         name: "tables",
         columns: &[
@@ -35,6 +33,7 @@ const TABLES: [Described; 5] = [
             ("table_name", TEXT),
             ("table_type", TEXT),
             ("is_insertable_into", TEXT),
+            ("table_comment", TEXT),
         ],
         rows: tables,
     },
@@ -51,6 +50,7 @@ const TABLES: [Described; 5] = [
             ("data_type", TEXT),
             ("numeric_precision", Type::Integer),
             ("numeric_scale", Type::Integer),
+            ("column_comment", TEXT),
         ],
         rows: columns,
     },
@@ -80,6 +80,16 @@ const TABLES: [Described; 5] = [
         ],
         rows: constraints,
     },
+    Described {
+        name: "user_defined_types",
+        columns: &[
+            ("user_defined_type_catalog", TEXT),
+            ("user_defined_type_schema", TEXT),
+            ("user_defined_type_name", TEXT),
+            ("data_type", TEXT),
+        ],
+        rows: types,
+    },
 ];
 
 /// The table that a name stands for, if it is one of these.
@@ -96,37 +106,7 @@ fn made(catalog: &CatalogSnapshot, described: &Described) -> Result<Arc<dyn Tabl
     let fields = described.columns.iter().map(|it| Field::new(it.0, it.1.clone()));
     let schema: Schema = fields.collect();
     let rows = (described.rows)(catalog)?;
-    let column = |(index, data_type): (usize, &Type)| {
-        let values = rows.iter().map(|row| row.get(index).cloned().unwrap_or(Value::Null));
-        Vector::from_values(data_type.clone(), &values.collect::<Vec<_>>())
-    };
-    let columns = schema.types().enumerate().map(column).collect();
-    let batch = Batch::new(columns, rows.len());
-    let name = format!("{SCHEMA}.{}", described.name);
-    let pool = Pool::root(SCHEMA, None);
-    Ok(Arc::new(Listing(MemoryTable::new(name, schema, vec![batch], &pool)?)))
-}
-
-/// Rows that nobody can change.
-#[derive(Debug)]
-struct Listing(MemoryTable);
-
-impl Table for Listing {
-    fn handle(&self) -> TableHandle {
-        self.0.handle()
-    }
-
-    fn schema(&self) -> &Schema {
-        self.0.schema()
-    }
-
-    fn statistics(&self) -> Result<Arc<TableStatistics>> {
-        self.0.statistics()
-    }
-
-    fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        self.0.scan(request)
-    }
+    listed(format!("{SCHEMA}.{}", described.name), schema, &rows)
 }
 
 /// Database, schema and name of a table.
@@ -139,11 +119,20 @@ fn yes_or_no(is_yes: bool) -> Value {
     Value::text(if is_yes { "YES" } else { "NO" })
 }
 
+fn optional(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, Value::text)
+}
+
 fn tables(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
     let row = |(name, entry): (&str, &Entry)| {
         let mut row = place(name);
         row.push(Value::text(if entry.is_view() { "VIEW" } else { "BASE TABLE" }));
         row.push(yes_or_no(matches!(entry, Entry::Memory(_))));
+        row.push(optional(match entry {
+            Entry::Table(_) => None,
+            Entry::Memory(table) => table.definition().comment.as_deref(),
+            Entry::View { comments, .. } => comments.view.as_deref(),
+        }));
         row
     };
     Ok(catalog.entries().map(row).collect())
@@ -163,7 +152,14 @@ fn columns(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
             },
         };
         for (index, field) in schema.fields.iter().enumerate() {
-            rows.push(column(name, index, field, definition));
+            let mut row = column(name, index, field, definition);
+            row.push(optional(match entry {
+                Entry::View { comments, .. } => {
+                    comments.columns.get(&field.name.to_lowercase()).map(String::as_str)
+                }
+                _ => definition.columns.get(index).and_then(|it| it.comment.as_deref()),
+            }));
+            rows.push(row);
         }
     }
     Ok(rows)
@@ -178,7 +174,7 @@ fn column(table: &str, index: usize, field: &Field, definition: &TableDefinition
     row.extend([
         Value::text(&field.name),
         Value::Integer(position),
-        default.map_or(Value::Null, Value::text),
+        optional(default),
         yes_or_no(!definition.is_not_null(index)),
         Value::text(field.data_type.to_string()),
         number(precision),
@@ -252,6 +248,14 @@ impl volley_sql::Catalog for WithoutColumns<'_> {
         self.0.macro_called(name)
     }
 
+    fn type_called(&self, name: &str) -> Option<Type> {
+        self.0.type_called(name)
+    }
+
+    fn type_names(&self) -> Vec<String> {
+        self.0.type_names()
+    }
+
     fn has_sequence(&self, name: &str) -> bool {
         self.0.has_sequence(name)
     }
@@ -283,6 +287,15 @@ fn views(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
         Some(row)
     };
     Ok(catalog.entries().filter_map(row).collect())
+}
+
+fn types(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
+    let row = |it: &NamedType| {
+        let mut row = place(&it.name);
+        row.push(Value::text(it.data_type.to_string()));
+        row
+    };
+    Ok(catalog.types().map(row).collect())
 }
 
 fn constraints(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {

@@ -31,15 +31,18 @@
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 
 mod sequence;
+mod named_type;
 mod session;
 mod builder;
 mod settings;
 mod catalog;
+mod comment;
 mod transaction;
 mod planning;
 mod statement;
 mod write;
 mod prepared;
+mod listing;
 mod information_schema;
 mod readers;
 mod csv_options;

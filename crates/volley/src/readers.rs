@@ -1,10 +1,13 @@
 //! The functions in FROM that read files: `read_csv`, `read_parquet`, `read_json` and their other
-//! names.
+//! names, and those that list what the footers of Parquet files say.
 
-use crate::csv_options::{CsvReader, compression, named_types, read_csv_options};
+use crate::{
+    csv_options::{CsvReader, compression, named_types, read_csv_options},
+    listing::listed,
+};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::{Table, TableArgument, TableCall, TableFunction, TableOption};
-use volley_connector_hive::{FileOptions, FileTable};
+use volley_connector_hive::{FileOptions, FileTable, Listing, list_footers};
 use volley_error::{Error, Result};
 use volley_plan::FileFormat;
 use volley_text::{JsonFormat, JsonReadOptions};
@@ -23,6 +26,14 @@ const READERS: [(&str, FileFormat); 7] = [
     ("read_ndjson", FileFormat::Json),
 ];
 
+/// What lists the footers of Parquet files.
+const LISTINGS: [(&str, Listing); 4] = [
+    ("parquet_schema", Listing::Schema),
+    ("parquet_metadata", Listing::Chunks),
+    ("parquet_file_metadata", Listing::File),
+    ("parquet_kv_metadata", Listing::KeyValues),
+];
+
 /// Options of all readers.
 const FILE_OPTIONS: [&str; 5] =
     ["filename", "union_by_name", "hive_partitioning", "hive_types", "hive_types_autocast"];
@@ -32,6 +43,14 @@ pub(crate) fn add_readers(functions: &mut BTreeMap<String, TableFunction>) {
     for (name, format) in READERS {
         let read = move |call: &TableCall<'_>| read_files(call, format);
         functions.entry(name.to_owned()).or_insert_with(|| Arc::new(read));
+    }
+    for (name, listing) in LISTINGS {
+        let list = move |call: &TableCall<'_>| {
+            call.expect_arguments(1)?;
+            let paths = paths_of(call)?;
+            listed(written(call, &paths), listing.schema(), &list_footers(&paths, listing)?)
+        };
+        functions.entry(name.to_owned()).or_insert_with(|| Arc::new(list));
     }
 }
 
@@ -130,9 +149,10 @@ fn set_parquet_option(options: &mut FileOptions, option: &TableOption) -> Result
         "file_row_number" => {
             options.file_row_number = option.boolean()?.then(|| "file_row_number".to_owned());
         }
+        "binary_as_string" => options.parquet.binary_as_string = option.boolean()?,
         _ => {
-            let names = std::iter::once("file_row_number").chain(FILE_OPTIONS);
-            return Err(unknown_option(option, names));
+            let names = ["file_row_number", "binary_as_string"];
+            return Err(unknown_option(option, names.into_iter().chain(FILE_OPTIONS)));
         }
     }
     Ok(())

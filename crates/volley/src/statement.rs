@@ -3,7 +3,9 @@
 use crate::{
     ResultStream, Session, Settings,
     catalog::Entry,
+    comment::ViewComments,
     copy, copy_from, explain,
+    named_type::NamedType,
     planning::{Planned, StatementContext, plan_query},
     prepared, write,
 };
@@ -119,6 +121,14 @@ impl Catalog for RunningCatalog<'_> {
         self.session.variable(name)
     }
 
+    fn type_called(&self, name: &str) -> Option<Type> {
+        self.cx.catalog.type_called(name)
+    }
+
+    fn type_names(&self) -> Vec<String> {
+        self.cx.catalog.type_names()
+    }
+
     fn has_sequence(&self, name: &str) -> bool {
         self.cx.catalog.has_sequence(name)
     }
@@ -159,13 +169,15 @@ fn execute(
             }
             Ok(Outcome::Done(None))
         }
+        Statement::Use => Ok(Outcome::Done(None)),
         Statement::CreateSchema { name, if_not_exists } => {
             session.catalog.create_schema(&name, if_not_exists)?;
             Ok(Outcome::Done(None))
         }
         Statement::CreateView { name, or_replace, if_not_exists, columns, sql, dialect } => {
             if !if_not_exists || session.catalog.get(&name).is_none() {
-                let view = Entry::View { sql, columns, dialect };
+                let comments = ViewComments::default();
+                let view = Entry::View { sql, columns, dialect, comments };
                 session.catalog.create(&name, view, or_replace)?;
             }
             Ok(Outcome::Done(None))
@@ -180,6 +192,17 @@ fn execute(
             if !if_not_exists || cx.catalog.macro_called(&name).is_none() {
                 session.catalog.create_macro(&name, definition, or_replace)?;
             }
+            Ok(Outcome::Done(None))
+        }
+        Statement::CreateType { name, or_replace, if_not_exists, definition } => {
+            if !if_not_exists || cx.catalog.type_called(&name).is_none() {
+                let new = NamedType::new(session, name, definition, cx)?;
+                session.catalog.create_type(new, or_replace)?;
+            }
+            Ok(Outcome::Done(None))
+        }
+        Statement::Comment { name, column, text } => {
+            session.catalog.comment(&name, column.as_deref(), text)?;
             Ok(Outcome::Done(None))
         }
         Statement::Drop { kind, names, if_exists } => {

@@ -134,6 +134,7 @@ impl Transaction {
         }
         let (base, names) = (&self.base, &self.names);
         publish_changed(&mut next.sequences, &base.sequences, &names.sequences)?;
+        publish_changed(&mut next.types, &base.types, &names.types)?;
         publish_changed(&mut next.macros, &base.macros, &names.macros)?;
         merge_schemas(&mut next.schemas, &self.base.schemas, &self.names.schemas);
         // One side dropped a schema, the other put something in it.
@@ -150,7 +151,7 @@ impl Transaction {
     }
 }
 
-/// Adds and removes the sequences or macros that a transaction added and removed.
+/// Adds and removes the sequences, types or macros that a transaction added and removed.
 fn publish_changed<T>(
     shared: &mut BTreeMap<String, Arc<T>>,
     base: &BTreeMap<String, Arc<T>>,

@@ -235,8 +235,9 @@ pub(crate) fn alter(
             let rows = rows_of(session, values, cx)?;
             current.add_column(field, definition, &updates_of(rows.batches, 1)?)?
         }
-        Alteration::Retype { index, data_type, values } => {
+        Alteration::Retype { index, data_type, named_types, values } => {
             let rows = rows_of(session, values, cx)?;
+            let data_type = (data_type, named_types);
             current.retype_column(index, data_type, &updates_of(rows.batches, 1)?)?
         }
         Alteration::DropColumn { index } => current.drop_column(index),

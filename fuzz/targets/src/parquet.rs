@@ -9,7 +9,7 @@ use volley_expression::Expr;
 use volley_function::QueryConstants;
 use volley_io::RandomAccessFile;
 use volley_memory::Pool;
-use volley_parquet::{ParquetFile, RowGroupReader};
+use volley_parquet::{Listing, ParquetFile, RowGroupReader};
 use volley_types::Type;
 
 /// Columns that get a filter.
@@ -18,12 +18,15 @@ const FILTERED_COLUMNS: usize = 4;
 /// Row groups after which a file is left.
 const GROUPS_MAX: usize = 20;
 
-/// Opens the bytes as a file and reads all columns, then the rows that filters on single columns
-/// leave: so page indexes and Bloom filters are read, too.
+/// Lists what the footer says, opens the bytes as a file and reads all columns, then the rows that
+/// filters on single columns leave: so page indexes and Bloom filters are read, too.
 pub fn parquet(bytes: &[u8]) {
-    let Ok(file) = ParquetFile::open(Arc::new(MemoryFile(Bytes::copy_from_slice(bytes)))) else {
-        return;
-    };
+    let bytes: Arc<dyn RandomAccessFile> = Arc::new(MemoryFile(Bytes::copy_from_slice(bytes)));
+    for listing in [Listing::Schema, Listing::Chunks, Listing::File, Listing::KeyValues] {
+        // Whether there is a footer or not.
+        let _ = listing.rows(&*bytes);
+    }
+    let Ok(file) = ParquetFile::open(bytes) else { return };
     for group in 0..file.row_groups().min(GROUPS_MAX) {
         for column in 0..file.schema().len() {
             file.noted_bounds(group, column);

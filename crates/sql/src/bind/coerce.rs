@@ -93,7 +93,8 @@ fn common_of(
         };
     }
     let has_text = exprs.iter().any(|it| inspect::string_literal(it).is_some());
-    Ok(if common == Type::Unknown && has_text { Type::Varchar } else { common })
+    let is_text = common == Type::Unknown || common.labels().is_some();
+    Ok(if is_text && has_text { Type::Varchar } else { common })
 }
 
 /// Whether this is an integer literal, which takes any integer type that holds it.

@@ -24,7 +24,9 @@ impl<'a> Binder<'a> {
         let to = self.collation(collation)?;
         match &text.data_type {
             Type::Varchar | Type::Unknown => self.cast_to(text, to, false),
-            Type::Custom(custom) if *custom.storage() == Type::Varchar => {
+            Type::Custom(custom)
+                if *custom.storage() == Type::Varchar || custom.labels().is_some() =>
+            {
                 let plain = self.cast_to(text, Type::Varchar, false)?;
                 self.cast_to(plain, to, false)
             }

@@ -39,6 +39,7 @@ impl<'a> Binder<'a> {
                 if_not_exists: it.if_not_exists,
                 definition: it.definition.clone(),
             },
+            Command::CreateType(create) => self.create_type(create)?,
             Command::DropMacro { name, if_exists } => {
                 let names = vec![parse::dotted(name)];
                 Statement::Drop { kind: DropKind::Macro, names, if_exists: *if_exists }
@@ -103,6 +104,8 @@ impl<'a> Binder<'a> {
                         return Err(unsupported("DROP SEQUENCE ... CASCADE", None));
                     }
                     ObjectType::Sequence => DropKind::Sequence,
+                    ObjectType::Type if *cascade => DropKind::TypeAndUsers,
+                    ObjectType::Type => DropKind::Type,
                     ObjectType::Schema if *cascade => DropKind::SchemaAndAll,
                     ObjectType::Schema => DropKind::Schema,
                     other => return Err(unsupported(format!("DROP {other}"), None)),
@@ -116,6 +119,10 @@ impl<'a> Binder<'a> {
             Written::Merge(merge) => self.merge(merge),
             Written::Truncate(truncate) => self.truncate(truncate),
             Written::AlterTable(alter) => self.alter_table(alter),
+            Written::Use(schema) => self.use_schema(schema),
+            Written::Comment { object_type, object_name, comment, if_exists: false } => {
+                self.comment(*object_type, object_name, comment.as_deref())
+            }
             Written::CreateSchema { schema_name, if_not_exists, .. } => match schema_name {
                 SchemaName::Simple(name) => {
                     let name = parse::dotted(name);
@@ -145,6 +152,19 @@ impl<'a> Binder<'a> {
                 Ok(Statement::Transaction(TransactionStep::Release(name.value.clone())))
             }
             other => Err(unsupported(first_words(&other.to_string()), None)),
+        }
+    }
+
+    /// USE: names without a schema mean those of `main`, whatever else there is.
+    fn use_schema(&self, schema: &ast::Use) -> Result<Statement> {
+        let ast::Use::Object(name) = schema else { return Err(unsupported("USE", None)) };
+        let dotted = parse::dotted(name);
+        match dotted.to_ascii_lowercase().as_str() {
+            "main" | "memory" | "memory.main" => Ok(Statement::Use),
+            _ => {
+                let error = unsupported("USE of a schema besides main", self.span(name.span()));
+                Err(error.hint(format!("write the schema before names: {dotted}.name")))
+            }
         }
     }
 

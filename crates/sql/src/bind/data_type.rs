@@ -1,10 +1,13 @@
 //! Types as written.
 
 use super::{Binder, unsupported};
-use sqlparser::ast::{ArrayElemTypeDef, DataType, ExactNumberInfo, Spanned, StructField};
+use sqlparser::ast::{
+    ArrayElemTypeDef, DataType, EnumMember, ExactNumberInfo, Spanned, StructField,
+};
 use volley_error::{Error, Result, Span};
 use volley_types::{
-    DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type, custom::ZonedTimestamp,
+    DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type,
+    custom::{Enumeration, ZonedTimestamp},
 };
 
 /// DECIMAL without arguments.
@@ -62,9 +65,10 @@ impl Binder<'_> {
             DataType::Map(key, value, ..) => {
                 Type::map(self.data_type(key, span)?, self.data_type(value, span)?)
             }
+            DataType::Enum(members, _) => enumeration(members, span)?,
             DataType::Custom(name, arguments) => {
                 let span = self.span(name.span()).or(span);
-                self.custom_type(&name.to_string(), arguments, span)?
+                self.custom_type(&crate::parse::dotted(name), arguments, span)?
             }
             other => return Err(unsupported(format!("the type {other}"), span)),
         })
@@ -152,19 +156,30 @@ impl Binder<'_> {
     ) -> Result<Type> {
         match self.shared.registry.types().make(name, parameters) {
             Some(made) => made.map_err(|message| Error::invalid_query(message).span(span)),
-            None => Err(self.unknown_type(name, span)),
+            None => self.named_type(name, parameters, span),
         }
     }
 
-    fn unknown_type(&self, name: &str, span: Option<Span>) -> Error {
+    pub(super) fn unknown_type(&self, name: &str, span: Option<Span>) -> Error {
         let error = Error::invalid_query(format!("no such type: {name}")).span(span);
         // ROW is how types are shown; STRUCT is how they are written.
-        let names = self.shared.registry.types().names().filter(|it| *it != "ROW");
+        let registered = self.shared.registry.types().names().filter(|it| *it != "ROW");
+        let named = self.shared.catalog.type_names();
+        let names = registered.chain(named.iter().map(String::as_str));
         match volley_types::nearest_name(name, names) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,
         }
     }
+}
+
+fn enumeration(members: &[EnumMember], span: Option<Span>) -> Result<Type> {
+    let label = |it: &EnumMember| match it {
+        EnumMember::Name(label) => Ok(label.clone()),
+        EnumMember::NamedValue(..) => Err(unsupported("numbers of the values of an ENUM", span)),
+    };
+    let labels = members.iter().map(label).collect::<Result<Vec<_>>>()?;
+    Enumeration::data_type(labels).map_err(|it| Error::invalid_query(it).span(span))
 }
 
 fn fixed_array(element: Type, size: u64, span: Option<Span>) -> Result<Type> {

@@ -100,19 +100,21 @@ impl<'a> Binder<'a> {
             Some(crate::Relation::Table(table)) => table.as_stored().map(|it| it.definition),
             _ => None,
         };
-        let columns = columns.map(|it| it.columns.clone()).unwrap_or_default();
+        let mut columns = columns.map(|it| it.columns.clone()).unwrap_or_default();
+        columns.iter_mut().for_each(|it| it.comment = None);
         Ok((schema, TableDefinition { columns, ..TableDefinition::default() }))
     }
 
     fn defined(&self, create: &'a CreateTable) -> Result<(Schema, TableDefinition)> {
-        let field = |it: &ColumnDef| Ok(Field::new(it.name.value.clone(), self.column_type(it)?));
-        let fields = create.columns.iter().map(field).collect::<Result<Vec<_>>>()?;
+        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        for column in &create.columns {
+            let (data_type, named_types) = self.column_type(column)?;
+            fields.push(Field::new(column.name.value.clone(), data_type));
+            columns.push(ColumnDefinition { named_types, ..ColumnDefinition::default() });
+        }
         check_names(fields.iter().map(|it| it.name.as_str()))?;
         let schema = Schema::new(fields);
-        let mut definition = TableDefinition {
-            columns: vec![ColumnDefinition::default(); schema.len()],
-            ..TableDefinition::default()
-        };
+        let mut definition = TableDefinition { columns, ..TableDefinition::default() };
         for (index, column) in create.columns.iter().enumerate() {
             let span = self.span(column.name.span);
             for option in &column.options {
@@ -128,17 +130,18 @@ impl<'a> Binder<'a> {
         Ok((schema, definition))
     }
 
-    /// The type of a column to be made, with its collation.
-    fn column_type(&self, column: &ColumnDef) -> Result<Type> {
+    /// The type of a column to be made, with its collation, and the types made by CREATE TYPE that
+    /// it was written with.
+    fn column_type(&self, column: &ColumnDef) -> Result<(Type, Vec<String>)> {
         let span = self.span(column.name.span);
-        let data_type = self.data_type(&column.data_type, span)?;
+        let (data_type, named_types) = self.data_type_and_names(&column.data_type, span)?;
         let collation = column.options.iter().find_map(|it| match &it.option {
             ColumnOption::Collation(name) => Some(name),
             _ => None,
         });
         match (collation, &data_type) {
-            (None, _) => Ok(data_type),
-            (Some(name), Type::Varchar) => self.collation(name),
+            (None, _) => Ok((data_type, named_types)),
+            (Some(name), Type::Varchar) => Ok((self.collation(name)?, named_types)),
             (Some(_), other) => {
                 let message = format!("COLLATE takes VARCHAR, not {other}");
                 Err(Error::invalid_query(message).span(span))
@@ -395,13 +398,14 @@ impl<'a> Binder<'a> {
 
     fn added_column(&mut self, target: &Target, column: &'a ColumnDef) -> Result<Alteration> {
         let span = self.span(column.name.span);
-        let field = Field::new(&column.name.value, self.column_type(column)?);
+        let (data_type, named_types) = self.column_type(column)?;
+        let field = Field::new(&column.name.value, data_type);
         let mut fields = target.schema().fields.clone();
         fields.push(field.clone());
         check_names(fields.iter().map(|it| it.name.as_str())).map_err(|it| it.span(span))?;
         let schema = Schema::new(vec![field.clone()]);
-        let mut definition =
-            TableDefinition { columns: vec![ColumnDefinition::default()], ..Default::default() };
+        let added = ColumnDefinition { named_types, ..ColumnDefinition::default() };
+        let mut definition = TableDefinition { columns: vec![added], ..TableDefinition::default() };
         for option in &column.options {
             let option = (0, option.name.as_ref(), &option.option);
             self.column_option(&mut definition, &schema, option, span)?;
@@ -522,7 +526,7 @@ impl<'a> Binder<'a> {
         if target.stored.definition.is_generated(index) {
             return Err(unsupported("another type of a generated column", self.span(name.span)));
         }
-        let data_type = self.data_type(data_type, self.span(name.span))?;
+        let (data_type, named_types) = self.data_type_and_names(data_type, self.span(name.span))?;
         let to = data_type.clone();
         let value = |it: &mut Self, scope: Scope| {
             let column = scope.plain().nth(index).map(|it| column_expr(&it.column, None));
@@ -533,6 +537,6 @@ impl<'a> Binder<'a> {
             it.cast_to(value, to, false)
         };
         let values = self.new_values(target, value)?;
-        Ok(Alteration::Retype { index, data_type, values })
+        Ok(Alteration::Retype { index, data_type, named_types, values })
     }
 }

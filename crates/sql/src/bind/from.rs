@@ -7,7 +7,12 @@ use super::{
     unnest::{TableCall, generator_kind},
     unsupported,
 };
-use crate::{Dialect, catalog::Relation, parse, stack};
+use crate::{
+    Dialect,
+    catalog::Relation,
+    parse::{self, ROW_ID},
+    stack,
+};
 use sqlparser::ast::{
     Ident, JoinConstraint, JoinOperator, ObjectName, Query, Spanned, TableAlias, TableFactor,
     TableFunctionArgs, TableWithJoins,
@@ -16,6 +21,7 @@ use std::{path::Path, sync::Arc};
 use volley_connector::Table;
 use volley_error::{Error, Result, Span};
 use volley_logical::{JoinKind, Plan};
+use volley_types::Type;
 
 /// Endings by which a double-quoted name is a file.
 const FILE_ENDINGS: [&str; 4] = [".parquet", ".csv", ".json", ".ndjson"];
@@ -194,10 +200,20 @@ impl<'a> Binder<'a> {
         }
         let shown = alias.map_or(last_part(name), |it| &it.name.value);
         let mut bound = self.table(&dotted, span)?;
-        if let Plan::Scan { name, .. } = &mut bound.plan {
+        let mut row_ids = None;
+        if let Plan::Scan { name, table, columns, .. } = &mut bound.plan {
             shown.clone_into(name);
+            if self.names_row_ids
+                && let Some(stored) = table.as_stored()
+            {
+                let column = self.column(ROW_ID, Type::BigInt);
+                columns.push((column.clone(), columns.len()));
+                *table = stored.with_row_ids;
+                row_ids = Some(column);
+            }
         }
-        self.aliased(bound, alias, (last_part(name), &dotted))
+        let (plan, scope) = self.aliased(bound, alias, (last_part(name), &dotted))?;
+        Ok((plan, row_ids.into_iter().fold(scope, Scope::with_row_ids)))
     }
 
     /// The scope of a relation: under its alias, or else its `(short, qualified)` name.

@@ -287,8 +287,9 @@ impl<'a> Binder<'a> {
         Ok(Expr::call(bound.name, args, result).at(span))
     }
 
-    /// String literals take other types only if there is no function for text. Beside a decimal
-    /// they are DOUBLEs, so that no digit gets lost.
+    /// String literals take other types, and values of an ENUM are text, only if there is no
+    /// function for what they are. Beside a decimal literals are DOUBLEs, so that no digit gets
+    /// lost.
     fn resolve(&self, name: &str, args: &[Expr]) -> Result<BoundScalar> {
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
         let names = self.shared.names;
@@ -302,6 +303,7 @@ impl<'a> Binder<'a> {
         let open = |it: &Expr| match inspect::string_literal(it) {
             Some(_) if has_decimal => Type::Double,
             Some(_) => Type::Unknown,
+            None if it.data_type.labels().is_some() => Type::Varchar,
             None => it.data_type.clone(),
         };
         let opened: Vec<Type> = args.iter().map(open).collect();

@@ -85,6 +85,7 @@ impl<'a> Binder<'a> {
         }
         let lines = function.name.span();
         let arguments = self.arguments(name, &definition, args, lines)?;
+        self.names_row_ids |= parse::names_row_ids(&definition.body);
         let body = parse::parse_expr_at(&definition.body, lines);
         let body = body.map_err(|it| in_macro(&it, name, span))?;
         match self.expanded(body, &arguments, Expansion::Expr, span)? {
@@ -108,6 +109,7 @@ impl<'a> Binder<'a> {
         }
         let lines = name.span();
         let arguments = self.arguments(&dotted, &definition, &args.args, lines)?;
+        self.names_row_ids |= parse::names_row_ids(&definition.body);
         let body = parse::parse_query_at(&definition.body, lines);
         let body = body.map_err(|it| in_macro(&it, &dotted, span))?;
         match self.expanded(body, &arguments, Expansion::Query, span)? {

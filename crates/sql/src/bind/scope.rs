@@ -1,5 +1,6 @@
 //! The columns that names may mean.
 
+use crate::parse::ROW_ID;
 use sqlparser::ast::Ident;
 use std::rc::Rc;
 use volley_error::{Error, Result};
@@ -9,6 +10,8 @@ use volley_logical::{Column, ColumnId};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope {
     pub(super) columns: Vec<ScopeColumn>,
+    /// The row ids of tables, which are found where no column has their name, [`ROW_ID`].
+    row_ids: Vec<ScopeColumn>,
 }
 
 /// A column in sight.
@@ -54,19 +57,28 @@ impl Scope {
 
     fn of(relation: Option<Rc<RelationName>>, columns: Vec<Column>) -> Scope {
         let column = |column| ScopeColumn { relation: relation.clone(), column, is_plain: true };
-        Scope { columns: columns.into_iter().map(column).collect() }
+        Scope { columns: columns.into_iter().map(column).collect(), row_ids: Vec::new() }
+    }
+
+    /// The scope of the only relation in this one, with its row ids.
+    pub(super) fn with_row_ids(mut self, row_ids: Column) -> Scope {
+        let relation = self.columns.first().and_then(|it| it.relation.clone());
+        let column = Column { name: ROW_ID.to_owned(), ..row_ids };
+        self.row_ids.push(ScopeColumn { relation, column, is_plain: false });
+        self
     }
 
     /// The column called `name`, without a qualifier.
     pub(super) fn find(&self, name: &str) -> Found {
         let named = self.columns.iter().filter(|it| it.is_plain && it.is_called(name));
-        only(named)
+        only(named).or_else(|| only(self.row_ids.iter().filter(|it| it.is_called(name))))
     }
 
     /// The column `name` of `relation`.
     pub(super) fn find_in(&self, relation: &str, name: &str) -> Found {
-        let named = self.columns.iter().filter(|it| it.is_of(relation) && it.is_called(name));
-        only(named)
+        let is_named = |it: &&ScopeColumn| it.is_of(relation) && it.is_called(name);
+        only(self.columns.iter().filter(is_named))
+            .or_else(|| only(self.row_ids.iter().filter(is_named)))
     }
 
     /// The columns `name` of `relation`.
@@ -113,6 +125,7 @@ impl Scope {
             }
         }
         self.columns.extend(other.columns);
+        self.row_ids.extend(other.row_ids);
         Ok(())
     }
 
@@ -125,6 +138,15 @@ impl Scope {
             }
         }
         names
+    }
+}
+
+impl Found {
+    fn or_else(self, other: impl FnOnce() -> Found) -> Found {
+        match self {
+            Found::None => other(),
+            found => found,
+        }
     }
 }
 

@@ -69,5 +69,6 @@ fn quoted(text: &str) -> String {
 fn is_plain(data_type: &Type) -> bool {
     data_type.is_numeric()
         || data_type.is_string()
+        || data_type.labels().is_some()
         || matches!(data_type, Type::Boolean | Type::Date | Type::Time | Type::Timestamp)
 }

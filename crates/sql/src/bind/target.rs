@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
         let bound = self.scan(Arc::clone(&target.stored.with_row_ids), &target.alias);
         let mut columns = bound.columns;
         let row_id = columns.pop().ok_or_else(|| Error::internal("no row ids"))?;
-        let scope = self.target_scope(target, columns.clone());
+        let scope = self.target_scope(target, columns.clone()).with_row_ids(row_id.clone());
         Ok(TargetRows { plan: bound.plan, scope, columns, row_id })
     }
 

@@ -72,6 +72,7 @@ pub(super) struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>);
 struct Defined {
     macros: BTreeMap<String, Arc<MacroDefinition>>,
     sequences: BTreeSet<String>,
+    types: BTreeMap<String, Type>,
 }
 
 impl Tables {
@@ -125,6 +126,10 @@ impl Catalog for Tables {
 
     fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
         self.1.borrow().macros.get(&unqualified(name)).cloned()
+    }
+
+    fn type_called(&self, name: &str) -> Option<Type> {
+        self.1.borrow().types.get(&unqualified(name)).cloned()
     }
 
     fn has_sequence(&self, name: &str) -> bool {

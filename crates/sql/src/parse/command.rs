@@ -2,6 +2,7 @@
 //! parsed here, token by token.
 
 use super::{
+    create_type::create_type,
     error::ends_statement,
     explain::explain_options,
     macros::{CreateMacro, create_macro, is_macro},
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     CreateSequence(Box<CreateSequence>),
     /// CREATE MACRO.
     CreateMacro(Box<CreateMacro>),
+    /// CREATE TYPE.
+    CreateType(Box<CreateType>),
     /// DROP MACRO.
     DropMacro { name: ObjectName, if_exists: bool },
     /// COPY ... TO 'file' (options).
@@ -123,6 +126,9 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
         Keyword::CREATE if creates(parser, Keyword::VIEW) => create_view(parser, source),
         Keyword::CREATE if is_macro(parser, modifiers(parser) + 1) => {
             Ok(Command::CreateMacro(Box::new(create_macro(parser, source)?)))
+        }
+        Keyword::CREATE if creates(parser, Keyword::TYPE) => {
+            Ok(Command::CreateType(Box::new(create_type(parser)?)))
         }
         Keyword::DROP if is_macro(parser, 1) => drop_macro(parser),
         Keyword::CREATE if creates(parser, Keyword::SEQUENCE) => {
@@ -222,7 +228,7 @@ fn summarize(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
     Ok(Command::Summarize(described, source.slice(span).to_owned()))
 }
 
-fn starts_query(parser: &Parser<'_>) -> bool {
+pub(super) fn starts_query(parser: &Parser<'_>) -> bool {
     match &parser.peek_token_ref().token {
         Token::LParen => true,
         Token::Word(word) => matches!(
@@ -438,6 +444,12 @@ fn create_view(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
 pub(crate) fn dotted(name: &ObjectName) -> String {
     let parts: Vec<String> = name.0.iter().map(part_text).collect();
     parts.join(".")
+}
+
+/// The name of a column in its table and schema, in two.
+pub(crate) fn table_and_column(name: &ObjectName) -> Option<(String, String)> {
+    let (column, table) = name.0.split_last().filter(|it| !it.1.is_empty())?;
+    Some((dotted(&ObjectName(table.to_vec())), part_text(column)))
 }
 
 fn part_text(part: &ast::ObjectNamePart) -> String {

@@ -152,3 +152,25 @@ fn networks_lose_the_bits_of_hosts_and_are_ordered_by_address_and_size() {
         _ => Vec::new(),
     }));
 }
+
+#[test]
+fn values_of_an_enum_are_stored_by_position() {
+    let of =
+        |labels: &[&str]| Enumeration::data_type(labels.iter().map(|it| it.to_string()).collect());
+    let mood = of(&["sad", "it's ok", "happy"]).expect("distinct");
+    assert_eq!(mood.to_string(), "ENUM('sad', 'it''s ok', 'happy')");
+    assert_eq!(mood.storage(), &Type::TinyInt);
+    assert_eq!(text(&mood, "it's ok").as_deref(), Some("it's ok"));
+    for wrong in ["", "Sad", " sad"] {
+        assert_eq!(text(&mood, wrong), None, "{wrong}");
+    }
+    let Type::Custom(custom) = &mood else { unreachable!("an ENUM is a custom type") };
+    assert_eq!(custom.parse("happy"), Some(Value::TinyInt(2)));
+    assert_eq!(Ok(mood), of(&["sad", "it's ok", "happy"]));
+    assert_eq!(of(&["a", "b", "a"]), Err("two values of an ENUM are 'a'".to_owned()));
+    let many: Vec<String> = (0..300).map(|it| it.to_string()).collect();
+    let many = Enumeration::data_type(many).expect("distinct");
+    assert_eq!(many.storage(), &Type::SmallInt);
+    assert_eq!(text(&many, "299").as_deref(), Some("299"));
+    assert_eq!(of(&[]).expect("none").to_string(), "ENUM()");
+}

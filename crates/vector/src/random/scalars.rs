@@ -63,8 +63,15 @@ impl Generator {
         }
         match data_type {
             Type::Unknown => Value::Null,
-            // As it may be stored, whether the type would read it or not.
-            Type::Custom(custom) => self.value(custom.storage()),
+            Type::Custom(custom) => match custom.labels() {
+                Some([]) => Value::Null,
+                Some(labels) => {
+                    let label = self.choose(labels).clone();
+                    custom.parse(&label).unwrap_or(Value::Null)
+                }
+                // As it may be stored, whether the type would read it or not.
+                None => self.value(custom.storage()),
+            },
             Type::Boolean => Value::Boolean(self.random.bool()),
             Type::TinyInt => Value::TinyInt(self.integer(i8::MIN.into(), i8::MAX.into()) as i8),
             Type::SmallInt => {

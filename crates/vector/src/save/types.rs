@@ -138,9 +138,36 @@ impl Reader<'_> {
 /// `NAME(a, b)` in its parts.
 fn name_and_parameters(text: &str) -> (&str, Vec<String>) {
     match text.strip_suffix(')').and_then(|it| it.split_once('(')) {
+        Some((name, "")) => (name.trim_ascii(), Vec::new()),
         Some((name, parameters)) => {
-            (name.trim_ascii(), parameters.split(',').map(|it| it.trim().to_owned()).collect())
+            let mut is_quoted = false;
+            let parts = parameters.split(|it| {
+                is_quoted ^= it == '\'';
+                it == ',' && !is_quoted
+            });
+            (name.trim_ascii(), parts.map(|it| it.trim_ascii().to_owned()).collect())
         }
         None => (text, Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_quotes_part_no_parameters() {
+        let check = |text: &str, name: &str, parameters: &[&str]| {
+            let found = name_and_parameters(text);
+            assert_eq!((found.0, found.1.as_slice()), (name, to_owned(parameters).as_slice()));
+        };
+        check("UUID", "UUID", &[]);
+        check("VERSION(2, x)", "VERSION", &["2", "x"]);
+        check("ENUM('a, b', 'it''s (c)')", "ENUM", &["'a, b'", "'it''s (c)'"]);
+        check("ENUM()", "ENUM", &[]);
+    }
+
+    fn to_owned(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(ToString::to_string).collect()
     }
 }

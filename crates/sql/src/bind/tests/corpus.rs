@@ -1,10 +1,11 @@
 //! The SQL corpus of the repository binds.
 
 use super::{Empty, Tables, describe, statement_in, unqualified};
-use crate::{Alteration, Catalog, Dialect, DropKind, Relation, Statement, parse};
+use crate::{Alteration, Catalog, Dialect, DropKind, Relation, Statement, TypeDefinition, parse};
 use std::{fmt::Write, path::Path, sync::Arc};
 use volley_connector::ColumnDefinition;
 use volley_error::Error;
+use volley_types::custom::Enumeration;
 
 /// A record of a `.slt` file: its statement and whether it fails.
 struct Record {
@@ -45,6 +46,13 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
         Statement::CreateSequence { name, .. } => {
             tables.1.borrow_mut().sequences.insert(unqualified(&name));
         }
+        Statement::CreateType { name, definition, .. } => {
+            let data_type = match definition {
+                TypeDefinition::Type { data_type, .. } => data_type,
+                TypeDefinition::Labels(_) => Enumeration::data_type(Vec::new()).unwrap(),
+            };
+            tables.1.borrow_mut().types.insert(unqualified(&name), data_type);
+        }
         Statement::CreateMacro { name, definition, .. } => {
             tables.1.borrow_mut().macros.insert(unqualified(&name), Arc::new(definition));
         }
@@ -53,6 +61,9 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
                 let mut defined = tables.1.borrow_mut();
                 let _ = match kind {
                     DropKind::Sequence => defined.sequences.remove(&name),
+                    DropKind::Type | DropKind::TypeAndUsers => {
+                        defined.types.remove(&name).is_some()
+                    }
                     DropKind::Macro => defined.macros.remove(&name).is_some(),
                     _ => tables.0.borrow_mut().remove(&name).is_some(),
                 };
