@@ -1,18 +1,19 @@
 //! Files of JSON objects: one per line, one behind the other, or in an array.
 
 use crate::{
-    columns::parses,
+    columns::{TextField, parses},
     feed::Feed,
     input::{Compression, FileStream},
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
+    text_type::TypeOrigin,
 };
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use std::{io::BufReader, sync::Arc};
 use volley_error::{Error, Result};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
-use volley_types::{Field, Schema, Type};
+use volley_types::{Field, Schema, Type, custom::TimestampTz};
 use volley_vector::arrow::type_from_arrow;
 
 /// Lines that types are inferred from.
@@ -73,10 +74,10 @@ impl JsonFile {
         Ok(files.into_iter().map(file).collect())
     }
 
-    /// Whether columns of this type are read as such when the options ask for them; others are
-    /// read as VARCHAR.
+    /// Whether columns of this type are read as such; others are read as VARCHAR.
     pub fn reads(&self, data_type: &Type) -> bool {
-        self.options.columns.is_empty() || parses(data_type)
+        let is_found = self.options.columns.is_empty() && !TimestampTz::is(data_type);
+        is_found || parses(data_type)
     }
 
     /// Its name.
@@ -96,12 +97,18 @@ impl JsonFile {
     /// Internal, when there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
         let decoder = self.decoder(columns, batch_rows)?;
-        let fields = columns.iter().map(|it| self.schema.fields.get(*it).cloned());
-        let fields = fields.collect::<Option<Vec<_>>>();
+        let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
         let stream = Feed::Stream(Box::new(stream));
         Ok(TextReader::new(stream, Kind::Json(Box::new(decoder)), fields, self.path(), pool))
+    }
+
+    fn field(&self, index: usize) -> Option<TextField> {
+        let Field { name, data_type } = self.schema.fields.get(index)?.clone();
+        let is_found = self.options.columns.is_empty();
+        let origin = if is_found { TypeOrigin::Found } else { TypeOrigin::Declared };
+        Some(TextField { name, data_type, origin })
     }
 
     fn decoder(&self, columns: &[usize], rows: usize) -> Result<arrow_json::reader::Decoder> {
@@ -150,7 +157,7 @@ fn given_columns(columns: &[(String, Type)]) -> Result<(ArrowSchema, Schema)> {
             data_type,
             Type::Array(_) | Type::FixedArray(_) | Type::Map(_) | Type::Row(_) | Type::Custom(_)
         );
-        if is_nested {
+        if is_nested && !TimestampTz::is(data_type) {
             let message = format!("option columns with {data_type}: {name}");
             let error = Error::unsupported(message);
             return Err(error.hint("such columns are read where types are found out"));
