@@ -12,8 +12,8 @@
 //! that are listed have together.
 //!
 //! Of a call that looks at the first or the last row of its frame alone, that row is all that is
-//! listed. It is found by the places of rows in the order; where a frame goes on from the one before,
-//! only the new rows are looked at.
+//! listed. It is found by the places of rows in the order; where a frame goes on from the one
+//! before, only the new rows are looked at.
 
 use super::{
     STEP_ROWS, argument_order::ArgumentOrder, call::CallInput, frames::Framing, places::BatchPlaces,
