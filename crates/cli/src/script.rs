@@ -52,10 +52,13 @@ pub fn main(args: &Args) -> Result<(), Failure> {
     for file in &args.file {
         let text = fs::read_to_string(file)
             .map_err(|e| Failure::of_error(&Error::io(file.display(), e)))?;
-        runner.go_on(runner.run(&text))?;
+        runner.go_on(runner.run(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text)))?;
     }
     runner.outcome()
 }
+
+/// What some editors write at the beginning of a file of UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Runs statements as their lines come: whoever writes them may wait for the rows of one before
 /// writing the next.
@@ -65,6 +68,9 @@ fn run_lines(runner: &Runner, mut input: impl BufRead) -> Result<(), Failure> {
         let line_start = sql.len();
         let read = input.read_line(&mut sql);
         read.map_err(|e| Failure::of_error(&Error::io("standard input", e)))?;
+        if lines_before == 0 && line_start == 0 && sql.starts_with(BYTE_ORDER_MARK) {
+            sql.remove(0);
+        }
         let is_end = sql.len() == line_start;
         if is_end || (sql[line_start..].contains(';') && interactive::is_complete(&sql)) {
             runner.go_on(runner.run_after(lines_before, &sql))?;

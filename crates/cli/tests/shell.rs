@@ -88,13 +88,22 @@ fn files_and_standard_input_run_too() {
     let args = ["--format", "ndjson", "-f", "q.sql"];
     let (out, err, status) = run_in(dir.path(), &args);
     assert!(out == "{\"a\":1}\n" && err.is_empty() && status == 0, "{out}{err}");
+    // A byte order mark is no part of the text.
+    fs::write(dir.path().join("q.sql"), "\u{feff}SELECT '\u{feff}' = chr(65279) AS a").unwrap();
+    let (out, err, status) = run_in(dir.path(), &args);
+    assert!(out == "{\"a\":true}\n" && err.is_empty() && status == 0, "{out}{err}");
     let mut child = volley()
         .args(["--format", "json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"SELECT 1 AS a; SELECT 2 AS b").unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all("\u{feff}SELECT 1 AS a; SELECT 2 AS b".as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "[{\"a\":1}]\n[{\"b\":2}]\n");
 }

@@ -2,26 +2,34 @@
 
 use crate::documentation::doc;
 use std::sync::Arc;
-use volley_error::{Error, Result};
-use volley_function::{
-    BoundScalar, Registry, ScalarTraits,
-    simple::{self, Boolean, Varchar},
-};
+use volley_error::Error;
+use volley_function::{BoundScalar, Registry, ScalarTraits, simple::vectorized};
+use volley_types::Type;
+use volley_vector::{Decoded, Vector};
 
 /// Registers `error`.
 pub(crate) fn register(registry: &mut Registry) {
     let error = doc(
-        "error(message varchar) -> boolean",
-        "Fails with this message.",
+        "error(message varchar) -> unknown",
+        "Fails with this message. It stands for a value of any type.",
         "error",
         &[("try(error('no'))", "NULL")],
     );
-    let fail = |message: &str| -> Result<bool> { Err(Error::invalid_value(message)) };
-    let bind = simple::unary::<Varchar, Boolean, _>(fail);
-    // Whether it fails depends on the rows that it is called for: rewrites must not move it.
-    let stays = |bound: BoundScalar| BoundScalar {
-        traits: ScalarTraits { deterministic: false, ..bound.traits },
-        ..bound
+    let bind = |args: &[Type]| {
+        matches!(args, [Type::Varchar | Type::Unknown]).then(|| BoundScalar {
+            name: String::new(),
+            args: vec![Type::Varchar],
+            result: Type::Unknown,
+            // Whether it fails depends on the rows it is called for: rewrites must not move it.
+            traits: ScalarTraits { deterministic: false, ..ScalarTraits::DEFAULT },
+            function: vectorized(|rows, args, to, ctx| {
+                let messages = Decoded::new(&args[0])?;
+                rows.for_each(|row| {
+                    ctx.fail(row, || Error::invalid_value(messages.text(row)));
+                });
+                Ok(Vector::nulls(to.clone(), rows.len()))
+            }),
+        })
     };
-    registry.add_scalar("error", error, Arc::new(move |args| bind(args).map(stays)));
+    registry.add_scalar("error", error, Arc::new(bind));
 }

@@ -102,6 +102,19 @@ fn register_collections(registry: &mut Registry) {
     for name in ["array_to_string", "list_to_string"] {
         registry.add_form(name, to_string.clone());
     }
+    registry.add_form(
+        "json_group_structure",
+        doc(
+            "json_group_structure(x) -> json",
+            "What json_structure gives for all rows: the types of the parts of their values, as one \
+             that fits all.",
+            "json",
+            &[(
+                "json_group_structure(x) FROM (VALUES ('{\"a\": 1}'::json), ('{\"a\": 1.5}')) v(x)",
+                "{\"a\":\"DOUBLE\"}",
+            )],
+        ),
+    );
     let contains = nested(
         "map_contains(map, key) -> boolean",
         "Whether the map has the key.",

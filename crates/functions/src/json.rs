@@ -26,7 +26,7 @@ pub(crate) use transform::cast_json;
 
 use crate::{documentation::doc, remembered::Remembered};
 use path::Path;
-use text::push_value;
+use text::{PRETTY_BYTES_MAX, pretty, push_value};
 use volley_error::{Error, Result};
 use volley_function::{
     BindScalar, FunctionDoc, Registry, ScalarTraits,
@@ -40,6 +40,7 @@ use volley_types::{Type, custom::Json};
 /// Registers the chapter.
 pub(crate) fn register(registry: &mut Registry) {
     register_extract(registry);
+    register_texts(registry);
     make::register(registry);
     inspect::register(registry);
     combine::register(registry);
@@ -78,6 +79,39 @@ pub(crate) fn register(registry: &mut Registry) {
         scalar(|text: &str, out: &mut StringWriter| {
             let document = parse(text)?;
             out.push_str(kind_name(&document, document.root()));
+            Ok::<(), Error>(())
+        }),
+    );
+}
+
+/// `json` and `json_pretty`.
+fn register_texts(registry: &mut Registry) {
+    let json = json_doc(
+        "json(text) -> json",
+        "The JSON value of a text, without white space.",
+        &[("json(' { \"a\" : [1,  2] } ')", "{\"a\":[1,2]}")],
+    );
+    let compact = scalar(|text: &str, out: &mut StringWriter| {
+        let document = parse(text)?;
+        push_value(&document, document.root(), out);
+        Ok::<(), Error>(())
+    });
+    registry.simple("json", json, compact.returning(|_| Some(Json::data_type())));
+    let lines = json_doc(
+        "json_pretty(json) -> varchar",
+        "The value with each element and member on a line of its own, indented by four spaces.",
+        &[("replace(json_pretty('[1, {}]'), chr(10), '|')", "[|    1,|    {}|]")],
+    );
+    registry.simple(
+        "json_pretty",
+        lines,
+        scalar(|text: &str, out: &mut StringWriter| {
+            let document = parse(text)?;
+            let written = pretty(&document, document.root()).ok_or_else(|| {
+                let most = PRETTY_BYTES_MAX >> 20;
+                Error::invalid_value(format!("indented JSON of more than {most} MiB"))
+            })?;
+            out.push_str(&written);
             Ok::<(), Error>(())
         }),
     );

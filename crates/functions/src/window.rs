@@ -4,6 +4,7 @@ mod rank;
 mod distribution;
 mod neighbor;
 mod frame_value;
+mod fill;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ pub(crate) fn register(registry: &mut Registry) {
     distribution::register(registry);
     neighbor::register(registry);
     frame_value::register(registry);
+    fill::register(registry);
 }
 
 /// Whether a value of the type can count rows.

@@ -18,7 +18,8 @@ use volley_error::{Error, Result, Span};
 use volley_function::{FunctionNames, Registry};
 use volley_logical::{Column, ColumnId, ColumnIds, Expr};
 use volley_types::{
-    Type, Value, common_type, common_type_by_position, comparable_type, comparable_type_by_position,
+    Type, Value, common_type, common_type_by_position, comparable_type,
+    comparable_type_by_position, custom::Json,
 };
 
 mod scope;
@@ -182,20 +183,28 @@ impl Shared<'_> {
     /// The type in which values of both types meet.
     fn common_type(self, left: &Type, right: &Type) -> Option<Type> {
         if self.is_presto() {
-            common_type_by_position(left, right)
-        } else {
-            common_type(left, right)
+            return common_type_by_position(left, right);
         }
+        let has_json = [left, right].iter().any(|it| is_json(it));
+        common_type(left, right).or_else(|| has_json.then(Json::data_type))
     }
 
     /// The type in which values of both types are compared.
     fn comparable_type(self, left: &Type, right: &Type) -> Option<Type> {
         if self.is_presto() {
-            comparable_type_by_position(left, right)
-        } else {
-            comparable_type(left, right)
+            return comparable_type_by_position(left, right);
         }
+        comparable_type(left, right).or_else(|| match (is_json(left), is_json(right)) {
+            (false, false) => None,
+            (true, _) if !right.is_nested() => Some(right.clone()),
+            (_, true) if !left.is_nested() => Some(left.clone()),
+            _ => Some(Json::data_type()),
+        })
     }
+}
+
+fn is_json(data_type: &Type) -> bool {
+    *data_type == Json::data_type()
 }
 
 /// Binds the syntax tree of one text.

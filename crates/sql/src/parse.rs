@@ -22,6 +22,7 @@ mod create_type;
 mod error;
 mod explain;
 mod exclusion;
+mod insert;
 mod join;
 mod limit;
 mod macros;
@@ -36,6 +37,7 @@ mod prefix_alias;
 mod sample;
 mod sequence;
 mod show;
+mod slice;
 mod split;
 mod star;
 mod tokens;
@@ -52,9 +54,10 @@ pub use create_type::names_type;
 pub(crate) use create_type::{CreateType, TypeSource};
 pub(crate) use limit::{LIMIT_PERCENT, LIMIT_WITH_TIES};
 pub(crate) use merge::{MERGE_USING, NO_TYPE};
-pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_VALUES};
+pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_OF, PIVOT_VALUES};
 pub(crate) use sequence::CreateSequence;
 pub use sequence::sequences_of;
+pub(crate) use slice::OPEN_END;
 pub use split::split;
 pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
 
@@ -88,8 +91,8 @@ pub(crate) struct Source {
     materialized: HashSet<(u64, u64)>,
     /// What the frames of windows exclude, by the places of the windows' names.
     exclusions: exclusion::Exclusions,
-    /// Where the INSERTs with BY NAME stand.
-    by_name: HashSet<(u64, u64)>,
+    /// What INSERTs say that the parser does not read.
+    inserts: insert::Inserts,
     /// The parameters: where they stand, and their names.
     parameters: Vec<(u32, String)>,
     /// What USING SAMPLE says, by the places of SELECT.
@@ -289,7 +292,7 @@ impl ParsedStatement {
 impl Source {
     fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
         let positions = Positions::new(sql);
-        let Tokens { list, ends, materialized, exclusions, by_name, samples } =
+        let Tokens { list, ends, materialized, exclusions, inserts, samples } =
             tokenize(sql, &positions)?;
         let parameters = parameter::parameters(&list, &positions);
         let (text, names_row_ids) = (sql.to_owned(), names_row_ids(sql));
@@ -300,7 +303,7 @@ impl Source {
             ends,
             materialized,
             exclusions,
-            by_name,
+            inserts,
             parameters,
             samples,
         };
@@ -309,10 +312,10 @@ impl Source {
 
     /// Whether something is known of the text by places in it.
     fn knows_by_place(&self) -> bool {
-        let Source { materialized, exclusions, by_name, parameters, samples, .. } = self;
+        let Source { materialized, exclusions, inserts, parameters, samples, .. } = self;
         !(materialized.is_empty()
             && exclusions.is_empty()
-            && by_name.is_empty()
+            && inserts.is_empty()
             && parameters.is_empty()
             && samples.is_empty())
     }
@@ -338,7 +341,12 @@ impl Source {
 
     /// Whether the INSERT of this word matches columns by their names.
     pub(crate) fn is_by_name(&self, insert: tokenizer::Span) -> bool {
-        self.by_name.contains(&tokens::place(insert.start))
+        self.inserts.by_name.contains(&tokens::place(insert.start))
+    }
+
+    /// The name that the INSERT of this word gives its table.
+    pub(crate) fn insert_alias(&self, insert: tokenizer::Span) -> Option<&Ident> {
+        self.inserts.aliases.get(&tokens::place(insert.start))
     }
 
     /// Whether the common table expression that ends with this parenthesis is to be materialized.

@@ -1,12 +1,20 @@
 //! Text columns as vectors of their types.
 
 use crate::text_type::{
-    TextFormats, TextType, parse_boolean, parse_double, parse_integer, parse_time,
+    TextFormats, TextType, TypeOrigin, parse_boolean, parse_double, parse_integer, parse_time,
 };
 use arrow_array::{Array, StringArray};
 use volley_error::{Error, Result};
 use volley_types::{Native, PhysicalType, Type, text};
 use volley_vector::{BooleanBuffer, NullBuffer, StringBuilder, Vector};
+
+/// A column that is read.
+#[derive(Clone, Debug)]
+pub(crate) struct TextField {
+    pub name: String,
+    pub data_type: Type,
+    pub origin: TypeOrigin,
+}
 
 /// A column of text.
 pub(crate) struct Texts<'a> {
@@ -64,9 +72,14 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Whether columns of this type are parsed here; others are read as text.
+/// Whether columns of this type are parsed here; others are read as text, such as timestamps with a
+/// zone, which is the session's where it is not written.
 pub(crate) fn parses(data_type: &Type) -> bool {
-    TextType::of(data_type).is_some() || matches!(data_type, Type::Real | Type::Decimal { .. })
+    match TextType::of(data_type) {
+        Some(TextType::TimestampTz) => false,
+        Some(_) => true,
+        None => matches!(data_type, Type::Real | Type::Decimal { .. }),
+    }
 }
 
 /// A value that is not of its column's type.
@@ -76,12 +89,14 @@ pub(crate) struct Misfit {
     pub error: Error,
 }
 
-/// Parses a column of a type that is parsed here. Values that do not fit are NULL.
+/// Parses a column, as VARCHAR if its type is not parsed here. Values that do not fit are NULL.
 pub(crate) fn parse_column(
     texts: Texts<'_>,
-    data_type: &Type,
+    field: &TextField,
     formats: &TextFormats,
 ) -> Result<(Vector, Vec<Misfit>)> {
+    let data_type = if parses(&field.data_type) { &field.data_type } else { &Type::Varchar };
+    let origin = field.origin;
     let mut column = Column { texts, data_type, misfits: Vec::new() };
     let vector = match (TextType::of(data_type), data_type) {
         (Some(TextType::Boolean), _) => {
@@ -92,15 +107,17 @@ pub(crate) fn parse_column(
         (Some(TextType::BigInt), _) => column.native(parse_integer::<i64>),
         (Some(TextType::HugeInt), _) => column.native(parse_integer::<i128>),
         (Some(TextType::Double), _) => column.native(|it| parse_double(&formats.number(it)?)),
-        (Some(TextType::Date), _) => column.native(|it| formats.date(it)),
-        (Some(TextType::Time), _) => column.native(parse_time),
-        (Some(TextType::Timestamp), _) => column.native(|it| formats.timestamp(it)),
+        (Some(TextType::Date), _) => column.native(|it| formats.date(it, origin)),
+        (Some(TextType::Time), _) => column.native(|it| parse_time(it, origin)),
+        (Some(TextType::Timestamp), _) => column.native(|it| formats.timestamp(it, origin)),
         (Some(TextType::Varchar), _) => column.texts.strings(),
         (None, Type::Real) => column.native(|it| text::parse_f32(&formats.number(it)?)),
         (None, Type::Decimal { precision, scale }) => {
             column.decimals(*precision, *scale, formats)?
         }
-        (None, other) => return Err(Error::unsupported(format!("{other} in a text file"))),
+        (Some(TextType::TimestampTz) | None, other) => {
+            return Err(Error::unsupported(format!("{other} in a text file")));
+        }
     };
     Ok((vector, column.misfits))
 }

@@ -1,7 +1,7 @@
 //! CSV files.
 
 use crate::{
-    columns::parses,
+    columns::{TextField, parses},
     csv_chunks::{CsvChunks, Origin},
     csv_decode::{CsvDecoder, CsvShape},
     csv_format::detect_format,
@@ -121,11 +121,16 @@ impl CsvFile {
     ) -> Result<TextReader> {
         let options = Arc::clone(&self.options);
         let decoder = CsvDecoder::new(options, self.shape, columns.to_vec(), batch_rows);
-        let fields = columns.iter().map(|it| self.schema.fields.get(*it).cloned());
-        let fields = fields.collect::<Option<Vec<_>>>();
+        let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         let kind = Kind::Csv(Box::new(decoder), Arc::clone(&self.options));
         Ok(TextReader::new(feed, kind, fields, self.path(), pool))
+    }
+
+    fn field(&self, index: usize) -> Option<TextField> {
+        let field = self.schema.fields.get(index)?.clone();
+        let origin = self.options.type_origin(index, &field.name);
+        Some(TextField { name: field.name, data_type: field.data_type, origin })
     }
 }
 

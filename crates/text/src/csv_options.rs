@@ -1,6 +1,9 @@
 //! How CSV is read.
 
-use crate::{input::Compression, text_type::TextFormats};
+use crate::{
+    input::Compression,
+    text_type::{TextFormats, TypeOrigin},
+};
 use volley_types::Type;
 
 /// The delimiter of lines of one field: a byte that no text has, which is UTF-8.
@@ -121,6 +124,15 @@ impl CsvReadOptions {
     /// The value of a field; `None`: NULL.
     pub(crate) fn value<'f>(&self, field: Option<(&'f [u8], bool)>) -> Option<&'f [u8]> {
         field.filter(|it| !self.is_null(it.0, it.1)).map(|it| it.0)
+    }
+
+    /// Where the type of a column comes from.
+    pub(crate) fn type_origin(&self, index: usize, name: &str) -> TypeOrigin {
+        let is_named = |it: &(String, Type)| it.0.eq_ignore_ascii_case(name);
+        let is_declared = !self.columns.is_empty()
+            || index < self.types.len()
+            || self.types_by_name.iter().any(is_named);
+        if is_declared { TypeOrigin::Declared } else { TypeOrigin::Found }
     }
 
     /// Whether a field is NULL.

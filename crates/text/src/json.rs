@@ -1,18 +1,22 @@
 //! Files of JSON objects: one per line, one behind the other, or in an array.
 
 use crate::{
-    columns::parses,
+    columns::{TextField, parses},
     feed::Feed,
     input::{Compression, FileStream},
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
+    text_type::TypeOrigin,
 };
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use std::{io::BufReader, sync::Arc};
 use volley_error::{Error, Result};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
-use volley_types::{Field, Schema, Type, custom::Json};
+use volley_types::{
+    Field, Schema, Type,
+    custom::{Json, TimestampTz},
+};
 use volley_vector::arrow::type_from_arrow;
 
 /// Lines that types are inferred from.
@@ -103,12 +107,18 @@ impl JsonFile {
     /// Internal, when there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
         let decoder = self.decoder(columns, batch_rows)?;
-        let fields = columns.iter().map(|it| self.schema().fields.get(*it).cloned());
-        let fields = fields.collect::<Option<Vec<_>>>();
+        let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
         let stream = Feed::Stream(Box::new(stream));
         Ok(TextReader::new(stream, Kind::Json(Box::new(decoder)), fields, self.path(), pool))
+    }
+
+    fn field(&self, index: usize) -> Option<TextField> {
+        let Field { name, data_type } = self.schema().fields.get(index)?.clone();
+        let is_found = self.options.columns.is_empty();
+        let origin = if is_found { TypeOrigin::Found } else { TypeOrigin::Declared };
+        Some(TextField { name, data_type, origin })
     }
 
     fn decoder(&self, columns: &[usize], rows: usize) -> Result<arrow_json::reader::Decoder> {
@@ -147,7 +157,9 @@ fn found_columns(
         stored.push(ArrowField::new(name, read_as, true));
     }
     let schema = Schema::new(fields);
-    let read_types = schema.types().cloned().collect();
+    // The session's zone stands for one that is not written.
+    let read_as = |it: &Type| if TimestampTz::is(it) { Type::Varchar } else { it.clone() };
+    let read_types = schema.types().map(read_as).collect();
     Ok(Columns { stored: ArrowSchema::new(stored), read_types, schema })
 }
 

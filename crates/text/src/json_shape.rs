@@ -14,7 +14,7 @@ pub(crate) enum Shape {
     Boolean,
     BigInt,
     Double,
-    /// Text that is always of a type: VARCHAR, DATE, TIME or TIMESTAMP.
+    /// Text that is always of a type: VARCHAR, DATE, TIME, TIMESTAMP with or without a zone.
     Text(TextType),
     Array(Box<Shape>),
     Object(Vec<(String, Shape)>),
@@ -128,7 +128,8 @@ impl<'de> Visitor<'de> for ShapeVisitor {
 
     fn visit_str<E>(self, text: &str) -> Result<Shape, E> {
         // Numbers in quotes stay text.
-        let candidates = [TextType::Date, TextType::Time, TextType::Timestamp];
+        let candidates =
+            [TextType::Date, TextType::Time, TextType::Timestamp, TextType::TimestampTz];
         let found = candidates.into_iter().find(|it| it.accepts(text));
         Ok(Shape::Text(found.unwrap_or(TextType::Varchar)))
     }

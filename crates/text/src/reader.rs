@@ -1,7 +1,7 @@
 //! Reads batches from text.
 
 use crate::{
-    columns::{Texts, parse_column, parses},
+    columns::{TextField, Texts, parse_column, parses},
     csv_decode::{CsvDecoder, TextRows},
     csv_options::CsvReadOptions,
     feed::Feed,
@@ -12,7 +12,6 @@ use arrow_schema::ArrowError;
 use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::{Pool, Reservation};
-use volley_types::{Field, Type};
 use volley_vector::{Batch, Rows, arrow::from_arrow};
 
 /// How much memory the decoders take for each byte of text that they hold.
@@ -37,7 +36,7 @@ pub struct TextReader {
     feed: Feed,
     kind: Kind,
     /// The columns that are read.
-    fields: Vec<Field>,
+    fields: Vec<TextField>,
     path: String,
     reservation: Reservation,
     /// Bytes of text of rows that were not put out.
@@ -54,7 +53,7 @@ impl TextReader {
     pub(crate) fn new(
         feed: Feed,
         kind: Kind,
-        fields: Vec<Field>,
+        fields: Vec<TextField>,
         path: &str,
         pool: &Pool,
     ) -> TextReader {
@@ -133,13 +132,12 @@ impl TextReader {
 }
 
 /// The lines as columns of their types; without those that do not fit, if they are ignored.
-fn csv_batch(rows: &TextRows, fields: &[Field], options: &CsvReadOptions) -> Result<Batch> {
+fn csv_batch(rows: &TextRows, fields: &[TextField], options: &CsvReadOptions) -> Result<Batch> {
     let count = rows.lines.len();
     let (mut columns, mut dropped) = (Vec::with_capacity(fields.len()), Vec::new());
     for (column, field) in rows.columns.iter().zip(fields) {
         let texts = Texts::new(&column.text, &column.offsets, column.nulls())?;
-        let read_type = if parses(&field.data_type) { &field.data_type } else { &Type::Varchar };
-        let (vector, misfits) = parse_column(texts, read_type, &options.formats)?;
+        let (vector, misfits) = parse_column(texts, field, &options.formats)?;
         for misfit in misfits {
             if !options.ignore_errors {
                 let line = rows.lines.get(misfit.row).copied().unwrap_or_default();
@@ -159,14 +157,14 @@ fn csv_batch(rows: &TextRows, fields: &[Field], options: &CsvReadOptions) -> Res
 }
 
 /// What the decoder of JSON made, texts as values of their types.
-fn json_batch(records: &RecordBatch, fields: &[Field]) -> Result<Batch> {
-    let column = |(array, field): (&ArrayRef, &Field)| {
+fn json_batch(records: &RecordBatch, fields: &[TextField]) -> Result<Batch> {
+    let column = |(array, field): (&ArrayRef, &TextField)| {
         let texts = array.as_any().downcast_ref::<StringArray>();
         let Some(texts) = texts.filter(|_| parses(&field.data_type)) else {
             return from_arrow(array);
         };
         let formats = TextFormats::default();
-        let (vector, misfits) = parse_column(Texts::of_array(texts)?, &field.data_type, &formats)?;
+        let (vector, misfits) = parse_column(Texts::of_array(texts)?, field, &formats)?;
         match misfits.into_iter().next() {
             Some(misfit) => Err(misfit.error),
             None => Ok(vector),

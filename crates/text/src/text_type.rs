@@ -1,7 +1,11 @@
 //! What a piece of text can be.
 
 use std::borrow::Cow;
-use volley_types::{Type, text};
+use volley_types::{
+    Type, Zone,
+    custom::TimestampTz,
+    text::{self, WrittenZone},
+};
 
 /// The types that text is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +22,10 @@ pub enum TextType {
     Date,
     /// `10:11:12.5`.
     Time,
-    /// A date and a time, apart by a space or `T`; `Z` may follow.
+    /// A date and a time, apart by a space or `T`.
     Timestamp,
+    /// The same with a zone behind it, such as `Z`, `+02` or ` Europe/Berlin`; not all need one.
+    TimestampTz,
     /// Anything.
     Varchar,
 }
@@ -60,22 +66,32 @@ impl TextFormats {
         (!text.contains('.')).then(|| text.replace(',', ".").into())
     }
 
-    pub(crate) fn date(&self, text: &str) -> Option<i32> {
-        let Some(format) = &self.date else { return parse_date(text) };
+    pub(crate) fn date(&self, text: &str, origin: TypeOrigin) -> Option<i32> {
+        let Some(format) = &self.date else { return parse_date(text, origin) };
         let days = format.parse(text)?.div_euclid(MICROS_PER_DAY);
         i32::try_from(days).ok()
     }
 
-    pub(crate) fn timestamp(&self, text: &str) -> Option<i64> {
+    pub(crate) fn timestamp(&self, text: &str, origin: TypeOrigin) -> Option<i64> {
         match &self.timestamp {
             Some(format) => format.parse(text),
-            None => parse_timestamp(text),
+            None => parse_timestamp(text, origin),
         }
     }
 }
 
+/// Where the type of a column comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TypeOrigin {
+    /// Somebody asked for it: texts are read as by a cast, which drops what the type has no place
+    /// for, such as the zone of a TIMESTAMP.
+    Declared,
+    /// Its texts: others than such that all of is kept are not of the type.
+    Found,
+}
+
 /// In the order in which they are tried.
-pub(crate) const CANDIDATES: [TextType; 8] = [
+pub(crate) const CANDIDATES: [TextType; 9] = [
     TextType::Boolean,
     TextType::BigInt,
     TextType::HugeInt,
@@ -83,6 +99,7 @@ pub(crate) const CANDIDATES: [TextType; 8] = [
     TextType::Date,
     TextType::Time,
     TextType::Timestamp,
+    TextType::TimestampTz,
     TextType::Varchar,
 ];
 
@@ -97,6 +114,7 @@ impl TextType {
             TextType::Date => Type::Date,
             TextType::Time => Type::Time,
             TextType::Timestamp => Type::Timestamp,
+            TextType::TimestampTz => TimestampTz::data_type(),
             TextType::Varchar => Type::Varchar,
         }
     }
@@ -121,9 +139,10 @@ impl TextType {
                 let number = formats.number(text);
                 is_plain_number(text) && number.is_some_and(|it| parse_double(&it).is_some())
             }
-            TextType::Date => formats.date(text).is_some(),
-            TextType::Time => parse_time(text).is_some(),
-            TextType::Timestamp => formats.timestamp(text).is_some(),
+            TextType::Date => formats.date(text, TypeOrigin::Found).is_some(),
+            TextType::Time => parse_time(text, TypeOrigin::Found).is_some(),
+            TextType::Timestamp => formats.timestamp(text, TypeOrigin::Found).is_some(),
+            TextType::TimestampTz => formats.timestamp.is_none() && is_zoned_timestamp(text),
             TextType::Varchar => true,
         }
     }
@@ -165,20 +184,40 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     text::parse_f64(text)
 }
 
-/// A date alone.
-pub(crate) fn parse_date(text: &str) -> Option<i32> {
-    if text.contains(':') { None } else { text::parse_date(text) }
+/// A date; where that was found out, without a time.
+fn parse_date(text: &str, origin: TypeOrigin) -> Option<i32> {
+    if origin == TypeOrigin::Found && text.contains(':') { None } else { text::parse_date(text) }
 }
 
-/// A time of day alone.
-pub(crate) fn parse_time(text: &str) -> Option<i64> {
-    if text.contains('-') { None } else { text::parse_time(text) }
+/// A time of day; where that was found out, without a date.
+pub(crate) fn parse_time(text: &str, origin: TypeOrigin) -> Option<i64> {
+    if origin == TypeOrigin::Found && text.contains('-') { None } else { text::parse_time(text) }
 }
 
-/// A date and a time, without a time zone's offset.
-pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
-    let (_, time) = text.split_once(':')?;
-    if time.contains(['-', '+']) { None } else { text::parse_timestamp(text) }
+/// A timestamp; where that was found out, with a time and without a zone other than `UTC`.
+fn parse_timestamp(text: &str, origin: TypeOrigin) -> Option<i64> {
+    if origin == TypeOrigin::Declared {
+        return text::parse_timestamp(text);
+    }
+    let (local, zone) = parse_zoned_time(text)?;
+    let is_plain = match zone {
+        WrittenZone::None => true,
+        WrittenZone::Offset(_) => false,
+        WrittenZone::Name(name) => name.eq_ignore_ascii_case("UTC"),
+    };
+    is_plain.then_some(local)
+}
+
+fn is_zoned_timestamp(text: &str) -> bool {
+    match parse_zoned_time(text) {
+        Some((_, WrittenZone::Name(name))) => Zone::find(name).is_some(),
+        other => other.is_some(),
+    }
+}
+
+/// A date, a time, and a zone.
+fn parse_zoned_time(text: &str) -> Option<(i64, WrittenZone<'_>)> {
+    if text.contains(':') { text::parse_zoned(text) } else { None }
 }
 
 #[cfg(test)]
@@ -196,9 +235,35 @@ mod tests {
         assert_eq!(first("0.5"), Some(TextType::Double));
         assert_eq!(first("2020-01-02"), Some(TextType::Date));
         assert_eq!(first("10:00:00"), Some(TextType::Time));
-        assert_eq!(first("2020-01-02 10:00"), Some(TextType::Timestamp));
-        for text in ["007", "+7", "x", "1_000", "2020-13-01", "24:99", "2020-01-02 10:00+02"] {
+        for text in ["2020-01-02 10:00", "2020-01-02T10:00:00", "2020-01-02 10:00 UTC"] {
+            assert_eq!(first(text), Some(TextType::Timestamp), "{text}");
+        }
+        for zone in ["Z", "+02", "-05:30", "+0530", " Europe/Berlin"] {
+            let text = format!("2020-01-02T10:00:00{zone}");
+            assert_eq!(first(&text), Some(TextType::TimestampTz), "{text}");
+        }
+        let texts = ["007", "+7", "x", "1_000", "2020-13-01", "24:99", "10:00Z-", "2020-01-02+02"];
+        for text in texts.into_iter().chain(["2020-01-02 10:00+2", "2020-01-02 10:00 Nowhere/X"]) {
             assert_eq!(first(text), Some(TextType::Varchar), "{text}");
         }
+    }
+
+    #[test]
+    fn types_that_are_declared_take_what_casts_take() {
+        let formats = TextFormats::default();
+        let midnight = 1_577_923_200_000_000;
+        for (text, found, declared) in [
+            ("2020-01-02", None, Some(midnight)),
+            ("2020-01-02 00:00:00", Some(midnight), Some(midnight)),
+            ("2020-01-02 00:00:00+02", None, Some(midnight)),
+            ("2020-01-02T00:00:00Z", None, Some(midnight)),
+        ] {
+            assert_eq!(formats.timestamp(text, TypeOrigin::Found), found, "{text}");
+            assert_eq!(formats.timestamp(text, TypeOrigin::Declared), declared, "{text}");
+        }
+        assert_eq!(formats.date("2020-01-02 10:00", TypeOrigin::Found), None);
+        assert_eq!(formats.date("2020-01-02 10:00", TypeOrigin::Declared), Some(18_263));
+        assert_eq!(parse_time("2020-01-02 00:01", TypeOrigin::Found), None);
+        assert_eq!(parse_time("2020-01-02 00:01", TypeOrigin::Declared), Some(60_000_000));
     }
 }

@@ -1,6 +1,7 @@
 //! ORDER BY among the arguments of a call: the order in which it sees the rows of a frame.
 
-use super::run::Run;
+use super::{STEP_ROWS, run::Run};
+use crate::driver::check_stopped;
 use std::cmp::Ordering;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
@@ -27,9 +28,10 @@ impl ArgumentOrder {
         let keys = keys.iter().map(key).collect::<Result<Vec<_>>>()?;
         let rows = run.rows();
         let mut charge = pool.reservation();
-        charge.resize(rows * 2 * size_of::<u32>())?;
+        // The rows, and room to merge and for the groups.
+        charge.resize(rows * 3 * size_of::<u32>())?;
         let mut sorted: Vec<u32> = (0..rows as u32).collect();
-        sorted.sort_unstable_by(|a, b| compare(&keys, *a as usize, *b as usize));
+        sort_in_steps(&mut sorted, |a, b| compare(&keys, a as usize, b as usize))?;
         let mut groups = vec![0; rows];
         let (mut group, mut before) = (0, None);
         for row in sorted {
@@ -43,14 +45,51 @@ impl ArgumentOrder {
     }
 
     /// Brings rows into the order; those with equal keys in that of the partition.
-    pub(super) fn sort(&self, rows: &mut [u32]) {
-        rows.sort_unstable_by_key(|it| (self.group(*it), *it));
+    ///
+    /// # Errors
+    ///
+    /// The statement is to stop.
+    pub(super) fn sort(&self, rows: &mut [u32]) -> Result<()> {
+        let key = |it: u32| (self.group(it), it);
+        sort_in_steps(rows, |a, b| key(a).cmp(&key(b)))
     }
 
     /// Equal for rows with equal keys, and ascending.
     pub(super) fn group(&self, row: u32) -> u32 {
         self.groups[row as usize]
     }
+}
+
+/// Sorts rows, equal ones in any order: short pieces, which are then merged, so that between them
+/// somebody can stop it.
+fn sort_in_steps(rows: &mut [u32], compare: impl Fn(u32, u32) -> Ordering) -> Result<()> {
+    for piece in rows.chunks_mut(STEP_ROWS) {
+        check_stopped()?;
+        piece.sort_unstable_by(|a, b| compare(*a, *b));
+    }
+    let mut sorted = STEP_ROWS;
+    let mut merged = if rows.len() > sorted { vec![0; rows.len()] } else { Vec::new() };
+    while sorted < rows.len() {
+        for (pair, out) in rows.chunks(2 * sorted).zip(merged.chunks_mut(2 * sorted)) {
+            let (mut left, mut right) = pair.split_at(sorted.min(pair.len()));
+            for part in out.chunks_mut(STEP_ROWS) {
+                check_stopped()?;
+                for place in part {
+                    let from = match (left.first(), right.first()) {
+                        (Some(a), Some(b)) if compare(*b, *a).is_lt() => &mut right,
+                        (Some(_), _) => &mut left,
+                        (None, _) => &mut right,
+                    };
+                    if let Some((first, rest)) = from.split_first() {
+                        (*place, *from) = (*first, rest);
+                    }
+                }
+            }
+        }
+        rows.copy_from_slice(&merged);
+        sorted *= 2;
+    }
+    Ok(())
 }
 
 fn compare(keys: &[(SortKey, Comparator)], a: usize, b: usize) -> Ordering {
@@ -67,4 +106,25 @@ fn compare(keys: &[(SortKey, Comparator)], a: usize, b: usize) -> Ordering {
         }
     });
     orders.fold(Ordering::Equal, Ordering::then)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_merged_into_one_order() {
+        let mut random = 1u32;
+        for len in [0, 1, STEP_ROWS - 1, STEP_ROWS, STEP_ROWS + 1, 5 * STEP_ROWS + 7] {
+            let mut next = || {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                random >> 22
+            };
+            let mut rows: Vec<u32> = (0..len).map(|_| next()).collect();
+            let mut expected = rows.clone();
+            expected.sort_unstable();
+            sort_in_steps(&mut rows, |a, b| a.cmp(&b)).unwrap();
+            assert!(rows == expected, "{len}");
+        }
+    }
 }

@@ -68,7 +68,7 @@ impl Listed {
         while self.next < frames.parts.len()
             && (list.ends.is_empty() || list.rows.len() < STEP_ROWS)
         {
-            self.push(&mut list, &frames.parts[self.next], active);
+            self.push(&mut list, &frames.parts[self.next], active)?;
             self.next += 1;
         }
         let part = self.results(list)?;
@@ -81,7 +81,7 @@ impl Listed {
         Vector::concat(parts[0].data_type(), &parts).map(Some)
     }
 
-    fn push(&self, list: &mut List, frame: &FrameParts, active: &ActiveRows) {
+    fn push(&self, list: &mut List, frame: &FrameParts, active: &ActiveRows) -> Result<()> {
         let first = frame.iter().next().map_or(0, |it| it.0);
         let is_inside = |row: u32| frame.iter().any(|it| (it.0..it.1).contains(&row));
         let nulls = match self.args.columns().first() {
@@ -96,10 +96,11 @@ impl Listed {
         let before = list.rows.len();
         list.rows.extend(frame.iter().flat_map(|it| it.0..it.1).filter(counts));
         if let Some(order) = &self.order {
-            order.sort(&mut list.rows[before..]);
+            order.sort(&mut list.rows[before..])?;
         }
         list.frames.resize(list.rows.len(), list.ends.len() as u32);
         list.ends.push(list.rows.len() as u32);
+        Ok(())
     }
 
     fn results(&mut self, list: List) -> Result<Vector> {

@@ -10,13 +10,19 @@
 //! frames alone. Rows that follow one another and have the same frame share what is listed, unless
 //! the call has more arguments, which each row has of its own. Costs as many rows as all frames
 //! that are listed have together.
+//!
+//! Of a call that looks at the first or the last row of its frame alone, that row is all that is
+//! listed. It is found by the places of rows in the order; where a frame goes on from the one
+//! before, only the new rows are looked at.
 
 use super::{
     STEP_ROWS, argument_order::ArgumentOrder, call::CallInput, frames::Framing, places::BatchPlaces,
 };
 use volley_error::Result;
-use volley_function::{BoundWindow, Exclusion, FrameParts, Ranges, ValidRows, WindowRows};
-use volley_vector::Vector;
+use volley_function::{
+    BoundWindow, Exclusion, FrameParts, Ranges, ValidRows, WindowReach, WindowRows,
+};
+use volley_vector::{NullBuffer, Vector};
 
 /// Answers for a call with an order of its own.
 pub(super) struct Ordered {
@@ -27,6 +33,29 @@ pub(super) struct Ordered {
     parts: Vec<Vector>,
     /// The row of the batch to answer next.
     next: usize,
+    /// What is known of the frame looked at last.
+    extreme: Extreme,
+}
+
+/// The first or the last row, in the order, of the rows from one position to another.
+#[derive(Default)]
+struct Extreme {
+    range: (u32, u32),
+    row: Option<u32>,
+}
+
+/// Which row of a frame a call looks at.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    First,
+    Last,
+}
+
+/// Which rows a call chooses from.
+struct Choice<'a> {
+    end: End,
+    /// Rows that are null do not count.
+    nulls: Option<&'a NullBuffer>,
 }
 
 /// The rows of some frames, one frame after the other.
@@ -49,7 +78,8 @@ struct List {
 
 impl Ordered {
     pub(super) fn new(order: ArgumentOrder) -> Ordered {
-        Ordered { order, frames: None, parts: Vec::new(), next: 0 }
+        let extreme = Extreme::default();
+        Ordered { order, frames: None, parts: Vec::new(), next: 0, extreme }
     }
 
     /// Answers for some rows of a batch; the results of all of them at the end.
@@ -64,6 +94,8 @@ impl Ordered {
             None => framing.frames(batch)?,
         };
         let mut list = List::default();
+        let choice = choice_of(bound, args, input.spec.ignore_nulls);
+        let mut looked_at = 0;
         let peers = &batch.levels[input.spec.level].peers;
         while self.next < batch.rows.len() {
             let (index, row) = (self.next, (batch.rows.start + self.next) as u32);
@@ -73,12 +105,21 @@ impl Ordered {
                 row,
                 peers.get(index),
             );
+            if let Some(choice) = &choice {
+                if list.rows.len() + looked_at >= STEP_ROWS {
+                    break;
+                }
+                looked_at += self.extreme.go_to(&self.order, &frame, choice);
+                list.push_one(row, self.extreme.row);
+                self.next += 1;
+                continue;
+            }
             let shares = args.len() <= 1 && list.has(&frame, row, bound.uses_frame);
             if !shares && list.rows.len() >= STEP_ROWS {
                 break;
             }
             if !shares {
-                list.push(&self.order, row, &frame, bound.uses_frame);
+                list.push(&self.order, row, &frame, bound.uses_frame)?;
             }
             list.answer(&self.order, row);
             self.next += 1;
@@ -95,7 +136,76 @@ impl Ordered {
     }
 }
 
+/// The choice of a call that looks at one end of its frame alone.
+fn choice_of<'a>(
+    bound: &BoundWindow,
+    args: &'a [Vector],
+    ignore_nulls: bool,
+) -> Option<Choice<'a>> {
+    let end = match bound.reach {
+        WindowReach::First => End::First,
+        WindowReach::Last => End::Last,
+        _ => return None,
+    };
+    let nulls = args.first().filter(|_| ignore_nulls).and_then(Vector::null_buffer);
+    Some(Choice { end, nulls })
+}
+
+impl Extreme {
+    /// Finds the row of a frame; how many rows it looked at.
+    fn go_to(&mut self, order: &ArgumentOrder, frame: &FrameParts, choice: &Choice<'_>) -> usize {
+        let mut parts = frame.iter();
+        let (first, others) = (parts.next().unwrap_or_default(), parts);
+        let goes_on = first.0 == self.range.0 && first.1 >= self.range.1;
+        if !goes_on {
+            *self = Extreme { range: (first.0, first.0), row: None };
+        }
+        let mut looked_at = self.look_at(order, (self.range.1, first.1), choice);
+        self.range = first;
+        for part in others {
+            looked_at += self.look_at(order, part, choice);
+            // What is known is of several parts.
+            self.range = (u32::MAX, 0);
+        }
+        looked_at
+    }
+
+    fn look_at(
+        &mut self,
+        order: &ArgumentOrder,
+        (start, end): (u32, u32),
+        choice: &Choice<'_>,
+    ) -> usize {
+        let place = |row: u32| (order.group(row), row);
+        for row in start..end {
+            if choice.nulls.is_some_and(|it| it.is_null(row as usize)) {
+                continue;
+            }
+            let is_better = self.row.is_none_or(|known| match choice.end {
+                End::First => place(row) < place(known),
+                End::Last => place(row) > place(known),
+            });
+            if is_better {
+                self.row = Some(row);
+            }
+        }
+        end.saturating_sub(start) as usize
+    }
+}
+
 impl List {
+    /// Lists the one row of a frame that is looked at for `row`, if there is one.
+    fn push_one(&mut self, row: u32, found: Option<u32>) {
+        let start = self.rows.len() as u32;
+        self.rows.push(found.unwrap_or(row));
+        self.owners.push(row);
+        self.partitions.push(start, start + 1);
+        self.frames.push(start, start + u32::from(found.is_some()));
+        self.peers.push(start, start + 1);
+        self.groups_before.push(0);
+        self.answers.push(start);
+    }
+
     /// Whether the frame of `row` is what was listed last.
     fn has(&self, frame: &FrameParts, row: u32, uses_frame: bool) -> bool {
         let is_inside = || frame.iter().any(|it| (it.0..it.1).contains(&row));
@@ -111,7 +221,13 @@ impl List {
     }
 
     /// Lists the rows of the frame of `row`.
-    fn push(&mut self, order: &ArgumentOrder, row: u32, frame: &FrameParts, uses_frame: bool) {
+    fn push(
+        &mut self,
+        order: &ArgumentOrder,
+        row: u32,
+        frame: &FrameParts,
+        uses_frame: bool,
+    ) -> Result<()> {
         let start = self.rows.len();
         self.rows.extend(frame.iter().flat_map(|it| it.0..it.1));
         let in_frame = self.rows.len() - start;
@@ -120,7 +236,7 @@ impl List {
         if !is_inside && (!uses_frame || in_frame == 0) {
             self.rows.push(row);
         }
-        order.sort(&mut self.rows[start..]);
+        order.sort(&mut self.rows[start..])?;
         self.last = (is_inside || uses_frame).then_some(*frame);
         self.start = start;
         let end = self.rows.len();
@@ -130,6 +246,7 @@ impl List {
             self.frames.push(start as u32, (start + in_frame) as u32);
         }
         self.push_peers(order, start);
+        Ok(())
     }
 
     /// Finds the rows with equal keys among those listed from `start` on.

@@ -330,14 +330,20 @@ fn call(random: &mut Random, types: &[Type], order_keys: usize) -> WindowCall {
     let (function, args) = FUNCTIONS[random.below(FUNCTIONS.len())];
     let is_aggregate = registry().is_aggregate(function);
     let order_keys = random.below(order_keys + 1);
-    let takes_nulls = ["lag", "lead", "first_value", "last_value", "nth_value"].contains(&function);
+    let of_frame = ["first_value", "last_value", "nth_value"].contains(&function);
+    let takes_nulls = of_frame || ["lag", "lead"].contains(&function);
+    let own_order = SortKey {
+        column: [SECOND_KEY, X, ID, TEXT][random.below(4)],
+        descending: random.below(2) == 0,
+        nulls_first: random.below(2) == 0,
+    };
     WindowCall {
         function: function.into(),
         args: args.to_vec(),
         arg_types: args.iter().map(|it| types[*it].clone()).collect(),
         distinct: is_aggregate && args.len() == 1 && random.below(4) == 0,
         filter: (is_aggregate && random.below(4) == 0).then_some(FILTER),
-        order_by: Vec::new(),
+        order_by: if of_frame && random.below(3) == 0 { vec![own_order] } else { Vec::new() },
         ignore_nulls: takes_nulls && random.below(2) == 0,
         order_keys,
         frame: frame(random, order_keys),

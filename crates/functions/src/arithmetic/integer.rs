@@ -140,7 +140,10 @@ pub(super) fn bind_mod(common: Type) -> Option<BoundScalar> {
 pub(super) fn bind_negate(data_type: Type) -> Option<BoundScalar> {
     fn function<T: Whole>() -> Arc<dyn ScalarFunction> {
         simple::vectorized(move |rows, args, to, ctx| {
-            let error = |a: T| Operator::Minus.overflow(to, "0".to_owned(), a.to_string());
+            let error = |a: T| {
+                let message = format!("overflow in negation of {to} (-({a}))");
+                Error::invalid_value(message).hint("cast the operand to a wider type")
+            };
             let f = |a: T| T::ZERO.minus(a);
             type Marker<T> = simple::Physical<T>;
             simple::map_checked1::<Marker<T>, Marker<T>, T>(rows, args, to, ctx, f, error)

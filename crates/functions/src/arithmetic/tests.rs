@@ -56,7 +56,7 @@ fn integers_overflow_with_a_message() {
     assert_eq!(fails("integer_divide", &[integer(i32::MIN), integer(-1)]), overflow);
     assert_eq!(call("mod", &[integer(i32::MIN), integer(-1)]), Value::Integer(0));
     assert_eq!(call("divide", &[integer(1), integer(0)]), Value::Double(f64::INFINITY));
-    let overflow = "overflow in subtraction of INTEGER (0 - -2147483648)";
+    let overflow = "overflow in negation of INTEGER (-(-2147483648))";
     assert_eq!(fails("negate", &[integer(i32::MIN)]), overflow);
 }
 

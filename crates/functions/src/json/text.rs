@@ -8,10 +8,58 @@ use volley_types::{Type, Value};
 /// integers as DOUBLE.
 pub(super) fn push_value(document: &Document<'_>, at: usize, out: &mut impl Write) {
     // Writing to memory does not fail.
-    let _ = write_value(document, at, out);
+    let _ = write_value(document, at, out, Layout::Compact);
 }
 
-fn write_value(document: &Document<'_>, at: usize, out: &mut impl Write) -> std::fmt::Result {
+/// The value at a position of a document with each element and member on a line of its own; `None`
+/// when that is too long.
+pub(super) fn pretty(document: &Document<'_>, at: usize) -> Option<String> {
+    let mut out = Bounded(String::new());
+    write_value(document, at, &mut out, Layout::Lines).ok()?;
+    Some(out.0)
+}
+
+/// The most bytes of an indented value: deep ones are much longer than they were.
+pub(super) const PRETTY_BYTES_MAX: usize = 256 << 20;
+
+/// A text that gets no longer than that.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > PRETTY_BYTES_MAX {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// What stands between the parts of a value.
+#[derive(Clone, Copy, PartialEq)]
+enum Layout {
+    /// Nothing.
+    Compact,
+    /// Line ends, and four spaces per array or object around the part.
+    Lines,
+}
+
+impl Layout {
+    /// Goes to where the next part within so many arrays and objects begins.
+    fn write_break(self, depth: usize, out: &mut impl Write) -> std::fmt::Result {
+        match self {
+            Layout::Compact => Ok(()),
+            Layout::Lines => write!(out, "\n{:1$}", "", depth * 4),
+        }
+    }
+}
+
+fn write_value(
+    document: &Document<'_>,
+    at: usize,
+    out: &mut impl Write,
+    layout: Layout,
+) -> std::fmt::Result {
     // Where the arrays and objects around a node end, and what ends them.
     let mut open: Vec<(usize, char)> = Vec::new();
     let end = document.next(at);
@@ -19,15 +67,18 @@ fn write_value(document: &Document<'_>, at: usize, out: &mut impl Write) -> std:
     let mut is_name = false;
     for node in at..end {
         while let Some((_, close)) = open.pop_if(|it| it.0 <= node) {
-            out.write_char(close)?;
+            write_end(close, is_first, open.len(), out, layout)?;
             is_first = false;
         }
         let in_object = open.last().is_some_and(|it| it.1 == '}');
         let is_value_of_member = in_object && is_name;
         if is_value_of_member {
-            out.write_char(':')?;
-        } else if !is_first {
-            out.write_char(',')?;
+            out.write_str(if layout == Layout::Lines { ": " } else { ":" })?;
+        } else {
+            out.write_str(if is_first { "" } else { "," })?;
+            if !open.is_empty() {
+                layout.write_break(open.len(), out)?;
+            }
         }
         is_name = in_object && !is_value_of_member;
         is_first = false;
@@ -51,7 +102,25 @@ fn write_value(document: &Document<'_>, at: usize, out: &mut impl Write) -> std:
         open.push((document.next(node), close));
         (is_first, is_name) = (true, false);
     }
-    open.iter().rev().try_for_each(|it| out.write_char(it.1))
+    while let Some((_, close)) = open.pop() {
+        write_end(close, is_first, open.len(), out, layout)?;
+        is_first = false;
+    }
+    Ok(())
+}
+
+/// Writes the end of an array or object, which stands within `depth` others.
+fn write_end(
+    close: char,
+    is_empty: bool,
+    depth: usize,
+    out: &mut impl Write,
+    layout: Layout,
+) -> std::fmt::Result {
+    if !is_empty {
+        layout.write_break(depth, out)?;
+    }
+    out.write_char(close)
 }
 
 /// Writes a number with a fraction or exponent; one that no DOUBLE holds as it is.
@@ -144,5 +213,22 @@ fn write_character(character: char, out: &mut impl Write) -> std::fmt::Result {
         '\t' => out.write_str("\\t"),
         '\0'..'\u{20}' => write!(out, "\\u{:04X}", u32::from(character)),
         other => out.write_char(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indented_values_get_no_longer_than_the_limit() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        let length = |text: &str| {
+            let document = Document::parse(text).unwrap();
+            pretty(&document, document.root()).map(|it| it.len())
+        };
+        assert_eq!(length(&nested(2)), Some("[\n    []\n]".len()));
+        assert!(length(&nested(5_000)).is_some());
+        assert_eq!(length(&nested(20_000)), None);
     }
 }

@@ -123,13 +123,17 @@ impl JsonRules for CoreRules {
             }
             Kind::Integer | Kind::Number if is_number => Cow::Borrowed(document.source(at)),
             Kind::Array | Kind::Object if is_number => return None,
+            // Unlike those of texts, a number of no unit is no interval.
+            _ if *to == Type::Interval => return None,
             _ => {
                 let mut text = String::new();
                 push_value(document, at, &mut text);
                 Cow::Owned(text)
             }
         };
-        value_of(&text, to, BadParts::Fail)
+        let value = value_of(&text, to, BadParts::Fail);
+        // What is beyond a DOUBLE is infinite, as in texts; what is beyond a REAL does not fit.
+        value.filter(|it| kind == Kind::Text || !matches!(it, Value::Real(it) if it.is_infinite()))
     }
 
     fn row(&self, reader: &JsonReader<'_, Self>, at: usize, fields: &[Field]) -> Result<Value> {

@@ -1,5 +1,5 @@
-//! Functions of JSON values and a path, where the path has wildcards: a list of what they give for
-//! each value that it leads to. And `json_value`.
+//! Functions of JSON values and several paths, or one with wildcards: a list of what they give for
+//! each value that these lead to. And `json_value`.
 
 use super::{
     by_index, by_path,
@@ -24,21 +24,16 @@ type Of = fn(&Document<'_>, usize) -> Value;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
-    let strings = Type::array(Type::Varchar);
     let functions: [(&str, Type, Of); 9] = [
         ("json_extract", Json::data_type(), json_of),
         ("json_extract_path", Json::data_type(), json_of),
         ("json_extract_string", Type::Varchar, string_of),
         ("json_extract_path_text", Type::Varchar, string_of),
         ("json_value", Json::data_type(), plain_of),
-        ("json_type", Type::Varchar, |document, at| Value::text(kind_name(document, at))),
-        ("json_array_length", Type::BigInt, |document, at| {
-            Value::BigInt(document.elements(at).count() as i64)
-        }),
-        ("json_keys", strings, |document, at| {
-            Value::Array(document.members(at).map(|it| text_of(document, it.0)).collect())
-        }),
-        ("json_exists", Type::Boolean, |_, _| Value::Boolean(true)),
+        ("json_type", Type::Varchar, type_of),
+        ("json_array_length", Type::BigInt, length_of),
+        ("json_keys", Type::array(Type::Varchar), keys_of),
+        ("json_exists", Type::Boolean, exists),
     ];
     for (name, element, of) in functions {
         let all = format!("{name}_all");
@@ -52,11 +47,70 @@ pub(super) fn register(registry: &mut Registry) {
         let bind = move |args: &[Type]| bind(args, &element, of);
         registry.add_scalar(&all, doc, Arc::new(bind));
     }
+    register_lists(registry);
     register_value(registry);
 }
 
+/// Functions with several paths; `json_extract` and `json_extract_string` have loops of their own.
+fn register_lists(registry: &mut Registry) {
+    let functions: [(&str, Type, Of, Value, &str); 4] = [
+        ("json_type", Type::Varchar, type_of, Value::Null, "[UBIGINT, NULL]"),
+        ("json_array_length", Type::BigInt, length_of, Value::Null, "[0, NULL]"),
+        ("json_keys", Type::array(Type::Varchar), keys_of, Value::Null, "[[], NULL]"),
+        ("json_exists", Type::Boolean, exists, Value::Boolean(false), "[true, false]"),
+    ];
+    for (name, element, of, missing, result) in functions {
+        let call = format!("{name}('{{\"a\": 1}}', ['a', 'b'])");
+        let doc = json_doc(
+            &format!("{name}(json, array of paths) -> array"),
+            &format!("What {name} gives for each path."),
+            &[(call.as_str(), result)],
+        );
+        let bind = move |args: &[Type]| bind_list(args, &element, of, &missing);
+        registry.add_scalar(name, doc, Arc::new(bind));
+    }
+}
+
+fn bind_list(args: &[Type], element: &Type, of: Of, missing: &Value) -> Option<BoundScalar> {
+    let [json, paths] = args else { return None };
+    let has_paths = matches!(paths, Type::Array(path) if is_text(path));
+    if !(is_text(json) || *json == Json::data_type()) || !has_paths {
+        return None;
+    }
+    let missing = missing.clone();
+    let function = vectorized(move |rows, args, to, ctx| {
+        let json = Decoded::new(&args[0])?;
+        let lists = args[1].to_values()?;
+        let known = Remembered::default();
+        let mut values = vec![Value::Null; rows.len()];
+        rows.for_each(|row| {
+            let Value::Array(paths) = &lists[row] else { return };
+            let found = || -> Result<Value> {
+                let document = parse(json.text(row))?;
+                let each = paths.iter().map(|path| {
+                    let Some(path) = path.as_str() else { return Ok(Value::Null) };
+                    let at = known.get(path, Path::parse)?.find(&document);
+                    Ok(at.map_or_else(|| missing.clone(), |at| of(&document, at)))
+                });
+                Ok(Value::Array(each.collect::<Result<_>>()?))
+            };
+            match found() {
+                Ok(value) => values[row] = value,
+                Err(error) => ctx.fail(row, || error),
+            }
+        });
+        Ok(Vector::from_values(to.clone(), &values))
+    });
+    let args = vec![Type::Varchar, Type::array(Type::Varchar)];
+    let result = Type::array(element.clone());
+    Some(BoundScalar::new(args, result, ScalarTraits::DEFAULT, function))
+}
+
+fn is_text(data_type: &Type) -> bool {
+    matches!(data_type, Type::Varchar | Type::Unknown)
+}
+
 fn bind(args: &[Type], element: &Type, of: Of) -> Option<BoundScalar> {
-    let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
     let [json, path] = args else { return None };
     if !(is_text(json) || *json == Json::data_type()) || !is_text(path) {
         return None;
@@ -112,6 +166,22 @@ fn register_value(registry: &mut Registry) {
         });
     let several = several.returning(|_| Some(Type::array(Json::data_type())));
     registry.simple("json_value", list, several);
+}
+
+fn type_of(document: &Document<'_>, at: usize) -> Value {
+    Value::text(kind_name(document, at))
+}
+
+fn length_of(document: &Document<'_>, at: usize) -> Value {
+    Value::BigInt(document.elements(at).count() as i64)
+}
+
+fn keys_of(document: &Document<'_>, at: usize) -> Value {
+    Value::Array(document.members(at).map(|it| text_of(document, it.0)).collect())
+}
+
+fn exists(_: &Document<'_>, _: usize) -> Value {
+    Value::Boolean(true)
 }
 
 fn json_of(document: &Document<'_>, at: usize) -> Value {

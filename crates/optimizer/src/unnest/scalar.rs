@@ -171,7 +171,8 @@ pub(super) fn at_most_one(count: &Column, span: Option<Span>) -> Expr {
     let count = Expr::column(count.id, Type::BigInt);
     let several = Expr::call("gt", vec![count, bigint(1)], Type::Boolean);
     let message = Expr::constant(Value::text(TWO_ROWS), Type::Varchar);
-    let error = Expr::call("error", vec![message], Type::Boolean).at(span);
+    let error = Expr::call("error", vec![message], Type::Unknown).at(span);
+    let error = error.cast(Type::Boolean).at(span);
     Expr::special(SpecialForm::Switch, vec![several, error, Expr::boolean(true)], Type::Boolean)
 }
 

@@ -10,7 +10,7 @@ use super::{
     select::column_expr,
     unsupported,
 };
-use crate::{Dialect, dialect::COLUMN_BY_POSITION};
+use crate::{Dialect, dialect::COLUMN_BY_POSITION, parse::OPEN_END};
 use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr};
@@ -251,7 +251,7 @@ impl<'a> Binder<'a> {
         Ok(expr)
     }
 
-    /// `list[begin:end:step]`; what is left out is an end of the list.
+    /// `list[begin:end:step]`; what is left out, or an end written `-`, is an end of the list.
     fn slice(
         &mut self,
         list: Expr,
@@ -281,7 +281,7 @@ impl<'a> Binder<'a> {
         };
         let mut args = vec![list];
         for (bound, end) in bounds.into_iter().zip(ends) {
-            args.push(match bound {
+            args.push(match bound.filter(|it| !is_open_end(it)) {
                 Some(bound) => self.expr(bound)?,
                 None => Expr::constant(Value::BigInt(end), Type::BigInt),
             });
@@ -387,6 +387,11 @@ impl<'a> Binder<'a> {
         let error = Error::invalid_query(format!("no such table in FROM: {name}"));
         hinted(error, name, &scope.relations()).span(span)
     }
+}
+
+/// Whether it is the `-` of `x[begin:-:step]`.
+fn is_open_end(bound: &ast::Expr) -> bool {
+    matches!(bound, ast::Expr::Identifier(it) if it.value == OPEN_END && it.quote_style.is_none())
 }
 
 /// Whether values of the column have parts with names.

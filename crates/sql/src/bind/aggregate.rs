@@ -37,6 +37,11 @@ impl Aggregates {
         &self.ids
     }
 
+    /// How many different calls there are.
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
     pub(super) fn into_calls(self) -> Vec<(Column, AggregateCall)> {
         self.calls
     }

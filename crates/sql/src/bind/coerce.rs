@@ -3,7 +3,7 @@
 use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, ExprKind};
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, custom::Json};
 
 /// Largest magnitude that a DOUBLE holds exactly with all integers below it.
 const DOUBLE_EXACT_MAX: i128 = 1 << 53;
@@ -62,7 +62,9 @@ impl Binder<'_> {
 
     /// A condition: BOOLEAN, or what converts to it without doubt.
     pub(super) fn condition(&self, expr: Expr, what: &str) -> Result<Expr> {
-        let fits = expr.data_type.is_integer() || inspect::string_literal(&expr).is_some();
+        let is_json = expr.data_type == Json::data_type() && !self.shared.is_presto();
+        let fits =
+            expr.data_type.is_integer() || is_json || inspect::string_literal(&expr).is_some();
         match expr.data_type {
             Type::Boolean | Type::Unknown => self.coerce(expr, &Type::Boolean),
             _ if fits => self.coerce(expr, &Type::Boolean),

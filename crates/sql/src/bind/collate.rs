@@ -9,9 +9,32 @@ use volley_types::{Type, custom::Collation};
 /// The function that gives the text that a text with a collation is compared by.
 const KEY: &str = "comparison_key";
 
-/// Functions whose first two arguments are text and what is looked for in it.
-const SEARCHES: [&str; 8] =
-    ["like", "ilike", "glob", "contains", "starts_with", "prefix", "ends_with", "suffix"];
+/// Functions whose first two arguments are text, or a list of texts, and what is looked for there.
+const SEARCHES: [&str; 23] = [
+    "like",
+    "ilike",
+    "glob",
+    "contains",
+    "starts_with",
+    "prefix",
+    "ends_with",
+    "suffix",
+    "position",
+    "strpos",
+    "instr",
+    "array_contains",
+    "list_contains",
+    "array_has",
+    "list_has",
+    "array_position",
+    "list_position",
+    "array_indexof",
+    "list_indexof",
+    "array_has_any",
+    "list_has_any",
+    "array_has_all",
+    "list_has_all",
+];
 
 impl<'a> Binder<'a> {
     /// `text COLLATE name`: text of a type that has another order.
@@ -53,24 +76,46 @@ impl<'a> Binder<'a> {
         if !SEARCHES.contains(&name) {
             return Ok(args);
         }
-        let is_collation = |it: &&Expr| match &it.data_type {
-            Type::Custom(custom) => {
-                *custom.storage() == Type::Varchar && it.data_type.key_type() == Some(Type::Varchar)
-            }
-            _ => false,
-        };
-        let collated = args.iter().take(2).find(is_collation);
-        let Some(collation) = collated.map(|it| it.data_type.clone()) else { return Ok(args) };
+        let collation = args.iter().take(2).find_map(|it| collation_of(&it.data_type));
+        let Some(collation) = collation.cloned() else { return Ok(args) };
+        let collated = args.iter().take(2);
+        let mut collated = collated.filter_map(|it| Some((collation_of(&it.data_type)?, it)));
+        if let Some((other, arg)) = collated.find(|it| *it.0 != collation) {
+            let message = format!("{name} has values of types {collation} and {other}");
+            let error = Error::invalid_query(message).span(arg.span);
+            return Err(error.hint("cast one of them"));
+        }
         let key = |(index, arg): (usize, Expr)| {
-            let is_text = matches!(arg.data_type, Type::Varchar | Type::Unknown)
-                || arg.data_type == collation;
-            if index > 1 || !is_text {
-                return Ok(arg);
-            }
+            let keyed = keyed_type(&arg.data_type, &collation).filter(|_| index < 2);
+            let Some(keyed) = keyed else { return Ok(arg) };
+            let Some(key_type) = keyed.key_type() else { return Ok(arg) };
             let span = arg.span;
-            let text = self.cast_to(arg, collation.clone(), false)?;
-            Ok(Expr::call(KEY, vec![text], Type::Varchar).at(span))
+            let text = self.cast_to(arg, keyed, false)?;
+            Ok(Expr::call(KEY, vec![text], key_type).at(span))
         };
         args.into_iter().enumerate().map(key).collect()
+    }
+}
+
+/// The collation of text, or of the texts of an array.
+fn collation_of(data_type: &Type) -> Option<&Type> {
+    match data_type {
+        Type::Custom(custom) => {
+            let is_text = *custom.storage() == Type::Varchar;
+            (is_text && data_type.key_type() == Some(Type::Varchar)).then_some(data_type)
+        }
+        Type::Array(element) => collation_of(element),
+        Type::FixedArray(array) => collation_of(&array.0),
+        _ => None,
+    }
+}
+
+/// The type with the collation of a text, or of texts in an array; none when it has another one.
+fn keyed_type(data_type: &Type, collation: &Type) -> Option<Type> {
+    match data_type {
+        Type::Varchar | Type::Unknown => Some(collation.clone()),
+        Type::Array(element) => keyed_type(element, collation).map(Type::array),
+        Type::FixedArray(array) => keyed_type(&array.0, collation).map(Type::array),
+        other => (other == collation).then(|| other.clone()),
     }
 }

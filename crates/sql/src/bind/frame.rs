@@ -163,7 +163,7 @@ impl<'a> Binder<'a> {
         let mut bound = Expr::special(SpecialForm::Try, vec![moved], data_type.clone()).at(span);
         if let Some(missing) = missing {
             let message = Expr::constant(Value::text("frame offset is null"), Type::Varchar);
-            let fails = self.call("error", vec![message], span)?;
+            let fails = self.call("error", vec![message], span)?.cast(Type::Boolean).at(span);
             let fails = Expr::special(SpecialForm::And, vec![missing, fails], Type::Boolean);
             let null = Expr::constant(Value::Null, data_type.clone());
             let args = vec![fails, null, bound];

@@ -8,7 +8,7 @@ use super::{
     constant_forms::{normal_form, rounded_text},
     expr::{covering, null},
     inspect,
-    json::JSON_TRANSFORMS,
+    json::{GROUP_STRUCTURE, JSON_TRANSFORMS},
     lambda::is_lambda,
     session::GET_VARIABLE,
     unnest::GENERATE_SUBSCRIPTS,
@@ -65,6 +65,9 @@ impl<'a> Binder<'a> {
             FunctionArguments::List(list) => Some(list),
             FunctionArguments::None | FunctionArguments::Subquery(_) => None,
         };
+        if name == GROUP_STRUCTURE {
+            return self.group_structure(function, list, span);
+        }
         let reducing = list.filter(|it| it.args.iter().skip(1).any(is_lambda));
         let reducing = reducing.filter(|_| self.shared.names.is_aggregate(&name));
         if function.over.is_some() {

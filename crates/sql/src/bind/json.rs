@@ -1,8 +1,9 @@
 //! JSON: the type that the structure of `json_transform(json, structure)` describes; `json_each`
 //! and `json_tree` in FROM.
 
-use super::{Binder, Bound, Clause, inspect, scope::Scope, unnest::TableCall};
+use super::{Binder, Bound, Clause, aggregate::Parsed, inspect, scope::Scope, unnest::TableCall};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use sqlparser::ast::{Function, FunctionArgumentList};
 use std::fmt;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, Plan};
@@ -14,6 +15,9 @@ pub(super) const JSON_TRANSFORMS: [&str; 4] =
 
 /// Functions whose rows are those of a table in FROM.
 pub(super) const JSON_TABLES: [&str; 2] = ["json_each", "json_tree"];
+
+/// The structure that fits the values of all rows.
+pub(super) const GROUP_STRUCTURE: &str = "json_group_structure";
 
 /// What a structure says, in the order in which it is written.
 enum Structure {
@@ -71,6 +75,24 @@ impl<'a> Binder<'a> {
             }
         };
         self.call(name, vec![json, Expr::constant(Value::Null, to).at(place)], span)
+    }
+
+    /// A call of [`GROUP_STRUCTURE`]: the structure of the elements of an array of all values.
+    pub(super) fn group_structure(
+        &mut self,
+        function: &'a Function,
+        list: Option<&'a FunctionArgumentList>,
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let name = "json_group_array";
+        let (filter, within_group) = (function.filter.as_deref(), &function.within_group);
+        let values = match function.over {
+            Some(_) => self.window_call(function, name, span)?,
+            None => self.aggregate(Parsed { name, list, filter, within_group, span })?,
+        };
+        let structure = self.call("json_structure", vec![values], span)?;
+        let first = Expr::constant(Value::BigInt(0), Type::BigInt);
+        self.call("json_extract", vec![structure, first], span)
     }
 
     fn structure_type(&self, structure: Structure, span: Option<Span>) -> Result<Type> {

@@ -91,9 +91,16 @@ impl<'a> Binder<'a> {
             BinaryOperator::LongArrow => "json_extract_string",
             _ => "json_extract",
         };
-        let is_path = matches!(path.data_type, Type::Varchar | Type::Unknown);
+        let is_path = match &path.data_type {
+            Type::Varchar | Type::Unknown => true,
+            Type::Array(element) => matches!(**element, Type::Varchar | Type::Unknown),
+            _ => false,
+        };
         if !is_path && !path.data_type.is_integer() {
-            let message = format!("{op} takes a name, a path or an index, not {}", path.data_type);
+            let message = format!(
+                "{op} takes a name, a path, a list of them or an index, not {}",
+                path.data_type
+            );
             let error = Error::invalid_query(message).span(path.span);
             return Err(error.hint("parentheses around what -> has before and behind it"));
         }

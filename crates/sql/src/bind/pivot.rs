@@ -2,22 +2,28 @@
 //! each value.
 
 use super::{
-    Binder, Bound, Clause, inspect, scope::Scope, select::column_expr, unpivot::Unpivot,
-    unsupported,
+    Binder, Bound, Clause, expr::first_span, inspect, scope::Scope, select::column_expr,
+    unpivot::Unpivot, unsupported,
 };
-use crate::parse::{PIVOT_GROUPS, PIVOT_VALUES};
+use crate::parse::{PIVOT_GROUPS, PIVOT_OF, PIVOT_VALUES};
 use sqlparser::ast::{
-    self, ExprWithAlias, FunctionArguments, NullInclusion, PivotValueSource, TableAlias,
-    TableFactor, Value as Literal,
+    self, ExprWithAlias, FunctionArguments, Ident, NullInclusion, PivotValueSource, Spanned,
+    TableAlias, TableFactor, Value as Literal,
 };
 use std::collections::{HashMap, HashSet};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Span};
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, ExprKind, Plan, SortKey, SpecialForm};
 use volley_types::{Type, Value};
 
+/// An expression of aggregates.
+struct Aggregated<'a> {
+    expr: &'a ast::Expr,
+    alias: Option<&'a Ident>,
+}
+
 /// What PIVOT makes columns of.
 struct Pivot<'a> {
-    aggregates: Vec<&'a ExprWithAlias>,
+    aggregates: Vec<Aggregated<'a>>,
     /// The columns that rows are grouped by, if that is said.
     groups: Option<Vec<&'a ast::Expr>>,
     columns: &'a [ast::Expr],
@@ -85,7 +91,7 @@ impl<'a> Binder<'a> {
         }
         let mut bound = Vec::with_capacity(pivot.aggregates.len());
         for aggregate in &pivot.aggregates {
-            bound.push((*aggregate, self.expr(&aggregate.expr)?));
+            bound.push((aggregate, self.aggregated(aggregate.expr)?));
         }
         let calls = std::mem::take(&mut self.level()?.aggregates).into_calls();
         let groups = match &pivot.groups {
@@ -126,6 +132,21 @@ impl<'a> Binder<'a> {
         let columns = exprs.iter().map(|it| it.0.clone()).collect();
         let grouped = Plan::Aggregate { input: Box::new(input), keys, aggregates };
         Ok(Bound { plan: Plan::Project { input: Box::new(grouped), exprs }, columns })
+    }
+
+    /// An expression of aggregates.
+    fn aggregated(&mut self, written: &'a ast::Expr) -> Result<Expr> {
+        let before = self.level()?.aggregates.len();
+        let expr = self.expr(written)?;
+        let span = expr.span.or_else(|| self.span(first_span(written)));
+        if !self.level()?.windows.is_empty() {
+            return Err(unsupported("calls with OVER in PIVOT", span));
+        }
+        if self.level()?.aggregates.len() == before {
+            let error = Error::invalid_query("PIVOT takes expressions of aggregates").span(span);
+            return Err(error.hint("such as sum(x) or sum(x) / 2"));
+        }
+        Ok(expr)
     }
 
     /// A column in sight that the expression uses, and that rows are not grouped by.
@@ -173,7 +194,7 @@ impl<'a> Binder<'a> {
         written: &'a [ExprWithAlias],
     ) -> Result<Vec<Choice>> {
         let lists: Vec<&[ast::FunctionArg]> =
-            written.iter().filter_map(|it| values_call(&it.expr)).collect();
+            written.iter().filter_map(|it| call_of(PIVOT_VALUES, &it.expr)).collect();
         if lists.is_empty() {
             let choice = |it: &'a ExprWithAlias| {
                 let alias = it.alias.as_ref().map(|alias| alias.value.clone());
@@ -189,6 +210,9 @@ impl<'a> Binder<'a> {
         for (list, column) in lists.into_iter().zip(tested) {
             let values = match list {
                 [] => self.found_values(input, column)?,
+                [query] if let Some(ast::Expr::Subquery(query)) = plain_expr(query) => {
+                    self.queried_values(query, column)?
+                }
                 list => self.written_values(list)?,
             };
             let with = |before: &Choice, (name, value): &(String, Expr)| {
@@ -224,10 +248,6 @@ impl<'a> Binder<'a> {
     fn found_values(&mut self, input: &Plan, column: &Expr) -> Result<Vec<(String, Expr)>> {
         self.needs_equality(&column.data_type, "PIVOT", column.span)?;
         self.needs_order(&column.data_type, "PIVOT without a list of values", column.span)?;
-        if self.in_view {
-            let error = unsupported("PIVOT without a list of values in a view", column.span);
-            return Err(error.hint("list them: ON column IN (value, ...)"));
-        }
         let value = self.column("value", column.data_type.clone());
         let is_null = Expr::special(SpecialForm::IsNull, vec![column.clone()], Type::Boolean);
         let conjuncts = vec![self.negated(is_null, true)?];
@@ -239,51 +259,85 @@ impl<'a> Binder<'a> {
         let plan = Plan::Sort { input: Box::new(plan), keys: vec![key] };
         let plan =
             Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(COLUMNS_MAX as u64 + 1) };
-        let query = Bound { plan, columns: vec![value] }.into();
-        let rows = self.shared.catalog.rows(query).map_err(|it| it.span(column.span))?;
+        self.values_of(Bound { plan, columns: vec![value] }, column.span)
+    }
+
+    /// The values that a query gives, each once, in their order, but for null.
+    fn queried_values(
+        &mut self,
+        query: &'a ast::Query,
+        column: &Expr,
+    ) -> Result<Vec<(String, Expr)>> {
+        let span = self.span(query.span()).or(column.span);
+        // It runs before there are rows around it.
+        let hidden: Vec<bool> = self.levels.iter().map(|it| it.hidden).collect();
+        self.levels.iter_mut().for_each(|it| it.hidden = true);
+        let bound = self.query(query)?;
+        self.levels.iter_mut().zip(hidden).for_each(|(level, before)| level.hidden = before);
+        if bound.columns.len() != 1 {
+            let message =
+                format!("the values of PIVOT are one column, not {}", bound.columns.len());
+            return Err(Error::invalid_query(message).span(span));
+        }
+        let mut seen = HashSet::new();
+        let mut values = self.values_of(bound, span)?;
+        values.retain(|it| seen.insert(it.0.clone()));
+        Ok(values)
+    }
+
+    /// The values of a query of one column, with their names: it runs now.
+    fn values_of(&self, query: Bound, span: Option<Span>) -> Result<Vec<(String, Expr)>> {
+        if self.in_view {
+            let error = unsupported("PIVOT without a list of values in a view", span);
+            return Err(error.hint("list them: ON column IN (value, ...)"));
+        }
+        let data_type = query.columns.first().map_or(Type::Unknown, |it| it.data_type.clone());
+        let rows = self.shared.catalog.rows(query.into()).map_err(|it| it.span(span))?;
         let named = |it: Value| {
-            let name = it.display(&column.data_type).to_string();
-            (name, Expr::constant(it, column.data_type.clone()))
+            let name = it.display(&data_type).to_string();
+            (name, Expr::constant(it, data_type.clone()))
         };
-        Ok(rows.into_iter().flatten().map(named).collect())
+        Ok(rows.into_iter().flatten().filter(|it| !it.is_null()).map(named).collect())
     }
 }
 
 /// The aggregates of PIVOT, and what stands behind its GROUP BY: see the tokens.
-fn parts(written: &[ExprWithAlias]) -> (Vec<&ExprWithAlias>, Option<Vec<&ast::Expr>>) {
+fn parts(written: &[ExprWithAlias]) -> (Vec<Aggregated<'_>>, Option<Vec<&ast::Expr>>) {
     let mut groups = None;
     let mut aggregates = Vec::with_capacity(written.len());
     for item in written {
-        match &item.expr {
-            ast::Expr::Function(function)
-                if crate::parse::dotted(&function.name) == PIVOT_GROUPS =>
-            {
-                let FunctionArguments::List(list) = &function.args else { continue };
-                let exprs = list.args.iter().filter_map(|it| match it {
-                    ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
-                    _ => None,
-                });
-                groups = Some(exprs.collect());
-            }
-            _ => aggregates.push(item),
+        let alias = item.alias.as_ref();
+        if let Some(listed) = call_of(PIVOT_GROUPS, &item.expr) {
+            groups = Some(listed.iter().filter_map(plain_expr).collect());
+        } else if let Some([of]) = call_of(PIVOT_OF, &item.expr) {
+            aggregates.extend(plain_expr(of).map(|expr| Aggregated { expr, alias }));
+        } else {
+            aggregates.push(Aggregated { expr: &item.expr, alias });
         }
     }
     (aggregates, groups)
 }
 
+fn plain_expr(arg: &ast::FunctionArg) -> Option<&ast::Expr> {
+    match arg {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
 /// The name of a column of an aggregate for a value.
-fn pivot_name(value: &str, aggregate: &ExprWithAlias, aggregates: usize) -> String {
-    match &aggregate.alias {
+fn pivot_name(value: &str, aggregate: &Aggregated<'_>, aggregates: usize) -> String {
+    match aggregate.alias {
         Some(alias) => format!("{value}_{}", alias.value),
         None if aggregates > 1 => format!("{value}_{}", aggregate.expr),
         None => value.to_owned(),
     }
 }
 
-/// The arguments of the call that stands for the values of one of several columns.
-fn values_call(expr: &ast::Expr) -> Option<&[ast::FunctionArg]> {
+/// The arguments of a call that stands for something else: see the tokens.
+fn call_of<'e>(name: &str, expr: &'e ast::Expr) -> Option<&'e [ast::FunctionArg]> {
     match expr {
-        ast::Expr::Function(function) if crate::parse::dotted(&function.name) == PIVOT_VALUES => {
+        ast::Expr::Function(function) if crate::parse::dotted(&function.name) == name => {
             match &function.args {
                 FunctionArguments::List(list) => Some(&list.args),
                 _ => Some(&[]),

@@ -8,7 +8,7 @@
 use super::{
     Binder, Bound, Clause, Level,
     columns::choice_name,
-    expr::first_span,
+    expr::{first_span, without_parentheses},
     group, inspect,
     limit::Limits,
     order::OrderKey,
@@ -21,8 +21,9 @@ use super::{
 use crate::parse::UNPACKED;
 use sqlparser::ast::{
     self, Distinct, Ident, OrderBy, Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned,
+    visit_expressions, visit_expressions_mut,
 };
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet, ops::ControlFlow};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, Generator, Plan};
 
@@ -303,7 +304,7 @@ impl<'a> Binder<'a> {
         };
         let Some(ident) = ident else {
             // Windows with an exclusion have an empty name, see the tokens.
-            let text = expr.to_string().replace("OVER (\"\" ", "OVER (");
+            let text = as_written(expr).to_string().replace("OVER (\"\" ", "OVER (");
             return text.replace(&format!("\"{UNPACKED}\"("), "*COLUMNS(");
         };
         let plain = self.scope().ok();
@@ -364,6 +365,33 @@ fn above_groups(plan: Plan, clauses: &mut Clauses) -> Plan {
     let plan = window_nodes(plan, std::mem::take(&mut clauses.windows));
     let plan = filtered(plan, std::mem::take(&mut clauses.qualify));
     unnest_node(plan, std::mem::take(&mut clauses.unnests))
+}
+
+/// The expression without the parentheses that the tokens have around `x` in `x -> 'a'`.
+fn as_written(expr: &ast::Expr) -> Cow<'_, ast::Expr> {
+    let is_json = |it: &ast::Expr| match it {
+        ast::Expr::BinaryOp { left, op: ast::BinaryOperator::Arrow, .. } => {
+            matches!(&**left, ast::Expr::Nested(it) if matches!(&**it, ast::Expr::Nested(_)))
+        }
+        _ => false,
+    };
+    let found = visit_expressions(expr, |it| match is_json(it) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    if found.is_continue() {
+        return Cow::Borrowed(expr);
+    }
+    let mut written = expr.clone();
+    let _ = visit_expressions_mut(&mut written, |it| {
+        if is_json(it)
+            && let ast::Expr::BinaryOp { left, .. } = it
+        {
+            **left = without_parentheses(left).clone();
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    Cow::Owned(written)
 }
 
 /// A reference to a column.

@@ -21,6 +21,9 @@ use volley_types::{Type, nearest_name};
 /// The most arguments that window functions are tried with.
 const ARGUMENTS_MAX: usize = 3;
 
+/// The function that also takes the order key of its window.
+const FILL: &str = "fill";
+
 /// The window calls of a query, each once, with the columns that stand for them.
 #[derive(Default)]
 pub(super) struct Windows {
@@ -195,7 +198,11 @@ impl<'a> Binder<'a> {
                 let message = format!("FILTER after {name}, which is not an aggregate function");
                 return Err(Error::invalid_query(message).span(span));
             }
-            self.called_window(name, list, span)?
+            let added = match name {
+                FILL => Some(self.only_order_key(name, written.order_by, span)?),
+                _ => None,
+            };
+            self.called_window(name, list, added, span)?
         };
         let mut partition_by: Vec<Expr> = Vec::with_capacity(written.partition_by.len());
         for expr in written.partition_by {
@@ -262,10 +269,25 @@ impl<'a> Binder<'a> {
         Ok(Called { function, args, distinct, filter, order_by, data_type })
     }
 
+    /// The key that the window of a call of this function is ordered by.
+    fn only_order_key(
+        &mut self,
+        name: &str,
+        order_by: &'a [OrderByExpr],
+        span: Option<Span>,
+    ) -> Result<Expr> {
+        let [key] = <[SortKey; 1]>::try_from(self.call_order(order_by)?).map_err(|keys| {
+            let message = format!("the window of {name} has {} ORDER BY keys, not 1", keys.len());
+            Error::invalid_query(message).span(span)
+        })?;
+        Ok(key.expr)
+    }
+
     fn called_window(
         &mut self,
         name: &str,
         list: Option<&'a FunctionArgumentList>,
+        added: Option<Expr>,
         span: Option<Span>,
     ) -> Result<Called> {
         if !self.shared.names.is_window(name) {
@@ -289,6 +311,11 @@ impl<'a> Binder<'a> {
         for arg in written.iter().filter(|it| !is_no_argument(it)) {
             args.push(self.expr(self.plain_arg(arg, span)?)?);
         }
+        if added.is_some() && (args.len() != 1 || !order_by.is_empty()) {
+            let message = format!("{name} takes one value, and its order from OVER");
+            return Err(Error::invalid_query(message).span(span));
+        }
+        args.extend(added);
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();
         let bound = self.shared.names.resolve_window(name, &types);
         let bound = bound.map_err(|it| it.span(span))?;

@@ -13,7 +13,7 @@ use super::{
 use crate::{Statement, Write, WriteKind, parse, write::written_handle};
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, Delete, FromTable, Ident, Insert, ObjectName, Spanned,
-    TableObject, Truncate, Update, UpdateTableFromKind,
+    TableAlias, TableObject, Truncate, Update, UpdateTableFromKind,
 };
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
@@ -33,7 +33,14 @@ impl<'a> Binder<'a> {
         if is_other {
             return Err(unsupported("this form of INSERT", span));
         }
-        let target = self.target(name, None, "INSERT")?;
+        let alias = self.source.insert_alias(insert.insert_token.0.span);
+        let alias = alias.map(|name| TableAlias {
+            explicit: true,
+            name: name.clone(),
+            columns: Vec::new(),
+            at: None,
+        });
+        let target = self.target(name, alias.as_ref(), "INSERT")?;
         let (source, given) = self.inserted_rows(insert, &target)?;
         let conflict = self.conflict(insert, &target)?;
         let (kind, bound) = match conflict {
@@ -73,7 +80,7 @@ impl<'a> Binder<'a> {
         let defaults = defaults.collect::<Result<Vec<_>>>()?;
         let Some(source) = &insert.source else {
             let row = Bound { plan: Plan::one_row(), columns: Vec::new() };
-            return Ok((self.completed(row, &[], target, &defaults)?, Vec::new()));
+            return Ok((self.completed(row, (&[], &[]), target, &defaults)?, Vec::new()));
         };
         if self.source.is_by_name(insert.insert_token.0.span) {
             if let Some(column) = insert.columns.first() {
@@ -87,7 +94,8 @@ impl<'a> Binder<'a> {
             for index in &targets {
                 self.check_not_generated(target, *index, target.span)?;
             }
-            return Ok((self.completed_rows(bound, &targets, target)?, targets));
+            let places = self.places_of(source, targets.len());
+            return Ok((self.completed(bound, (&targets, &places), target, &defaults)?, targets));
         }
         let targets = self.targets(target, &insert.columns)?;
         let bound = match plain_values(source) {
@@ -104,7 +112,24 @@ impl<'a> Binder<'a> {
             let message = format!("INSERT has {given} columns for {wanted} of the table");
             return Err(Error::invalid_query(message).span(target.span));
         }
-        Ok((self.completed(bound, &targets, target, &defaults)?, targets))
+        let places = self.places_of(source, targets.len());
+        Ok((self.completed(bound, (&targets, &places), target, &defaults)?, targets))
+    }
+
+    /// Where the columns of a query are written; the whole query, where that is not known.
+    fn places_of(&self, query: &ast::Query, width: usize) -> Vec<Option<Span>> {
+        let items = match &*query.body {
+            ast::SetExpr::Select(select) => select.projection.as_slice(),
+            _ => &[],
+        };
+        let written = items.iter().map_while(|item| match item {
+            ast::SelectItem::UnnamedExpr(expr) => Some(expr),
+            ast::SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+            _ => None,
+        });
+        let mut places: Vec<Option<Span>> = written.map(|it| self.span(it.span())).collect();
+        places.resize(width, self.span(query.span()));
+        places
     }
 
     /// All columns of the target: those of the rows at `targets`, the others by default.
@@ -117,14 +142,15 @@ impl<'a> Binder<'a> {
         let schema = target.schema();
         let defaults = (0..schema.len()).map(|it| self.default_of(&target.stored, schema, it));
         let defaults = defaults.collect::<Result<Vec<_>>>()?;
-        self.completed(bound, targets, target, &defaults)
+        self.completed(bound, (targets, &[]), target, &defaults)
     }
 
-    /// All columns of the table: those of the rows at `targets`, the others by default.
+    /// All columns of the table: those of the rows at `targets`, which are written at `places`, the
+    /// others by default.
     fn completed(
         &self,
         bound: Bound,
-        targets: &[usize],
+        (targets, places): (&[usize], &[Option<Span>]),
         target: &Target,
         defaults: &[Expr],
     ) -> Result<Bound> {
@@ -132,8 +158,12 @@ impl<'a> Binder<'a> {
         let column = |(index, field): (usize, &Field)| {
             let column = self.column(field.name.clone(), field.data_type.clone());
             let source = targets.iter().position(|it| *it == index);
-            let expr = match source.and_then(|it| bound.columns.get(it)) {
-                Some(it) => self.cast_to(column_expr(it, None), field.data_type.clone(), false),
+            let given = source.and_then(|it| Some((bound.columns.get(it)?, places.get(it))));
+            let expr = match given {
+                Some((it, place)) => {
+                    let given = column_expr(it, place.copied().flatten());
+                    self.cast_to(given, field.data_type.clone(), false)
+                }
                 None => Ok(defaults.get(index).cloned().unwrap_or_else(super::expr::null)),
             };
             Ok((column, expr.map_err(|it| it.span(span))?))

@@ -7,12 +7,14 @@
 //!     SELECT * FROM t UNPIVOT ((v) FOR n IN (a, b))
 //! t UNPIVOT (v FOR n IN (* EXCLUDE (a)))
 //!     t UNPIVOT (v FOR n IN (columns(* EXCLUDE (a))))
-//! t PIVOT (f(x) FOR c IN (...) GROUP BY g)
-//!     t PIVOT (f(x), " group by"(g) FOR c IN (...))
+//! t PIVOT (f(x) + 1 AS s FOR c IN (...) GROUP BY g)
+//!     t PIVOT (" of"(f(x) + 1) AS s, " group by"(g) FOR c IN (...))
 //! t PIVOT (f(x) FOR c IN (1, 2) d IN (3))
 //!     t PIVOT (f(x) FOR (c, d) IN (" values"(1, 2), " values"(3)))
 //! t PIVOT (f(x) FOR c IN (1 AS a, 2) d IN (3))
 //!     t PIVOT (f(x) FOR (c, d) IN (" values"("a" := 1, 2), " values"(3)))
+//! t PIVOT (f(x) FOR c IN (SELECT ...) d IN (3))
+//!     t PIVOT (f(x) FOR (c, d) IN (" values"((SELECT ...)), " values"(3)))
 //! PIVOT t USING f(x) GROUP BY g
 //!     SELECT * FROM (SELECT g, f(x) FROM t GROUP BY g)
 //! PIVOT t ON c
@@ -27,6 +29,9 @@ use sqlparser::{
 
 /// The call that stands for GROUP BY among the aggregates of PIVOT.
 pub(crate) const PIVOT_GROUPS: &str = " group by";
+
+/// The call that stands for an expression of aggregates.
+pub(crate) const PIVOT_OF: &str = " of";
 
 /// The call that stands for the values of one of several columns; without arguments, for those that
 /// the column has.
@@ -101,8 +106,15 @@ fn until(tokens: &[TokenWithSpan], keywords: &[Keyword]) -> usize {
 /// Whether a query may begin between these tokens: behind WITH, only one of a name.
 fn begins_query(before: &TokenWithSpan, after: &[TokenWithSpan]) -> bool {
     let names_table = after.first().is_some_and(|it| matches!(it.token, Token::Word(_)));
+    let is_shown = || {
+        let shows = ["DESCRIBE", "SUMMARIZE", "EXPLAIN", "ANALYZE"];
+        matches!(&before.token, Token::Word(word)
+            if shows.iter().any(|it| word.value.eq_ignore_ascii_case(it)))
+    };
+    let names_query = after.first().is_some_and(|it| it.token == Token::LParen);
     matches!(before.token, Token::SemiColon | Token::LParen)
         || is_word(before, Keyword::AS)
+        || ((names_table || names_query) && is_shown())
         || (before.token == Token::RParen && names_table)
 }
 
@@ -183,7 +195,9 @@ fn comma_separated(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
 /// `FOR c IN (...)` as the parser knows it.
 fn values_of(place: &TokenWithSpan, columns: &[Pivoted<'_>]) -> Option<Vec<TokenWithSpan>> {
     let mut list = vec![word(Keyword::FOR, place)];
-    if let [(column, Some(values))] = columns {
+    if let [(column, Some(values))] = columns
+        && !is_query(values)
+    {
         list.extend_from_slice(column);
         list.extend([word(Keyword::IN, place), at(Token::LParen, place)]);
         list.extend_from_slice(values);
@@ -207,9 +221,13 @@ fn values_of(place: &TokenWithSpan, columns: &[Pivoted<'_>]) -> Option<Vec<Token
             list.push(at(Token::Comma, place));
         }
         let first = column.first()?;
-        list.extend([at(quoted(PIVOT_VALUES), first), at(Token::LParen, first)]);
-        list.extend(with_named(values.unwrap_or_default()));
-        list.push(close.clone());
+        let values = values.unwrap_or_default();
+        let listed = match is_query(values) {
+            true => in_parentheses(values.to_vec(), first),
+            false => with_named(values),
+        };
+        list.push(at(quoted(PIVOT_VALUES), first));
+        list.extend(in_parentheses(listed, first));
     }
     list.push(close);
     Some(list)
@@ -315,7 +333,12 @@ fn rewritten(open: &TokenWithSpan, inner: &[TokenWithSpan]) -> Option<Vec<TokenW
     let (inner, groups) = inner.split_at(until(inner, &[Keyword::GROUP]));
     let (aggregates, columns) = split(inner, Keyword::FOR)?;
     let mut list = vec![open.clone()];
-    list.extend_from_slice(aggregates);
+    for (index, aggregate) in comma_separated(aggregates).into_iter().enumerate() {
+        if let (1.., Some(place)) = (index, aggregate.first()) {
+            list.push(at(Token::Comma, place));
+        }
+        list.extend(expression(aggregate));
+    }
     if let [group, by, names @ ..] = groups
         && is_word(by, Keyword::BY)
     {
@@ -333,13 +356,46 @@ fn rewritten(open: &TokenWithSpan, inner: &[TokenWithSpan]) -> Option<Vec<TokenW
         all.push((column, Some(inside)));
         rest = behind.get(1..)?;
     }
+    let plain = || [word(Keyword::FOR, open)].into_iter().chain(columns.to_vec()).collect();
     list.extend(match all.as_slice() {
         // What is no list of values is the parser's to refuse.
-        [] | [_] => vec![word(Keyword::FOR, open)].into_iter().chain(columns.to_vec()).collect(),
-        _ => values_of(open, &all)?,
+        [] => plain(),
+        [(_, Some(values))] if !is_query(values) => plain(),
+        _ => {
+            let mut list = values_of(open, &all)?;
+            list.extend_from_slice(rest);
+            list
+        }
     });
-    list.extend_from_slice(rest.get(..rest.len() * usize::from(all.len() > 1))?);
     Some(list)
+}
+
+/// An expression of aggregates, maybe with an alias, as a call, maybe with an alias: the parser
+/// reads calls alone.
+fn expression(written: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    let (expr, alias) = match written {
+        [expr @ .., by, _] if is_word(by, Keyword::AS) => (expr, &written[expr.len()..]),
+        [expr @ .., name] if is_alias(expr, name) => (expr, &written[expr.len()..]),
+        expr => (expr, &[][..]),
+    };
+    let Some(first) = expr.first() else { return written.to_vec() };
+    let mut list = vec![at(quoted(PIVOT_OF), first)];
+    list.extend(in_parentheses(expr.to_vec(), first));
+    list.extend_from_slice(alias);
+    list
+}
+
+/// Whether a word behind a parenthesis is an alias.
+fn is_alias(expr: &[TokenWithSpan], name: &TokenWithSpan) -> bool {
+    expr.last().is_some_and(|it| it.token == Token::RParen)
+        && matches!(name.token, Token::Word(_))
+        && !is_word(name, Keyword::END)
+}
+
+/// Whether a list of values is a query.
+fn is_query(values: &[TokenWithSpan]) -> bool {
+    let begins = [Keyword::SELECT, Keyword::WITH, Keyword::FROM, Keyword::VALUES];
+    values.first().is_some_and(|first| begins.iter().any(|it| is_word(first, *it)))
 }
 
 fn quoted(name: &str) -> Token {

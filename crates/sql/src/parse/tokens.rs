@@ -4,6 +4,7 @@ use super::{
     argument_order::with_no_arguments,
     comprehension::with_comprehensions,
     exclusion::{Exclusions, take_out_exclusions},
+    insert::{Inserts, take_out_inserts},
     join::{with_asof, with_positional},
     limit::with_limit_calls,
     lower_first,
@@ -16,6 +17,7 @@ use super::{
     pivot::with_pivots,
     prefix_alias::with_aliases,
     sample::{Samples, take_out_samples},
+    slice::with_open_slices,
     star::{with_star_patterns, with_unpacked},
     trim::with_trims,
     unicode_text::with_unicode_texts,
@@ -44,17 +46,21 @@ pub(super) struct Tokens {
     pub(super) materialized: HashSet<(u64, u64)>,
     /// What frames exclude.
     pub(super) exclusions: Exclusions,
-    /// Where the INSERTs with BY NAME stand.
-    pub(super) by_name: HashSet<(u64, u64)>,
+    /// What INSERTs say that the parser does not read.
+    pub(super) inserts: Inserts,
     /// What USING SAMPLE says.
     pub(super) samples: Samples,
 }
 
 /// Splits `sql` into tokens.
 pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
-    let tokens = Tokenizer::new(&VolleyDialect, sql).tokenize_with_location();
-    let mut tokens = tokens.map_err(|it| {
-        let start = positions.offset(it.location);
+    let mut tokens = Vec::new();
+    let read = Tokenizer::new(&VolleyDialect, sql).tokenize_with_location_into_buf(&mut tokens);
+    read.map_err(|it| {
+        // What is not closed is reported at the end of the text; it opens behind the last token.
+        let opening = tokens.last().map_or(Location { line: 1, column: 1 }, |it| it.span.end);
+        let found = positions.offset(it.location).filter(|it| *it < positions.end().start);
+        let start = found.or_else(|| positions.offset(opening));
         let span = start.map_or(positions.end(), |start| TextSpan { start, end: start });
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
@@ -69,12 +75,12 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let tokens = with_trims(with_null_treatments(tokens));
     let tokens = with_nested_types(tokens, &Text { sql, positions });
     let (tokens, exclusions) = take_out_exclusions(tokens);
-    let (tokens, by_name) = take_out_by_name(tokens);
+    let (tokens, inserts) = take_out_inserts(with_open_slices(tokens));
     let (list, materialized) = take_out_materialized(with_limit_calls(with_select(
         with_filter_where(with_is_null(with_asof(with_json_arrows(tokens)))),
     )));
     let (list, samples) = take_out_samples(list);
-    Ok(Tokens { list, ends, materialized, exclusions, by_name, samples })
+    Ok(Tokens { list, ends, materialized, exclusions, inserts, samples })
 }
 
 /// `x -> 'a'` as `((x)) -> 'a'` where it cannot be a lambda: outside of the arguments of calls.
@@ -335,37 +341,6 @@ fn take_out_materialized(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, Has
         list.push(token);
     }
     (list, materialized)
-}
-
-/// Takes out BY NAME and BY POSITION of `INSERT INTO name [(columns)] BY NAME query`; answers where
-/// the INSERTs with BY NAME stand.
-fn take_out_by_name(tokens: Vec<TokenWithSpan>) -> (Vec<TokenWithSpan>, HashSet<(u64, u64)>) {
-    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    let mut by_name = HashSet::new();
-    // The INSERT whose table and columns are being read.
-    let mut insert = None;
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        let ends = [Keyword::SELECT, Keyword::VALUES, Keyword::WITH, Keyword::FROM];
-        if is_word(&token, Keyword::INSERT) {
-            insert = Some(place(token.span.start));
-        } else if ends.iter().any(|it| is_word(&token, *it)) {
-            insert = None;
-        } else if is_word(&token, Keyword::BY)
-            && let Some(at) = insert
-            && let Some(next) = tokens.peek()
-            && (is_word(next, Keyword::NAME) || is_word(next, Keyword::POSITION))
-        {
-            if is_word(next, Keyword::NAME) {
-                by_name.insert(at);
-            }
-            tokens.next();
-            insert = None;
-            continue;
-        }
-        list.push(token);
-    }
-    (list, by_name)
 }
 
 /// Cuts the words off the end of `list`; whether they ask for materialization.

@@ -152,6 +152,11 @@ pub const STATEMENTS: [(&str, &str); 64] = [
             FROM lineitem",
     ),
     (
+        "window argument order",
+        "SELECT count(f) FROM (SELECT last_value(l_tax ORDER BY l_comment) OVER () AS f \
+            FROM lineitem, region)",
+    ),
+    (
         "window arrays",
         "SELECT array_agg(l_comment) OVER (PARTITION BY l_suppkey ORDER BY l_partkey) \
             FROM lineitem",

@@ -4,7 +4,7 @@ use super::{KEY, X};
 use crate::test_kit::RowValues;
 use std::{cmp::Ordering, collections::HashMap};
 use volley_function::Exclusion;
-use volley_plan::{FrameBound, FrameOffset, FrameUnits, WindowCall, WindowNode};
+use volley_plan::{FrameBound, FrameOffset, FrameUnits, SortKey, WindowCall, WindowNode};
 use volley_types::{Type, Value};
 use volley_vector::{Comparator, Vector, comparator};
 
@@ -83,7 +83,11 @@ impl<'a> Oracle<'a> {
 
     /// The order of two rows by the first keys.
     fn compare(&self, a: usize, b: usize, keys: usize) -> Ordering {
-        let orders = self.node.order_by[..keys].iter().map(|key| {
+        self.compare_by(&self.node.order_by[..keys], a, b)
+    }
+
+    fn compare_by(&self, keys: &[SortKey], a: usize, b: usize) -> Ordering {
+        let orders = keys.iter().map(|key| {
             let comparator = &self.comparators[key.column];
             let nulls = (comparator.left_is_null(a), comparator.left_is_null(b));
             let null = if key.nulls_first { Ordering::Less } else { Ordering::Greater };
@@ -251,7 +255,8 @@ impl<'a> Oracle<'a> {
     }
 
     fn frame_value(&self, call: &WindowCall, place: Place<'_>) -> Value {
-        let frame = self.frame(call, place);
+        let mut frame = self.frame(call, place);
+        frame.sort_by(|a, b| self.compare_by(&call.order_by, *a, *b));
         let mut values: Vec<Value> = frame.iter().map(|row| self.arg(call, 0, *row)).collect();
         values.retain(|it| !call.ignore_nulls || !it.is_null());
         let nth = match call.function.as_str() {
