@@ -1,7 +1,7 @@
 //! Statements that reach every operator.
 
 /// Name and text. `{out}` stands for a file to write, `{numbers}` for many numbers.
-pub const STATEMENTS: [(&str, &str); 64] = [
+pub const STATEMENTS: [(&str, &str); 65] = [
     ("scan", "SELECT count(*) FROM lineitem WHERE l_comment = 'x' AND l_quantity > 100"),
     ("scan all", "SELECT * FROM lineitem"),
     ("scan csv", "SELECT count(*) FROM lines WHERE l_comment = 'x' AND l_quantity > 100"),
