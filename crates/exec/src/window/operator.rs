@@ -29,6 +29,9 @@ const CALL_BYTES_PER_ROW: usize = 16;
 /// More rows are spread over parts, if they may come in any order of their partitions.
 const SPREAD_ROWS: usize = if cfg!(test) { 30 } else { 1 << 20 };
 
+/// Fewer bytes are not worth a file for each part.
+const SPREAD_BYTES_MIN: usize = if cfg!(test) { 0 } else { 8 << 20 };
+
 /// The counter of parts that were answered for.
 const WINDOW_PARTS: &str = "window parts";
 
@@ -532,7 +535,8 @@ impl Spill for WindowOperator {
     fn spill(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Collect(mut batches) => {
-                if self.spreads && !batches.is_empty() {
+                let is_large = self.charge.bytes() >= SPREAD_BYTES_MIN;
+                if self.spreads && is_large && !batches.is_empty() {
                     batches = self.spread(batches)?;
                 }
                 if !batches.is_empty() {
