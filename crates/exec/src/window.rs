@@ -27,10 +27,10 @@
 //! memory is short, parts are written to disk.
 //!
 //! What is not in parts then, and a part that does not fit in memory by itself, is sorted on disk;
-//! some whole partitions at a time go through the steps above (`units`), without the sort. A partition that is
-//! large goes through them piece by piece (`pieces`), when all calls allow that: those that ask
-//! where rows stand, that look some rows away, or whose frames begin with the partition. For other
-//! calls it must fit in memory.
+//! some whole partitions at a time go through the steps above (`units`), without the sort. A
+//! partition that is large goes through them piece by piece (`pieces`), when all calls allow that:
+//! those that ask where rows stand, that look some rows away, or whose frames begin with the
+//! partition. For other calls it must fit in memory.
 
 mod active;
 mod argument_order;

@@ -7,7 +7,8 @@ use volley_function::Exclusion;
 use volley_types::{Schema, Type};
 
 /// Appends a column per call, computed over partitions of rows in an order. Rows are put out
-/// partition by partition, each in its order. Null keys are equal, and so are NaNs; -0.0 equals 0.0.
+/// partition by partition, each in its order. Null keys are equal, and so are NaNs; -0.0 equals
+/// 0.0.
 #[derive(Clone, Debug)]
 pub struct WindowNode {
     /// Where rows come from.
