@@ -56,7 +56,7 @@ fn a_scalar_subquery_without_aggregate_is_checked_for_a_second_row() {
         "select a, (select c from s where s.a = t.a) from t",
         expect![[r#"
         Project a#0, (SELECT c FROM s WHERE s.a = t.a) = c#9
-          Filter switch(gt(rows, 1), error(scalar subquery returned more than one row), true)
+          Filter switch(gt(rows, 1), cast(error(scalar subquery returned more than one row) as BOOLEAN), true)
             Join left on eq(a#0, a#4)
               Scan t [a#0]
               Aggregate [a#4] [rows = count(), c#9 = any_value(c#11)]
