@@ -32,7 +32,7 @@ use crate::{
 };
 use runs::{Runs, RunsStep};
 use volley_error::{Error, Result};
-use volley_memory::{Pool, Reservation};
+use volley_memory::Reservation;
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::Batch;
@@ -42,7 +42,6 @@ pub struct OrderBy {
     types: Vec<Type>,
     keys: Vec<SortKey>,
     batch_rows: usize,
-    pool: Pool,
     charge: BatchCharge,
     /// What concatenating and sorting the collected rows will take.
     ahead: Reservation,
@@ -84,7 +83,6 @@ impl OrderBy {
             types,
             keys,
             batch_rows: cx.task.batch_rows,
-            pool: cx.pool.clone(),
             charge: BatchCharge::new(&cx.pool),
             ahead: cx.pool.promise(),
             concat_bytes: 0,
@@ -106,8 +104,7 @@ impl OrderBy {
         self.ahead.resize(self.bytes_ahead())?;
         let Some(rows) = concat.step(&mut self.charge)? else { return Ok(Phase::Concat(concat)) };
         let keys = self.keys.iter().map(|it| rows.column(it.column).clone()).collect();
-        self.ahead.clear();
-        let sorter = RowSorter::new(keys, self.rows, &self.keys, &self.pool)?;
+        let sorter = RowSorter::new(keys, self.rows, &self.keys, self.ahead.redeem())?;
         Ok(Phase::Sort { rows, sorter })
     }
 

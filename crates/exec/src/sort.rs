@@ -27,7 +27,7 @@ pub(crate) use merge::{MergeStep, RunMerge, RunStep, SortedRun};
 
 use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};
-use volley_memory::{Pool, Reservation};
+use volley_memory::Reservation;
 use volley_plan::SortKey;
 use volley_vector::{Comparator, Vector, comparator};
 
@@ -99,7 +99,7 @@ struct Merge {
 
 impl RowSorter {
     /// Sorts rows `0..rows` of flat `columns`, one per key, most significant first. Memory is
-    /// charged to `pool` while the sorter lives.
+    /// charged to `reservation`, which may have some of it already, while the sorter lives.
     ///
     /// # Errors
     ///
@@ -108,14 +108,13 @@ impl RowSorter {
         columns: Vec<Vector>,
         rows: usize,
         keys: &[SortKey],
-        pool: &Pool,
+        mut reservation: Reservation,
     ) -> Result<RowSorter> {
         debug_assert!(columns.iter().all(|it| it.len() == rows && it.flat_values().is_some()));
         if u32::try_from(rows).is_err() {
             return Err(Error::new(ErrorKind::OutOfMemory, "more than 2^32 rows to sort"));
         }
         let layout = KeyLayout::new(&columns, keys);
-        let mut reservation = pool.reservation();
         let merged = if rows > RUN_ROWS { 2 } else { 1 };
         reservation.resize(rows * (layout.width() + merged * size_of::<u128>()))?;
         let ties =

@@ -208,8 +208,7 @@ impl TopN {
     fn start_cut(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.held_rows = 0;
-        self.concat_bytes = 0;
-        self.ahead.clear();
+        self.ahead.shrink(std::mem::take(&mut self.concat_bytes));
         self.cut = Some(Cut::Concat(ColumnConcat::new(&self.types, held)));
     }
 
@@ -220,7 +219,8 @@ impl TopN {
                 None => Cut::Concat(concat),
                 Some(rows) => {
                     let keys = self.key_columns(&rows);
-                    let sorter = RowSorter::new(keys, rows.rows(), &self.keys, &self.cx.pool)?;
+                    let sorter =
+                        RowSorter::new(keys, rows.rows(), &self.keys, self.ahead.redeem())?;
                     Cut::Sort(rows, sorter)
                 }
             },

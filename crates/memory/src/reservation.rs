@@ -72,6 +72,14 @@ impl Reservation {
         self.shrink(self.bytes);
     }
 
+    /// What is held, as a reservation of its own that is no promise: nobody else gets the bytes in
+    /// between.
+    pub fn redeem(&mut self) -> Reservation {
+        let (bytes, reserved_bytes) = (self.bytes, self.reserved_bytes);
+        self.set(0, 0);
+        Reservation { pool: self.pool.clone(), bytes, reserved_bytes, is_promise: false }
+    }
+
     /// Notes what the pool counts now.
     fn set(&mut self, bytes: usize, reserved_bytes: usize) {
         if self.is_promise && reserved_bytes != self.reserved_bytes {
@@ -85,5 +93,25 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_promised_is_taken_without_being_given_back() {
+        let pool = Pool::root("test", Some(1 << 20));
+        let mut ahead = pool.promise();
+        ahead.resize(1 << 20).unwrap();
+        assert_eq!((pool.stats().bytes, pool.taken_bytes()), (1 << 20, 0));
+        let mut taken = ahead.redeem();
+        assert_eq!((ahead.bytes(), taken.bytes()), (0, 1 << 20));
+        assert_eq!((pool.stats().bytes, pool.taken_bytes()), (1 << 20, 1 << 20));
+        assert!(pool.reservation().resize(1).is_err());
+        taken.shrink(1 << 19);
+        drop((ahead, taken));
+        assert_eq!((pool.stats().bytes, pool.taken_bytes()), (0, 0));
     }
 }

@@ -11,7 +11,7 @@ use volley_types::Value;
 
 impl PlanNode {
     /// The columns by which the rows of each driver are sorted, the first key first; none where
-    /// nothing is known.
+    /// nothing is known. Who relies on it calls [`PlanNode::keep_order`], too.
     pub fn order(&self) -> Vec<SortKey> {
         let mut path = Vec::new();
         let mut node = self;

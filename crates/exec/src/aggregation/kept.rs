@@ -222,10 +222,7 @@ impl KeptRows {
                 self.charge_ahead();
                 match concat.step(&mut self.charge)? {
                     None => Phase::Concat(concat),
-                    Some(rows) => {
-                        self.ahead.clear();
-                        self.order(spec, rows)?
-                    }
+                    Some(rows) => self.order(spec, rows)?,
                 }
             }
             Phase::Sort(rows, mut sorter) => match sorter.step()? {
@@ -299,12 +296,13 @@ impl KeptRows {
 
     /// Begins to sort the rows, if they are to be sorted.
     fn order(&mut self, spec: &AccumulatorSpec, rows: Batch) -> Result<Phase> {
+        let ahead = self.ahead.redeem();
         if spec.order_by.is_empty() {
+            drop(ahead);
             return self.group(rows, None);
         }
         let keys = rows.columns()[..self.order_columns].to_vec();
-        let pool = self.groups_charge.pool();
-        let sorter = RowSorter::new(keys, rows.rows(), &spec.order_by, pool)?;
+        let sorter = RowSorter::new(keys, rows.rows(), &spec.order_by, ahead)?;
         Ok(Phase::Sort(rows, sorter))
     }
 

@@ -116,7 +116,7 @@ fn check(columns: Vec<Vector>, rows: usize, keys: &[SortKey]) {
     let pool = Pool::root("test", None);
     let expected = naive(&columns, rows, keys);
     let types: Vec<Type> = columns.iter().map(|it| it.data_type().clone()).collect();
-    let mut sorter = RowSorter::new(columns, rows, keys, &pool).unwrap();
+    let mut sorter = RowSorter::new(columns, rows, keys, pool.reservation()).unwrap();
     while !sorter.step().unwrap() {}
     assert!(sorter.rows(0, rows) == expected, "types {types:?}, keys {keys:?}, {rows} rows");
 }
@@ -241,7 +241,8 @@ fn rows_sort_as_the_naive_sort_whether_buckets_are_even_or_not() {
         let pool = Pool::root("test", None);
         let column = Vector::native::<i64>(Type::BigInt, integers, None);
         let key = random_key(&mut random, 0);
-        let mut sorter = RowSorter::new(vec![column.clone()], rows, &[key], &pool).unwrap();
+        let mut sorter =
+            RowSorter::new(vec![column.clone()], rows, &[key], pool.reservation()).unwrap();
         let (mut merged, mut bucketed) = (false, false);
         while !sorter.step().unwrap() {
             merged |= matches!(sorter.phase, Phase::Merge(_));
@@ -267,7 +268,7 @@ fn changes_of_keys_are_those_of_the_values() {
         let columns: Vec<Vector> = (0..3).map(&mut column).collect();
         let keys: Vec<SortKey> = (0..3).map(|it| random_key(&mut random, it)).collect();
         let pool = Pool::root("test", None);
-        let mut sorter = RowSorter::new(columns.clone(), rows, &keys, &pool).unwrap();
+        let mut sorter = RowSorter::new(columns.clone(), rows, &keys, pool.reservation()).unwrap();
         while !sorter.step().unwrap() {}
         let order = sorter.rows(0, rows);
         for count in (0..=3).filter(|it| sorter.settles(*it)) {

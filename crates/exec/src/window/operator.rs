@@ -30,7 +30,7 @@ const CALL_BYTES_PER_ROW: usize = 16;
 const SPREAD_ROWS: usize = if cfg!(test) { 30 } else { 1 << 20 };
 
 /// Fewer bytes are not worth a file for each part.
-const SPREAD_BYTES_MIN: usize = if cfg!(test) { 0 } else { 8 << 20 };
+const SPREAD_BYTES_MIN: usize = if cfg!(test) { 1 } else { 8 << 20 };
 
 /// The counter of parts that were answered for.
 const WINDOW_PARTS: &str = "window parts";
@@ -221,7 +221,9 @@ impl WindowOperator {
 
     /// Begins to work on what was collected.
     fn concat(&mut self, batches: Vec<Batch>) -> Phase {
-        self.ahead.clear();
+        // What joining the columns takes is given back, what sorting them takes is not.
+        let joining = self.ahead.bytes().saturating_sub(self.rows * self.bytes_per_row);
+        self.ahead.shrink(joining);
         match self.rows {
             0 => Phase::NextPart,
             _ => Phase::Concat(ColumnConcat::new(&self.spec.types, batches)),
@@ -231,11 +233,8 @@ impl WindowOperator {
     /// Spreads rows over parts; if they turn out to be of few partitions, all of them.
     fn spread(&mut self, batches: Vec<Batch>) -> Result<Vec<Batch>> {
         self.spreads = false;
-        self.charge.clear();
-        self.ahead.clear();
-        self.rows = 0;
         let mut parts = Parts::new(&self.spec, self.bytes_per_row, &self.cx);
-        batches.into_iter().try_for_each(|it| parts.push(it))?;
+        self.hand_on(batches, |it| parts.push(it))?;
         parts.flush()?;
         if parts.is_spread() {
             self.parts = Some(parts);
@@ -244,6 +243,21 @@ impl WindowOperator {
         let mut batches = Vec::new();
         parts.take_all().into_iter().try_for_each(|it| self.collect(&mut batches, it))?;
         Ok(batches)
+    }
+
+    /// Hands all rows that were collected to `take`, which charges them itself.
+    fn hand_on(
+        &mut self,
+        batches: Vec<Batch>,
+        mut take: impl FnMut(Batch) -> Result<()>,
+    ) -> Result<()> {
+        self.ahead.clear();
+        self.rows = 0;
+        for batch in batches {
+            self.charge.remove(&batch);
+            take(batch)?;
+        }
+        Ok(())
     }
 
     /// Begins with the next part.
@@ -297,13 +311,9 @@ impl WindowOperator {
 
     /// Sorts rows on disk.
     fn sort_on_disk(&mut self, batches: Vec<Batch>) -> Result<()> {
-        // The sort charges the rows itself.
-        self.charge.clear();
-        self.ahead.clear();
-        self.rows = 0;
-        let units = self.units.insert(Units::new(&self.spec, &self.cx)?);
-        batches.into_iter().try_for_each(|it| units.push(it))?;
-        units.spill()
+        let mut units = Units::new(&self.spec, &self.cx)?;
+        self.hand_on(batches, |it| units.push(it))?;
+        self.units.insert(units).spill()
     }
 
     /// Ends with some rows; what the next piece of their partition needs is kept.
@@ -323,10 +333,11 @@ impl WindowOperator {
         let keys = self.spec.sort_keys();
         // Units are sorted.
         if keys.is_empty() || self.units.is_some() {
+            self.ahead.clear();
             return self.start_arranging(input, None);
         }
         let columns = keys.iter().map(|it| input.column(it.column).clone()).collect();
-        let sorter = RowSorter::new(columns, self.rows, &keys, &self.cx.pool)?;
+        let sorter = RowSorter::new(columns, self.rows, &keys, self.ahead.redeem())?;
         self.metrics.add("sorts", 1);
         Ok(Phase::Sort { input, sorter })
     }

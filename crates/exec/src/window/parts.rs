@@ -24,8 +24,7 @@ use volley_error::Result;
 use volley_memory::Reservation;
 use volley_vector::Batch;
 
-/// The parts, a power of two. Some ten million rows are so many in a part that sorting it stays in
-/// the second-level cache.
+/// The parts, a power of two. Ten million rows make parts whose order fits the caches.
 const PARTS: usize = if cfg!(test) { 8 } else { 64 };
 
 /// With rows in fewer parts, splitting is not worth it.

@@ -148,7 +148,7 @@ fn sorter(build: &Batch, columns: &[usize], pool: &Pool) -> Result<RowSorter> {
         .map(|column| SortKey { column, descending: false, nulls_first: false })
         .collect();
     let columns = columns.iter().map(|it| build.column(*it).clone()).collect();
-    RowSorter::new(columns, build.rows(), &keys, pool)
+    RowSorter::new(columns, build.rows(), &keys, pool.reservation())
 }
 
 /// All rows in their order.
