@@ -187,9 +187,9 @@ impl NearestMerge {
         };
         let last = before.rows.rows() - 1;
         let rows = [before.rows.slice(last, 1), Batch::clone(&read.rows)];
-        let rows = Batch::concat(&self.build_types, &rows)?;
         self.charge.clear();
-        self.charge.add(&rows)?;
+        // The reader has charged its block, whose texts the rows share.
+        let rows = self.charge.keep(Batch::concat(&self.build_types, &rows)?)?;
         self.next = usize::from(self.next > last);
         self.block = Some(Block { rows: Arc::new(rows), start: before.start + last });
         Ok(())
