@@ -13,8 +13,9 @@
 //!
 //! Read [`SpillSpace`] and [`SpillFile`] first. A file loses its name as soon as it is open, so
 //! that it goes with the process that made it, however that ends; its bytes count in the space
-//! until its last holder drops it. The folder's lock is held for as long as the folder is in use:
-//! a space that makes its folder removes those whose lock nobody holds, which a crash has left.
+//! until its last holder drops it. Then it is emptied and used again. The folder's lock is held for
+//! as long as the folder is in use: a space that makes its folder removes those whose lock nobody
+//! holds, which a crash has left.
 //! Numbers are little-endian. What is read is not trusted before its checksum is right.
 //!
 //! A block is compressed and read in buffers that the space keeps ([`SpillSpace::buffer`]): as many

@@ -35,7 +35,7 @@ use volley_error::Result;
 /// # Ok::<(), volley_error::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SpillFile(Arc<OpenFile>);
+pub struct SpillFile(pub(super) Arc<OpenFile>);
 
 /// Reads the blocks of a file, one after the other, at a place of its own.
 #[derive(Debug)]
@@ -49,8 +49,8 @@ pub struct SpillFileReader {
 }
 
 #[derive(Debug)]
-struct OpenFile {
-    file: File,
+pub(super) struct OpenFile {
+    pub(super) file: Arc<File>,
     /// Its length, all of which counts in the space.
     bytes: AtomicU64,
     space: SpillSpace,
@@ -59,7 +59,7 @@ struct OpenFile {
 }
 
 impl SpillFile {
-    pub(super) fn new(file: File, folder: Arc<Folder>, space: SpillSpace) -> SpillFile {
+    pub(super) fn new(file: Arc<File>, folder: Arc<Folder>, space: SpillSpace) -> SpillFile {
         SpillFile(Arc::new(OpenFile { file, bytes: AtomicU64::new(0), space, folder }))
     }
 
@@ -172,6 +172,7 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        self.folder.keep_file(&self.file);
         self.space.give_back(self.bytes.load(Ordering::Relaxed));
     }
 }

@@ -1,5 +1,6 @@
 //! The folder of a spill space, and those that crashes have left.
 
+use super::space::lock;
 use std::{
     collections::hash_map::RandomState,
     fs::{self, DirBuilder, DirEntry, File, OpenOptions},
@@ -8,7 +9,10 @@ use std::{
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// How the names of all spill folders begin.
@@ -19,11 +23,18 @@ const LOCK_NAME: &str = "lock";
 /// Names that are tried: each fails only when somebody else removes the folder meanwhile.
 const ATTEMPTS: usize = 8;
 
+/// Files kept for further use: to make one and remove its name takes longer than a small file's
+/// writes and reads.
+const FILES_KEPT: usize = 64;
+
 /// A folder for one space, locked while it is in use. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    /// Files that there ever were.
     files: AtomicU64,
+    /// Empty, and nobody else's.
+    kept: Mutex<Vec<Arc<File>>>,
     /// Held, not used.
     _lock: File,
 }
@@ -41,8 +52,9 @@ impl Folder {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 created => created?,
             }
-            if let Some(lock) = lock(&path.join(LOCK_NAME))? {
-                return Ok(Folder { path, files: AtomicU64::new(0), _lock: lock });
+            if let Some(lock) = make_lock(&path.join(LOCK_NAME))? {
+                let (files, kept) = (AtomicU64::new(0), Mutex::default());
+                return Ok(Folder { path, files, kept, _lock: lock });
             }
         }
         Err(Error::other("the folder is removed again and again"))
@@ -52,14 +64,26 @@ impl Folder {
         &self.path
     }
 
-    /// Opens a new file that has no name any more.
-    pub(super) fn open_file(&self) -> Result<File> {
+    /// An empty file that has no name any more.
+    pub(super) fn open_file(&self) -> Result<Arc<File>> {
+        let kept = lock(&self.kept).pop();
+        kept.map_or_else(|| self.make_file(), Ok)
+    }
+
+    /// Takes back a file that nobody uses any more.
+    pub(super) fn keep_file(&self, file: &Arc<File>) {
+        if lock(&self.kept).len() < FILES_KEPT && file.set_len(0).is_ok() {
+            lock(&self.kept).push(Arc::clone(file));
+        }
+    }
+
+    fn make_file(&self) -> Result<Arc<File>> {
         let number = self.files.fetch_add(1, Ordering::Relaxed);
         let path = self.path.join(number.to_string());
         let file =
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         fs::remove_file(&path)?;
-        Ok(file)
+        Ok(Arc::new(file))
     }
 }
 
@@ -71,7 +95,7 @@ impl Drop for Folder {
 }
 
 /// A new lock file, locked; `None` when somebody took the folder for abandoned before.
-fn lock(path: &Path) -> Result<Option<File>> {
+fn make_lock(path: &Path) -> Result<Option<File>> {
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

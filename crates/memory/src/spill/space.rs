@@ -115,7 +115,7 @@ impl SpillSpace {
         Ok(SpillFile::new(file, folder, self.clone()))
     }
 
-    fn try_create_file(&self, place: &mut Place) -> io::Result<(File, Arc<Folder>)> {
+    fn try_create_file(&self, place: &mut Place) -> io::Result<(Arc<File>, Arc<Folder>)> {
         if let Some(Fault::Error(kind)) = self.next_fault() {
             return Err(kind.into());
         }
@@ -238,6 +238,6 @@ fn raise_open_files() -> bool {
     current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

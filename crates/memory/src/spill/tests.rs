@@ -2,6 +2,7 @@ use super::{block::HEADER_BYTES, *};
 use std::{
     fs::{self, OpenOptions},
     io::ErrorKind as Io,
+    os::unix::fs::MetadataExt,
     path::Path,
 };
 use tempfile::TempDir;
@@ -106,6 +107,22 @@ fn the_folder_comes_with_the_first_file_and_goes_with_the_last_holder() {
     assert_eq!(entries(&directory.path().join(&folders[0])), ["lock"], "files have no name");
     drop((space, file));
     assert_eq!(entries(directory.path()).len(), 0);
+}
+
+#[test]
+fn files_are_used_again_and_are_empty_then() {
+    let (_directory, space) = space();
+    let inode = |it: &SpillFile| it.0.file.metadata().unwrap().ino();
+    let file = filled(&space, &blocks()).unwrap();
+    let (first, reader) = (inode(&file), file.reader());
+    drop(file);
+    let other = space.create_file().unwrap();
+    assert_ne!(inode(&other), first, "a reader holds it");
+    drop(reader);
+    let mut again = space.create_file().unwrap();
+    assert_eq!((inode(&again), again.0.file.metadata().unwrap().len()), (first, 0));
+    again.append(b"new").unwrap();
+    assert_eq!(read(&mut again.reader()).unwrap(), [b"new"]);
 }
 
 #[test]

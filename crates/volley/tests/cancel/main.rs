@@ -188,13 +188,13 @@ impl Bench {
     }
 }
 
-/// Spill files below `folder` that this process has open. They have lost their names; the lock
-/// of the session's folder stays for as long as the session and has its name.
+/// Spill files below `folder` that this process has open and that have bytes: empty ones are kept
+/// for later. They have lost their names; the lock of the session's folder has no bytes, either.
 fn open_spill_files(folder: &Path) -> Vec<PathBuf> {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten();
-    let paths = open.filter_map(|it| fs::read_link(it.ok()?.path()).ok());
-    let is_lock = |it: &PathBuf| it.file_name().is_some_and(|it| it == "lock");
-    paths.filter(|it| it.starts_with(folder) && !is_lock(it)).collect()
+    let paths = open.filter_map(|it| Some(it.ok()?.path()));
+    let filled = paths.filter(|it| fs::metadata(it).is_ok_and(|it| it.len() > 0));
+    filled.filter_map(|it| fs::read_link(it).ok()).filter(|it| it.starts_with(folder)).collect()
 }
 
 /// Threads of this process that run queries.
