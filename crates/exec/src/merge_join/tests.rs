@@ -83,6 +83,9 @@ fn text(rows: RowValues) -> String {
 #[test]
 fn merge_joins_find_what_hash_joins_find() {
     let sizes = [(0, 20), (20, 0), (60, 45), (25, 90)];
+    let setups = [0, 1, 4, 5, 8].map(|it| SETUPS[it]);
+    // Each setup in turn; all of them take minutes.
+    let mut turn = 0;
     for (number, kind) in KINDS.into_iter().enumerate() {
         for (at, size) in sizes.into_iter().enumerate() {
             // Few values make groups of several batches.
@@ -97,7 +100,8 @@ fn merge_joins_find_what_hash_joins_find() {
                     for options in [(false, false), (true, false), (false, true)] {
                         let (merged, hashed) = both(&tables, kind, keys, options);
                         let expected = text(run(hashed, &tables, SETUPS[0]).unwrap());
-                        for setup in [SETUPS[0], SETUPS[1], SETUPS[4], SETUPS[5], SETUPS[8]] {
+                        turn += 1;
+                        for setup in [setups[turn % 5], setups[(turn + 2) % 5]] {
                             let rows = text(run(merged.clone(), &tables, setup).unwrap());
                             assert!(
                                 rows == expected,

@@ -93,7 +93,7 @@ fn a_paused_task_can_be_cancelled_dropped_and_out_of_time() {
     let task = Task::start(hog(&tables, SETUP), &executor).unwrap();
     task.handle().pause();
     drop(task);
-    let config = in_time(hog(&tables, SETUP), Duration::from_millis(5));
+    let config = in_time(hog(&tables, SETUP), Duration::from_millis(200));
     let task = Task::start(config, &executor).unwrap();
     task.handle().pause_wait();
     assert_eq!(drain(&task).unwrap_err().kind(), ErrorKind::TimedOut);
