@@ -2,7 +2,9 @@
 
 mod reserve;
 
-use libmimalloc_sys::{mi_collect, mi_option_set, mi_option_set_default, mi_option_t};
+use libmimalloc_sys::{
+    mi_collect, mi_option_get, mi_option_set, mi_option_set_default, mi_option_t,
+};
 use volley::{ArbitrationPolicy, Candidate, LargestFirst};
 
 #[global_allocator]
@@ -13,6 +15,11 @@ pub use reserve::refill;
 /// mimalloc's `mi_option_purge_delay`, which the bindings leave out.
 const PURGE_DELAY: mi_option_t = 15;
 
+/// mimalloc's `mi_option_allow_thp`: huge pages of the system, 2 MiB. Where virtual machines hand
+/// free memory to their host, the system has to ask for a huge page again and to clear it: a sort in
+/// memory waited for that half of its time. See decision 18.
+const ALLOW_HUGE_PAGES: mi_option_t = 37;
+
 /// Freed memory goes back to the operating system after so many milliseconds. By default that is
 /// soon, so that the next query waits for the same memory to be cleared again: a tenth of the time
 /// of a session of many queries.
@@ -22,10 +29,23 @@ const PURGE_MILLISECONDS: std::ffi::c_long = 10_000;
 /// for the next one of their segment (32 MiB) to be freed: a sort's columns took 260 MiB more.
 const PURGE_MILLISECONDS_SCARCE: std::ffi::c_long = 0;
 
+/// A process of more bytes can afford some hundred MiB, which are less than what it then spends on
+/// memory that comes and goes again and again,
+const LARGE_BYTES: usize = 4 << 30;
+
+/// until memory is not only half used, but scarce.
+const PURGE_MILLISECONDS_LARGE: std::ffi::c_long = 200;
+
 /// Sets the allocator up; environment variables such as `MIMALLOC_PURGE_DELAY` go before.
 pub fn set_up() {
     // SAFETY: sets a number of the allocator, under a number that it checks.
     unsafe { mi_option_set_default(PURGE_DELAY, PURGE_MILLISECONDS) };
+    // SAFETY: as above.
+    unsafe { mi_option_set_default(ALLOW_HUGE_PAGES, 0) };
+    // SAFETY: reads the number of an option that there is.
+    if unsafe { mi_option_get(ALLOW_HUGE_PAGES) } == 0 {
+        use_small_pages();
+    }
     refill();
 }
 
@@ -34,17 +54,17 @@ pub fn set_up() {
 #[derive(Debug)]
 pub struct FreeFirst;
 
-/// Gives back what is free. Each thread has its own.
-fn collect() {
+/// Gives back what is free, and from now on after `delay`. Each thread has its own.
+fn collect(delay: std::ffi::c_long) {
     // SAFETY: sets a number of the allocator, under a number that it checks.
-    unsafe { mi_option_set(PURGE_DELAY, PURGE_MILLISECONDS_SCARCE) };
+    unsafe { mi_option_set(PURGE_DELAY, delay) };
     use_small_pages();
     // SAFETY: frees what nobody uses.
     unsafe { mi_collect(true) };
 }
 
-/// Makes the kernel use small pages from now on: of a huge one (2 MiB) the parts that were given
-/// back come again with the first byte that is used.
+/// Makes the kernel use small pages from now on, also where the process asked for huge ones: of
+/// these, the parts that were given back come again with the first byte that is used.
 #[cfg(target_os = "linux")]
 fn use_small_pages() {
     // A kernel without huge pages refuses; nothing is lost then.
@@ -71,7 +91,7 @@ fn resident_bytes() -> Option<usize> {
 
 impl ArbitrationPolicy for FreeFirst {
     fn victim(&self, candidates: &[Candidate]) -> Option<u64> {
-        collect();
+        collect(PURGE_MILLISECONDS_SCARCE);
         LargestFirst.victim(candidates)
     }
 
@@ -80,7 +100,8 @@ impl ArbitrationPolicy for FreeFirst {
     }
 
     fn half_full(&self) {
-        collect();
+        let is_large = resident_bytes().is_some_and(|it| it > LARGE_BYTES);
+        collect(if is_large { PURGE_MILLISECONDS_LARGE } else { PURGE_MILLISECONDS_SCARCE });
     }
 
     fn resident_bytes(&self) -> Option<usize> {
