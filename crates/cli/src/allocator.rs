@@ -16,8 +16,8 @@ pub use reserve::refill;
 const PURGE_DELAY: mi_option_t = 15;
 
 /// mimalloc's `mi_option_allow_thp`: huge pages of the system, 2 MiB. Where virtual machines hand
-/// free memory to their host, the system has to ask for a huge page again and to clear it: a sort in
-/// memory waited for that half of its time. See decision 18.
+/// free memory to their host, the system has to ask for a huge page again and to clear it: a sort
+/// in memory waited for that half of its time.
 const ALLOW_HUGE_PAGES: mi_option_t = 37;
 
 /// Freed memory goes back to the operating system after so many milliseconds. By default that is
