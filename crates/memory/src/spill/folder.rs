@@ -23,9 +23,12 @@ const LOCK_NAME: &str = "lock";
 /// Names that are tried: each fails only when somebody else removes the folder meanwhile.
 const ATTEMPTS: usize = 8;
 
-/// Files kept for further use: to make one and remove its name takes longer than a small file's
-/// writes and reads.
-const FILES_KEPT: usize = 64;
+/// Empty files kept for further use while others are in use: to make one and remove its name takes
+/// longer than a small file's writes and reads, and the more so the more were made lately.
+const FILES_KEPT: usize = 1024;
+
+/// The same, while none is in use: they count as open files of the process.
+const FILES_KEPT_IDLE: usize = 256;
 
 /// A folder for one space, locked while it is in use. Dropping it removes it.
 #[derive(Debug)]
@@ -33,10 +36,17 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Files that there ever were.
     files: AtomicU64,
-    /// Empty, and nobody else's.
-    kept: Mutex<Vec<Arc<File>>>,
+    kept: Mutex<Kept>,
     /// Held, not used.
     _lock: File,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Empty, and nobody else's.
+    files: Vec<Arc<File>>,
+    /// Files that are in use.
+    used: usize,
 }
 
 impl Folder {
@@ -64,16 +74,24 @@ impl Folder {
         &self.path
     }
 
-    /// An empty file that has no name any more.
+    /// An empty file that has no name any more; it is given back to [`Folder::keep_file`].
     pub(super) fn open_file(&self) -> Result<Arc<File>> {
-        let kept = lock(&self.kept).pop();
-        kept.map_or_else(|| self.make_file(), Ok)
+        let kept = lock(&self.kept).files.pop();
+        let file = kept.map_or_else(|| self.make_file(), Ok)?;
+        lock(&self.kept).used += 1;
+        Ok(file)
     }
 
     /// Takes back a file that nobody uses any more.
     pub(super) fn keep_file(&self, file: &Arc<File>) {
-        if lock(&self.kept).len() < FILES_KEPT && file.set_len(0).is_ok() {
-            lock(&self.kept).push(Arc::clone(file));
+        let is_empty = file.set_len(0).is_ok();
+        let mut kept = lock(&self.kept);
+        kept.used = kept.used.saturating_sub(1);
+        if is_empty && kept.files.len() < FILES_KEPT {
+            kept.files.push(Arc::clone(file));
+        }
+        if kept.used == 0 {
+            kept.files.truncate(FILES_KEPT_IDLE);
         }
     }
 
