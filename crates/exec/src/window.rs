@@ -30,7 +30,7 @@
 //! some whole partitions at a time go through the steps above (`units`), without the sort. A
 //! partition that is large goes through them piece by piece (`pieces`), when all calls allow that:
 //! those that ask where rows stand, that look some rows away, or whose frames begin with the
-//! partition. For other calls it must fit in memory.
+//! partition or have bounds in the order of the rows. For other calls it must fit in memory.
 
 mod active;
 mod argument_order;

@@ -154,7 +154,21 @@ fn window_partitions_that_do_not_fit_come_in_pieces() {
         ],
         &[weighed; 7],
     );
-    for sql in [once, twice] {
+    let by_date = "OVER (ORDER BY l_shipdate";
+    let by_value = one_partition(
+        &[
+            &format!("sum(l_quantity) {by_date} RANGE INTERVAL 7 DAY PRECEDING)"),
+            &format!("count(*) {by_date} GROUPS BETWEEN 5 PRECEDING AND 5 FOLLOWING EXCLUDE TIES)"),
+            &format!(
+                "sum(l_tax) {by_date} \
+                 RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL 1 MONTH PRECEDING)"
+            ),
+            "max(l_quantity) OVER (PARTITION BY l_linestatus ORDER BY l_extendedprice DESC \
+             RANGE BETWEEN 100 PRECEDING AND 100 FOLLOWING)",
+        ],
+        &[weighed; 4],
+    );
+    for sql in [once, twice, by_value] {
         for threads in ["1", "2"] {
             check_counter(&sql, "48MiB", threads, ("window", "window pieces"));
         }

@@ -352,12 +352,15 @@ impl WindowOperator {
 
     fn start_calls(&mut self, input: Batch, run: Run, places: Places) -> Result<Phase> {
         self.sorter = None;
-        if self.piece.as_ref().is_none_or(Piece::is_first) {
-            self.metrics.add("partitions", places.partitions() as u64);
-        }
         let mut piece = self.piece.take();
-        if let (Some(piece), Some(units)) = (&mut piece, &self.units) {
-            units.place(piece, &places);
+        if let (Some(it), Some(units)) = (&mut piece, &mut self.units)
+            && !units.place(it, (&run, &places))?
+        {
+            drop((run, places));
+            return self.put_back(piece, &input);
+        }
+        if piece.as_ref().is_none_or(Piece::is_first) {
+            self.metrics.add("partitions", places.partitions() as u64);
         }
         let mut calls = Vec::with_capacity(self.spec.calls.len());
         for index in 0..self.spec.calls.len() {
@@ -378,6 +381,16 @@ impl WindowOperator {
         let (position, end, pending) = (rows.start, rows.end, None);
         let work = Work { input, run, places, calls, cursor, piece, position, end, pending };
         Ok(Phase::Prepare { work: Box::new(work), ready: 0 })
+    }
+
+    /// Waits for more rows after a piece, of `input`.
+    fn put_back(&mut self, piece: Option<Piece>, input: &Batch) -> Result<Phase> {
+        self.charge.clear();
+        self.rows = 0;
+        if let (Some(piece), Some(units)) = (piece, &mut self.units) {
+            units.put_back(piece, input)?;
+        }
+        Ok(Phase::Load)
     }
 
     /// Works on a batch; the batch when it is done and has rows.

@@ -15,18 +15,32 @@
 //! group of its last row ends, the result of aggregates there, and the group's last row, which
 //! becomes a tail of the run: so groups of any size are cut. A frame that reaches beyond the rows
 //! to answer for ends with this group.
+//!
+//! Frames by value (RANGE and GROUPS with offsets) begin and end in the order of the rows, but how
+//! far away shows only when the rows are there (`reach`). A piece whose last frame may go on after
+//! the rows that have come is put back, and comes again with more of them. What the first of the
+//! frames to come may begin with is kept.
 
+mod edge;
 mod plan;
+mod reach;
 mod scan;
 
-use super::{places::Places, running::CarriedState, spec::WindowSpec};
+use super::{places::Places, run::Run, running::CarriedState, spec::WindowSpec};
 use crate::{BatchCharge, OperatorContext, compact::own_batch, spill::SpillReader};
 pub(super) use plan::PiecePlan;
+use reach::Reach;
 use scan::{PieceEnd, Scan};
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::PartitionPiece;
 use volley_vector::{Batch, Vector};
+
+/// Of the rows of a piece, one in so many are there after it at first, for frames by value.
+const AHEAD_SHARE: usize = 4;
+
+/// Around the rows of a piece are so many times as many, if it may be as large as it takes.
+const AROUND_MAX: usize = 4;
 
 /// A partition on its way through memory.
 pub(super) struct Pieces {
@@ -49,6 +63,8 @@ pub(super) struct Pieces {
     /// Rows to answer for next, and those after them.
     coming: Vec<Batch>,
     coming_rows: usize,
+    /// How many rows after a piece are there for frames by value.
+    ahead: usize,
     charge: BatchCharge,
     /// Whether the partition's last row has come.
     is_ended: bool,
@@ -69,6 +85,8 @@ pub(super) struct Piece {
     rows_before: u64,
     /// Rows after it that are answered for later.
     rows_after: usize,
+    /// Frames by value of later rows need none of the rows before.
+    reach_start: usize,
     /// Of each call whose frames may end after the piece: the result there.
     pub known: Vec<Option<Vector>>,
     pub carried: Vec<Option<CarriedState>>,
@@ -101,6 +119,7 @@ impl Pieces {
             carried: spec.calls.iter().map(|_| None).collect(),
             coming: Vec::new(),
             coming_rows: 0,
+            ahead: plan.by_value().map_or(0, |_| (piece_rows / AHEAD_SHARE).max(1)),
             charge: BatchCharge::new(&cx.pool),
             is_ended: false,
         })
@@ -151,13 +170,14 @@ impl Pieces {
 
     /// The next piece and its run, charged no more, when its rows are there.
     pub(super) fn next(&mut self, plan: &PiecePlan) -> Option<(Vec<Batch>, Piece)> {
-        let wanted = self.piece_rows.saturating_add(plan.after as usize);
+        let len = self.piece_len(plan);
+        let wanted = len.saturating_add(self.ahead.max(plan.after as usize));
         if self.coming_rows == 0 || (self.coming_rows < wanted && !self.is_ended) {
             return None;
         }
-        let len = self.piece_rows.min(self.coming_rows);
+        let len = len.min(self.coming_rows);
         let start = self.kept.as_ref().map_or(0, Batch::rows);
-        let end = self.ends.pop_front();
+        let end = self.ends.front().cloned();
         let mut run: Vec<Batch> = self.kept.take().into_iter().collect();
         run.append(&mut self.coming);
         if let Some(end) = &end {
@@ -176,6 +196,7 @@ impl Pieces {
             rows: start..start + len,
             rows_before: self.rows_before,
             rows_after: self.coming_rows - len,
+            reach_start: start + len,
             places: (0..self.groups.len()).map(places).collect(),
             known: end.map_or_else(|| vec![None; calls], |it| it.known),
             carried: std::mem::take(&mut self.carried),
@@ -183,6 +204,17 @@ impl Pieces {
         self.coming_rows = 0;
         self.charge.clear();
         Some((run, piece))
+    }
+
+    /// How many rows to answer for next, at most. Where much is around a piece, it is larger, so that
+    /// going through that again for each costs little. Pieces that were scanned are all of one size.
+    fn piece_len(&self, plan: &PiecePlan) -> usize {
+        let around = self.kept.as_ref().map_or(0, Batch::rows) + self.ahead;
+        match plan.is_scanned {
+            true => self.piece_rows,
+            false if self.is_ended => usize::MAX,
+            false => self.piece_rows.max(around / AROUND_MAX),
+        }
     }
 
     /// The last rows of groups that go on after the rows that are there.
@@ -215,7 +247,8 @@ impl Pieces {
             group.groups = i64::from(level.groups_before[0]) + of.groups_missing;
         }
         self.rows_before += piece.rows.len() as u64;
-        let kept = plan.kept(rows, piece.rows.end);
+        self.ends.pop_front();
+        let kept = plan.kept(rows, piece.next_start(plan)..piece.rows.end);
         let kept = own_batch(rows.gather(&kept)?)?;
         self.charge.add(&kept)?;
         self.kept = Some(kept);
@@ -230,18 +263,54 @@ impl Pieces {
         self.carried = carried;
     }
 
-    /// Completes what is known of a piece by where groups end in its run.
-    pub(super) fn place(&self, piece: &mut Piece, places: &Places) {
-        let Some(before) = piece.rows.start.checked_sub(1) else { return };
+    /// Completes what is known of a piece by where groups and frames end in its run; false when
+    /// frames may go on after it.
+    pub(super) fn place(
+        &mut self,
+        plan: &PiecePlan,
+        piece: &mut Piece,
+        (run, places): (&Run, &Places),
+    ) -> Result<bool> {
+        if plan.by_value().is_some() {
+            let last = piece.rows.end - 1;
+            let reach = Reach::of_row(last, (&self.spec, plan), (run, places))?;
+            if reach.end >= piece.end() && !self.is_ended {
+                return Ok(false);
+            }
+            if reach.end.saturating_sub(last) < self.ahead / AHEAD_SHARE {
+                self.ahead /= 2;
+            }
+            piece.reach_start = reach.start;
+        }
+        let Some(before) = piece.rows.start.checked_sub(1) else { return Ok(true) };
         let before = places.row(before);
         for (level, of) in piece.places.iter_mut().enumerate() {
             let there = i64::from(before.levels[level].groups_before[0]);
             of.groups_missing = self.groups[level].groups - there;
         }
+        Ok(true)
+    }
+
+    /// Takes a piece back, and `rows`, its run; it comes again with twice as many rows after it.
+    pub(super) fn put_back(&mut self, piece: Piece, rows: &Batch) -> Result<()> {
+        self.ahead = piece.rows_after.saturating_mul(2).max(1);
+        let (start, end) = (piece.rows.start, piece.end());
+        self.carried = piece.carried;
+        if start > 0 {
+            let kept = rows.slice(0, start);
+            self.charge.add(&kept)?;
+            self.kept = Some(kept);
+        }
+        self.keep(rows.slice(start, end - start))
     }
 }
 
 impl Piece {
+    /// The end of the rows after it, which follow one another.
+    fn end(&self) -> usize {
+        self.rows.end + self.rows_after
+    }
+
     /// Whether the partition begins with it.
     pub(super) fn is_first(&self) -> bool {
         self.rows_before == 0
@@ -249,7 +318,8 @@ impl Piece {
 
     /// The first position of which states must have all rows before, for the next piece.
     pub(super) fn next_start(&self, plan: &PiecePlan) -> usize {
-        self.rows.end.saturating_sub(usize::try_from(plan.before).unwrap_or(usize::MAX))
+        let before = usize::try_from(plan.before).unwrap_or(usize::MAX);
+        self.rows.end.saturating_sub(before).min(self.reach_start)
     }
 
     /// The position of a row of the partition that was there before.

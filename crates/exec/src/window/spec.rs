@@ -187,7 +187,7 @@ impl CallSpec {
             && frame.offsets().all(|offset| match offset {
                 FrameOffset::Count(_) => true,
                 FrameOffset::Column(_) => false,
-                FrameOffset::Value { is_constant, .. } => *is_constant,
+                FrameOffset::Value { is_monotone, .. } => *is_monotone,
             })
     }
 }

@@ -5,6 +5,7 @@
 use super::{
     pieces::{Piece, PiecePlan, Pieces},
     places::Places,
+    run::Run,
     running::CarriedState,
     spec::WindowSpec,
 };
@@ -36,6 +37,9 @@ const SORTED_ROWS: &str = "rows sorted before";
 
 /// The counter of pieces.
 const WINDOW_PIECES: &str = "window pieces";
+
+/// The counter of pieces that came again with more rows after them.
+const WINDOW_PIECES_AGAIN: &str = "window pieces again";
 
 /// Rows by partition and order, on their way through a sort or as they come.
 pub(super) struct Units {
@@ -183,7 +187,6 @@ impl Units {
     pub(super) fn step(&mut self) -> Result<UnitsStep> {
         if let Some(pieces) = &mut self.pieces {
             if let Some((batches, piece)) = pieces.next(&self.plan) {
-                self.cx.metrics.add(WINDOW_PIECES, 1);
                 return Ok(UnitsStep::Unit(Unit { batches, piece: Some(piece) }));
             }
             if pieces.is_done() {
@@ -317,11 +320,15 @@ impl Units {
         UnitsStep::Unit(Unit { batches: self.whole.take(), piece: None })
     }
 
-    /// Completes what is known of a piece.
-    pub(super) fn place(&self, piece: &mut Piece, places: &Places) {
-        if let Some(pieces) = &self.pieces {
-            pieces.place(piece, places);
-        }
+    /// Completes what is known of a piece; false when rows are missing after it.
+    pub(super) fn place(&mut self, piece: &mut Piece, run: (&Run, &Places)) -> Result<bool> {
+        self.pieces.as_mut().map_or(Ok(true), |it| it.place(&self.plan, piece, run))
+    }
+
+    /// Takes a piece back, of `rows`, until more rows have come.
+    pub(super) fn put_back(&mut self, piece: Piece, rows: &Batch) -> Result<()> {
+        self.cx.metrics.add(WINDOW_PIECES_AGAIN, 1);
+        self.pieces.as_mut().map_or(Ok(()), |it| it.put_back(piece, rows))
     }
 
     /// The first row that states of a piece's calls need not have when it is done.
@@ -337,18 +344,22 @@ impl Units {
         carried: Vec<Option<CarriedState>>,
     ) -> Result<()> {
         let Some(pieces) = &mut self.pieces else { return Ok(()) };
+        self.cx.metrics.add(WINDOW_PIECES, 1);
         pieces.carry(carried);
         pieces.finish_piece(&self.plan, piece, rows, places)
     }
 
     /// Says why rows must fit that did not.
     pub(super) fn explain(&self, error: Error) -> Error {
-        let Some((call, reason)) = self.refused else { return error };
-        if error.kind() != ErrorKind::OutOfMemory {
-            return error;
-        }
+        let by_value = self.plan.by_value().filter(|_| self.pieces.is_some());
+        let (call, needs) = match (self.refused, by_value) {
+            _ if error.kind() != ErrorKind::OutOfMemory => return error,
+            (Some((call, reason)), _) => (call, format!("whole partitions in memory: {reason}")),
+            (None, Some(call)) => (call, "the rows of its frames in memory".to_owned()),
+            (None, None) => return error,
+        };
         let name = self.spec.calls[call].function.name();
-        error.at("window function", format!("{name} needs whole partitions in memory: {reason}"))
+        error.at("window function", format!("{name} needs {needs}"))
     }
 
     fn note(&mut self, batch: &Batch) -> Result<()> {

@@ -112,8 +112,8 @@ pub enum FrameOffset<C = usize> {
         key: C,
         /// The key plus or minus the offset; null where that overflows.
         bound: C,
-        /// Whether all rows have the same offset.
-        is_constant: bool,
+        /// Whether rows in order have bounds in order.
+        is_monotone: bool,
     },
 }
 
@@ -229,8 +229,8 @@ impl<C> FrameOffset<C> {
         Ok(match self {
             FrameOffset::Count(count) => FrameOffset::Count(*count),
             FrameOffset::Column(column) => FrameOffset::Column(f(column)?),
-            FrameOffset::Value { key, bound, is_constant } => {
-                FrameOffset::Value { key: f(key)?, bound: f(bound)?, is_constant: *is_constant }
+            FrameOffset::Value { key, bound, is_monotone } => {
+                FrameOffset::Value { key: f(key)?, bound: f(bound)?, is_monotone: *is_monotone }
             }
         })
     }

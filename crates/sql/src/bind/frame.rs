@@ -7,7 +7,7 @@ use volley_function::Exclusion;
 use volley_logical::{
     Expr, ExprKind, Frame, FrameBound, FrameOffset, FrameUnits, SortKey, SpecialForm,
 };
-use volley_types::{Type, Value};
+use volley_types::{Interval, Type, Value, text::parse_interval};
 
 /// What the bounds of a frame are bound with.
 #[derive(Clone, Copy)]
@@ -146,8 +146,8 @@ impl<'a> Binder<'a> {
             return Err(error.hint("the key must be a number, a date, a time or an interval"));
         }
         let reached = self.reached(key.expr.clone())?;
-        let is_constant = is_constant(&offset);
-        let missing = (!is_constant).then(|| {
+        let is_monotone = is_monotone(&offset, &key.expr.data_type);
+        let missing = (!is_constant(&offset)).then(|| {
             Expr::special(SpecialForm::IsNull, vec![offset.clone()], Type::Boolean).at(span)
         });
         let name = if is_preceding == key.descending { "plus" } else { "minus" };
@@ -169,7 +169,7 @@ impl<'a> Binder<'a> {
             let args = vec![fails, null, bound];
             bound = Expr::special(SpecialForm::Switch, args, data_type).at(span);
         }
-        Ok(FrameOffset::Value { key, bound, is_constant })
+        Ok(FrameOffset::Value { key, bound, is_monotone })
     }
 
     /// Whether keys of this type are some distance apart.
@@ -199,5 +199,34 @@ fn is_constant(offset: &Expr) -> bool {
         ExprKind::Constant(_) => true,
         ExprKind::Cast { input, .. } => is_constant(input),
         _ => inspect::string_literal(offset).is_some(),
+    }
+}
+
+/// Whether keys in order are still in order when all of them are moved by the offset, as far as one
+/// can see. An infinite number makes NaN of the other infinity.
+fn is_monotone(offset: &Expr, key: &Type) -> bool {
+    match &offset.kind {
+        ExprKind::Constant(Value::Interval(interval)) => keeps_order(interval, key),
+        ExprKind::Constant(Value::Varchar(text)) if !key.is_numeric() => {
+            parse_interval(text).is_some_and(|it| keeps_order(&it, key))
+        }
+        ExprKind::Constant(Value::Varchar(text)) => {
+            text.trim().parse::<f64>().is_ok_and(f64::is_finite)
+        }
+        ExprKind::Constant(Value::Real(number)) => number.is_finite(),
+        ExprKind::Constant(Value::Double(number)) => number.is_finite(),
+        ExprKind::Constant(_) => key.is_numeric() || *key == Type::Date,
+        ExprKind::Cast { input, .. } => is_monotone(input, key),
+        _ => false,
+    }
+}
+
+/// Months differ in length: moved by one, 30 January 23:00 comes after 31 January 10:00, and days
+/// of the calendar are not all as long as others where there are time zones.
+fn keeps_order(interval: &Interval, key: &Type) -> bool {
+    match key {
+        Type::Date => true,
+        Type::Time | Type::Timestamp => interval.months == 0,
+        _ => false,
     }
 }

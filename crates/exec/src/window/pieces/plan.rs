@@ -1,9 +1,13 @@
 //! Which calls can be answered piece by piece, and what each of them needs for that.
 
-use super::super::{
-    running::can_run,
-    spec::{CallFunction, CallSpec, WindowSpec},
+use super::{
+    super::{
+        running::can_run,
+        spec::{CallFunction, CallSpec, WindowSpec},
+    },
+    edge::{Edge, is_by_value},
 };
+use std::ops::Range;
 use volley_error::Result;
 use volley_function::{AggregateKind, BoundAggregate, BoundWindow, Exclusion, WindowReach};
 use volley_memory::Pool;
@@ -19,7 +23,7 @@ type Reason = &'static str;
 
 const AHEAD: Reason = "it may look any way ahead for a value that is not null";
 const EXCLUDES: Reason = "its frame leaves rows out";
-const BY_VALUE: Reason = "the offsets of its frame are not in rows";
+const BY_VALUE: Reason = "the offsets of its frame are neither in rows nor the same for all";
 const OPEN: Reason = "its frame ends with the partition or with peers";
 const FAR: Reason = "it looks at rows that are far away";
 const UNKNOWN: Reason = "how far it looks is not the same for all rows, which come sorted";
@@ -55,6 +59,9 @@ pub(in super::super) struct CallPlan {
     pub tail: Option<usize>,
     /// The result at the end of a group is needed in time.
     pub known: Option<Known>,
+    /// How many rows away its frames begin and end is not known before these rows come. Both do so
+    /// in the order of the rows.
+    pub is_by_value: bool,
 }
 
 /// An aggregate's result at the end of groups.
@@ -70,6 +77,8 @@ struct Offset {
     call: usize,
     column: usize,
     looks: Looks,
+    /// A value that it has.
+    value: Option<i64>,
 }
 
 /// Where a call looks.
@@ -83,14 +92,8 @@ enum Looks {
     First {
         ahead: bool,
     },
-}
-
-/// An end of a frame.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    Partition,
-    Peers,
-    Rows,
+    /// So many groups away, which must be the same for all rows.
+    Groups,
 }
 
 impl PiecePlan {
@@ -132,6 +135,11 @@ impl PiecePlan {
         self.refused.or(is_far.then_some((self.farthest, FAR)))
     }
 
+    /// The first call whose frames are bounded by value.
+    pub(in super::super) fn by_value(&self) -> Option<usize> {
+        self.calls.iter().position(|it| it.is_by_value)
+    }
+
     /// Notes how many rows before and after a row a call looks at.
     fn look(&mut self, call: usize, before: u64, after: u64) {
         if before.max(after) > self.before.max(self.after) {
@@ -167,7 +175,7 @@ impl PiecePlan {
         };
         let mut plan = CallPlan { valid: valid(call), ..CallPlan::default() };
         match call.args.get(1) {
-            Some(column) => self.offsets.push(Offset { call: index, column: *column, looks }),
+            Some(column) => self.offsets.push(Offset::new(index, *column, looks)),
             None if looks == Looks::After => self.look(index, 0, 1),
             None => plan.last = u64::from(call.ignore_nulls),
         }
@@ -180,18 +188,22 @@ impl PiecePlan {
         call: &CallSpec,
         reach: WindowReach,
     ) -> std::result::Result<CallPlan, Reason> {
-        let mut plan = CallPlan { valid: valid(call), ..CallPlan::default() };
         let is_last = reach == WindowReach::Last;
+        let edges = self.edges(index, call)?;
+        let is_by_value = is_by_value(call, edges, is_last);
+        let mut plan = CallPlan { valid: valid(call), is_by_value, ..CallPlan::default() };
         let nth = || call.args.get(1).copied().filter(|_| reach == WindowReach::Nth);
-        match self.edges(index, call)? {
+        match edges {
             (Edge::Rows, Edge::Rows) => {}
-            (_, Edge::Peers | Edge::Partition) if call.ignore_nulls => return Err(AHEAD),
+            (Edge::Peers | Edge::Value, Edge::Peers | Edge::Value) if is_by_value => {}
+            (Edge::Value, _) => return Err(OPEN),
+            (_, Edge::Partition) if call.ignore_nulls => return Err(AHEAD),
             (_, Edge::Partition) if is_last => plan.tail = Some(0),
-            (_, Edge::Peers) if is_last => plan.tail = Some(call.level),
+            (_, Edge::Peers) if is_last && !is_by_value => plan.tail = Some(call.level),
             (Edge::Partition, end) => match nth() {
                 Some(column) => {
-                    let looks = Looks::First { ahead: end != Edge::Rows };
-                    self.offsets.push(Offset { call: index, column, looks });
+                    let looks = Looks::First { ahead: end != Edge::Rows && !is_by_value };
+                    self.offsets.push(Offset::new(index, column, looks));
                 }
                 None if is_last => plan.last = u64::from(call.ignore_nulls),
                 None => plan.first = 1,
@@ -209,10 +221,13 @@ impl PiecePlan {
         pool: &Pool,
     ) -> Result<std::result::Result<CallPlan, Reason>> {
         let edges = match self.edges(index, call) {
-            Ok((Edge::Rows, Edge::Rows)) => return Ok(Ok(CallPlan::default())),
             Ok(edges) => edges,
             Err(reason) => return Ok(Err(reason)),
         };
+        let plan = CallPlan { is_by_value: is_by_value(call, edges, false), ..CallPlan::default() };
+        if edges.0 != Edge::Partition && edges.1 != Edge::Partition {
+            return Ok(Ok(plan));
+        }
         let function = match &bound.function {
             AggregateKind::Folding(function) if !call.distinct => function,
             _ => return Ok(Err(COLLECTS)),
@@ -220,8 +235,8 @@ impl PiecePlan {
         let known = match edges {
             (Edge::Partition, Edge::Partition) => Some(Known { level: 0, is_whole: true }),
             (Edge::Partition, Edge::Peers) => Some(Known { level: call.level, is_whole: false }),
-            (Edge::Partition, Edge::Rows) if call.frames_grow() => None,
-            (Edge::Partition, Edge::Rows) => return Ok(Err("its frame may end anywhere")),
+            (Edge::Partition, Edge::Rows | Edge::Value) if call.frames_grow() => None,
+            (Edge::Partition, _) => return Ok(Err("its frame may end anywhere")),
             _ => return Ok(Err(OPEN)),
         };
         let no_rows = |it: &Type| Vector::from_values(it.clone(), &[]);
@@ -229,7 +244,7 @@ impl PiecePlan {
         if !known.is_some_and(|it| it.is_whole) && !can_run(function, &args, pool)? {
             return Ok(Err(COLLECTS));
         }
-        Ok(Ok(CallPlan { known, ..CallPlan::default() }))
+        Ok(Ok(CallPlan { known, ..plan }))
     }
 
     /// What the frame of a call begins and ends with; how far away that is, is noted.
@@ -238,31 +253,31 @@ impl PiecePlan {
         index: usize,
         call: &CallSpec,
     ) -> std::result::Result<(Edge, Edge), Reason> {
-        if call.frame.exclusion != Exclusion::NoOthers {
+        let frame = &call.frame;
+        let edges = (Edge::of(&frame.start, frame.units), Edge::of(&frame.end, frame.units));
+        let is_open = edges.0 == Edge::Partition || edges.1 == Edge::Partition;
+        if is_open && frame.exclusion != Exclusion::NoOthers {
             return Err(EXCLUDES);
         }
-        let edge = |bound: &FrameBound| match (bound, call.frame.units) {
-            (FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing, _) => {
-                Ok(Edge::Partition)
-            }
-            (_, FrameUnits::Rows) => Ok(Edge::Rows),
-            (FrameBound::CurrentRow, _) => Ok(Edge::Peers),
-            (FrameBound::Preceding(_) | FrameBound::Following(_), _) => Err(BY_VALUE),
-        };
-        let edges = (edge(&call.frame.start)?, edge(&call.frame.end)?);
-        for bound in [&call.frame.start, &call.frame.end] {
+        for bound in [&frame.start, &frame.end] {
             let (offset, looks) = match bound {
                 FrameBound::Preceding(offset) => (offset, Looks::Before),
                 FrameBound::Following(offset) => (offset, Looks::After),
                 _ => continue,
             };
-            match offset {
-                FrameOffset::Count(rows) if looks == Looks::Before => self.look(index, *rows, 0),
-                FrameOffset::Count(rows) => self.look(index, 0, *rows),
-                FrameOffset::Column(column) => {
-                    self.offsets.push(Offset { call: index, column: *column, looks });
+            match (offset, frame.units) {
+                (FrameOffset::Value { is_monotone: false, .. }, _) => return Err(BY_VALUE),
+                (FrameOffset::Value { .. }, _) | (FrameOffset::Count(_), FrameUnits::Groups) => {}
+                (FrameOffset::Count(rows), _) if looks == Looks::Before => {
+                    self.look(index, *rows, 0);
                 }
-                FrameOffset::Value { .. } => return Err(BY_VALUE),
+                (FrameOffset::Count(rows), _) => self.look(index, 0, *rows),
+                (FrameOffset::Column(column), FrameUnits::Groups) => {
+                    self.offsets.push(Offset::new(index, *column, Looks::Groups));
+                }
+                (FrameOffset::Column(column), _) => {
+                    self.offsets.push(Offset::new(index, *column, looks));
+                }
             }
         }
         Ok(edges)
@@ -271,9 +286,8 @@ impl PiecePlan {
     /// Learns from some rows of the input how far calls look.
     pub(in super::super) fn watch(&mut self, batch: &Batch) -> Result<()> {
         for index in 0..self.offsets.len() {
-            let Offset { call, column, looks } = self.offsets[index];
-            if let Some(bounds) = bounds(batch.column(column))? {
-                self.learn(call, looks, bounds);
+            if let Some(bounds) = bounds(batch.column(self.offsets[index].column))? {
+                self.learn(index, bounds);
             }
         }
         Ok(())
@@ -283,17 +297,20 @@ impl PiecePlan {
     /// collected first.
     pub(in super::super) fn watch_constants(&mut self, constants: &[Option<Value>]) {
         for index in 0..self.offsets.len() {
-            let Offset { call, column, looks } = self.offsets[index];
+            let Offset { call, column, .. } = self.offsets[index];
             match constants.get(column).and_then(Option::as_ref) {
-                Some(Value::BigInt(value)) => self.learn(call, looks, (*value, *value)),
+                Some(Value::BigInt(value)) => self.learn(index, (*value, *value)),
                 Some(Value::Null) => {}
                 _ => self.refuse(call, UNKNOWN),
             }
         }
     }
 
-    /// A call looks as far as numbers from `least` to `most` say.
-    fn learn(&mut self, call: usize, looks: Looks, (least, most): (i64, i64)) {
+    /// An offset has values from `least` to `most`.
+    fn learn(&mut self, offset: usize, (least, most): (i64, i64)) {
+        let offset = &mut self.offsets[offset];
+        let (call, looks) = (offset.call, offset.looks);
+        let is_same = least == most && *offset.value.get_or_insert(least) == least;
         let (back, forth) = (least.min(0).unsigned_abs(), most.max(0).unsigned_abs());
         match looks {
             Looks::Before => self.look(call, forth, back),
@@ -310,23 +327,32 @@ impl PiecePlan {
                     self.refuse(call, AHEAD);
                 }
             }
+            Looks::Groups if is_same => {}
+            Looks::Groups => self.refuse(call, BY_VALUE),
         }
     }
 
-    /// The rows before `end` of a piece that calls look at later, ascending. The rows before are
-    /// the partition's, but for some of which calls look at none.
-    pub(super) fn kept(&self, rows: &Batch, end: usize) -> Vec<u32> {
-        let near = end.saturating_sub(usize::try_from(self.before).unwrap_or(usize::MAX));
-        let mut kept: Vec<u32> = (near as u32..end as u32).collect();
+    /// The rows before the end of `near` that calls look at after a piece, ascending: all of `near`,
+    /// and some before. The rows before are the partition's, but for some of which calls look at
+    /// none.
+    pub(super) fn kept(&self, rows: &Batch, near: Range<usize>) -> Vec<u32> {
+        let (near, end) = (near.start as u32, near.end as u32);
+        let mut kept: Vec<u32> = (near..end).collect();
         for call in &self.calls {
             let nulls = call.valid.and_then(|it| rows.column(it).null_buffer());
             let counts = |row: &u32| nulls.is_none_or(|it| it.is_valid(*row as usize));
-            kept.extend((0..end as u32).filter(counts).take(call.first as usize));
-            kept.extend((0..near as u32).rev().filter(counts).take(call.last as usize));
+            kept.extend((0..end).filter(counts).take(call.first as usize));
+            kept.extend((0..near).rev().filter(counts).take(call.last as usize));
         }
         kept.sort_unstable();
         kept.dedup();
         kept
+    }
+}
+
+impl Offset {
+    fn new(call: usize, column: usize, looks: Looks) -> Offset {
+        Offset { call, column, looks, value: None }
     }
 }
 

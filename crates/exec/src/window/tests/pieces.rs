@@ -1,6 +1,6 @@
 //! Which calls come in pieces, and what is said of those that do not.
 
-use super::{COUNT, FILTER, ID, KEY, LOWER, SEPARATOR, TEXT, X, feed, refused, types};
+use super::{COUNT, FILTER, ID, KEY, LOWER, SEPARATOR, TEXT, UPPER, X, feed, refused, types};
 use crate::test_kit::{Harness, RowValues};
 use std::sync::Arc;
 use volley_error::ErrorKind;
@@ -48,6 +48,9 @@ fn frame(units: FrameUnits, start: FrameBound, end: FrameBound) -> Frame {
 
 fn same(_: &mut WindowCall) {}
 
+/// Groups that differ from row to row.
+const COUNTED: FrameOffset = FrameOffset::Column(COUNT);
+
 const FIRST: FrameBound = FrameBound::UnboundedPreceding;
 const LAST: FrameBound = FrameBound::UnboundedFollowing;
 const HERE: FrameBound = FrameBound::CurrentRow;
@@ -90,7 +93,43 @@ fn calls_that_look_no_further_than_they_say_come_in_pieces() {
         check(function, &[X], frame(Rows, before(1), after(1)), |it| it.ignore_nulls = true);
     }
     check("last_value", &[X], frame(Rows, HERE, LAST), same);
+    check("first_value", &[X], Frame::up_to_peers(), |it| it.ignore_nulls = true);
     check("nth_value", &[X, ID], frame(Rows, FIRST, LAST), same);
+}
+
+#[test]
+fn frames_by_value_come_in_pieces() {
+    use FrameUnits::{Groups, Range, Rows};
+    let value = |column: usize| FrameOffset::Value { key: KEY, bound: column, is_monotone: true };
+    let (lower, upper) = (FrameBound::Preceding(value(LOWER)), FrameBound::Following(value(UPPER)));
+    let bounded = [
+        frame(Range, lower.clone(), HERE),
+        frame(Range, lower.clone(), upper.clone()),
+        frame(Range, upper.clone(), upper.clone()),
+        frame(Range, HERE, HERE),
+        frame(Groups, before(1), HERE),
+        frame(Groups, before(1 << 20), after(1 << 20)),
+        frame(Groups, FrameBound::Preceding(COUNTED), HERE),
+        frame(Rows, before(1), after(1)),
+    ];
+    let is_allowed = |function: &str, frame: &Frame, change: fn(&mut WindowCall)| {
+        let node = node(function, &[X], frame.clone(), change);
+        assert_eq!(refused(&node), None, "{:?}", node.calls);
+    };
+    for frame in &bounded {
+        for exclusion in [Exclusion::NoOthers, Exclusion::CurrentRow, Exclusion::Ties] {
+            let frame = Frame { exclusion, ..frame.clone() };
+            is_allowed("sum", &frame, same);
+            is_allowed("array_agg", &frame, |it| it.distinct = true);
+            is_allowed("first_value", &frame, same);
+            is_allowed("last_value", &frame, |it| it.ignore_nulls = true);
+        }
+    }
+    let ends = [(Range, lower), (Range, upper), (Groups, before(1)), (Groups, after(1))];
+    for (units, end) in ends {
+        is_allowed("sum", &frame(units, FIRST, end.clone()), same);
+        is_allowed("last_value", &frame(units, FIRST, end), |it| it.ignore_nulls = true);
+    }
 }
 
 #[test]
@@ -101,16 +140,17 @@ fn calls_that_look_further_need_their_partition() {
         assert!(refused(&node).is_some(), "{:?}", node.calls);
     };
     check("lead", &[X], Frame::up_to_peers(), |it| it.ignore_nulls = true);
-    check("first_value", &[X], Frame::up_to_peers(), |it| it.ignore_nulls = true);
+    check("first_value", &[X], frame(Rows, FIRST, LAST), |it| it.ignore_nulls = true);
     check("sum", &[X], frame(Rows, HERE, LAST), same);
-    check("sum", &[X], frame(Groups, before(1), HERE), same);
+    check("sum", &[X], frame(Groups, before(1), LAST), same);
+    check("last_value", &[X], frame(Groups, after(1), LAST), same);
+    check("sum", &[X], frame(Groups, FIRST, FrameBound::Following(COUNTED)), same);
+    check("array_agg", &[X], frame(Groups, FIRST, before(1)), same);
     check("sum", &[X], frame(Rows, before(1 << 20), HERE), same);
     check("sum", &[X], Frame::up_to_peers(), |it| it.distinct = true);
     check("array_agg", &[X], Frame::up_to_peers(), same);
-    check("sum", &[X], frame(Rows, before(1), after(1)), |it| {
-        it.frame.exclusion = Exclusion::CurrentRow;
-    });
-    let value = FrameOffset::Value { key: KEY, bound: LOWER, is_constant: true };
+    check("sum", &[X], Frame::up_to_peers(), |it| it.frame.exclusion = Exclusion::CurrentRow);
+    let value = FrameOffset::Value { key: KEY, bound: LOWER, is_monotone: false };
     check("sum", &[X], frame(Range, FrameBound::Preceding(value), HERE), same);
 }
 
@@ -124,15 +164,22 @@ fn the_call_that_needs_its_partition_is_named() {
         row
     };
     let rows: RowValues = (0..60_000).map(row).collect();
-    let results = |exclusion: Exclusion| {
-        let node = node("sum", &[X], Frame { exclusion, ..Frame::up_to_peers() }, same);
+    let results = |frame: Frame| {
+        let node = node("sum", &[X], frame, same);
         let mut cx = Harness::context(100);
         cx.pool = Pool::root("test", Some(4 << 20));
         feed(&node, &types, &rows, &cx, Some(300))
     };
-    assert_eq!(results(Exclusion::NoOthers).unwrap().len(), rows.len());
-    let error = results(Exclusion::CurrentRow).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-    let text = format!("{error} {error:?}");
-    assert!(text.contains("sum needs whole partitions in memory"), "{text}");
+    let check = |frame: Frame, needed: &str| {
+        let error = results(frame).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        let text = format!("{error} {error:?}");
+        assert!(text.contains(&format!("sum needs {needed} in memory")), "{text}");
+    };
+    let excluding = Frame { exclusion: Exclusion::CurrentRow, ..Frame::up_to_peers() };
+    assert_eq!(results(Frame::up_to_peers()).unwrap().len(), rows.len());
+    check(excluding, "whole partitions");
+    let near = frame(FrameUnits::Groups, before(100), after(1000));
+    assert_eq!(results(near).unwrap().len(), rows.len());
+    check(frame(FrameUnits::Groups, before(1 << 20), HERE), "the rows of its frames");
 }
