@@ -206,8 +206,9 @@ impl Pieces {
         Some((run, piece))
     }
 
-    /// How many rows to answer for next, at most. Where much is around a piece, it is larger, so that
-    /// going through that again for each costs little. Pieces that were scanned are all of one size.
+    /// How many rows to answer for next, at most. Where much is around a piece, it is larger, so
+    /// that going through that again for each costs little. Pieces that were scanned are all of one
+    /// size.
     fn piece_len(&self, plan: &PiecePlan) -> usize {
         let around = self.kept.as_ref().map_or(0, Batch::rows) + self.ahead;
         match plan.is_scanned {

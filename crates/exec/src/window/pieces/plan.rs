@@ -332,9 +332,9 @@ impl PiecePlan {
         }
     }
 
-    /// The rows before the end of `near` that calls look at after a piece, ascending: all of `near`,
-    /// and some before. The rows before are the partition's, but for some of which calls look at
-    /// none.
+    /// The rows before the end of `near` that calls look at after a piece, ascending: all of
+    /// `near`, and some before. The rows before are the partition's, but for some of which calls
+    /// look at none.
     pub(super) fn kept(&self, rows: &Batch, near: Range<usize>) -> Vec<u32> {
         let (near, end) = (near.start as u32, near.end as u32);
         let mut kept: Vec<u32> = (near..end).collect();
