@@ -20,6 +20,7 @@ mod format_parts;
 mod tests;
 
 pub use format_parse::{check_time_format, read_timestamp};
+pub(crate) use zoned::moved as instant_moved;
 
 use volley_error::Error;
 use volley_function::Registry;

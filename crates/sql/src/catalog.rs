@@ -6,6 +6,10 @@ use volley_connector::{Table, TableArguments};
 use volley_error::{Error, Result};
 use volley_types::{Type, Value};
 
+/// The schema of temporary tables and views, which each session has for itself. What is in it is
+/// found before others of its name.
+pub const TEMPORARY_SCHEMA: &str = "temp";
+
 /// The tables, views and files that a statement may name.
 pub trait Catalog {
     /// The table or view called `name`, ignoring case; parts of a qualified name are joined by

@@ -19,7 +19,7 @@ mod parse;
 mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
-pub use catalog::{Catalog, Relation};
+pub use catalog::{Catalog, Relation, TEMPORARY_SCHEMA};
 pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;

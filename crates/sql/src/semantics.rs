@@ -3,7 +3,10 @@
 use std::{fmt, str::FromStr};
 use volley_error::{Error, Result};
 use volley_function::Package;
-use volley_types::{Field, Type};
+use volley_types::{
+    Field, Type,
+    custom::{TimestampTz, ZonedTimestamp},
+};
 
 /// Whose semantics a statement has where systems differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +56,7 @@ fn presto_type_name(data_type: &Type) -> String {
         }
         // Its texts stay as they are, too.
         other if other.labels().is_some() => other.to_string().replacen("ENUM", "enum", 1),
+        zoned if ZonedTimestamp::is(zoned) => TimestampTz::NAME.to_lowercase(),
         other => other.to_string().to_lowercase(),
     }
 }

@@ -58,7 +58,8 @@ impl Series {
         self.step.after(value).filter(|it| self.contains(*it))
     }
 
-    fn contains(&self, value: i64) -> bool {
+    /// Whether a value is before the end, in the direction of the step.
+    pub fn contains(&self, value: i64) -> bool {
         let is_before = if self.step.is_negative() { value > self.end } else { value < self.end };
         is_before || (self.includes_end && value == self.end)
     }

@@ -5,6 +5,7 @@ use crate::{
     information_schema,
     named_type::NamedType,
     sequence::{LastNumbers, Sequence, SessionSequences, no_sequence},
+    temporary::{TemporarySchema, plain_name},
     transaction::Transaction,
 };
 use std::{
@@ -17,7 +18,9 @@ use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_sql::{Dialect, DropKind, MacroDefinition, Relation, SequenceDefinition};
+use volley_sql::{
+    Dialect, DropKind, MacroDefinition, Relation, SequenceDefinition, TEMPORARY_SCHEMA,
+};
 use volley_types::{Type, nearest_name};
 
 /// What a name stands for.
@@ -41,6 +44,7 @@ pub(crate) struct Catalog {
     transaction: Mutex<Option<Transaction>>,
     /// What sequences gave this session.
     last_numbers: Arc<LastNumbers>,
+    temporary: TemporarySchema,
 }
 
 /// What names stand for at one moment.
@@ -63,6 +67,7 @@ pub(crate) struct Names {
 pub(crate) struct CatalogSnapshot {
     functions: Arc<TableFunctions>,
     names: Arc<Names>,
+    temporary: TemporarySchema,
     /// The session's, for the texts of views.
     dialect: Dialect,
 }
@@ -123,6 +128,7 @@ impl Catalog {
             shared: Arc::default(),
             transaction: Mutex::default(),
             last_numbers: Arc::default(),
+            temporary: TemporarySchema::new(),
         }
     }
 
@@ -130,7 +136,8 @@ impl Catalog {
     pub(crate) fn share(&self) -> Catalog {
         let (functions, shared) = (Arc::clone(&self.functions), Arc::clone(&self.shared));
         let (transaction, last_numbers) = (Mutex::default(), Arc::default());
-        Catalog { functions, shared, transaction, last_numbers }
+        let temporary = TemporarySchema::new();
+        Catalog { functions, shared, transaction, last_numbers, temporary }
     }
 
     fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
@@ -209,11 +216,18 @@ impl Catalog {
 
     /// The catalog as it is now.
     pub(crate) fn snapshot(&self, dialect: Dialect) -> CatalogSnapshot {
-        CatalogSnapshot { functions: Arc::clone(&self.functions), names: self.names(), dialect }
+        let (functions, temporary) = (Arc::clone(&self.functions), self.temporary.clone());
+        CatalogSnapshot { functions, names: self.names(), temporary, dialect }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
-        self.names().get(name).cloned()
+        let names = self.names();
+        names.get(&self.temporary.key_of(&names, name)).cloned()
+    }
+
+    /// Whether [`Catalog::create`] would find this name taken.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.names().get(&self.temporary.key_of_new(name)).is_some()
     }
 
     /// The sequences as they are now.
@@ -251,7 +265,11 @@ impl Catalog {
 
     /// Takes the name away; false when it was free.
     pub(crate) fn remove(&self, name: &str) -> bool {
-        self.change(|names| Ok(names.entries.remove(&key(name)).is_some())).unwrap_or_default()
+        let remove = |names: &mut Names| {
+            let key = self.temporary.key_of(names, name);
+            Ok(names.entries.remove(&key).is_some())
+        };
+        self.change(remove).unwrap_or_default()
     }
 
     /// Adds; an error when the name is taken by something that `entry` may not replace, or is one
@@ -259,12 +277,13 @@ impl Catalog {
     pub(crate) fn create(&self, name: &str, entry: Entry, or_replace: bool) -> Result<()> {
         self.change(|names| {
             names.check_schema(name)?;
-            if let Some(old) = names.get(name)
+            let key = self.temporary.key_of_new(name);
+            if let Some(old) = names.get(&key)
                 && (!or_replace || old.is_view() != entry.is_view())
             {
                 return Err(taken(name, old));
             }
-            names.entries.insert(key(name), (name.to_owned(), entry));
+            names.entries.insert(key, (name.to_owned(), entry));
             Ok(())
         })
     }
@@ -276,7 +295,7 @@ impl Catalog {
         old: &Arc<MemoryTable>,
         new: MemoryTable,
     ) -> Result<()> {
-        self.change(|names| match names.entries.get_mut(&key(name)) {
+        self.change(|names| match names.entries.get_mut(&self.temporary.key_of(names, name)) {
             Some((_, Entry::Memory(current))) if Arc::ptr_eq(current, old) => {
                 *current = Arc::new(new);
                 Ok(())
@@ -287,20 +306,13 @@ impl Catalog {
 
     /// Gives the version `old` of a table another name, in its schema unless the name has one.
     pub(crate) fn rename(&self, name: &str, old: &Arc<MemoryTable>, new: &str) -> Result<()> {
-        let new = beside(name, new);
         self.change(|names| {
-            names.check_schema(&new)?;
-            if let Some(entry) = names.get(&new) {
-                return Err(taken(&new, entry));
-            }
-            match names.get(name) {
+            let key = self.temporary.key_of(names, name);
+            match names.get(&key) {
                 Some(Entry::Memory(current)) if Arc::ptr_eq(current, old) => {}
                 _ => return Err(replaced(name)),
             }
-            names.entries.remove(&key(name));
-            let renamed = Entry::Memory(Arc::new(old.renamed(&new)));
-            names.entries.insert(key(&new), (new, renamed));
-            Ok(())
+            self.move_entry(names, &key, new, |new, _| Entry::Memory(Arc::new(old.renamed(new))))
         })
     }
 
@@ -311,7 +323,7 @@ impl Catalog {
         column: Option<&str>,
         text: Option<String>,
     ) -> Result<()> {
-        self.change(|names| match names.entries.get_mut(&key(name)) {
+        self.change(|names| match names.entries.get_mut(&self.temporary.key_of(names, name)) {
             Some((_, entry)) => entry.comment(name, column, text),
             None => Err(replaced(name)),
         })
@@ -319,9 +331,9 @@ impl Catalog {
 
     /// Gives a view another name, in its schema unless the name has one.
     pub(crate) fn rename_view(&self, name: &str, new: &str, if_exists: bool) -> Result<()> {
-        let new = beside(name, new);
         self.change(|names| {
-            match names.get(name) {
+            let key = self.temporary.key_of(names, name);
+            match names.get(&key) {
                 None if if_exists => return Ok(()),
                 None => return Err(Error::invalid_query(format!("no such view: {name}"))),
                 Some(entry) if !entry.is_view() => {
@@ -330,15 +342,30 @@ impl Catalog {
                 }
                 Some(_) => {}
             }
-            names.check_schema(&new)?;
-            if let Some(entry) = names.get(&new) {
-                return Err(taken(&new, entry));
-            }
-            if let Some((_, view)) = names.entries.remove(&key(name)) {
-                names.entries.insert(key(&new), (new, view));
-            }
-            Ok(())
+            self.move_entry(names, &key, new, |_, view| view)
         })
+    }
+
+    /// Puts what has a key under a new name, in its schema unless the name has one.
+    fn move_entry(
+        &self,
+        names: &mut Names,
+        key: &str,
+        new: &str,
+        renamed: impl FnOnce(&str, Entry) -> Entry,
+    ) -> Result<()> {
+        let old = names.entries.get(key).map_or(key, |it| it.0.as_str());
+        let new = beside(old, new);
+        names.check_schema(&new)?;
+        let new_key = self.temporary.key_of_new(&new);
+        if let Some(entry) = names.get(&new_key) {
+            return Err(taken(&new, entry));
+        }
+        if let Some((_, entry)) = names.entries.remove(key) {
+            let entry = renamed(&new, entry);
+            names.entries.insert(new_key, (new, entry));
+        }
+        Ok(())
     }
 
     pub(crate) fn create_sequence(
@@ -401,7 +428,10 @@ impl Catalog {
     pub(crate) fn drop(&self, kind: DropKind, name: &str, if_exists: bool) -> Result<()> {
         self.change(|names| match kind {
             DropKind::Schema | DropKind::SchemaAndAll => names.drop_schema(name, kind, if_exists),
-            DropKind::Table | DropKind::View => names.drop_entry(name, kind, if_exists),
+            DropKind::Table | DropKind::View => {
+                let key = self.temporary.key_of(names, name);
+                names.drop_entry(&key, name, kind, if_exists)
+            }
             DropKind::Type | DropKind::TypeAndUsers => names.drop_type(name, kind, if_exists),
             DropKind::Sequence => names.drop_sequence(name, if_exists),
             DropKind::Macro => match names.macros.remove(&key(name)) {
@@ -414,13 +444,22 @@ impl Catalog {
     /// Name and kind of everything, by name.
     pub(crate) fn list(&self) -> Vec<(String, &'static str)> {
         let kind = |entry: &Entry| if entry.is_view() { "view" } else { "table" };
-        self.names().entries.values().map(|(name, entry)| (name.clone(), kind(entry))).collect()
+        let names = self.names();
+        let seen = names.entries.iter().filter(|it| self.temporary.sees(it.0));
+        seen.map(|(_, (name, entry))| (plain_name(name).to_owned(), kind(entry))).collect()
+    }
+}
+
+impl Drop for Catalog {
+    fn drop(&mut self) {
+        self.temporary.forget(&self.shared);
     }
 }
 
 impl Names {
-    fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.get(&key(name)).map(|it| &it.1)
+    /// What has a key.
+    fn get(&self, key: &str) -> Option<&Entry> {
+        self.entries.get(key).map(|it| &it.1)
     }
 
     pub(crate) fn sequence(&self, name: &str) -> Option<&Arc<Sequence>> {
@@ -451,7 +490,8 @@ impl Names {
 
     fn has_schema(&self, name: &str) -> bool {
         let lower = name.to_lowercase();
-        lower == MAIN || lower == information_schema::SCHEMA || self.schemas.contains_key(&lower)
+        let own = [MAIN, information_schema::SCHEMA, TEMPORARY_SCHEMA];
+        own.contains(&lower.as_str()) || self.schemas.contains_key(&lower)
     }
 
     /// Refuses the name of a new table or view in a schema that is not there.
@@ -467,12 +507,12 @@ impl Names {
         Err(error.hint(format!("CREATE SCHEMA {schema} makes it")))
     }
 
-    /// Drops a table or view.
-    fn drop_entry(&mut self, name: &str, kind: DropKind, if_exists: bool) -> Result<()> {
+    /// Drops a table or view, which was called `name`.
+    fn drop_entry(&mut self, key: &str, name: &str, kind: DropKind, if_exists: bool) -> Result<()> {
         let wanted = kind == DropKind::View;
-        match self.get(name) {
+        match self.get(key) {
             Some(entry) if entry.is_view() == wanted => {
-                self.entries.remove(&key(name));
+                self.entries.remove(key);
                 Ok(())
             }
             Some(entry) => {
@@ -537,12 +577,13 @@ pub(crate) fn replaced(name: &str) -> Error {
 
 impl CatalogSnapshot {
     pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
-        self.names.get(name)
+        self.names.get(&self.temporary.key_of(&self.names, name))
     }
 
     /// All names, as written, and what they stand for.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
-        self.names.entries.values().map(|it| (it.0.as_str(), &it.1))
+        let seen = self.names.entries.iter().filter(|it| self.temporary.sees(it.0));
+        seen.map(|(_, it)| (it.0.as_str(), &it.1))
     }
 
     /// The schemas besides `main`.
@@ -605,7 +646,7 @@ impl volley_sql::Catalog for CatalogSnapshot {
     }
 
     fn names(&self) -> Vec<String> {
-        self.names.entries.values().map(|it| it.0.clone()).collect()
+        self.entries().map(|it| plain_name(it.0).to_owned()).collect()
     }
 
     fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {

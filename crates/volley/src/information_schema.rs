@@ -4,6 +4,7 @@ use crate::{
     catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name},
     listing::listed,
     named_type::NamedType,
+    temporary::plain_name,
 };
 use std::sync::Arc;
 use volley_connector::{Table, TableArguments, TableDefinition};
@@ -126,7 +127,12 @@ fn optional(text: Option<&str>) -> Value {
 fn tables(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
     let row = |(name, entry): (&str, &Entry)| {
         let mut row = place(name);
-        row.push(Value::text(if entry.is_view() { "VIEW" } else { "BASE TABLE" }));
+        let is_temporary = plain_name(name) != name;
+        row.push(Value::text(match (entry.is_view(), is_temporary) {
+            (true, _) => "VIEW",
+            (false, true) => "LOCAL TEMPORARY",
+            (false, false) => "BASE TABLE",
+        }));
         row.push(yes_or_no(matches!(entry, Entry::Memory(_))));
         row.push(optional(match entry {
             Entry::Table(_) => None,

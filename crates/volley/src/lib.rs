@@ -36,6 +36,7 @@ mod session;
 mod builder;
 mod settings;
 mod catalog;
+mod temporary;
 mod comment;
 mod transaction;
 mod planning;

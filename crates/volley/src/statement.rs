@@ -175,7 +175,7 @@ fn execute(
             Ok(Outcome::Done(None))
         }
         Statement::CreateView { name, or_replace, if_not_exists, columns, sql, dialect } => {
-            if !if_not_exists || session.catalog.get(&name).is_none() {
+            if !if_not_exists || !session.catalog.is_taken(&name) {
                 let comments = ViewComments::default();
                 let view = Entry::View { sql, columns, dialect, comments };
                 session.catalog.create(&name, view, or_replace)?;
@@ -283,7 +283,7 @@ fn create_table(session: &Session, statement: Statement, cx: &StatementContext) 
     else {
         return Err(Error::internal("another statement than CREATE TABLE"));
     };
-    if if_not_exists && session.catalog.get(&name).is_some() {
+    if if_not_exists && session.catalog.is_taken(&name) {
         return Ok(Outcome::Done(None));
     }
     let rows = query.map(|it| rows_of(session, it, cx)).transpose()?;

@@ -329,7 +329,7 @@ fn arguments_of_table_functions_are_checked() {
         ("SELECT * FROM reverse(nowhere)", "no such table: nowhere"),
         ("SELECT * FROM reverse(v)", "a view as argument of a table function"),
         ("SELECT * FROM reverse(1 + 1)", "this argument of a table function"),
-        ("SELECT * FROM backwards(t)", "the table function backwards"),
+        ("SELECT * FROM backwards(t)", "no such table function: backwards"),
     ] {
         let found = error(&session, sql);
         assert!(found.message().contains(expected), "{sql}: {found}");

@@ -49,6 +49,28 @@ fn a_transaction_sees_the_tables_as_they_were_when_it_began() {
 }
 
 #[test]
+fn temporary_tables_are_of_one_session() {
+    let (a, b) = two_sessions("CREATE TABLE t AS SELECT 1 AS x");
+    run(&a, "CREATE TEMP TABLE t AS SELECT 1 AS y FROM range(3); CREATE TEMP TABLE u (x INTEGER)");
+    run(&b, "CREATE TEMP TABLE t AS SELECT 1 AS z FROM range(7)");
+    assert_eq!((count(&a, "t"), count(&b, "t"), count(&a, "main.t")), (3, 7, 1));
+    assert_eq!(error(&b, "FROM u"), "no such table: u");
+    assert_eq!(error(&b, "INSERT INTO temp.u VALUES (1)"), "no such table: temp.u");
+    assert_eq!((a.tables().len(), b.tables().len()), (3, 2));
+    let listed = "information_schema.tables WHERE table_name = 't'";
+    assert_eq!((count(&a, listed), count(&b, listed)), (2, 2));
+    run(&a, "BEGIN; INSERT INTO t SELECT 2; INSERT INTO u VALUES (1)");
+    run(&b, "DROP TABLE t; INSERT INTO t VALUES (2)");
+    assert_eq!((count(&a, "t"), count(&b, "t")), (4, 2));
+    run(&a, "COMMIT");
+    assert_eq!((count(&a, "t"), count(&a, "main.t")), (4, 2));
+    let rows = a.sql("FROM t").unwrap();
+    drop(a);
+    assert_eq!(rows.collect_values().unwrap().len(), 4);
+    assert_eq!(b.tables(), [("t".to_owned(), "table")]);
+}
+
+#[test]
 fn changes_of_the_same_table_are_a_conflict() {
     let (a, b) = two_sessions("CREATE TABLE t AS SELECT 1 AS x; CREATE TABLE u AS SELECT 1 AS x");
     run(&a, "BEGIN; UPDATE t SET x = 2; INSERT INTO u VALUES (2)");

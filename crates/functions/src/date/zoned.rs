@@ -16,6 +16,7 @@ mod made;
 mod moved;
 mod part;
 
+pub(crate) use moved::moved;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{EvalContext, Registry};

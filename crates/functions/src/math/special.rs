@@ -43,7 +43,7 @@ pub(super) fn register(registry: &mut Registry) {
         "What is left of x by fdiv: of the sign of y.",
         ("fmod(-7, 3)", "2.0"),
     );
-    registry.simple("fmod", remainder, |x: f64, y: f64| x - (x / y).floor() * y);
+    registry.simple("fmod", remainder, floored_remainder);
     let binomial = math(
         "binom(n, k) -> hugeint",
         "The number of ways to choose k things of n.",
@@ -65,6 +65,14 @@ pub(super) fn register(registry: &mut Registry) {
             if rounded.is_finite() { rounded } else { x }
         });
     }
+}
+
+/// The remainder of the sign of `y`, exactly.
+fn floored_remainder(x: f64, y: f64) -> f64 {
+    let rest = x % y;
+    let is_other_sign = rest != 0.0 && (rest < 0.0) != (y < 0.0);
+    // No -0.0.
+    if is_other_sign { rest + y } else { rest + 0.0 }
 }
 
 fn binom(n: i64, k: i64) -> Result<i128> {

@@ -1,5 +1,7 @@
 //! Arrays of the values of a series.
 
+mod instants;
+
 use super::nested_of;
 use crate::documentation::doc;
 use std::sync::Arc;
@@ -43,7 +45,7 @@ fn bind(args: &[Type], includes_end: bool) -> Option<BoundScalar> {
             let step = SeriesStep::of_interval;
             (takes, Type::Timestamp, arrays::<Interval>(includes_end, step))
         }
-        _ => return None,
+        _ => return instants::bind(args, includes_end),
     };
     Some(BoundScalar::new(takes, Type::array(result), ScalarTraits::DEFAULT, function))
 }
@@ -83,13 +85,17 @@ fn arrays<T: Native>(
             Ok(())
         })?;
         let nulls = NullBuffer::from_iter((0..rows.len()).map(|row| !is_null(row)));
-        let element = match to {
-            Type::Array(element) => (**element).clone(),
-            _ => return Err(Error::internal("a series that is no array")),
-        };
-        let elements = Vector::native::<i64>(element, values, None);
-        Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)?), Some(nulls)))
+        arrays_of(values, sizes, nulls, to)
     })
+}
+
+/// The arrays of type `to` that have `sizes` of the values, one for each row.
+fn arrays_of(values: Vec<i64>, sizes: Vec<i32>, nulls: NullBuffer, to: &Type) -> Result<Vector> {
+    let Type::Array(element) = to else {
+        return Err(Error::internal("a series that is no array"));
+    };
+    let elements = Vector::native::<i64>((**element).clone(), values, None);
+    Ok(Vector::flat(to.clone(), Values::Array(nested_of(sizes, elements)?), Some(nulls)))
 }
 
 /// The series of a row whose arguments are not null. It has no more values than an array may have.

@@ -56,6 +56,13 @@ impl<'a> Binder<'a> {
                 return Ok(bound.at(span));
             }
         }
+        for level in (0..innermost).rev().filter(|_| parts.len() == 1) {
+            if !self.levels[level].hidden
+                && let Some(bound) = self.outer_alias(level, parts)?
+            {
+                return Ok(bound.at(span));
+            }
+        }
         let action = match parts {
             [name] => self.merge_action(&name.value, span),
             _ => None,
@@ -134,6 +141,17 @@ impl<'a> Binder<'a> {
         self.lambdas = lambdas;
         self.level()?.aliases_open.pop();
         bound.map(Some)
+    }
+
+    /// What an alias of the SELECT list of a query further out stands for.
+    fn outer_alias(&mut self, level: usize, parts: &'a [Ident]) -> Result<Option<Expr>> {
+        let inner = self.levels.split_off(level + 1);
+        let bound = self.alias(parts);
+        if let (Ok(Some(_)), Ok(level)) = (&bound, self.level()) {
+            level.referenced = true;
+        }
+        self.levels.extend(inner);
+        bound
     }
 
     /// Fields of fields of a row.
@@ -317,6 +335,7 @@ impl<'a> Binder<'a> {
                 };
                 self.call(name, vec![collection, index], span)
             }
+            Type::Unknown => Ok(Expr::constant(Value::Null, Type::Unknown).at(span)),
             Type::Varchar => {
                 let one = Expr::constant(Value::BigInt(1), Type::BigInt);
                 self.call("substring", vec![collection, index, one], span)

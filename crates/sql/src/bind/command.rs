@@ -1,6 +1,8 @@
 //! Statements.
 
-use super::{Binder, Bound, Clause, scope::Scope, unsupported, write::projected};
+use super::{
+    Binder, Bound, Clause, definition::temporary_name, scope::Scope, unsupported, write::projected,
+};
 use crate::{
     DropKind, Query, Statement, TransactionStep,
     parse::{self, Command, CopySource, CreateSequence, CreateView, Described},
@@ -225,8 +227,13 @@ impl<'a> Binder<'a> {
             let message = format!("view has {columns} columns but {names} names");
             return Err(Error::invalid_query(message).span(self.span(extra.span)));
         }
+        let name = parse::dotted(&view.name);
+        let name = match view.is_temporary {
+            true => temporary_name(name, self.span(view.name.span()))?,
+            false => name,
+        };
         Ok(Statement::CreateView {
-            name: parse::dotted(&view.name),
+            name,
             or_replace: view.or_replace,
             if_not_exists: view.if_not_exists,
             columns: view.columns.iter().map(|it| it.value.clone()).collect(),

@@ -10,7 +10,7 @@ use super::{
     unsupported,
     write::projected,
 };
-use crate::{Alteration, Query, Statement, parse};
+use crate::{Alteration, Query, Statement, TEMPORARY_SCHEMA, parse};
 use sqlparser::ast::{
     self, AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption,
     CreateTable, CreateTableLikeKind, DataType, Ident, RenameTableNameKind, Spanned,
@@ -42,8 +42,10 @@ impl<'a> Binder<'a> {
         if columns.is_empty() {
             return Err(Error::invalid_query("a table needs columns").span(span));
         }
+        let name = parse::dotted(&create.name);
+        let name = if create.temporary { temporary_name(name, span)? } else { name };
         Ok(Statement::CreateTable {
-            name: parse::dotted(&create.name),
+            name,
             or_replace: create.or_replace,
             if_not_exists: create.if_not_exists,
             columns,
@@ -538,5 +540,17 @@ impl<'a> Binder<'a> {
         };
         let values = self.new_values(target, value)?;
         Ok(Alteration::Retype { index, data_type, named_types, values })
+    }
+}
+
+/// The name of a temporary table or view, with its schema.
+pub(super) fn temporary_name(name: String, span: Option<Span>) -> Result<String> {
+    match name.split_once('.') {
+        None => Ok(format!("{TEMPORARY_SCHEMA}.{name}")),
+        Some((schema, _)) if schema.eq_ignore_ascii_case(TEMPORARY_SCHEMA) => Ok(name),
+        Some((schema, _)) => {
+            let message = format!("a temporary table or view is in no schema such as {schema}");
+            Err(Error::invalid_query(message).span(span))
+        }
     }
 }

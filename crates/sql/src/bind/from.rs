@@ -118,13 +118,12 @@ impl<'a> Binder<'a> {
 
     fn factor_here(&mut self, factor: &'a TableFactor) -> Result<(Plan, Scope)> {
         let span = self.span(factor.span());
-        if let Some((name, call)) = table_call(factor, span) {
-            if let Some(kind) = generator_kind(&name) {
-                return self.generated(kind, call);
-            }
-            if let Some(name) = JSON_TABLES.into_iter().find(|it| it.eq_ignore_ascii_case(&name)) {
-                return self.json_rows(name, call);
-            }
+        if let Some((plan, scope)) = self.rows_of_call(factor, span)? {
+            let sample = match factor {
+                TableFactor::Table { sample, .. } => sample.as_ref(),
+                _ => None,
+            };
+            return Ok((self.table_sample(plan, sample)?, scope));
         }
         match factor {
             TableFactor::Table { name, alias, args, sample, .. } => {
@@ -152,8 +151,7 @@ impl<'a> Binder<'a> {
                 }
             }
             TableFactor::Function { name, .. } => {
-                let what = format!("the table function {}", parse::dotted(name));
-                Err(unsupported(what, span))
+                Err(self.no_table_function(&parse::dotted(name), span))
             }
             TableFactor::UNNEST { .. } => Err(unsupported("UNNEST in FROM", span)),
             TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => self.pivot(factor),
@@ -163,6 +161,22 @@ impl<'a> Binder<'a> {
             TableFactor::JsonTable { .. } => Err(unsupported("JSON_TABLE", span)),
             TableFactor::XmlTable { .. } => Err(unsupported("XMLTABLE", span)),
             _ => Err(unsupported("this form of a table in FROM", span)),
+        }
+    }
+
+    /// What UNNEST, a series or a function of JSON in FROM makes, if it is one.
+    fn rows_of_call(
+        &mut self,
+        factor: &'a TableFactor,
+        span: Option<Span>,
+    ) -> Result<Option<(Plan, Scope)>> {
+        let Some((name, call)) = table_call(factor, span) else { return Ok(None) };
+        if let Some(kind) = generator_kind(&name) {
+            return self.generated(kind, call).map(Some);
+        }
+        match JSON_TABLES.into_iter().find(|it| it.eq_ignore_ascii_case(&name)) {
+            Some(name) => self.json_rows(name, call).map(Some),
+            None => Ok(None),
         }
     }
 
@@ -339,9 +353,9 @@ fn last_part(name: &ObjectName) -> &str {
 /// The name and the call of a function in FROM, if it is one.
 fn table_call(factor: &TableFactor, span: Option<Span>) -> Option<(String, TableCall<'_>)> {
     let (name, args, alias, with_ordinality) = match factor {
-        TableFactor::Table {
-            name, alias, args: Some(args), with_ordinality, sample: None, ..
-        } => (name, args.args.as_slice(), alias, *with_ordinality),
+        TableFactor::Table { name, alias, args: Some(args), with_ordinality, .. } => {
+            (name, args.args.as_slice(), alias, *with_ordinality)
+        }
         TableFactor::Function { name, alias, args, with_ordinality, .. } => {
             (name, args.as_slice(), alias, *with_ordinality)
         }

@@ -1,6 +1,6 @@
 //! Functions in FROM: readers of files, and what a session was given.
 
-use super::{Binder, Bound, Clause, inspect, scope::Scope, session::TABLE_INFO, unsupported};
+use super::{Binder, Bound, Clause, inspect, scope::Scope, session::TABLE_INFO};
 use crate::{catalog::Relation, parse};
 use sqlparser::ast::{
     BinaryOperator, Expr as Written, FunctionArg, FunctionArgExpr, FunctionArgOperator, Ident,
@@ -23,12 +23,21 @@ impl<'a> Binder<'a> {
             return self.table_info(args, span);
         }
         if !self.shared.catalog.has_table_function(&name) {
-            return Err(unsupported(format!("the table function {name}"), span));
+            return Err(self.no_table_function(&name, span));
         }
         let arguments = self.table_arguments(args, span)?;
         let types = |text: &str| self.data_type(&parse::parse_type(text)?, None);
         let table = self.shared.catalog.table_function(&name, &arguments, &types);
         Ok(self.scan(table.map_err(|it| it.span(span))?, &name))
+    }
+
+    /// The error that there is no such function for FROM.
+    pub(super) fn no_table_function(&self, name: &str, span: Option<Span>) -> Error {
+        let error = Error::invalid_query(format!("no such table function: {name}")).span(span);
+        match self.shared.names.check_name(name) {
+            Ok(()) => error.hint(format!("{name} makes a value: SELECT {name}(...)")),
+            Err(_) => error,
+        }
     }
 
     fn table_arguments(

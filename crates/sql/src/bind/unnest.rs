@@ -12,7 +12,7 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Generator, GeneratorKind, Plan};
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, custom::TimestampTz};
 
 /// A function that gives the indices of an array's elements, each in a row of its own.
 pub(super) const GENERATE_SUBSCRIPTS: &str = "generate_subscripts";
@@ -115,6 +115,16 @@ impl<'a> Binder<'a> {
         let mut args = Vec::with_capacity(call.args.len());
         for arg in call.args {
             args.push(self.expr(self.plain_arg(arg, call.span)?)?);
+        }
+        if kind != GeneratorKind::Elements
+            && args.len() == 3
+            && args.iter().any(|it| TimestampTz::is(&it.data_type))
+        {
+            // The session's zone says how far days are apart: the function knows it.
+            let series = self.call(kind.name(), args, call.span)?;
+            let mut generator = self.elements(series)?;
+            generator.columns.iter_mut().for_each(|it| kind.name().clone_into(&mut it.name));
+            return Ok(vec![generator]);
         }
         if kind != GeneratorKind::Elements {
             return Ok(vec![self.series(kind, args, call.span)?]);

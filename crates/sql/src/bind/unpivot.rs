@@ -1,7 +1,7 @@
 //! UNPIVOT: columns become rows. It repeats rows once per entry of its list, as for grouping sets,
 //! and takes the values of another entry in each repetition.
 
-use super::{Binder, Bound, expr::first_span, inspect, select::column_expr};
+use super::{Binder, Bound, expr::first_span, inspect, scope::Found, select::column_expr};
 use sqlparser::ast::{self, ExprWithAlias, Ident};
 use std::collections::HashSet;
 use volley_error::{Error, Result};
@@ -97,6 +97,8 @@ impl<'a> Binder<'a> {
                     .collect(),
             };
             for values in bound {
+                let values: Vec<Expr> =
+                    values.into_iter().map(|it| self.column_of_text(it)).collect();
                 let (count, wanted) = (values.len(), unpivot.values.len());
                 if count != wanted {
                     let message =
@@ -111,6 +113,15 @@ impl<'a> Binder<'a> {
             }
         }
         Ok(entries)
+    }
+
+    /// The column that a literal text names, or the expression itself.
+    fn column_of_text(&self, expr: Expr) -> Expr {
+        let found = inspect::string_literal(&expr).and_then(|it| Some(self.scope().ok()?.find(it)));
+        match found {
+            Some(Found::One(column)) => column_expr(&column, expr.span),
+            _ => expr,
+        }
     }
 
     /// The name of the only column of an expression.

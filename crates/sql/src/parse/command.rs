@@ -78,6 +78,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct CreateView {
     pub(crate) name: ObjectName,
+    pub(crate) is_temporary: bool,
     pub(crate) or_replace: bool,
     pub(crate) if_not_exists: bool,
     pub(crate) columns: Vec<Ident>,
@@ -388,6 +389,11 @@ fn copy_option(parser: &mut Parser<'_>) -> Parsed<(Ident, Option<String>)> {
     if !has_equals && matches!(next, Token::Comma | Token::RParen) {
         return Ok((name, None));
     }
+    if *next == Token::LParen {
+        let names = column_names(parser)?;
+        let names: Vec<String> = names.into_iter().map(|it| it.value).collect();
+        return Ok((name, Some(names.join(", "))));
+    }
     Ok((name, Some(option_value(parser)?)))
 }
 
@@ -426,7 +432,7 @@ fn drop_macro(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn create_view(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
     parser.expect_keyword(Keyword::CREATE)?;
     let or_replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
-    let _ = parser.parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY]);
+    let is_temporary = parser.parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY]).is_some();
     parser.expect_keyword(Keyword::VIEW)?;
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = parser.parse_object_name(false)?;
@@ -436,7 +442,7 @@ fn create_view(parser: &mut Parser<'_>, source: &Source) -> Parsed<Command> {
     let query = parser.parse_query()?;
     let span = Span { start: start.unwrap_or_default(), end: source.end_of_read(parser) };
     let sql = source.slice(span).to_owned();
-    let view = CreateView { name, or_replace, if_not_exists, columns, query, sql };
+    let view = CreateView { name, is_temporary, or_replace, if_not_exists, columns, query, sql };
     Ok(Command::CreateView(Box::new(view)))
 }
 

@@ -19,6 +19,8 @@
 //!     SELECT * FROM (SELECT g, f(x) FROM t GROUP BY g)
 //! PIVOT t ON c
 //!     SELECT * FROM t PIVOT (count(*) FOR (c) IN (" values"()))
+//! (t JOIN u ON ...) PIVOT (...)
+//!     (SELECT * FROM t JOIN u ON ...) PIVOT (...)
 //! ```
 
 use super::tokens::{is_word, keyword};
@@ -70,6 +72,9 @@ pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 continue;
             }
         }
+        if is_pivot(token) {
+            make_join_a_query(&mut list);
+        }
         list.push(token.clone());
         if is_word(token, Keyword::UNPIVOT) {
             let moved = stars_in(after);
@@ -86,6 +91,36 @@ pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     list
+}
+
+/// Makes of a join in parentheses at the end of the tokens a query, which the parser takes before
+/// PIVOT.
+fn make_join_a_query(list: &mut Vec<TokenWithSpan>) {
+    let mut depth = 0_usize;
+    let opens = |it: &TokenWithSpan| {
+        match it.token {
+            Token::RParen => depth += 1,
+            Token::LParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    };
+    let Some(open) = list.iter().rposition(opens) else { return };
+    let follows = |it: &TokenWithSpan| {
+        let before = [Keyword::FROM, Keyword::JOIN];
+        matches!(it.token, Token::Comma | Token::LParen)
+            || before.iter().any(|keyword| is_word(it, *keyword))
+    };
+    let Some((before, [place, first, ..])) = list.split_at_checked(open) else { return };
+    let begins_query = [Keyword::SELECT, Keyword::WITH, Keyword::VALUES, Keyword::FROM];
+    let is_table = matches!(first.token, Token::Word(_))
+        && !begins_query.iter().any(|it| is_word(first, *it))
+        && before.last().is_none_or(follows);
+    if is_table {
+        let (star, place) = (at(Token::Mul, place), place.clone());
+        let select = [word(Keyword::SELECT, &place), star, word(Keyword::FROM, &place)];
+        list.splice(open + 1..open + 1, select);
+    }
 }
 
 /// How many tokens come before one of these keywords, or before the parenthesis or statement ends.

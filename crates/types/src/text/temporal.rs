@@ -50,14 +50,18 @@ pub fn push_time_millis(out: &mut String, micros: i64) {
     push_padded(out, micros % MICROS_PER_SECOND as u64 / 1_000, 3);
 }
 
-/// Appends how far a zone is ahead of UTC: `+02`, `-03:30`; seconds are left out.
+/// Appends how far a zone is ahead of UTC: `+02`, `-03:30`, `+10:36:20`.
 pub fn push_offset(out: &mut String, seconds: i64) {
     out.push(if seconds < 0 { '-' } else { '+' });
-    let minutes = seconds.unsigned_abs() / 60;
+    let (minutes, seconds) = (seconds.unsigned_abs() / 60, seconds.unsigned_abs() % 60);
     push_padded(out, minutes / 60, 2);
-    if !minutes.is_multiple_of(60) {
+    if seconds != 0 || !minutes.is_multiple_of(60) {
         out.push(':');
         push_padded(out, minutes % 60, 2);
+    }
+    if seconds != 0 {
+        out.push(':');
+        push_padded(out, seconds, 2);
     }
 }
 

@@ -7,6 +7,9 @@ use volley_types::{Type, Value};
 /// Products of shares and counts that are this close to a whole number are meant to be one.
 const WHOLE_WITHIN: f64 = 1e-9;
 
+/// The part of a large product by which arithmetic goes astray: some times 2^-52.
+const WHOLE_PART: f64 = 1e-15;
+
 /// Which value a share of the values means.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
@@ -47,6 +50,10 @@ impl Between {
     /// The integer that is `part` of the way from one to another.
     pub(super) fn integer(self, low: i128, high: i128, part: f64) -> i128 {
         let distance = high.saturating_sub(low) as f64 * part;
+        // Shares are not exact: 0.3 of 3 is 0.8999999999999999.
+        let near = distance.round();
+        let is_whole = (distance - near).abs() <= WHOLE_WITHIN.max(near.abs() * WHOLE_PART);
+        let distance = if is_whole { near } else { distance };
         let between = low.saturating_add(distance.floor() as i128);
         let part = distance - distance.floor();
         let rounds_up = match self {

@@ -81,8 +81,14 @@ fn swapped(of: BoundScalar) -> BoundScalar {
     BoundScalar { args: of.args.into_iter().rev().collect(), function, ..of }
 }
 
-/// Months first, then days, then the time.
-fn moved(clock: &mut Clock<'_>, instant: i64, interval: IntervalValue, sign: i64) -> Option<i64> {
+/// The instant `interval` later, or with a `sign` of -1 earlier: months first, then days, then the
+/// time.
+pub(crate) fn moved(
+    clock: &mut Clock<'_>,
+    instant: i64,
+    interval: IntervalValue,
+    sign: i64,
+) -> Option<i64> {
     let mut at = instant;
     if interval.months != 0 {
         at = in_calendar(clock, at, |days| {
