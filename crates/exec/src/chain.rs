@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 use volley_error::{Error, ErrorKind, Result};
-use volley_memory::{Arbitration, Participant, take_failed_allocation};
+use volley_memory::{Arbitration, Offer, Participant, take_failed_allocation};
 
 /// The counter of the times that an operator gave memory back.
 pub(crate) const SPILLS: &str = "spills";
@@ -84,7 +84,7 @@ impl Chain {
 
     /// About how many bytes an operator could give back; `None` when none is able to.
     pub(crate) fn reclaimable(&mut self) -> Option<usize> {
-        self.largest_spill().map(|it| it.1)
+        self.largest_spill().map(|it| it.1.bytes)
     }
 
     /// Lets the operator that holds most give memory back.
@@ -188,21 +188,22 @@ impl Chain {
 
     /// Tells what could be given back now.
     fn offer(&mut self, waker: &Waker) -> Option<&Participant> {
-        let offered = self.largest_spill().map_or(0, |it| it.1);
+        let offered = self.largest_spill().map_or(Offer::default(), |it| it.1);
         let participant = self.participant.as_mut()?;
         participant.wake_with(waker);
         participant.offer(offered);
         Some(participant)
     }
 
-    /// The operator that would give back most, and how much.
-    fn largest_spill(&mut self) -> Option<(usize, usize)> {
+    /// The operator that would give back most, and what.
+    fn largest_spill(&mut self) -> Option<(usize, Offer)> {
         let stages = self.stages.iter_mut().enumerate();
-        let bytes = stages.filter_map(|(position, it)| {
+        let offers = stages.filter_map(|(position, it)| {
             let spill = it.operator.as_mut()?.as_spill()?;
-            Some((position, spill.reclaimable_bytes()))
+            let (bytes, alongside) = (spill.reclaimable_bytes(), spill.spills_alongside());
+            Some((position, Offer { bytes, alongside }))
         });
-        bytes.max_by_key(|it| it.1)
+        offers.max_by_key(|it| it.1.bytes)
     }
 
     /// Lets that operator spill.

@@ -67,7 +67,7 @@ pub(crate) fn concat_bytes(batch: &Batch) -> usize {
 }
 
 /// What a column takes in a joined one, elements of nested values included where it is flat.
-fn joined_bytes(column: &Vector) -> usize {
+pub(crate) fn joined_bytes(column: &Vector) -> usize {
     let rows = column.len().saturating_mul(row_bytes(column.data_type()));
     let inner = match column.flat_values() {
         Some(Values::Row { children, .. }) => children.iter().map(joined_bytes).sum(),

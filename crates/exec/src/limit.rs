@@ -24,6 +24,11 @@ impl Limit {
         Limit { skip: offset, rest: limit, pending: None, input_done: false }
     }
 
+    /// Whether all wanted rows were passed.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.rest == Some(0)
+    }
+
     /// The wanted rows of a batch.
     fn cut(&mut self, batch: Batch) -> Batch {
         let start = self.skip.min(batch.rows() as u64) as usize;
@@ -71,7 +76,7 @@ impl Operator for Limit {
                 return Ok(Step::Output(batch));
             }
         }
-        let done = self.input_done || self.rest == Some(0);
+        let done = self.input_done || self.is_reached();
         Ok(if done { Step::Finished } else { Step::NeedInput })
     }
 }

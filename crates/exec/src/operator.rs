@@ -51,6 +51,12 @@ pub trait Spill {
     /// About how many bytes [`Spill::spill`] would give back now. Asked before every step.
     fn reclaimable_bytes(&self) -> usize;
 
+    /// Whether what it would give back has to go to disk in any case while memory is short, so that
+    /// it loses nothing by writing it while other drivers of its query write theirs.
+    fn spills_alongside(&self) -> bool {
+        false
+    }
+
     /// Gives back what it can. Takes little memory itself: what is left is scarce.
     ///
     /// # Errors

@@ -2,18 +2,17 @@
 //!
 //! ```text
 //! collect   input batches, charged with what sorting them will take
-//! concat    one flat vector per column, column by column
-//! sort      row numbers, in steps
-//! put out   rows gathered in that order, batch by batch
+//! sort      row numbers, in steps, once the key columns are joined
+//! put out   rows gathered out of the batches in that order
 //! ```
 //!
 //! When memory is short, what was collected is sorted and written as a run; at the end the runs are
 //! merged, the last rows among them:
 //!
 //! ```text
-//! collect ── concat ── sort ── write run ──┐ (again and again)
-//!    └─────────────────────────────────────┘── reduce: runs to longer runs, while there are many
-//!                                              merge: put out
+//! collect ── sort ── write run ──┐ (again and again)
+//!    └──────────────────────────┘── reduce: runs to longer runs, while there are many
+//!                                   merge: put out
 //! ```
 
 mod runs;
@@ -23,147 +22,97 @@ mod spill_tests;
 mod tests;
 
 use crate::{
-    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
-    column_concat::{ColumnConcat, concat_bytes},
-    compact::{compact_batch, compact_strings},
+    Operator, OperatorContext, Spill, Step, StepContext,
+    compact::compact_strings,
     driver::check_stopped,
-    sort::{RowSorter, sort_bytes_per_row},
+    sort::{BatchSort, SortInput, SortShape, Taken},
     spill::{SPILL_BYTES_MIN, SpillWriter},
 };
 use runs::{Runs, RunsStep};
 use volley_error::{Error, Result};
-use volley_memory::Reservation;
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::Batch;
 
 /// Sorts all rows of its stream; rows with equal keys keep their order.
 pub struct OrderBy {
-    types: Vec<Type>,
-    keys: Vec<SortKey>,
     batch_rows: usize,
-    charge: BatchCharge,
-    /// What concatenating and sorting the collected rows will take.
-    ahead: Reservation,
-    /// Of that, the concatenation.
-    concat_bytes: usize,
-    /// Rows collected and not written.
-    rows: usize,
+    /// Rows collected.
+    input: SortInput,
     runs: Runs,
     input_done: bool,
     phase: Phase,
 }
 
 enum Phase {
-    Collect(Vec<Batch>),
-    Concat(ColumnConcat),
-    Sort {
-        rows: Batch,
-        sorter: RowSorter,
-    },
-    PutOut(Sorted),
-    Write(Sorted, SpillWriter),
+    Collect,
+    Sort(BatchSort),
+    PutOut(BatchSort),
+    Write(BatchSort, SpillWriter),
     /// Runs are merged and put out.
     Merge,
     Done,
 }
 
-/// Sorted rows; those before the position were put out or written.
-struct Sorted {
-    rows: Batch,
-    sorter: RowSorter,
-    position: usize,
-}
-
 impl OrderBy {
     /// Sorts rows of `types` by `keys`.
     pub fn new(types: Vec<Type>, keys: Vec<SortKey>, cx: &OperatorContext) -> OrderBy {
+        let runs = Runs::new(&types, &keys, cx);
+        let shape = SortShape { types: types.into(), keys: keys.into() };
         OrderBy {
-            runs: Runs::new(&types, &keys, cx),
-            types,
-            keys,
             batch_rows: cx.task.batch_rows,
-            charge: BatchCharge::new(&cx.pool),
-            ahead: cx.pool.promise(),
-            concat_bytes: 0,
-            rows: 0,
+            input: SortInput::new(shape, &cx.pool),
+            runs,
             input_done: false,
-            phase: Phase::Collect(Vec::new()),
+            phase: Phase::Collect,
         }
     }
 
-    /// What is to be held for the sort of the collected rows.
-    fn bytes_ahead(&self) -> usize {
-        let sort = sort_bytes_per_row(&self.types, &self.keys);
-        self.rows.saturating_mul(sort).saturating_add(self.concat_bytes)
-    }
-
-    /// Joins the next column, or begins to sort.
-    fn concat(&mut self, mut concat: ColumnConcat) -> Result<Phase> {
-        self.concat_bytes = 0;
-        self.ahead.resize(self.bytes_ahead())?;
-        let Some(rows) = concat.step(&mut self.charge)? else { return Ok(Phase::Concat(concat)) };
-        let keys = self.keys.iter().map(|it| rows.column(it.column).clone()).collect();
-        let sorter = RowSorter::new(keys, self.rows, &self.keys, self.ahead.redeem())?;
-        Ok(Phase::Sort { rows, sorter })
-    }
-
-    /// The next rows in order; `None` after the last, when their memory is given back.
-    fn take(&mut self, sorted: &mut Sorted) -> Result<Option<Batch>> {
-        let end = (sorted.position + self.batch_rows).min(self.rows);
-        if sorted.position == end {
-            sorted.rows = Batch::new(Vec::new(), 0);
-            self.charge.clear();
-            self.rows = 0;
-            return Ok(None);
+    /// Takes the rows of `input`, which is of the same shape, behind all others.
+    pub(crate) fn accept_all(&mut self, input: SortInput) -> Result<()> {
+        match &self.phase {
+            Phase::Collect => self.input.append(input),
+            _ => Err(Error::internal("input after its end")),
         }
-        let batch = sorted.rows.gather(&sorted.sorter.rows(sorted.position, end))?;
-        sorted.position = end;
-        Ok(Some(batch))
     }
 
-    fn sorted(&mut self, rows: Batch, sorter: RowSorter) -> Result<Phase> {
-        let sorted = Sorted { rows, sorter, position: 0 };
+    fn sorted(&mut self, sort: BatchSort) -> Result<Phase> {
         if self.input_done && self.runs.is_empty() {
-            return Ok(Phase::PutOut(sorted));
+            return Ok(Phase::PutOut(sort));
         }
-        Ok(Phase::Write(sorted, self.runs.writer()?))
+        Ok(Phase::Write(sort, self.runs.writer()?))
     }
 
     /// What comes when a run is written.
     fn after_run(&mut self) -> Phase {
-        if self.input_done { Phase::Merge } else { Phase::Collect(Vec::new()) }
+        if self.input_done { Phase::Merge } else { Phase::Collect }
     }
 
     fn advance(&mut self, phase: Phase) -> Result<(Phase, Step)> {
         Ok(match phase {
-            Phase::Collect(batches) if self.input_done => {
-                let is_over = self.rows == 0 && self.runs.is_empty();
-                match (is_over, self.rows) {
-                    (true, _) => (Phase::Done, Step::Finished),
-                    (false, 0) => (Phase::Merge, Step::Yield),
-                    (false, _) => {
-                        (Phase::Concat(ColumnConcat::new(&self.types, batches)), Step::Yield)
-                    }
-                }
-            }
-            Phase::Collect(batches) => (Phase::Collect(batches), Step::NeedInput),
-            Phase::Concat(concat) => (self.concat(concat)?, Step::Yield),
-            Phase::Sort { rows, mut sorter } => match sorter.step()? {
-                true => (self.sorted(rows, sorter)?, Step::Yield),
-                false => (Phase::Sort { rows, sorter }, Step::Yield),
+            Phase::Collect if self.input_done => match (self.input.rows(), self.runs.is_empty()) {
+                (0, true) => (Phase::Done, Step::Finished),
+                (0, false) => (Phase::Merge, Step::Yield),
+                _ => (Phase::Sort(self.input.take().start()?), Step::Yield),
             },
-            Phase::PutOut(mut sorted) => match self.take(&mut sorted)? {
-                // Each batch has strings all over the columns.
-                Some(batch) => (Phase::PutOut(sorted), Step::Output(compact_strings(batch)?)),
-                None => (Phase::Done, Step::Finished),
+            Phase::Collect => (Phase::Collect, Step::NeedInput),
+            Phase::Sort(mut sort) => match sort.step()? {
+                true => (self.sorted(sort)?, Step::Yield),
+                false => (Phase::Sort(sort), Step::Yield),
             },
-            Phase::Write(mut sorted, mut writer) => match self.take(&mut sorted)? {
-                Some(batch) => {
-                    writer.write(&batch)?;
-                    (Phase::Write(sorted, writer), Step::Yield)
+            Phase::PutOut(mut sort) => match sort.take(self.batch_rows)? {
+                // What is in order shares its strings with the rest of a block.
+                Taken::Rows(rows) => (Phase::PutOut(sort), Step::Output(compact_strings(rows)?)),
+                Taken::Progress => (Phase::PutOut(sort), Step::Yield),
+                Taken::End => (Phase::Done, Step::Finished),
+            },
+            Phase::Write(mut sort, mut writer) => match sort.take(self.batch_rows)? {
+                Taken::Rows(rows) => {
+                    writer.write(&rows)?;
+                    (Phase::Write(sort, writer), Step::Yield)
                 }
-                None => {
+                Taken::Progress => (Phase::Write(sort, writer), Step::Yield),
+                Taken::End => {
                     self.runs.push(writer)?;
                     (self.after_run(), Step::Yield)
                 }
@@ -181,19 +130,21 @@ impl OrderBy {
 impl Spill for OrderBy {
     fn reclaimable_bytes(&self) -> usize {
         let bytes = match &self.phase {
-            Phase::Collect(_) => self.charge.bytes() + self.ahead.bytes(),
-            Phase::PutOut(sorted) => self.charge.bytes() + sorted.sorter.bytes(),
+            Phase::Collect => self.input.bytes(),
+            Phase::PutOut(sort) => sort.bytes(),
             _ => 0,
         };
         if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
     }
 
+    fn spills_alongside(&self) -> bool {
+        matches!(self.phase, Phase::Collect)
+    }
+
     fn spill(&mut self) -> Result<()> {
         let mut phase = match std::mem::replace(&mut self.phase, Phase::Done) {
-            Phase::Collect(batches) if self.rows > 0 => {
-                Phase::Concat(ColumnConcat::new(&self.types, batches))
-            }
-            Phase::PutOut(sorted) => Phase::Write(sorted, self.runs.writer()?),
+            Phase::Collect if self.input.rows() > 0 => Phase::Sort(self.input.take().start()?),
+            Phase::PutOut(sort) => Phase::Write(sort, self.runs.writer()?),
             other => {
                 self.phase = other;
                 return Ok(());
@@ -201,7 +152,7 @@ impl Spill for OrderBy {
         };
         // Nothing is put out before all input is there, or the run is written.
         let input_done = std::mem::replace(&mut self.input_done, false);
-        while !matches!(phase, Phase::Collect(_)) {
+        while !matches!(phase, Phase::Collect) {
             check_stopped()?;
             phase = self.advance(phase)?.0;
         }
@@ -217,14 +168,10 @@ impl Operator for OrderBy {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        let Phase::Collect(batches) = &mut self.phase else {
-            return Err(Error::internal("input after its end"));
-        };
-        let input = self.charge.keep(compact_batch(input.loaded()?)?)?;
-        self.rows += input.rows();
-        self.concat_bytes += concat_bytes(&input);
-        batches.push(input);
-        self.ahead.resize(self.bytes_ahead())
+        match &self.phase {
+            Phase::Collect => self.input.push(input),
+            _ => Err(Error::internal("input after its end")),
+        }
     }
 
     fn finish_input(&mut self) -> Result<()> {

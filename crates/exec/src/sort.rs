@@ -13,6 +13,7 @@
 //! cancelled. Sorting entries instead of rows moves 16 bytes however wide a row is. Rows with equal
 //! keys keep their order, because the row number is part of the entry.
 
+mod batches;
 mod buckets;
 mod encode;
 mod merge;
@@ -20,6 +21,7 @@ mod refine;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use batches::{BatchSort, SortInput, SortShape, Taken};
 use buckets::Buckets;
 use encode::KeyLayout;
 pub(crate) use encode::{key_prefixes, sort_bytes_per_row};
@@ -137,6 +139,18 @@ impl RowSorter {
     /// Bytes charged.
     pub(crate) fn bytes(&self) -> usize {
         self.reservation.bytes()
+    }
+
+    /// Keeps nothing of sorted rows but their order; the columns that it was made with.
+    ///
+    /// # Errors
+    ///
+    /// None: less is charged than before.
+    pub(crate) fn keep_order_alone(&mut self) -> Result<Vec<Vector>> {
+        self.ties = Vec::new();
+        self.bytes = Vec::new();
+        self.reservation.resize(self.rows * size_of::<u128>())?;
+        Ok(std::mem::take(&mut self.columns))
     }
 
     /// Does a few milliseconds of work; true when the rows are sorted.

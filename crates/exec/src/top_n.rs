@@ -6,9 +6,9 @@
 //!            a time, then by value where prefixes are equal
 //!            of more than n rows of a batch, the first n are left, and the last of these is the
 //!            new threshold: there is one before any column but the keys is loaded
-//! hold       what is left is copied
+//! hold       what is left is copied, where it is not the whole batch
 //! cut        when about twice n rows are held: sort, keep n, take the last as new threshold
-//! put out    at the end: sort, skip the offset
+//! put out    at the end: a sort puts out what is held, up to the n-th row and without the offset
 //! ```
 //!
 //! The first key of the threshold bounds what scans below need to read.
@@ -23,16 +23,12 @@ mod spill_tests;
 mod tests;
 
 use crate::compact::compact_strings;
-use crate::sort::{RowSorter, Tie, key_prefixes, sort_bytes_per_row};
-use crate::{
-    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
-    column_concat::{ColumnConcat, concat_bytes},
-};
+use crate::sort::{BatchSort, SortInput, SortShape, Taken, Tie, key_prefixes};
+use crate::{Operator, OperatorContext, Spill, Step, StepContext};
 use spill::Overflow;
 use std::{cmp::Ordering, sync::Arc};
 use volley_connector::{Bound, BoundOrder, DynamicFilter};
-use volley_error::{Error, Result};
-use volley_memory::Reservation;
+use volley_error::Result;
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
@@ -46,46 +42,21 @@ const HELD_ROWS_MIN_BOUNDED: usize = 64;
 
 /// Keeps the rows `offset..offset + limit` of the sorted input.
 pub struct TopN {
-    types: Vec<Type>,
     keys: Vec<SortKey>,
     offset: usize,
     /// `offset + limit`.
     end: usize,
     cx: OperatorContext,
-    charge: BatchCharge,
-    held: Vec<Batch>,
-    held_rows: usize,
-    /// What it will take to join the columns of what is held,
-    concat_bytes: usize,
-    /// and to sort a row.
-    sort_bytes: usize,
-    /// Charged for that.
-    ahead: Reservation,
+    held: SortInput,
     threshold: Option<Threshold>,
     /// Scans that the threshold is a bound for.
     filter: Option<Arc<DynamicFilter>>,
-    /// While a cut is under way; nothing is held elsewhere then.
-    cut: Option<Cut>,
+    /// While a cut is under way: what was held; the first rows of it are held again.
+    cut: Option<BatchSort>,
     pending: Option<Batch>,
     input_done: bool,
-    /// Whether what is held is in order, or will be after the current cut.
-    last_cut: bool,
-    /// The sorted result and how much of it is put out.
-    result: Option<(Batch, usize)>,
-    /// What did not fit, if anything did not.
+    /// What sorts and puts out the rest, or what did not fit.
     overflow: Option<Overflow>,
-}
-
-/// What is held on its way to be cut.
-enum Cut {
-    Concat(ColumnConcat),
-    Sort(Batch, RowSorter),
-    /// The columns of the first rows so far.
-    Gather {
-        rows: Batch,
-        order: Vec<u32>,
-        columns: Vec<Vector>,
-    },
 }
 
 /// The last row that is among the first n so far.
@@ -106,25 +77,18 @@ impl TopN {
         cx: &OperatorContext,
     ) -> TopN {
         let rows = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+        let shape = SortShape { types: types.into(), keys: keys.clone().into() };
         TopN {
-            sort_bytes: sort_bytes_per_row(&types, &keys),
-            types,
             keys,
             offset: rows(offset),
             end: rows(offset.saturating_add(limit)),
             cx: cx.clone(),
-            charge: BatchCharge::new(&cx.pool),
-            held: Vec::new(),
-            held_rows: 0,
-            concat_bytes: 0,
-            ahead: cx.pool.promise(),
+            held: SortInput::new(shape, &cx.pool),
             threshold: None,
             filter: None,
             cut: None,
             pending: None,
             input_done: false,
-            last_cut: false,
-            result: None,
             overflow: None,
         }
     }
@@ -182,88 +146,49 @@ impl TopN {
         if rows.is_empty() {
             return Ok(());
         }
-        self.push(copy_rows(batch, rows)?)?;
+        let is_whole = rows.len() == batch.rows();
+        self.held.push(if is_whole { batch } else { copy_rows(batch, rows)? })?;
         let least = if self.filter.is_some() { HELD_ROWS_MIN_BOUNDED } else { HELD_ROWS_MIN };
-        if self.held_rows >= self.end.saturating_mul(2).max(least) {
-            self.start_cut();
+        if self.held.rows() >= self.end.saturating_mul(2).max(least) {
+            self.start_cut()?;
         }
         Ok(())
-    }
-
-    /// Holds rows, charged with what a cut will take.
-    fn push(&mut self, batch: Batch) -> Result<()> {
-        self.charge.add(&batch)?;
-        self.held_rows += batch.rows();
-        self.concat_bytes += concat_bytes(&batch);
-        self.held.push(batch);
-        self.charge_ahead()
-    }
-
-    fn charge_ahead(&mut self) -> Result<()> {
-        let sort = self.held_rows.saturating_mul(self.sort_bytes);
-        self.ahead.resize(sort.saturating_add(self.concat_bytes))
     }
 
     /// Begins to sort what is held and to keep the first n rows of it.
-    fn start_cut(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        self.held_rows = 0;
-        self.ahead.shrink(std::mem::take(&mut self.concat_bytes));
-        self.cut = Some(Cut::Concat(ColumnConcat::new(&self.types, held)));
-    }
-
-    /// Advances a cut by a few milliseconds of work.
-    fn advance_cut(&mut self, cut: Cut) -> Result<()> {
-        self.cut = Some(match cut {
-            Cut::Concat(mut concat) => match concat.step(&mut self.charge)? {
-                None => Cut::Concat(concat),
-                Some(rows) => {
-                    let keys = self.key_columns(&rows);
-                    let sorter =
-                        RowSorter::new(keys, rows.rows(), &self.keys, self.ahead.redeem())?;
-                    Cut::Sort(rows, sorter)
-                }
-            },
-            Cut::Sort(rows, mut sorter) => match sorter.step()? {
-                false => Cut::Sort(rows, sorter),
-                true => {
-                    let order = sorter.rows(0, rows.rows().min(self.end));
-                    Cut::Gather { rows, order, columns: Vec::new() }
-                }
-            },
-            Cut::Gather { rows, order, mut columns } if columns.len() < self.types.len() => {
-                let column =
-                    Batch::new(vec![rows.column(columns.len()).gather(&order)?], order.len());
-                let column = compact_strings(column)?;
-                self.charge.add(&column)?;
-                columns.extend(column.into_columns());
-                Cut::Gather { rows, order, columns }
-            }
-            Cut::Gather { rows, order, columns } => {
-                self.charge.remove(&rows);
-                return self.finish_cut(Batch::new(columns, order.len()));
-            }
-        });
+    fn start_cut(&mut self) -> Result<()> {
+        self.cut = Some(self.held.take().start()?);
         Ok(())
     }
 
-    /// Keeps the first rows; the last of them is the threshold when there are enough.
-    fn finish_cut(&mut self, first: Batch) -> Result<()> {
-        if first.rows() == self.end {
-            let last = first.slice(self.end - 1, 1);
-            let keys = self.key_columns(&last);
-            let prefixes = keys.first().map(|it| Decoded::new(it).map(|it| (it, self.keys[0])));
-            let prefix = match prefixes.transpose()? {
-                Some((column, key)) => key_prefixes(&column, key)[0],
-                None => 0,
-            };
-            self.set_threshold(keys, prefix)?;
+    /// Advances a cut by a few milliseconds of work.
+    fn advance_cut(&mut self, mut cut: BatchSort) -> Result<()> {
+        if cut.step()? {
+            let missing = self.end - self.held.rows();
+            match cut.take(missing.min(self.cx.task.batch_rows))? {
+                Taken::Rows(first) => self.held.push(compact_strings(first)?)?,
+                Taken::Progress => {}
+                Taken::End => return Ok(()),
+            }
+            if self.held.rows() == self.end {
+                drop(cut);
+                return self.finish_cut();
+            }
         }
-        // Charged already.
-        self.held_rows = first.rows();
-        self.concat_bytes = concat_bytes(&first);
-        self.held.push(first);
-        if self.last_cut { Ok(()) } else { self.charge_ahead() }
+        self.cut = Some(cut);
+        Ok(())
+    }
+
+    /// The last of n rows is the threshold.
+    fn finish_cut(&mut self) -> Result<()> {
+        let Some(last) = self.held.last_row() else { return Ok(()) };
+        let keys = self.key_columns(&last);
+        let prefixes = keys.first().map(|it| Decoded::new(it).map(|it| (it, self.keys[0])));
+        let prefix = match prefixes.transpose()? {
+            Some((column, key)) => key_prefixes(&column, key)[0],
+            None => 0,
+        };
+        self.set_threshold(keys, prefix)
     }
 
     /// Drops rows from here on that do not come before one with these keys.
@@ -294,29 +219,6 @@ impl TopN {
         };
         filter.tighten(bound, is_tighter);
         Ok(())
-    }
-
-    /// The next batch of the result, once the last cut is done.
-    fn put_out(&mut self) -> Result<Step> {
-        if !std::mem::replace(&mut self.last_cut, true) && !self.held.is_empty() {
-            self.start_cut();
-            return Ok(Step::Yield);
-        }
-        if self.result.is_none() {
-            let rows = self.held.pop().unwrap_or_default();
-            let start = self.offset.min(rows.rows());
-            self.result = Some((rows, start));
-        }
-        let Some((rows, position)) = &mut self.result else {
-            return Err(Error::internal("no result to put out"));
-        };
-        let count = self.cx.task.batch_rows.min(rows.rows() - *position);
-        if count == 0 {
-            return Ok(Step::Finished);
-        }
-        let batch = rows.slice(*position, count);
-        *position += count;
-        Ok(Step::Output(batch))
     }
 }
 
@@ -387,10 +289,7 @@ impl Operator for TopN {
         if !self.input_done {
             return Ok(Step::NeedInput);
         }
-        match self.overflow.take() {
-            Some(overflow) => self.put_out_all(overflow, cx),
-            None => self.put_out(),
-        }
+        self.put_out(cx)
     }
 
     fn as_spill(&mut self) -> Option<&mut dyn Spill> {

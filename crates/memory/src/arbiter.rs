@@ -5,7 +5,8 @@
 //! what to do; nobody is interrupted, and nobody blocks a thread:
 //!
 //! ```text
-//! Reclaim    give back what you can, then say `reclaimed`: you have the most to give
+//! Reclaim    give back what you can, then say `reclaimed`: you have the most to give, or would
+//!            wait for one of your query that has, and give back sooner or later anyway
 //! Wait       leave the thread until you are woken: somebody else is giving back
 //! Proceed    go on: there is room again, or nobody has anything to give and it is your turn
 //! ```
@@ -33,6 +34,7 @@ mod tests;
 mod uncharged;
 
 pub use policy::{ArbitrationPolicy, Candidate, LargestFirst, UNCHARGED_BYTES_MAX};
+pub use rules::Offer;
 pub(crate) use rules::Scarcity;
 
 use crate::Pool;
@@ -90,7 +92,7 @@ pub struct Participant {
     number: u64,
     query: Pool,
     root: Pool,
-    offered: usize,
+    offered: Offer,
     has_waker: bool,
     parked: Arc<ParkedCell>,
     /// Whether the policy was told that about half of the limit is held.
@@ -185,7 +187,7 @@ impl Participant {
             number,
             query: query.clone(),
             root,
-            offered: 0,
+            offered: Offer::default(),
             has_waker: false,
             parked,
             has_told: AtomicBool::new(false),
@@ -202,12 +204,12 @@ impl Participant {
         }
     }
 
-    /// Says how many bytes the participant could give back now.
-    pub fn offer(&mut self, bytes: usize) {
-        if bytes != self.offered {
-            self.offered = bytes;
+    /// Says what the participant could give back now.
+    pub fn offer(&mut self, offer: Offer) {
+        if offer != self.offered {
+            self.offered = offer;
             let number = self.number;
-            self.root.arbiter().lock().rules.offer(number, bytes);
+            self.root.arbiter().lock().rules.offer(number, offer);
         }
     }
 

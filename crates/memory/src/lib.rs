@@ -26,7 +26,8 @@ mod zeroed;
 
 pub use allocation::{note_failed_allocation, take_failed_allocation};
 pub use arbiter::{
-    Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant, UNCHARGED_BYTES_MAX,
+    Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Offer, Participant,
+    UNCHARGED_BYTES_MAX,
 };
 pub use field_rows::FieldRows;
 pub use pool::{Pool, PoolStats};

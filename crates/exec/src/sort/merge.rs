@@ -6,7 +6,7 @@
 //! heap      the runs that have rows, the one whose next row comes first on top
 //! compare   a prefix of the first key (`key_prefixes`), then the keys by value, then the runs:
 //!           rows with equal keys keep the order of the runs
-//! put out   what each run gives to a batch is a slice; slices are joined and put in order
+//! put out   rows are gathered out of the runs' batches
 //! ```
 
 use super::{Tie, key_prefixes};
@@ -14,7 +14,7 @@ use std::{cmp::Ordering, task::Waker};
 use volley_error::Result;
 use volley_plan::SortKey;
 use volley_types::Type;
-use volley_vector::{Batch, Decoded};
+use volley_vector::{Batch, Decoded, Parts, Pick};
 
 /// Rows of sorted runs in order.
 pub(crate) struct RunMerge<R> {
@@ -22,6 +22,8 @@ pub(crate) struct RunMerge<R> {
     keys: Vec<SortKey>,
     batch_rows: usize,
     runs: Vec<Run<R>>,
+    /// The current batch of each run.
+    parts: Parts,
     /// Runs that have rows; each comes before those at twice its place and one or two on.
     heap: Vec<u32>,
     /// Runs whose rows are all put out, and whose next batch was not asked for or has not come.
@@ -91,6 +93,7 @@ impl<R: SortedRun> RunMerge<R> {
             types: types.to_vec(),
             keys: keys.to_vec(),
             batch_rows,
+            parts: Parts::new(types, runs.len()),
             heap: Vec::with_capacity(runs.len()),
             missing: (0..runs.len() as u32).collect(),
             runs,
@@ -116,8 +119,8 @@ impl<R: SortedRun> RunMerge<R> {
         let mut exhausted = None;
         while order.len() < self.batch_rows && exhausted.is_none() {
             let Some(least) = self.heap.first().copied() else { break };
-            order.push(least);
             let run = &mut self.runs[least as usize];
+            order.push(Pick { part: least, row: run.row as u32 });
             run.row += 1;
             match run.row < run.batch.rows() {
                 true => self.sift_down(0)?,
@@ -137,6 +140,7 @@ impl<R: SortedRun> RunMerge<R> {
     /// Puts a run's next rows into the heap.
     fn begin(&mut self, run: u32, batch: Batch) -> Result<()> {
         let prefixes = prefixes(&batch, &self.keys)?;
+        self.parts.set(run as usize, &batch)?;
         let place = &mut self.runs[run as usize];
         (place.batch, place.prefixes, place.row) = (batch, prefixes, 0);
         self.heap.push(run);
@@ -151,6 +155,7 @@ impl<R: SortedRun> RunMerge<R> {
             self.ties[other * runs + number] = None;
         }
         self.runs[number].batch = Batch::new(Vec::new(), 0);
+        self.parts.clear(number);
         self.missing.push(run);
         self.heap.swap_remove(0);
         self.sift_down(0)
@@ -169,33 +174,15 @@ impl<R: SortedRun> RunMerge<R> {
         Ok(())
     }
 
-    /// The rows just passed, of the runs in `order`.
-    fn take(&self, order: &[u32]) -> Result<Batch> {
-        let mut counts = vec![0u32; self.runs.len()];
-        order.iter().for_each(|it| counts[*it as usize] += 1);
-        let mut parts = Vec::new();
-        let mut places = vec![0u32; self.runs.len()];
-        let mut rows = 0;
-        for ((run, count), place) in self.runs.iter().zip(&counts).zip(&mut places) {
-            if *count > 0 {
-                parts.push(run.batch.slice(run.row - *count as usize, *count as usize));
-            }
-            *place = rows;
-            rows += count;
+    /// The rows just passed.
+    fn take(&self, order: &[Pick]) -> Result<Batch> {
+        let first = order[0];
+        if order.iter().all(|it| it.part == first.part) {
+            // They stand next to each other.
+            let rows = &self.runs[first.part as usize].batch;
+            return Batch::concat(&self.types, &[rows.slice(first.row as usize, order.len())]);
         }
-        let joined = Batch::concat(&self.types, &parts)?;
-        if parts.len() == 1 {
-            return Ok(joined);
-        }
-        let positions: Vec<u32> = order
-            .iter()
-            .map(|run| {
-                let place = &mut places[*run as usize];
-                *place += 1;
-                *place - 1
-            })
-            .collect();
-        joined.gather(&positions)
+        self.parts.gather(order)
     }
 
     /// Moves the run at `place` down until it comes before those below it.

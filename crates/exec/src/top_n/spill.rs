@@ -3,13 +3,13 @@
 //! ```text
 //! spill   what is held is cut, if there is more than the first n, and goes to a sort, which writes
 //!         it as a run; the threshold stays and still drops rows
-//! end     what is held then goes to the sort as well, which merges; rows behind the n-th are left
+//! end     what is held goes to the sort as well, which puts out all; rows behind the n-th are left
 //! ```
 
 use super::TopN;
 use crate::{
-    Operator, OperatorContext, Spill, Step, StepContext, driver::check_stopped, limit::Limit,
-    order_by::OrderBy, spill::SPILL_BYTES_MIN,
+    Operator, Spill, Step, StepContext, driver::check_stopped, limit::Limit, order_by::OrderBy,
+    sort::SortShape, spill::SPILL_BYTES_MIN,
 };
 use volley_error::Result;
 
@@ -23,6 +23,9 @@ pub(super) struct Overflow {
 impl Overflow {
     /// The next rows, once all are there.
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        if self.limit.is_reached() {
+            return Ok(Step::Finished);
+        }
         if !std::mem::replace(&mut self.input_done, true) {
             self.sort.finish_input()?;
         }
@@ -39,70 +42,50 @@ impl Overflow {
 }
 
 impl TopN {
-    /// The sort that takes what does not fit.
-    fn overflow(&self, cx: &OperatorContext) -> Overflow {
-        // What was put out came after the rows to skip.
-        let limit = match self.result {
-            Some(_) => Limit::new(0, None),
-            None => Limit::new(self.offset as u64, Some((self.end - self.offset) as u64)),
-        };
-        let sort = OrderBy::new(self.types.clone(), self.keys.clone(), cx);
-        Overflow { sort, limit, input_done: false }
-    }
-
-    /// Puts out what comes from disk and from memory.
-    pub(super) fn put_out_all(
-        &mut self,
-        mut overflow: Overflow,
-        cx: &mut StepContext<'_>,
-    ) -> Result<Step> {
-        self.hand_over(&mut overflow)?;
-        let step = overflow.step(cx)?;
-        self.overflow = Some(overflow);
-        Ok(step)
+    /// Puts out what is held and what is on disk.
+    pub(super) fn put_out(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        self.hand_over()?.step(cx)
     }
 
     /// Moves what is held to the sort, which keeps the order of rows with equal keys.
-    fn hand_over(&mut self, overflow: &mut Overflow) -> Result<()> {
-        self.charge.clear();
-        self.ahead.clear();
-        self.held_rows = 0;
-        self.concat_bytes = 0;
-        for batch in std::mem::take(&mut self.held) {
-            overflow.sort.accept(batch)?;
+    fn hand_over(&mut self) -> Result<&mut Overflow> {
+        let overflow = self.overflow.get_or_insert_with(|| {
+            let limit = Limit::new(self.offset as u64, Some((self.end - self.offset) as u64));
+            let SortShape { types, keys } = self.held.shape();
+            let sort = OrderBy::new(types.to_vec(), keys.to_vec(), &self.cx);
+            Overflow { sort, limit, input_done: false }
+        });
+        if self.held.rows() > 0 {
+            overflow.sort.accept_all(self.held.take())?;
         }
-        Ok(())
+        Ok(overflow)
     }
 }
 
 impl Spill for TopN {
     fn reclaimable_bytes(&self) -> usize {
         let sort = self.overflow.as_ref().map_or(0, |it| it.sort.reclaimable_bytes());
-        let held = self.charge.bytes() + self.ahead.bytes();
+        let held = self.held.bytes();
         // A cut that goes on needs what there is, and gives some of it back.
         if self.cut.is_some() || held < SPILL_BYTES_MIN { sort } else { held + sort }
     }
 
+    fn spills_alongside(&self) -> bool {
+        !self.input_done
+    }
+
     fn spill(&mut self) -> Result<()> {
-        if self.cut.is_none() && self.held_rows > self.end {
-            self.start_cut();
+        if self.cut.is_none() && self.held.rows() > self.end {
+            self.start_cut()?;
         }
         while let Some(cut) = self.cut.take() {
             check_stopped()?;
             self.advance_cut(cut)?;
         }
-        let mut overflow = match self.overflow.take() {
-            Some(overflow) => overflow,
-            None if self.held.is_empty() && self.result.is_none() => return Ok(()),
-            None => self.overflow(&self.cx),
-        };
-        if let Some((rows, position)) = self.result.take() {
-            let rest = rows.rows() - position;
-            self.held.extend((rest > 0).then(|| rows.slice(position, rest)));
+        if self.held.rows() == 0 && self.overflow.is_none() {
+            return Ok(());
         }
-        self.hand_over(&mut overflow)?;
-        overflow.sort.spill()?;
-        self.overflow = Some(overflow);
-        Ok(())
+        let overflow = self.hand_over()?;
+        if overflow.limit.is_reached() { Ok(()) } else { overflow.sort.spill() }
     }
 }

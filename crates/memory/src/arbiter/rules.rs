@@ -1,7 +1,7 @@
 //! The rules of arbitration: a state machine without threads, clocks and wakers.
 
 use super::{Arbitration, ArbitrationPolicy, Candidate};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is held of a limited memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ const SMALL_QUERY_SHARE: usize = 16;
 
 /// Less than this part of the threshold is not worth giving back.
 const WORTHWHILE_SHARE: usize = 64;
+
+/// Who has to wait for another participant of its query may give back as well, if it has at least
+/// this part of what that one gives.
+const ALONGSIDE_SHARE: usize = 4;
 
 /// What the rules ask about a participant, by its number.
 pub(crate) trait Facts {
@@ -44,23 +48,38 @@ pub(crate) enum Parked {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     participants: BTreeMap<u64, State>,
-    asked: Option<u64>,
+    asked: BTreeSet<u64>,
     next: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     query: usize,
-    offered: usize,
+    offered: Offer,
     waits: bool,
     /// Whether its query may run; the others wait in line, in the order of their numbers.
     is_admitted: bool,
+}
+
+/// What a participant could give back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Offer {
+    /// How many bytes.
+    pub bytes: usize,
+    /// Whether it is going to give them back in any case while memory is short, and loses nothing
+    /// by doing so while others of its query do: a sort that does not fit will write all its rows.
+    pub alongside: bool,
 }
 
 impl Scarcity {
     /// Whether somebody must give back.
     pub(crate) fn is_scarce(self) -> bool {
         self.bytes > self.threshold
+    }
+
+    /// Whether so many bytes are worth giving back.
+    fn is_worthwhile(self, bytes: usize) -> bool {
+        bytes >= (self.threshold / WORTHWHILE_SHARE).max(1)
     }
 
     /// Whether about half of the limit is held.
@@ -76,7 +95,7 @@ impl Rules {
         self.next += 1;
         let mut others = self.participants.values().filter(|it| it.query == query);
         let is_admitted = has_begun || others.any(|it| it.is_admitted);
-        let state = State { query, offered: 0, waits: false, is_admitted };
+        let state = State { query, offered: Offer::default(), waits: false, is_admitted };
         self.participants.insert(number, state);
         number
     }
@@ -88,13 +107,13 @@ impl Rules {
 
     /// Whether somebody waits or is asked.
     pub(crate) fn is_active(&self) -> bool {
-        self.asked.is_some() || self.participants.values().any(|it| it.waits)
+        !self.asked.is_empty() || self.participants.values().any(|it| it.waits)
     }
 
     /// What a participant could give back.
-    pub(crate) fn offer(&mut self, number: u64, bytes: usize) {
+    pub(crate) fn offer(&mut self, number: u64, offer: Offer) {
         if let Some(it) = self.participants.get_mut(&number) {
-            it.offered = bytes;
+            it.offered = offer;
         }
     }
 
@@ -175,15 +194,15 @@ impl Rules {
     ) -> Arbitration {
         if !scarcity.is_scarce() {
             // Also when somebody is asked, or gives back: there is room already.
-            self.asked = None;
+            self.asked.clear();
             woken.extend(self.wake(|it| it.is_admitted));
             return Arbitration::Proceed;
         }
-        if self.asked.is_none() {
+        if self.asked.is_empty() {
             let Some(victim) = self.victim(scarcity, policy) else {
                 return self.turn(number, scarcity, (policy, facts), woken);
             };
-            self.asked = Some(victim);
+            self.asked.insert(victim);
             if victim != number {
                 if let Some(it) = self.participants.get_mut(&victim) {
                     it.waits = false;
@@ -191,20 +210,36 @@ impl Rules {
                 woken.push(victim);
             }
         }
-        if self.asked == Some(number) { Arbitration::Reclaim } else { Arbitration::Wait }
+        if self.asked.contains(&number) {
+            return Arbitration::Reclaim;
+        }
+        if self.joins_in(number, scarcity) {
+            self.asked.insert(number);
+            return Arbitration::Reclaim;
+        }
+        Arbitration::Wait
+    }
+
+    /// Whether a participant shall give back instead of waiting for those that are asked.
+    fn joins_in(&self, number: u64, scarcity: Scarcity) -> bool {
+        let Some(it) = self.participants.get(&number) else { return false };
+        let others = self.asked.iter().filter_map(|it| self.participants.get(it));
+        let most = others.filter(|other| other.query == it.query).map(|it| it.offered.bytes).max();
+        let enough = |most: usize| it.offered.bytes >= (most / ALONGSIDE_SHARE).max(1);
+        it.offered.alongside && scarcity.is_worthwhile(it.offered.bytes) && most.is_some_and(enough)
     }
 
     /// A participant gave back what it could; who must look again.
     pub(crate) fn reclaimed(&mut self, number: u64) -> Vec<u64> {
-        self.asked = self.asked.filter(|it| *it != number);
-        self.offer(number, 0);
+        self.asked.remove(&number);
+        self.offer(number, Offer::default());
         self.wake_all()
     }
 
     /// A participant is gone; who must look again.
     pub(crate) fn leave(&mut self, number: u64) -> Vec<u64> {
         self.participants.remove(&number);
-        self.asked = self.asked.filter(|it| *it != number);
+        self.asked.remove(&number);
         self.wake_all()
     }
 
@@ -214,7 +249,7 @@ impl Rules {
         if let Some(it) = self.participants.get_mut(&number) {
             it.waits = false;
         }
-        (self.asked == Some(number), self.wake_all())
+        (self.asked.contains(&number), self.wake_all())
     }
 
     fn answer(&mut self, number: u64, answer: Arbitration) -> Arbitration {
@@ -239,12 +274,11 @@ impl Rules {
     }
 
     fn victim(&self, scarcity: Scarcity, policy: &dyn ArbitrationPolicy) -> Option<u64> {
-        let worthwhile = (scarcity.threshold / WORTHWHILE_SHARE).max(1);
         let candidates: Vec<_> = self
             .participants
             .iter()
-            .filter(|(_, it)| it.offered >= worthwhile)
-            .map(|(number, it)| Candidate { number: *number, bytes: it.offered })
+            .filter(|(_, it)| scarcity.is_worthwhile(it.offered.bytes))
+            .map(|(number, it)| Candidate { number: *number, bytes: it.offered.bytes })
             .collect();
         if candidates.is_empty() { None } else { policy.victim(&candidates) }
     }

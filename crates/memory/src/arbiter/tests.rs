@@ -3,7 +3,7 @@
 use super::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Participant,
     policy::UNCHARGED_BYTES_MAX,
-    rules::{Facts, Parked, Rules, Scarcity},
+    rules::{Facts, Offer, Parked, Rules, Scarcity},
 };
 use crate::{Pool, Reservation};
 use std::{
@@ -26,6 +26,8 @@ struct Runner {
     returns_left: usize,
     held: usize,
     can_spill: bool,
+    /// Whether it gives back while others of its query do.
+    alongside: bool,
     /// Off its thread until woken (by the arbiter, or where it is parked by others).
     sleeps: bool,
     is_parked: bool,
@@ -48,6 +50,13 @@ struct Model {
     limit: usize,
     headroom: usize,
     claim: usize,
+}
+
+impl Runner {
+    fn offer(&self) -> Offer {
+        let bytes = if self.can_spill { self.held } else { 0 };
+        Offer { bytes, alongside: self.alongside }
+    }
 }
 
 impl Facts for Vec<Runner> {
@@ -75,6 +84,7 @@ impl Model {
             returns_left: 0,
             held: 0,
             can_spill: *can_spill,
+            alongside: false,
             sleeps: false,
             is_parked: false,
             works: false,
@@ -116,7 +126,7 @@ impl Model {
     fn rest(&mut self, at: usize) {
         let it = &mut self.runners[at];
         (it.is_parked, it.is_notified) = (true, false);
-        let (number, offer) = (it.number, if it.can_spill { it.held } else { 0 });
+        let (number, offer) = (it.number, it.offer());
         self.rules.offer(number, offer);
         let (is_asked, woken) = self.rules.rest(number);
         self.wake(&woken);
@@ -151,7 +161,7 @@ impl Model {
             return self.rest(at);
         }
         (it.is_parked, it.is_notified) = (false, false);
-        let (number, offer) = (it.number, if it.can_spill { it.held } else { 0 });
+        let (number, offer) = (it.number, it.offer());
         self.rules.offer(number, offer);
         let threshold = self.limit - self.headroom;
         let scarcity = Scarcity { bytes: self.held(), threshold, claim: self.claim };
@@ -261,6 +271,51 @@ fn in_no_order_of_events_do_all_wait() {
             assert!(explore(Model::new(limit, system)) > 100);
         }
     }
+}
+
+#[test]
+fn in_no_order_of_events_do_all_wait_where_several_give_back() {
+    let systems: [&[(usize, usize, bool)]; 4] = [
+        &[(1, 4, true), (1, 4, true)],
+        &[(1, 3, true), (1, 3, true), (2, 3, true)],
+        &[(1, 3, true), (1, 2, true), (2, 3, false)],
+        &[(1, 2, true), (1, 2, false), (2, 2, true), (2, 2, true)],
+    ];
+    for system in systems {
+        for (limit, pauses) in [(2, 0), (3, 1), (4, 0)] {
+            let mut model = Model::new(limit, system);
+            model.runners.iter_mut().for_each(|it| it.alongside = true);
+            model.runners.iter_mut().take(1).for_each(|it| it.pauses_left = pauses);
+            assert!(explore(model) > 100);
+        }
+    }
+}
+
+#[test]
+fn who_would_wait_for_its_query_gives_back_as_well() {
+    // Query, bytes, whether alongside; the first is asked.
+    let participants = [(1, 40, true), (1, 10, true), (1, 9, true), (1, 30, false), (2, 30, true)];
+    let mut rules = Rules::default();
+    let numbers = participants.map(|(query, bytes, alongside)| {
+        let number = rules.join(query, true);
+        rules.offer(number, Offer { bytes, alongside });
+        number
+    });
+    let decide = |rules: &mut Rules, at: usize, bytes: usize| {
+        let scarcity = Scarcity { bytes, threshold: 100, claim: 0 };
+        rules.decide(numbers[at], scarcity, &LargestFirst, &Vec::<Runner>::new()).0
+    };
+    assert_eq!(decide(&mut rules, 1, 139), Arbitration::Reclaim);
+    let all = [1, 2, 3, 4, 0].map(|at| decide(&mut rules, at, 139));
+    let (gives, waits) = (Arbitration::Reclaim, Arbitration::Wait);
+    assert_eq!(all, [gives, waits, waits, waits, gives]);
+    // The others wait until both are through, or there is room.
+    rules.reclaimed(numbers[1]);
+    assert_eq!(decide(&mut rules, 1, 129), waits);
+    assert_eq!(decide(&mut rules, 4, 129), waits);
+    rules.reclaimed(numbers[0]);
+    assert_eq!([1, 4].map(|at| decide(&mut rules, at, 79)), [Arbitration::Proceed; 2]);
+    assert!(!rules.is_active());
 }
 
 #[test]
@@ -394,7 +449,10 @@ fn take(query: &Pool, steps: usize, can_spill: bool, given_back: &AtomicUsize) -
     let mut held: Reservation = query.reservation();
     for step in 0..steps {
         loop {
-            participant.offer(if can_spill { held.bytes() } else { 0 });
+            participant.offer(Offer {
+                bytes: if can_spill { held.bytes() } else { 0 },
+                alongside: step % 2 == 0,
+            });
             match participant.arbitrate() {
                 Arbitration::Proceed => break,
                 Arbitration::Wait => bell.wait(),
@@ -518,7 +576,7 @@ fn memory_that_nobody_charged_counts_beyond_what_is_usual() {
     let query = root.child("query");
     let (mut held, mut promised) = (query.reservation(), query.promise());
     let mut participant = query.participate();
-    participant.offer(100 << 20);
+    participant.offer(Offer { bytes: 100 << 20, alongside: false });
     let threshold = (1 << 30) - root.headroom_bytes();
     // Charged, promised, resident: what is promised is not resident yet.
     let cases = [
