@@ -25,9 +25,9 @@ const ALLOW_HUGE_PAGES: mi_option_t = 37;
 /// of a session of many queries.
 const PURGE_MILLISECONDS: std::ffi::c_long = 10_000;
 
-/// The same, once memory was scarce. What is freed and taken again meanwhile need not come from the
-/// system anew: at once would make statements that spill take a tenth longer. What is kept so counts
-/// as resident.
+/// The same, once memory was scarce. What is freed and taken again meanwhile need not come from
+/// the system anew: giving it back at once would make statements that spill take a tenth longer.
+/// What is kept counts as resident.
 const PURGE_MILLISECONDS_SCARCE: std::ffi::c_long = 10;
 
 /// A process of more bytes can afford some hundred MiB, which are less than what it then spends on

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Joining writes every value once more, to memory that is fresh from the system, and dictionaries
-//! come apart. Strings are copied with their views, so that a column of strings keeps no part alive.
+//! come apart. Strings are copied with their views, so that a column of strings keeps no part
+//! alive.
 
 use crate::{
     Batch, BooleanBuffer, Encoding, NullBuffer, ScalarBuffer, StringBuilder, StringValues, Values,
@@ -30,55 +31,26 @@ pub struct Pick {
 
 /// Batches of the same types.
 pub struct Parts {
-    columns: Vec<Column>,
+    columns: Vec<Box<dyn Column>>,
 }
-
-struct Column {
-    data_type: Type,
-    sources: Sources,
-    /// Whether some part had a null in this column.
-    has_nulls: bool,
-}
-
-/// One per part, by the width of values.
-enum Sources {
-    Words8(Vec<Source<ScalarBuffer<u8>>>),
-    Words16(Vec<Source<ScalarBuffer<u16>>>),
-    Words32(Vec<Source<ScalarBuffer<u32>>>),
-    Words64(Vec<Source<ScalarBuffer<u64>>>),
-    Words128(Vec<Source<ScalarBuffer<u128>>>),
-    Bits(Vec<Source<BooleanBuffer>>),
-    Strings(Vec<Source<StringValues>>),
-    /// Of other layouts.
-    Other(Vec<Vector>),
-}
-
-/// A column of a part.
-struct Source<V> {
-    values: V,
-    positions: Positions,
-    nulls: Option<Box<Nulls>>,
-}
-
-/// Where a row's value stands.
-enum Positions {
-    Rows,
-    First,
-    Codes(ScalarBuffer<u32>),
-}
-
-/// By row, and by where the value stands.
-struct Nulls(Option<NullBuffer>, Option<NullBuffer>);
 
 impl Parts {
     /// So many parts without rows, of columns of `types`.
     pub fn new(types: &[Type], parts: usize) -> Parts {
-        let columns = types.iter().map(|data_type| Column {
-            data_type: data_type.clone(),
-            sources: Sources::new(data_type, parts),
-            has_nulls: false,
-        });
+        let columns = types.iter().map(|it| column(it.clone(), parts));
         Parts { columns: columns.collect() }
+    }
+
+    /// The same rows in encodings that parts take as they are: flat, constant, or codes of a flat
+    /// base. Of others, parts make columns of their own.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy column's loader reports.
+    pub fn prepare(batch: Batch) -> Result<Batch> {
+        let rows = batch.rows();
+        let columns = batch.columns().iter().map(prepared).collect::<Result<_>>()?;
+        Ok(Batch::new(columns, rows))
     }
 
     /// Puts `batch` in the place of part `number`.
@@ -132,183 +104,209 @@ impl Parts {
     }
 }
 
-impl Column {
-    fn set(&mut self, number: usize, column: &Vector) -> Result<()> {
-        let has_nulls = &mut self.has_nulls;
-        match &mut self.sources {
-            Sources::Words8(sources) => set_words(sources, number, column, has_nulls)?,
-            Sources::Words16(sources) => set_words(sources, number, column, has_nulls)?,
-            Sources::Words32(sources) => set_words(sources, number, column, has_nulls)?,
-            Sources::Words64(sources) => set_words(sources, number, column, has_nulls)?,
-            Sources::Words128(sources) => set_words(sources, number, column, has_nulls)?,
-            Sources::Bits(sources) => {
-                let bits = |it: &Values| match it {
-                    Values::Boolean(bits) => Some(bits.clone()),
-                    _ => None,
-                };
-                let source = Source::new(column, bits, BooleanBuffer::new_unset(1))?;
-                put(sources, number, source, has_nulls);
-            }
-            Sources::Strings(sources) => {
-                let strings = |it: &Values| match it {
-                    Values::View(strings) => Some(strings.clone()),
-                    _ => None,
-                };
-                let source = Source::new(column, strings, strings_of(vec![0]))?;
-                put(sources, number, source, has_nulls);
-            }
-            Sources::Other(columns) => columns[number] = column.loaded()?,
+fn prepared(column: &Vector) -> Result<Vector> {
+    let column = column.loaded()?;
+    match column.encoding() {
+        Encoding::Constant(base) | Encoding::Dictionary { base, .. }
+            if base.flat_values().is_some() =>
+        {
+            Ok(column)
         }
+        _ => column.flatten(),
+    }
+}
+
+/// A column of all parts.
+trait Column: Send {
+    fn set(&mut self, number: usize, column: &Vector) -> Result<()>;
+
+    fn clear(&mut self, number: usize);
+
+    fn gather(&self, picks: &[Pick]) -> Result<Vector>;
+}
+
+fn column(data_type: Type, parts: usize) -> Box<dyn Column> {
+    match data_type.physical() {
+        PhysicalType::I8 => Box::new(Sources::<ScalarBuffer<u8>>::new(data_type, parts)),
+        PhysicalType::I16 => Box::new(Sources::<ScalarBuffer<u16>>::new(data_type, parts)),
+        PhysicalType::I32 | PhysicalType::F32 => {
+            Box::new(Sources::<ScalarBuffer<u32>>::new(data_type, parts))
+        }
+        PhysicalType::I64 | PhysicalType::F64 => {
+            Box::new(Sources::<ScalarBuffer<u64>>::new(data_type, parts))
+        }
+        PhysicalType::I128 | PhysicalType::Interval => {
+            Box::new(Sources::<ScalarBuffer<u128>>::new(data_type, parts))
+        }
+        PhysicalType::Boolean => Box::new(Sources::<BooleanBuffer>::new(data_type, parts)),
+        PhysicalType::View => Box::new(Sources::<StringValues>::new(data_type, parts)),
+        _ => {
+            let columns = vec![Vector::nulls(data_type.clone(), 0); parts];
+            Box::new(Others { data_type, columns })
+        }
+    }
+}
+
+/// A column of a layout with values of their own, by part.
+struct Sources<V> {
+    data_type: Type,
+    parts: Vec<Source<V>>,
+    /// Whether some part had a null.
+    has_nulls: bool,
+}
+
+/// A part's column.
+struct Source<V> {
+    values: V,
+    positions: Positions,
+    nulls: Option<Box<Nulls>>,
+}
+
+/// Where a row's value stands.
+enum Positions {
+    Rows,
+    First,
+    Codes(ScalarBuffer<u32>),
+}
+
+/// By row, and by where the value stands.
+struct Nulls(Option<NullBuffer>, Option<NullBuffer>);
+
+/// The values of a flat column.
+trait Layout: Sized + Send + 'static {
+    /// `len` values of no meaning.
+    fn blank(len: usize) -> Self;
+
+    /// Those of a column, if it has this layout.
+    fn of(values: &Values) -> Option<Self>;
+
+    fn gather(parts: &[Source<Self>], picks: &[Pick], data_type: &Type) -> Result<Values>;
+}
+
+impl<T: ArrowNativeType> Layout for ScalarBuffer<T> {
+    fn blank(len: usize) -> Self {
+        vec![T::default(); len].into()
+    }
+
+    fn of(values: &Values) -> Option<Self> {
+        values.width::<T>()?;
+        values.fixed_buffer().map(|it| ScalarBuffer::new(it.clone(), 0, values.len()))
+    }
+
+    fn gather(parts: &[Source<Self>], picks: &[Pick], data_type: &Type) -> Result<Values> {
+        let word = |pick: &Pick| {
+            let (source, position) = find(parts, *pick);
+            source.values[position]
+        };
+        let words: Vec<T> = picks.iter().map(word).collect();
+        Ok(fixed_values(&empty_values(data_type)?, Buffer::from_vec(words), picks.len()))
+    }
+}
+
+impl Layout for BooleanBuffer {
+    fn blank(len: usize) -> Self {
+        BooleanBuffer::new_unset(len)
+    }
+
+    fn of(values: &Values) -> Option<Self> {
+        match values {
+            Values::Boolean(bits) => Some(bits.clone()),
+            _ => None,
+        }
+    }
+
+    fn gather(parts: &[Source<Self>], picks: &[Pick], _: &Type) -> Result<Values> {
+        Ok(Values::Boolean(BooleanBuffer::collect_bool(picks.len(), |at| {
+            let (source, position) = find(parts, picks[at]);
+            source.values.value(position)
+        })))
+    }
+}
+
+impl Layout for StringValues {
+    fn blank(len: usize) -> Self {
+        StringValues::new(vec![0; len].into(), Arc::from([]))
+    }
+
+    fn of(values: &Values) -> Option<Self> {
+        match values {
+            Values::View(strings) => Some(strings.clone()),
+            _ => None,
+        }
+    }
+
+    fn gather(parts: &[Source<Self>], picks: &[Pick], _: &Type) -> Result<Values> {
+        let mut strings = StringBuilder::with_capacity(picks.len());
+        for pick in picks {
+            let (source, position) = find(parts, *pick);
+            strings.push_from(&source.values, position);
+        }
+        Ok(Values::View(strings.finish()))
+    }
+}
+
+impl<V: Layout> Sources<V> {
+    fn new(data_type: Type, parts: usize) -> Sources<V> {
+        let parts = std::iter::repeat_with(Source::without_rows).take(parts).collect();
+        Sources { data_type, parts, has_nulls: false }
+    }
+
+    fn valid(&self, picks: &[Pick]) -> NullBuffer {
+        NullBuffer::new(BooleanBuffer::collect_bool(picks.len(), |at| {
+            let (source, position) = find(&self.parts, picks[at]);
+            source.nulls.as_ref().is_none_or(|nulls| {
+                let Nulls(by_row, by_position) = nulls.as_ref();
+                by_row.as_ref().is_none_or(|it| it.is_valid(picks[at].row as usize))
+                    && by_position.as_ref().is_none_or(|it| it.is_valid(position))
+            })
+        }))
+    }
+}
+
+impl<V: Layout> Column for Sources<V> {
+    fn set(&mut self, number: usize, column: &Vector) -> Result<()> {
+        let source = Source::new(column)?;
+        self.has_nulls |= source.nulls.is_some();
+        self.parts[number] = source;
         Ok(())
     }
 
     fn clear(&mut self, number: usize) {
-        match &mut self.sources {
-            Sources::Words8(sources) => sources[number] = Source::without_rows(),
-            Sources::Words16(sources) => sources[number] = Source::without_rows(),
-            Sources::Words32(sources) => sources[number] = Source::without_rows(),
-            Sources::Words64(sources) => sources[number] = Source::without_rows(),
-            Sources::Words128(sources) => sources[number] = Source::without_rows(),
-            Sources::Bits(sources) => sources[number] = Source::without_rows(),
-            Sources::Strings(sources) => sources[number] = Source::without_rows(),
-            Sources::Other(columns) => columns[number] = Vector::nulls(self.data_type.clone(), 0),
-        }
+        self.parts[number] = Source::without_rows();
     }
 
     fn gather(&self, picks: &[Pick]) -> Result<Vector> {
-        let nulls = self.gather_nulls(picks);
-        let words =
-            |buffer: Buffer| Ok(fixed_values(&empty_values(&self.data_type)?, buffer, picks.len()));
-        let values: Result<Values> = match &self.sources {
-            Sources::Words8(sources) => words(gather_words(sources, picks)),
-            Sources::Words16(sources) => words(gather_words(sources, picks)),
-            Sources::Words32(sources) => words(gather_words(sources, picks)),
-            Sources::Words64(sources) => words(gather_words(sources, picks)),
-            Sources::Words128(sources) => words(gather_words(sources, picks)),
-            Sources::Bits(sources) => {
-                let bit = |at: usize| {
-                    let (source, position) = find(sources, picks[at]);
-                    source.values.value(position)
-                };
-                Ok(Values::Boolean(BooleanBuffer::collect_bool(picks.len(), bit)))
-            }
-            Sources::Strings(sources) => {
-                let mut strings = StringBuilder::with_capacity(picks.len());
-                for pick in picks {
-                    let (source, position) = find(sources, *pick);
-                    strings.push_from(&source.values, position);
-                }
-                Ok(Values::View(strings.finish()))
-            }
-            Sources::Other(columns) => return gather_other(&self.data_type, columns, picks),
-        };
-        Ok(Vector::flat(self.data_type.clone(), values?, nulls))
-    }
-
-    fn gather_nulls(&self, picks: &[Pick]) -> Option<NullBuffer> {
-        if !self.has_nulls {
-            return None;
-        }
-        let valid = match &self.sources {
-            Sources::Words8(sources) => valid(sources, picks),
-            Sources::Words16(sources) => valid(sources, picks),
-            Sources::Words32(sources) => valid(sources, picks),
-            Sources::Words64(sources) => valid(sources, picks),
-            Sources::Words128(sources) => valid(sources, picks),
-            Sources::Bits(sources) => valid(sources, picks),
-            Sources::Strings(sources) => valid(sources, picks),
-            Sources::Other(_) => return None,
-        };
-        Some(NullBuffer::new(valid))
+        let nulls = self.has_nulls.then(|| self.valid(picks));
+        let values = V::gather(&self.parts, picks, &self.data_type)?;
+        Ok(Vector::flat(self.data_type.clone(), values, nulls))
     }
 }
 
-impl Sources {
-    fn new(data_type: &Type, parts: usize) -> Sources {
-        match data_type.physical() {
-            PhysicalType::I8 => Sources::Words8(none(parts)),
-            PhysicalType::I16 => Sources::Words16(none(parts)),
-            PhysicalType::I32 | PhysicalType::F32 => Sources::Words32(none(parts)),
-            PhysicalType::I64 | PhysicalType::F64 => Sources::Words64(none(parts)),
-            PhysicalType::I128 | PhysicalType::Interval => Sources::Words128(none(parts)),
-            PhysicalType::Boolean => Sources::Bits(none(parts)),
-            PhysicalType::View => Sources::Strings(none(parts)),
-            _ => Sources::Other(vec![Vector::nulls(data_type.clone(), 0); parts]),
-        }
-    }
-}
-
-/// Parts without rows.
-fn none<V: Nothing>(parts: usize) -> Vec<Source<V>> {
-    std::iter::repeat_with(Source::without_rows).take(parts).collect()
-}
-
-/// Values of which there are none.
-trait Nothing {
-    fn nothing() -> Self;
-}
-
-impl<T: ArrowNativeType> Nothing for ScalarBuffer<T> {
-    fn nothing() -> Self {
-        Vec::new().into()
-    }
-}
-
-impl Nothing for BooleanBuffer {
-    fn nothing() -> Self {
-        BooleanBuffer::new_unset(0)
-    }
-}
-
-impl Nothing for StringValues {
-    fn nothing() -> Self {
-        strings_of(Vec::new())
-    }
-}
-
-fn strings_of(views: Vec<u128>) -> StringValues {
-    StringValues::new(views.into(), Arc::from([]))
-}
-
-impl<V: Nothing> Source<V> {
+impl<V: Layout> Source<V> {
     fn without_rows() -> Source<V> {
-        Source { values: V::nothing(), positions: Positions::Rows, nulls: None }
+        Source { values: V::blank(0), positions: Positions::Rows, nulls: None }
     }
-}
 
-impl<V> Source<V> {
-    /// `values_of` has the values of a flat column, `nothing` is one value for a column of nulls.
-    fn new(
-        column: &Vector,
-        values_of: impl Fn(&Values) -> Option<V>,
-        nothing: V,
-    ) -> Result<Source<V>> {
-        let column = column.loaded()?;
-        let flat;
+    fn new(column: &Vector) -> Result<Source<V>> {
+        let column = prepared(column)?;
         let (base, positions, by_row) = match column.encoding() {
-            Encoding::Flat(_) => (&column, Positions::Rows, None),
-            Encoding::Constant(base) if base.flat_values().is_some() => {
-                (base.as_ref(), Positions::First, None)
-            }
-            Encoding::Dictionary { codes, base } if base.flat_values().is_some() => {
+            Encoding::Constant(base) => (base.as_ref(), Positions::First, None),
+            Encoding::Dictionary { codes, base } => {
                 let codes = Positions::Codes(codes.clone());
                 (base.as_ref(), codes, column.null_buffer().cloned())
             }
-            _ => {
-                flat = column.flatten()?;
-                (&flat, Positions::Rows, None)
-            }
+            _ => (&column, Positions::Rows, None),
         };
         match base.flat_values() {
             Some(Values::Null(_)) | None => {
                 let nulls = Some(Box::new(Nulls(None, Some(NullBuffer::new_null(1)))));
-                Ok(Source { values: nothing, positions: Positions::First, nulls })
+                Ok(Source { values: V::blank(1), positions: Positions::First, nulls })
             }
             Some(values) => {
                 let nulls = Nulls(by_row, base.null_buffer().cloned());
                 let nulls = (nulls.0.is_some() || nulls.1.is_some()).then(|| Box::new(nulls));
-                let values = values_of(values).ok_or_else(other_layout)?;
-                Ok(Source { values, positions, nulls })
+                let other_layout = || Error::internal("values of another layout than their type's");
+                Ok(Source { values: V::of(values).ok_or_else(other_layout)?, positions, nulls })
             }
         }
     }
@@ -323,69 +321,43 @@ impl<V> Source<V> {
     }
 }
 
-fn put<V>(sources: &mut [Source<V>], number: usize, source: Source<V>, has_nulls: &mut bool) {
-    *has_nulls |= source.nulls.is_some();
-    sources[number] = source;
-}
-
-fn set_words<T: ArrowNativeType>(
-    sources: &mut [Source<ScalarBuffer<T>>],
-    number: usize,
-    column: &Vector,
-    has_nulls: &mut bool,
-) -> Result<()> {
-    let words = |values: &Values| {
-        values.width::<T>()?;
-        values.fixed_buffer().map(|it| ScalarBuffer::new(it.clone(), 0, values.len()))
-    };
-    put(sources, number, Source::new(column, words, vec![T::default()].into())?, has_nulls);
-    Ok(())
-}
-
 /// A pick's part, and where its value stands there.
 #[inline]
-fn find<V>(sources: &[Source<V>], pick: Pick) -> (&Source<V>, usize) {
-    let source = &sources[pick.part as usize];
+fn find<V: Layout>(parts: &[Source<V>], pick: Pick) -> (&Source<V>, usize) {
+    let source = &parts[pick.part as usize];
     (source, source.position(pick.row as usize))
 }
 
-fn gather_words<T: ArrowNativeType>(sources: &[Source<ScalarBuffer<T>>], picks: &[Pick]) -> Buffer {
-    let word = |pick: &Pick| {
-        let (source, position) = find(sources, *pick);
-        source.values[position]
-    };
-    Buffer::from_vec(picks.iter().map(word).collect::<Vec<T>>())
+/// A column of another layout.
+struct Others {
+    data_type: Type,
+    columns: Vec<Vector>,
 }
 
-fn valid<V>(sources: &[Source<V>], picks: &[Pick]) -> BooleanBuffer {
-    BooleanBuffer::collect_bool(picks.len(), |at| {
-        let (source, position) = find(sources, picks[at]);
-        source.nulls.as_ref().is_none_or(|nulls| {
-            let Nulls(by_row, by_position) = nulls.as_ref();
-            by_row.as_ref().is_none_or(|it| it.is_valid(picks[at].row as usize))
-                && by_position.as_ref().is_none_or(|it| it.is_valid(position))
-        })
-    })
-}
+impl Column for Others {
+    fn set(&mut self, number: usize, column: &Vector) -> Result<()> {
+        self.columns[number] = column.loaded()?;
+        Ok(())
+    }
 
-/// Part by part, then in order.
-fn gather_other(data_type: &Type, columns: &[Vector], picks: &[Pick]) -> Result<Vector> {
-    let mut by_part: Vec<u32> = (0..picks.len() as u32).collect();
-    by_part.sort_by_key(|it| picks[*it as usize].part);
-    let parts = by_part.chunk_by(|a, b| picks[*a as usize].part == picks[*b as usize].part);
-    let gathered = parts.map(|of_part| {
-        let rows: Vec<u32> = of_part.iter().map(|it| picks[*it as usize].row).collect();
-        columns[picks[of_part[0] as usize].part as usize].gather(&rows)
-    });
-    let joined = Vector::concat(data_type, &gathered.collect::<Result<Vec<_>>>()?)?;
-    let mut places = vec![0; picks.len()];
-    by_part.iter().enumerate().for_each(|(place, pick)| places[*pick as usize] = place as u32);
-    joined.gather(&places)
-}
+    fn clear(&mut self, number: usize) {
+        self.columns[number] = Vector::nulls(self.data_type.clone(), 0);
+    }
 
-#[cold]
-fn other_layout() -> Error {
-    Error::internal("values of another layout than their column's type")
+    /// Part by part, then in order.
+    fn gather(&self, picks: &[Pick]) -> Result<Vector> {
+        let part = |it: &u32| picks[*it as usize].part;
+        let mut by_part: Vec<u32> = (0..picks.len() as u32).collect();
+        by_part.sort_by_key(part);
+        let gathered = by_part.chunk_by(|a, b| part(a) == part(b)).map(|of_part| {
+            let rows: Vec<u32> = of_part.iter().map(|it| picks[*it as usize].row).collect();
+            self.columns[part(&of_part[0]) as usize].gather(&rows)
+        });
+        let joined = Vector::concat(&self.data_type, &gathered.collect::<Result<Vec<_>>>()?)?;
+        let mut places = vec![0; picks.len()];
+        (0..).zip(&by_part).for_each(|(place, pick)| places[*pick as usize] = place);
+        joined.gather(&places)
+    }
 }
 
 #[cfg(test)]
@@ -412,7 +384,10 @@ mod tests {
                 parts.set(part, &Batch::new(vec![old], 3)).unwrap();
                 parts.clear(part);
                 let column = random.vector(&data_type, len);
-                parts.set(part, &Batch::new(vec![column.clone()], len)).unwrap();
+                let batch = Batch::new(vec![column.clone()], len);
+                let prepared = Parts::prepare(batch.clone()).unwrap();
+                assert_eq!(text(prepared.column(0)), text(&column));
+                parts.set(part, if part % 2 == 0 { &batch } else { &prepared }).unwrap();
                 let pick = |row: usize| Pick { part: part as u32, row: row as u32 };
                 all.extend((0..len).map(pick));
                 columns.push(column);
@@ -435,10 +410,10 @@ mod tests {
         let nulls = NullBuffer::from(vec![true, false, true]);
         let coded = Vector::dictionary(vec![999, 3, 0].into(), base, Some(nulls));
         let mut parts = Parts::new(&[Type::Varchar], 2);
-        parts.set(0, &Batch::new(vec![coded], 3)).unwrap();
+        parts.set(0, &Batch::new(vec![coded.clone()], 3)).unwrap();
         parts.set(1, &Batch::new(vec![Vector::nulls(Type::Varchar, 9)], 9)).unwrap();
-        let Sources::Strings(sources) = &parts.columns[0].sources else { panic!() };
-        assert!(matches!(&sources[0].positions, Positions::Codes(codes) if **codes == [999, 3, 0]));
+        let source = Source::<StringValues>::new(&coded).unwrap();
+        assert!(matches!(source.positions, Positions::Codes(codes) if *codes == [999, 3, 0]));
         let picks = [(0, 2), (1, 8), (0, 1), (0, 0)].map(|(part, row)| Pick { part, row });
         let found = parts.gather(&picks).unwrap();
         let expected = [texts[0].clone(), Value::Null, Value::Null, texts[999].clone()];

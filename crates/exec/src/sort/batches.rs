@@ -8,7 +8,7 @@
 //!              take      rows are gathered out of the batches, so many at a time
 //! ```
 //!
-//! Only keys are joined: other columns stay in their batches, encoded as they came.
+//! Only keys are joined: other columns stay in their batches, mostly encoded as they came.
 //!
 //! Each value of rows in a new order is a miss of all caches, and of the one for addresses as well
 //! where there are many. So a 64th of many rows is gathered at a time, in the order in which they
@@ -93,8 +93,10 @@ struct Sorted {
     places: Places,
     sorter: RowSorter,
     position: usize,
+    /// 0: rows are gathered at once.
     block_rows: usize,
     block: Block,
+    block_charge: BatchCharge,
 }
 
 /// Neighbors in the order, as they stand in memory.
@@ -136,7 +138,8 @@ impl SortInput {
     ///
     /// Out of memory; what a lazy column's loader reports.
     pub(crate) fn push(&mut self, batch: Batch) -> Result<()> {
-        let batch = self.charge.keep(compact_batch(batch.loaded()?)?)?;
+        let batch = Parts::prepare(compact_batch(batch.loaded()?)?)?;
+        let batch = self.charge.keep(batch)?;
         self.rows += batch.rows();
         let keys = self.shape.keys.iter();
         self.key_bytes += keys.map(|it| joined_bytes(batch.column(it.column))).sum::<usize>();
@@ -261,6 +264,7 @@ impl BatchSort {
             position: 0,
             block_rows: block_rows(self.rows),
             block: Block::default(),
+            block_charge: BatchCharge::new(self.charge.pool()),
         })
     }
 
@@ -286,7 +290,8 @@ impl BatchSort {
     /// Bytes charged.
     pub(crate) fn bytes(&self) -> usize {
         let sorter = match &self.phase {
-            Phase::Order(_, sorter) | Phase::Sorted(Sorted { sorter, .. }) => sorter.bytes(),
+            Phase::Order(_, sorter) => sorter.bytes(),
+            Phase::Sorted(sorted) => sorted.bytes(),
             _ => 0,
         };
         self.charge.bytes() + self.ahead.bytes() + sorter
@@ -295,15 +300,14 @@ impl BatchSort {
 
 impl Sorted {
     fn take(&mut self, count: usize, rows: usize, columns: usize) -> Result<Taken> {
-        let Sorted { parts, block, .. } = self;
-        if block.position < block.order.len() {
-            if block.columns.len() < columns {
-                block.columns.push(parts.gather_column(block.columns.len(), &block.picks)?);
-                return Ok(Taken::Progress);
-            }
-            return block.take(count).map(Taken::Rows);
+        if self.block.columns.len() < columns && !self.block.order.is_empty() {
+            self.gather_next_column()?;
+            return Ok(Taken::Progress);
         }
-        *block = Block::default();
+        if self.block.position < self.block.order.len() {
+            return self.block.take(count).map(Taken::Rows);
+        }
+        self.leave_block();
         let start = self.position;
         self.position = (start + count.max(self.block_rows)).min(rows);
         let order = self.sorter.rows(start, self.position);
@@ -316,6 +320,32 @@ impl Sorted {
         }
         self.block = Block::new(&order, &self.places);
         Ok(Taken::Progress)
+    }
+
+    /// Gathers a column of the block; where there is no memory for it, there are no blocks from
+    /// then on.
+    fn gather_next_column(&mut self) -> Result<()> {
+        let block = &mut self.block;
+        let column = self.parts.gather_column(block.columns.len(), &block.picks)?;
+        let charged = Batch::new(vec![column.clone()], column.len());
+        if self.block_charge.add(&charged).is_ok() {
+            block.columns.push(column);
+        } else {
+            self.position -= block.order.len();
+            self.block_rows = 0;
+            self.leave_block();
+        }
+        Ok(())
+    }
+
+    fn leave_block(&mut self) {
+        self.block = Block::default();
+        self.block_charge.clear();
+    }
+
+    /// Bytes charged.
+    fn bytes(&self) -> usize {
+        self.sorter.bytes() + self.block_charge.bytes()
     }
 }
 
@@ -382,17 +412,21 @@ mod tests {
     use volley_memory::Pool;
     use volley_types::Value;
 
-    /// All rows in order, taken by `count`, and how often there was only progress.
+    /// All rows in order, taken by `count` with nearly so much memory left, and how often there
+    /// was only progress.
     fn sorted(
         shape: &SortShape,
         batches: &[Batch],
-        pool: &Pool,
-        count: usize,
+        (count, left): (usize, usize),
     ) -> (Vec<Batch>, usize) {
+        const LIMIT: usize = 64 << 20;
+        let pool = &Pool::root("test", Some(LIMIT));
         let mut input = SortInput::new(shape.clone(), pool);
         batches.iter().try_for_each(|it| input.push(it.clone())).unwrap();
         let mut sort = input.start().unwrap();
         while !sort.step().unwrap() {}
+        let mut others = pool.reservation();
+        others.grow((LIMIT - left).saturating_sub(pool.stats().bytes)).unwrap();
         let (mut rows, mut progress) = (Vec::new(), 0);
         loop {
             match sort.take(count).unwrap() {
@@ -401,6 +435,7 @@ mod tests {
                 Taken::End => break,
             }
         }
+        drop(others);
         assert_eq!(pool.stats().bytes, 0);
         (rows, progress)
     }
@@ -425,10 +460,13 @@ mod tests {
             while !sorter.step().unwrap() {}
             let expected = joined.gather(&sorter.rows(0, joined.rows())).unwrap();
             drop(sorter);
-            // With and without blocks.
-            for (count, has_blocks) in [(7, true), (1024, false), (1 << 20, false)] {
-                let (rows, progress) = sorted(&shape, &batches, &pool, count);
-                assert_eq!(progress > 0, has_blocks, "{count}");
+            // In blocks, without, and where there is no memory for a block.
+            let much = 32 << 20;
+            for (count, left, steps) in
+                [(7, much, 64 * 4), (7, 0, 2), (1024, much, 0), (1 << 20, much, 0)]
+            {
+                let (rows, progress) = sorted(&shape, &batches, (count, left));
+                assert!((steps..=steps + 4).contains(&progress), "{count}: {progress}");
                 assert!(rows.iter().all(|it| it.rows() <= count));
                 let found = Batch::concat(&types, &rows).unwrap();
                 for (found, expected) in found.columns().iter().zip(expected.columns()) {
