@@ -17,15 +17,17 @@ mod batches;
 mod buckets;
 mod encode;
 mod merge;
+mod put_out;
 mod refine;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batches::{BatchSort, SortInput, SortShape, Taken};
+pub(crate) use batches::{BatchSort, SortInput, SortShape};
 use buckets::Buckets;
 use encode::KeyLayout;
 pub(crate) use encode::{key_prefixes, sort_bytes_per_row};
 pub(crate) use merge::{MergeStep, RunMerge, RunStep, SortedRun};
+pub(crate) use put_out::Taken;
 
 use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};
@@ -142,15 +144,12 @@ impl RowSorter {
     }
 
     /// Keeps nothing of sorted rows but their order; the columns that it was made with.
-    ///
-    /// # Errors
-    ///
-    /// None: less is charged than before.
-    pub(crate) fn keep_order_alone(&mut self) -> Result<Vec<Vector>> {
+    fn keep_order_alone(&mut self) -> Vec<Vector> {
         self.ties = Vec::new();
         self.bytes = Vec::new();
-        self.reservation.resize(self.rows * size_of::<u128>())?;
-        Ok(std::mem::take(&mut self.columns))
+        let order_bytes = self.rows * size_of::<u128>();
+        self.reservation.shrink(self.reservation.bytes().saturating_sub(order_bytes));
+        std::mem::take(&mut self.columns)
     }
 
     /// Does a few milliseconds of work; true when the rows are sorted.

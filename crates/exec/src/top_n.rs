@@ -16,6 +16,7 @@
 //! Each cut costs a sort of about 2n rows and is paid by the n rows that came since the last one.
 //! When memory is short, what is held goes to disk: see `spill`.
 
+mod output;
 mod spill;
 #[cfg(test)]
 mod spill_tests;
@@ -25,7 +26,7 @@ mod tests;
 use crate::compact::compact_strings;
 use crate::sort::{BatchSort, SortInput, SortShape, Taken, Tie, key_prefixes};
 use crate::{Operator, OperatorContext, Spill, Step, StepContext};
-use spill::Overflow;
+use output::Output;
 use std::{cmp::Ordering, sync::Arc};
 use volley_connector::{Bound, BoundOrder, DynamicFilter};
 use volley_error::Result;
@@ -42,7 +43,7 @@ const HELD_ROWS_MIN_BOUNDED: usize = 64;
 
 /// Keeps the rows `offset..offset + limit` of the sorted input.
 pub struct TopN {
-    keys: Vec<SortKey>,
+    shape: SortShape,
     offset: usize,
     /// `offset + limit`.
     end: usize,
@@ -55,8 +56,8 @@ pub struct TopN {
     cut: Option<BatchSort>,
     pending: Option<Batch>,
     input_done: bool,
-    /// What sorts and puts out the rest, or what did not fit.
-    overflow: Option<Overflow>,
+    /// What sorts and puts out rows, once all are there or some did not fit.
+    output: Option<Output>,
 }
 
 /// The last row that is among the first n so far.
@@ -77,19 +78,19 @@ impl TopN {
         cx: &OperatorContext,
     ) -> TopN {
         let rows = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
-        let shape = SortShape { types: types.into(), keys: keys.clone().into() };
+        let shape = SortShape { types: types.into(), keys: keys.into() };
         TopN {
-            keys,
             offset: rows(offset),
             end: rows(offset.saturating_add(limit)),
             cx: cx.clone(),
-            held: SortInput::new(shape, &cx.pool),
+            held: SortInput::new(shape.clone(), &cx.pool),
+            shape,
             threshold: None,
             filter: None,
             cut: None,
             pending: None,
             input_done: false,
-            overflow: None,
+            output: None,
         }
     }
 
@@ -98,25 +99,21 @@ impl TopN {
         TopN { filter, ..self }
     }
 
-    fn key_columns(&self, batch: &Batch) -> Vec<Vector> {
-        self.keys.iter().map(|it| batch.column(it.column).clone()).collect()
-    }
-
     /// The rows of `batch` that may be among the first n.
     fn candidates(&mut self, batch: &Batch) -> Result<Vec<u32>> {
         let all = 0..batch.rows() as u32;
         if self.threshold.is_none() && batch.rows() <= self.end {
             return Ok(all.collect());
         }
-        let columns = self.key_columns(batch);
+        let columns = self.shape.key_columns(batch);
         let Some(first) = columns.first() else { return Ok(all.take(self.end).collect()) };
-        let prefixes = key_prefixes(&Decoded::new(first)?, self.keys[0]);
+        let prefixes = key_prefixes(&Decoded::new(first)?, self.shape.keys[0]);
         let rows = self.before_threshold(&columns, &prefixes)?;
         if rows.len() <= self.end {
             return Ok(rows);
         }
         let (rows, last) =
-            first_rows(rows, self.end, &prefixes, &ties(&columns, &columns, &self.keys)?);
+            first_rows(rows, self.end, &prefixes, &ties(&columns, &columns, &self.shape.keys)?);
         // As many rows as are wanted come up to this one, and all of them before the old threshold.
         let keys = compact_strings(Batch::new(columns, batch.rows()).gather(&[last])?)?;
         self.set_threshold(keys.into_columns(), prefixes[last as usize])?;
@@ -131,7 +128,7 @@ impl TopN {
         rows.extend(all.filter(|row| prefixes[*row as usize] <= threshold.prefix));
         let has_ties = rows.iter().any(|row| prefixes[*row as usize] == threshold.prefix);
         if has_ties {
-            let ties = ties(columns, &threshold.keys, &self.keys)?;
+            let ties = ties(columns, &threshold.keys, &self.shape.keys)?;
             rows.retain(|row| {
                 prefixes[*row as usize] < threshold.prefix
                     || compare(&ties, *row as usize, 0).is_lt()
@@ -182,8 +179,8 @@ impl TopN {
     /// The last of n rows is the threshold.
     fn finish_cut(&mut self) -> Result<()> {
         let Some(last) = self.held.last_row() else { return Ok(()) };
-        let keys = self.key_columns(&last);
-        let prefixes = keys.first().map(|it| Decoded::new(it).map(|it| (it, self.keys[0])));
+        let keys = self.shape.key_columns(&last);
+        let prefixes = keys.first().map(|it| Decoded::new(it).map(|it| (it, self.shape.keys[0])));
         let prefix = match prefixes.transpose()? {
             Some((column, key)) => key_prefixes(&column, key)[0],
             None => 0,
@@ -201,7 +198,7 @@ impl TopN {
     /// Bounds what scans read by the first key of the last row.
     fn tell_scans(&self, last: &[Vector]) -> Result<()> {
         let (Some(filter), Some(column)) = (&self.filter, last.first()) else { return Ok(()) };
-        let (key, value) = (self.keys[0], column.value(0)?);
+        let (key, value) = (self.shape.keys[0], column.value(0)?);
         if value.is_null() && !key.nulls_first {
             // All values come before it.
             return Ok(());
@@ -211,7 +208,7 @@ impl TopN {
             data_type: column.data_type().clone(),
             order: BoundOrder { descending: key.descending, nulls_first: key.nulls_first },
             // As in `candidates`: of rows with equal keys, those that came first are kept.
-            keeps_equal: self.keys.len() > 1,
+            keeps_equal: self.shape.keys.len() > 1,
         };
         let is_tighter = |other: &Bound| {
             let other = Vector::from_values(other.data_type.clone(), &[other.value.clone()]);

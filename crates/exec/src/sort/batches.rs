@@ -9,18 +9,12 @@
 //! ```
 //!
 //! Only keys are joined: other columns stay in their batches, mostly encoded as they came.
-//!
-//! Each value of rows in a new order is a miss of all caches, and of the one for addresses as well
-//! where there are many. So a 64th of many rows is gathered at a time, in the order in which they
-//! stand in memory, and put in order in the cache:
-//!
-//! ```text
-//! order    7 900 3 | 5 901 4 | ...        row numbers
-//! block    3 4 5 7 900 901                gathered, a column per step
-//! put out  7 900 3, then 5 901 4          gathered out of the block
-//! ```
 
-use super::{RowSorter, sort_bytes_per_row};
+use super::{
+    RowSorter,
+    put_out::{Sorted, Taken},
+    sort_bytes_per_row,
+};
 use crate::{
     BatchCharge,
     column_concat::{ColumnConcat, joined_bytes},
@@ -31,7 +25,7 @@ use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation};
 use volley_plan::SortKey;
 use volley_types::Type;
-use volley_vector::{Batch, Parts, Pick, Vector};
+use volley_vector::{Batch, Parts, Vector};
 
 /// What is sorted, and by what.
 #[derive(Clone)]
@@ -68,54 +62,6 @@ enum Phase {
     Order(Vec<Batch>, RowSorter),
     Sorted(Sorted),
     Done,
-}
-
-/// What [`BatchSort::take`] answers.
-pub(crate) enum Taken {
-    /// The next rows.
-    Rows(Batch),
-    /// They are on their way: take again.
-    Progress,
-    /// There are no more.
-    End,
-}
-
-/// A block of sorted rows is one of so many of all: on average 8 of its values stand in a page of
-/// memory.
-const BLOCKS: usize = 64;
-
-/// Fewer rows than make blocks of this many fit the last cache, column by column.
-const BLOCK_ROWS_MIN: usize = if cfg!(test) { 40 } else { 128 << 10 };
-
-/// Sorted rows; those before the position are in the block or were taken.
-struct Sorted {
-    parts: Parts,
-    places: Places,
-    sorter: RowSorter,
-    position: usize,
-    /// 0: rows are gathered at once.
-    block_rows: usize,
-    block: Block,
-    block_charge: BatchCharge,
-}
-
-/// Neighbors in the order, as they stand in memory.
-#[derive(Default)]
-struct Block {
-    picks: Vec<Pick>,
-    /// The rows of all picks, as far as columns are gathered.
-    columns: Vec<Vector>,
-    /// Of each row in order, which of the picks it is; those before the position were taken.
-    order: Vec<u32>,
-    position: usize,
-}
-
-/// Where the rows are that have been numbered through all batches.
-struct Places {
-    /// The number of each batch's first row, and that of all rows.
-    starts: Vec<u32>,
-    /// The batch of every row whose number is divisible by [`Places::STRIDE`], and the last one.
-    batches: Vec<u32>,
 }
 
 impl SortInput {
@@ -157,11 +103,6 @@ impl SortInput {
         self.batches.last().map(|it| it.slice(it.rows() - 1, 1))
     }
 
-    /// What is sorted, and by what.
-    pub(crate) fn shape(&self) -> &SortShape {
-        &self.shape
-    }
-
     /// Bytes charged.
     pub(crate) fn bytes(&self) -> usize {
         self.charge.bytes() + self.ahead.bytes()
@@ -197,8 +138,8 @@ impl SortInput {
     pub(crate) fn start(mut self) -> Result<BatchSort> {
         let SortShape { types, keys } = &self.shape;
         let key_types: Vec<Type> = keys.iter().map(|it| types[it.column].clone()).collect();
-        let key_batches: Vec<Batch> =
-            self.batches.iter().map(|it| self.shape.keys_of(it)).collect();
+        let keys_of = |it: &Batch| Batch::new(self.shape.key_columns(it), it.rows());
+        let key_batches: Vec<Batch> = self.batches.iter().map(keys_of).collect();
         // Joining gives back what it holds of them; the batches go on to hold it.
         key_batches.iter().try_for_each(|it| self.charge.add(it))?;
         let concat = ColumnConcat::new(&key_types, key_batches);
@@ -214,9 +155,9 @@ impl SortInput {
 }
 
 impl SortShape {
-    fn keys_of(&self, batch: &Batch) -> Batch {
-        let columns = self.keys.iter().map(|it| batch.column(it.column).clone());
-        Batch::new(columns.collect(), batch.rows())
+    /// The key columns of `batch`, most significant first.
+    pub(crate) fn key_columns(&self, batch: &Batch) -> Vec<Vector> {
+        self.keys.iter().map(|it| batch.column(it.column).clone()).collect()
     }
 }
 
@@ -250,22 +191,10 @@ impl BatchSort {
     }
 
     fn sorted(&mut self, batches: &[Batch], mut sorter: RowSorter) -> Result<Sorted> {
-        for key in sorter.keep_order_alone()? {
+        for key in sorter.keep_order_alone() {
             self.charge.remove(&Batch::new(vec![key], self.rows));
         }
-        let mut parts = Parts::new(&self.shape.types, batches.len());
-        for (number, batch) in batches.iter().enumerate() {
-            parts.set(number, batch)?;
-        }
-        Ok(Sorted {
-            parts,
-            places: Places::new(batches),
-            sorter,
-            position: 0,
-            block_rows: block_rows(self.rows),
-            block: Block::default(),
-            block_charge: BatchCharge::new(self.charge.pool()),
-        })
+        Sorted::new(&self.shape.types, batches, sorter, self.charge.pool())
     }
 
     /// At most `count` of the next rows, flat. All memory is given back with the last ones.
@@ -279,7 +208,7 @@ impl BatchSort {
             Phase::Done => return Ok(Taken::End),
             _ => return Err(Error::internal("rows that are not sorted")),
         };
-        let taken = sorted.take(count, self.rows, self.shape.types.len())?;
+        let taken = sorted.take(count)?;
         if matches!(taken, Taken::End) {
             self.phase = Phase::Done;
             self.charge.clear();
@@ -295,113 +224,6 @@ impl BatchSort {
             _ => 0,
         };
         self.charge.bytes() + self.ahead.bytes() + sorter
-    }
-}
-
-impl Sorted {
-    fn take(&mut self, count: usize, rows: usize, columns: usize) -> Result<Taken> {
-        if self.block.columns.len() < columns && !self.block.order.is_empty() {
-            self.gather_next_column()?;
-            return Ok(Taken::Progress);
-        }
-        if self.block.position < self.block.order.len() {
-            return self.block.take(count).map(Taken::Rows);
-        }
-        self.leave_block();
-        let start = self.position;
-        self.position = (start + count.max(self.block_rows)).min(rows);
-        let order = self.sorter.rows(start, self.position);
-        if order.is_empty() {
-            return Ok(Taken::End);
-        }
-        if order.len() <= count {
-            let picks: Vec<Pick> = order.iter().map(|it| self.places.pick(*it)).collect();
-            return self.parts.gather(&picks).map(Taken::Rows);
-        }
-        self.block = Block::new(&order, &self.places);
-        Ok(Taken::Progress)
-    }
-
-    /// Gathers a column of the block; where there is no memory for it, there are no blocks from
-    /// then on.
-    fn gather_next_column(&mut self) -> Result<()> {
-        let block = &mut self.block;
-        let column = self.parts.gather_column(block.columns.len(), &block.picks)?;
-        let charged = Batch::new(vec![column.clone()], column.len());
-        if self.block_charge.add(&charged).is_ok() {
-            block.columns.push(column);
-        } else {
-            self.position -= block.order.len();
-            self.block_rows = 0;
-            self.leave_block();
-        }
-        Ok(())
-    }
-
-    fn leave_block(&mut self) {
-        self.block = Block::default();
-        self.block_charge.clear();
-    }
-
-    /// Bytes charged.
-    fn bytes(&self) -> usize {
-        self.sorter.bytes() + self.block_charge.bytes()
-    }
-}
-
-/// The rows of a block of so many; 0 where blocks are of no use.
-fn block_rows(rows: usize) -> usize {
-    Some(rows / BLOCKS).filter(|it| *it >= BLOCK_ROWS_MIN).unwrap_or(0)
-}
-
-impl Block {
-    fn new(rows: &[u32], places: &Places) -> Block {
-        let numbered = (0..).zip(rows).map(|(place, row): (u64, _)| u64::from(*row) << 32 | place);
-        let mut ascending: Vec<u64> = numbered.collect();
-        ascending.sort_unstable();
-        let mut order = vec![0; rows.len()];
-        for (number, it) in (0..).zip(&ascending) {
-            order[*it as u32 as usize] = number;
-        }
-        let picks = ascending.iter().map(|it| places.pick((*it >> 32) as u32)).collect();
-        Block { picks, columns: Vec::new(), order, position: 0 }
-    }
-
-    fn take(&mut self, count: usize) -> Result<Batch> {
-        let end = (self.position + count).min(self.order.len());
-        let order = &self.order[self.position..end];
-        self.position = end;
-        let columns = self.columns.iter().map(|it| it.gather(order));
-        Ok(Batch::new(columns.collect::<Result<_>>()?, order.len()))
-    }
-}
-
-impl Places {
-    const STRIDE: usize = 1024;
-
-    fn new(batches: &[Batch]) -> Places {
-        let (mut starts, mut strides) = (vec![0], Vec::new());
-        let mut rows = 0;
-        for (number, batch) in batches.iter().enumerate() {
-            rows += batch.rows();
-            starts.push(rows as u32);
-            strides.resize(rows.div_ceil(Places::STRIDE), number as u32);
-        }
-        strides.push(batches.len().saturating_sub(1) as u32);
-        Places { starts, batches: strides }
-    }
-
-    #[inline]
-    fn pick(&self, row: u32) -> Pick {
-        let stride = row as usize / Places::STRIDE;
-        let (first, last) = (self.batches[stride] as usize, self.batches[stride + 1] as usize);
-        let later = &self.starts[first + 1..=last];
-        let part = match later {
-            [] => first,
-            [start] => first + usize::from(row >= *start),
-            _ => first + later.partition_point(|it| *it <= row),
-        };
-        Pick { part: part as u32, row: row - self.starts[part] }
     }
 }
 
@@ -472,25 +294,6 @@ mod tests {
                 for (found, expected) in found.columns().iter().zip(expected.columns()) {
                     let (found, expected) = (found.to_values(), expected.to_values());
                     assert!(text(&found.unwrap()) == text(&expected.unwrap()), "{types:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_are_found_in_batches_of_any_size() {
-        for sizes in [&[1, 2000, 1, 1, 1, 1021, 1024, 5, 5000, 3][..], &[1024, 1024], &[1], &[700]]
-        {
-            let batch = |it: &usize| {
-                let numbers: Vec<i64> = (0..*it as i64).collect();
-                Batch::new(vec![Vector::native::<i64>(Type::BigInt, numbers, None)], *it)
-            };
-            let places = Places::new(&sizes.iter().map(batch).collect::<Vec<_>>());
-            let mut row = 0;
-            for (part, size) in sizes.iter().enumerate() {
-                for at in 0..*size as u32 {
-                    assert_eq!(places.pick(row), Pick { part: part as u32, row: at }, "{row}");
-                    row += 1;
                 }
             }
         }
