@@ -120,7 +120,7 @@ impl Runner {
     }
 
     fn run_part(&self, sql: &str, failed: impl Fn(Error) -> Failure) -> Result<(), Failure> {
-        for statement in &volley::parse(sql).map_err(&failed)? {
+        for statement in &self.session.parse(sql).map_err(&failed)? {
             self.go_on(self.run_statement(statement, &failed))?;
         }
         Ok(())
@@ -131,6 +131,10 @@ impl Runner {
         statement: &ParsedStatement,
         failed: impl Fn(Error) -> Failure,
     ) -> Result<(), Failure> {
+        if interrupt::is_interrupted() {
+            // Ctrl-C came before the statement, which would not know of it.
+            return Err(failed(Error::cancelled()));
+        }
         allocator::refill();
         let start = Instant::now();
         let outcome = self.session.run(statement).map_err(&failed)?;

@@ -54,9 +54,9 @@ pub(crate) fn arrange(
 fn first_of(files: &[PartFile]) -> Schema {
     let mut schema = files.first().map(|it| it.schema().clone()).unwrap_or_default();
     for file in files.iter().filter(|it| matches!(it, PartFile::Csv(_))) {
-        for field in &mut schema.fields {
-            let own = file.schema();
-            let own = own.index_of(&field.name).and_then(|it| own.fields.get(it));
+        let own = file.schema();
+        for (place, field) in schema.fields.iter_mut().enumerate() {
+            let own = own.index_near(&field.name, place).and_then(|it| own.fields.get(it));
             if let Some(own) = own {
                 field.data_type = wide_type(&field.data_type, &own.data_type)
                     .unwrap_or_else(|| field.data_type.clone());
@@ -104,9 +104,7 @@ fn stored_column(
     options: &FileOptions,
 ) -> Result<PartColumn> {
     // Names may be there twice; then places tell them apart.
-    let here = file.schema().fields.get(index);
-    let here = here.filter(|it| it.name.eq_ignore_ascii_case(&field.name)).map(|_| index);
-    let Some(place) = here.or_else(|| file.schema().index_of(&field.name)) else {
+    let Some(place) = file.schema().index_near(&field.name, index) else {
         if options.union_by_name {
             return Ok(PartColumn::Constant(Value::Null));
         }

@@ -1,6 +1,7 @@
 //! How files are read.
 
 use volley_io::ReadFaults;
+use volley_memory::Pool;
 use volley_parquet::ParquetReadOptions;
 use volley_plan::FileFormat;
 use volley_text::{CsvReadOptions, JsonReadOptions};
@@ -30,6 +31,8 @@ pub struct FileOptions {
     pub csv: CsvReadOptions,
     /// How JSON files are read.
     pub json: JsonReadOptions,
+    /// What is charged with what opening files takes, and with what is kept of their footers.
+    pub pool: Pool,
     /// For tests: makes reads of Parquet files fail.
     pub faults: Option<ReadFaults>,
 }
@@ -47,6 +50,7 @@ impl Default for FileOptions {
             parquet: ParquetReadOptions::default(),
             csv: CsvReadOptions::default(),
             json: JsonReadOptions::default(),
+            pool: Pool::root("files", None),
             faults: None,
         }
     }

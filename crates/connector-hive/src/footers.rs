@@ -3,21 +3,27 @@
 use crate::config::format_of;
 use volley_error::Result;
 use volley_io::{list_files, open_file};
+use volley_memory::Reservation;
 use volley_parquet::Listing;
 use volley_plan::FileFormat;
 use volley_types::Value;
 
-/// The rows of a listing of the files that `paths` (files, globs or folders) name.
+/// The rows of a listing of the files that `paths` (files, globs or folders) name; they are added
+/// to `charge`.
 ///
 /// # Errors
 ///
-/// I/O: nothing is there. Corruption.
-pub fn list_footers(paths: &[String], listing: Listing) -> Result<Vec<Vec<Value>>> {
+/// I/O: nothing is there. Corruption. Out of memory.
+pub fn list_footers(
+    paths: &[String],
+    listing: Listing,
+    charge: &mut Reservation,
+) -> Result<Vec<Vec<Value>>> {
     let is_parquet = |name: &str| format_of(name) == Some(FileFormat::Parquet);
     let mut rows = Vec::new();
     for path in paths {
         for file in list_files(path, &is_parquet)? {
-            rows.extend(listing.rows(&*open_file(&file)?)?);
+            rows.extend(listing.rows(&*open_file(&file)?, charge)?);
         }
     }
     Ok(rows)

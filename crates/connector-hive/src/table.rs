@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
 use volley_error::{Error, Result};
 use volley_io::{list_files, open_file};
+use volley_memory::Reservation;
 use volley_parquet::ParquetFile;
 use volley_plan::{FileFormat, TableHandle};
 use volley_text::{CsvFile, JsonFile};
@@ -27,6 +28,8 @@ pub struct FileTable {
     schema: Arc<Schema>,
     parts: Arc<[Part]>,
     statistics: OnceLock<Arc<TableStatistics>>,
+    /// What is kept of footers; it goes with the table.
+    _footers: Reservation,
 }
 
 impl FileTable {
@@ -62,10 +65,11 @@ impl FileTable {
             formats.push(format);
         }
         let partitions = Partitions::of(&paths, options)?;
-        let files = open_files(&paths, &formats, options)?;
+        let mut footers = options.pool.reservation();
+        let files = open_files(&paths, &formats, options, &mut footers)?;
         let (schema, parts) = arrange(files, partitions, options)?;
         let (name, schema) = (name.to_owned(), Arc::new(schema));
-        Ok(FileTable { name, schema, parts, statistics: OnceLock::new() })
+        Ok(FileTable { name, schema, parts, statistics: OnceLock::new(), _footers: footers })
     }
 
     /// The files.
@@ -74,17 +78,19 @@ impl FileTable {
     }
 }
 
-/// Opens files. JSON files have all columns of any.
+/// Opens files; `footers` are charged with what is kept of those of Parquet files. JSON files have
+/// all columns of any.
 fn open_files(
     paths: &[String],
     formats: &[FileFormat],
     options: &FileOptions,
+    footers: &mut Reservation,
 ) -> Result<Vec<PartFile>> {
     let of_json = paths.iter().zip(formats).filter(|(_, format)| **format == FileFormat::Json);
     let json: Vec<String> = of_json.map(|(path, _)| path.clone()).collect();
     let json = match json.is_empty() {
         true => Vec::new(),
-        false => JsonFile::open_all(&json, &options.json)?,
+        false => JsonFile::open_all(&json, &options.json, &options.pool)?,
     };
     let mut json = json.into_iter();
     let mut files = Vec::with_capacity(paths.len());
@@ -96,9 +102,11 @@ fn open_files(
                     Some(faults) => faults.wrap(file),
                     None => file,
                 };
-                PartFile::Parquet(ParquetFile::open_with(file, options.parquet)?)
+                PartFile::Parquet(ParquetFile::open_with(file, options.parquet, footers)?)
             }
-            FileFormat::Csv => PartFile::Csv(Arc::new(CsvFile::open(path, &options.csv)?)),
+            FileFormat::Csv => {
+                PartFile::Csv(Arc::new(CsvFile::open(path, &options.csv, &options.pool)?))
+            }
             FileFormat::Json => {
                 let file = json.next().ok_or_else(|| Error::internal("one JSON file per path"))?;
                 PartFile::Json(Arc::new(file))

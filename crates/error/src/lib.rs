@@ -7,6 +7,10 @@
 //!
 //! This crate knows nothing of the engine.
 
+mod wanted;
+
+pub use wanted::{Wanted, check_wanted, while_wanted};
+
 use std::{error, fmt, time::Duration};
 
 /// The engine's result type.

@@ -1,8 +1,8 @@
 //! Joins kept batches to one, a column per step: the sub-operator of whoever needs all rows at
 //! once.
 
-use crate::{BatchCharge, driver::check_stopped};
-use volley_error::Result;
+use crate::BatchCharge;
+use volley_error::{Result, check_wanted};
 use volley_types::{PhysicalType, Type};
 use volley_vector::{Batch, Values, Vector};
 
@@ -44,7 +44,7 @@ impl ColumnConcat {
         // Refused before it is allocated; counted as what it is afterwards.
         let mut estimate = charge.pool().reservation();
         estimate.resize(self.rows.saturating_mul(row_bytes(data_type)))?;
-        let joined = Vector::concat_checked(data_type, &column, &check_stopped)?;
+        let joined = Vector::concat_checked(data_type, &column, &check_wanted)?;
         drop(estimate);
         charge.add(&Batch::new(vec![joined.clone()], self.rows))?;
         for part in column {

@@ -23,7 +23,6 @@ use crate::{
     task::TaskShared,
 };
 use std::{
-    cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
@@ -31,23 +30,7 @@ use std::{
     },
     task::{Wake, Waker},
 };
-use volley_error::{Error, Result};
-
-thread_local! {
-    /// The task whose driver runs on this thread.
-    static CURRENT: RefCell<Option<Arc<TaskShared>>> = const { RefCell::new(None) };
-}
-
-/// Fails when nobody wants the result of the running driver any more. For loops within a step that
-/// cannot be cut into steps, such as the growth of a hash table; costs some nanoseconds.
-///
-/// # Errors
-///
-/// Cancelled.
-pub(crate) fn check_stopped() -> Result<()> {
-    let is_stopped = CURRENT.with_borrow(|it| it.as_ref().is_some_and(|task| task.is_stopped()));
-    if is_stopped { Err(Error::cancelled()) } else { Ok(()) }
-}
+use volley_error::{Result, while_wanted};
 
 const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
@@ -121,12 +104,12 @@ impl Driver {
             return Ok(Progress::Finished);
         }
         let interrupted = || self.task.is_stopped() || self.task.is_paused();
-        CURRENT.set(Some(Arc::clone(&self.task)));
-        let result = catch_unwind(AssertUnwindSafe(|| match self.task.is_paused() {
+        let run = || match self.task.is_paused() {
             true => chain.rest(&waker).map(|()| Progress::Blocked),
             false => chain.run(&waker, QUANTUM, &interrupted),
-        }));
-        CURRENT.set(None);
+        };
+        let wanted = Arc::clone(&self.task);
+        let result = while_wanted(wanted, || catch_unwind(AssertUnwindSafe(run)));
         result.unwrap_or_else(|panic| Err(self.task.panic_error(chain.current(), &*panic)))
     }
 

@@ -8,7 +8,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Wanted, check_wanted};
 use volley_memory::Reservation;
 use volley_types::Zone;
 use volley_vector::{Recycler, Vector};
@@ -102,6 +102,12 @@ impl QueryConstants {
     }
 }
 
+impl Wanted for QueryConstants {
+    fn check(&self) -> Result<()> {
+        self.check_wanted()
+    }
+}
+
 impl Deadline {
     /// `limit` from now on; `None` when that is beyond all times.
     pub fn after(limit: Duration) -> Option<Deadline> {
@@ -132,14 +138,14 @@ impl EvalContext {
         EvalContext { query, ..EvalContext::default() }
     }
 
-    /// Fails once nobody wants the query's result any more. For loops that may take long within one
-    /// evaluation; costs a nanosecond.
+    /// Fails once nobody wants the query's result any more, as [`check_wanted`] does, or its flag is
+    /// raised. For loops that may take long within one evaluation; costs some nanoseconds.
     ///
     /// # Errors
     ///
-    /// Cancelled.
+    /// Cancelled; timed out, before the query runs.
     pub fn check_stopped(&self) -> Result<()> {
-        if self.query.stop.is_raised() { Err(Error::cancelled()) } else { Ok(()) }
+        if self.query.stop.is_raised() { Err(Error::cancelled()) } else { check_wanted() }
     }
 
     /// Charges `bytes` of a result that is being made. They are given back with the context.

@@ -48,6 +48,12 @@ struct Node {
     refusals: Refusals,
 }
 
+/// The part of a limit that queries alone can take which hold no more than
+/// [`SMALL_QUERY_SHARE`] of it: what is left may be less than they need, when others hold the rest
+/// for as long as nobody reads their results.
+const RESERVE_SHARE: usize = 64;
+const SMALL_QUERY_SHARE: usize = 128;
+
 /// The part of a limit that each query that runs has a claim on, and the most of it.
 const CLAIM_SHARE: usize = 8;
 const CLAIM_MAX: usize = 64 << 20;
@@ -229,13 +235,18 @@ impl Pool {
     /// Adds `bytes` here and in every ancestor, or nowhere.
     pub(crate) fn grow(&self, bytes: usize) -> Result<()> {
         let mut pool = self;
+        // What a query, or whatever else stands below the topmost pool, holds with these bytes.
+        let mut below = 0;
         loop {
-            if let Err(held) = pool.add(bytes) {
+            if let Err(held) = pool.add(bytes, below) {
                 self.undo_until(pool, bytes);
                 return Err(self.exhausted(pool, bytes, held));
             }
             match &pool.0.parent {
-                Some(parent) => pool = parent,
+                Some(parent) => {
+                    below = pool.0.bytes.load(Ordering::Relaxed);
+                    pool = parent;
+                }
                 None if pool.0.refusals.next() => {
                     pool.shrink(bytes);
                     self.undo_until(pool, bytes);
@@ -270,10 +281,13 @@ impl Pool {
     }
 
     /// Adds to this pool alone; gives back the bytes held when that would pass the limit. Bytes
-    /// that are refused are never added: others would be refused because of them.
-    fn add(&self, bytes: usize) -> Result<(), usize> {
+    /// that are refused are never added: others would be refused because of them. `below` are the
+    /// bytes of the pool below this one that is to have them.
+    fn add(&self, bytes: usize, below: usize) -> Result<(), usize> {
         let node = &*self.0;
         let limit = node.limit_bytes.load(Ordering::Relaxed);
+        let is_large = node.parent.is_none() && below > limit / SMALL_QUERY_SHARE;
+        let limit = if is_large { limit - limit / RESERVE_SHARE } else { limit };
         let within = |held: usize| held.checked_add(bytes).filter(|total| *total <= limit);
         let held = node.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)?;
         node.peak_bytes.fetch_max(held + bytes, Ordering::Relaxed);
@@ -301,10 +315,12 @@ impl Pool {
             .take(CONSUMERS_LISTED)
             .map(|(name, bytes)| format!("{name} {}", format_bytes(*bytes)))
             .collect();
+        let is_kept = held.checked_add(bytes).is_some_and(|it| it <= limit);
+        let kept = if is_kept { ", the rest is kept for queries that hold little" } else { "" };
         Error::new(
             ErrorKind::OutOfMemory,
             format!(
-                "memory limit exceeded: {} asks for {} more, {} of {} are in use",
+                "memory limit exceeded: {} asks for {} more, {} of {} are in use{kept}",
                 self.name(),
                 format_bytes(bytes),
                 format_bytes(held),
@@ -350,6 +366,22 @@ mod tests {
         drop(held);
         more.resize(512 << 10).unwrap();
         assert_eq!(root.stats().peak_bytes, 768 << 10);
+    }
+
+    #[test]
+    fn who_holds_little_gets_the_last_bytes() {
+        let root = Pool::root("process", Some(64 << 20));
+        let mut large = root.child("query 1").child("join").reservation();
+        large.resize(63 << 20).unwrap();
+        let error = large.grow(64 << 10).unwrap_err().to_string();
+        assert!(error.contains("kept for queries that hold little"), "{error}");
+        let mut small = root.child("query 2").child("join").reservation();
+        small.resize(512 << 10).unwrap();
+        assert!(small.grow(64 << 10).is_err());
+        let mut other = root.child("query 3").reservation();
+        other.resize(512 << 10).unwrap();
+        let error = other.grow(64 << 10).unwrap_err().to_string();
+        assert!(!error.contains("kept"), "{error}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use parquet::{
 use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
+use volley_memory::{Pool, Reservation};
 use volley_types::Schema;
 
 /// Length of the metadata (4 bytes) and the magic number.
@@ -51,25 +52,32 @@ impl ParquetFile {
     ///
     /// I/O; corruption; unsupported types.
     pub fn open(file: Arc<dyn RandomAccessFile>) -> Result<ParquetFile> {
-        ParquetFile::open_with(file, ParquetReadOptions::default())
+        let mut charge = Pool::root("footer", None).reservation();
+        ParquetFile::open_with(file, ParquetReadOptions::default(), &mut charge)
     }
 
-    /// As [`ParquetFile::open`], read as `options` say.
+    /// As [`ParquetFile::open`], read as `options` say. Adds what is kept of the footer to `charge`,
+    /// and what reading it takes meanwhile.
     ///
     /// # Errors
     ///
-    /// As [`ParquetFile::open`].
+    /// As [`ParquetFile::open`]; out of memory.
     pub fn open_with(
         file: Arc<dyn RandomAccessFile>,
         options: ParquetReadOptions,
+        charge: &mut Reservation,
     ) -> Result<ParquetFile> {
         let path = file.path().to_owned();
-        ParquetFile::read(file, options)
+        ParquetFile::read(file, options, charge)
             .map_err(|it| if is_about(&it, &path) { it } else { it.at("file", path) })
     }
 
-    fn read(file: Arc<dyn RandomAccessFile>, options: ParquetReadOptions) -> Result<ParquetFile> {
-        let metadata = read_footer(&*file)?.metadata;
+    fn read(
+        file: Arc<dyn RandomAccessFile>,
+        options: ParquetReadOptions,
+        charge: &mut Reservation,
+    ) -> Result<ParquetFile> {
+        let metadata = read_footer(&*file, charge)?.metadata;
         let descriptor = metadata.file_metadata().schema_descr();
         let (schema, nodes) = read_schema(descriptor, options)?;
         for (group, row_group) in metadata.row_groups().iter().enumerate() {
@@ -202,6 +210,9 @@ pub(crate) fn chunk_range(chunk: &ColumnChunkMetaData) -> Range<u64> {
     start..start + chunk.compressed_size() as u64
 }
 
+/// What is held of a byte of a footer at most while it is read; what is kept is known then.
+const KEPT_BYTES_PER_BYTE: usize = 10;
+
 /// What stands at the end of a file.
 pub(crate) struct Footer {
     pub metadata: ParquetMetaData,
@@ -209,8 +220,9 @@ pub(crate) struct Footer {
     pub bytes: u64,
 }
 
-/// Reads the footer; of what it says, the schema's shape alone is checked.
-pub(crate) fn read_footer(file: &dyn RandomAccessFile) -> Result<Footer> {
+/// Reads the footer; of what it says, the schema's shape alone is checked. What is kept of it is
+/// added to `charge`.
+pub(crate) fn read_footer(file: &dyn RandomAccessFile, charge: &mut Reservation) -> Result<Footer> {
     let size = file.size_bytes();
     if size < FILE_BYTES_MIN {
         return Err(corrupt(format!("not a Parquet file: it has {size} bytes")));
@@ -226,6 +238,9 @@ pub(crate) fn read_footer(file: &dyn RandomAccessFile) -> Result<Footer> {
     if bytes > size - FILE_BYTES_MIN {
         return Err(corrupt(format!("Parquet footer of {bytes} bytes in a file of {size}")));
     }
+    let most = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(KEPT_BYTES_PER_BYTE);
+    let before = charge.bytes();
+    charge.grow(most)?;
     let footer = file.read(size - TAIL_BYTES - bytes..size - TAIL_BYTES)?;
     check_schema(&footer).map_err(|it| it.at("part", "footer"))?;
     let metadata = ParquetMetaDataReader::decode_metadata(&footer).or_else(|error| {
@@ -236,6 +251,7 @@ pub(crate) fn read_footer(file: &dyn RandomAccessFile) -> Result<Footer> {
         ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))
             .map_err(|_| from_parquet(error))
     })?;
+    charge.resize(before.saturating_add(metadata.memory_size()))?;
     Ok(Footer { metadata, bytes })
 }
 

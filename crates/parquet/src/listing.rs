@@ -12,8 +12,9 @@ use parquet::{
     schema::types::{SchemaDescriptor, Type as Stored},
 };
 use std::fmt::Display;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
+use volley_memory::Reservation;
 use volley_types::{Field, Schema, Type, Value};
 
 /// A table of what footers say.
@@ -105,13 +106,20 @@ impl Listing {
         columns.iter().map(|it| Field::new(it.0, it.1.clone())).collect()
     }
 
-    /// The rows of a file.
+    /// The rows of a file, which are added to `charge`.
     ///
     /// # Errors
     ///
-    /// I/O; corruption of the footer.
-    pub fn rows(self, file: &dyn RandomAccessFile) -> Result<Vec<Vec<Value>>> {
-        let footer = read_footer(file).map_err(|it| it.at("file", file.path()))?;
+    /// I/O; corruption of the footer; out of memory.
+    pub fn rows(
+        self,
+        file: &dyn RandomAccessFile,
+        charge: &mut Reservation,
+    ) -> Result<Vec<Vec<Value>>> {
+        let at = |it: Error| it.at("file", file.path());
+        let mut kept = charge.pool().reservation();
+        let footer = read_footer(file, &mut kept).map_err(at)?;
+        charge.grow(self.rows_bytes(&footer)).map_err(at)?;
         let mut rows = match self {
             Listing::Schema => schema_rows(footer.metadata.file_metadata().schema_descr()),
             Listing::Chunks => chunk_rows(&footer),
@@ -120,6 +128,25 @@ impl Listing {
         };
         rows.iter_mut().for_each(|it| it.insert(0, Value::text(file.path())));
         Ok(rows)
+    }
+}
+
+/// What a row takes besides its values, and a value with a short text.
+const ROW_BYTES: usize = 64;
+const VALUE_BYTES: usize = size_of::<Value>() + 32;
+
+impl Listing {
+    /// About what the rows of a footer take.
+    fn rows_bytes(self, footer: &Footer) -> usize {
+        let metadata = &footer.metadata;
+        let file = metadata.file_metadata();
+        let rows = match self {
+            Listing::Schema => file.schema_descr().num_columns().saturating_mul(2),
+            Listing::Chunks => metadata.row_groups().iter().map(|it| it.num_columns()).sum(),
+            Listing::File => 1,
+            Listing::KeyValues => file.key_value_metadata().map_or(0, Vec::len),
+        };
+        rows.saturating_mul(ROW_BYTES + self.schema().len() * VALUE_BYTES)
     }
 }
 

@@ -6,7 +6,9 @@
 //!
 //! [`ColumnId`]: volley_logical::ColumnId
 
-use crate::{Catalog, Dialect, ParsedStatement, Statement, parse::Source, stack};
+use crate::{
+    Catalog, Dialect, ParsedStatement, Statement, memory::NODE_BYTES, parse::Source, stack,
+};
 use sqlparser::tokenizer::Span as Lines;
 use std::{
     cell::Cell,
@@ -337,6 +339,7 @@ impl<'a> Binder<'a> {
                 Error::invalid_query(format!("nested too deeply: more than {depth} levels"));
             return Err(error.span(span(self)));
         }
+        self.shared.catalog.take_memory(NODE_BYTES)?;
         self.depth += 1;
         let result = stack::grow(|| f(self));
         self.depth -= 1;

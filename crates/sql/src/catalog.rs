@@ -45,6 +45,16 @@ pub trait Catalog {
         Err(Error::unsupported("a statement that runs a query before its names are known"))
     }
 
+    /// Takes so many bytes of memory more for what the statement means and for its plan, now and
+    /// then while it is bound.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; cancelled or timed out: nobody wants the statement any more.
+    fn take_memory(&self, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// The names of all tables and views, for hints.
     fn names(&self) -> Vec<String>;
 

@@ -15,11 +15,13 @@ mod dialect;
 mod semantics;
 mod position;
 mod stack;
+mod memory;
 mod parse;
 mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Relation, TEMPORARY_SCHEMA};
+pub use memory::memory_bytes;
 pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;

@@ -15,6 +15,7 @@ use volley_error::{Error, ErrorKind, Result, Span};
 use volley_function::Exclusion;
 
 mod argument_order;
+mod chains;
 mod command;
 mod comprehension;
 mod construct;

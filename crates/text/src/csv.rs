@@ -27,15 +27,16 @@ pub struct CsvFile {
 
 impl CsvFile {
     /// Opens a file and finds out from its beginning what the options do not say: delimiter,
-    /// header, types.
+    /// header, types. `pool` is charged with what that takes meanwhile.
     ///
     /// # Errors
     ///
-    /// I/O; corruption, when the file is empty; invalid query: options that do not fit the file.
-    pub fn open(path: &str, options: &CsvReadOptions) -> Result<CsvFile> {
+    /// I/O; corruption, when the file is empty; invalid query: options that do not fit the file;
+    /// out of memory: a line is too long.
+    pub fn open(path: &str, options: &CsvReadOptions, pool: &Pool) -> Result<CsvFile> {
         let file = open_file(path)?;
         let options = Arc::new(options.clone());
-        let found = detect_format(|| begin(&file, &options), &options);
+        let found = detect_format(|| begin(&file, &options, pool), &options, pool);
         let (shape, schema) = found.map_err(|it| it.at("file", path))?;
         Ok(CsvFile { file, options, shape, schema })
     }
@@ -53,8 +54,9 @@ impl CsvFile {
     /// The file with the types that a schema has for its columns, by name.
     pub fn with_types(&self, schema: &Schema) -> CsvFile {
         let mut file = self.clone();
-        for field in &mut file.schema.fields {
-            let wanted = schema.index_of(&field.name).and_then(|it| schema.fields.get(it));
+        for (place, field) in file.schema.fields.iter_mut().enumerate() {
+            let wanted = schema.index_near(&field.name, place);
+            let wanted = wanted.and_then(|it| schema.fields.get(it));
             if let Some(wanted) = wanted {
                 field.data_type = wanted.data_type.clone();
             }
@@ -93,7 +95,8 @@ impl CsvFile {
     ///
     /// I/O; internal, when there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
-        let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
+        let stream = begin(&self.file, &self.options, pool);
+        let stream = stream.map_err(|it| it.at("file", self.path()))?;
         self.reader(Feed::Stream(Box::new(stream)), columns, batch_rows, pool)
     }
 
@@ -138,9 +141,10 @@ impl CsvFile {
 pub(crate) fn begin(
     file: &Arc<dyn RandomAccessFile>,
     options: &CsvReadOptions,
+    pool: &Pool,
 ) -> Result<FileStream> {
     let compression = options.compression.unwrap_or_else(|| Compression::of(file.path()));
-    let mut stream = FileStream::new(file, compression)?;
+    let mut stream = FileStream::new(file, compression, pool)?;
     stream.skip_lines(options.skip_lines)?;
     Ok(stream)
 }
@@ -148,6 +152,49 @@ pub(crate) fn begin(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_error::ErrorKind;
+
+    /// A file of these pieces, opened with so much memory.
+    fn open(pieces: &[&str], memory: Option<usize>) -> Result<CsvFile> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.csv");
+        std::fs::write(&path, pieces.concat()).unwrap();
+        let pool = Pool::root("test", memory);
+        let file = CsvFile::open(path.to_str().unwrap(), &CsvReadOptions::default(), &pool);
+        assert_eq!(pool.stats().bytes, 0);
+        file
+    }
+
+    #[test]
+    fn a_first_line_may_be_longer_than_a_sample() {
+        let long = "x".repeat(6 << 20);
+        let file = open(&[&long, ",b\n1,2\n"], None).unwrap();
+        assert_eq!(file.schema().len(), 2);
+        assert_eq!(file.schema().fields[1].name, "b");
+        let file = open(&["a,\"", &long, "\n\"\n1,2\n"], None).unwrap();
+        assert_eq!(
+            file.schema().types().cloned().collect::<Vec<_>>(),
+            [Type::BigInt, Type::BigInt]
+        );
+    }
+
+    #[test]
+    fn what_finding_out_a_format_takes_is_charged() {
+        let long = "x".repeat(6 << 20);
+        for pieces in [&[&long, ",b\n1,2\n"][..], &["a,b\n1,\"", &long, "\"\n"]] {
+            let error = open(pieces, Some(8 << 20)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        }
+    }
+
+    #[test]
+    fn names_may_be_many_and_the_same() {
+        let header = "a,".repeat(50_000) + "A_3,a\n";
+        let file = open(&[&header, &"1,".repeat(50_001), "1\n"], None).unwrap();
+        let names: Vec<&str> = file.schema().fields.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names[..4], ["a", "a_1", "a_2", "a_3"]);
+        assert_eq!(names[50_000..], ["A_3_1", "a_50000"]);
+    }
 
     #[test]
     fn types_are_those_of_all_lines_if_that_is_asked_for() {
@@ -158,7 +205,8 @@ mod tests {
         std::fs::write(&path, format!("i,j\n{lines}1,x\n")).unwrap();
         let type_of = |sample_rows| {
             let options = CsvReadOptions { sample_rows, ..CsvReadOptions::default() };
-            let file = CsvFile::open(path.to_str().unwrap(), &options).unwrap();
+            let pool = Pool::root("test", None);
+            let file = CsvFile::open(path.to_str().unwrap(), &options, &pool).unwrap();
             file.schema().fields[1].data_type.clone()
         };
         assert_eq!(type_of(CsvReadOptions::default().sample_rows), Type::BigInt);

@@ -82,7 +82,7 @@ impl CsvChunks {
 impl Lines {
     fn open(origin: &Origin, mut ends: LineEnds) -> Result<Lines> {
         let Origin { file, options, shape, pool } = origin;
-        let mut stream = begin(file, options)?;
+        let mut stream = begin(file, options, pool)?;
         let mut splitter = Splitter::new(&options.form, shape.delimiter, options.skip_lines + 1);
         let mut reservation = pool.reservation();
         if shape.has_header {

@@ -122,6 +122,16 @@ impl CsvDecoder {
         self.splitter.pass_to_line(line);
     }
 
+    /// How many values it holds.
+    pub fn values(&self) -> usize {
+        self.rows.lines.len().saturating_mul(self.rows.columns.len())
+    }
+
+    /// How many fields the line has that it takes apart.
+    pub fn line_fields(&self) -> usize {
+        self.splitter.record().len()
+    }
+
     /// Takes bytes until it is full; how many.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut taken = 0;

@@ -3,40 +3,51 @@
 use crate::{
     csv_decode::CsvShape,
     csv_options::{CsvReadOptions, SAMPLE_ROWS},
+    csv_sample::{Fields, Sample},
     csv_split::{Record, Splitter},
     input::FileStream,
+    reader::{CSV_BYTES_PER_VALUE, DECODER_BYTES_PER_BYTE},
     text_type::{CANDIDATES, TextFormats, TextType},
 };
-use volley_error::{Error, Result};
+use std::collections::{HashMap, HashSet};
+use volley_error::{Error, Result, check_wanted};
+use volley_memory::{Pool, Reservation};
 use volley_types::{Field, Schema, Type, nearest_name};
-
-/// What delimiter and header are found out from.
-const SAMPLE_BYTES: usize = 4 << 20;
-
-/// In the order of preference.
-const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
 
 /// The delimiter of options that say nothing, where nothing is found out.
 const DELIMITER: u8 = b',';
 
-/// The beginning of a file.
-struct Sample {
-    text: Vec<u8>,
-    /// Whether it is all of the file.
-    is_whole: bool,
+/// The text of a file whose delimiter is known.
+struct Text {
+    stream: FileStream,
+    delimiter: u8,
+    reservation: Reservation,
 }
 
-/// Fields of a line: their text, and whether they are NULL.
-type Fields = Vec<(String, bool)>;
+impl Text {
+    /// Charges what is held: the bytes of the line so far, and where its fields end. Looks whether
+    /// anybody still wants to know when more was read.
+    fn charge(&mut self, held: usize, line: &Splitter) -> Result<()> {
+        let fields = line.record().len().saturating_mul(CSV_BYTES_PER_VALUE);
+        let bytes = held.saturating_mul(DECODER_BYTES_PER_BYTE).saturating_add(fields);
+        if bytes > self.reservation.bytes() {
+            check_wanted()?;
+        }
+        self.reservation.resize(bytes)
+    }
+}
 
-/// Finds out from the beginning of a file what the options do not say.
+/// Finds out from the beginning of a file what the options do not say. `pool` is charged with what
+/// that takes meanwhile.
 ///
 /// # Errors
 ///
 /// Corruption, when nothing is there to tell the columns. Invalid query: options that do not fit.
+/// Out of memory, when a line is too long.
 pub(crate) fn detect_format(
     open: impl Fn() -> Result<FileStream>,
     options: &CsvReadOptions,
+    pool: &Pool,
 ) -> Result<(CsvShape, Schema)> {
     let known = || CsvShape {
         delimiter: options.delimiter.unwrap_or(DELIMITER),
@@ -46,15 +57,22 @@ pub(crate) fn detect_format(
     if !options.auto_detect {
         return Ok((known(), named_schema(&options.columns)));
     }
+    let mut reservation = pool.reservation();
     let mut stream = open()?;
-    let sample = Sample::read(&mut stream)?;
-    if sample.text.iter().all(u8::is_ascii_whitespace) {
+    let mut sample = Sample::read(&mut stream, &mut reservation)?;
+    if sample.is_blank() {
         return match options.columns.is_empty() {
             true => Err(Error::corruption("CSV file without a header")),
             false => Ok((known(), named_schema(&options.columns))),
         };
     }
-    let (delimiter, rows) = sample.split(options)?;
+    let (mut delimiter, mut lines) = sample.split(options, &mut reservation)?;
+    // The first line may be longer than a sample is.
+    while lines.is_none && !sample.is_whole {
+        sample.double(&mut stream, &mut reservation)?;
+        (delimiter, lines) = sample.split(options, &mut reservation)?;
+    }
+    let rows = &lines.rows;
     let (first, rest) = rows.split_first().ok_or_else(|| Error::corruption("empty CSV file"))?;
     let longest = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = if options.null_padding { longest } else { first.len() };
@@ -62,7 +80,8 @@ pub(crate) fn detect_format(
     rest.iter().for_each(|it| learn(&mut guesses, it, &options.formats));
     let has_more = !sample.is_whole || rows.len() as u64 >= SAMPLE_ROWS;
     if has_more && options.sample_rows > rows.len() as u64 {
-        learn_more(&mut guesses, open()?, delimiter, options, rows.len())?;
+        let text = Text { stream: open()?, delimiter, reservation: pool.reservation() };
+        learn_more(&mut guesses, text, options, rows.len())?;
     }
     let has_header = options.has_header.unwrap_or_else(|| is_header(first, &guesses, rest));
     if !has_header {
@@ -75,81 +94,6 @@ pub(crate) fn detect_format(
     }
     let schema = schema_of(has_header.then_some(first), &guesses, options)?;
     Ok((CsvShape { delimiter, has_header, width }, schema))
-}
-
-impl Sample {
-    fn read(stream: &mut FileStream) -> Result<Sample> {
-        let mut text = Vec::new();
-        loop {
-            let bytes = stream.fill()?;
-            if bytes.is_empty() {
-                return Ok(Sample { text, is_whole: true });
-            }
-            let count = bytes.len().min(SAMPLE_BYTES - text.len());
-            text.extend_from_slice(bytes.get(..count).unwrap_or_default());
-            stream.consume(count);
-            if text.len() >= SAMPLE_BYTES {
-                return Ok(Sample { text, is_whole: stream.fill()?.is_empty() });
-            }
-        }
-    }
-
-    /// The likeliest delimiter, and the lines that it makes.
-    fn split(&self, options: &CsvReadOptions) -> Result<(u8, Vec<Fields>)> {
-        let mut candidates = DELIMITERS.to_vec();
-        // What has a meaning is no delimiter.
-        let form = &options.form;
-        let comma = options.formats.has_decimal_comma.then_some(b',');
-        let taken = [form.quote, form.escape, form.comment, comma];
-        candidates.retain(|it| !taken.contains(&Some(*it)));
-        if let Some(delimiter) = options.delimiter {
-            candidates = vec![delimiter];
-        }
-        let is_lenient = options.null_padding || options.ignore_errors || !options.form.is_strict;
-        let mut best: Option<(usize, u8, Vec<Fields>)> = None;
-        for delimiter in candidates {
-            let (rows, is_right) = self.lines(delimiter, options);
-            let first = rows.first().map_or(0, Vec::len);
-            let is_even = is_right && rows.iter().all(|it| it.len() == first);
-            let width = if first > 1 && (is_even || is_lenient) { first } else { 0 };
-            if best.as_ref().is_none_or(|it| width > it.0) {
-                best = Some((width, delimiter, rows));
-            }
-        }
-        let best = best.ok_or_else(|| Error::internal("no delimiter"))?;
-        Ok((best.1, best.2))
-    }
-
-    /// The fields of its lines, and whether all lines are right; the last line is left out when
-    /// it may be cut.
-    fn lines(&self, delimiter: u8, options: &CsvReadOptions) -> (Vec<Fields>, bool) {
-        let mut splitter = Splitter::new(&options.form, delimiter, 1);
-        let (mut rows, mut is_right, mut rest) = (Vec::new(), true, self.text.as_slice());
-        let rows_max = options.sample_rows.clamp(1, SAMPLE_ROWS);
-        while (rows.len() as u64) < rows_max {
-            let (taken, mut is_complete) = splitter.push(rest);
-            rest = rest.get(taken..).unwrap_or_default();
-            if !is_complete {
-                is_complete = self.is_whole && splitter.finish();
-            }
-            if !is_complete {
-                break;
-            }
-            let record = splitter.record();
-            is_right &= record.wrong.is_none();
-            if record.wrong.is_none() && !record.is_blank() {
-                rows.push(fields_of(record, options));
-            }
-        }
-        (rows, is_right)
-    }
-}
-
-fn fields_of(record: &Record, options: &CsvReadOptions) -> Fields {
-    let field = |(text, is_quoted): (&[u8], bool)| {
-        (String::from_utf8_lossy(text).into_owned(), options.is_null(text, is_quoted))
-    };
-    record.fields().map(field).collect()
 }
 
 /// What a column may be.
@@ -167,6 +111,12 @@ impl Default for Guess {
 }
 
 impl Guess {
+    /// Learns from a value.
+    fn learn(&mut self, text: &str, formats: &TextFormats) {
+        self.has_values = true;
+        self.types.retain(|it| it.accepts_as(text, formats));
+    }
+
     /// The first type that holds all; text, when nothing is there.
     fn best(&self) -> TextType {
         let first = self.types.first().copied().filter(|_| self.has_values);
@@ -178,8 +128,16 @@ impl Guess {
 fn learn(guesses: &mut [Guess], row: &Fields, formats: &TextFormats) {
     for (guess, (text, is_null)) in guesses.iter_mut().zip(row) {
         if !is_null {
-            guess.has_values = true;
-            guess.types.retain(|it| it.accepts_as(text, formats));
+            guess.learn(text, formats);
+        }
+    }
+}
+
+/// As [`learn`], without keeping the fields.
+fn learn_record(guesses: &mut [Guess], record: &Record, options: &CsvReadOptions) {
+    for (guess, (text, is_quoted)) in guesses.iter_mut().zip(record.fields()) {
+        if !options.is_null(text, is_quoted) {
+            guess.learn(&String::from_utf8_lossy(text), &options.formats);
         }
     }
 }
@@ -187,26 +145,30 @@ fn learn(guesses: &mut [Guess], row: &Fields, formats: &TextFormats) {
 /// Learns from the lines behind the first `passed` ones.
 fn learn_more(
     guesses: &mut [Guess],
-    mut stream: FileStream,
-    delimiter: u8,
+    mut text: Text,
     options: &CsvReadOptions,
     passed: usize,
 ) -> Result<()> {
-    let mut splitter = Splitter::new(&options.form, delimiter, 1);
-    let mut rows = 0;
+    let mut splitter = Splitter::new(&options.form, text.delimiter, 1);
+    // Bytes of the line so far.
+    let (mut rows, mut held) = (0, 0_usize);
     while rows < options.sample_rows {
-        let bytes = stream.fill()?;
+        held = held.saturating_add(text.stream.fill()?.len());
+        text.charge(held, &splitter)?;
+        let bytes = text.stream.bytes();
         let is_end = bytes.is_empty();
         let (taken, mut is_complete) = splitter.push(bytes);
-        stream.consume(taken);
+        held -= bytes.len() - taken;
+        text.stream.consume(taken);
         if is_end {
             is_complete = splitter.finish();
         }
+        held = if is_complete { 0 } else { held };
         let record = splitter.record();
         if is_complete && record.wrong.is_none() && !record.is_blank() {
             rows += 1;
             if rows > passed as u64 {
-                learn(guesses, &fields_of(record, options), &options.formats);
+                learn_record(guesses, record, options);
             }
         }
         if is_end {
@@ -288,17 +250,18 @@ fn distinct_names(
     width: usize,
 ) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(width);
+    // As they are compared.
+    let mut taken = HashSet::with_capacity(width);
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     for index in 0..width {
         let given = options.names.get(index);
         let written = header.get(index).map(|it| &it.0).filter(|it| !it.is_empty());
         let name = given.or(written).cloned().unwrap_or_else(|| format!("column{index}"));
-        let taken =
-            |name: &str, names: &[String]| names.iter().any(|it| it.eq_ignore_ascii_case(name));
         let mut unique = name.clone();
-        let mut number = 1;
-        while taken(&unique, &names) {
+        let number = numbers.entry(name.to_ascii_lowercase()).or_insert(0);
+        while !taken.insert(unique.to_ascii_lowercase()) {
+            *number += 1;
             unique = format!("{name}_{number}");
-            number += 1;
         }
         names.push(unique);
     }

@@ -7,10 +7,12 @@ use crate::{
     csv_format::detect_format,
     csv_options::CsvReadOptions,
     input::FileStream,
+    reader::DECODER_BYTES_PER_BYTE,
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_io::open_file;
+use volley_memory::{Pool, Reservation};
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 
@@ -19,15 +21,22 @@ pub struct CsvRows {
     stream: FileStream,
     decoder: CsvDecoder,
     path: String,
+    reservation: Reservation,
 }
 
 impl CsvRows {
-    /// Opens a file whose rows have so many `columns`, whatever the options say of them.
+    /// Opens a file whose rows have so many `columns`, whatever the options say of them. What is
+    /// read is charged to `pool` until it is put out.
     ///
     /// # Errors
     ///
-    /// I/O.
-    pub fn open(path: &str, columns: usize, options: CsvReadOptions) -> Result<CsvRows> {
+    /// I/O; out of memory.
+    pub fn open(
+        path: &str,
+        columns: usize,
+        options: CsvReadOptions,
+        pool: &Pool,
+    ) -> Result<CsvRows> {
         let at = |it: Error| it.at("file", path);
         let file = open_file(path)?;
         let mut options = options;
@@ -36,15 +45,18 @@ impl CsvRows {
         let options = Arc::new(options);
         let found = match (options.delimiter, options.has_header) {
             (Some(delimiter), Some(has_header)) => CsvShape { delimiter, has_header, width: 0 },
-            _ if begin(&file, &options).map_err(at)?.fill()?.is_empty() => {
+            _ if begin(&file, &options, pool).map_err(at)?.fill()?.is_empty() => {
                 CsvShape { delimiter: b',', has_header: false, width: 0 }
             }
-            _ => detect_format(|| begin(&file, &options), &options).map_err(at)?.0,
+            _ => {
+                let open = || begin(&file, &options, pool);
+                detect_format(open, &options, pool).map_err(at)?.0
+            }
         };
         let shape = CsvShape { width: columns, ..found };
-        let stream = begin(&file, &options).map_err(at)?;
+        let stream = begin(&file, &options, pool).map_err(at)?;
         let decoder = CsvDecoder::new(options, shape, (0..columns).collect(), 0);
-        Ok(CsvRows { stream, decoder, path: path.to_owned() })
+        Ok(CsvRows { stream, decoder, path: path.to_owned(), reservation: pool.reservation() })
     }
 
     /// The next rows, at most `rows_max`: their lines as BIGINT, then the fields as VARCHAR. `None`
@@ -61,13 +73,17 @@ impl CsvRows {
 
     fn rows(&mut self, rows_max: usize) -> Result<Option<TextRows>> {
         self.decoder.set_rows_max(rows_max);
+        let mut held = 0_usize;
         while !self.decoder.is_full() {
             let bytes = self.stream.fill()?;
+            let most = held.saturating_add(bytes.len()).saturating_mul(DECODER_BYTES_PER_BYTE);
+            self.reservation.resize(most)?;
             if bytes.is_empty() {
                 self.decoder.finish()?;
                 break;
             }
             let taken = self.decoder.decode(bytes)?;
+            held += taken;
             self.stream.consume(taken);
         }
         Ok(self.decoder.flush())
@@ -92,7 +108,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.csv");
         std::fs::write(&path, text).unwrap();
-        let mut rows = CsvRows::open(path.to_str().unwrap(), columns, options)?;
+        let mut rows =
+            CsvRows::open(path.to_str().unwrap(), columns, options, &Pool::root("test", None))?;
         let mut read = Vec::new();
         while let Some(batch) = rows.next(2)? {
             for row in 0..batch.rows() {

@@ -1,6 +1,6 @@
 //! Files as streams.
 
-use crate::json_array::ArrayElements;
+use crate::{json_array::ArrayElements, zstd_stream::ZstdStream};
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use std::{
@@ -10,12 +10,10 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
+use volley_memory::Pool;
 
 /// Bytes per read.
 pub(crate) const READ_BYTES: u64 = 1 << 20;
-
-/// The largest window of a Zstandard stream, as a power of two: 128 MiB.
-const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
 /// How a text file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +60,12 @@ impl fmt::Debug for FileStream {
 }
 
 impl FileStream {
-    /// Begins; a byte order mark is passed over.
-    pub fn new(file: &Arc<dyn RandomAccessFile>, compression: Compression) -> Result<FileStream> {
+    /// Begins; a byte order mark is passed over. `pool` is charged with what decompression keeps.
+    pub fn new(
+        file: &Arc<dyn RandomAccessFile>,
+        compression: Compression,
+        pool: &Pool,
+    ) -> Result<FileStream> {
         let path = file.path().to_owned();
         let raw = || {
             let input = Input::Plain(Arc::clone(file));
@@ -72,13 +74,7 @@ impl FileStream {
         let input = match compression {
             Compression::None => Input::Plain(Arc::clone(file)),
             Compression::Gzip => Input::Compressed(Box::new(MultiGzDecoder::new(raw()))),
-            Compression::Zstd => {
-                let decoder = zstd::stream::read::Decoder::with_buffer(raw());
-                let mut decoder = decoder.map_err(|it| Error::io(&path, it))?;
-                let limit = decoder.window_log_max(ZSTD_WINDOW_LOG_MAX);
-                limit.map_err(|it| Error::io(&path, it))?;
-                Input::Compressed(Box::new(decoder))
-            }
+            Compression::Zstd => Input::Compressed(Box::new(ZstdStream::new(raw(), pool)?)),
         };
         let mut stream = FileStream::of(input, path);
         if stream.fill()?.starts_with(b"\xef\xbb\xbf") {
@@ -121,9 +117,11 @@ impl FileStream {
                 Input::Compressed(input) => {
                     let mut bytes = Vec::new();
                     let read = input.take(READ_BYTES).read_to_end(&mut bytes);
-                    read.map_err(|it| {
-                        let error = Error::corruption("compressed file is damaged or none");
-                        error.caused_by(it).at("file", &self.path)
+                    read.map_err(|it| match it.downcast::<Error>() {
+                        Ok(error) => error,
+                        Err(other) => Error::corruption("compressed file is damaged or none")
+                            .caused_by(other)
+                            .at("file", &self.path),
                     })?;
                     bytes.into()
                 }

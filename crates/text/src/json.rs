@@ -4,12 +4,13 @@ use crate::{
     columns::{TextField, parses},
     feed::Feed,
     input::{Compression, FileStream},
+    json_sample::JsonSample,
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
     text_type::TypeOrigin,
 };
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
-use std::{io::BufReader, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_io::{RandomAccessFile, open_file};
 use volley_memory::Pool;
@@ -65,16 +66,22 @@ struct Columns {
 
 impl JsonFile {
     /// Opens files and infers their common columns from the beginning of each, unless the options
-    /// say them. A file that lacks a column has nulls there.
+    /// say them. A file that lacks a column has nulls there. `pool` is charged with what that takes
+    /// meanwhile.
     ///
     /// # Errors
     ///
     /// I/O; corruption, when there is no JSON object; unsupported: a field that is a list or an
-    /// object in some lines and something else in others, columns of JSON in the options.
-    pub fn open_all(paths: &[String], options: &JsonReadOptions) -> Result<Vec<JsonFile>> {
+    /// object in some lines and something else in others, columns of JSON in the options; out of
+    /// memory: an object is too large.
+    pub fn open_all(
+        paths: &[String],
+        options: &JsonReadOptions,
+        pool: &Pool,
+    ) -> Result<Vec<JsonFile>> {
         let files = paths.iter().map(|it| open_file(it)).collect::<Result<Vec<_>>>()?;
         let columns = match options.columns.is_empty() {
-            true => found_columns(&files, options)?,
+            true => found_columns(&files, options, pool)?,
             false => given_columns(&options.columns)?,
         };
         let (options, columns) = (Arc::new(options.clone()), Arc::new(columns));
@@ -109,7 +116,8 @@ impl JsonFile {
         let decoder = self.decoder(columns, batch_rows)?;
         let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
-        let stream = begin(&self.file, &self.options).map_err(|it| it.at("file", self.path()))?;
+        let stream = begin(&self.file, &self.options, pool);
+        let stream = stream.map_err(|it| it.at("file", self.path()))?;
         let stream = Feed::Stream(Box::new(stream));
         Ok(TextReader::new(stream, Kind::Json(Box::new(decoder)), fields, self.path(), pool))
     }
@@ -135,10 +143,11 @@ impl JsonFile {
 fn found_columns(
     files: &[Arc<dyn RandomAccessFile>],
     options: &JsonReadOptions,
+    pool: &Pool,
 ) -> Result<Columns> {
     let mut shape = Shape::Unknown;
     for file in files {
-        let here = infer_shape(file, options);
+        let here = infer_shape(file, options, pool);
         let merged = here.and_then(|it| shape.merge(it));
         shape = merged.map_err(|it| it.at("file", file.path()))?;
     }
@@ -226,9 +235,13 @@ fn arrow_of(read_type: &Type) -> ArrowType {
 }
 
 /// A file from its first object on.
-fn begin(file: &Arc<dyn RandomAccessFile>, options: &JsonReadOptions) -> Result<FileStream> {
+fn begin(
+    file: &Arc<dyn RandomAccessFile>,
+    options: &JsonReadOptions,
+    pool: &Pool,
+) -> Result<FileStream> {
     let compression = options.compression.unwrap_or_else(|| Compression::of(file.path()));
-    let mut stream = FileStream::new(file, compression)?;
+    let mut stream = FileStream::new(file, compression, pool)?;
     let first = stream.fill()?.iter().find(|it| !it.is_ascii_whitespace());
     let is_array = first == Some(&b'[');
     match options.format {
@@ -243,19 +256,19 @@ fn begin(file: &Arc<dyn RandomAccessFile>, options: &JsonReadOptions) -> Result<
 }
 
 /// What the first objects have in common.
-fn infer_shape(file: &Arc<dyn RandomAccessFile>, options: &JsonReadOptions) -> Result<Shape> {
-    let stream = BufReader::new(begin(file, options)?);
-    let lines = serde_json::Deserializer::from_reader(stream).into_iter::<Shape>();
+fn infer_shape(
+    file: &Arc<dyn RandomAccessFile>,
+    options: &JsonReadOptions,
+    pool: &Pool,
+) -> Result<Shape> {
+    let mut objects = JsonSample::new(begin(file, options, pool)?, pool);
     let mut shape = Shape::Unknown;
-    for line in lines.take(SAMPLE_ROWS) {
-        let line = line.map_err(|it| {
-            let message = format!("invalid JSON in line {}: {it}", it.line());
-            Error::corruption(message)
-        })?;
-        if !matches!(line, Shape::Object(_)) {
-            return Err(Error::corruption("JSON line that is no object"));
+    for _ in 0..SAMPLE_ROWS {
+        match objects.next()? {
+            None => break,
+            Some(object @ Shape::Object(_)) => shape = shape.merge(object)?,
+            Some(_) => return Err(Error::corruption("JSON line that is no object")),
         }
-        shape = shape.merge(line)?;
     }
     Ok(shape)
 }

@@ -1,8 +1,9 @@
 //! What JSON values look like: types, and fields in the order in which they appear.
 
-use crate::text_type::TextType;
+use crate::{json_sample::ShapeCharge, text_type::TextType};
 use arrow_schema::{DataType, Field};
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use indexmap::IndexMap;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::{fmt, sync::Arc};
 use volley_error::{Error, Result};
 
@@ -17,8 +18,14 @@ pub(crate) enum Shape {
     /// Text that is always of a type: VARCHAR, DATE, TIME, TIMESTAMP with or without a zone.
     Text(TextType),
     Array(Box<Shape>),
-    Object(Vec<(String, Shape)>),
+    Object(Fields),
 }
+
+/// By name, in the order in which they appear.
+type Fields = IndexMap<String, Shape>;
+
+/// What a field takes besides its name: its entry, its place among the hashes, and allocations.
+const FIELD_BYTES: usize = size_of::<(u64, String, Shape)>() + 48;
 
 impl Shape {
     /// What both have in common. Different scalars are text.
@@ -70,36 +77,37 @@ impl Shape {
 }
 
 /// The fields of both, those of `left` first.
-fn merge_fields(
-    mut left: Vec<(String, Shape)>,
-    right: Vec<(String, Shape)>,
-) -> Result<Vec<(String, Shape)>> {
-    for (place, (name, shape)) in right.into_iter().enumerate() {
-        // Lines mostly have their fields in the same order.
-        let found = match left.get(place) {
-            Some((other, _)) if *other == name => Some(place),
-            _ => left.iter().position(|(other, _)| *other == name),
-        };
-        match found.and_then(|it| left.get_mut(it)) {
-            Some((name, old)) => {
-                let before = std::mem::replace(old, Shape::Unknown);
-                *old = before.merge(shape).map_err(|it| it.at("field", name))?;
-            }
-            None => left.push((name, shape)),
-        }
+fn merge_fields(mut left: Fields, right: Fields) -> Result<Fields> {
+    for (name, shape) in right {
+        add_field(&mut left, name, shape)?;
     }
     Ok(left)
 }
 
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shape, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor)
+/// Adds a field, or what it has in common with the one of its name.
+fn add_field(fields: &mut Fields, name: String, shape: Shape) -> Result<()> {
+    let Some(old) = fields.get_mut(&name) else {
+        fields.insert(name, shape);
+        return Ok(());
+    };
+    let before = std::mem::replace(old, Shape::Unknown);
+    *old = before.merge(shape).map_err(|it| it.at("field", name))?;
+    Ok(())
+}
+
+/// Reads the shape of a value, and charges it.
+#[derive(Clone, Copy)]
+pub(crate) struct ShapeSeed<'a>(pub &'a ShapeCharge);
+
+impl<'de> DeserializeSeed<'de> for ShapeSeed<'_> {
+    type Value = Shape;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct ShapeVisitor;
-
-impl<'de> Visitor<'de> for ShapeVisitor {
+impl<'de> Visitor<'de> for ShapeSeed<'_> {
     type Value = Shape;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -136,16 +144,18 @@ impl<'de> Visitor<'de> for ShapeVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Shape, A::Error> {
         let mut shape = Shape::Unknown;
-        while let Some(element) = elements.next_element::<Shape>()? {
+        while let Some(element) = elements.next_element_seed(self)? {
             shape = shape.merge(element).map_err(serde::de::Error::custom)?;
         }
         Ok(Shape::Array(Box::new(shape)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Shape, A::Error> {
-        let mut fields: Vec<(String, Shape)> = Vec::new();
-        while let Some((name, shape)) = entries.next_entry::<String, Shape>()? {
-            fields = merge_fields(fields, vec![(name, shape)]).map_err(serde::de::Error::custom)?;
+        let mut fields = Fields::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            self.0.grow(FIELD_BYTES + name.len()).map_err(serde::de::Error::custom)?;
+            let shape = entries.next_value_seed(self)?;
+            add_field(&mut fields, name, shape).map_err(serde::de::Error::custom)?;
         }
         Ok(Shape::Object(fields))
     }

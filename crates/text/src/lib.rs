@@ -13,6 +13,7 @@
 
 mod text_type;
 mod json_array;
+mod zstd_stream;
 mod input;
 mod columns;
 mod csv_options;
@@ -22,11 +23,13 @@ mod csv_lines;
 mod csv_line_ends;
 mod csv_chunks;
 mod csv_decode;
+mod csv_sample;
 mod csv_format;
 mod csv;
 mod csv_rows;
 mod csv_writer;
 mod json_shape;
+mod json_sample;
 mod json;
 mod json_writer;
 mod feed;

@@ -15,7 +15,15 @@ use volley_memory::{Pool, Reservation};
 use volley_vector::{Batch, Rows, arrow::from_arrow};
 
 /// How much memory the decoders take for each byte of text that they hold.
-const DECODER_BYTES_PER_BYTE: usize = 2;
+pub(crate) const DECODER_BYTES_PER_BYTE: usize = 2;
+
+/// What they take for each value: of CSV, where it ends and whether it is null; of JSON, an element
+/// of the tape and where its text ends, in vectors that grow by doubling.
+pub(crate) const CSV_BYTES_PER_VALUE: usize = 16;
+const JSON_BYTES_PER_VALUE: usize = 40;
+
+/// Text after which a batch is put out though it has fewer rows.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Text that a batch holds at most: offsets of the decoders' columns have 31 bits.
 const BATCH_BYTES_MAX: usize = 1 << 30;
@@ -39,8 +47,9 @@ pub struct TextReader {
     fields: Vec<TextField>,
     path: String,
     reservation: Reservation,
-    /// Bytes of text of rows that were not put out.
+    /// Bytes of text of rows that were not put out, and values of JSON at most.
     held_bytes: usize,
+    held_values: usize,
     bytes_read: u64,
 }
 
@@ -58,8 +67,9 @@ impl TextReader {
         pool: &Pool,
     ) -> TextReader {
         let reservation = pool.reservation();
-        let (path, held_bytes, bytes_read) = (path.to_owned(), 0, 0);
-        TextReader { feed, kind, fields, path, reservation, held_bytes, bytes_read }
+        let (path, bytes_read) = (path.to_owned(), 0);
+        let (held_bytes, held_values) = (0, 0);
+        TextReader { feed, kind, fields, path, reservation, held_bytes, held_values, bytes_read }
     }
 
     /// Reads on, about a megabyte of text at most.
@@ -91,28 +101,36 @@ impl TextReader {
         }
         let held = self.held_bytes.saturating_add(self.feed.held_bytes());
         let most = held.saturating_mul(DECODER_BYTES_PER_BYTE);
-        self.reservation.resize(most)?;
         let (decoded, is_full) = match &mut self.kind {
-            Kind::Csv(decoder, _) if offered == 0 => {
-                decoder.finish()?;
-                (0, true)
-            }
             Kind::Csv(decoder, _) => {
+                let values = decoder.values().saturating_add(decoder.line_fields());
+                let values = values.saturating_mul(CSV_BYTES_PER_VALUE);
+                self.reservation.resize(most.saturating_add(values))?;
+                if offered == 0 {
+                    decoder.finish()?;
+                }
                 let decoded = decoder.decode(bytes)?;
-                (decoded, decoder.is_full())
+                let is_large = self.held_bytes + decoded >= BATCH_BYTES && decoder.values() > 0;
+                (decoded, offered == 0 || decoder.is_full() || is_large)
             }
-            // At the end the decoder is told by an empty slice.
             Kind::Json(decoder) => {
+                let bytes = whole_lines(bytes);
+                self.held_values = self.held_values.saturating_add(values_at_most(bytes));
+                let values = self.held_values.saturating_mul(JSON_BYTES_PER_VALUE);
+                self.reservation.resize(most.saturating_add(values))?;
+                // At the end the decoder is told by an empty slice.
                 let decoded = decoder.decode(bytes).map_err(from_arrow_error)?;
-                (decoded, decoded < offered)
+                let is_large =
+                    self.held_bytes + decoded >= BATCH_BYTES && !decoder.has_partial_record();
+                (decoded, offered == 0 || decoded < bytes.len() || is_large)
             }
         };
         self.feed.consume(decoded);
         self.held_bytes += decoded;
-        if offered > 0 && !is_full {
+        if !is_full {
             return Ok(TextStep::Progress);
         }
-        self.held_bytes = 0;
+        (self.held_bytes, self.held_values) = (0, 0);
         let batch = match &mut self.kind {
             Kind::Csv(decoder, options) => {
                 let Some(rows) = decoder.flush() else { return Ok(TextStep::End) };
@@ -129,6 +147,16 @@ impl TextReader {
         };
         Ok(if batch.rows() == 0 { TextStep::Progress } else { TextStep::Batch(batch) })
     }
+}
+
+/// The lines that are there as a whole, or else all: objects mostly end with their lines.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    memchr::memrchr(b'\n', bytes).map_or(bytes, |end| bytes.get(..=end).unwrap_or(bytes))
+}
+
+/// How many values of JSON there are at most: behind what opens, commas and colons.
+fn values_at_most(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|it| matches!(it, b',' | b':' | b'[' | b'{')).count()
 }
 
 /// The lines as columns of their types; without those that do not fit, if they are ignored.
@@ -191,7 +219,12 @@ pub(crate) fn from_arrow_error(error: ArrowError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CsvFile;
+    use crate::{CsvFile, JsonFile, JsonReadOptions};
+
+    fn open(path: &std::path::Path) -> CsvFile {
+        let (options, pool) = (CsvReadOptions::default(), Pool::root("test", None));
+        CsvFile::open(path.to_str().unwrap(), &options, &pool).unwrap()
+    }
 
     #[test]
     fn text_is_charged_before_its_rows_are_complete() {
@@ -200,7 +233,7 @@ mod tests {
         // The quote on the second line is never closed.
         let text = format!("a,b\n1,\"{}", "x".repeat(8 << 20));
         std::fs::write(&path, text).unwrap();
-        let file = CsvFile::open(path.to_str().unwrap(), &CsvReadOptions::default()).unwrap();
+        let file = open(&path);
         let columns: Vec<usize> = (0..file.schema().len()).collect();
         let pool = Pool::root("query", Some(4 << 20));
         let mut reader = file.read(&columns, 1024, &pool).unwrap();
@@ -218,13 +251,62 @@ mod tests {
         assert_eq!(pool.stats().bytes, 0);
     }
 
+    /// The rows of each batch of a JSON or CSV file, read with so much memory.
+    fn batches(name: &str, text: &str, memory: usize) -> Result<Vec<usize>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let (pool, path) = (Pool::root("query", Some(memory)), path.to_str().unwrap().to_owned());
+        let mut reader = if name.ends_with(".csv") {
+            open(path.as_ref()).read(&[0, 1], 1024, &pool)?
+        } else {
+            let free = Pool::root("test", None);
+            let files = JsonFile::open_all(&[path], &JsonReadOptions::default(), &free)?;
+            files[0].read(&[0], 1024, &pool)?
+        };
+        let mut batches = Vec::new();
+        loop {
+            match reader.step()? {
+                TextStep::Batch(batch) => batches.push(batch.rows()),
+                TextStep::Progress => {}
+                TextStep::End => return Ok(batches),
+            }
+        }
+    }
+
+    #[test]
+    fn long_rows_come_in_small_batches() {
+        let list = format!("{{\"a\": [{}1]}}\n", "1,".repeat(100_000)).repeat(40);
+        let text = format!("{{\"a\": \"{}\"}}\n", "x".repeat(200_000)).repeat(40);
+        let lines = "a,b\n".to_owned() + &format!("1,{}\n", "x".repeat(200_000)).repeat(40);
+        for (name, text) in [("f.json", &list), ("f.json", &text), ("f.csv", &lines)] {
+            let rows = batches(name, text, 40 << 20).unwrap();
+            assert_eq!(rows.iter().sum::<usize>(), 40);
+            assert!(rows.len() > 4, "{rows:?}");
+        }
+        // Lines that are not too long come in whole batches.
+        assert_eq!(
+            batches("f.json", &"{\"a\": 1}\n".repeat(3000), 1 << 20).unwrap(),
+            [1024, 1024, 952]
+        );
+    }
+
+    #[test]
+    fn values_of_json_are_charged() {
+        // Much more values than bytes of text would tell.
+        let object = format!("{{\"a\": [{}1]}}\n", "1,".repeat(1 << 20));
+        let error = batches("f.json", &object, 16 << 20).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        assert_eq!(batches("f.json", &object, 128 << 20).unwrap(), [1]);
+    }
+
     #[test]
     fn a_character_split_between_fields_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("split.csv");
         for bytes in [&b"a,b\n\xe6,\x97\xa5\n"[..], b"a,b\nx,\xe6\n\x97\xa5,y\n"] {
             std::fs::write(&path, bytes).unwrap();
-            let file = CsvFile::open(path.to_str().unwrap(), &CsvReadOptions::default()).unwrap();
+            let file = open(&path);
             for columns in [&[0, 1][..], &[0], &[1]] {
                 let pool = Pool::root("query", None);
                 let mut reader = file.read(columns, 1024, &pool).unwrap();

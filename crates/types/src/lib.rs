@@ -8,6 +8,7 @@
 //! Read [`Type`] and [`Value`] first. This crate does not know vectors.
 
 mod data_type;
+mod type_size;
 mod physical;
 mod value;
 mod coercion;
@@ -34,6 +35,7 @@ pub use nearest::nearest_name;
 pub use opaque::{Object, Opaque, OpaqueType};
 pub use physical::{Native, PhysicalType};
 pub use series::{Series, SeriesStep};
+pub use type_size::{TYPE_DEPTH_MAX, TYPE_PARTS_MAX};
 pub use value::Value;
 pub use zone::{Clock, Zone};
 pub use zone_id::{ZoneClocks, ZoneId};

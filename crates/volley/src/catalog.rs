@@ -4,6 +4,7 @@ use crate::{
     comment::ViewComments,
     information_schema,
     named_type::NamedType,
+    readers::file_options,
     sequence::{LastNumbers, Sequence, SessionSequences, no_sequence},
     temporary::{TemporarySchema, plain_name},
     transaction::Transaction,
@@ -18,6 +19,7 @@ use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_function::Registry;
+use volley_memory::Pool;
 use volley_sql::{
     Dialect, DropKind, MacroDefinition, Relation, SequenceDefinition, TEMPORARY_SCHEMA,
 };
@@ -72,11 +74,12 @@ pub(crate) struct CatalogSnapshot {
     dialect: Dialect,
 }
 
-/// Functions in FROM, by lower-case name, and the registry that they make plans with.
-#[derive(Default)]
+/// Functions in FROM, by lower-case name, the registry that they make plans with, and what their
+/// tables are charged to until a query reads them.
 pub(crate) struct TableFunctions {
     pub(crate) by_name: BTreeMap<String, TableFunction>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) pool: Pool,
 }
 
 impl fmt::Debug for TableFunctions {
@@ -600,6 +603,11 @@ impl CatalogSnapshot {
         &self.functions.registry
     }
 
+    /// What tables of files and of lists are charged to.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.functions.pool
+    }
+
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -637,12 +645,13 @@ impl volley_sql::Catalog for CatalogSnapshot {
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(FileTable::open(path, &FileOptions::default())?))
+        Ok(Arc::new(FileTable::open(path, &file_options(self.pool()))?))
     }
 
     fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
         let format = Some(crate::copy::file_format(format)?);
-        Ok(Arc::new(FileTable::open(path, &FileOptions { format, ..FileOptions::default() })?))
+        let options = FileOptions { format, ..file_options(self.pool()) };
+        Ok(Arc::new(FileTable::open(path, &options)?))
     }
 
     fn names(&self) -> Vec<String> {

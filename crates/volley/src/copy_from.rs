@@ -32,8 +32,9 @@ pub(crate) fn copy_from(
         return write(session, copy.write, None, cx);
     };
     let options = read_options(&copy.options)?;
-    let mut rows = CsvRows::open(&copy.path, text.schema.len() - 1, options)?;
-    let mut charge = session.pool.child("text of a file").reservation();
+    let pool = session.pool.child("text of a file");
+    let mut rows = CsvRows::open(&copy.path, text.schema.len() - 1, options, &pool)?;
+    let mut charge = pool.reservation();
     let mut batches = Vec::new();
     while let Some(batch) = rows.next(READ_ROWS)? {
         cx.constants.check_wanted()?;

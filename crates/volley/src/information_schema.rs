@@ -107,7 +107,7 @@ fn made(catalog: &CatalogSnapshot, described: &Described) -> Result<Arc<dyn Tabl
     let fields = described.columns.iter().map(|it| Field::new(it.0, it.1.clone()));
     let schema: Schema = fields.collect();
     let rows = (described.rows)(catalog)?;
-    listed(format!("{SCHEMA}.{}", described.name), schema, &rows)
+    listed(format!("{SCHEMA}.{}", described.name), schema, &rows, catalog.pool())
 }
 
 /// Database, schema and name of a table.

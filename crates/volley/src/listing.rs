@@ -9,16 +9,20 @@ use volley_plan::TableHandle;
 use volley_types::{Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
-/// The table of these rows.
-pub(crate) fn listed(name: String, schema: Schema, rows: &[Vec<Value>]) -> Result<Arc<dyn Table>> {
+/// The table of these rows, charged to `pool`.
+pub(crate) fn listed(
+    name: String,
+    schema: Schema,
+    rows: &[Vec<Value>],
+    pool: &Pool,
+) -> Result<Arc<dyn Table>> {
     let column = |(index, data_type): (usize, &Type)| {
         let values = rows.iter().map(|row| row.get(index).cloned().unwrap_or(Value::Null));
         Vector::from_values(data_type.clone(), &values.collect::<Vec<_>>())
     };
     let columns = schema.types().enumerate().map(column).collect();
     let batch = Batch::new(columns, rows.len());
-    let pool = Pool::root("listing", None);
-    Ok(Arc::new(Listing(MemoryTable::new(name, schema, vec![batch], &pool)?)))
+    Ok(Arc::new(Listing(MemoryTable::new(name, schema, vec![batch], pool)?)))
 }
 
 /// Rows that nobody can change.

@@ -3,12 +3,13 @@
 use crate::{Session, catalog::CatalogSnapshot};
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 use volley_connector::{Table, TableProvider};
 use volley_error::{Error, Result};
 use volley_function::QueryConstants;
 use volley_logical::{ColumnIds, Plan};
+use volley_memory::Reservation;
 use volley_optimizer::OptimizerContext;
 use volley_plan::{PlanNode, TableHandle};
 
@@ -26,7 +27,15 @@ pub(crate) struct StatementContext {
     pub(crate) constants: Arc<QueryConstants>,
     /// The tables and views that it sees.
     pub(crate) catalog: CatalogSnapshot,
+    /// What it takes until its query runs.
+    pub(crate) memory: StatementMemory,
 }
+
+/// What the text, the syntax tree and the plans of a statement take, about.
+pub(crate) struct StatementMemory(Mutex<(usize, Reservation)>);
+
+/// A statement that takes no more than this is not charged.
+const UNCHARGED_BYTES: usize = 1 << 20;
 
 /// The tables that one plan names, as they were when it was made.
 #[derive(Default)]
@@ -36,7 +45,26 @@ impl StatementContext {
     /// That of a statement that begins now.
     pub(crate) fn begin(session: &Session, constants: Arc<QueryConstants>) -> StatementContext {
         let catalog = session.catalog.snapshot(session.settings().dialect);
-        StatementContext { column_ids: ColumnIds::new(), constants, catalog }
+        let memory = StatementMemory::new(session);
+        StatementContext { column_ids: ColumnIds::new(), constants, catalog, memory }
+    }
+}
+
+impl StatementMemory {
+    pub(crate) fn new(session: &Session) -> StatementMemory {
+        StatementMemory(Mutex::new((0, session.pool.child("statement").reservation())))
+    }
+
+    /// Adds so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(crate) fn take(&self, bytes: usize) -> Result<()> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (taken, reservation) = &mut *held;
+        *taken = taken.saturating_add(bytes);
+        reservation.resize(taken.saturating_sub(UNCHARGED_BYTES))
     }
 }
 

@@ -117,7 +117,7 @@ impl<T: Into<Parameter>> From<Option<T>> for Parameter {
 
 /// Parses and checks one statement.
 pub(crate) fn prepare<'s>(session: &'s Session, sql: &str) -> Result<Prepared<'s>> {
-    let mut parsed = volley_sql::parse(sql)?.into_iter();
+    let mut parsed = session.parse(sql)?.into_iter();
     let (Some(statement), None) = (parsed.next(), parsed.next()) else {
         return Err(Error::invalid_query("a prepared statement is one statement"));
     };

@@ -4,9 +4,9 @@ use crate::{
     Outcome, ResultStream, SessionBuilder, Settings,
     catalog::{Catalog, Entry, TableFunctions},
     information_schema,
-    planning::{Planned, PlannedTables},
+    planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
-    readers::add_readers,
+    readers::{add_readers, file_options},
     statement,
 };
 use arrow_array::RecordBatch;
@@ -16,9 +16,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 use volley_connector::{PlanTable, Table, TableFunction};
-use volley_connector_hive::{FileOptions, FileSinkFactory, FileTable};
+use volley_connector_hive::{FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryTable;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, while_wanted};
 use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskHandle};
 use volley_function::{Deadline, QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
@@ -118,15 +118,20 @@ impl Session {
         lowerings: LoweringRegistry,
         mut table_functions: BTreeMap<String, TableFunction>,
     ) -> Result<Session> {
-        add_readers(&mut table_functions);
+        let pool = Pool::root("process", settings.memory_limit_bytes);
+        let tables = pool.child("tables");
+        add_readers(&mut table_functions, &tables);
         let registry = Arc::new(registry);
-        let functions =
-            TableFunctions { by_name: table_functions, registry: Arc::clone(&registry) };
+        let functions = TableFunctions {
+            by_name: table_functions,
+            registry: Arc::clone(&registry),
+            pool: tables,
+        };
         Ok(Session {
             catalog: Catalog::new(functions),
             registry,
             lowerings: Arc::new(lowerings),
-            pool: Pool::root("process", settings.memory_limit_bytes),
+            pool,
             spill: SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes),
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
@@ -185,7 +190,10 @@ impl Session {
     /// The first error; later statements do not run.
     pub fn sql(&self, sql: &str) -> Result<ResultStream> {
         let mut last = ResultStream::empty();
-        for parsed in &volley_sql::parse(sql)? {
+        let (statements, memory) = self.parse_charged(sql)?;
+        // A single statement is charged with its text itself.
+        let _memory = (statements.len() > 1).then_some(memory);
+        for parsed in &statements {
             while last.next()?.is_some() {}
             last = match self.run(parsed)? {
                 Outcome::Rows(rows) => rows,
@@ -193,6 +201,22 @@ impl Session {
             };
         }
         Ok(last)
+    }
+
+    /// Splits a text into statements, as [`parse`](crate::parse) does, if there is memory to read it.
+    ///
+    /// # Errors
+    ///
+    /// Syntax, with the place in the text; out of memory.
+    pub fn parse(&self, sql: &str) -> Result<Vec<ParsedStatement>> {
+        self.parse_charged(sql).map(|it| it.0)
+    }
+
+    fn parse_charged(&self, sql: &str) -> Result<(Vec<ParsedStatement>, StatementMemory)> {
+        let memory = StatementMemory::new(self);
+        memory.take(volley_sql::memory_bytes(sql))?;
+        let statements = while_wanted(self.begin(), || volley_sql::parse(sql))?;
+        Ok((statements, memory))
     }
 
     /// Runs one statement.
@@ -322,7 +346,8 @@ impl Session {
     ///
     /// I/O, corruption, an unknown format.
     pub fn register_files(&self, name: &str, path: &str) -> Result<()> {
-        self.register_table(name, Arc::new(FileTable::open(path, &FileOptions::default())?));
+        let options = file_options(&self.pool.child("tables"));
+        self.register_table(name, Arc::new(FileTable::open(path, &options)?));
         Ok(())
     }
 

@@ -12,9 +12,9 @@ use crate::{
 use std::sync::Arc;
 use volley_connector::{Table, TableArguments};
 use volley_connector_memory::{MemoryTable, WriteGuard};
-use volley_error::{Error, Result, Span};
+use volley_error::{Error, Result, Span, while_wanted};
 use volley_expression::Expr;
-use volley_function::{FunctionNames, Package, PackageDoc};
+use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
 use volley_memory::Reservation;
 use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
 use volley_sql::{
@@ -51,6 +51,16 @@ pub(crate) fn run_with(
     place: Option<Span>,
 ) -> Result<Outcome> {
     let constants = session.begin();
+    while_wanted(constants.clone(), || run_wanted(session, parsed, parameters, place, constants))
+}
+
+fn run_wanted(
+    session: &Session,
+    parsed: &ParsedStatement,
+    parameters: Parameters,
+    place: Option<Span>,
+    constants: Arc<QueryConstants>,
+) -> Result<Outcome> {
     // Who changes rows that are there begins with what others, which are at it, leave.
     let check = || constants.check_wanted();
     let guard = match parsed.changed_table() {
@@ -84,6 +94,7 @@ pub(crate) fn bind(
     cx: &StatementContext,
     (parameters, place): (Parameters, Option<Span>),
 ) -> Result<Statement> {
+    cx.memory.take(volley_sql::memory_bytes(parsed.text()))?;
     let dialect = session.settings().dialect;
     let settings = BindSettings { dialect, parameters, place, ..BindSettings::default() };
     let catalog = RunningCatalog { session, cx };
@@ -107,6 +118,11 @@ impl Catalog for RunningCatalog<'_> {
 
     fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
         self.cx.catalog.file_of(path, format)
+    }
+
+    fn take_memory(&self, bytes: usize) -> Result<()> {
+        self.cx.constants.check_wanted()?;
+        self.cx.memory.take(bytes)
     }
 
     fn names(&self) -> Vec<String> {

@@ -260,3 +260,52 @@ fn two_hundred_joins_run() {
     let star = listed(199, " AND ", |it| format!("t0.x = t{}.x", it + 1));
     answers(format!("{create}; SELECT count(*) FROM {tables} WHERE {star}"), "2");
 }
+
+/// Each view names the one before twice: the last stands for 2^`count` rows of the first.
+fn doubled_views(session: &Session, count: usize) {
+    session.sql("CREATE VIEW v0 AS SELECT 1 AS x").unwrap();
+    for view in 1..=count {
+        let before = view - 1;
+        let sql = format!(
+            "CREATE VIEW v{view} AS SELECT a.x FROM v{before} a JOIN v{before} b ON a.x = b.x"
+        );
+        // Views are bound when they are made, too.
+        if session.sql(&sql).is_err() {
+            return;
+        }
+    }
+    panic!("2^{count} views were bound");
+}
+
+#[test]
+fn statements_are_charged_while_they_are_read_and_planned() {
+    let session = Session::new().unwrap();
+    session.set("memory_limit", "64MB").unwrap();
+    let kind = |sql: &str| session.sql(sql).err().map(|it| it.kind());
+    let list = listed(200_000, ",", |it| it.to_string());
+    let texts = [
+        format!("SELECT x FROM {ONE_ROW} WHERE x IN ({list})"),
+        format!("SELECT length('{}')", "x".repeat(10 << 20)),
+        format!("SELECT {}1", "+-".repeat(100_000)),
+        listed(100_000, ";", |_| "SELECT 1".to_owned()),
+    ];
+    for text in texts {
+        assert_eq!(kind(&text), Some(ErrorKind::OutOfMemory), "{}", &text[..40]);
+        assert!(session.prepare(&text).is_err());
+    }
+    doubled_views(&session, 30);
+    let last = (0..30).rev().find(|it| kind(&format!("DESCRIBE v{it}")).is_none()).unwrap();
+    assert!((5..25).contains(&last), "{last}");
+    assert_eq!(kind("SELECT sum(x) FROM v5"), None);
+    assert_eq!(session.pool().stats().bytes, 0);
+}
+
+#[test]
+fn planning_of_views_that_double_ends_in_time() {
+    let session = Session::new().unwrap();
+    session.set("statement_timeout", "200ms").unwrap();
+    doubled_views(&session, 30);
+    let error = (0..30).find_map(|it| session.sql(&format!("SELECT x FROM v{it}")).err());
+    let error = error.unwrap();
+    assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::InvalidQuery), "{error}");
+}

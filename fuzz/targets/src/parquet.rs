@@ -9,7 +9,7 @@ use volley_expression::Expr;
 use volley_function::QueryConstants;
 use volley_io::RandomAccessFile;
 use volley_memory::Pool;
-use volley_parquet::{Listing, ParquetFile, RowGroupReader};
+use volley_parquet::{Listing, ParquetFile, ParquetReadOptions, RowGroupReader};
 use volley_types::Type;
 
 /// Columns that get a filter.
@@ -22,11 +22,14 @@ const GROUPS_MAX: usize = 20;
 /// filters on single columns leave: so page indexes and Bloom filters are read, too.
 pub fn parquet(bytes: &[u8]) {
     let bytes: Arc<dyn RandomAccessFile> = Arc::new(MemoryFile(Bytes::copy_from_slice(bytes)));
+    let pool = Pool::root("footers", Some(POOL_BYTES));
     for listing in [Listing::Schema, Listing::Chunks, Listing::File, Listing::KeyValues] {
         // Whether there is a footer or not.
-        let _ = listing.rows(&*bytes);
+        let _ = listing.rows(&*bytes, &mut pool.reservation());
     }
-    let Ok(file) = ParquetFile::open(bytes) else { return };
+    let mut charge = pool.reservation();
+    let options = ParquetReadOptions::default();
+    let Ok(file) = ParquetFile::open_with(bytes, options, &mut charge) else { return };
     for group in 0..file.row_groups().min(GROUPS_MAX) {
         for column in 0..file.schema().len() {
             file.noted_bounds(group, column);

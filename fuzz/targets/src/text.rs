@@ -13,8 +13,9 @@ const FAST_FOLDER: &str = "/dev/shm";
 
 /// Reads a CSV file, alone and by its chunks, which gives the same.
 pub fn csv(bytes: &[u8]) {
+    let pool = Pool::root("fuzz", Some(POOL_BYTES));
     with_file(bytes, |path| {
-        let Ok(file) = CsvFile::open(path, &CsvReadOptions::default()) else { return };
+        let Ok(file) = CsvFile::open(path, &CsvReadOptions::default(), &pool) else { return };
         let columns: Vec<usize> = (0..file.schema().len()).collect();
         let alone = check(|pool| file.read(&columns, 1000, pool));
         let by_chunks = check(|pool| match file.chunks(pool) {
@@ -23,19 +24,21 @@ pub fn csv(bytes: &[u8]) {
         });
         assert_eq!(alone, by_chunks, "chunks have other rows");
     });
+    assert_eq!(pool.stats().bytes, 0, "bytes stay charged");
 }
 
 /// Reads a file of JSON lines.
 pub fn json(bytes: &[u8]) {
+    let pool = Pool::root("fuzz", Some(POOL_BYTES));
     with_file(bytes, |path| {
-        for file in
-            JsonFile::open_all(&[path.to_owned()], &JsonReadOptions::default()).unwrap_or_default()
-        {
+        let files = JsonFile::open_all(&[path.to_owned()], &JsonReadOptions::default(), &pool);
+        for file in files.unwrap_or_default() {
             let columns: Vec<usize> = (0..file.schema().len()).collect();
             // Errors are answers.
             let _ = check(|pool| file.read(&columns, 1000, pool));
         }
     });
+    assert_eq!(pool.stats().bytes, 0, "bytes stay charged");
 }
 
 fn with_file(bytes: &[u8], f: impl FnOnce(&str)) {

@@ -1,12 +1,9 @@
 //! One aggregate of an aggregation: which rows it takes, and in which order.
 
 use super::{grouping::GroupRanges, kept::KeptRows};
-use crate::{
-    driver::check_stopped,
-    hash_table::{GroupCursor, GroupTable},
-};
+use crate::hash_table::{GroupCursor, GroupTable};
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_expression::Place;
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
 use volley_memory::Pool;
@@ -165,7 +162,7 @@ impl Accumulator {
         seen.freeze()?;
         let mut cursor = GroupCursor::default();
         loop {
-            check_stopped()?;
+            check_wanted()?;
             let rows = seen.next_groups(&mut cursor, batch_rows);
             if rows.is_empty() {
                 return Ok(());

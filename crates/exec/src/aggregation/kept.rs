@@ -16,12 +16,11 @@ use crate::{
     BatchCharge,
     column_concat::{ColumnConcat, concat_bytes},
     compact::compact_strings,
-    driver::check_stopped,
     hash_table::GroupTable,
     rows::RowList,
     sort::{RowSorter, sort_bytes_per_row},
 };
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation, Slots};
 use volley_plan::{AggregateStep, SortKey};
@@ -143,7 +142,7 @@ impl KeptRows {
         let Some(groups) = &self.groups else { return Ok(()) };
         let mut start = 0;
         for part in self.parts.drain(..) {
-            check_stopped()?;
+            check_wanted()?;
             let end = start + part.rows() as u32;
             let rows: Vec<u32> = (start..end).collect();
             let mut columns = table.keys_of(&groups.pick(&rows))?;
@@ -347,9 +346,9 @@ fn gather(columns: &[Vector], positions: &[u32], charge: &mut Reservation) -> Re
         if positions.len() <= GATHERED_ROWS {
             return column.gather(positions);
         }
-        let part = |chunk: &[u32]| check_stopped().and_then(|()| column.gather(chunk));
+        let part = |chunk: &[u32]| check_wanted().and_then(|()| column.gather(chunk));
         let parts = positions.chunks(GATHERED_ROWS).map(part).collect::<Result<Vec<_>>>()?;
-        Vector::concat_checked(column.data_type(), &parts, &check_stopped)
+        Vector::concat_checked(column.data_type(), &parts, &check_wanted)
     };
     columns.iter().map(gather_column).collect()
 }

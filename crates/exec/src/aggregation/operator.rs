@@ -13,13 +13,12 @@ use super::{
 };
 use crate::{
     Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
-    driver::check_stopped,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
     spill::SpillReader,
 };
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation};
 use volley_plan::AggregateStep;
@@ -175,7 +174,7 @@ impl HashAggregation {
         if let Some(part) = spread.take_due() {
             let waiting = spread.waiting(part);
             while self.collect_part(&mut spread, part)? {
-                check_stopped()?;
+                check_wanted()?;
             }
             spread.grouped(waiting, self.table.len());
             self.hand_over(&mut |batch| spread.add_groups(part, batch))?;
@@ -241,7 +240,7 @@ impl HashAggregation {
         take: &mut dyn FnMut(Batch) -> Result<()>,
     ) -> Result<()> {
         loop {
-            check_stopped()?;
+            check_wanted()?;
             let groups = self.table.next_groups(&mut cursor, self.batch_rows);
             if groups.is_empty() {
                 return Ok(());

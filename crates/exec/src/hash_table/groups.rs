@@ -16,12 +16,9 @@ use super::{
     group_keys::{GroupKeys, WordsChange},
     key_type,
 };
-use crate::{
-    driver::check_stopped,
-    rows::{Probe, RowContainer, RowLayout, RowLinks, RowList},
-};
+use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_function::AggregateState;
 use volley_memory::{Pool, Slots};
 use volley_types::Type;
@@ -330,7 +327,7 @@ impl GroupTable {
         let mut cursor = GroupCursor::default();
         let mut words = Vec::new();
         loop {
-            check_stopped()?;
+            check_wanted()?;
             let groups = self.next_groups(&mut cursor, REBUILD_ROWS);
             if groups.is_empty() {
                 return Ok(());

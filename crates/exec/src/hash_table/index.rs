@@ -8,8 +8,8 @@
 //! A hash's highest bits say where to look first; the next entries follow, around the end. At
 //! most two thirds of the entries are used. There is no deletion.
 
-use crate::{driver::check_stopped, rows::RowContainer};
-use volley_error::Result;
+use crate::rows::RowContainer;
+use volley_error::{Result, check_wanted};
 use volley_memory::{Pool, Reservation, RowPtr, zeroed_words};
 
 const TAG_SHIFT: u32 = 48;
@@ -119,7 +119,7 @@ impl Index {
         self.shift = 64 - len.trailing_zeros();
         for (chunk, entries) in old.chunks(MOVE_ENTRIES).enumerate() {
             if (chunk * MOVE_ENTRIES).is_multiple_of(CHECK_ENTRIES) {
-                check_stopped()?;
+                check_wanted()?;
             }
             let rows = entries.iter().filter(|it| **it != 0).map(|it| it & ADDRESS_MASK);
             rows.for_each(|it| prefetch(RowPtr::from_exposed(it)));

@@ -22,16 +22,13 @@ use super::{
     key_set::KeySet,
     key_words::{KeyWords, Words},
 };
-use crate::{
-    driver::check_stopped,
-    rows::{Probe, RowContainer, RowLayout, RowLinks, RowList},
-};
+use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 use volley_connector::{KeyFilter, KeyFilterBuilder};
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_memory::{Pool, Reservation, RowPtr, zeroed_atomic_words};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
@@ -194,7 +191,7 @@ impl JoinRows {
         self.container.freeze()?;
         while let Some(block) = self.container.blocks().checked_sub(1) {
             for start in (0..).step_by(CHUNK_ROWS) {
-                check_stopped()?;
+                check_wanted()?;
                 let list = self.container.block_rows(block, start, CHUNK_ROWS);
                 if !list.is_empty() {
                     let columns = (0..self.columns).map(|it| self.container.gather(it, &list));

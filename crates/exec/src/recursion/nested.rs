@@ -14,7 +14,6 @@ use crate::{
     OperatorCounts,
     barrier::Waiters,
     chain::{Chain, Progress},
-    driver::check_stopped,
     statistics::OperatorRecord,
 };
 use std::{
@@ -22,7 +21,7 @@ use std::{
     task::{Wake, Waker},
     time::Duration,
 };
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 
 /// How long a chain runs before others, and the driver around, have their turn: an iteration of few
 /// rows is over before that.
@@ -126,7 +125,7 @@ impl NestedRun {
         let mut chain = lock(&self.chains[index]);
         let progress = match chain.as_mut() {
             Some(chain) => {
-                let interrupted = || check_stopped().is_err();
+                let interrupted = || check_wanted().is_err();
                 chain.run(&self.wakers[index], MOMENT, &interrupted)
             }
             None => Ok(Progress::Finished),

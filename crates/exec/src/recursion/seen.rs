@@ -11,7 +11,6 @@
 use super::{lock, settle::Settling};
 use crate::{
     Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext,
-    driver::check_stopped,
     hash_table::{GroupCursor, GroupTable},
     partition::{Partitioner, Purpose},
     shared::SharedWriter,
@@ -23,7 +22,7 @@ use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_memory::{Pool, Reservation, spill::SpillSpace};
 use volley_types::Type;
 use volley_vector::Batch;
@@ -248,7 +247,7 @@ pub(super) fn for_each_batch(
     table.freeze()?;
     let mut cursor = GroupCursor::default();
     loop {
-        check_stopped()?;
+        check_wanted()?;
         let groups = table.next_groups(&mut cursor, batch_rows);
         if groups.is_empty() {
             return Ok(());

@@ -1,9 +1,8 @@
 //! Reading what was written.
 
 use super::READER_BYTES;
-use crate::driver::check_stopped;
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_memory::{
     Pool, Reservation,
     spill::{SpillFileReader, SpillSpace},
@@ -67,7 +66,7 @@ impl SpillReader {
     }
 
     fn read_block(&mut self) -> Result<Option<Batch>> {
-        check_stopped()?;
+        check_wanted()?;
         let Some(file) = &mut self.file else { return Ok(None) };
         let Some(bytes) = file.next_bytes()? else { return Ok(None) };
         // As bytes, compressed and not, and decoded.

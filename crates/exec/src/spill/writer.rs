@@ -1,9 +1,8 @@
 //! Writing batches to a file.
 
 use super::{BLOCK_BYTES, BLOCK_ROWS_MAX, SpillReader, WRITER_BYTES};
-use crate::driver::check_stopped;
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_memory::{
     Pool, Reservation,
     spill::{SpillFile, SpillSpace},
@@ -172,7 +171,7 @@ impl SpillRun {
     }
 
     fn append(&mut self, block: &[u8]) -> Result<()> {
-        check_stopped()?;
+        check_wanted()?;
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(self.space.create_file()?),

@@ -14,7 +14,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, Wanted};
 use volley_function::{Deadline, StopFlag};
 use volley_plan::PlanNode;
 
@@ -209,5 +209,11 @@ impl TaskShared {
 impl fmt::Debug for TaskShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TaskShared")
+    }
+}
+
+impl Wanted for TaskShared {
+    fn check(&self) -> Result<()> {
+        if self.is_stopped() { Err(Error::cancelled()) } else { Ok(()) }
     }
 }

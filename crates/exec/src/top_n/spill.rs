@@ -7,8 +7,8 @@
 //! ```
 
 use super::TopN;
-use crate::{Spill, driver::check_stopped, spill::SPILL_BYTES_MIN};
-use volley_error::Result;
+use crate::{Spill, spill::SPILL_BYTES_MIN};
+use volley_error::{Result, check_wanted};
 
 impl Spill for TopN {
     fn reclaimable_bytes(&self) -> usize {
@@ -27,7 +27,7 @@ impl Spill for TopN {
             self.start_cut()?;
         }
         while let Some(cut) = self.cut.take() {
-            check_stopped()?;
+            check_wanted()?;
             self.advance_cut(cut)?;
         }
         if self.held.rows() == 0 && self.output.is_none() {

@@ -16,6 +16,14 @@ const DECIMAL_DEFAULT: (u8, u8) = (18, 3);
 impl Binder<'_> {
     /// The type that `written` names.
     pub(super) fn data_type(&self, written: &DataType, span: Option<Span>) -> Result<Type> {
+        let data_type = self.named_type_of(written, span)?;
+        if data_type.is_nested() {
+            data_type.check_size().map_err(|it| it.span(span))?;
+        }
+        Ok(data_type)
+    }
+
+    fn named_type_of(&self, written: &DataType, span: Option<Span>) -> Result<Type> {
         Ok(match written {
             DataType::Boolean | DataType::Bool => Type::Boolean,
             DataType::TinyInt(_) => Type::TinyInt,

@@ -13,7 +13,12 @@ impl<'a> Binder<'a> {
     /// Binds an expression in the innermost level.
     pub(super) fn expr(&mut self, expr: &'a ast::Expr) -> Result<Expr> {
         let expr = without_parentheses(expr);
-        self.deeper(|it| it.span(first_span(expr)), |it| it.expr_here(expr))
+        let bound = self.deeper(|it| it.span(first_span(expr)), |it| it.expr_here(expr))?;
+        if bound.data_type.is_nested() {
+            let checked = bound.data_type.check_size();
+            checked.map_err(|it| it.span(self.span(first_span(expr))))?;
+        }
+        Ok(bound)
     }
 
     fn expr_here(&mut self, expr: &'a ast::Expr) -> Result<Expr> {

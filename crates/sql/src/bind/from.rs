@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Dialect,
     catalog::Relation,
+    memory::memory_bytes,
     parse::{self, ROW_ID},
     stack,
 };
@@ -305,6 +306,7 @@ impl<'a> Binder<'a> {
             let message = format!("view refers to itself: {name}");
             return Err(Error::invalid_query(message).span(span));
         }
+        self.shared.catalog.take_memory(memory_bytes(sql))?;
         let mut views = self.views.clone();
         views.push(name.to_owned());
         let bound = stack::with_room(sql.len(), || {

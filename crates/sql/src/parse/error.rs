@@ -7,7 +7,7 @@ use sqlparser::{
     parser::ParserError,
     tokenizer::{Location, Token, TokenWithSpan},
 };
-use volley_error::{Error, ErrorKind, Span};
+use volley_error::{Error, ErrorKind, Span, check_wanted};
 
 /// Words before which lists of expressions end.
 const BEGINS_CLAUSE: [Keyword; 8] = [
@@ -23,6 +23,9 @@ const BEGINS_CLAUSE: [Keyword; 8] = [
 
 /// The parser's error with the token that it speaks of.
 pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &Positions) -> Error {
+    if let Err(error) = check_wanted() {
+        return error;
+    }
     let text = match error {
         ParserError::RecursionLimitExceeded => {
             return Error::new(ErrorKind::Syntax, "statement nested too deeply");

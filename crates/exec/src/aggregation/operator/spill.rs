@@ -15,8 +15,8 @@
 //! its groups on with the next step.
 
 use super::{Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators};
-use crate::{Spill, driver::check_stopped, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
-use volley_error::Result;
+use crate::{Spill, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
+use volley_error::{Result, check_wanted};
 use volley_vector::Batch;
 
 impl HashAggregation {
@@ -139,7 +139,7 @@ impl HashAggregation {
     fn write_part(&mut self, spread: &mut Spread, part: usize, disk: &mut Disk) -> Result<()> {
         let passes = spread.reduces_little();
         while let Some(waiting) = spread.pop(part) {
-            check_stopped()?;
+            check_wanted()?;
             match waiting {
                 Waiting::Groups(batch) => disk.write_spread(part, batch)?,
                 Waiting::Rows(batch) => match if passes { self.lift(&batch)? } else { None } {
@@ -177,7 +177,7 @@ impl HashAggregation {
         let Some(disk) = &self.disk else { return Ok(Phase::Emitting(cursor)) };
         let mut writer = disk.results(&self.spec.result_types())?;
         while let Some(batch) = self.emit(&mut cursor)? {
-            check_stopped()?;
+            check_wanted()?;
             writer.write(&batch)?;
         }
         self.table.clear();

@@ -1,0 +1,154 @@
+//! The beginning of a CSV file, taken apart by the likeliest delimiter.
+
+use crate::{
+    csv_options::{CsvReadOptions, SAMPLE_ROWS},
+    csv_split::{Record, Splitter},
+    input::FileStream,
+};
+use volley_error::{Error, Result, check_wanted};
+use volley_memory::Reservation;
+
+/// What delimiter and header are found out from.
+const SAMPLE_BYTES: usize = 4 << 20;
+
+/// In the order of preference.
+const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
+
+/// The beginning of a file.
+pub(crate) struct Sample {
+    text: Vec<u8>,
+    /// Whether it is all of the file.
+    pub is_whole: bool,
+}
+
+/// Fields of a line: their text, and whether they are NULL.
+pub(crate) type Fields = Vec<(String, bool)>;
+
+/// What a field of a sample takes besides its text.
+const FIELD_BYTES: usize = size_of::<(String, bool)>() + 16;
+
+/// The lines of a sample, by one delimiter.
+pub(crate) struct Lines {
+    /// Those that are right and not blank.
+    pub rows: Vec<Fields>,
+    are_right: bool,
+    /// Whether there is none at all, right or wrong.
+    pub is_none: bool,
+    /// What is charged for the rows.
+    bytes: usize,
+}
+
+impl Sample {
+    /// As much as mostly is enough.
+    pub fn read(stream: &mut FileStream, charge: &mut Reservation) -> Result<Sample> {
+        let mut sample = Sample { text: Vec::new(), is_whole: false };
+        sample.read_until(stream, SAMPLE_BYTES, charge)?;
+        Ok(sample)
+    }
+
+    /// Whether nothing stands there.
+    pub fn is_blank(&self) -> bool {
+        self.text.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Reads as much again.
+    pub fn double(&mut self, stream: &mut FileStream, charge: &mut Reservation) -> Result<()> {
+        self.read_until(stream, self.text.len().saturating_mul(2), charge)
+    }
+
+    /// Reads until it has so many bytes.
+    fn read_until(
+        &mut self,
+        stream: &mut FileStream,
+        bytes: usize,
+        charge: &mut Reservation,
+    ) -> Result<()> {
+        loop {
+            check_wanted()?;
+            let next = stream.fill()?;
+            self.is_whole = next.is_empty();
+            if self.is_whole || self.text.len() >= bytes {
+                return Ok(());
+            }
+            let count = next.len().min(bytes - self.text.len());
+            charge.resize(self.text_bytes(count))?;
+            self.text.extend_from_slice(next.get(..count).unwrap_or_default());
+            stream.consume(count);
+        }
+    }
+
+    /// What it takes with `more` bytes: its text may be moved as it grows, and is split by one
+    /// delimiter while the fields of another are kept.
+    fn text_bytes(&self, more: usize) -> usize {
+        self.text.len().saturating_add(more).saturating_mul(4)
+    }
+
+    /// The likeliest delimiter, and the lines that it makes.
+    pub fn split(&self, options: &CsvReadOptions, charge: &mut Reservation) -> Result<(u8, Lines)> {
+        let mut candidates = DELIMITERS.to_vec();
+        // What has a meaning is no delimiter.
+        let form = &options.form;
+        let comma = options.formats.has_decimal_comma.then_some(b',');
+        let taken = [form.quote, form.escape, form.comment, comma];
+        candidates.retain(|it| !taken.contains(&Some(*it)));
+        if let Some(delimiter) = options.delimiter {
+            candidates = vec![delimiter];
+        }
+        let is_lenient = options.null_padding || options.ignore_errors || !options.form.is_strict;
+        let mut best: Option<(usize, u8, Lines)> = None;
+        for delimiter in candidates {
+            let lines = self.lines(delimiter, options, charge)?;
+            let first = lines.rows.first().map_or(0, Vec::len);
+            let is_even = lines.are_right && lines.rows.iter().all(|it| it.len() == first);
+            let width = if first > 1 && (is_even || is_lenient) { first } else { 0 };
+            let lost = match &mut best {
+                Some(best) if width <= best.0 => Some(lines),
+                best => best.replace((width, delimiter, lines)).map(|it| it.2),
+            };
+            charge.shrink(lost.map_or(0, |it| it.bytes));
+        }
+        let best = best.ok_or_else(|| Error::internal("no delimiter"))?;
+        Ok((best.1, best.2))
+    }
+
+    /// Its lines; the last one is left out when it may be cut.
+    fn lines(
+        &self,
+        delimiter: u8,
+        options: &CsvReadOptions,
+        charge: &mut Reservation,
+    ) -> Result<Lines> {
+        let mut splitter = Splitter::new(&options.form, delimiter, 1);
+        let mut lines = Lines { rows: Vec::new(), are_right: true, is_none: true, bytes: 0 };
+        let mut rest = self.text.as_slice();
+        let rows_max = options.sample_rows.clamp(1, SAMPLE_ROWS);
+        while (lines.rows.len() as u64) < rows_max {
+            let (taken, mut is_complete) = splitter.push(rest);
+            rest = rest.get(taken..).unwrap_or_default();
+            if !is_complete {
+                is_complete = self.is_whole && splitter.finish();
+            }
+            if !is_complete {
+                break;
+            }
+            let record = splitter.record();
+            lines.is_none = false;
+            lines.are_right &= record.wrong.is_none();
+            if record.wrong.is_none() && !record.is_blank() {
+                let bytes = record.len().saturating_mul(FIELD_BYTES);
+                charge.grow(bytes)?;
+                lines.bytes += bytes;
+                lines.rows.push(fields_of(record, options));
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// The fields of a line.
+fn fields_of(record: &Record, options: &CsvReadOptions) -> Fields {
+    let field = |(text, is_quoted): (&[u8], bool)| {
+        (String::from_utf8_lossy(text).into_owned(), options.is_null(text, is_quoted))
+    };
+    record.fields().map(field).collect()
+}
