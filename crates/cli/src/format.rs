@@ -1,8 +1,9 @@
 //! Printing rows.
 
+use crate::interrupt;
 use clap::ValueEnum;
 use std::io::{self, Write};
-use volley::{Batch, Error, ResultStream, Schema, Type, Value};
+use volley::{Batch, Error, ResultStream, Schema};
 
 mod csv;
 mod json;
@@ -41,16 +42,35 @@ pub struct Printing {
 /// Why printing stopped.
 #[derive(Debug)]
 pub enum PrintError {
-    /// The query failed.
+    /// The query failed, or Ctrl-C was pressed.
     Query(Error),
     /// The output did not take the text.
     Output(io::Error),
 }
 
+impl From<Error> for PrintError {
+    fn from(error: Error) -> PrintError {
+        PrintError::Query(error)
+    }
+}
+
+impl From<io::Error> for PrintError {
+    fn from(error: io::Error) -> PrintError {
+        PrintError::Output(error)
+    }
+}
+
 /// One form of output: told the columns, then batches, then the end.
 trait Printer {
     fn begin(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
-    fn batch(&mut self, schema: &Schema, batch: &Cells, out: &mut dyn Write) -> io::Result<()>;
+
+    fn batch(
+        &mut self,
+        schema: &Schema,
+        batch: &Batch,
+        out: &mut dyn Write,
+    ) -> Result<(), PrintError>;
+
     fn end(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
 
     /// How many more rows it prints; the others are only counted.
@@ -62,21 +82,29 @@ trait Printer {
     fn skip(&mut self, _rows: usize) {}
 }
 
-/// The values of a batch, by column.
-struct Cells {
-    columns: Vec<Vec<Value>>,
-    rows: usize,
+/// Prints all rows of `result`. Ctrl-C ends it with the error of cancelled queries, also when only
+/// printing is left.
+pub fn print(
+    result: ResultStream,
+    printing: Printing,
+    out: &mut dyn Write,
+) -> Result<(), PrintError> {
+    match print_rows(result, printing, &mut Interruptible(out)) {
+        Err(PrintError::Output(_)) if interrupt::is_interrupted() => {
+            Err(PrintError::Query(Error::cancelled()))
+        }
+        other => other,
+    }
 }
 
-/// Prints all rows of `result`.
-pub fn print(
+fn print_rows(
     mut result: ResultStream,
     printing: Printing,
     out: &mut dyn Write,
 ) -> Result<(), PrintError> {
     let schema = result.schema().clone();
     if schema.is_empty() {
-        while result.next().map_err(PrintError::Query)?.is_some() {}
+        while result.next()?.is_some() {}
         return Ok(());
     }
     let mut printer: Box<dyn Printer> = match printing.format {
@@ -88,37 +116,90 @@ pub fn print(
         Format::Markdown => Box::new(markdown::MarkdownPrinter),
     };
     // An error before the first row prints nothing.
-    let mut next = result.next().map_err(PrintError::Query)?;
-    printer.begin(&schema, out).map_err(PrintError::Output)?;
+    let mut next = result.next()?;
+    printer.begin(&schema, out)?;
     while let Some(batch) = next {
-        let wanted = printer.rows_wanted().min(batch.rows());
+        let rows = batch.rows();
+        let wanted = printer.rows_wanted().min(rows);
         if wanted > 0 {
-            let cells = Cells::of(&batch, wanted).map_err(PrintError::Query)?;
-            printer.batch(&schema, &cells, out).map_err(PrintError::Output)?;
+            printer.batch(&schema, &batch.loaded()?.slice(0, wanted), out)?;
         }
-        printer.skip(batch.rows() - wanted);
-        next = result.next().map_err(PrintError::Query)?;
+        printer.skip(rows - wanted);
+        next = result.next()?;
     }
-    printer.end(&schema, out).map_err(PrintError::Output)
+    Ok(printer.end(&schema, out)?)
 }
 
-impl Cells {
-    /// The first `rows` rows.
-    fn of(batch: &Batch, rows: usize) -> Result<Cells, Error> {
-        let columns = batch.columns().iter().map(|it| {
-            if rows == batch.rows() {
-                return it.to_values();
-            }
-            (0..rows).map(|row| it.value(row)).collect()
-        });
-        Ok(Cells { columns: columns.collect::<Result<_, _>>()?, rows })
+/// An output that takes no more once Ctrl-C was pressed.
+struct Interruptible<'a>(&'a mut dyn Write);
+
+/// The most bytes that are written between two looks.
+const WRITE_BYTES: usize = 1 << 20;
+
+impl Write for Interruptible<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if interrupt::is_interrupted() {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.0.write(&bytes[..bytes.len().min(WRITE_BYTES)])
     }
 
-    /// The text of a cell; `None` for NULL.
-    fn text(&self, row: usize, column: usize, data_type: &Type) -> Option<String> {
-        let value = &self.columns[column][row];
-        (!value.is_null()).then(|| value.display(data_type).to_string())
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
+}
+
+/// Text on its way to an output: short parts are gathered, long ones are not copied.
+struct Lines<'a> {
+    text: String,
+    out: &'a mut dyn Write,
+}
+
+/// From so many bytes on, what is gathered is written.
+const LINES_BYTES: usize = 64 << 10;
+
+impl Lines<'_> {
+    fn new(out: &mut dyn Write) -> Lines<'_> {
+        Lines { text: String::new(), out }
+    }
+
+    fn push(&mut self, part: &str) -> io::Result<()> {
+        if part.len() < LINES_BYTES {
+            self.text.push_str(part);
+            return self.write_if_long();
+        }
+        self.write()?;
+        self.out.write_all(part.as_bytes())
+    }
+
+    fn push_repeated(&mut self, part: char, times: usize) -> io::Result<()> {
+        /// At a time.
+        const TIMES_MAX: usize = 4096;
+        let mut rest = times;
+        while rest > 0 {
+            let times = rest.min(TIMES_MAX);
+            self.text.extend(std::iter::repeat_n(part, times));
+            self.write_if_long()?;
+            rest -= times;
+        }
+        Ok(())
+    }
+
+    fn write_if_long(&mut self) -> io::Result<()> {
+        if self.text.len() < LINES_BYTES { Ok(()) } else { self.write() }
+    }
+
+    /// Writes what is gathered.
+    fn write(&mut self) -> io::Result<()> {
+        write_text(self.out, &mut self.text)
+    }
+}
+
+/// Writes a text, and empties it.
+fn write_text(out: &mut dyn Write, text: &mut String) -> io::Result<()> {
+    let result = out.write_all(text.as_bytes());
+    text.clear();
+    result
 }
 
 /// The terminal's width in characters; `None` when it is not known.
@@ -162,6 +243,67 @@ mod tests {
     #[test]
     fn markdown_escapes_bars() {
         check(Format::Markdown, "SELECT 'a|b' AS s", "| s |\n|---|\n| a\\|b |\n");
+    }
+
+    /// Notes the longest write.
+    struct Output {
+        bytes: Vec<u8>,
+        longest: usize,
+    }
+
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.bytes.extend_from_slice(bytes);
+            self.longest = self.longest.max(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The output, of which no write was longer than `longest`.
+    #[track_caller]
+    fn large(format: Format, sql: &str, longest: usize) -> String {
+        let session = Session::new().unwrap();
+        let printing = Printing { format, rows_max: usize::MAX, width: None };
+        let mut out = Output { bytes: Vec::new(), longest: 0 };
+        print(session.sql(sql).unwrap(), printing, &mut out).unwrap();
+        assert!(out.longest <= longest, "{format:?}: {} bytes at once", out.longest);
+        String::from_utf8(out.bytes).unwrap()
+    }
+
+    #[test]
+    fn large_values_are_printed_in_pieces() {
+        let numbers: Vec<String> = (0..50_000).map(|it| it.to_string()).collect();
+        let sql = "SELECT range(0, 50000) AS a FROM generate_series(1, 3)";
+        let list = numbers.join(", ");
+        let piece = 4 * LINES_BYTES;
+        assert!(
+            large(Format::Csv, sql, piece) == format!("a\n{}", format!("\"[{list}]\"\n").repeat(3))
+        );
+        let line = format!("{{\"a\":[{}]}}\n", numbers.join(","));
+        assert!(large(Format::Ndjson, sql, piece) == line.repeat(3));
+        let line = format!("| [{list}] |\n");
+        assert!(large(Format::Markdown, sql, piece) == format!("| a |\n|---|\n{}", line.repeat(3)));
+        let table = large(Format::Table, sql, WRITE_BYTES);
+        assert!(table.contains(&format!("│ [{list}] │\n")) && table.ends_with("3 rows\n"));
+    }
+
+    #[test]
+    fn large_texts_are_printed_whole() {
+        let text = "y\"|".repeat(1_000_000);
+        let sql = "SELECT repeat('y\"|', 1000000) AS a";
+        let quoted = text.replace('"', "\"\"");
+        assert!(large(Format::Csv, sql, WRITE_BYTES) == format!("a\n\"{quoted}\"\n"));
+        let escaped = text.replace('"', "\\\"");
+        let expected = format!("[{{\"a\":\"{escaped}\"}}]\n");
+        assert!(large(Format::Json, sql, WRITE_BYTES) == expected);
+        let table = large(Format::Table, sql, WRITE_BYTES);
+        assert!(table.contains(&format!("│ {text} │\n")));
+        let escaped = text.replace('|', "\\|");
+        assert!(large(Format::Markdown, sql, WRITE_BYTES).ends_with(&format!("| {escaped} |\n")));
     }
 
     #[test]

@@ -93,4 +93,28 @@ impl RowSink for FileSink {
         output.flush().map_err(|it| Error::io(&self.path, it))?;
         output.finish()
     }
+
+    fn held_bytes(&self) -> usize {
+        match &self.writer {
+            Some(Writer::Parquet(writer)) => writer.held_bytes(),
+            _ => 0,
+        }
+    }
+
+    fn write_bytes(&self, flat_bytes: usize) -> usize {
+        match &self.writer {
+            Some(Writer::Parquet(_)) => ParquetWriter::<OutputFile>::write_bytes(flat_bytes),
+            // Text is written in pieces.
+            _ => 0,
+        }
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        match &mut self.writer {
+            Some(Writer::Parquet(writer)) => {
+                writer.end_row_group().map_err(|it| it.at("file", &self.path))
+            }
+            _ => Ok(()),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::key_index::{KeyIndex, KeyIndexes};
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_memory::{Pool, Reservation};
 use volley_types::Type;
 use volley_vector::{Batch, Rows, Vector};
@@ -136,6 +136,7 @@ pub(crate) fn append(
     pool: &Pool,
 ) -> Result<()> {
     for batch in added {
+        check_wanted()?;
         batches.push(batch);
         while let [.., before, last] = batches.as_slice()
             && before.rows() <= last.rows().saturating_mul(2)

@@ -6,16 +6,18 @@ use crate::{
     key,
     row_id::place_of,
     table::own,
+    wanted::check_now_and_then,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
-use volley_error::{Error, Result};
-use volley_memory::Pool;
+use volley_error::{Error, Result, check_wanted};
+use volley_memory::{Pool, Reservation};
 use volley_types::{Field, Schema, Type};
 use volley_vector::{Batch, Rows, Vector};
 
 /// What happens to the rows of a version. Rows that are there are named by the ids of a scan of
-/// that version; each at most once.
+/// that version; those that are named several times are changed by the last update, or removed
+/// once.
 #[derive(Default)]
 pub struct RowChanges {
     /// Rows to add: the table's columns.
@@ -51,8 +53,27 @@ pub struct Changed {
     pub removed: Vec<Batch>,
 }
 
-/// For the rows of one batch: which row of which update takes its place.
-type Replaced = BTreeMap<usize, (usize, usize)>;
+/// What takes the place of a row.
+struct NewRow {
+    /// The row, in its batch.
+    row: u32,
+    /// Which update has its values.
+    update: u32,
+    /// Which row of the update.
+    position: u32,
+}
+
+/// The rows of one batch that others take the place of, ascending; each once.
+type Replaced = Vec<NewRow>;
+
+/// Bytes per row of an update: lists grow by doubling, and are sorted with as much beside them.
+const REPLACED_BYTES: usize = 3 * size_of::<NewRow>();
+
+/// Those of all batches that have some.
+struct ReplacedRows {
+    by_batch: BTreeMap<usize, Replaced>,
+    _charge: Reservation,
+}
 
 impl MemoryTable {
     /// The next version, after these changes.
@@ -60,28 +81,29 @@ impl MemoryTable {
     /// # Errors
     ///
     /// Invalid value: null in a column that is not null, a key that is there already. Out of
-    /// memory. Internal: an id of another version.
+    /// memory. Nobody wants it any more. Internal: an id of another version. This version is as it
+    /// was then.
     pub fn change(&self, changes: RowChanges) -> Result<Changed> {
         let pool = self.pool();
         let types: Vec<Type> = self.schema().types().cloned().collect();
         let mut batches = self.batches().to_vec();
         let replaced = self.replaced(&changes.updates)?;
-        for (index, rows) in &replaced {
+        let mut written = Vec::with_capacity(replaced.by_batch.len());
+        for (index, rows) in &replaced.by_batch {
+            check_wanted()?;
             batches[*index] = self.update(*index, rows, &changes, pool)?;
+            let codes: Vec<u32> = rows.iter().map(|it| it.row).collect();
+            written.push(batches[*index].batch().wrap(&codes.into()));
         }
-        let changed = replaced.iter().map(|(index, rows)| {
-            let codes: Vec<u32> = rows.keys().map(|it| *it as u32).collect();
-            batches[*index].batch().wrap(&codes.into())
-        });
-        let mut written: Vec<Batch> = changed.collect();
         let changed_batches = written.len();
         let mut added = own(self.schema(), changes.inserted, pool)?;
         written.extend(added.iter().map(StoredBatch::rows_left));
         self.check_not_null(&written)?;
         let deleted = self.rows_of(&changes.deleted)?;
         let mut gone = deleted.clone();
-        for (index, rows) in &replaced {
-            let changed = Rows::from_indices(self.stored_rows(*index), rows.keys().copied());
+        for (index, rows) in &replaced.by_batch {
+            let rows = rows.iter().map(|it| it.row as usize);
+            let changed = Rows::from_indices(self.stored_rows(*index), rows);
             gone.entry(*index).and_modify(|it| it.union(&changed)).or_insert(changed);
         }
         let keys = UniqueCheck { table: self, gone: &gone, changed_batches };
@@ -90,6 +112,7 @@ impl MemoryTable {
             deleted.iter().map(|(index, rows)| self.batches()[*index].batch().select(rows));
         let removed = removed.collect();
         for (index, rows) in &deleted {
+            check_wanted()?;
             batches[*index] = batches[*index].without(rows, pool)?;
         }
         batches.retain(|it| it.rows() > 0);
@@ -106,28 +129,42 @@ impl MemoryTable {
     }
 
     /// The updates by batch.
-    fn replaced(&self, updates: &[RowUpdates]) -> Result<BTreeMap<usize, Replaced>> {
-        let mut replaced: BTreeMap<usize, Replaced> = BTreeMap::new();
-        for (update, from) in updates.iter().enumerate() {
-            for (position, id) in from.ids.iter().enumerate() {
-                let (batch, row) = place_of(*id);
-                if row >= self.stored_rows(batch) {
-                    return Err(Error::internal("no such row id"));
-                }
-                replaced.entry(batch).or_default().insert(row, (update, position));
+    fn replaced(&self, updates: &[RowUpdates]) -> Result<ReplacedRows> {
+        let mut charge = self.pool().child("rows that change").reservation();
+        let rows: usize = updates.iter().map(|it| it.ids.len()).sum();
+        charge.grow(rows.saturating_mul(REPLACED_BYTES))?;
+        let mut by_batch: BTreeMap<usize, Replaced> = BTreeMap::new();
+        for (update, from) in (0..).zip(updates) {
+            check_wanted()?;
+            for (position, id) in (0..).zip(&from.ids) {
+                check_now_and_then(position as usize)?;
+                let (batch, row) = self.stored_place(*id)?;
+                by_batch.entry(batch).or_default().push(NewRow { row, update, position });
             }
         }
-        Ok(replaced)
+        for rows in by_batch.values_mut() {
+            check_wanted()?;
+            keep_last(rows);
+        }
+        Ok(ReplacedRows { by_batch, _charge: charge })
+    }
+
+    /// The batch and the row in it that an id means.
+    fn stored_place(&self, id: i64) -> Result<(usize, u32)> {
+        let (batch, row) = place_of(id);
+        match u32::try_from(row) {
+            Ok(found) if row < self.stored_rows(batch) => Ok((batch, found)),
+            _ => Err(Error::internal("no such row id")),
+        }
     }
 
     /// The rows by batch.
-    fn rows_of(&self, ids: &[i64]) -> Result<HashMap<usize, Rows>> {
-        let mut by_batch: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (batch, row) in ids.iter().map(|it| place_of(*it)) {
-            if row >= self.stored_rows(batch) {
-                return Err(Error::internal("no such row id"));
-            }
-            by_batch.entry(batch).or_default().push(row);
+    fn rows_of(&self, ids: &[i64]) -> Result<BTreeMap<usize, Rows>> {
+        let mut by_batch: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, id) in ids.iter().enumerate() {
+            check_now_and_then(index)?;
+            let (batch, row) = self.stored_place(*id)?;
+            by_batch.entry(batch).or_default().push(row as usize);
         }
         let rows = by_batch.into_iter();
         Ok(rows.map(|(it, rows)| (it, Rows::from_indices(self.stored_rows(it), rows))).collect())
@@ -137,7 +174,7 @@ impl MemoryTable {
     fn update(
         &self,
         index: usize,
-        rows: &Replaced,
+        rows: &[NewRow],
         changes: &RowChanges,
         pool: &Pool,
     ) -> Result<StoredBatch> {
@@ -154,7 +191,10 @@ impl MemoryTable {
         for (index, field) in self.schema().fields.iter().enumerate() {
             let mut columns = written.iter().map(|it| it.column(index));
             if self.definition().is_not_null(index)
-                && columns.try_fold(false, |found, it| Ok::<_, Error>(found || has_null(it)?))?
+                && columns.try_fold(false, |found, it| {
+                    check_wanted()?;
+                    Ok::<_, Error>(found || has_null(it)?)
+                })?
             {
                 let message = format!("null in a column that is NOT NULL: {}", field.name);
                 return Err(Error::invalid_value(message));
@@ -218,7 +258,8 @@ impl MemoryTable {
         let values = updates.iter().find_map(|it| it.values.columns().first());
         let mut batches = self.batches().to_vec();
         for (index, batch) in batches.iter_mut().enumerate() {
-            let (Some(rows), Some(values)) = (replaced.get(&index), values) else {
+            check_wanted()?;
+            let (Some(rows), Some(values)) = (replaced.by_batch.get(&index), values) else {
                 return Err(Error::internal("rows without a value"));
             };
             // Deleted rows get no value.
@@ -270,7 +311,7 @@ impl MemoryTable {
     fn check_kept_promises(&self) -> Result<()> {
         let rows = self.all_rows();
         self.check_not_null(&rows)?;
-        let none = HashMap::new();
+        let none = BTreeMap::new();
         for key in &self.definition().keys {
             let found = key::conflicts(key, self.schema(), &rows, &[], &none, self.pool())?;
             if let Some(row) = found.to_indices().first() {
@@ -285,7 +326,7 @@ impl MemoryTable {
 struct UniqueCheck<'a> {
     table: &'a MemoryTable,
     /// The rows, by batch, whose keys do not count any more.
-    gone: &'a HashMap<usize, Rows>,
+    gone: &'a BTreeMap<usize, Rows>,
     /// How many batches hold changed rows; those after them are to be added.
     changed_batches: usize,
 }
@@ -304,7 +345,7 @@ impl UniqueCheck<'_> {
         }
         for key in skipping.iter().filter_map(|it| definition.keys.get(*it)) {
             let found = self.conflicts(key, &written)?;
-            written = without_rows(written, &found);
+            written = without_rows(written, &found)?;
         }
         for (index, key) in definition.keys.iter().enumerate() {
             let changes = key.columns.iter().any(|it| updated.contains(it));
@@ -325,33 +366,44 @@ impl UniqueCheck<'_> {
 }
 
 /// The batches without the rows in `left_out`, which counts through all of them.
-fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Vec<Batch> {
+fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Result<Vec<Batch>> {
     let mut start = 0;
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
+        check_wanted()?;
         let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
         kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
         start += batch.rows();
     }
-    kept
+    Ok(kept)
+}
+
+/// Sorts by row, and keeps the last of those for one.
+fn keep_last(rows: &mut Replaced) {
+    if !rows.is_sorted_by(|a, b| a.row < b.row) {
+        // Of one row, the later ones come first.
+        rows.reverse();
+        rows.sort_by_key(|it| it.row);
+        rows.dedup_by_key(|it| it.row);
+    }
 }
 
 /// The vector with the values of column `place` of updates in the rows that they replace.
-fn patched(old: Vector, rows: &Replaced, updates: &[RowUpdates], place: usize) -> Result<Vector> {
-    let mut by_update: BTreeMap<usize, Vec<(usize, u32)>> = BTreeMap::new();
-    for (row, (update, position)) in rows {
-        by_update.entry(*update).or_default().push((*row, *position as u32));
+fn patched(old: Vector, rows: &[NewRow], updates: &[RowUpdates], place: usize) -> Result<Vector> {
+    let mut by_update: BTreeMap<u32, Vec<&NewRow>> = BTreeMap::new();
+    for row in rows {
+        by_update.entry(row.update).or_default().push(row);
     }
     let mut codes: Vec<u32> = (0..old.len() as u32).collect();
     let (data_type, mut end) = (old.data_type().clone(), old.len() as u32);
     let mut parts = vec![old];
     for (update, rows) in by_update {
-        let positions: Vec<u32> = rows.iter().map(|it| it.1).collect();
-        for ((row, _), code) in rows.iter().zip(end..) {
-            codes[*row] = code;
+        let positions: Vec<u32> = rows.iter().map(|it| it.position).collect();
+        for (row, code) in rows.iter().zip(end..) {
+            codes[row.row as usize] = code;
         }
         end += positions.len() as u32;
-        let values = updates[update].values.column(place);
+        let values = updates[update as usize].values.column(place);
         let is_untyped = *values.data_type() == Type::Unknown;
         parts.push(match is_untyped {
             true => Vector::nulls(data_type.clone(), positions.len()),

@@ -4,16 +4,20 @@
 //! per large batch, which is made when it is first needed and goes with the batch from version to
 //! version.
 
-use crate::{batch::StoredBatch, key_index::KeyIndex};
-use std::collections::HashMap;
+use crate::{
+    batch::StoredBatch,
+    key_index::KeyIndex,
+    wanted::{CHECK_ROWS, check_now_and_then},
+};
+use std::collections::BTreeMap;
 use volley_connector::KeyDefinition;
-use volley_error::{Error, Result};
-use volley_memory::Pool;
-use volley_types::Schema;
-use volley_vector::{Batch, Comparable, Rows};
+use volley_error::{Error, Result, check_wanted};
+use volley_memory::{Pool, Reservation};
+use volley_types::{Schema, Type};
+use volley_vector::{Batch, Comparable, Rows, Vector};
 
-/// Bytes of the table of hashes per row, about.
-const BYTES_PER_ROW: usize = 64;
+/// Bytes of a key's column per row, at most: a wide integer, or the view of a text.
+const COLUMN_BYTES: usize = 16;
 
 /// A batch is looked up in an index when it has at least so many rows for each that is looked for.
 const ROWS_PER_LOOKUP: usize = 16;
@@ -43,13 +47,106 @@ impl Keys {
     }
 }
 
-/// A hash of every row's key.
+/// Rows to be written, by their keys.
+struct NewKeys {
+    keys: Keys,
+    hashes: Vec<u64>,
+    /// The rows with a key that no earlier one has, and whether there are any.
+    index: KeyIndex,
+    has_keys: bool,
+    /// The rows whose key is there already.
+    found: Vec<bool>,
+    _charge: Reservation,
+}
+
+impl NewKeys {
+    /// Those of `rows`: batches of the table's columns, one after the other.
+    fn new(key: &KeyDefinition, schema: &Schema, rows: &[Batch], pool: &Pool) -> Result<NewKeys> {
+        let fields = key.columns.iter().filter_map(|it| schema.fields.get(*it));
+        let types: Vec<Type> = fields.map(|it| it.data_type.clone()).collect();
+        let count: usize = rows.iter().map(Batch::rows).sum();
+        let mut charge = pool.child("keys").reservation();
+        let row_bytes = types.len() * COLUMN_BYTES + size_of::<u64>() + size_of::<bool>();
+        charge.grow(count.saturating_mul(row_bytes))?;
+        let index = KeyIndex::with_room(count, pool)?;
+        let columns = key.columns.iter().zip(&types).map(|(column, data_type)| {
+            let parts: Vec<Vector> = rows.iter().map(|it| it.column(*column).clone()).collect();
+            Vector::concat_checked(data_type, &parts, &check_wanted)
+        });
+        let rows = Batch::new(columns.collect::<Result<_>>()?, count);
+        let (keys, hashes) = (Keys::new(&rows)?, hashes(&rows)?);
+        let found = vec![false; count];
+        let mut new = NewKeys { keys, hashes, index, has_keys: false, found, _charge: charge };
+        new.find_among_themselves()?;
+        Ok(new)
+    }
+
+    fn find_among_themselves(&mut self) -> Result<()> {
+        for (row, hash) in self.hashes.iter().enumerate() {
+            check_now_and_then(row)?;
+            if self.keys.has_null(row) {
+                continue;
+            }
+            if self.row_equal_to(*hash, &self.keys, row).is_some() {
+                self.found[row] = true;
+            } else {
+                self.index.insert(row, *hash);
+                self.has_keys = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The row in the index whose key that of row `row` of `other` is, which has this hash.
+    fn row_equal_to(&self, hash: u64, other: &Keys, row: usize) -> Option<usize> {
+        let mut rows = self.index.rows(hash).filter(|it| self.hashes[*it] == hash);
+        rows.find(|it| self.keys.is_equal(*it, other, row))
+    }
+
+    /// Notes the rows whose key one of `stored` has that `counts`.
+    fn find_in(&mut self, stored: &Batch, counts: impl Fn(usize) -> bool) -> Result<()> {
+        let old = Keys::new(stored)?;
+        for (row, hash) in hashes(stored)?.iter().enumerate() {
+            check_now_and_then(row)?;
+            if counts(row)
+                && let Some(found) = self.row_equal_to(*hash, &old, row)
+            {
+                self.found[found] = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`NewKeys::find_in`], by an index of `stored`: for few rows.
+    fn find_by_index(
+        &mut self,
+        index: &KeyIndex,
+        stored: &Batch,
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        let old = Keys::new(stored)?;
+        for (row, hash) in self.hashes.iter().enumerate() {
+            check_now_and_then(row)?;
+            if !self.found[row] && !self.keys.has_null(row) {
+                let mut rows = index.rows(*hash).filter(|it| counts(*it));
+                self.found[row] = rows.any(|it| self.keys.is_equal(row, &old, it));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A hash of every row's key; the columns are flat.
 pub(crate) fn hashes(rows: &Batch) -> Result<Vec<u64>> {
     let mut hashes = vec![0; rows.rows()];
     for (index, column) in rows.columns().iter().enumerate() {
-        match index {
-            0 => column.hash_into(&mut hashes)?,
-            _ => column.hash_combine_into(&mut hashes)?,
+        for (part, hashes) in hashes.chunks_mut(CHECK_ROWS).enumerate() {
+            check_wanted()?;
+            let column = column.slice(part * CHECK_ROWS, hashes.len());
+            match index {
+                0 => column.hash_into(hashes)?,
+                _ => column.hash_combine_into(hashes)?,
+            }
         }
     }
     Ok(hashes)
@@ -62,57 +159,33 @@ pub(crate) fn conflicts(
     schema: &Schema,
     new: &[Batch],
     stored: &[StoredBatch],
-    replaced: &HashMap<usize, Rows>,
+    replaced: &BTreeMap<usize, Rows>,
     pool: &Pool,
 ) -> Result<Rows> {
-    let fields = key.columns.iter().filter_map(|it| schema.fields.get(*it));
-    let types: Vec<_> = fields.map(|it| it.data_type.clone()).collect();
-    let parts: Vec<Batch> = new.iter().map(|it| it.project(&key.columns)).collect();
-    let new_rows = Batch::concat(&types, &parts)?;
-    let (new, new_hashes) = (Keys::new(&new_rows)?, hashes(&new_rows)?);
-    let mut charge = pool.child("keys").reservation();
-    charge.grow(new_hashes.len().saturating_mul(BYTES_PER_ROW))?;
-    let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::with_capacity(new_hashes.len());
-    let mut found = vec![false; new_hashes.len()];
-    for (row, hash) in new_hashes.iter().enumerate().filter(|it| !new.has_null(it.0)) {
-        let before = by_hash.entry(*hash).or_default();
-        if before.iter().any(|it| new.is_equal(row, &new, *it)) {
-            found[row] = true;
-        } else {
-            before.push(row);
-        }
-    }
-    if by_hash.is_empty() {
-        return Ok(Rows::none(found.len()));
-    }
-    for (index, batch) in stored.iter().enumerate() {
-        let rows = batch.batch().project(&key.columns);
-        let old = Keys::new(&rows)?;
-        let counts = |row: &usize| {
-            batch.live().is_none_or(|it| it.contains(*row))
-                && replaced.get(&index).is_none_or(|it| !it.contains(*row))
-        };
-        let least_rows = new_hashes.len().saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
-        if least_rows <= rows.rows()
-            && let Some(index) = batch.key_index(&key.columns, || KeyIndex::new(&rows, pool))?
-        {
-            for (hash, candidates) in &by_hash {
-                for row in index.rows(*hash).filter(counts) {
-                    for candidate in candidates {
-                        found[*candidate] |= new.is_equal(*candidate, &old, row);
-                    }
-                }
-            }
-            continue;
-        }
-        for (row, hash) in hashes(&rows)?.iter().enumerate().filter(|it| counts(&it.0)) {
-            for candidate in by_hash.get(hash).into_iter().flatten() {
-                found[*candidate] |= new.is_equal(*candidate, &old, row);
+    let mut new = NewKeys::new(key, schema, new, pool)?;
+    let count = new.found.len();
+    if new.has_keys {
+        let least_rows = count.saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
+        for (index, batch) in stored.iter().enumerate() {
+            check_wanted()?;
+            let rows = batch.batch().project(&key.columns);
+            let replaced = replaced.get(&index);
+            let counts = |row: usize| {
+                batch.live().is_none_or(|it| it.contains(row))
+                    && replaced.is_none_or(|it| !it.contains(row))
+            };
+            let index = match least_rows <= rows.rows() {
+                true => batch.key_index(&key.columns, || KeyIndex::new(&rows, pool))?,
+                false => None,
+            };
+            match index {
+                Some(index) => new.find_by_index(&index, &rows, counts)?,
+                None => new.find_in(&rows, counts)?,
             }
         }
     }
-    let found = found.iter().enumerate().filter(|it| *it.1).map(|it| it.0);
-    Ok(Rows::from_indices(new_rows.rows(), found))
+    let found = new.found.iter().enumerate().filter(|it| *it.1).map(|it| it.0);
+    Ok(Rows::from_indices(count, found))
 }
 
 /// The error that the key of row `row` of `new` is there twice.

@@ -1,8 +1,11 @@
 //! Where the rows of a batch are, by the hashes of their keys.
 
-use crate::key::{Keys, hashes};
+use crate::{
+    key::{Keys, hashes},
+    wanted::check_now_and_then,
+};
 use std::sync::{Arc, Mutex, PoisonError};
-use volley_error::{ErrorKind, Result};
+use volley_error::{Error, ErrorKind, Result};
 use volley_memory::{Pool, Reservation};
 use volley_vector::Batch;
 
@@ -22,23 +25,40 @@ impl KeyIndex {
     /// The index of keys, of which those with a null are left out; `None` when there is no memory
     /// for it.
     pub fn new(keys: &Batch, pool: &Pool) -> Result<Option<KeyIndex>> {
-        let count = keys.rows().saturating_mul(2).next_power_of_two();
-        let mut charge = pool.child("index of a key").reservation();
-        match charge.grow(count.saturating_mul(size_of::<u32>())) {
-            Ok(()) => {}
+        let mut index = match KeyIndex::with_room(keys.rows(), pool) {
+            Ok(index) => index,
             Err(error) if error.kind() == ErrorKind::OutOfMemory => return Ok(None),
             Err(error) => return Err(error),
-        }
+        };
         let (columns, hashes) = (Keys::new(keys)?, hashes(keys)?);
-        let mut slots = vec![0_u32; count];
-        for (row, hash) in hashes.iter().enumerate().filter(|it| !columns.has_null(it.0)) {
-            let mut at = *hash as usize & (count - 1);
-            while slots[at] != 0 {
-                at = (at + 1) & (count - 1);
+        for (row, hash) in hashes.iter().enumerate() {
+            check_now_and_then(row)?;
+            if !columns.has_null(row) {
+                index.insert(row, *hash);
             }
-            slots[at] = row as u32 + 1;
         }
-        Ok(Some(KeyIndex { slots, _charge: charge }))
+        Ok(Some(index))
+    }
+
+    /// An index of no row yet, for so many.
+    pub fn with_room(rows: usize, pool: &Pool) -> Result<KeyIndex> {
+        if rows >= u32::MAX as usize {
+            return Err(Error::new(ErrorKind::OutOfMemory, "too many rows with a key"));
+        }
+        let count = rows.saturating_mul(2).next_power_of_two();
+        let mut charge = pool.child("index of a key").reservation();
+        charge.grow(count.saturating_mul(size_of::<u32>()))?;
+        Ok(KeyIndex { slots: vec![0; count], _charge: charge })
+    }
+
+    /// Adds a row; no more rows than there is room for.
+    pub fn insert(&mut self, row: usize, hash: u64) {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = row as u32 + 1;
     }
 
     /// Rows that may have a key with this hash; some have another one.

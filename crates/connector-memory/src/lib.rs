@@ -20,6 +20,7 @@ mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
 pub use change::{Changed, RowChanges, RowUpdates};
 pub use lock::{WriteGuard, WriteLock};

@@ -2,28 +2,41 @@
 
 use crate::batch::StoredBatch;
 use volley_connector::{ColumnStatistics, TableStatistics};
+use volley_error::{Result, check_wanted};
 use volley_types::{Schema, Type, Value, match_integer};
 use volley_vector::{Rows, Vector};
 
-/// Statistics of the rows of batches that were not deleted.
-pub(crate) fn statistics_of(schema: &Schema, batches: &[StoredBatch]) -> TableStatistics {
-    let column = |(index, data_type): (usize, &Type)| {
-        let columns = || batches.iter().map(move |it| (it.batch().column(index), it.live()));
-        let nulls = columns().map(|(column, live)| nulls_of(column, live)).sum::<usize>();
-        let ranges = columns().filter_map(|(column, live)| range_of(column, live));
-        let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        ColumnStatistics {
-            min: range.and_then(|it| integer_value(data_type, it.0)),
-            max: range.and_then(|it| integer_value(data_type, it.1)),
-            nulls: Some(nulls as u64),
-            distinct: None,
-        }
-    };
-    TableStatistics {
+/// Statistics of the rows of batches that were not deleted; fails when nobody wants them any more.
+pub(crate) fn statistics_of(schema: &Schema, batches: &[StoredBatch]) -> Result<TableStatistics> {
+    let column = |(index, data_type)| statistics_of_column(index, data_type, batches);
+    Ok(TableStatistics {
         rows: Some(batches.iter().map(|it| it.rows() as u64).sum()),
-        columns: schema.types().enumerate().map(column).collect(),
+        columns: schema.types().enumerate().map(column).collect::<Result<_>>()?,
         is_exact: true,
+    })
+}
+
+fn statistics_of_column(
+    index: usize,
+    data_type: &Type,
+    batches: &[StoredBatch],
+) -> Result<ColumnStatistics> {
+    let mut nulls = 0;
+    let mut range: Option<(i128, i128)> = None;
+    for batch in batches {
+        check_wanted()?;
+        let (column, live) = (batch.batch().column(index), batch.live());
+        nulls += nulls_of(column, live);
+        if let Some(other) = range_of(column, live) {
+            range = Some(range.map_or(other, |it| (it.0.min(other.0), it.1.max(other.1))));
+        }
     }
+    Ok(ColumnStatistics {
+        min: range.and_then(|it| integer_value(data_type, it.0)),
+        max: range.and_then(|it| integer_value(data_type, it.1)),
+        nulls: Some(nulls as u64),
+        distinct: None,
+    })
 }
 
 /// How many of the rows are null.

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_memory::Pool;
 use volley_plan::TableHandle;
 use volley_types::{Schema, Type};
@@ -40,7 +40,7 @@ impl MemoryTable {
     ///
     /// # Errors
     ///
-    /// Out of memory; what a lazy column's loader reports.
+    /// Out of memory; what a lazy column's loader reports; nobody wants it any more.
     pub fn new(
         name: impl Into<String>,
         schema: Schema,
@@ -140,6 +140,7 @@ impl MemoryTable {
 pub(crate) fn own(schema: &Schema, batches: Vec<Batch>, pool: &Pool) -> Result<Vec<StoredBatch>> {
     let mut owned = Vec::with_capacity(batches.len());
     for batch in batches.into_iter().filter(|it| it.rows() > 0) {
+        check_wanted()?;
         let rows = batch.rows();
         let columns = batch.into_columns().into_iter().zip(schema.types()).map(|(column, to)| {
             let is_untyped = *column.data_type() == Type::Unknown;
@@ -160,9 +161,11 @@ impl Table for MemoryTable {
     }
 
     fn statistics(&self) -> Result<Arc<TableStatistics>> {
-        let statistics =
-            self.statistics.get_or_init(|| Arc::new(statistics_of(&self.schema, &self.batches)));
-        Ok(Arc::clone(statistics))
+        if let Some(statistics) = self.statistics.get() {
+            return Ok(Arc::clone(statistics));
+        }
+        let statistics = Arc::new(statistics_of(&self.schema, &self.batches)?);
+        Ok(Arc::clone(self.statistics.get_or_init(|| statistics)))
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {

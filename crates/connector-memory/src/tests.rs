@@ -1,6 +1,13 @@
 use crate::{MemoryTable, RowChanges, RowUpdates, row_id::row_id};
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
+use volley_error::{Error, ErrorKind, Result, Wanted, while_wanted};
 use volley_memory::Pool;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -129,4 +136,110 @@ fn rows_added_one_by_one_make_few_batches() {
     assert_eq!(values(&table), (0..1000).map(Value::BigInt).collect::<Vec<_>>());
     drop(table);
     assert_eq!(pool.stats().bytes, 0);
+}
+
+#[test]
+fn of_updates_of_one_row_the_last_counts() {
+    let pool = Pool::root("test", None);
+    let old = table(&[Some(1), Some(2), Some(3)], &pool);
+    let mut changes = updates(&[(2, 30), (0, 10), (2, 31)]);
+    changes.updates.extend(updates(&[(0, 11)]).updates);
+    let new = old.change(changes).unwrap();
+    assert_eq!(values(&new.table), [11, 2, 31].map(Value::BigInt));
+    assert_eq!(new.written.iter().map(Batch::rows).sum::<usize>(), 2);
+    let deleted = [2, 0, 2].map(|it| row_id(0, it)).to_vec();
+    let changes = RowChanges { deleted, ..RowChanges::default() };
+    let new = old.change(changes).unwrap();
+    assert_eq!(values(&new.table), [Value::BigInt(2)]);
+    assert_eq!(new.removed.iter().map(Batch::rows).sum::<usize>(), 2);
+}
+
+#[test]
+fn keys_are_looked_for_in_batches_of_every_size() {
+    let pool = Pool::root("test", None);
+    let definition = |columns: Vec<usize>| TableDefinition {
+        keys: vec![KeyDefinition { columns, is_primary: false }],
+        ..TableDefinition::default()
+    };
+    // Nulls are equal to nothing.
+    let rows: Vec<Option<i64>> = (0..100_000).map(|it| (it % 1000 != 0).then_some(it)).collect();
+    let mut parts: Vec<Batch> = rows.chunks(30_000).map(batch).collect();
+    let schema = Schema::new(vec![Field::new("a", Type::BigInt)]);
+    let new = |parts: &[Batch]| MemoryTable::new("t", schema.clone(), parts.to_vec(), &pool);
+    let old = new(&parts).unwrap().promising(definition(vec![0])).unwrap();
+    // A few rows, by an index, and many, by a hash of all.
+    for added in [vec![Some(77_777), None], (77_777..90_000).map(Some).collect()] {
+        let mut inserted = vec![batch(&added)];
+        let mut changes = RowChanges { inserted, ..RowChanges::default() };
+        let error = old.change(changes).map(drop).unwrap_err().to_string();
+        assert_eq!(error, "duplicate key of UNIQUE: a = 77777");
+        inserted = vec![batch(&added), batch(&[Some(-1), None])];
+        changes = RowChanges { inserted, skipping_keys: vec![0], ..RowChanges::default() };
+        let left: usize = old.change(changes).unwrap().written.iter().map(Batch::rows).sum();
+        let there: BTreeSet<_> = rows.iter().flatten().collect();
+        let fresh = added.iter().filter(|it| it.is_none_or(|it| !there.contains(&it)));
+        assert_eq!(left, fresh.count() + 2);
+    }
+    parts.push(batch(&[Some(99_998)]));
+    let error = new(&parts).unwrap().promising(definition(vec![0])).map(drop).unwrap_err();
+    assert_eq!(error.to_string(), "duplicate key of UNIQUE: a = 99998");
+}
+
+/// Stops work when it asks for the `count`th time.
+struct Stops {
+    count: usize,
+    asked: AtomicUsize,
+}
+
+impl Wanted for Stops {
+    fn check(&self) -> Result<()> {
+        match self.asked.fetch_add(1, Ordering::Relaxed) {
+            it if it == self.count => Err(Error::cancelled()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Stops `change` wherever it asks; how often it does.
+#[track_caller]
+fn stop_everywhere<T>(old: &MemoryTable, pool: &Pool, change: impl Fn() -> Result<T>) -> usize {
+    let (before, bytes) = (values(old), pool.stats().bytes);
+    for count in 0.. {
+        let stops = Arc::new(Stops { count, asked: AtomicUsize::new(0) });
+        match while_wanted(stops, &change) {
+            Ok(_) => return count,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled),
+        }
+        assert!(values(old) == before, "a change that was stopped is seen");
+        assert_eq!(pool.stats().bytes, bytes, "what a stopped change took is not given back");
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_change_that_is_stopped_leaves_the_table_as_it_was() {
+    let pool = Pool::root("test", None);
+    let rows: Vec<Option<i64>> = (0..200_000).map(Some).collect();
+    let schema = Schema::new(vec![Field::new("a", Type::BigInt)]);
+    let parts: Vec<Batch> = rows.chunks(50_000).map(batch).collect();
+    let plain = MemoryTable::new("t", schema, parts, &pool).unwrap();
+    let definition = TableDefinition {
+        columns: vec![ColumnDefinition { is_not_null: true, ..Default::default() }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        ..TableDefinition::default()
+    };
+    let asked = stop_everywhere(&plain, &pool, || plain.promising(definition.clone()));
+    assert!(asked >= 4 + 200_000 / (1 << 16), "asked {asked} times");
+    let keyed = plain.promising(definition).unwrap();
+    let inserted = |from: i64| vec![batch(&(from..from + 100_000).map(Some).collect::<Vec<_>>())];
+    let changes = || RowChanges {
+        inserted: inserted(300_000),
+        deleted: (0..200_000).step_by(3).map(|it| row_id(it / 50_000, it % 50_000)).collect(),
+        ..updates(&[(1, -1), (4, -4), (1, -10)])
+    };
+    let asked = stop_everywhere(&keyed, &pool, || keyed.change(changes()));
+    assert!(asked >= 4 * 3, "asked {asked} times");
+    let new = keyed.change(changes()).unwrap();
+    assert_eq!(new.table.rows(), 200_000 - 66_667 + 100_000);
+    assert!(plain.statistics().is_ok() && keyed.statistics().is_ok());
 }

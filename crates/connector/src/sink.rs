@@ -5,7 +5,7 @@ use volley_plan::TableWriteNode;
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// Writes batches to one place.
+/// Writes batches to one place. Who gives it batches charges its memory.
 pub trait RowSink: Send {
     /// Appends the rows of a batch.
     ///
@@ -20,6 +20,26 @@ pub trait RowSink: Send {
     ///
     /// I/O.
     fn finish(&mut self) -> Result<()>;
+
+    /// Bytes of memory that it holds between batches.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// The most bytes of memory that it takes on top while it writes a batch of so many bytes,
+    /// flat.
+    fn write_bytes(&self, _flat_bytes: usize) -> usize {
+        0
+    }
+
+    /// Writes what it holds, as far as the format lets it, to hold less.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    fn give_back(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Opens sinks.

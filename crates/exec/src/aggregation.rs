@@ -43,7 +43,6 @@ use volley_error::Result;
 use volley_function::{AggregateFunction, AggregateKind};
 use volley_plan::{AggregateStep, AggregationNode};
 use volley_types::Type;
-use volley_vector::{Batch, Decoded, StringView, Values};
 use volley_wire::Encoder;
 
 /// What all drivers of an aggregation know.
@@ -108,21 +107,6 @@ impl AggregationSpec {
             Some(AggregateKind::Folding(function)) => Ok(function.as_ref()),
             _ => Err(collected()),
         }
-    }
-
-    /// Bytes of the long strings in the arguments of aggregates whose states may copy them.
-    fn owned_string_bytes(&self, batch: &Batch) -> Result<usize> {
-        let mut bytes = 0;
-        let owning = self.aggregates.iter().filter(|it| it.state.state().needs_drop);
-        for argument in owning.flat_map(|it| &it.args) {
-            let decoded = Decoded::new(batch.column(*argument))?;
-            if let Values::View(strings) = decoded.values() {
-                let views =
-                    (0..batch.rows()).filter_map(|row| strings.views.get(decoded.index(row)));
-                bytes += views.map(|it| StringView::len_of(*it)).sum::<usize>();
-            }
-        }
-        Ok(bytes)
     }
 }
 

@@ -49,7 +49,7 @@ use crate::{
     shared::SharedRows,
 };
 use std::{collections::HashMap, ops::Range, sync::Arc};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_memory::Pool;
 use volley_plan::{PlanNode, Visit};
 
@@ -185,6 +185,7 @@ impl Lowering {
             if left_out[position] {
                 continue;
             }
+            check_wanted()?;
             self.node = position;
             let inputs = if visit.repeated { 0 } else { visit.node.inputs().len() };
             let count = (0..inputs).filter(|it| !left_out[plan.input(position, *it)]).count();

@@ -1,5 +1,6 @@
 //! A task: a plan that runs.
 
+mod batch_rows;
 mod control;
 mod shared;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use crate::{
     recursion::StepRecords,
     statistics::OperatorRecord,
 };
+use batch_rows::batch_rows;
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -57,7 +59,7 @@ pub struct TaskConfig {
     pub spill: SpillSpace,
     /// How many drivers a parallel pipeline has; at least one.
     pub drivers: usize,
-    /// The most rows of a batch; at least one.
+    /// The most rows of a batch; at least one. Batches of very many columns have fewer.
     pub batch_rows: usize,
     /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
@@ -163,7 +165,7 @@ impl Task {
             pool: config.pool,
             spill: config.spill,
             drivers: config.drivers.max(1),
-            batch_rows: config.batch_rows.max(1),
+            batch_rows: batch_rows(&plan, config.batch_rows),
             dynamic_filters: config.dynamic_filters,
             spill_always: config.spill_always,
             steps: Arc::default(),

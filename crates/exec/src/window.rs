@@ -10,6 +10,9 @@
 //! put out   batch by batch: frames, results, the other columns
 //! ```
 //!
+//! Results may take far more than the rows: they are made, charged and put out some frames at a
+//! time then (`weights`), each call at its own pace.
+//!
 //! Calls of one node share the sort; a call may have fewer order keys than the node. Aggregates
 //! answer for frames in one of three ways: frames that only grow run one state through
 //! (`running`), other frames are put together from a tree of intermediate results (`tree`), and
@@ -49,6 +52,7 @@ mod spec;
 mod states;
 mod tree;
 mod units;
+mod weights;
 #[cfg(test)]
 mod tests;
 

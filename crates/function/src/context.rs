@@ -138,8 +138,8 @@ impl EvalContext {
         EvalContext { query, ..EvalContext::default() }
     }
 
-    /// Fails once nobody wants the query's result any more, as [`check_wanted`] does, or its flag is
-    /// raised. For loops that may take long within one evaluation; costs some nanoseconds.
+    /// Fails once nobody wants the query's result any more, as [`check_wanted`] does, or its flag
+    /// is raised. For loops that may take long within one evaluation; costs some nanoseconds.
     ///
     /// # Errors
     ///

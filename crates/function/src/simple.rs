@@ -151,6 +151,13 @@
 //! for rows that are not active, because a loop without a branch is faster; so it must be total.
 //! One that returns a `Result<T>` or writes is called for active rows only, in ascending order.
 //!
+//! # Memory
+//!
+//! Writers charge the query for what they make before they allocate it, and drop what it has no
+//! memory for; the query fails then. A closure that needs much beside its result asks for it, with
+//! [`Scratch`], [`Seen`] or [`take_memory`], and may give any answer when it is refused. One that
+//! loops long looks with [`Looks`] or [`is_wanted`] whether anybody wants its answer.
+//!
 //! # Types that are known at bind time
 //!
 //! Where one function serves several SQL types of one layout, name the markers yourself: with
@@ -158,6 +165,7 @@
 //! ... and [`Physical`]. Inside a vectorized function, [`map1`], [`map2`], ... and [`map_written`]
 //! run the same loops.
 
+mod memory;
 mod args;
 mod pattern;
 mod generic;
@@ -199,12 +207,13 @@ pub use map::{
 };
 pub(crate) use map::{RowLoop, Work};
 pub use map_keys::{MapKeys, reject_bad_keys};
+pub use memory::{Looks, Scratch, Seen, TEXT_BYTES_MAX, is_wanted, take_memory, with_memory};
 pub(crate) use output::NullRows;
 pub use output::{Output, Plain, Returned, Stored};
 pub use pattern::{Pattern, SqlType};
 pub use text::{
     StringWriter, Written, map_slice, map_text, slice_binary, slice_ternary, slice_unary,
-    text_binary, text_quaternary, text_ternary, text_unary,
+    text_binary, text_quaternary, text_ternary, text_unary, write_texts,
 };
 pub use variadic::{Variadic, VariadicView};
 pub use view::{Array, ArrayView, Elements, Key, Map, MapView, Row};

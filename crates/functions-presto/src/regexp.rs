@@ -10,20 +10,15 @@ mod replace;
 mod syntax;
 
 use regex::{CaptureLocations, Regex, RegexBuilder};
-use std::{cell::RefCell, collections::HashMap, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     Argument, EvalContext, FunctionDoc, Registry, ScalarFunction, ScalarTraits,
     simple::{self, Pattern},
 };
+use volley_functions::{Compiled, PatternCache, compile_within};
 use volley_types::{Type, Value};
 use volley_vector::{Rows, Vector};
-
-/// The largest compiled expression, in bytes.
-const EXPRESSION_BYTES_MAX: usize = 10 << 20;
-
-/// The most compiled patterns kept at once.
-const PATTERNS_MAX: usize = 256;
 
 /// Registers the chapter.
 pub(crate) fn register(registry: &mut Registry) {
@@ -73,7 +68,7 @@ impl ScalarFunction for Regexp {
     fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
         let pattern = args.get(1).and_then(|it| it.constant.as_ref()).and_then(Value::as_str);
         let Some(pattern) = pattern else { return Ok(None) };
-        let compiled = Some(Arc::new(compile(pattern)?));
+        let compiled = Some(Arc::new(compile(pattern)?.pattern));
         Ok(Some(Arc::new(Regexp { run: self.run, compiled })))
     }
 }
@@ -84,7 +79,7 @@ struct Patterns {
     /// The only one.
     constant: Option<Arc<Regex>>,
     /// Those that were met, by their text.
-    compiled: RefCell<HashMap<String, Arc<Regex>>>,
+    compiled: PatternCache<Regex>,
 }
 
 impl Patterns {
@@ -92,26 +87,17 @@ impl Patterns {
         if let Some(constant) = &self.constant {
             return Ok(Arc::clone(constant));
         }
-        let mut compiled = self.compiled.borrow_mut();
-        if let Some(found) = compiled.get(pattern) {
-            return Ok(Arc::clone(found));
-        }
-        if compiled.len() >= PATTERNS_MAX {
-            compiled.clear();
-        }
-        let new = Arc::new(compile(pattern)?);
-        compiled.insert(pattern.to_owned(), Arc::clone(&new));
-        Ok(new)
+        self.compiled.get(pattern, || compile(pattern))
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex> {
+fn compile(pattern: &str) -> Result<Compiled<Regex>> {
     let invalid = |reason: String| {
         Error::invalid_value(format!("invalid regular expression: '{pattern}'")).hint(reason)
     };
     let translated = syntax::translate(pattern).map_err(|it| invalid(it.to_owned()))?;
-    let built = RegexBuilder::new(&translated).size_limit(EXPRESSION_BYTES_MAX).build();
-    built.map_err(|error| match error {
+    let within = |bytes: usize| RegexBuilder::new(&translated).size_limit(bytes).build();
+    compile_within(within).map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => invalid("it is too large".to_owned()),
         // The reason stands in the last line of the parser's drawing.
         other => {

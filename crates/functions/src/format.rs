@@ -17,7 +17,7 @@ use template::{Piece, Template};
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
 use volley_types::Type;
-use volley_vector::{Decoded, Rows, StringBuilder, Vector};
+use volley_vector::{Decoded, Rows, Vector};
 use write::Argument;
 
 /// Registers `format` and `printf`.
@@ -73,21 +73,15 @@ fn evaluate(
     let (templates, values) =
         decoded.split_first().ok_or_else(|| Error::internal("format without a template"))?;
     let known = Remembered::default();
-    let mut views = vec![0u128; rows.len()];
-    let mut builder = StringBuilder::default();
     let mut text = String::new();
-    rows.for_each(|row| {
+    let (strings, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
         text.clear();
-        let template = known.get(templates.text(row), parse);
-        match template.and_then(|it| fill(&it, values, row, &mut text)) {
-            Ok(()) => {
-                builder.write(text.as_bytes());
-                views[row] = builder.end();
-            }
-            Err(error) => ctx.fail(row, || error),
-        }
-    });
-    Ok(Vector::strings(Type::Varchar, builder.finish_with_views(views), None))
+        let template = known.get(templates.text(row), parse)?;
+        fill(&template, values, row, &mut text)?;
+        out.push_str(&text);
+        Ok(())
+    })?;
+    Ok(Vector::strings(Type::Varchar, strings, None))
 }
 
 /// Appends the template with the values of a row.

@@ -26,7 +26,7 @@ pub(crate) use transform::cast_json;
 
 use crate::{documentation::doc, remembered::Remembered};
 use path::Path;
-use text::{PRETTY_BYTES_MAX, pretty, push_value};
+use text::{PRETTY_BYTES_MAX, push_value, write_pretty};
 use volley_error::{Error, Result};
 use volley_function::{
     BindScalar, FunctionDoc, Registry, ScalarTraits,
@@ -107,12 +107,10 @@ fn register_texts(registry: &mut Registry) {
         lines,
         scalar(|text: &str, out: &mut StringWriter| {
             let document = parse(text)?;
-            let written = pretty(&document, document.root()).ok_or_else(|| {
+            write_pretty(&document, document.root(), out).ok_or_else(|| {
                 let most = PRETTY_BYTES_MAX >> 20;
                 Error::invalid_value(format!("indented JSON of more than {most} MiB"))
-            })?;
-            out.push_str(&written);
-            Ok::<(), Error>(())
+            })
         }),
     );
 }

@@ -37,6 +37,7 @@ pub mod text;
 mod testing;
 
 pub use date::{check_time_format, read_timestamp};
+pub use pattern::{Compiled, PatternCache, compile_within};
 
 use volley_function::Registry;
 

@@ -1,6 +1,8 @@
 //! Calling functions in tests.
 
+use volley_error::ErrorKind;
 use volley_function::{BoundScalar, EvalContext, Registry};
+use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Rows, Vector};
 
@@ -91,6 +93,34 @@ pub(crate) fn call(name: &str, args: &[(Type, Value)]) -> Value {
 pub(crate) fn fails(name: &str, args: &[(Type, Value)]) -> String {
     let types: Vec<Type> = args.iter().map(|it| it.0.clone()).collect();
     evaluate(&resolve(name, &types), args).expect_err("the call must fail")
+}
+
+/// A call on `rows` rows of the same arguments must not find the memory that it needs.
+#[track_caller]
+pub(crate) fn exhausts(name: &str, args: &[(Type, Value)], rows: usize) {
+    let types: Vec<Type> = args.iter().map(|it| it.0.clone()).collect();
+    exhausts_bound(&resolve(name, &types), args, rows);
+}
+
+/// As [`exhausts`], of a cast.
+#[track_caller]
+pub(crate) fn cast_exhausts(value: Value, from: &Type, to: &Type, rows: usize) {
+    exhausts_bound(&resolve_cast(from, to), &[(from.clone(), value)], rows);
+}
+
+#[track_caller]
+fn exhausts_bound(bound: &BoundScalar, args: &[(Type, Value)], rows: usize) {
+    /// Less than the results have.
+    const LIMIT: usize = 8 << 20;
+    let pool = Pool::root("test", Some(LIMIT));
+    let memory = Some(pool.reservation());
+    let mut ctx = EvalContext { memory, ..EvalContext::default() };
+    let vectors: Vec<Vector> = args
+        .iter()
+        .map(|(from, value)| Vector::constant(from.clone(), value, rows).flatten().unwrap())
+        .collect();
+    let result = bound.function.evaluate(&Rows::all(rows), &vectors, &bound.result, &mut ctx);
+    assert_eq!(result.map(|it| it.len()).unwrap_err().kind(), ErrorKind::OutOfMemory, "{bound:?}");
 }
 
 /// The result of a cast, or its message.

@@ -9,12 +9,15 @@
 //! frame    the frames of the LZ4 command line tool
 //! raw      one LZ4 block
 //! ```
+//!
+//! Large pages of ZSTD, GZIP, BROTLI and LZ4 frames are made block by block, and between blocks it
+//! is asked whether anybody still wants them.
 
 use crate::error::corrupt;
 use lz4_flex::{block::decompress_into, frame::FrameDecoder};
 use parquet::basic::Compression;
 use std::{fmt::Display, io::Read};
-use volley_error::{Error, Result};
+use volley_error::{Error, ErrorKind, Result, check_wanted};
 use volley_kernels::snappy;
 
 /// How a frame begins.
@@ -22,6 +25,13 @@ const LZ4_FRAME_MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
 
 /// Bytes of the window that the BROTLI decoder reads at once.
 const BROTLI_BUFFER_BYTES: usize = 4096;
+
+/// Bytes that are made at once: some milliseconds.
+const BLOCK_BYTES: usize = 8 << 20;
+
+/// The largest window of a frame of ZSTD that is decompressed in blocks, as a power of two: its
+/// memory comes on top of the page's. Higher levels of compression alone have larger ones.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
 /// Decompresses the pages of a column chunk.
 pub(crate) struct Decompressor {
@@ -44,13 +54,7 @@ impl Decompressor {
         }
         match self.codec {
             Compression::SNAPPY => snappy::decompress(bytes, out).ok_or_else(invalid_snappy),
-            Compression::ZSTD(_) => {
-                let zstd = match &mut self.zstd {
-                    Some(zstd) => zstd,
-                    None => self.zstd.insert(zstd::bulk::Decompressor::new().map_err(invalid)?),
-                };
-                check_len(zstd.decompress_to_buffer(bytes, out).map_err(invalid)?, out)
-            }
+            Compression::ZSTD(_) => self.decompress_zstd(bytes, out),
             Compression::GZIP(_) => read_all(flate2::read::MultiGzDecoder::new(bytes), out),
             Compression::BROTLI(_) => {
                 read_all(brotli::Decompressor::new(bytes, BROTLI_BUFFER_BYTES), out)
@@ -60,6 +64,27 @@ impl Decompressor {
             other => Err(Error::unsupported(format!("parquet codec {other}"))),
         }
     }
+
+    fn decompress_zstd(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<()> {
+        if out.len() > BLOCK_BYTES {
+            match decompress_zstd_in_blocks(bytes, out) {
+                // A larger window, perhaps, which takes no memory where all is made at once.
+                Err(error) if error.kind() == ErrorKind::Corruption => {}
+                done => return done,
+            }
+        }
+        let zstd = match &mut self.zstd {
+            Some(zstd) => zstd,
+            None => self.zstd.insert(zstd::bulk::Decompressor::new().map_err(invalid)?),
+        };
+        check_len(zstd.decompress_to_buffer(bytes, out).map_err(invalid)?, out)
+    }
+}
+
+fn decompress_zstd_in_blocks(bytes: &[u8], out: &mut [u8]) -> Result<()> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(invalid)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(invalid)?;
+    read_all(decoder, out)
 }
 
 fn check_len(found: usize, out: &[u8]) -> Result<()> {
@@ -76,9 +101,12 @@ fn wrong_size() -> Error {
     corrupt("compressed page is of another size than its header says")
 }
 
-/// All of `reader`, which must be as long as `out`.
+/// All of `reader`, which must be as long as `out`, in blocks.
 fn read_all(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
-    reader.read_exact(out).map_err(invalid)?;
+    for block in out.chunks_mut(BLOCK_BYTES) {
+        check_wanted()?;
+        reader.read_exact(block).map_err(invalid)?;
+    }
     if reader.read(&mut [0]).map_err(invalid)? > 0 {
         return Err(wrong_size());
     }
@@ -145,7 +173,14 @@ impl Read for Frames<'_> {
 mod tests {
     use super::*;
     use lz4_flex::block::compress;
-    use std::io::Write;
+    use std::{
+        io::Write,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+    };
+    use volley_error::{Wanted, while_wanted};
     use volley_vector::random::Generator;
 
     fn text(len: usize) -> Vec<u8> {
@@ -213,6 +248,48 @@ mod tests {
         let zstd = Compression::ZSTD(Default::default());
         check(zstd, &frame(&all), &all);
         check(zstd, &[frame(&all[..999]), frame(&all[999..])].concat(), &all);
+    }
+
+    /// Stops work when it asks for the second time.
+    #[derive(Default)]
+    struct StopsSecond(AtomicBool);
+
+    impl Wanted for StopsSecond {
+        fn check(&self) -> Result<()> {
+            if self.0.swap(true, Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn large_pages_are_decompressed_in_blocks_that_can_be_stopped() {
+        let all = text(2 * BLOCK_BYTES + 77);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&all).unwrap();
+        let small = zstd::bulk::compress(&all, 1).unwrap();
+        let pages = [
+            (Compression::ZSTD(Default::default()), small.clone()),
+            (Compression::GZIP(Default::default()), gzip.finish().unwrap()),
+        ];
+        for (codec, bytes) in pages {
+            check(codec, &bytes, &all);
+            let stop = || decompress(codec, &bytes, all.len()).unwrap_err().kind();
+            assert_eq!(while_wanted(Arc::<StopsSecond>::default(), stop), ErrorKind::Cancelled);
+        }
+        let first = zstd::bulk::compress(&all[..BLOCK_BYTES], 1).unwrap();
+        let last = zstd::bulk::compress(&all[BLOCK_BYTES..], 1).unwrap();
+        check(Compression::ZSTD(Default::default()), &[first, last].concat(), &all);
+    }
+
+    #[test]
+    fn large_windows_of_zstd_are_no_error() {
+        let all = text(2 * BLOCK_BYTES + 77);
+        let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(27).unwrap();
+        encoder.write_all(&all).unwrap();
+        let bytes = encoder.finish().unwrap();
+        let mut out = vec![0; all.len()];
+        assert!(decompress_zstd_in_blocks(&bytes, &mut out).is_err());
+        check(Compression::ZSTD(Default::default()), &bytes, &all);
     }
 
     #[test]

@@ -56,8 +56,8 @@ impl ParquetFile {
         ParquetFile::open_with(file, ParquetReadOptions::default(), &mut charge)
     }
 
-    /// As [`ParquetFile::open`], read as `options` say. Adds what is kept of the footer to `charge`,
-    /// and what reading it takes meanwhile.
+    /// As [`ParquetFile::open`], read as `options` say. Adds what is kept of the footer to
+    /// `charge`, and what reading it takes meanwhile.
     ///
     /// # Errors
     ///

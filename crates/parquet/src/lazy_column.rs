@@ -9,13 +9,17 @@
 
 use crate::{column::ColumnReader, error::corrupt, pages::decompress_dictionaries};
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 use volley_connector::ScanMetrics;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_types::Type;
 use volley_vector::{Loader, Vector};
+
+/// The most columns among which one is looked for whose dictionary goes well with that of another:
+/// each of them looks at all.
+const PAIRED_COLUMNS_MAX: usize = 1000;
 
 /// Whether a column gets used, which many are not: where filters drop whole row groups.
 #[derive(Default)]
@@ -40,20 +44,32 @@ pub(crate) struct SharedColumn {
     /// For messages: file, row group, column.
     place: (String, usize, String),
     uses: Arc<Use>,
+    has_large_dictionary: bool,
+    /// Of the first column of a row group: which ones have large dictionaries, once it was asked.
+    large_dictionaries: OnceLock<Vec<usize>>,
 }
 
 impl SharedColumn {
     /// A column of a row group that begins; `current`: the first row of the batch that may be
     /// loaded.
     pub fn new(
-        reader: ColumnReader,
+        mut reader: ColumnReader,
         current: Arc<AtomicUsize>,
         data_type: Type,
         place: (String, usize, String),
         uses: Arc<Use>,
     ) -> SharedColumn {
         uses.before.store(uses.now.swap(false, Ordering::Relaxed), Ordering::Relaxed);
-        SharedColumn { reader: Mutex::new(reader), current, data_type, place, uses }
+        let pages = reader.flat_pages();
+        SharedColumn {
+            has_large_dictionary: pages.is_some_and(|it| it.large_dictionary_bytes() > 0),
+            reader: Mutex::new(reader),
+            current,
+            data_type,
+            place,
+            uses,
+            large_dictionaries: OnceLock::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, ColumnReader> {
@@ -93,11 +109,15 @@ impl SharedColumn {
         let mut reader = self.lock();
         let Some(pages) = reader.flat_pages() else { return };
         let size = pages.large_dictionary_bytes();
-        let waiting = columns.iter().filter(|it| it.uses.is_expected());
+        if size == 0 {
+            return;
+        }
+        let large = with_large_dictionaries(columns).iter().filter_map(|it| columns.get(*it));
+        let waiting = large.filter(|it| it.uses.is_expected());
         let others = waiting.filter_map(|it| Some((it.large_dictionary_bytes()?, it)));
         let unlike = |other: usize| other.max(size) - other.min(size);
         let Some((other_size, other)) = others.min_by_key(|it| unlike(it.0)) else { return };
-        if size == 0 || unlike(other_size) > size.max(other_size) / 2 {
+        if unlike(other_size) > size.max(other_size) / 2 {
             return;
         }
         if let Ok(mut other) = other.reader.try_lock()
@@ -118,6 +138,15 @@ impl SharedColumn {
         let mut reader = self.reader.try_lock().ok()?;
         Some(reader.flat_pages()?.large_dictionary_bytes()).filter(|it| *it > 0)
     }
+}
+
+/// The places of those of a row group's columns that have large dictionaries, in the beginning.
+fn with_large_dictionaries(columns: &[SharedColumn]) -> &[usize] {
+    let Some(first) = columns.first() else { return &[] };
+    first.large_dictionaries.get_or_init(|| {
+        let large = columns.iter().enumerate().filter(|it| it.1.has_large_dictionary);
+        large.map(|it| it.0).take(PAIRED_COLUMNS_MAX).collect()
+    })
 }
 
 /// Decodes a column of one batch.
@@ -148,6 +177,7 @@ impl ColumnLoader {
 
 impl Loader for ColumnLoader {
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
+        check_wanted()?;
         let column = self.column()?;
         if column.current.load(Ordering::Acquire) != self.start {
             return Err(Error::internal("lazy column loaded after its scan went on"));

@@ -16,7 +16,7 @@ use parquet::{
     file::metadata::ColumnChunkMetaData,
 };
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_io::{BufferPool, PooledBuffer};
 use volley_kernels::snappy;
 use volley_memory::Reservation;
@@ -225,6 +225,7 @@ impl Pages {
     /// The next data page's header, if there is one. Keeps the dictionary until a page needs it.
     fn look(&mut self) -> Result<Option<PageHeader>> {
         while self.next.is_none() {
+            check_wanted()?;
             self.find_page();
             if self.at >= self.chunk.len() {
                 return Ok(None);

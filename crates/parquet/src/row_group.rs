@@ -16,7 +16,7 @@ use std::{
     sync::{Arc, atomic::AtomicUsize},
 };
 use volley_connector::ScanMetrics;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_io::{BufferPool, RandomAccessFile};
 use volley_memory::{Pool, Reservation};
 
@@ -153,6 +153,7 @@ impl Group {
     ) -> Result<()> {
         let mut chunks = chunks.into_iter().enumerate();
         let column = |(column, use_before): (&usize, &Arc<Use>)| {
+            check_wanted()?;
             let name = self.file.schema().fields.get(*column).map(|it| it.name.clone());
             let place = (self.file.path().to_owned(), self.group, name.unwrap_or_default());
             let node = self.file.node(*column)?;

@@ -31,6 +31,11 @@ pub enum Compression {
     Lz4,
 }
 
+/// What writing takes for each byte of a batch: elements of arrays have 12 bytes of levels and
+/// positions beside their 1 to 16 bytes, and all values are held once in Arrow's form and once in
+/// pages.
+const WRITE_FACTOR: usize = 3;
+
 /// Writes batches to one file.
 pub struct ParquetWriter<W: Write + Send> {
     schema: SchemaRef,
@@ -48,7 +53,8 @@ impl<W: Write + Send> ParquetWriter<W> {
         ParquetWriter::with_row_groups(output, schema, compression, None)
     }
 
-    /// As [`ParquetWriter::new`], with at most so many rows in a row group.
+    /// As [`ParquetWriter::new`], with at most so many rows in a row group, which may end before:
+    /// [`ParquetWriter::end_row_group`].
     ///
     /// # Errors
     ///
@@ -100,6 +106,26 @@ impl<W: Write + Send> ParquetWriter<W> {
             batch.columns().iter().try_for_each(check_38_digits)?;
         }
         self.writer.write(&batch).map_err(from_parquet)
+    }
+
+    /// Bytes of memory that the rows of the row group take which is not complete.
+    pub fn held_bytes(&self) -> usize {
+        self.writer.memory_size()
+    }
+
+    /// The most bytes of memory that writing a batch of so many bytes, flat, takes on top: columns
+    /// in Arrow's form, levels of nested ones, and pages.
+    pub fn write_bytes(flat_bytes: usize) -> usize {
+        flat_bytes.saturating_mul(WRITE_FACTOR)
+    }
+
+    /// Completes the row group, so that no rows are held.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn end_row_group(&mut self) -> Result<()> {
+        self.writer.flush().map_err(from_parquet)
     }
 
     /// Writes the footer and gives the output back.
@@ -189,6 +215,31 @@ mod tests {
         check(things, Value::Null, Some("Parquet files do not hold THING: column c"));
         let intervals = Type::Array(Arc::new(Type::Interval));
         check(intervals, Value::Null, Some("Parquet files do not hold INTERVAL: column c"));
+    }
+
+    #[test]
+    fn a_row_group_can_be_ended_before_it_is_full() {
+        let schema = Schema::new(vec![Field::new("c", Type::Varchar)]);
+        let mut writer =
+            ParquetWriter::with_row_groups(Vec::new(), &schema, Compression::None, Some(250))
+                .unwrap();
+        assert_eq!(writer.held_bytes(), 0);
+        writer.end_row_group().unwrap();
+        for batch in 0..6 {
+            let texts: Vec<Value> =
+                (0..100).map(|it| Value::text(format!("{batch} {it}").repeat(20))).collect();
+            let column = Vector::from_values(Type::Varchar, &texts);
+            writer.write(&Batch::new(vec![column], 100)).unwrap();
+            if batch == 0 {
+                assert!(writer.held_bytes() > 100 * 60, "{}", writer.held_bytes());
+                writer.end_row_group().unwrap();
+                assert_eq!(writer.held_bytes(), 0);
+            }
+        }
+        let file = bytes::Bytes::from(writer.finish().unwrap());
+        let reader = parquet::file::reader::SerializedFileReader::new(file).unwrap();
+        let rows = reader.metadata().row_groups().iter().map(|it| it.num_rows());
+        assert_eq!(rows.collect::<Vec<_>>(), [100, 250, 250]);
     }
 
     #[test]

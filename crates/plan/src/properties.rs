@@ -6,7 +6,7 @@
 
 use crate::{ExchangeKind, GeneratorKind, PlanNode, SortKey, UnnestNode, WindowNode};
 use std::sync::Arc;
-use volley_expression::ExprKind;
+use volley_expression::{Expr, ExprKind};
 use volley_types::Value;
 
 impl PlanNode {
@@ -34,13 +34,17 @@ impl PlanNode {
             }
         };
         for node in path.into_iter().rev() {
+            if keys.is_empty() {
+                break;
+            }
             keys = match node {
                 PlanNode::Project(it) => {
-                    let from = |it: &volley_expression::Expr| match it.kind {
-                        ExprKind::Column(column) => column,
-                        _ => usize::MAX,
+                    let position = |column: usize| {
+                        let is_it =
+                            |it: &Expr| matches!(it.kind, ExprKind::Column(from) if from == column);
+                        it.exprs.iter().position(is_it)
                     };
-                    put_out(&it.exprs.iter().map(from).collect::<Vec<_>>(), &keys)
+                    moved(&keys, position)
                 }
                 PlanNode::Window(it) => put_out(&it.output, &keys),
                 _ => keys,
@@ -159,10 +163,12 @@ fn sort_keys(node: &WindowNode) -> Vec<SortKey> {
 
 /// The first keys that are put out, where the output columns are input columns `from`.
 fn put_out(from: &[usize], keys: &[SortKey]) -> Vec<SortKey> {
-    let moved = |key: &SortKey| {
-        let column = from.iter().position(|it| *it == key.column)?;
-        Some(SortKey { column, ..*key })
-    };
+    moved(keys, |column| from.iter().position(|it| *it == column))
+}
+
+/// The first keys that have a position in the output.
+fn moved(keys: &[SortKey], position: impl Fn(usize) -> Option<usize>) -> Vec<SortKey> {
+    let moved = |key: &SortKey| Some(SortKey { column: position(key.column)?, ..*key });
     keys.iter().map_while(moved).collect()
 }
 

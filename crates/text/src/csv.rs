@@ -188,6 +188,14 @@ mod tests {
     }
 
     #[test]
+    fn less_is_looked_at_where_memory_is_short() {
+        let lines = "1;2.5;x\n".repeat(1 << 20);
+        let file = open(&["a;b;c\n", &lines], Some(1 << 20)).unwrap();
+        let types: Vec<Type> = file.schema().types().cloned().collect();
+        assert_eq!(types, [Type::BigInt, Type::Double, Type::Varchar]);
+    }
+
+    #[test]
     fn names_may_be_many_and_the_same() {
         let header = "a,".repeat(50_000) + "A_3,a\n";
         let file = open(&[&header, &"1,".repeat(50_001), "1\n"], None).unwrap();

@@ -5,11 +5,13 @@ use crate::{
     csv_split::{Record, Splitter},
     input::FileStream,
 };
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, ErrorKind, Result, check_wanted};
 use volley_memory::Reservation;
 
-/// What delimiter and header are found out from.
+/// What delimiter and header are found out from; where memory is short, at least some of it.
 const SAMPLE_BYTES: usize = 4 << 20;
+const SAMPLE_BYTES_MIN: usize = 64 << 10;
+const SAMPLE_ROWS_MIN: usize = 16;
 
 /// In the order of preference.
 const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
@@ -42,8 +44,14 @@ impl Sample {
     /// As much as mostly is enough.
     pub fn read(stream: &mut FileStream, charge: &mut Reservation) -> Result<Sample> {
         let mut sample = Sample { text: Vec::new(), is_whole: false };
-        sample.read_until(stream, SAMPLE_BYTES, charge)?;
+        let read = sample.read_until(stream, SAMPLE_BYTES, charge);
+        read.or_else(|error| Sample::do_with(error, sample.text.len() >= SAMPLE_BYTES_MIN))?;
         Ok(sample)
+    }
+
+    /// Goes on where memory is short, if there is enough.
+    fn do_with(error: Error, is_enough: bool) -> Result<()> {
+        if error.kind() == ErrorKind::OutOfMemory && is_enough { Ok(()) } else { Err(error) }
     }
 
     /// Whether nothing stands there.
@@ -72,15 +80,16 @@ impl Sample {
             }
             let count = next.len().min(bytes - self.text.len());
             charge.resize(self.text_bytes(count))?;
+            self.text.reserve_exact(count);
             self.text.extend_from_slice(next.get(..count).unwrap_or_default());
             stream.consume(count);
         }
     }
 
-    /// What it takes with `more` bytes: its text may be moved as it grows, and is split by one
-    /// delimiter while the fields of another are kept.
+    /// What it takes with `more` bytes: it is split by one delimiter while the fields of another
+    /// are kept.
     fn text_bytes(&self, more: usize) -> usize {
-        self.text.len().saturating_add(more).saturating_mul(4)
+        self.text.len().saturating_add(more).saturating_mul(3)
     }
 
     /// The likeliest delimiter, and the lines that it makes.
@@ -136,7 +145,10 @@ impl Sample {
             lines.are_right &= record.wrong.is_none();
             if record.wrong.is_none() && !record.is_blank() {
                 let bytes = record.len().saturating_mul(FIELD_BYTES);
-                charge.grow(bytes)?;
+                if let Err(error) = charge.grow(bytes) {
+                    Sample::do_with(error, lines.rows.len() >= SAMPLE_ROWS_MIN)?;
+                    break;
+                }
                 lines.bytes += bytes;
                 lines.rows.push(fields_of(record, options));
             }

@@ -1,30 +1,48 @@
 //! Writes CSV: values as people read them, quotes where needed.
 
 use std::io::Write;
-use volley_error::{Error, Result};
-use volley_types::{Schema, Value};
-use volley_vector::Batch;
+use volley_error::{Error, Result, check_wanted};
+use volley_types::Schema;
+use volley_vector::{Batch, Cells, PIECE_BYTES, pieces};
+
+const OUTPUT: &str = "CSV output";
 
 /// Writes batches as CSV.
 pub struct CsvWriter<W: Write + Send> {
-    output: W,
+    lines: Gathered<W>,
     schema: Schema,
+    form: Form,
+    /// A value that is no text, before it is known whether it must be quoted.
+    value: String,
+}
+
+/// How fields look.
+struct Form {
     delimiter: char,
     quote: char,
     null: String,
-    line: String,
+}
+
+/// Text on its way to an output, gathered until it is as long as a piece.
+pub(crate) struct Gathered<W: Write> {
+    pub(crate) text: String,
+    output: W,
+    /// For errors.
+    name: &'static str,
 }
 
 impl<W: Write + Send> CsvWriter<W> {
     /// A writer of columns of `schema`, with `delimiter` between fields.
     pub fn new(output: W, schema: &Schema, delimiter: char) -> CsvWriter<W> {
-        let (schema, quote, null, line) = (schema.clone(), '"', String::new(), String::new());
-        CsvWriter { output, schema, delimiter, quote, null, line }
+        let form = Form { delimiter, quote: '"', null: String::new() };
+        let lines = Gathered::new(output, OUTPUT);
+        CsvWriter { lines, schema: schema.clone(), form, value: String::new() }
     }
 
     /// The writer with another quote than `"`, and another text for NULL than none.
-    pub fn with_texts(self, quote: char, null: String) -> CsvWriter<W> {
-        CsvWriter { quote, null, ..self }
+    pub fn with_texts(mut self, quote: char, null: String) -> CsvWriter<W> {
+        self.form = Form { quote, null, ..self.form };
+        self
     }
 
     /// Writes the line of column names.
@@ -35,46 +53,32 @@ impl<W: Write + Send> CsvWriter<W> {
     pub fn write_header(&mut self) -> Result<()> {
         for (index, field) in self.schema.fields.iter().enumerate() {
             if index > 0 {
-                self.line.push(self.delimiter);
+                self.lines.text.push(self.form.delimiter);
             }
-            let force = field.name.is_empty();
-            push_field(&mut self.line, &field.name, (self.delimiter, self.quote), force);
+            self.form.push_text(&mut self.lines, &field.name, field.name.is_empty())?;
         }
-        self.line.push('\n');
-        self.flush_line()
+        self.lines.text.push('\n');
+        self.lines.write()
     }
 
     /// Appends the rows of a batch.
     ///
     /// # Errors
     ///
-    /// I/O; what a lazy column's loader reports.
+    /// I/O; what a lazy column's loader reports; cancelled.
     pub fn write(&mut self, batch: &Batch) -> Result<()> {
-        let columns = batch.columns().iter().map(|it| it.to_values());
-        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let columns = batch.cells(&self.schema)?;
         for row in 0..batch.rows() {
-            for (index, (column, field)) in columns.iter().zip(&self.schema.fields).enumerate() {
+            for (index, column) in columns.iter().enumerate() {
                 if index > 0 {
-                    self.line.push(self.delimiter);
+                    self.lines.text.push(self.form.delimiter);
                 }
-                match column.get(row) {
-                    None | Some(Value::Null) => self.line.push_str(&self.null),
-                    // Text like that of null is quoted, to differ from it.
-                    Some(Value::Varchar(text)) => {
-                        let force = **text == *self.null;
-                        push_field(&mut self.line, text, (self.delimiter, self.quote), force);
-                    }
-                    Some(value) => {
-                        let text = value.display(&field.data_type).to_string();
-                        let force = text == self.null;
-                        push_field(&mut self.line, &text, (self.delimiter, self.quote), force);
-                    }
-                }
+                self.form.push_cell(&mut self.lines, column, row, &mut self.value)?;
             }
-            self.line.push('\n');
-            self.flush_line()?;
+            self.lines.text.push('\n');
+            self.lines.write_if_long()?;
         }
-        Ok(())
+        self.lines.write()
     }
 
     /// Gives the output back.
@@ -82,31 +86,206 @@ impl<W: Write + Send> CsvWriter<W> {
     /// # Errors
     ///
     /// I/O.
-    pub fn finish(mut self) -> Result<W> {
-        self.output.flush().map_err(|it| Error::io("CSV output", it))?;
-        Ok(self.output)
-    }
-
-    fn flush_line(&mut self) -> Result<()> {
-        let result = self.output.write_all(self.line.as_bytes());
-        self.line.clear();
-        result.map_err(|it| Error::io("CSV output", it))
+    pub fn finish(self) -> Result<W> {
+        self.lines.finish()
     }
 }
 
-/// Appends a field, quoted if it must be or `force`.
-fn push_field(line: &mut String, text: &str, (delimiter, quote): (char, char), force: bool) {
-    let padded = text.starts_with(' ') || text.ends_with(' ');
-    if !force && !padded && !text.contains([delimiter, quote, '\n', '\r', '\'', '"']) {
-        line.push_str(text);
-        return;
-    }
-    line.push(quote);
-    for (index, part) in text.split(quote).enumerate() {
-        if index > 0 {
-            line.extend([quote, quote]);
+impl Form {
+    fn push_cell<W: Write>(
+        &self,
+        lines: &mut Gathered<W>,
+        column: &Cells,
+        row: usize,
+        value: &mut String,
+    ) -> Result<()> {
+        if column.is_null(row) {
+            lines.text.push_str(&self.null);
+            return Ok(());
         }
-        line.push_str(part);
+        // Text like that of null is quoted, to differ from it.
+        if let Some(text) = column.text(row) {
+            return self.push_text(lines, text, *text == *self.null);
+        }
+        value.clear();
+        let mut is_open = false;
+        column.push_text(row, value, &mut |value: &mut String| {
+            // What is longer than a piece is quoted, needed or not: the rest is not known yet.
+            if !is_open {
+                lines.text.push(self.quote);
+                is_open = true;
+            }
+            self.push_quoted(lines, value)?;
+            value.clear();
+            Ok::<(), Error>(())
+        })?;
+        if !is_open {
+            return self.push_text(lines, value, *value == self.null);
+        }
+        self.push_quoted(lines, value)?;
+        lines.text.push(self.quote);
+        Ok(())
     }
-    line.push(quote);
+
+    /// Appends a field, quoted if it must be or `force`.
+    fn push_text<W: Write>(&self, lines: &mut Gathered<W>, text: &str, force: bool) -> Result<()> {
+        let special = [self.delimiter, self.quote, '\n', '\r', '\'', '"'];
+        let is_padded = text.starts_with(' ') || text.ends_with(' ');
+        if force || is_padded || text.contains(special) {
+            lines.text.push(self.quote);
+            self.push_quoted(lines, text)?;
+            lines.text.push(self.quote);
+            return Ok(());
+        }
+        pieces(text).try_for_each(|it| {
+            lines.text.push_str(it);
+            lines.write_if_long()
+        })
+    }
+
+    /// Appends what stands between quotes.
+    fn push_quoted<W: Write>(&self, lines: &mut Gathered<W>, text: &str) -> Result<()> {
+        pieces(text).try_for_each(|piece| {
+            for (index, part) in piece.split(self.quote).enumerate() {
+                if index > 0 {
+                    lines.text.extend([self.quote, self.quote]);
+                }
+                lines.text.push_str(part);
+            }
+            lines.write_if_long()
+        })
+    }
+}
+
+impl<W: Write> Gathered<W> {
+    pub(crate) fn new(output: W, name: &'static str) -> Gathered<W> {
+        Gathered { text: String::new(), output, name }
+    }
+
+    /// Writes the text if it is long enough.
+    pub(crate) fn write_if_long(&mut self) -> Result<()> {
+        if self.text.len() < PIECE_BYTES { Ok(()) } else { self.write() }
+    }
+
+    /// Writes the text, if anybody wants it still.
+    pub(crate) fn write(&mut self) -> Result<()> {
+        let (output, name) = (&mut self.output, self.name);
+        write_piece(output, name, &mut self.text)
+    }
+
+    /// What takes text that is as long as a piece.
+    pub(crate) fn parts(&mut self) -> (&mut String, impl FnMut(&mut String) -> Result<()>) {
+        let (output, name) = (&mut self.output, self.name);
+        (&mut self.text, move |it: &mut String| write_piece(output, name, it))
+    }
+
+    /// Gives the output back.
+    pub(crate) fn finish(mut self) -> Result<W> {
+        self.write()?;
+        self.output.flush().map_err(|it| Error::io(self.name, it))?;
+        Ok(self.output)
+    }
+}
+
+fn write_piece(output: &mut impl Write, name: &str, text: &mut String) -> Result<()> {
+    check_wanted()?;
+    let result = output.write_all(text.as_bytes());
+    text.clear();
+    // A single large value does not keep its memory.
+    text.shrink_to(4 * PIECE_BYTES);
+    result.map_err(|it| Error::io(name, it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use volley_error::{ErrorKind, Wanted, while_wanted};
+    use volley_types::{Field, Type, Value};
+    use volley_vector::Vector;
+
+    /// Notes the longest write.
+    #[derive(Default)]
+    struct Output {
+        bytes: Vec<u8>,
+        longest: usize,
+    }
+
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.bytes.extend_from_slice(bytes);
+            self.longest = self.longest.max(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn written(columns: Vec<Vector>, rows: usize, null: &str) -> Output {
+        let fields = columns.iter().enumerate();
+        let fields =
+            fields.map(|(index, it)| Field::new(format!("c{index}"), it.data_type().clone()));
+        let schema: Schema = fields.collect();
+        let mut writer =
+            CsvWriter::new(Output::default(), &schema, ',').with_texts('"', null.into());
+        writer.write(&Batch::new(columns, rows)).unwrap();
+        writer.finish().unwrap()
+    }
+
+    #[track_caller]
+    fn check(data_type: Type, value: Value, null: &str, expected: &str) {
+        let column = Vector::from_values(data_type, &[Value::Null, value]);
+        let output = written(vec![column], 2, null);
+        assert_eq!(String::from_utf8(output.bytes).unwrap(), format!("{null}\n{expected}\n"));
+    }
+
+    #[test]
+    fn fields_are_quoted_where_needed() {
+        check(Type::Varchar, Value::text("plain"), "", "plain");
+        check(Type::Varchar, Value::text(""), "", "\"\"");
+        check(Type::Varchar, Value::text("a\"b"), "", "\"a\"\"b\"");
+        check(Type::Varchar, Value::text(" a"), "", "\" a\"");
+        check(Type::Varchar, Value::text("nil"), "nil", "\"nil\"");
+        check(Type::BigInt, Value::BigInt(7), "7", "\"7\"");
+        let list = |it: &[i64]| Value::Array(it.iter().map(|it| Value::BigInt(*it)).collect());
+        check(Type::array(Type::BigInt), list(&[1]), "", "[1]");
+        check(Type::array(Type::BigInt), list(&[1, 2]), "", "\"[1, 2]\"");
+    }
+
+    #[test]
+    fn large_fields_are_written_in_pieces() {
+        let text = "x\"".repeat(200_000);
+        let numbers: Vec<Value> = (0..100_000).map(Value::BigInt).collect();
+        let numbers = Value::Array(numbers.into());
+        let columns = vec![
+            Vector::constant(Type::Varchar, &Value::text(&text), 3),
+            Vector::constant(Type::array(Type::BigInt), &numbers, 3),
+            Vector::constant(Type::Varchar, &Value::text("y".repeat(300_000)), 3),
+        ];
+        let output = written(columns, 3, "");
+        assert!(output.longest < 5 * PIECE_BYTES, "{}", output.longest);
+        let array = numbers.display(&Type::array(Type::BigInt)).to_string();
+        let quoted = text.replace('"', "\"\"");
+        let line = format!("\"{quoted}\",\"{array}\",{}\n", "y".repeat(300_000));
+        assert!(output.bytes == line.repeat(3).as_bytes());
+    }
+
+    struct Never;
+
+    impl Wanted for Never {
+        fn check(&self) -> Result<()> {
+            Err(Error::cancelled())
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_what_is_not_wanted() {
+        let schema = Schema::new(vec![Field::new("c", Type::BigInt)]);
+        let mut writer = CsvWriter::new(Vec::new(), &schema, ',');
+        let batch = Batch::new(vec![Vector::constant(Type::BigInt, &Value::BigInt(1), 9)], 9);
+        let result = while_wanted(Arc::new(Never), || writer.write(&batch));
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
+    }
 }

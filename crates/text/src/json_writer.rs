@@ -1,15 +1,18 @@
 //! Writes one JSON object per line.
 
-use std::{fmt::Write as _, io::Write};
-use volley_error::{Error, Result};
-use volley_types::{Schema, Type, Value, row_field_name};
-use volley_vector::Batch;
+use crate::csv_writer::Gathered;
+use std::io::Write;
+use volley_error::Result;
+use volley_types::Schema;
+use volley_vector::{Batch, Cells, push_json_string};
 
 /// Writes batches as JSON lines.
 pub struct JsonWriter<W: Write + Send> {
-    output: W,
+    lines: Gathered<W>,
     schema: Schema,
-    line: String,
+    /// What stands before each value: a comma, except for the first one, the column's name and a
+    /// colon.
+    names: Vec<String>,
 }
 
 impl<W: Write + Send> JsonWriter<W> {
@@ -19,33 +22,38 @@ impl<W: Write + Send> JsonWriter<W> {
     ///
     /// None at present.
     pub fn new(output: W, schema: &Schema) -> Result<JsonWriter<W>> {
-        Ok(JsonWriter { output, schema: schema.clone(), line: String::new() })
+        let names = schema.fields.iter().enumerate().map(|(index, field)| {
+            let mut name = String::from(if index == 0 { "" } else { "," });
+            push_json_string(&mut name, &field.name);
+            name.push(':');
+            name
+        });
+        let (lines, names) = (Gathered::new(output, "JSON output"), names.collect());
+        Ok(JsonWriter { lines, schema: schema.clone(), names })
     }
 
-    /// Appends the rows of a batch.
+    /// Appends the rows of a batch. JSON has no NaN and no infinity: they become null.
     ///
     /// # Errors
     ///
-    /// I/O; what a lazy column's loader reports.
+    /// I/O; what a lazy column's loader reports; cancelled.
     pub fn write(&mut self, batch: &Batch) -> Result<()> {
-        let columns = batch.columns().iter().map(|it| it.to_values());
-        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let columns = batch.cells(&self.schema)?;
         for row in 0..batch.rows() {
-            self.line.push('{');
-            for (index, (column, field)) in columns.iter().zip(&self.schema.fields).enumerate() {
-                if index > 0 {
-                    self.line.push(',');
-                }
-                push_text(&mut self.line, &field.name);
-                self.line.push(':');
-                let value = column.get(row).unwrap_or(&Value::Null);
-                push_value(&mut self.line, value, &field.data_type);
-            }
-            self.line.push_str("}\n");
-            let result = self.output.write_all(self.line.as_bytes());
-            self.line.clear();
-            result.map_err(|it| Error::io("JSON output", it))?;
+            self.write_row(&columns, row)?;
+            self.lines.write_if_long()?;
         }
+        self.lines.write()
+    }
+
+    fn write_row(&mut self, columns: &[Cells], row: usize) -> Result<()> {
+        let (json, mut full) = self.lines.parts();
+        json.push('{');
+        for (column, name) in columns.iter().zip(&self.names) {
+            json.push_str(name);
+            column.push_json(row, json, &mut full)?;
+        }
+        json.push_str("}\n");
         Ok(())
     }
 
@@ -54,82 +62,39 @@ impl<W: Write + Send> JsonWriter<W> {
     /// # Errors
     ///
     /// I/O.
-    pub fn finish(mut self) -> Result<W> {
-        self.output.flush().map_err(|it| Error::io("JSON output", it))?;
-        Ok(self.output)
+    pub fn finish(self) -> Result<W> {
+        self.lines.finish()
     }
 }
 
-/// Appends a value. JSON has no NaN and no infinity: they become null.
-fn push_value(line: &mut String, value: &Value, data_type: &Type) {
-    match (value, data_type) {
-        (Value::Null, _) => line.push_str("null"),
-        (Value::Real(value), _) if !value.is_finite() => line.push_str("null"),
-        (Value::Double(value), _) if !value.is_finite() => line.push_str("null"),
-        (Value::Varchar(text), _) => push_text(line, text),
-        (Value::Array(elements), Type::Array(element)) => {
-            push_list(line, ['[', ']'], elements.iter(), |line, it| push_value(line, it, element));
-        }
-        (Value::Array(elements), Type::FixedArray(array)) => {
-            push_list(line, ['[', ']'], elements.iter(), |line, it| push_value(line, it, &array.0));
-        }
-        (Value::Row(values), Type::Row(fields)) => {
-            let named = fields.iter().enumerate().zip(values.iter());
-            push_list(line, ['{', '}'], named, |line, ((index, field), it)| {
-                push_text(line, &row_field_name(field, index));
-                line.push(':');
-                push_value(line, it, &field.data_type);
-            });
-        }
-        (Value::Map(entries), Type::Map(types)) => {
-            push_list(line, ['{', '}'], entries.iter(), |line, (key, value)| {
-                push_text(line, &key.display(&types.0).to_string());
-                line.push(':');
-                push_value(line, value, &types.1);
-            });
-        }
-        (value, data_type) => {
-            let text = value.display(data_type).to_string();
-            if data_type.is_numeric() || *data_type == Type::Boolean {
-                line.push_str(&text);
-            } else {
-                push_text(line, &text);
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_types::{Field, Type, Value};
+    use volley_vector::Vector;
 
-fn push_list<T>(
-    line: &mut String,
-    brackets: [char; 2],
-    items: impl Iterator<Item = T>,
-    push: impl Fn(&mut String, T),
-) {
-    line.push(brackets[0]);
-    for (index, item) in items.enumerate() {
-        if index > 0 {
-            line.push(',');
-        }
-        push(line, item);
+    #[test]
+    fn rows_are_objects() {
+        let fields = [("a \"b\"", Type::BigInt), ("s", Type::Varchar)];
+        let fields = fields.map(|(name, data_type)| Field::new(name, data_type));
+        let schema = Schema::new(fields.to_vec());
+        let mut writer = JsonWriter::new(Vec::new(), &schema).unwrap();
+        let numbers = Vector::from_values(Type::BigInt, &[Value::BigInt(1), Value::Null]);
+        let texts = Vector::constant(Type::Varchar, &Value::text("x\ny"), 2);
+        writer.write(&Batch::new(vec![numbers, texts], 2)).unwrap();
+        let expected =
+            "{\"a \\\"b\\\"\":1,\"s\":\"x\\ny\"}\n{\"a \\\"b\\\"\":null,\"s\":\"x\\ny\"}\n";
+        assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), expected);
     }
-    line.push(brackets[1]);
-}
 
-/// Appends a string in quotes.
-fn push_text(line: &mut String, text: &str) {
-    line.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => line.push_str("\\\""),
-            '\\' => line.push_str("\\\\"),
-            '\n' => line.push_str("\\n"),
-            '\r' => line.push_str("\\r"),
-            '\t' => line.push_str("\\t"),
-            control if u32::from(control) < 32 => {
-                let _ = write!(line, "\\u{:04x}", u32::from(control));
-            }
-            other => line.push(other),
-        }
+    #[test]
+    fn large_values_are_whole() {
+        let text = "\"x".repeat(200_000);
+        let schema = Schema::new(vec![Field::new("s", Type::Varchar)]);
+        let mut writer = JsonWriter::new(Vec::new(), &schema).unwrap();
+        let texts = Vector::constant(Type::Varchar, &Value::text(&text), 2);
+        writer.write(&Batch::new(vec![texts], 2)).unwrap();
+        let line = format!("{{\"s\":\"{}\"}}\n", text.replace('"', "\\\""));
+        assert!(writer.finish().unwrap() == line.repeat(2).as_bytes());
     }
-    line.push('"');
 }

@@ -22,8 +22,10 @@ pub(crate) const DECODER_BYTES_PER_BYTE: usize = 2;
 pub(crate) const CSV_BYTES_PER_VALUE: usize = 16;
 const JSON_BYTES_PER_VALUE: usize = 40;
 
-/// Text after which a batch is put out though it has fewer rows.
-const BATCH_BYTES: usize = 1 << 20;
+/// Text after which a batch is put out though it has fewer rows: as much as is read at once, and of
+/// JSON, whose values take more, about a half.
+const CSV_BATCH_BYTES: usize = 1 << 20;
+const JSON_BATCH_BYTES: usize = 512 << 10;
 
 /// Text that a batch holds at most: offsets of the decoders' columns have 31 bits.
 const BATCH_BYTES_MAX: usize = 1 << 30;
@@ -110,7 +112,7 @@ impl TextReader {
                     decoder.finish()?;
                 }
                 let decoded = decoder.decode(bytes)?;
-                let is_large = self.held_bytes + decoded >= BATCH_BYTES && decoder.values() > 0;
+                let is_large = self.held_bytes + decoded >= CSV_BATCH_BYTES && decoder.values() > 0;
                 (decoded, offered == 0 || decoder.is_full() || is_large)
             }
             Kind::Json(decoder) => {
@@ -121,7 +123,7 @@ impl TextReader {
                 // At the end the decoder is told by an empty slice.
                 let decoded = decoder.decode(bytes).map_err(from_arrow_error)?;
                 let is_large =
-                    self.held_bytes + decoded >= BATCH_BYTES && !decoder.has_partial_record();
+                    self.held_bytes + decoded >= JSON_BATCH_BYTES && !decoder.has_partial_record();
                 (decoded, offered == 0 || decoded < bytes.len() || is_large)
             }
         };

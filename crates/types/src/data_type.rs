@@ -339,8 +339,8 @@ impl Schema {
         self.fields.iter().position(|it| it.name.eq_ignore_ascii_case(name))
     }
 
-    /// The position of a column called `name`, ignoring ASCII case: `place`, where it mostly stands,
-    /// if it does, or else the first one.
+    /// The position of a column called `name`, ignoring ASCII case: `place`, where it mostly
+    /// stands, if it does, or else the first one.
     pub fn index_near(&self, name: &str, place: usize) -> Option<usize> {
         let stands = |it: &Field| it.name.eq_ignore_ascii_case(name);
         if self.fields.get(place).is_some_and(stands) { Some(place) } else { self.index_of(name) }

@@ -120,8 +120,47 @@ impl Value {
         }
     }
 
+    /// Bytes of memory kept alive, about; what several values share counts for each.
+    pub fn retained_bytes(&self) -> usize {
+        /// The counts before what an `Arc` holds.
+        const SHARED_BYTES: usize = 2 * size_of::<usize>();
+        let all = |values: &[Value]| values.iter().map(Value::retained_bytes).sum::<usize>();
+        let shared = match self {
+            Value::Varchar(text) => text.len(),
+            Value::Varbinary(bytes) => bytes.len(),
+            Value::Array(values) | Value::Row(values) => all(values),
+            Value::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| key.retained_bytes() + value.retained_bytes())
+                .sum(),
+            Value::Object(object) => object.bytes(),
+            _ => return size_of::<Value>(),
+        };
+        size_of::<Value>() + SHARED_BYTES + shared
+    }
+
     /// The value as people read it; `data_type` gives a decimal its scale.
     pub fn display<'a>(&'a self, data_type: &'a Type) -> impl fmt::Display + 'a {
         crate::text::ValueText { value: self, data_type }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_count_with_all_that_they_hold() {
+        let small = size_of::<Value>();
+        assert_eq!(Value::BigInt(1).retained_bytes(), small);
+        let text = Value::text("x".repeat(1000));
+        let bytes = text.retained_bytes();
+        assert!((1000 + small..1100 + small).contains(&bytes));
+        let array = Value::Array(vec![text.clone(), text.clone(), Value::Null].into());
+        let of_array = array.retained_bytes();
+        assert!((2 * bytes + 2 * small..2 * bytes + 2 * small + 100).contains(&of_array));
+        let map = Value::Map(vec![(Value::Null, array.clone()), (text, Value::Null)].into());
+        assert!(map.retained_bytes() > of_array + bytes);
+        assert!(Value::Row(vec![map, array].into()).retained_bytes() > 2 * of_array + bytes);
     }
 }

@@ -201,6 +201,17 @@ impl StringBuilder {
         self.open.reserve(bytes);
     }
 
+    /// How many more bytes can be written before memory is allocated.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        self.open.capacity() - self.open.len()
+    }
+
+    /// What strings are written to, to make room there; its bytes must stay.
+    pub fn open(&mut self) -> &mut Vec<u8> {
+        &mut self.open
+    }
+
     /// Bytes of the string that is being written.
     #[inline]
     pub fn written(&self) -> usize {

@@ -11,6 +11,7 @@
 //!             Lazy(loader)                 decoded on first use
 //! Decoded ── any encoding seen as a flat base plus indices
 //! Rows ── the set of active rows
+//! Cells ── a column as text or JSON, cell by cell
 //! ```
 //!
 //! Read [`Vector`], [`Decoded`] and [`Rows`] first. Invariants: vectors are immutable once shared;
@@ -38,6 +39,7 @@ mod appender;
 mod parts;
 mod change;
 mod scalar;
+mod cells;
 mod keys;
 pub mod compare;
 mod hash;
@@ -58,6 +60,7 @@ pub use buffer_list::{BufferList, Renumbered};
 pub use builder::{
     StringBuilder, VectorBuilder, collect_all, collect_checked, collect_native, collect_nullable,
 };
+pub use cells::{Cells, Full, PIECE_BYTES, pieces, push_json_string};
 pub use change::CopyRange;
 pub use compare::{Comparable, Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};

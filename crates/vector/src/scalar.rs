@@ -4,8 +4,11 @@ use crate::{
     BooleanBuffer, Decoded, FixedArrays, Nested, NullBuffer, StringBuilder, Values, Vector,
 };
 use std::{ops::Range, sync::Arc};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_types::{Native, PhysicalType, Type, Value, match_native};
+
+/// How many scalars are made between two looks at whether somebody still wants them.
+const CHECKED_VALUES: usize = 1 << 16;
 
 impl Vector {
     /// A flat vector of `values`.
@@ -39,11 +42,20 @@ impl Vector {
     ///
     /// # Errors
     ///
-    /// As [`Vector::value`].
+    /// As [`Vector::value`]; nobody wants the values any more.
     pub fn to_values(&self) -> Result<Vec<Value>> {
         let decoded = Decoded::new(self)?;
         let parts = Parts::of(&decoded)?;
-        (0..self.len()).map(|row| value_of(&decoded, &parts, row)).collect()
+        let mut values = Vec::with_capacity(self.len());
+        for start in (0..self.len()).step_by(CHECKED_VALUES) {
+            if start > 0 {
+                check_wanted()?;
+            }
+            for row in start..self.len().min(start + CHECKED_VALUES) {
+                values.push(value_of(&decoded, &parts, row)?);
+            }
+        }
+        Ok(values)
     }
 }
 
@@ -286,6 +298,11 @@ fn value_of(decoded: &Decoded, parts: &Parts, row: usize) -> Result<Value> {
             objects.get(index).cloned().map_or(Value::Null, Value::Object)
         }
     })
+}
+
+/// The value of a row of a type that is not nested.
+pub(crate) fn plain_value(decoded: &Decoded, row: usize) -> Result<Value> {
+    value_of(decoded, &Parts { values: Vec::new(), start: 0 }, row)
 }
 
 fn entry_of(entry: &Value) -> (Value, Value) {

@@ -45,6 +45,7 @@ impl StringView {
         if bytes.len() <= INLINE_BYTES {
             return StringView::inline(bytes);
         }
+        debug_assert!(u32::try_from(bytes.len()).is_ok(), "who makes texts limits their lengths");
         let prefix = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         u128::from(bytes.len() as u32)
             | u128::from(prefix) << 32

@@ -52,6 +52,7 @@ mod copy_from;
 mod explain;
 mod result;
 mod memory;
+mod variables;
 
 pub use builder::SessionBuilder;
 pub use prepared::{Parameter, Prepared};

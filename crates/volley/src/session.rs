@@ -8,6 +8,7 @@ use crate::{
     prepared::{self, Prepared},
     readers::{add_readers, file_options},
     statement,
+    variables::Variable,
 };
 use arrow_array::RecordBatch;
 use std::{
@@ -75,7 +76,7 @@ pub struct Session {
     /// What PREPARE kept, by lower-case name.
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
     /// What SET VARIABLE gave values, by lower-case name.
-    variables: Mutex<BTreeMap<String, (Value, Type)>>,
+    variables: Mutex<BTreeMap<String, Variable>>,
 }
 
 /// What can be cancelled.
@@ -203,7 +204,8 @@ impl Session {
         Ok(last)
     }
 
-    /// Splits a text into statements, as [`parse`](crate::parse) does, if there is memory to read it.
+    /// Splits a text into statements, as [`parse`](crate::parse) does, if there is memory to read
+    /// it.
     ///
     /// # Errors
     ///
@@ -280,8 +282,8 @@ impl Session {
     }
 
     /// Gives a variable a value.
-    pub(crate) fn set_variable(&self, name: &str, value: Value, data_type: Type) {
-        lock(&self.variables).insert(name.to_lowercase(), (value, data_type));
+    pub(crate) fn set_variable(&self, name: &str, variable: Variable) {
+        lock(&self.variables).insert(name.to_lowercase(), variable);
     }
 
     /// Takes a variable away, if it is there.
@@ -291,7 +293,7 @@ impl Session {
 
     /// The value and type of a variable.
     pub(crate) fn variable(&self, name: &str) -> Option<(Value, Type)> {
-        lock(&self.variables).get(&name.to_lowercase()).cloned()
+        lock(&self.variables).get(&name.to_lowercase()).map(Variable::to_pair)
     }
 
     /// Runs a plan; its scans read `tables`, found by their handles.

@@ -7,7 +7,9 @@ use crate::{
     copy, copy_from, explain,
     named_type::NamedType,
     planning::{Planned, StatementContext, plan_query},
-    prepared, write,
+    prepared,
+    variables::Variable,
+    write,
 };
 use std::sync::Arc;
 use volley_connector::{Table, TableArguments};
@@ -248,11 +250,11 @@ fn execute_in_session(
         Statement::SetVariable { name, value } => {
             let rows = rows_of(session, value, cx)?;
             let data_type = rows.schema.types().next().cloned().unwrap_or(Type::Unknown);
-            let value = match rows.batches.first() {
-                Some(batch) => batch.column(0).value(0)?,
-                None => Value::Null,
+            let variable = match rows.batches.first() {
+                Some(batch) => Variable::of_cell(batch.column(0), 0, data_type, &session.pool)?,
+                None => Variable::new(Value::Null, data_type, &session.pool)?,
             };
-            session.set_variable(&name, value, data_type);
+            session.set_variable(&name, variable);
             Ok(Outcome::Done(None))
         }
         Statement::ResetVariable { name } => {
@@ -269,6 +271,7 @@ fn execute_in_session(
         }
         Statement::Execute { name, names, values, span } => {
             let values = rows_of(session, values, cx)?;
+            cx.memory.take(values.batches.iter().map(Batch::retained_bytes).sum())?;
             let ran = prepared::execute(session, &name, (&names, &values), span);
             ran.map_err(|it| it.span(span))
         }

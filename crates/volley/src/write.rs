@@ -5,7 +5,8 @@
 //!     the catalog's version
 //! ```
 //!
-//! Whatever fails before the last step leaves the table as it was.
+//! Whatever fails before the last step leaves the table as it was; so does stopping the statement,
+//! which every loop over batches asks for.
 
 use crate::{
     Outcome, ResultStream, Session,
@@ -16,7 +17,7 @@ use crate::{
 use std::sync::Arc;
 use volley_connector::Table;
 use volley_connector_memory::{MemoryTable, RowChanges, RowUpdates, WriteGuard};
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_plan::TableHandle;
 use volley_sql::{Alteration, MergeAction, Query, Write, WriteKind};
 use volley_types::{Field, Schema, Type, Value};
@@ -151,10 +152,9 @@ fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
         }
         WriteKind::Delete => {
             for batch in rows {
+                check_wanted()?;
                 changes.deleted.extend(ids_of(batch.column(0))?);
             }
-            changes.deleted.sort_unstable();
-            changes.deleted.dedup();
         }
         WriteKind::Update { columns } => {
             changes.updated_columns.clone_from(columns);
@@ -162,6 +162,7 @@ fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
         }
         WriteKind::Merge { statement } => {
             for batch in rows {
+                check_wanted()?;
                 split_merged(batch, &mut changes)?;
             }
             check_once(&changes, statement)?;
@@ -173,6 +174,7 @@ fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
 /// Ids in the first column, values from column `first` on.
 fn updates_of(rows: Vec<Batch>, first: usize) -> Result<Vec<RowUpdates>> {
     let update = |batch: Batch| {
+        check_wanted()?;
         let ids = ids_of(batch.column(0))?;
         let values: Vec<usize> = (first..batch.columns().len()).collect();
         Ok(RowUpdates { ids, values: batch.project(&values) })
@@ -200,11 +202,19 @@ fn split_merged(batch: Batch, changes: &mut RowChanges) -> Result<()> {
     Ok(())
 }
 
+/// Row ids that are sorted before it is asked whether anybody still waits.
+const SORTED_IDS: usize = 1 << 16;
+
 /// Refuses to change or remove a row for several others.
 fn check_once(changes: &RowChanges, statement: &str) -> Result<()> {
     let updated = changes.updates.iter().flat_map(|it| &it.ids);
     let mut ids: Vec<i64> = updated.chain(&changes.deleted).copied().collect();
-    ids.sort_unstable();
+    // Parts that are sorted are merged fast.
+    for part in ids.chunks_mut(SORTED_IDS) {
+        check_wanted()?;
+        part.sort_unstable();
+    }
+    ids.sort();
     if ids.windows(2).any(|it| it.first() == it.last()) {
         let message = format!("{statement} changes a row twice");
         let hint = "several rows of the source match the same row of the table";

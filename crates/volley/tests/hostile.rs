@@ -309,3 +309,40 @@ fn planning_of_views_that_double_ends_in_time() {
     let error = error.unwrap();
     assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::InvalidQuery), "{error}");
 }
+
+#[test]
+fn types_of_thousands_of_levels_are_refused() {
+    let too_large = |sql: String| {
+        let (kind, message) = run(sql).unwrap_err();
+        assert_eq!(kind, ErrorKind::InvalidQuery, "{message}");
+        assert!(message.contains("type too large"), "{message}");
+    };
+    too_large(format!("SELECT NULL::INTEGER{}", "[]".repeat(5000)));
+    let grown = (0..5).fold("SELECT 1 AS a".to_owned(), |it, _| {
+        format!("SELECT {} AS a FROM ({it})", nested(150, "[", "a", "]"))
+    });
+    too_large(format!("SELECT a::VARCHAR FROM ({grown}) ORDER BY a"));
+    let doubled = (0..40).fold("SELECT 1 AS a".to_owned(), |it, _| {
+        format!("SELECT {{'x': a, 'y': a}} AS a FROM ({it})")
+    });
+    too_large(doubled);
+    let session = Session::new().unwrap();
+    session.sql("CREATE TYPE t0 AS STRUCT(a INTEGER, b INTEGER)").unwrap();
+    let refused = (1..40).find_map(|it| {
+        let before = it - 1;
+        session.sql(&format!("CREATE TYPE t{it} AS STRUCT(a t{before}, b t{before})")).err()
+    });
+    assert!(refused.unwrap().message().contains("type too large"));
+    answers(format!("SELECT (NULL::INTEGER{}) IS NULL", "[]".repeat(90)), "true");
+}
+
+#[test]
+fn what_is_longer_than_a_stack_has_room_for_is_refused() {
+    for chain in ["+x", " AND x>1", "||x"] {
+        let sql = format!("SELECT x{} FROM {ONE_ROW}", chain.repeat(500_000));
+        refuses(sql);
+    }
+    refuses(format!("SELECT {}1", "(".repeat(200_000)));
+    let (_, message) = run(format!("SELECT x{} FROM {ONE_ROW}", ".x".repeat(50_000))).unwrap_err();
+    assert!(message.contains("x.x"), "{}", &message[..100]);
+}

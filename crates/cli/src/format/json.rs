@@ -1,14 +1,13 @@
 //! JSON: an array of objects, or an object per line.
 //!
-//! Numbers are numbers (also decimals, digit by digit), NaN and infinities are null, as JSON has
-//! none; everything that JSON does not know is text. A repeated column name gets a number.
+//! A repeated column name gets a number.
 
-use super::{Cells, Printer};
+use super::{Lines, PrintError, Printer, write_text};
 use std::{
     collections::HashSet,
     io::{self, Write},
 };
-use volley::{Schema, Type, Value, row_field_name};
+use volley::{Batch, Schema};
 
 pub(super) struct JsonPrinter {
     array: bool,
@@ -29,30 +28,30 @@ impl Printer for JsonPrinter {
         if self.array { write!(out, "[") } else { Ok(()) }
     }
 
-    fn batch(&mut self, schema: &Schema, batch: &Cells, out: &mut dyn Write) -> io::Result<()> {
-        let mut line = String::new();
-        for row in 0..batch.rows {
-            line.clear();
-            if self.array && !self.first {
-                line.push_str(",\n ");
-            }
+    fn batch(
+        &mut self,
+        schema: &Schema,
+        batch: &Batch,
+        out: &mut dyn Write,
+    ) -> Result<(), PrintError> {
+        let columns = batch.cells(schema)?;
+        let mut lines = Lines::new(out);
+        for row in 0..batch.rows() {
+            lines.text.push_str(if self.array && !self.first { ",\n " } else { "" });
             self.first = false;
-            line.push('{');
-            for (column, data_type) in schema.types().enumerate() {
-                if column > 0 {
-                    line.push(',');
-                }
-                line.push_str(&self.names[column]);
-                line.push(':');
-                push_json(&mut line, &batch.columns[column][row], data_type);
+            lines.text.push('{');
+            for (index, (column, name)) in columns.iter().zip(&self.names).enumerate() {
+                lines.text.push_str(if index == 0 { "" } else { "," });
+                lines.text.push_str(name);
+                lines.text.push(':');
+                let out = &mut *lines.out;
+                column.push_json(row, &mut lines.text, &mut |it: &mut String| {
+                    write_text(out, it).map_err(PrintError::Output)
+                })?;
             }
-            line.push('}');
-            if !self.array {
-                line.push('\n');
-            }
-            out.write_all(line.as_bytes())?;
+            lines.push(if self.array { "}" } else { "}\n" })?;
         }
-        Ok(())
+        Ok(lines.write()?)
     }
 
     fn end(&mut self, _schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
@@ -72,66 +71,4 @@ fn distinct_names(schema: &Schema) -> Vec<String> {
 
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-fn push_json(out: &mut String, value: &Value, data_type: &Type) {
-    match (value, data_type) {
-        (Value::Null, _) => out.push_str("null"),
-        (Value::Real(value), _) if !value.is_finite() => out.push_str("null"),
-        (Value::Double(value), _) if !value.is_finite() => out.push_str("null"),
-        (Value::Boolean(_), _) => out.push_str(&value.display(data_type).to_string()),
-        (Value::Decimal(_), _) => {
-            // JSON wants a digit before the point.
-            let text = value.display(data_type).to_string();
-            let (sign, digits) = text.strip_prefix('-').map_or(("", &*text), |it| ("-", it));
-            out.push_str(sign);
-            if digits.starts_with('.') {
-                out.push('0');
-            }
-            out.push_str(digits);
-        }
-        (_, data_type) if data_type.is_numeric() => {
-            out.push_str(&value.display(data_type).to_string());
-        }
-        (Value::Array(elements), Type::Array(element)) => {
-            let push = |out: &mut String, it: &Value| push_json(out, it, element);
-            push_all(out, ['[', ']'], elements.iter(), push);
-        }
-        (Value::Array(elements), Type::FixedArray(array)) => {
-            let push = |out: &mut String, it: &Value| push_json(out, it, &array.0);
-            push_all(out, ['[', ']'], elements.iter(), push);
-        }
-        (Value::Row(values), Type::Row(fields)) => {
-            let named = fields.iter().enumerate().zip(values.iter());
-            push_all(out, ['{', '}'], named, |out, ((index, field), value)| {
-                out.push_str(&quoted(&row_field_name(field, index)));
-                out.push(':');
-                push_json(out, value, &field.data_type);
-            });
-        }
-        (Value::Map(entries), Type::Map(entry)) => {
-            push_all(out, ['{', '}'], entries.iter(), |out, (key, value)| {
-                out.push_str(&quoted(&key.display(&entry.0).to_string()));
-                out.push(':');
-                push_json(out, value, &entry.1);
-            });
-        }
-        _ => out.push_str(&quoted(&value.display(data_type).to_string())),
-    }
-}
-
-fn push_all<T>(
-    out: &mut String,
-    [open, close]: [char; 2],
-    items: impl Iterator<Item = T>,
-    mut push: impl FnMut(&mut String, T),
-) {
-    out.push(open);
-    for (index, item) in items.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push(out, item);
-    }
-    out.push(close);
 }

@@ -1,8 +1,8 @@
 //! Lines of text without a frame: plans.
 
-use super::{Cells, Printer};
+use super::{PrintError, Printer, write_text};
 use std::io::{self, Write};
-use volley::Schema;
+use volley::{Batch, Schema};
 
 pub(super) struct PlainPrinter;
 
@@ -11,13 +11,25 @@ impl Printer for PlainPrinter {
         Ok(())
     }
 
-    fn batch(&mut self, schema: &Schema, batch: &Cells, out: &mut dyn Write) -> io::Result<()> {
-        for row in 0..batch.rows {
-            for (column, data_type) in schema.types().enumerate() {
-                writeln!(out, "{}", batch.text(row, column, data_type).unwrap_or_default())?;
+    fn batch(
+        &mut self,
+        schema: &Schema,
+        batch: &Batch,
+        out: &mut dyn Write,
+    ) -> Result<(), PrintError> {
+        let columns = batch.cells(schema)?;
+        let mut text = String::new();
+        for row in 0..batch.rows() {
+            for column in &columns {
+                if !column.is_null(row) {
+                    column.push_text(row, &mut text, &mut |it: &mut String| {
+                        write_text(out, it).map_err(PrintError::Output)
+                    })?;
+                }
+                text.push('\n');
             }
         }
-        Ok(())
+        Ok(write_text(out, &mut text)?)
     }
 
     fn end(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {

@@ -2,15 +2,21 @@
 //!
 //! Widths are those of the first rows. Text that does not fit its column ends in `…`; numbers are
 //! never cut. When the columns do not fit even so, some in the middle are left out, and a column of
-//! `…` stands for them. Rows after the first ones stream, so that a long result takes no memory.
+//! `…` stands for them. Rows after the first ones stream, so that a long result takes no memory;
+//! and of a text that is wider than the terminal only the beginning is looked at.
 
-use super::{Cells, Printer, Printing};
-use std::io::{self, Write};
+use super::{Lines, PrintError, Printer, Printing};
+use crate::interrupt;
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use volley::Schema;
+use volley::{Batch, Error, Schema};
 
-/// Rows that decide the widths of columns.
+/// Rows that decide the widths of columns: the first ones, fewer if their text is long.
 const SAMPLE_ROWS: usize = 1000;
+const SAMPLE_BYTES: usize = 32 << 20;
 
 /// Text columns are not made narrower than this, in characters.
 const TEXT_WIDTH_MIN: usize = 10;
@@ -21,6 +27,8 @@ pub(super) struct TablePrinter {
     printing: Printing,
     /// The first rows, until the widths are decided.
     sample: Vec<Vec<String>>,
+    /// Of its text.
+    sample_bytes: usize,
     layout: Option<Layout>,
     rows: usize,
 }
@@ -51,7 +59,7 @@ pub fn write_table(schema: &Schema, rows: &[Vec<String>], out: &mut dyn Write) -
 
 impl TablePrinter {
     pub(super) fn new(printing: Printing) -> TablePrinter {
-        TablePrinter { printing, sample: Vec::new(), layout: None, rows: 0 }
+        TablePrinter { printing, sample: Vec::new(), sample_bytes: 0, layout: None, rows: 0 }
     }
 
     fn shown(&self) -> usize {
@@ -75,19 +83,36 @@ impl Printer for TablePrinter {
         Ok(())
     }
 
-    fn batch(&mut self, schema: &Schema, batch: &Cells, out: &mut dyn Write) -> io::Result<()> {
-        for row in 0..batch.rows {
-            let cells = schema.types().enumerate().map(|(column, data_type)| {
-                one_line(batch.text(row, column, data_type).as_deref().unwrap_or("NULL"))
+    fn batch(
+        &mut self,
+        schema: &Schema,
+        batch: &Batch,
+        out: &mut dyn Write,
+    ) -> Result<(), PrintError> {
+        let columns = batch.cells(schema)?;
+        for row in 0..batch.rows() {
+            let cells = columns.iter().zip(schema.types()).map(|(column, data_type)| {
+                let width = self.printing.width.filter(|_| !data_type.is_numeric());
+                let width_max = width.map_or(usize::MAX, usize::from);
+                match column.text(row).filter(|_| !column.is_null(row)) {
+                    Some(text) => {
+                        let mut line = one_line(beginning(text, width_max)).into_owned();
+                        shorten(&mut line, width_max);
+                        Ok(line)
+                    }
+                    None => cell(width_max, |text, full| column.push_text(row, text, full)),
+                }
             });
-            let cells: Vec<String> = cells.collect();
-            if self.layout.is_none() && self.sample.len() < SAMPLE_ROWS {
+            let cells = cells.collect::<Result<Vec<String>, PrintError>>()?;
+            let may_wait = self.sample.len() < SAMPLE_ROWS && self.sample_bytes < SAMPLE_BYTES;
+            if self.layout.is_none() && may_wait {
+                self.sample_bytes += cells.iter().map(String::len).sum::<usize>();
                 self.sample.push(cells);
             } else {
                 self.start(schema, out)?.row(&cells, out)?;
             }
         }
-        self.rows += batch.rows;
+        self.rows += batch.rows();
         Ok(())
     }
 
@@ -181,7 +206,8 @@ impl Layout {
 
     /// The header and the first rows.
     fn begin(&self, schema: &Schema, rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
-        let names: Vec<_> = schema.fields.iter().map(|it| one_line(&it.name)).collect();
+        let names = schema.fields.iter().map(|it| one_line(&it.name).into_owned());
+        let names: Vec<String> = names.collect();
         self.rule(['┌', '─', '┬', '┐'], out)?;
         self.row(&names, out)?;
         self.rule(['╞', '═', '╪', '╡'], out)?;
@@ -193,23 +219,25 @@ impl Layout {
     }
 
     fn rule(&self, [left, line, cross, right]: [char; 4], out: &mut dyn Write) -> io::Result<()> {
-        let lines = self.columns.iter().map(|it| line.to_string().repeat(it.width() + 2));
-        writeln!(out, "{left}{}{right}", lines.collect::<Vec<_>>().join(&cross.to_string()))
+        let mut lines = Lines::new(out);
+        for (position, column) in self.columns.iter().enumerate() {
+            lines.push_repeated(if position == 0 { left } else { cross }, 1)?;
+            lines.push_repeated(line, column.width() + 2)?;
+        }
+        lines.push_repeated(right, 1)?;
+        lines.push("\n")?;
+        lines.write()
     }
 
     /// A line of cells; `cells` has one text per column of the result.
     fn row(&self, cells: &[String], out: &mut dyn Write) -> io::Result<()> {
-        let mut line = String::from("│");
+        let mut lines = Lines::new(out);
         for (position, column) in self.columns.iter().enumerate() {
-            if position > 0 {
-                line.push('┆');
-            }
-            line.push(' ');
-            column.push_cell(&mut line, cells);
-            line.push(' ');
+            lines.push(if position == 0 { "│ " } else { " ┆ " })?;
+            column.push_cell(&mut lines, cells)?;
         }
-        line.push_str("│\n");
-        out.write_all(line.as_bytes())
+        lines.push(" │\n")?;
+        lines.write()
     }
 }
 
@@ -221,43 +249,128 @@ impl ShownColumn {
         }
     }
 
-    fn push_cell(&self, line: &mut String, cells: &[String]) {
+    fn push_cell(&self, lines: &mut Lines<'_>, cells: &[String]) -> io::Result<()> {
         let ShownColumn::Column { index, width, is_numeric } = self else {
-            return line.push_str(CUT);
+            return lines.push(CUT);
         };
         let text = cells.get(*index).map_or("", String::as_str);
+        let text_width = text.width();
+        let blanks = width.saturating_sub(text_width);
         // Numbers are wider than their column only after the sample: better a crooked line.
-        let text = if *is_numeric { text.to_owned() } else { cut(text, *width) };
-        let blanks = " ".repeat(width.saturating_sub(text.width()));
-        let (left, right) = if *is_numeric { (&*blanks, "") } else { ("", &*blanks) };
-        line.extend([left, text.as_str(), right]);
+        if *is_numeric {
+            lines.push_repeated(' ', blanks)?;
+            return lines.push(text);
+        }
+        if text_width <= *width {
+            lines.push(text)?;
+            return lines.push_repeated(' ', blanks);
+        }
+        let text = cut(text, *width);
+        lines.push(text)?;
+        lines.push(CUT)?;
+        lines.push_repeated(' ', width.saturating_sub(text.width() + CUT.width()))
     }
 }
 
-/// `text` in at most `width` characters of the terminal.
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
+/// What is shown of `text`, which is wider than `width` characters of the terminal, before `…`.
+fn cut(text: &str, width: usize) -> &str {
     let mut rest = width.saturating_sub(CUT.width());
-    for char in text.chars() {
-        let Some(left) = rest.checked_sub(char.width().unwrap_or(0)) else { break };
+    for (at, char) in text.char_indices() {
+        let Some(left) = rest.checked_sub(char.width().unwrap_or(0)) else { return &text[..at] };
         rest = left;
-        cut.push(char);
     }
-    cut.push_str(CUT);
-    cut
+    text
+}
+
+/// Why the text of a cell has ended before its end.
+enum Stop {
+    /// It is wide enough.
+    Wide,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+/// What takes a part of the text of a cell, and empties it.
+type Full<'a> = &'a mut dyn FnMut(&mut String) -> Result<(), Stop>;
+
+/// The text of a cell in one line, or the beginning of one that is wider than `width_max`.
+fn cell(
+    width_max: usize,
+    push: impl FnOnce(&mut String, Full<'_>) -> Result<(), Stop>,
+) -> Result<String, PrintError> {
+    let (mut text, mut cell, mut width) = (String::new(), String::new(), 0usize);
+    let pushed = push(&mut text, &mut |part: &mut String| {
+        if interrupt::is_interrupted() {
+            return Err(Stop::Failed(Error::cancelled()));
+        }
+        cell.push_str(&one_line(part));
+        width = width.saturating_add(part.width());
+        part.clear();
+        // Characters that become one on the terminal may stand in two parts.
+        if width / 4 > width_max { Err(Stop::Wide) } else { Ok(()) }
+    });
+    if let Err(Stop::Failed(error)) = pushed {
+        return Err(PrintError::Query(error));
+    }
+    cell.push_str(&one_line(&text));
+    shorten(&mut cell, width_max);
+    Ok(cell)
+}
+
+/// Leaves the beginning of what is wider than `width_max`.
+fn shorten(line: &mut String, width_max: usize) {
+    let end = beginning(line, width_max).len();
+    if end < line.len() {
+        line.truncate(end);
+        line.shrink_to_fit();
+    }
+}
+
+/// The first characters of a text that is wider than `width_max`, more of them than that; all of
+/// others.
+fn beginning(text: &str, width_max: usize) -> &str {
+    // A character has at least as many bytes as it is wide.
+    if text.len() <= width_max {
+        return text;
+    }
+    let mut enough = width_max.saturating_mul(2).saturating_add(16);
+    loop {
+        let mut rest = enough;
+        let end = text.char_indices().find_map(|(at, char)| {
+            match rest.checked_sub(char.width().unwrap_or(0)) {
+                Some(left) => rest = left,
+                None => return Some(at),
+            }
+            None
+        });
+        let Some(end) = end else { return text };
+        // Several characters may be one on the terminal.
+        if text[..end].width() > width_max {
+            return &text[..end];
+        }
+        enough = enough.saturating_mul(2);
+    }
 }
 
 /// Control characters as their escapes, so that a row stays a row and the terminal stays sane.
-fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
-    let escaped =
-        |it: char| if it.is_control() { it.escape_default().to_string() } else { it.into() };
-    text.chars().map(escaped).collect()
+    let mut line = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_control() {
+            line.extend(char.escape_default());
+        } else {
+            line.push(char);
+        }
+    }
+    Cow::Owned(line)
 }
 
 #[cfg(test)]

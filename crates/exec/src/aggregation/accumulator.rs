@@ -1,12 +1,15 @@
 //! One aggregate of an aggregation: which rows it takes, and in which order.
 
 use super::{grouping::GroupRanges, kept::KeptRows};
-use crate::hash_table::{GroupCursor, GroupTable};
+use crate::{
+    hash_table::{GroupCursor, GroupTable},
+    rows::RowList,
+};
 use std::sync::Arc;
 use volley_error::{Error, Result, check_wanted};
 use volley_expression::Place;
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
-use volley_memory::Pool;
+use volley_memory::{Pool, Reservation};
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Values, Vector};
@@ -37,7 +40,12 @@ pub(super) struct Accumulator {
     seen: Option<GroupTable>,
     /// Rows that wait for the end of input to be ordered or collected.
     kept: Option<KeptRows>,
+    /// What states hold of rows that waited.
+    grown: GrownStates,
 }
+
+/// What states have come to hold outside the groups' rows, charged as soon as it is there.
+pub(super) struct GrownStates(Reservation);
 
 /// Where the rows of a batch go.
 pub(super) struct Target<'a> {
@@ -94,13 +102,14 @@ impl Accumulator {
         });
         let waits = spec.collects() || !spec.order_by.is_empty();
         let kept = waits.then(|| KeptRows::new(spec, step, pool));
-        Accumulator { seen, kept }
+        Accumulator { seen, kept, grown: GrownStates(pool.reservation()) }
     }
 
     /// Bytes charged to the pool.
     pub(super) fn bytes(&self) -> usize {
         self.seen.as_ref().map_or(0, GroupTable::bytes)
             + self.kept.as_ref().map_or(0, KeptRows::bytes)
+            + self.grown.0.bytes()
     }
 
     /// Takes a batch whose groups the target's table has found.
@@ -221,12 +230,41 @@ impl Accumulator {
     ) -> Result<bool> {
         self.seen = None;
         let Some(kept) = &mut self.kept else { return Ok(true) };
-        let is_done = kept.finish_step(spec, table, index).map_err(|it| spec.place.locate(it))?;
+        let is_done = kept.finish_step(spec, (table, index), &mut self.grown);
+        let is_done = is_done.map_err(|it| spec.place.locate(it))?;
         if is_done && !spec.collects() {
             self.kept = None;
         }
         Ok(is_done)
     }
+}
+
+impl GrownStates {
+    /// Does `add`, which adds rows to `groups`, and charges what their states hold more then.
+    pub(super) fn note(
+        &mut self,
+        (table, index): (&mut GroupTable, usize),
+        function: &dyn AggregateFunction,
+        groups: &RowList,
+        add: impl FnOnce(&mut GroupTable) -> Result<()>,
+    ) -> Result<()> {
+        let groups = each_once(groups);
+        let bytes =
+            |table: &mut GroupTable| function.outside_bytes(&mut table.slots_of(index, &groups));
+        let before = bytes(table);
+        add(table)?;
+        let after = bytes(table);
+        self.0.grow(after.saturating_sub(before))
+    }
+}
+
+/// The groups of a list that may have them more than once.
+fn each_once(groups: &RowList) -> RowList {
+    let address = |position: &u32| groups.pointers()[*position as usize].expose();
+    let mut positions: Vec<u32> = (0..groups.len() as u32).collect();
+    positions.sort_unstable_by_key(address);
+    positions.dedup_by_key(|it| address(it));
+    groups.pick(&positions)
 }
 
 impl Target<'_> {

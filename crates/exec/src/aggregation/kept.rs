@@ -9,12 +9,12 @@
 //! ```
 
 use super::{
-    accumulator::{AccumulatorSpec, Target, collected},
+    accumulator::{AccumulatorSpec, GrownStates, Target, collected},
     grouping::{GroupRange, Grouped, Grouping},
 };
 use crate::{
     BatchCharge,
-    column_concat::{ColumnConcat, concat_bytes},
+    column_concat::{ColumnConcat, concat_bytes, joined_bytes},
     compact::compact_strings,
     hash_table::GroupTable,
     rows::RowList,
@@ -24,11 +24,24 @@ use volley_error::{Result, check_wanted};
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation, Slots};
 use volley_plan::{AggregateStep, SortKey};
-use volley_types::Type;
-use volley_vector::{Batch, Decoded, Rows, Vector};
+use volley_types::{PhysicalType, Type};
+use volley_vector::{Batch, Decoded, Rows, StringView, Values, Vector};
 
 /// How many ordered rows are added in one step.
 const CHUNK_ROWS: usize = 1 << 14;
+
+/// Ordered rows are added in steps of not much more than so many bytes of texts, where states may
+/// copy them.
+const CHUNK_BYTES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
+/// Texts that are put together at once may take one of so many bytes of the memory limit,
+const TEXTS_SHARE: usize = 64;
+
+/// or this many.
+const TEXTS_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 20 };
+
+/// What a value that is no text takes in one, with what stands around it.
+const TEXT_BYTES: usize = 8;
 
 /// How many rows are gathered between two looks at whether somebody still wants them.
 const GATHERED_ROWS: usize = 1 << 18;
@@ -50,6 +63,8 @@ pub(super) struct KeptRows {
     rows: usize,
     /// Charged for that, if there is room.
     ahead: Reservation,
+    /// What the rows take in texts that results are made of, in the mean; 0 where they are not.
+    text_bytes: usize,
     phase: Phase,
 }
 
@@ -83,6 +98,7 @@ impl KeptRows {
             charge: BatchCharge::new(pool),
             groups: None,
             groups_charge: pool.reservation(),
+            text_bytes: 0,
             phase: Phase::Push,
         }
     }
@@ -207,8 +223,8 @@ impl KeptRows {
     pub(super) fn finish_step(
         &mut self,
         spec: &AccumulatorSpec,
-        table: &mut GroupTable,
-        index: usize,
+        (table, index): (&mut GroupTable, usize),
+        grown: &mut GrownStates,
     ) -> Result<bool> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Push if self.parts.is_empty() && !spec.collects() => Phase::Done,
@@ -226,12 +242,13 @@ impl KeptRows {
             }
             Phase::Sort(rows, mut sorter) => match sorter.step()? {
                 false => Phase::Sort(rows, sorter),
-                true if spec.collects() => self.group(rows, Some(sorter))?,
+                true if spec.collects() => self.group(spec, rows, Some(sorter))?,
                 true => Phase::Add(rows, sorter, 0),
             },
             Phase::Add(rows, sorter, position) => {
                 let end = rows.rows().min(position + CHUNK_ROWS);
-                self.add(spec, table, index, &rows, &sorter.rows(position, end))?;
+                let chunk = sorter.rows(position, end);
+                let end = position + self.add(spec, (table, index), (&rows, &chunk), grown)?;
                 if end == rows.rows() { Phase::Done } else { Phase::Add(rows, sorter, end) }
             }
             Phase::Group(rows, mut grouping) => {
@@ -247,6 +264,16 @@ impl KeptRows {
             done => done,
         };
         Ok(matches!(self.phase, Phase::Grouped(..) | Phase::Done))
+    }
+
+    /// How many rows, of `rows`, results are made of at once.
+    pub(super) fn rows_at_once(&self, rows: usize) -> usize {
+        if self.text_bytes == 0 {
+            return rows;
+        }
+        let limit = self.groups_charge.pool().limit_bytes();
+        let bytes = (limit / TEXTS_SHARE).clamp(1, TEXTS_BYTES_MAX);
+        rows.min(bytes / self.text_bytes).max(1)
     }
 
     /// Of `groups`, how many from the first on have together not much more than `rows` rows; at
@@ -287,6 +314,9 @@ impl KeptRows {
             Some(positions) => gather(args, &positions, charge)?,
         };
         if step.finishes() {
+            if self.text_bytes > 0 {
+                charge.grow(text_bytes(&args))?;
+            }
             function.results(&args, &ends)
         } else {
             function.intermediate(&args, &ends)
@@ -298,37 +328,88 @@ impl KeptRows {
         let ahead = self.ahead.redeem();
         if spec.order_by.is_empty() {
             drop(ahead);
-            return self.group(rows, None);
+            return self.group(spec, rows, None);
         }
         let keys = rows.columns()[..self.order_columns].to_vec();
         let sorter = RowSorter::new(keys, rows.rows(), &spec.order_by, ahead)?;
         Ok(Phase::Sort(rows, sorter))
     }
 
-    fn group(&mut self, rows: Batch, sorter: Option<RowSorter>) -> Result<Phase> {
+    fn group(
+        &mut self,
+        spec: &AccumulatorSpec,
+        rows: Batch,
+        sorter: Option<RowSorter>,
+    ) -> Result<Phase> {
+        // What depends on the order of all rows, and is a text, has all of them in it.
+        if spec.bound.order_sensitive && spec.bound.result.physical() == PhysicalType::View {
+            let bytes = text_bytes(&rows.columns()[self.order_columns..]);
+            self.text_bytes = (bytes / rows.rows().max(1)).max(1);
+        }
         let pool = self.groups_charge.pool();
         let grouping = Grouping::new(rows.rows(), sorter, self.groups.is_none(), pool)?;
         Ok(Phase::Group(rows, grouping))
     }
 
-    /// Adds rows `chunk` to their groups.
+    /// Adds rows of `chunk` to their groups, those that come first; how many.
     fn add(
         &self,
         spec: &AccumulatorSpec,
-        table: &mut GroupTable,
-        index: usize,
-        rows: &Batch,
-        chunk: &[u32],
-    ) -> Result<()> {
+        (table, index): (&mut GroupTable, usize),
+        (rows, chunk): (&Batch, &[u32]),
+        grown: &mut GrownStates,
+    ) -> Result<usize> {
         let AggregateKind::Folding(function) = &spec.bound.function else {
             return Err(collected());
         };
         let Some(groups) = &self.groups else { return Err(collected()) };
+        let owns = function.state().needs_drop;
+        let count = match owns {
+            true => rows_within(&rows.columns()[self.order_columns..], chunk, CHUNK_BYTES),
+            false => chunk.len(),
+        };
+        let chunk = &chunk[..count];
         let part = rows.gather(chunk)?;
         let groups = groups.pick(chunk);
         let args = &part.columns()[self.order_columns..];
-        function.add(&mut table.slots_of(index, &groups), args, &Rows::all(part.rows()))
+        let add = |table: &mut GroupTable| {
+            let slots = &mut table.slots_of(index, &groups);
+            function.add(slots, args, &Rows::all(part.rows()))
+        };
+        match owns {
+            true => grown.note((table, index), function.as_ref(), &groups, add)?,
+            false => add(table)?,
+        }
+        Ok(count)
     }
+}
+
+/// The bytes of the text in a row of a flat column.
+fn text_len(column: &Vector, row: usize) -> usize {
+    match column.flat_values() {
+        Some(Values::View(texts)) => texts.views.get(row).map_or(0, |it| StringView::len_of(*it)),
+        _ => 0,
+    }
+}
+
+/// How many of `rows`, from the first on, have texts of not more than so many bytes; at least one.
+fn rows_within(columns: &[Vector], rows: &[u32], bytes: usize) -> usize {
+    let mut sum = 0usize;
+    let is_within = |row: &&u32| {
+        let texts = columns.iter().map(|it| text_len(it, **row as usize));
+        sum = sum.saturating_add(texts.sum());
+        sum <= bytes
+    };
+    rows.iter().take_while(is_within).count().max(1).min(rows.len())
+}
+
+/// What the values of some flat columns take in texts, about.
+fn text_bytes(columns: &[Vector]) -> usize {
+    let of_column = |column: &Vector| match column.flat_values() {
+        Some(Values::View(texts)) => texts.views.iter().map(|it| StringView::len_of(*it)).sum(),
+        _ => joined_bytes(column),
+    };
+    columns.iter().map(|it| of_column(it) + it.len() * TEXT_BYTES).sum()
 }
 
 /// Takes the rows out whose value in `column` is null.

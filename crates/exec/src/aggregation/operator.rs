@@ -1,5 +1,6 @@
 //! The aggregation operator.
 
+mod portions;
 mod spill;
 
 use super::{
@@ -27,6 +28,9 @@ use volley_vector::{Batch, Rows, Vector};
 /// Groups are put out together while they have collected at most this many rows.
 const COLLECTED_ROWS_MAX: usize = 1 << 18;
 
+/// Or while their states hold at most one in so many bytes of the memory limit outside their rows.
+const RESULTS_SHARE: usize = 64;
+
 /// The counter of batches whose rows all had the same keys, seen without looking at each row.
 pub(super) const ONE_GROUP_BATCHES: &str = "batches of one group";
 
@@ -47,6 +51,8 @@ pub(super) struct HashAggregation {
     /// What did not fit; `None` where groups cannot be written.
     disk: Option<Disk>,
     phase: Phase,
+    /// What is left of a batch that is taken by portions.
+    rest: Option<Batch>,
     input_done: bool,
     /// What states hold outside the groups' rows.
     outside: OutsideCharge,
@@ -95,6 +101,7 @@ impl HashAggregation {
                 .can_spill()
                 .then(|| Disk::new(spec.keys.len(), 1 + spec.with_rows().len(), cx)),
             phase: Phase::Collecting,
+            rest: None,
             input_done: false,
             outside: OutsideCharge::new(pool),
             results: pool.reservation(),
@@ -106,6 +113,32 @@ impl HashAggregation {
 
     fn keys_of(&self, batch: &Batch) -> Vec<Vector> {
         self.spec.keys.iter().map(|it| batch.column(*it).clone()).collect()
+    }
+
+    /// Takes a batch, or a portion of one.
+    fn accept_portion(&mut self, input: Batch) -> Result<()> {
+        if self.partial.as_ref().is_some_and(PartialPolicy::has_given_up) {
+            self.phase = Phase::Passing(self.pass(&input)?);
+            return Ok(());
+        }
+        if self.spread.is_some() {
+            return self.collect_spread(input);
+        }
+        self.before_groups(input.rows());
+        self.collect(&input)?;
+        self.relieve()?;
+        self.spread_if_large(input.rows())?;
+        self.after_groups();
+        let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
+        if let Some(partial) = &mut self.partial
+            && !self.spec.keys.is_empty()
+        {
+            partial.count(input.rows(), self.table.runs());
+            if partial.must_flush(self.table.len(), bytes) || self.flush_due {
+                self.phase = Phase::Finishing(0);
+            }
+        }
+        Ok(())
     }
 
     /// Adds a batch to its groups.
@@ -124,8 +157,8 @@ impl HashAggregation {
             self.table.find_or_insert(&keys, if is_one_group { 1 } else { batch.rows() })?;
         }
         self.accumulate(batch, is_one_group)?;
-        let strings = self.spec.owned_string_bytes(batch)?;
-        self.outside.added(&mut self.table, batch.rows(), strings);
+        let bytes = self.spec.owned_bytes(batch)?;
+        self.outside.added(&mut self.table, batch.rows(), bytes);
         Ok(())
     }
 
@@ -186,7 +219,7 @@ impl HashAggregation {
     /// Adds a batch that waits in `part` to its groups; false when there is none.
     fn collect_part(&mut self, spread: &mut Spread, part: usize) -> Result<bool> {
         match spread.pop(part) {
-            Some(Waiting::Rows(batch)) => self.collect(&batch)?,
+            Some(Waiting::Rows(batch)) => self.collect_whole(batch)?,
             Some(Waiting::Groups(batch)) => self.merge(&batch)?,
             None => return Ok(false),
         }
@@ -338,11 +371,20 @@ impl HashAggregation {
 
     /// The next groups, up to a batch of them.
     fn emit(&mut self, cursor: &mut GroupCursor) -> Result<Option<Batch>> {
-        let groups = self.next_groups(cursor);
+        let before = *cursor;
+        let mut groups = self.next_groups(cursor);
         if groups.is_empty() {
             return Ok(None);
         }
-        let bytes = self.table.outside_bytes(&groups);
+        let mut bytes = self.table.outside_bytes(&groups);
+        let bytes_max = (self.outside.pool().limit_bytes() / RESULTS_SHARE).max(1);
+        if bytes > bytes_max && groups.len() > 1 {
+            // As many as take that much, if all are alike.
+            let count = (groups.len() as u128 * bytes_max as u128 / bytes as u128).max(1);
+            *cursor = before;
+            groups = self.table.next_groups(cursor, count as usize);
+            bytes = self.table.outside_bytes(&groups);
+        }
         self.results.resize(bytes)?;
         let mut columns = self.table.keys_of(&groups)?;
         columns.extend(self.extract(&groups)?);
@@ -356,8 +398,8 @@ impl HashAggregation {
         let mut count = groups.len();
         for (index, accumulator) in self.accumulators.iter().enumerate() {
             if let Some(kept) = accumulator.kept() {
-                let within =
-                    kept.groups_within(&mut self.table, index, &groups, COLLECTED_ROWS_MAX);
+                let rows = kept.rows_at_once(COLLECTED_ROWS_MAX);
+                let within = kept.groups_within(&mut self.table, index, &groups, rows);
                 count = count.min(within);
             }
         }
@@ -440,28 +482,8 @@ impl Operator for HashAggregation {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        if self.partial.as_ref().is_some_and(PartialPolicy::has_given_up) {
-            self.phase = Phase::Passing(self.pass(&input)?);
-            return Ok(());
-        }
-        if self.spread.is_some() {
-            return self.collect_spread(input);
-        }
-        self.before_groups(input.rows());
-        self.collect(&input)?;
-        self.relieve()?;
-        self.spread_if_large(input.rows())?;
-        self.after_groups();
-        let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
-        if let Some(partial) = &mut self.partial
-            && !self.spec.keys.is_empty()
-        {
-            partial.count(input.rows(), self.table.runs());
-            if partial.must_flush(self.table.len(), bytes) || self.flush_due {
-                self.phase = Phase::Finishing(0);
-            }
-        }
-        Ok(())
+        self.rest = Some(input);
+        self.accept_rest()
     }
 
     fn finish_input(&mut self) -> Result<()> {
@@ -485,6 +507,10 @@ impl Operator for HashAggregation {
                 self.phase = Phase::Finishing(0);
                 Ok(Step::Yield)
             }
+            Phase::Collecting if self.rest.is_some() => {
+                self.accept_rest()?;
+                Ok(Step::Yield)
+            }
             Phase::Collecting => Ok(Step::NeedInput),
             Phase::Passing(batch) => Ok(Step::Output(batch)),
             Phase::Emitting(mut cursor) => {
@@ -501,6 +527,9 @@ impl Operator for HashAggregation {
                     return Ok(Step::Yield);
                 }
                 self.end_emitting();
+                if self.rest.is_some() {
+                    return Ok(Step::Yield);
+                }
                 if !self.input_done {
                     return Ok(Step::NeedInput);
                 }

@@ -28,10 +28,18 @@ pub(super) struct Call {
     finding: Option<FindingActive>,
     active: Option<ActiveRows>,
     answer: Answer,
-    /// The frames of the batch under way, and whether the last one more is known.
-    frames: Option<(DistinctFrames, bool)>,
+    frames: Option<BatchFrames>,
     /// The result for frames that end after the piece of the partition that is there; one row.
     known: Option<Vector>,
+}
+
+/// The frames of the batch under way.
+struct BatchFrames {
+    frames: DistinctFrames,
+    /// Whether there is one more, the last, whose result is known.
+    is_known: bool,
+    /// How many of them were answered.
+    answered: usize,
 }
 
 /// What answers.
@@ -158,7 +166,8 @@ impl Call {
         }
     }
 
-    /// Works on the rows of a batch; their results at the end, and how many frames they have.
+    /// Works on the rows of a batch; results of the next ones, one at least, and how many frames
+    /// they have. Where results take much, they are not those of all other rows.
     pub(super) fn evaluate(
         &mut self,
         input: &CallInput<'_>,
@@ -183,38 +192,63 @@ impl Call {
         if let Answer::Known(result) = &self.answer {
             return Ok(Some((result.gather(&vec![0; batch.rows.len()])?, 1)));
         }
-        let (frames, is_known) = match self.frames.take() {
+        let mut under_way = match self.frames.take() {
             Some(frames) => frames,
             None => self.distinct_frames(input, batch)?,
         };
+        let frames = &under_way.frames;
         let active = active(&self.active)?;
         let results = match &mut self.answer {
-            Answer::Running(_) if frames.parts.is_empty() => self.known.clone(),
-            Answer::Running(running) => running.step(&frames, active)?,
-            Answer::Tree(tree) => tree.step(&frames, active)?,
-            Answer::Listed(listed) => listed.step(&frames, active)?,
+            _ if frames.parts.is_empty() => self.known.clone(),
+            Answer::Running(running) => running.step(frames, active)?,
+            Answer::Tree(tree) => tree.step(frames, active)?,
+            Answer::Listed(listed) => listed.step(frames, active)?,
             Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => None,
         };
         let Some(mut results) = results else {
-            self.frames = Some((frames, is_known));
+            self.frames = Some(under_way);
             return Ok(None);
         };
-        if let Some(known) = self.known.as_ref().filter(|_| is_known && !frames.parts.is_empty()) {
+        let first = under_way.answered;
+        under_way.answered += results.len();
+        let count = results.len().min(frames.parts.len() - first);
+        let is_last = under_way.answered >= frames.parts.len();
+        let known = self.known.as_ref().filter(|_| is_last && under_way.is_known);
+        if let Some(known) = known.filter(|_| !frames.parts.is_empty()) {
             results = Vector::concat(known.data_type(), &[results, known.clone()])?;
         }
-        let results = match &frames.codes {
-            Some(codes) => results.gather(codes)?,
-            None => results,
-        };
-        Ok(Some((results, frames.parts.len())))
+        let results = frames.of_rows(results, first)?;
+        if !is_last {
+            self.frames = Some(under_way);
+        }
+        Ok(Some((results, count)))
+    }
+
+    /// The results that were given last are somebody else's, who charges them.
+    pub(super) fn release(&mut self) {
+        match &mut self.answer {
+            Answer::Running(running) => running.release(),
+            Answer::Tree(tree) => tree.release(),
+            Answer::Listed(listed) => listed.release(),
+            Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => {}
+        }
+    }
+
+    /// The other rows of the batch under way are not asked for.
+    pub(super) fn skip_rest(&mut self) {
+        if self.frames.take().is_none() {
+            return;
+        }
+        match &mut self.answer {
+            Answer::Running(running) => running.skip_rest(),
+            Answer::Tree(tree) => tree.skip_rest(),
+            Answer::Listed(listed) => listed.skip_rest(),
+            Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => {}
+        }
     }
 
     /// The frames of a batch; those that end after the piece are left out, if there are any.
-    fn distinct_frames(
-        &self,
-        input: &CallInput<'_>,
-        batch: &BatchPlaces,
-    ) -> Result<(DistinctFrames, bool)> {
+    fn distinct_frames(&self, input: &CallInput<'_>, batch: &BatchPlaces) -> Result<BatchFrames> {
         let peers = &batch.levels[input.spec.level].peers;
         let ranges = framing(input).frames(batch)?;
         let mut frames = DistinctFrames::new(ranges, input.spec.frame.exclusion, batch, peers);
@@ -222,7 +256,7 @@ impl Call {
             (Some(piece), Some(_)) => frames.pop_after(piece.rows.end),
             _ => false,
         };
-        Ok((frames, is_known))
+        Ok(BatchFrames { frames, is_known, answered: 0 })
     }
 
     fn function(
@@ -286,9 +320,6 @@ fn aggregate(
                 None => Answer::Tree(Tree::new(function, args.to_vec(), rows, pool)?),
             }
         }
-        function => {
-            let rows = (rows, bound.ignores_nulls);
-            Answer::Listed(Listed::new(function, args.to_vec(), rows, order, pool))
-        }
+        _ => Answer::Listed(Listed::new(bound, args.to_vec(), rows, order, pool)),
     })
 }

@@ -9,7 +9,7 @@ use super::{
 use volley_error::{Error, Result};
 use volley_function::{Exclusion, FrameParts, Ranges};
 use volley_plan::{FrameBound, FrameOffset, FrameUnits};
-use volley_vector::Decoded;
+use volley_vector::{Decoded, Vector};
 
 /// Computes frames of one call.
 pub(super) struct Framing<'a> {
@@ -172,6 +172,16 @@ fn by_groups(
 }
 
 impl DistinctFrames {
+    /// The results of the rows of the frames from `first` on, where `results` are the frames'.
+    pub(super) fn of_rows(&self, results: Vector, first: usize) -> Result<Vector> {
+        let Some(codes) = &self.codes else { return Ok(results) };
+        let (first, end) = (first as u32, (first + results.len()) as u32);
+        let start = codes.partition_point(|it| *it < first);
+        let end = codes.partition_point(|it| *it < end);
+        let codes: Vec<u32> = codes[start..end].iter().map(|it| it - first).collect();
+        results.gather(&codes)
+    }
+
     /// Leaves the last frame out, if it ends after `row`; true then.
     pub(super) fn pop_after(&mut self, row: u32) -> bool {
         let is_after = self.ranges.ends.last().is_some_and(|it| *it > row);

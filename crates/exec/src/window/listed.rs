@@ -3,14 +3,22 @@
 //! have together.
 
 use super::{
-    STEP_ROWS, active::ActiveRows, argument_order::ArgumentOrder, frames::DistinctFrames,
+    STEP_ROWS,
+    active::ActiveRows,
+    argument_order::ArgumentOrder,
+    frames::DistinctFrames,
     states::States,
+    weights::{RowWeights, answer_bytes},
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{AggregateKind, CollectingFunction, FrameParts};
-use volley_memory::Pool;
-use volley_vector::{Batch, Rows, ScalarBuffer, Vector};
+use volley_function::{AggregateKind, BoundAggregate, CollectingFunction, FrameParts};
+use volley_memory::{Pool, Reservation};
+use volley_types::PhysicalType;
+use volley_vector::{Batch, Rows, ScalarBuffer, Values, Vector};
+
+/// What listing a row takes: itself and its frame.
+const LISTED_BYTES: usize = 2 * size_of::<u32>();
 
 /// Lists the rows of frames.
 pub(super) struct Listed {
@@ -20,8 +28,14 @@ pub(super) struct Listed {
     ignores_nulls: bool,
     /// The order of the rows of a frame, where it is not theirs.
     order: Option<ArgumentOrder>,
-    /// Results of the frames of the batch so far.
+    /// What rows add to the results.
+    weights: RowWeights,
+    /// Results are given when they take so many bytes.
+    bytes_max: usize,
+    /// Results of frames of the batch that were not given yet.
     parts: Vec<Vector>,
+    /// What these take, or those given last.
+    charge: Reservation,
     /// The frame of the batch to answer next.
     next: usize,
 }
@@ -39,46 +53,89 @@ struct List {
     frames: Vec<u32>,
     /// Where the rows of each frame end.
     ends: Vec<u32>,
+    /// What they add to the results, and the list takes itself.
+    bytes: usize,
 }
 
 impl Listed {
-    /// `args`: of all rows, in order.
+    /// `args`: of all rows, in order; `rows`: how many.
     pub(super) fn new(
-        function: &AggregateKind,
+        bound: &BoundAggregate,
         args: Vec<Vector>,
-        (rows, ignores_nulls): (usize, bool),
+        rows: usize,
         order: Option<ArgumentOrder>,
         pool: &Pool,
     ) -> Listed {
-        let function = match function {
+        let function = match &bound.function {
             AggregateKind::Collecting(function) => Function::Collecting(Arc::clone(function)),
             AggregateKind::Folding(function) => Function::Folding(States::new(function, pool)),
         };
-        let args = Batch::new(args, rows);
-        Listed { function, args, ignores_nulls, order, parts: Vec::new(), next: 0 }
+        // What depends on the order of all rows, and is a text, has all of them in it; other
+        // results share the texts.
+        let copies = bound.order_sensitive && bound.result.physical() == PhysicalType::View;
+        let weights = match &function {
+            Function::Collecting(_) if !copies => RowWeights::of_gathered(&args),
+            Function::Folding(states) if !states.have_outside() => RowWeights::of_gathered(&[]),
+            _ => RowWeights::of_copies(&args),
+        };
+        Listed {
+            function,
+            args: Batch::new(args, rows),
+            ignores_nulls: bound.ignores_nulls,
+            order,
+            weights,
+            bytes_max: answer_bytes(pool),
+            parts: Vec::new(),
+            charge: pool.reservation(),
+            next: 0,
+        }
     }
 
-    /// Answers some frames; the results of all `frames` at the end.
+    /// Answers some frames; the results of those since the ones given last, at the end of `frames`
+    /// or when they take much.
     pub(super) fn step(
         &mut self,
         frames: &DistinctFrames,
         active: &ActiveRows,
     ) -> Result<Option<Vector>> {
+        if self.parts.is_empty() {
+            self.charge.clear();
+        }
+        let bytes_max = self.bytes_max.saturating_sub(self.charge.bytes());
         let mut list = List::default();
         while self.next < frames.parts.len()
-            && (list.ends.is_empty() || list.rows.len() < STEP_ROWS)
+            && (list.ends.is_empty() || (list.rows.len() < STEP_ROWS && list.bytes < bytes_max))
         {
             self.push(&mut list, &frames.parts[self.next], active)?;
             self.next += 1;
         }
         let part = self.results(list)?;
         self.parts.push(part);
-        if self.next < frames.parts.len() {
+        if self.next < frames.parts.len() && self.charge.bytes() < self.bytes_max {
             return Ok(None);
         }
-        self.next = 0;
+        if self.next == frames.parts.len() {
+            self.next = 0;
+        }
         let parts = std::mem::take(&mut self.parts);
-        Vector::concat(parts[0].data_type(), &parts).map(Some)
+        // For as long as both are there.
+        let copied = if parts.len() > 1 { self.charge.bytes() } else { 0 };
+        self.charge.grow(copied)?;
+        let results = Vector::concat(parts[0].data_type(), &parts)?;
+        self.charge.shrink(copied);
+        Ok(Some(results))
+    }
+
+    /// The results that were given are somebody else's.
+    pub(super) fn release(&mut self) {
+        self.charge.clear();
+    }
+
+    /// The frames under way are not asked for any more.
+    pub(super) fn skip_rest(&mut self) {
+        self.parts.clear();
+        self.charge.clear();
+        self.next = 0;
     }
 
     fn push(&self, list: &mut List, frame: &FrameParts, active: &ActiveRows) -> Result<()> {
@@ -98,6 +155,9 @@ impl Listed {
         if let Some(order) = &self.order {
             order.sort(&mut list.rows[before..])?;
         }
+        let listed = &list.rows[before..];
+        let bytes = self.weights.of_listed(listed).saturating_add(listed.len() * LISTED_BYTES);
+        list.bytes = list.bytes.saturating_add(bytes);
         list.frames.resize(list.rows.len(), list.ends.len() as u32);
         list.ends.push(list.rows.len() as u32);
         Ok(())
@@ -106,18 +166,46 @@ impl Listed {
     fn results(&mut self, list: List) -> Result<Vector> {
         match &mut self.function {
             Function::Collecting(function) => {
+                let before = self.charge.bytes();
+                self.charge.grow(list.bytes)?;
                 let args = self.args.gather(&list.rows)?;
-                function.results(args.columns(), &list.ends)
+                let results = function.results(args.columns(), &list.ends)?;
+                self.charge.resize(before.saturating_add(kept_bytes(&results, list.bytes)))?;
+                Ok(results)
             }
             Function::Folding(states) => {
                 states.init(list.ends.len())?;
-                let rows = Rows::all(list.rows.len());
-                let args = self.args.wrap(&ScalarBuffer::from(list.rows));
-                if !rows.is_empty() {
-                    states.add(&list.frames, args.columns(), &rows)?;
+                if !states.have_outside() {
+                    let rows = Rows::all(list.rows.len());
+                    let args = self.args.wrap(&ScalarBuffer::from(list.rows));
+                    if !rows.is_empty() {
+                        states.add(&list.frames, args.columns(), &rows)?;
+                    }
+                    return states.results(&mut self.charge);
                 }
-                states.results()
+                let mut start = 0;
+                // What states hold is charged after each portion.
+                while start < list.rows.len() {
+                    let end = self.weights.end_of_listed(&list.rows, start, self.bytes_max);
+                    let rows = list.rows[start..end].to_vec();
+                    let args = self.args.wrap(&ScalarBuffer::from(rows));
+                    let rows = Rows::all(end - start);
+                    states.add(&list.frames[start..end], args.columns(), &rows)?;
+                    start = end;
+                }
+                states.results(&mut self.charge)
             }
+        }
+    }
+}
+
+/// What results take that were made of rows of so many bytes.
+fn kept_bytes(results: &Vector, listed_bytes: usize) -> usize {
+    match results.flat_values() {
+        Some(Values::Array(_) | Values::FixedArray(_) | Values::Map(_)) => listed_bytes,
+        _ => {
+            let weights = RowWeights::of_copies(std::slice::from_ref(results));
+            weights.of_range(0, results.len() as u32)
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     sort::{RowSorter, sort_bytes_per_row},
     spill::{SPILL_BYTES_MIN, SpillReader},
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::PartitionPiece;
 use volley_memory::Reservation;
@@ -109,8 +109,19 @@ struct Work {
 /// A batch that is being answered for.
 struct Pending {
     places: BatchPlaces,
-    /// Of the first calls.
-    results: Vec<Vector>,
+    /// The first row, of the batch, that was not put out.
+    next: usize,
+    /// Per call.
+    answers: Vec<Answered>,
+}
+
+/// What a call has answered that was not put out.
+#[derive(Clone, Default)]
+struct Answered {
+    results: Option<Vector>,
+    /// The rows, of the batch, that these are of.
+    start: usize,
+    end: usize,
 }
 
 impl WindowOperator {
@@ -393,55 +404,88 @@ impl WindowOperator {
         Ok(Phase::Load)
     }
 
-    /// Works on a batch; the batch when it is done and has rows.
+    /// Works on a batch; those rows for which all calls have answered, if there are any.
     fn put_out(&self, work: &mut Work) -> Result<Option<Batch>> {
         let Some(mut pending) = work.next_batch(self.batch_rows) else {
             return Ok(None);
         };
-        while let Some(call) = work.calls.get_mut(pending.results.len()) {
-            let index = pending.results.len();
+        for (index, call) in work.calls.iter_mut().enumerate() {
             let piece = work.piece.as_ref().map(|it| &it.places[self.spec.calls[index].level]);
             let input = call_input(&self.spec, (&work.run, &work.places, piece), index);
-            let Some((results, frames)) = call.evaluate(&input, &pending.places)? else {
-                work.pending = Some(pending);
-                return Ok(None);
-            };
-            if let Some(counter) = call.counter() {
-                self.metrics.add(counter, frames as u64);
+            while pending.answers[index].end <= pending.next {
+                let Some((results, frames)) = call.evaluate(&input, &pending.places)? else {
+                    work.pending = Some(pending);
+                    return Ok(None);
+                };
+                if let Some(counter) = call.counter() {
+                    self.metrics.add(counter, frames as u64);
+                }
+                pending.answers[index].take(results);
             }
-            pending.results.push(results);
         }
-        self.finish_batch(work, pending)
+        self.put_out_answered(work, pending)
     }
 
-    /// The batch without what the limit leaves out.
-    fn finish_batch(&self, work: &mut Work, pending: Pending) -> Result<Option<Batch>> {
-        let rows = pending.places.rows;
+    /// The rows for which all calls have answered, without what the limit leaves out.
+    fn put_out_answered(&self, work: &mut Work, mut pending: Pending) -> Result<Option<Batch>> {
+        let first = pending.places.rows.start;
+        let ends = pending.answers.iter().map(|it| it.end);
+        let end = ends.min().unwrap_or(pending.places.rows.len());
+        let rows = first + pending.next..first + end;
         work.position = rows.end;
         let mut kept = None;
         if let Some(limit) = self.spec.limit {
-            let ranks = Decoded::new(&pending.results[limit.call])?;
+            let ranks = pending.answers[limit.call].of(&(pending.next..end))?;
+            let ranks = Decoded::new(&ranks)?;
             let values = ranks.values().native::<i64>().ok_or_else(not_a_rank)?;
             let is_kept = |row: &u32| values[ranks.index(*row as usize)] as u64 <= limit.rows;
             let last = rows.len() - 1;
             let codes: Vec<u32> = (0..rows.len() as u32).filter(is_kept).collect();
             if codes.last() != Some(&(last as u32)) {
                 // Ranks do not fall: nothing more of this partition is kept.
-                work.position = (pending.places.partitions.ends[last] as usize).min(work.end);
+                let partition = pending.places.partitions.ends[end - 1];
+                work.position = (partition as usize).min(work.end);
             }
             self.metrics.add("rows cut", (work.position - rows.start - codes.len()) as u64);
-            if codes.is_empty() {
-                return Ok(None);
-            }
             kept = (codes.len() < rows.len()).then(|| ScalarBuffer::<u32>::from(codes));
         }
-        let mut columns = work.run.output(&work.input, &self.spec.output, rows.clone())?;
-        columns.extend(pending.results);
-        let batch = Batch::new(columns, rows.len());
-        Ok(Some(match kept {
-            Some(codes) => batch.wrap(&codes),
+        let batch = match kept.as_ref().is_some_and(|it| it.is_empty()) {
+            true => None,
+            false => {
+                let mut columns = work.run.output(&work.input, &self.spec.output, rows.clone())?;
+                for answered in &pending.answers {
+                    columns.push(answered.of(&(pending.next..end))?);
+                }
+                Some(Batch::new(columns, rows.len()))
+            }
+        };
+        pending.next = work.position - first;
+        work.go_on(pending);
+        Ok(match kept {
+            Some(codes) => batch.map(|it| it.wrap(&codes)),
             None => batch,
-        }))
+        })
+    }
+}
+
+impl Answered {
+    /// Takes the results of the next rows.
+    fn take(&mut self, results: Vector) {
+        (self.start, self.end) = (self.end, self.end + results.len());
+        self.results = Some(results);
+    }
+
+    /// The results of some of the rows.
+    fn of(&self, rows: &Range<usize>) -> Result<Vector> {
+        match &self.results {
+            Some(results) if self.start == rows.start && self.end == rows.end => {
+                Ok(results.clone())
+            }
+            Some(results) if self.start <= rows.start && rows.end <= self.end => {
+                Ok(results.slice(rows.start - self.start, rows.len()))
+            }
+            _ => Err(Error::internal("rows that a window call has not answered for")),
+        }
     }
 }
 
@@ -459,8 +503,23 @@ impl Work {
         let count = batch_rows.min(self.end - self.position);
         (count > 0).then(|| Pending {
             places: self.places.batch(&mut self.cursor, self.position, count),
-            results: Vec::new(),
+            next: 0,
+            answers: vec![Answered::default(); self.calls.len()],
         })
+    }
+
+    /// Forgets the answers that were put out, or are not asked for; keeps what is left of a batch.
+    fn go_on(&mut self, mut pending: Pending) {
+        for (call, answered) in self.calls.iter_mut().zip(&mut pending.answers) {
+            if answered.end <= pending.next {
+                answered.results = None;
+                call.release();
+            }
+        }
+        match pending.next < pending.places.rows.len() {
+            true => self.pending = Some(pending),
+            false => self.calls.iter_mut().for_each(Call::skip_rest),
+        }
     }
 }
 

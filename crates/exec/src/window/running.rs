@@ -1,20 +1,32 @@
 //! Aggregates over frames that only grow: one state runs through the rows of a partition, and is
 //! copied at the end of each frame.
 
-use super::{STEP_ROWS, active::ActiveRows, frames::DistinctFrames, states::States};
+use super::{
+    STEP_ROWS,
+    active::ActiveRows,
+    frames::DistinctFrames,
+    states::States,
+    weights::{RowWeights, answer_bytes},
+};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{AggregateFunction, Ranges, RunningFrames};
-use volley_memory::Pool;
+use volley_memory::{Pool, Reservation};
 use volley_vector::{Rows, Vector};
 
 /// One state on its way through the rows.
 pub(super) struct Running {
     args: Vec<Vector>,
+    /// What rows add to the state, where it holds bytes outside its row.
+    weights: Option<RowWeights>,
     state: States,
     /// The frame whose rows the state has.
     held: (u32, u32),
     results: States,
+    /// Results are given when they take so many bytes.
+    bytes_max: usize,
+    /// What the results given last take.
+    given: Reservation,
     /// The frame of the batch to answer next.
     next: usize,
 }
@@ -38,9 +50,12 @@ impl Running {
         }
         let mut running = Running {
             args: args.to_vec(),
+            weights: function.state().needs_drop.then(|| RowWeights::of_copies(args)),
             state: States::new(function, pool),
             held: (0, 0),
             results: States::new(function, pool),
+            bytes_max: answer_bytes(pool),
+            given: pool.reservation(),
             next: 0,
         };
         running.state.init(1)?;
@@ -55,25 +70,28 @@ impl Running {
     /// Adds what is missing of the rows before `end`; the state, and the position behind its rows.
     pub(super) fn carry(mut self, end: u32, active: &ActiveRows) -> Result<(States, u32)> {
         while self.held.1 < end {
-            let (from, to) = (self.held.1, end.min(self.held.1 + STEP_ROWS as u32));
+            let (from, to) = (self.held.1, self.end_of_step(end));
             self.add(from, to, active)?;
         }
         Ok((self.state, self.held.1))
     }
 
-    /// Goes on through some rows; the results of all `frames` at the end.
+    /// Goes on through some rows; the results of the frames since those given last, at the end of
+    /// `frames` or when they take much.
     pub(super) fn step(
         &mut self,
         frames: &DistinctFrames,
         active: &ActiveRows,
     ) -> Result<Option<Vector>> {
-        if self.next == 0 {
-            self.results.reset(frames.parts.len())?;
+        if self.results.is_empty() {
+            self.given.clear();
+            self.results.reset(frames.parts.len() - self.next)?;
         }
         if !self.catch_up(frames.ranges.get(self.next), active)? {
             return Ok(None);
         }
         let chunk = self.chunk(&frames.ranges);
+        self.results.charge_ahead(chunk.bytes)?;
         let args: Vec<Vector> = self.slices(chunk.first, chunk.end);
         let rows = active.slice(chunk.first, chunk.end);
         let run = RunningFrames { first: chunk.first, held: self.held, ranges: &chunk.ranges };
@@ -82,11 +100,26 @@ impl Running {
         }
         self.next += chunk.ranges.starts.len();
         self.held = frames.ranges.get(self.next - 1);
-        if self.next < frames.parts.len() {
+        let is_large = self.weights.is_some() && self.results.outside_bytes() >= self.bytes_max;
+        if self.next < frames.parts.len() && !is_large {
             return Ok(None);
         }
+        if self.next == frames.parts.len() {
+            self.next = 0;
+        }
+        self.results.results(&mut self.given).map(Some)
+    }
+
+    /// The results that were given are somebody else's.
+    pub(super) fn release(&mut self) {
+        self.given.clear();
+    }
+
+    /// The frames under way are not asked for any more.
+    pub(super) fn skip_rest(&mut self) {
+        self.results.clear();
+        self.given.clear();
         self.next = 0;
-        self.results.results().map(Some)
     }
 
     /// Adds rows until those that are missing in `frame` are few; true then.
@@ -95,12 +128,19 @@ impl Running {
             self.state.init(1)?;
             self.held = (start, start);
         }
-        if (end - self.held.1) as usize <= STEP_ROWS {
+        let to = self.end_of_step(end);
+        if to == end {
             return Ok(true);
         }
-        let (from, to) = (self.held.1, self.held.1 + STEP_ROWS as u32);
-        self.add(from, to, active)?;
+        self.add(self.held.1, to, active)?;
         Ok(false)
+    }
+
+    /// The end of the next rows before `end` that are few.
+    fn end_of_step(&self, end: u32) -> u32 {
+        let from = self.held.1;
+        let end = end.min(from.saturating_add(STEP_ROWS as u32)).max(from);
+        self.weights.as_ref().map_or(end, |it| it.end_of(from, end, self.bytes_max))
     }
 
     fn add(&mut self, from: u32, to: u32, active: &ActiveRows) -> Result<()> {
@@ -110,15 +150,27 @@ impl Running {
         Ok(())
     }
 
-    /// The next frames that together add few rows.
+    /// The next frames that together add few rows, and whose copies take few bytes.
     fn chunk(&self, all: &Ranges) -> Chunk {
-        let mut chunk = Chunk { first: u32::MAX, end: 0, ranges: Ranges::default() };
+        let mut chunk = Chunk { first: u32::MAX, end: 0, bytes: 0, ranges: Ranges::default() };
         let (mut held, mut rows) = (self.held, 0);
+        let bytes_max = self.bytes_max.saturating_sub(self.results.outside_bytes());
+        let mut state_bytes = self.state.outside_bytes();
         for (start, end) in all.iter().skip(self.next) {
-            let from = if start == held.0 && end >= held.1 { held.1 } else { start };
+            let goes_on = start == held.0 && end >= held.1;
+            let from = if goes_on { held.1 } else { start };
             rows += (end - from) as usize;
-            if rows > STEP_ROWS && !chunk.ranges.starts.is_empty() {
+            let is_first = chunk.ranges.starts.is_empty();
+            if rows > STEP_ROWS && !is_first {
                 break;
+            }
+            if let Some(weights) = &self.weights {
+                let added = weights.of_range(from, end);
+                state_bytes = if goes_on { state_bytes + added } else { added };
+                if chunk.bytes + state_bytes > bytes_max && !is_first {
+                    break;
+                }
+                chunk.bytes += state_bytes;
             }
             held = (start, end);
             chunk.first = chunk.first.min(from);
@@ -152,5 +204,7 @@ pub(super) fn can_run(
 struct Chunk {
     first: u32,
     end: u32,
+    /// What copies of the state may take.
+    bytes: usize,
     ranges: Ranges,
 }

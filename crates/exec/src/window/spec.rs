@@ -18,7 +18,8 @@ pub(super) struct WindowSpec {
     pub is_sorted: bool,
     /// Whether rows may be put out in any order of their partitions.
     pub spreads: bool,
-    /// Per input column: the value that all rows have, where that is known.
+    /// Per input column: the value that all rows have, where that is known, of columns that say
+    /// how far calls look at rows that come sorted.
     pub constants: Vec<Option<Value>>,
     /// The input columns put out.
     pub output: Vec<usize>,
@@ -75,9 +76,7 @@ impl WindowSpec {
             limit: node.limit,
             is_sorted: node.sorted,
             spreads: !node.keeps_order && !node.partition_by.is_empty(),
-            constants: (0..node.input.schema().len())
-                .map(|it| node.input.constant(it).cloned())
-                .collect(),
+            constants: constants(node),
             output: node.output.clone(),
             levels,
         })
@@ -107,6 +106,26 @@ impl WindowSpec {
         self.calls.iter().flat_map(CallSpec::columns).for_each(|it| arranged[it] = true);
         arranged
     }
+}
+
+/// See [`WindowSpec::constants`]. To ask for a column may be a way through the whole plan.
+fn constants(node: &WindowNode) -> Vec<Option<Value>> {
+    let mut constants = vec![None; node.input.schema().len()];
+    if !node.sorted {
+        return constants;
+    }
+    for call in &node.calls {
+        let offsets = call.frame.offsets().filter_map(|it| match it {
+            FrameOffset::Column(column) => Some(*column),
+            FrameOffset::Count(_) | FrameOffset::Value { .. } => None,
+        });
+        for column in call.args.iter().skip(1).copied().chain(offsets) {
+            if let Some(constant) = constants.get_mut(column).filter(|it| it.is_none()) {
+                *constant = node.input.constant(column).cloned();
+            }
+        }
+    }
+    constants
 }
 
 impl CallFunction {

@@ -46,30 +46,56 @@ impl States {
     /// Forgets all states; makes `count` of empty groups.
     pub(super) fn init(&mut self, count: usize) -> Result<()> {
         self.reset(count)?;
-        self.use_more(count);
-        self.function.init(&mut self.container.slots(0, &self.used));
+        self.init_more(count);
         Ok(())
+    }
+
+    /// Makes `count` more of empty groups, which there is room for.
+    pub(super) fn init_more(&mut self, count: usize) {
+        let start = self.used.len() as u32;
+        let positions: Vec<u32> = (start..start + count as u32).collect();
+        let list = self.rows.pick(&positions);
+        self.function.init(&mut self.container.slots(0, &list));
+        self.used.append(&list);
+    }
+
+    /// Whether there is no state.
+    pub(super) fn is_empty(&self) -> bool {
+        self.used.is_empty()
+    }
+
+    /// Whether states hold bytes outside their rows.
+    pub(super) fn have_outside(&self) -> bool {
+        self.function.state().needs_drop
+    }
+
+    /// The bytes that states hold outside their rows, as they were charged last.
+    pub(super) fn outside_bytes(&self) -> usize {
+        self.outside.bytes()
     }
 
     /// Adds `rows` of `args`, row `i` to the state `targets[i]`.
     pub(super) fn add(&mut self, targets: &[u32], args: &[Vector], rows: &Rows) -> Result<()> {
         let list = self.used.pick(targets);
-        self.function.add(&mut self.container.slots(0, &list), args, rows)
+        self.function.add(&mut self.container.slots(0, &list), args, rows)?;
+        self.charge_outside()
     }
 
     /// Adds `rows` of `args` to the only state.
     pub(super) fn add_to_one(&mut self, args: &[Vector], rows: &Rows) -> Result<()> {
-        self.function.add_to_one(&mut self.container.slots(0, &self.used), args, rows)
+        self.function.add_to_one(&mut self.container.slots(0, &self.used), args, rows)?;
+        self.charge_outside()
     }
 
     /// Merges row `i` of `intermediate` into the state `targets[i]`.
     pub(super) fn merge(&mut self, targets: &[u32], intermediate: &Vector) -> Result<()> {
         let (list, rows) = (self.used.pick(targets), Rows::all(targets.len()));
-        self.function.merge(&mut self.container.slots(0, &list), intermediate, &rows)
+        self.function.merge(&mut self.container.slots(0, &list), intermediate, &rows)?;
+        self.charge_outside()
     }
 
     /// Runs the only state through frames, and appends a copy for each to `results`, which has room
-    /// for them; see [`AggregateFunction::add_frames`].
+    /// for them and is charged with what they hold; see [`AggregateFunction::add_frames`].
     pub(super) fn add_frames(
         &mut self,
         args: &[Vector],
@@ -86,13 +112,22 @@ impl States {
             return Ok(false);
         }
         results.used.append(&list);
+        self.charge_outside()?;
         results.charge_outside()?;
         Ok(true)
     }
 
-    /// The results; states are forgotten.
-    pub(super) fn results(&mut self) -> Result<Vector> {
+    /// Charges `bytes` more, which states are going to hold outside their rows, until it is known
+    /// how many they are.
+    pub(super) fn charge_ahead(&mut self, bytes: usize) -> Result<()> {
+        self.outside.grow(bytes)
+    }
+
+    /// The results; states are forgotten. `charge` grows by what the results take: about what the
+    /// states held.
+    pub(super) fn results(&mut self, charge: &mut Reservation) -> Result<Vector> {
         self.charge_outside()?;
+        charge.grow(self.outside.bytes())?;
         let results = self.function.extract(&mut self.container.slots(0, &self.used));
         self.clear();
         results
@@ -100,17 +135,14 @@ impl States {
 
     /// The intermediate results; states are forgotten.
     pub(super) fn intermediate(&mut self) -> Result<Vector> {
+        // For as long as both are there.
+        self.outside.grow(self.outside.bytes())?;
         let results = self.function.extract_intermediate(&mut self.container.slots(0, &self.used));
         self.clear();
         results
     }
 
-    fn use_more(&mut self, count: usize) {
-        let start = self.used.len() as u32;
-        let positions: Vec<u32> = (start..start + count as u32).collect();
-        self.used.append(&self.rows.pick(&positions));
-    }
-
+    /// Charges what states hold outside their rows.
     fn charge_outside(&mut self) -> Result<()> {
         if !self.function.state().needs_drop {
             return Ok(());
@@ -119,7 +151,8 @@ impl States {
         self.outside.resize(bytes)
     }
 
-    fn clear(&mut self) {
+    /// Forgets all states.
+    pub(super) fn clear(&mut self) {
         if self.function.state().needs_drop && !self.used.is_empty() {
             self.function.drop_states(&mut self.container.slots(0, &self.used));
         }

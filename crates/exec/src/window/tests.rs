@@ -1,5 +1,6 @@
 //! The operator against the definition: which rows are in a frame is asked of every pair of rows.
 
+mod memory;
 mod oracle;
 mod pieces;
 

@@ -15,17 +15,28 @@
 //! ([`AggregateFunction::add_frames`]) and nothing is gathered.
 
 use super::{
-    STEP_ROWS, active::ActiveRows, frames::DistinctFrames, running::can_run, states::States,
+    STEP_ROWS,
+    active::ActiveRows,
+    frames::DistinctFrames,
+    running::can_run,
+    states::States,
+    weights::{RowWeights, answer_bytes},
 };
-use crate::BatchCharge;
+use crate::{BatchCharge, column_concat::joined_bytes};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{AggregateFunction, Ranges, RunningFrames};
-use volley_memory::Pool;
+use volley_function::{AggregateFunction, FrameParts, Ranges, RunningFrames};
+use volley_memory::{Pool, Reservation};
 use volley_vector::{Batch, ScalarBuffer, Vector};
 
 /// Children of a node: few levels, yet few rows at the ends of a frame.
 const FANOUT: usize = 16;
+
+/// A guess of bytes may turn out to be so many times too small the next time.
+const GUESS_ROOM: f64 = 2.0;
+
+/// And later frames may keep more of their rows than those before: at least so much is guessed.
+const GUESS_MIN: f64 = 1.0 / 64.0;
 
 /// A tree over all rows.
 pub(super) struct Tree {
@@ -37,12 +48,31 @@ pub(super) struct Tree {
     /// Of the level that is being built.
     parts: Vec<Vector>,
     built: usize,
+    /// Of the frames from `first` on.
     states: States,
     /// Where states can be copied.
     ends: Option<Ends>,
     charge: BatchCharge,
-    /// The frame of the batch to answer next.
+    /// Where states hold bytes outside their rows: how many frames are put together at once.
+    guess: Option<Guess>,
+    /// Results are given when they take so many bytes.
+    bytes_max: usize,
+    /// What the results given last take.
+    given: Reservation,
+    /// The first frame of the batch whose result was not given.
+    first: usize,
+    /// The frame of the batch to put together next.
     next: usize,
+}
+
+/// A guess of what states of frames will hold.
+struct Guess {
+    /// What the rows of a level add to states; the input first.
+    weights: Vec<RowWeights>,
+    /// What an input row is taken to add to the state of each of its frames: what it adds when all
+    /// of it is kept, and a factor of which states so far have shown that it is enough.
+    row_bytes: f64,
+    factor: f64,
 }
 
 /// What runs through the rows at the ends of frames.
@@ -84,6 +114,7 @@ impl Tree {
             }),
             false => None,
         };
+        let guess = function.state().needs_drop.then(|| Guess::new(&args));
         Ok(Tree {
             args: Batch::new(args, rows),
             rows,
@@ -93,6 +124,10 @@ impl Tree {
             states: States::new(function, pool),
             ends,
             charge: BatchCharge::new(pool),
+            guess,
+            bytes_max: answer_bytes(pool),
+            given: pool.reservation(),
+            first: 0,
             next: 0,
         })
     }
@@ -103,7 +138,7 @@ impl Tree {
         if below <= FANOUT {
             return Ok(true);
         }
-        let end = (self.built + STEP_ROWS).min(below);
+        let end = self.end_of_step(below);
         let len = end - self.built;
         self.states.init(len.div_ceil(FANOUT))?;
         let targets: Vec<u32> = (0..len).map(|it| (it / FANOUT) as u32).collect();
@@ -115,48 +150,121 @@ impl Tree {
             }
             Some(level) => self.states.merge(&targets, &level.slice(self.built, len))?,
         }
-        self.parts.push(self.states.intermediate()?);
+        let part = self.states.intermediate()?;
+        self.charge.add(&Batch::new(vec![part.clone()], part.len()))?;
+        self.parts.push(part);
         self.built = end;
         if end == below {
-            let data_type = self.parts[0].data_type().clone();
-            let level = Vector::concat(&data_type, &self.parts)?;
-            self.parts.clear();
-            self.built = 0;
-            self.charge.add(&Batch::new(vec![level.clone()], level.len()))?;
-            self.levels.push(level);
+            self.finish_level()?;
         }
         Ok(false)
     }
 
-    /// Puts some frames together; the results of all `frames` at the end.
+    /// The end of the rows or nodes that are put together in one step, whole nodes of them.
+    fn end_of_step(&self, below: usize) -> usize {
+        let most = (self.built + STEP_ROWS).min(below);
+        let Some(weights) = self.guess.as_ref().and_then(|it| it.weights.last()) else {
+            return most;
+        };
+        let end = weights.end_of(self.built as u32, most as u32, self.bytes_max) as usize;
+        if end == most {
+            return most;
+        }
+        let nodes = ((end - self.built) / FANOUT).max(1);
+        (self.built + nodes * FANOUT).min(most)
+    }
+
+    /// Puts the parts of a level together.
+    fn finish_level(&mut self) -> Result<()> {
+        let parts = std::mem::take(&mut self.parts);
+        let mut copied = self.charge.pool().reservation();
+        copied.resize(parts.iter().map(joined_bytes).sum())?;
+        let level = Vector::concat(parts[0].data_type(), &parts)?;
+        for part in parts {
+            let rows = part.len();
+            self.charge.remove(&Batch::new(vec![part], rows));
+        }
+        drop(copied);
+        self.built = 0;
+        self.charge.add(&Batch::new(vec![level.clone()], level.len()))?;
+        if let Some(guess) = &mut self.guess {
+            guess.weights.push(RowWeights::of_copies(std::slice::from_ref(&level)));
+        }
+        self.levels.push(level);
+        Ok(())
+    }
+
+    /// Puts some frames together; the results of those since the ones given last, at the end of
+    /// `frames` or when they take much.
     pub(super) fn step(
         &mut self,
         frames: &DistinctFrames,
         active: &ActiveRows,
     ) -> Result<Option<Vector>> {
+        if self.states.is_empty() {
+            self.given.clear();
+            self.first = self.next;
+            self.states.reset(frames.parts.len() - self.next)?;
+        }
+        let (next, bytes) = (self.next, self.states.outside_bytes());
         if self.ends.is_some() && frames.is_whole {
             self.step_with_ends(frames, active)?;
         } else {
             self.step_gathering(frames, active)?;
         }
-        if self.next < frames.parts.len() {
+        let is_large = match &mut self.guess {
+            Some(guess) => {
+                let made = self.states.outside_bytes().saturating_sub(bytes);
+                guess.learn(&frames.parts[next..self.next], made);
+                self.states.outside_bytes() >= self.bytes_max
+            }
+            None => false,
+        };
+        if self.next < frames.parts.len() && !is_large {
             return Ok(None);
         }
+        if self.next == frames.parts.len() {
+            self.next = 0;
+        }
+        self.states.results(&mut self.given).map(Some)
+    }
+
+    /// The results that were given are somebody else's.
+    pub(super) fn release(&mut self) {
+        self.given.clear();
+    }
+
+    /// The frames under way are not asked for any more.
+    pub(super) fn skip_rest(&mut self) {
+        self.states.clear();
+        self.given.clear();
         self.next = 0;
-        self.states.results().map(Some)
+    }
+
+    /// How many frames are put together at once: as many as are guessed to take few bytes, and one
+    /// at least.
+    fn frames_max(&self, frames: &DistinctFrames) -> usize {
+        let rest = &frames.parts[self.next..];
+        let Some(guess) = &self.guess else { return rest.len() };
+        let most = self.bytes_max.saturating_sub(self.states.outside_bytes()) as f64;
+        let mut bytes = 0.0;
+        let is_enough = |frame: &FrameParts| {
+            bytes += guess.of(frame);
+            bytes > most
+        };
+        rest.iter().position(is_enough).unwrap_or(rest.len()).max(1)
     }
 
     /// Puts some frames of one part together, whose ends are run through.
     fn step_with_ends(&mut self, frames: &DistinctFrames, active: &ActiveRows) -> Result<()> {
-        if self.next == 0 {
-            self.states.reset(frames.parts.len())?;
-        }
-        let first = self.next;
+        let end = self.next + self.frames_max(frames);
+        let first = (self.next - self.first) as u32;
         let mut pass = Pass::new(self.levels.len());
         let (mut left, mut right) = (Ranges::default(), Ranges::default());
-        while self.next < frames.parts.len() && pass.len < STEP_ROWS {
+        while self.next < end && pass.len < STEP_ROWS {
             let (start, end) = frames.ranges.get(self.next);
-            let (rows_left, rows_right) = pass.take_nodes(self.next as u32, start, end);
+            let target = (self.next - self.first) as u32;
+            let (rows_left, rows_right) = pass.take_nodes(target, start, end);
             left.push(rows_left.0, rows_left.1);
             right.push(rows_right.0, rows_right.1);
             pass.len += (rows_left.1 - rows_left.0 + rows_right.1 - rows_right.0) as usize;
@@ -168,24 +276,22 @@ impl Tree {
         run_through(running, &self.args, active, &right, right_states)?;
         let right = right_states.intermediate()?;
         self.apply(pass, active)?;
-        let targets: Vec<u32> = (first as u32..self.next as u32).collect();
+        let targets: Vec<u32> = (first..(self.next - self.first) as u32).collect();
         self.states.merge(&targets, &right)
     }
 
     /// Puts some frames together from rows and nodes.
     fn step_gathering(&mut self, frames: &DistinctFrames, active: &ActiveRows) -> Result<()> {
-        if self.next == 0 {
-            self.states.init(frames.parts.len())?;
-        }
+        let (first, end) = (self.next, self.next + self.frames_max(frames));
         let mut passes: [Pass; 3] = std::array::from_fn(|_| Pass::new(self.levels.len()));
-        while self.next < frames.parts.len()
-            && passes.iter().map(|it| it.len).sum::<usize>() < STEP_ROWS
-        {
+        while self.next < end && passes.iter().map(|it| it.len).sum::<usize>() < STEP_ROWS {
+            let target = (self.next - self.first) as u32;
             for (pass, (start, end)) in passes.iter_mut().zip(frames.parts[self.next].parts) {
-                pass.take(self.next as u32, start as usize, end as usize);
+                pass.take(target, start as usize, end as usize);
             }
             self.next += 1;
         }
+        self.states.init_more(self.next - first);
         passes.into_iter().filter(|it| it.len > 0).try_for_each(|it| self.apply(it, active))
     }
 
@@ -200,18 +306,68 @@ impl Tree {
         Ok(())
     }
 
+    /// Adds rows, or nodes of a level; what states hold is charged after each portion.
     fn add(&mut self, level: usize, taken: Taken, active: &ActiveRows) -> Result<()> {
-        if taken.nodes.is_empty() {
+        let Taken { targets, nodes } = taken;
+        if nodes.is_empty() {
             return Ok(());
         }
-        let Some(level) = level.checked_sub(1) else {
-            let kept = active.select(&taken.nodes);
-            let args = self.args.wrap(&ScalarBuffer::from(taken.nodes));
-            return self.states.add(&taken.targets, args.columns(), &kept);
+        let Some(guess) = &self.guess else {
+            return self.add_portion(level, &targets, nodes, active);
         };
-        let nodes = Batch::new(vec![self.levels[level].clone()], self.levels[level].len());
-        let nodes = nodes.wrap(&ScalarBuffer::from(taken.nodes));
-        self.states.merge(&taken.targets, nodes.column(0))
+        let weights = guess.weights.get(level).cloned();
+        let mut start = 0;
+        while start < nodes.len() {
+            let end = match &weights {
+                Some(weights) => weights.end_of_listed(&nodes, start, self.bytes_max),
+                None => nodes.len(),
+            };
+            self.add_portion(level, &targets[start..end], nodes[start..end].to_vec(), active)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn add_portion(
+        &mut self,
+        level: usize,
+        targets: &[u32],
+        nodes: Vec<u32>,
+        active: &ActiveRows,
+    ) -> Result<()> {
+        let Some(level) = level.checked_sub(1) else {
+            let kept = active.select(&nodes);
+            let args = self.args.wrap(&ScalarBuffer::from(nodes));
+            return self.states.add(targets, args.columns(), &kept);
+        };
+        let level = &self.levels[level];
+        let nodes = Batch::new(vec![level.clone()], level.len()).wrap(&ScalarBuffer::from(nodes));
+        self.states.merge(targets, nodes.column(0))
+    }
+}
+
+impl Guess {
+    fn new(args: &[Vector]) -> Guess {
+        let weights = RowWeights::of_copies(args);
+        Guess { row_bytes: weights.mean() as f64, weights: vec![weights], factor: 1.0 }
+    }
+
+    /// What the state of a frame may hold.
+    fn of(&self, frame: &FrameParts) -> f64 {
+        self.factor * self.all_kept(frame)
+    }
+
+    /// What the state of a frame holds that keeps all rows.
+    fn all_kept(&self, frame: &FrameParts) -> f64 {
+        frame.iter().map(|it| f64::from(it.1 - it.0)).sum::<f64>() * self.row_bytes
+    }
+
+    /// Takes note of what the states of some frames hold.
+    fn learn(&mut self, frames: &[FrameParts], bytes: usize) {
+        let all_kept: f64 = frames.iter().map(|it| self.all_kept(it)).sum();
+        if all_kept > 0.0 {
+            self.factor = (bytes as f64 / all_kept * GUESS_ROOM).clamp(GUESS_MIN, 1.0);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a simple function's arguments are read.
 
-use super::generic::AnyColumn;
+use super::{generic::AnyColumn, memory::take_if_much};
 use std::marker::PhantomData;
 use volley_error::{Error, Result};
 use volley_types::Native;
@@ -108,6 +108,10 @@ pub(super) struct FlatColumn {
 impl FlatColumn {
     /// The column below an argument that marker `A` reads.
     pub(super) fn new<A: Arg>(vector: &Vector) -> Result<FlatColumn> {
+        let bytes = vector.len().saturating_mul(size_of::<u128>());
+        if vector.flat_values().is_none() && !take_if_much(bytes) {
+            return Err(Error::internal("refused"));
+        }
         let vector = vector.flatten()?;
         let below = A::prepare(&vector)?;
         Ok(FlatColumn { vector, below })

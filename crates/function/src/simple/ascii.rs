@@ -79,7 +79,7 @@ pub fn ascii_text_unary<A: SqlType, R: SqlType, W: Written + 'static>(
         if rows.is_empty() {
             return Ok(Vector::nulls(to.clone(), rows.len()));
         }
-        let inputs = Inputs::new::<(A,)>(rows, args)?;
+        let inputs = Inputs::new::<(A,)>(rows, args, ctx)?;
         match TextMode::of(&inputs.sources, inputs.rows.count(), ctx) {
             TextMode::Ascii => write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| ascii(a, out)),
             TextMode::Mixed => write_rows::<(A,), W>(&inputs, to, ctx, |(a,), out| {
@@ -150,7 +150,7 @@ pub(super) fn write_ascii<T: Args, W: Writer, O: Written>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    let inputs = Inputs::new::<T>(rows, args)?;
+    let inputs = Inputs::new::<T>(rows, args, ctx)?;
     match TextMode::of(&inputs.sources, inputs.rows.count(), ctx) {
         TextMode::Ascii => write_inputs::<T, W, O>(&inputs, result_type, ctx, ascii),
         TextMode::Mixed => write_inputs::<T, W, O>(&inputs, result_type, ctx, |values, out| {
@@ -172,7 +172,7 @@ pub(super) fn map_ascii<T: Args, R: ResultType, O: Output<R::Column>>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    let inputs = Inputs::new::<T>(rows, args)?;
+    let inputs = Inputs::new::<T>(rows, args, ctx)?;
     match TextMode::of(&inputs.sources, inputs.rows.count(), ctx) {
         TextMode::Ascii => map_inputs::<T, R, O>(&inputs, result_type, ctx, ascii),
         TextMode::Mixed => map_inputs::<T, R, O>(&inputs, result_type, ctx, |values| {
@@ -193,7 +193,7 @@ fn slice_ascii<T: SliceArgs>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    let inputs = Inputs::new::<T::WithText>(rows, args)?;
+    let inputs = Inputs::new::<T::WithText>(rows, args, ctx)?;
     match TextMode::of(&inputs.sources[..1], inputs.rows.count(), ctx) {
         TextMode::Ascii => range_rows::<T>(&inputs, result_type, ascii),
         TextMode::Mixed => slice_rows::<T, _>(&inputs, result_type, ctx, |text, rest| {

@@ -2,6 +2,7 @@
 
 use super::{
     args::{Contiguous, Varbinary, Varchar},
+    memory::{Growth, text_too_long},
     output::NullRows,
 };
 use crate::EvalContext;
@@ -190,20 +191,20 @@ impl Column for BooleanColumn {
     }
 }
 
-/// Text is charged in portions of this many bytes; a batch of short texts costs nothing.
-pub(super) const CHARGED_BYTES: usize = 1 << 20;
-
 /// VARCHAR or VARBINARY results.
 pub struct StringColumn {
     views: Vec<u128>,
     builder: StringBuilder,
+    growth: Growth,
 }
 
 impl StringColumn {
     /// Stores a copy of `bytes` as the result of `row`.
     #[inline]
     pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) {
-        self.views[row] = self.builder.store(bytes);
+        if self.growth.takes_text(bytes) {
+            self.views[row] = self.builder.store(bytes);
+        }
     }
 }
 
@@ -211,7 +212,8 @@ impl Column for StringColumn {
     type Item = Vec<u8>;
 
     fn with_len(len: usize) -> Self {
-        StringColumn { views: vec![0; len], builder: StringBuilder::with_capacity(0) }
+        let builder = StringBuilder::with_capacity(0);
+        StringColumn { views: vec![0; len], builder, growth: Growth::new() }
     }
 
     fn set(&mut self, row: usize, item: Vec<u8>) {
@@ -219,6 +221,9 @@ impl Column for StringColumn {
     }
 
     fn finish(self, data_type: &Type, nulls: Option<NullBuffer>) -> Result<Vector> {
+        if self.growth.is_refused() {
+            return Err(text_too_long());
+        }
         finish(data_type, Values::View(self.builder.finish_with_views(self.views)), nulls)
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     args::{Arg, Reader, Source, decode},
     column::{Column, ResultType},
+    memory::{Lent, charge_rows, with_memory},
     output::{Output, Stored},
 };
 use crate::{EvalContext, ScalarFunction};
@@ -411,8 +412,16 @@ pub(super) struct Inputs<'v> {
 }
 
 impl<'v> Inputs<'v> {
-    pub(super) fn new<T: Args>(rows: &Rows, args: &'v [Vector]) -> Result<Inputs<'v>> {
-        let sources = T::decode(args)?;
+    pub(super) fn new<T: Args>(
+        rows: &Rows,
+        args: &'v [Vector],
+        ctx: &mut EvalContext,
+    ) -> Result<Inputs<'v>> {
+        let sources = match const { T::CHEAP } {
+            true => T::decode(args)?,
+            // What stands below may have to be expanded.
+            false => with_memory(ctx, |_| T::decode(args))?,
+        };
         let mut nulls = None;
         for source in sources.iter().filter(|it| it.propagates) {
             nulls = NullBuffer::union(nulls.as_ref(), source.nulls.as_ref());
@@ -447,7 +456,7 @@ pub(super) fn map<T: Args, R: ResultType, O: Output<R::Column>>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    map_inputs::<T, R, O>(&Inputs::new::<T>(rows, args)?, result_type, ctx, f)
+    map_inputs::<T, R, O>(&Inputs::new::<T>(rows, args, ctx)?, result_type, ctx, f)
 }
 
 /// Computes a function for decoded arguments.
@@ -459,8 +468,12 @@ pub(super) fn map_inputs<T: Args, R: ResultType, O: Output<R::Column>>(
     f: impl Fn(T::Values<'_>) -> O,
 ) -> Result<Vector> {
     let readers = T::open(&inputs.sources)?;
+    charge_rows(ctx, inputs.rows.len(), size_of::<u64>())?;
+    // What is cheap to read makes nothing large.
+    let lent = if const { T::CHEAP } { None } else { Some(Lent::of(ctx)) };
     let body = Mapping { ctx: &mut *ctx, f, column: PhantomData };
     let (mut column, added) = T::run(readers, inputs.work::<T>(), body);
+    lent.map_or(Ok(()), |it| it.give_back(ctx))?;
     let nulls = inputs.result_nulls(added);
     column.check(result_type, &inputs.rows, ctx);
     column.finish(result_type, nulls)
@@ -480,7 +493,7 @@ fn map_checked<T: Args, R: ResultType, V: Stored<R::Column>>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    let inputs = Inputs::new::<T>(rows, args)?;
+    let inputs = Inputs::new::<T>(rows, args, ctx)?;
     let readers = T::open(&inputs.sources)?;
     let body = Checking { f: &f, column: PhantomData::<R::Column> };
     let (column, any_invalid) = T::run(readers, inputs.work::<T>(), body);

@@ -1,7 +1,8 @@
 //! Keys of maps: none is null, none stands twice.
 
+use super::memory::{Scratch, take_if_much};
 use crate::EvalContext;
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_types::{CustomOrder, Type};
 use volley_vector::{Comparator, Decoded, Nested, Rows, Values, Vector, comparator};
@@ -26,6 +27,9 @@ impl MapKeys {
             let message = format!("values of type {lacking} cannot be compared: keys of a map");
             return Err(Error::invalid_query(message));
         }
+        if !take_if_much(keys.len().saturating_mul(size_of::<u64>())) {
+            return Err(Error::internal("refused"));
+        }
         let mut hashes = vec![0; keys.len()];
         keys.hash_into(&mut hashes)?;
         Ok(MapKeys { order: comparator(keys, keys)?, hashes })
@@ -47,15 +51,17 @@ impl MapKeys {
         if range.len() <= COMPARED_MAX {
             return range.clone().any(|at| (range.start..at).any(|it| self.is_equal(it, at)));
         }
-        let mut seen: HashMap<u64, Vec<usize>> = HashMap::with_capacity(range.len());
-        for at in range {
-            let alike = seen.entry(self.hashes[at]).or_default();
-            if alike.iter().any(|it| self.order.is_equal(*it, at)) {
-                return true;
-            }
-            alike.push(at);
-        }
-        false
+        let Some(_scratch) = Scratch::of(range.len().saturating_mul(size_of::<usize>())) else {
+            return false;
+        };
+        // Those with the same hash come to stand side by side.
+        let mut order: Vec<usize> = range.collect();
+        order.sort_unstable_by_key(|it| self.hashes[*it]);
+        order.chunk_by(|a, b| self.hashes[*a] == self.hashes[*b]).any(|alike| {
+            alike.iter().enumerate().any(|(place, at)| {
+                alike[..place].iter().any(|before| self.order.is_equal(*before, *at))
+            })
+        })
     }
 }
 

@@ -254,7 +254,7 @@ macro_rules! pushed {
         $(impl Push<$value> for NativeBuilder<$stored> {
             #[inline(always)]
             fn push_value(&mut self, $it: $value) {
-                self.values.push($item);
+                self.push($item);
             }
         })*
     };

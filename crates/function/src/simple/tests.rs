@@ -1,5 +1,6 @@
 mod encodings;
 mod lambdas;
+mod limits;
 mod signatures;
 
 use super::*;

@@ -3,8 +3,9 @@
 use super::{
     args::{Arg, Source, Varchar},
     bind,
-    column::{CHARGED_BYTES, finish},
+    column::finish,
     map::{Args, Inputs},
+    memory::{Growth, Lent, TEXT_BYTES_MAX, charge_rows, text_too_long},
     output::NullRows,
     pattern::SqlType,
     vectorized,
@@ -13,24 +14,33 @@ use crate::{BindScalar, EvalContext, ScalarTraits};
 use std::{fmt, ops::Range};
 use volley_error::{Error, Result};
 use volley_types::Type;
-use volley_vector::{INLINE_BYTES, Rows, StringBuilder, StringValues, StringView, Values, Vector};
+use volley_vector::{
+    INLINE_BYTES, NullBuffer, Rows, StringBuilder, StringValues, StringView, Values, Vector,
+};
 
 /// Where a closure writes its result: text by `push_str`, `push` and `write!`, bytes by
 /// `push_bytes`.
+///
+/// What the query has no memory for is dropped, and so is what would make a text longer than
+/// [`TEXT_BYTES_MAX`]; the call fails then.
 #[derive(Debug)]
 pub struct StringWriter {
-    pub(super) builder: StringBuilder,
+    builder: StringBuilder,
+    growth: Growth,
+    /// Bytes of this row that were dropped.
+    dropped: usize,
 }
 
 impl StringWriter {
     pub(super) fn new() -> StringWriter {
-        StringWriter { builder: StringBuilder::with_capacity(0) }
+        let (builder, growth) = (StringBuilder::with_capacity(0), Growth::new());
+        StringWriter { builder, growth, dropped: 0 }
     }
 
     /// Appends text.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
-        self.builder.write(text.as_bytes());
+        self.push_bytes(text.as_bytes());
     }
 
     /// Appends a character.
@@ -43,29 +53,92 @@ impl StringWriter {
     /// Appends bytes; for a VARCHAR result they must make valid UTF-8 in the end.
     #[inline]
     pub fn push_bytes(&mut self, bytes: &[u8]) {
-        self.builder.write(bytes);
+        if self.has_room(bytes.len()) {
+            self.builder.write(bytes);
+        }
     }
 
     /// Appends ASCII bytes mapped to ASCII; to map a byte twice must be the same as once.
     #[inline]
     pub fn push_mapped(&mut self, bytes: &[u8], map: impl Fn(u8) -> u8) {
-        self.builder.write_mapped(bytes, map);
+        if self.has_room(bytes.len()) {
+            self.builder.write_mapped(bytes, map);
+        }
     }
 
     /// Appends single bytes; see [`StringWriter::push_bytes`].
     #[inline]
     pub fn push_each(&mut self, bytes: impl Iterator<Item = u8>) {
-        self.builder.write_each(bytes);
+        match bytes.size_hint().1 {
+            Some(most) if self.has_room(most) => self.builder.write_each(bytes),
+            Some(_) => {}
+            None => bytes.for_each(|it| self.push_bytes(&[it])),
+        }
     }
 
     /// Makes room for `bytes` more bytes.
     pub fn reserve(&mut self, bytes: usize) {
-        self.builder.reserve(bytes);
+        // What is refused here would be when it is written.
+        self.has_room(bytes);
     }
 
     /// Bytes written for this row.
     pub fn len(&self) -> usize {
-        self.builder.written()
+        self.builder.written() + self.dropped
+    }
+
+    #[inline(always)]
+    fn has_room(&mut self, bytes: usize) -> bool {
+        bytes <= self.builder.room() || self.make_room(bytes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, bytes: usize) -> bool {
+        if self.len().saturating_add(bytes) > TEXT_BYTES_MAX {
+            self.growth.refuse(text_too_long());
+        }
+        let has_room = self.growth.make_room(self.builder.open(), bytes);
+        if !has_room {
+            self.dropped = self.dropped.saturating_add(bytes);
+        }
+        has_room
+    }
+
+    /// Ends the text of a row; its view.
+    #[inline(always)]
+    pub(super) fn end(&mut self) -> u128 {
+        self.builder.end()
+    }
+
+    /// Forgets the text of a row.
+    pub(super) fn abandon(&mut self) {
+        self.builder.abandon();
+    }
+
+    /// Stores a text beside the one that is written.
+    #[inline]
+    pub(super) fn store(&mut self, text: &[u8]) -> u128 {
+        if self.growth.takes_text(text) { self.builder.store(text) } else { 0 }
+    }
+
+    /// Whether something is missing of what was written, so that the call fails whatever else is
+    /// written.
+    #[inline(always)]
+    pub fn is_refused(&self) -> bool {
+        self.growth.is_refused()
+    }
+
+    /// The texts with these views.
+    ///
+    /// # Errors
+    ///
+    /// One is too long.
+    pub(super) fn finish(self, views: Vec<u128>) -> Result<StringValues> {
+        if self.is_refused() {
+            return Err(text_too_long());
+        }
+        Ok(self.builder.finish_with_views(views))
     }
 
     /// Whether nothing is written for this row.
@@ -143,7 +216,7 @@ pub fn map_text<T: Args, W: Written>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    let inputs = Inputs::new::<T>(rows, args)?;
+    let inputs = Inputs::new::<T>(rows, args, ctx)?;
     write_rows::<T, W>(&inputs, result_type, ctx, f)
 }
 
@@ -154,35 +227,45 @@ pub(super) fn write_rows<T: Args, W: Written>(
     ctx: &mut EvalContext,
     f: impl Fn(T::Values<'_>, &mut StringWriter) -> W,
 ) -> Result<Vector> {
-    let len = inputs.rows.len();
     let readers = T::open(&inputs.sources)?;
-    let mut views = vec![0u128; len];
+    let (strings, added) =
+        write_texts(&inputs.rows, ctx, |row, out| f(T::get(&readers, row), out))?;
+    finish(result_type, Values::View(strings), inputs.result_nulls(added))
+}
+
+/// The texts that `f` writes for `rows`, and which of these are null; others are empty.
+///
+/// # Errors
+///
+/// The memory limit; a text that is too long.
+#[inline(always)]
+pub fn write_texts<W: Written>(
+    rows: &Rows,
+    ctx: &mut EvalContext,
+    mut f: impl FnMut(usize, &mut StringWriter) -> W,
+) -> Result<(StringValues, Option<NullBuffer>)> {
+    charge_rows(ctx, rows.len(), size_of::<u128>())?;
+    let mut views = vec![0u128; rows.len()];
     let mut writer = StringWriter::new();
     let mut nulls = NullRows::default();
-    let mut uncharged = 0;
-    inputs.rows.try_for_each(|row| {
-        match f(T::get(&readers, row), &mut writer).outcome() {
-            Ok(true) => {
-                uncharged += writer.len();
-                views[row] = writer.builder.end();
-                if uncharged >= CHARGED_BYTES {
-                    ctx.charge(std::mem::take(&mut uncharged))?;
-                }
-            }
+    let lent = Lent::of(ctx);
+    // Ends early when something was refused; the call fails then.
+    let _ = rows.try_for_each(|row| {
+        match f(row, &mut writer).outcome() {
+            Ok(true) => views[row] = writer.end(),
             Ok(false) => {
-                writer.builder.abandon();
-                nulls.add(row, len);
+                writer.abandon();
+                nulls.add(row, rows.len());
             }
             Err(error) => {
-                writer.builder.abandon();
+                writer.abandon();
                 ctx.fail(row, || error);
             }
         }
-        Ok::<_, Error>(())
-    })?;
-    let added = nulls.finish(len);
-    let strings = writer.builder.finish_with_views(views);
-    finish(result_type, Values::View(strings), inputs.result_nulls(added))
+        if writer.is_refused() { Err(()) } else { Ok(()) }
+    });
+    lent.give_back(ctx)?;
+    Ok((writer.finish(views)?, nulls.finish(rows.len())))
 }
 
 pub(super) fn written<W: Written>(propagates_nulls: bool) -> ScalarTraits {
@@ -302,7 +385,7 @@ where
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    let inputs = Inputs::new::<T::WithText>(rows, args)?;
+    let inputs = Inputs::new::<T::WithText>(rows, args, ctx)?;
     slice_rows::<T, F>(&inputs, result_type, ctx, f)
 }
 

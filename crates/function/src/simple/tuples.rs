@@ -134,8 +134,8 @@ macro_rules! rows {
                 $(work.run(&mut builders.$at);)*
             }
 
-            fn bytes(builders: &Self::Builders) -> usize {
-                0 $(+ builders.$at.bytes())*
+            fn are_refused(builders: &Self::Builders) -> bool {
+                $(builders.$at.is_refused())||*
             }
 
             fn finish(builders: Self::Builders, types: &[Type]) -> Result<Vec<Vector>> {

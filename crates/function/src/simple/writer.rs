@@ -17,14 +17,14 @@ pub use reference::{AnyBuilder, PartBuilder, PartOf};
 
 use super::{
     args::{Contiguous, Source, Varbinary, Varchar},
-    column::CHARGED_BYTES,
     map::{Args, Inputs},
+    memory::{Growth, Lent},
     output::NullRows,
     pattern::SqlType,
     text::{StringWriter, Written},
 };
 use crate::EvalContext;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Buffer, Encoding, NullBuffer, Rows, Values, Vector};
 
@@ -74,14 +74,16 @@ pub trait Builder: Sized + 'static {
     /// Forgets all but the first `len` values, and the one that is being written.
     fn truncate(&mut self, len: usize);
 
-    /// Bytes held, roughly.
-    fn bytes(&self) -> usize;
+    /// Whether something is missing of what was written, because the query may not have the memory
+    /// or a text is too long. The call fails then.
+    fn is_refused(&self) -> bool;
 
     /// The values.
     ///
     /// # Errors
     ///
-    /// More elements than a vector can have; internal, when `data_type` has another layout.
+    /// A text that is too long; more elements than a vector can have; internal, when `data_type`
+    /// has another layout.
     fn finish(self, data_type: &Type) -> Result<Vector>;
 }
 
@@ -114,6 +116,16 @@ impl<V, B: Push<V> + Builder> Push<Option<V>> for B {
 struct NullPositions(Vec<usize>);
 
 impl NullPositions {
+    /// Whether `position` could be added.
+    #[inline(always)]
+    fn add(&mut self, position: usize, growth: &mut Growth) -> bool {
+        let has_room = growth.has_room(&mut self.0);
+        if has_room {
+            self.0.push(position);
+        }
+        has_room
+    }
+
     fn truncate(&mut self, len: usize) {
         while self.0.last().is_some_and(|it| *it >= len) {
             self.0.pop();
@@ -138,15 +150,26 @@ fn flat(data_type: &Type, values: Values, nulls: &NullPositions) -> Result<Vecto
 
 /// Collects fixed-width values.
 pub struct NativeBuilder<T> {
-    pub(super) values: Vec<T>,
+    values: Vec<T>,
     nulls: NullPositions,
+    growth: Growth,
+}
+
+impl<T> NativeBuilder<T> {
+    #[inline(always)]
+    pub(super) fn push(&mut self, value: T) {
+        if self.growth.has_room(&mut self.values) {
+            self.values.push(value);
+        }
+    }
 }
 
 impl<T: Native> Builder for NativeBuilder<T> {
     type Writer = Self;
 
     fn new(_sources: &[Source<'_>]) -> Self {
-        NativeBuilder { values: Vec::new(), nulls: NullPositions::default() }
+        let (values, nulls) = (Vec::new(), NullPositions::default());
+        NativeBuilder { values, nulls, growth: Growth::new() }
     }
 
     fn writer(&mut self) -> &mut Self {
@@ -164,8 +187,9 @@ impl<T: Native> Builder for NativeBuilder<T> {
 
     #[inline(always)]
     fn push_null(&mut self) {
-        self.nulls.0.push(self.values.len());
-        self.values.push(T::default());
+        if self.nulls.add(self.values.len(), &mut self.growth) {
+            self.push(T::default());
+        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -177,8 +201,9 @@ impl<T: Native> Builder for NativeBuilder<T> {
         self.nulls.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        size_of::<T>() * self.values.len()
+    #[inline(always)]
+    fn is_refused(&self) -> bool {
+        self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
@@ -194,13 +219,15 @@ impl<A: Contiguous + SqlType> Collected for A {
 pub struct BooleanBuilder {
     values: Vec<bool>,
     nulls: NullPositions,
+    growth: Growth,
 }
 
 impl Builder for BooleanBuilder {
     type Writer = Self;
 
     fn new(_sources: &[Source<'_>]) -> Self {
-        BooleanBuilder { values: Vec::new(), nulls: NullPositions::default() }
+        let (values, nulls) = (Vec::new(), NullPositions::default());
+        BooleanBuilder { values, nulls, growth: Growth::new() }
     }
 
     fn writer(&mut self) -> &mut Self {
@@ -216,8 +243,9 @@ impl Builder for BooleanBuilder {
     fn abandon(&mut self) {}
 
     fn push_null(&mut self) {
-        self.nulls.0.push(self.values.len());
-        self.values.push(false);
+        if self.nulls.add(self.values.len(), &mut self.growth) {
+            self.push_value(false);
+        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -229,8 +257,8 @@ impl Builder for BooleanBuilder {
         self.nulls.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        self.values.len()
+    fn is_refused(&self) -> bool {
+        self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
@@ -240,7 +268,9 @@ impl Builder for BooleanBuilder {
 
 impl Push<bool> for BooleanBuilder {
     fn push_value(&mut self, value: bool) {
-        self.values.push(value);
+        if self.growth.has_room(&mut self.values) {
+            self.values.push(value);
+        }
     }
 }
 
@@ -253,7 +283,16 @@ pub struct TextBuilder {
     writer: StringWriter,
     views: Vec<u128>,
     nulls: NullPositions,
-    stored: usize,
+    growth: Growth,
+}
+
+impl TextBuilder {
+    #[inline]
+    fn push_view(&mut self, view: u128) {
+        if self.growth.has_room(&mut self.views) {
+            self.views.push(view);
+        }
+    }
 }
 
 impl Builder for TextBuilder {
@@ -264,7 +303,7 @@ impl Builder for TextBuilder {
             writer: StringWriter::new(),
             views: Vec::new(),
             nulls: NullPositions::default(),
-            stored: 0,
+            growth: Growth::new(),
         }
     }
 
@@ -283,17 +322,18 @@ impl Builder for TextBuilder {
 
     #[inline]
     fn close(&mut self) {
-        self.stored += self.writer.len();
-        self.views.push(self.writer.builder.end());
+        let view = self.writer.end();
+        self.push_view(view);
     }
 
     fn abandon(&mut self) {
-        self.writer.builder.abandon();
+        self.writer.abandon();
     }
 
     fn push_null(&mut self) {
-        self.nulls.0.push(self.views.len());
-        self.views.push(0);
+        if self.nulls.add(self.views.len(), &mut self.growth) {
+            self.push_view(0);
+        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -306,12 +346,13 @@ impl Builder for TextBuilder {
         self.nulls.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        self.views.len() * size_of::<u128>() + self.stored
+    #[inline(always)]
+    fn is_refused(&self) -> bool {
+        self.writer.is_refused() || self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
-        let strings = self.writer.builder.finish_with_views(self.views);
+        let strings = self.writer.finish(self.views)?;
         flat(data_type, Values::View(strings), &self.nulls)
     }
 }
@@ -332,8 +373,8 @@ impl Push<String> for TextBuilder {
 impl Push<&[u8]> for TextBuilder {
     #[inline]
     fn push_value(&mut self, value: &[u8]) {
-        self.stored += value.len();
-        self.views.push(self.writer.builder.store(value));
+        let view = self.writer.store(value);
+        self.push_view(view);
     }
 }
 
@@ -367,7 +408,7 @@ pub fn map_written<T: Args, W: Writer, O: Written>(
     if rows.is_empty() {
         return Ok(Vector::nulls(result_type.clone(), rows.len()));
     }
-    write_inputs::<T, W, O>(&Inputs::new::<T>(rows, args)?, result_type, ctx, f)
+    write_inputs::<T, W, O>(&Inputs::new::<T>(rows, args, ctx)?, result_type, ctx, f)
 }
 
 /// What `f` writes for the rows of `inputs`.
@@ -382,22 +423,31 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
     let mut builder = W::Builder::new(&inputs.sources);
     builder.reserve(rows.len());
     let readers = T::open(&inputs.sources)?;
-    let (nulls, charged) = (NullRows::default(), 0);
-    let mut writing = Writing::<T, W, _> { inputs, readers, f, builder, nulls, charged };
-    if rows.is_all() {
+    let nulls = NullRows::default();
+    let mut writing = Writing::<T, W, _> { inputs, readers, f, builder, nulls };
+    let lent = Lent::of(ctx);
+    let written = if rows.is_all() {
         // A loop of its own, which the function is inlined into.
-        for row in 0..rows.len() {
-            writing.write_row(row, ctx)?;
-        }
+        (0..rows.len()).try_for_each(|row| writing.write_row(row, ctx))
     } else {
-        rows.try_for_each(|row| writing.write_row(row, ctx))?;
-    }
+        rows.try_for_each(|row| writing.write_row(row, ctx))
+    };
     let Writing { mut builder, nulls, .. } = writing;
-    builder.pad(rows.len());
-    let nulls = inputs.result_nulls(nulls.finish(rows.len()));
-    let vector = with_nulls(builder.finish(result_type)?, nulls);
-    super::map_keys::reject_bad_keys(&vector, rows, ctx)?;
-    Ok(vector)
+    let vector = match written {
+        Ok(()) => {
+            builder.pad(rows.len());
+            builder.finish(result_type)
+        }
+        // What it was follows.
+        Err(Refused) => Err(Error::internal("refused")),
+    };
+    let vector = vector.and_then(|vector| {
+        let vector = with_nulls(vector, inputs.result_nulls(nulls.finish(rows.len())));
+        super::map_keys::reject_bad_keys(&vector, rows, ctx)?;
+        Ok(vector)
+    });
+    lent.give_back(ctx)?;
+    vector
 }
 
 /// The rows of a call while they are written.
@@ -407,13 +457,14 @@ struct Writing<'i, 'v, T: Args, W: Writer, F> {
     f: F,
     builder: W::Builder,
     nulls: NullRows,
-    /// Bytes that the query was charged with.
-    charged: usize,
 }
+
+/// Something was refused: the call fails.
+struct Refused;
 
 impl<'i, T: Args, W: Writer, F> Writing<'i, '_, T, W, F> {
     #[inline(always)]
-    fn write_row<O: Written>(&mut self, row: usize, ctx: &mut EvalContext) -> Result<()>
+    fn write_row<O: Written>(&mut self, row: usize, ctx: &mut EvalContext) -> Result<(), Refused>
     where
         F: Fn(T::Values<'i>, &mut W) -> O,
     {
@@ -433,12 +484,7 @@ impl<'i, T: Args, W: Writer, F> Writing<'i, '_, T, W, F> {
                 ctx.fail(row, || error);
             }
         }
-        let bytes = builder.bytes();
-        if bytes >= self.charged + CHARGED_BYTES {
-            ctx.charge(bytes - self.charged)?;
-            self.charged = bytes;
-        }
-        Ok(())
+        if builder.is_refused() { Err(Refused) } else { Ok(()) }
     }
 }
 

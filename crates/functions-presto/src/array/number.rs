@@ -151,7 +151,10 @@ fn cumulative<T: Native>(
         };
         let elements = Decoded::new(&nested.elements)?;
         let values = elements.native::<T>();
-        let (mut sums, mut valid) = (Vec::new(), Vec::new());
+        let mut total = 0;
+        rows.for_each(|row| total += nested.range(arrays.index(row)).len());
+        ctx.charge(total * (size_of::<T>() + size_of::<bool>()))?;
+        let (mut sums, mut valid) = (Vec::with_capacity(total), Vec::with_capacity(total));
         let mut sizes = vec![0i32; rows.len()];
         rows.for_each(|row| {
             let begun = sums.len();

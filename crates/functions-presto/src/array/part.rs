@@ -5,7 +5,7 @@ use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_function::{
     Registry,
-    simple::{Any, AnyValue, ArrayView, ArrayWriter, scalar},
+    simple::{Any, AnyValue, ArrayView, ArrayWriter, Scratch, scalar},
 };
 
 /// The most elements that `repeat` makes.
@@ -24,6 +24,7 @@ pub(super) fn register(registry: &mut Registry) {
         |array: ArrayView<Any<0>>, out: &mut ArrayWriter<Any<0>>| out.extend(array.iter().rev()),
     );
     let shuffle = scalar(|array: ArrayView<Any<0>>, out: &mut ArrayWriter<Any<0>>| {
+        let Some(_scratch) = Scratch::of(array.len() * size_of::<usize>()) else { return };
         let mut order: Vec<usize> = (0..array.len()).collect();
         fastrand::shuffle(&mut order);
         out.extend(order.into_iter().map(|it| array.get(it)));

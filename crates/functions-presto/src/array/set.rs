@@ -4,15 +4,13 @@
 //! equal to itself, unless a function says that it leaves nulls out.
 
 use super::doc;
-use std::{
-    collections::{HashMap, HashSet},
-    hash::Hash,
-};
+use std::{collections::HashMap, hash::Hash};
 use volley_error::{Error, Result};
 use volley_function::{
     Registry,
     simple::{
-        Any, Array, ArrayView, ArrayWriter, Equatable, EquatableValue, MapWriter, Orderable, scalar,
+        Any, Array, ArrayView, ArrayWriter, Equatable, EquatableValue, Looks, MapWriter, Orderable,
+        Scratch, Seen, scalar,
     },
 };
 use volley_functions::nested::overlap;
@@ -34,7 +32,7 @@ fn register_sets(registry: &mut Registry) {
             &[("array_distinct(ARRAY[1, 2, NULL, NULL, 2])", "[1, 2, NULL]")],
         ),
         |array: ArrayView<Equatable<0>>, out: &mut ArrayWriter<Any<0>>| {
-            let mut seen = HashSet::with_capacity(array.len());
+            let mut seen = Seen::default();
             out.extend(array.iter().filter(|it| seen.insert(*it)));
         },
     );
@@ -48,7 +46,7 @@ fn register_sets(registry: &mut Registry) {
         |left: ArrayView<Equatable<0>>,
          right: ArrayView<Equatable<0>>,
          out: &mut ArrayWriter<Any<0>>| {
-            let mut seen = HashSet::with_capacity(left.len() + right.len());
+            let mut seen = Seen::default();
             out.extend(left.iter().filter(|it| seen.insert(*it)));
             out.extend(right.iter().filter(|it| seen.insert(*it)));
         },
@@ -63,7 +61,7 @@ fn register_sets(registry: &mut Registry) {
         |left: ArrayView<Equatable<0>>,
          right: ArrayView<Equatable<0>>,
          out: &mut ArrayWriter<Any<0>>| {
-            let mut seen: HashSet<_> = right.iter().collect();
+            let mut seen: Seen<_> = right.iter().collect();
             out.extend(left.iter().filter(|it| seen.insert(*it)));
         },
     );
@@ -91,7 +89,7 @@ fn register_intersections(registry: &mut Registry) {
         |left: ArrayView<Equatable<0>>,
          right: ArrayView<Equatable<0>>,
          out: &mut ArrayWriter<Any<0>>| {
-            let mut wanted: HashSet<_> = right.iter().collect();
+            let mut wanted: Seen<_> = right.iter().collect();
             out.extend(left.iter().filter(|it| wanted.remove(it)));
         },
     );
@@ -108,10 +106,13 @@ fn register_intersections(registry: &mut Registry) {
             }
             let mut arrays = arrays.iter().flatten();
             let Some(first) = arrays.next() else { return Some(()) };
-            let mut seen = HashSet::with_capacity(first.len());
+            let bytes = first.len().saturating_mul(size_of::<Option<EquatableValue<'_, 0>>>());
+            // Nothing is kept of what there is no memory for; the call fails then.
+            let _scratch = Scratch::of(bytes)?;
+            let mut seen = Seen::default();
             let mut kept: Vec<_> = first.iter().filter(|it| seen.insert(*it)).collect();
             for array in arrays {
-                let wanted: HashSet<_> = array.iter().collect();
+                let mut wanted: Seen<_> = array.iter().collect();
                 kept.retain(|it| wanted.contains(it));
             }
             out.extend(kept);
@@ -145,7 +146,7 @@ fn register_frequencies(registry: &mut Registry) {
             &[("array_has_duplicates(ARRAY[1, 2, 1])", "true")],
         ),
         |array: ArrayView<Equatable<0>>| {
-            let mut seen = HashSet::with_capacity(array.len());
+            let mut seen = Seen::default();
             !array.iter().all(|it| seen.insert(it))
         },
     );
@@ -231,7 +232,14 @@ fn least_frequent(
 fn frequencies<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<(T, i32)> {
     let mut places: HashMap<T, usize> = HashMap::new();
     let mut counts: Vec<(T, i32)> = Vec::new();
+    let (mut scratch, mut looks) = (Scratch::default(), Looks::default());
+    // While both are made twice as large, the old ones are there, too.
+    let bytes = 3 * (size_of::<(T, usize)>() + 1 + size_of::<(T, i32)>());
     for value in values {
+        let is_full = counts.len() == counts.capacity().min(places.capacity());
+        if !looks.go_on(1) || is_full && !scratch.raise(counts.len().saturating_mul(bytes)) {
+            return Vec::new();
+        }
         let place = *places.entry(value).or_insert_with(|| {
             counts.push((value, 0));
             counts.len() - 1

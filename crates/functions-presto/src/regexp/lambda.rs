@@ -1,12 +1,13 @@
 //! `regexp_replace` by a lambda of the groups of each match.
 
 use super::{Patterns, doc, each_capture, group};
+use regex::CaptureLocations;
 use std::{cell::Cell, ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, CHUNK_ELEMENTS, EvalContext, Lambda, Registry,
     ScalarTraits,
-    simple::{StringWriter, Varchar, map_text},
+    simple::{StringWriter, Varchar, map_text, take_memory, with_memory},
 };
 use volley_types::Type;
 use volley_vector::{
@@ -61,6 +62,10 @@ impl Matches {
     fn find(&mut self, patterns: &Patterns, text: &str, pattern: &str, row: usize) -> Result<()> {
         let regex = patterns.get(pattern)?;
         each_capture(&regex, text, |groups| {
+            if !take_memory(match_bytes(groups)) {
+                // The call fails for another reason.
+                return Err(Error::internal("no memory for a match"));
+            }
             let (start, end) = groups.get(0).unwrap_or_default();
             self.places.push(start..end);
             self.owners.push(row as u32);
@@ -106,15 +111,26 @@ fn replace(
     let (texts, pattern) = (Decoded::new(texts)?, Decoded::new(patterns)?);
     let patterns = Patterns::default();
     let mut matches = Matches::default();
-    rows.for_each(|row| {
-        let found = matches.find(&patterns, texts.text(row), pattern.text(row), row);
-        if let Err(error) = found {
-            ctx.fail(row, || error);
-        }
-        matches.ends.push(matches.places.len());
-    });
+    with_memory(ctx, |ctx| {
+        rows.for_each(|row| {
+            let found = matches.find(&patterns, texts.text(row), pattern.text(row), row);
+            if let Err(error) = found {
+                ctx.fail(row, || error);
+            }
+            matches.ends.push(matches.places.len());
+        });
+        Ok(())
+    })?;
     let replaced = apply(&mut matches, *lambda, ctx)?;
     write(rows, args, to, ctx, &matches, &Decoded::new(&replaced)?)
+}
+
+/// What is kept of a match, in vectors that grow.
+fn match_bytes(groups: &CaptureLocations) -> usize {
+    let lens = (1..groups.len()).filter_map(|it| groups.get(it)).map(|it| it.1 - it.0);
+    let of_group = size_of::<u128>() + size_of::<bool>();
+    let of_match = size_of::<Range<usize>>() + size_of::<u32>() + size_of::<i32>();
+    2 * (of_match + groups.len() * of_group) + lens.sum::<usize>()
 }
 
 /// What the lambda makes of each match.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
-    simple::{Array, MapWriter, Varchar, map_written},
+    simple::{Array, Looks, MapWriter, Scratch, Varchar, map_written},
 };
 use volley_types::Type;
 use volley_vector::{Decoded, NullBuffer, Rows, ScalarBuffer, StringBuilder, Vector};
@@ -57,12 +57,24 @@ fn each_entry<'a>(
     Ok(())
 }
 
+/// What the entries of a text take while they are put together, roughly: in a list and in a table
+/// of keys, both of which grow, and with a list of values each.
+fn entries_bytes(text: &str, entry_delimiter: &str) -> usize {
+    /// The first values of a list.
+    const VALUES: usize = 4;
+    let entry = size_of::<(&str, Vec<&str>)>() + size_of::<(&str, usize)>();
+    let bytes = 3 * entry + VALUES * size_of::<&str>();
+    (text.matches(entry_delimiter).count() + 1).saturating_mul(bytes)
+}
+
 fn split_to_multimap(
     text: &str,
     entry_delimiter: &str,
     key_delimiter: &str,
     out: &mut MapWriter<Varchar, Array<Varchar>>,
 ) -> Result<()> {
+    let bytes = entries_bytes(text, entry_delimiter);
+    let Some(_scratch) = Scratch::of(bytes) else { return Ok(()) };
     let mut order: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     each_entry(text, [entry_delimiter, key_delimiter], |key, value| {
@@ -116,14 +128,18 @@ fn split_and_resolve(
     let mut split: Vec<Entries<'_>> = Vec::with_capacity(rows.count());
     // The second values of keys, then the third ones, and so on.
     let mut rounds: Vec<Vec<Further<'_>>> = Vec::new();
-    rows.for_each(|row| {
+    let mut looks = Looks::default();
+    rows.try_for_each(|row| {
+        looks.check(text.text(row).len())?;
+        ctx.charge(entries_bytes(text.text(row), entry.text(row)))?;
         let delimiters = [entry.text(row), key.text(row)];
         let entries = split_row(text.text(row), delimiters, (row, split.len()), &mut rounds);
         split.push(entries.unwrap_or_else(|error| {
             ctx.fail(row, || error);
             Vec::new()
         }));
-    });
+        Ok::<_, Error>(())
+    })?;
     for round in rounds {
         ctx.check_stopped()?;
         resolve(&mut split, &round, *lambda, ctx)?;

@@ -16,11 +16,17 @@ use super::{
 };
 use crate::value_aggregate::CompactMap;
 use std::{marker::PhantomData, sync::Arc};
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_function::{BoundAggregate, simple::Source};
 use volley_memory::TypedSlots;
 use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
+
+/// How many entries are worked on between two looks at whether somebody still wants them.
+const CHECKED_ENTRIES: usize = if cfg!(test) { 100 } else { 1 << 16 };
+
+/// How many are sorted at once: some tens of milliseconds.
+const SORTED_ENTRIES: usize = if cfg!(test) { 50 } else { 1 << 18 };
 
 /// The binding of an aggregate that tells of frequencies; `None` for keys that are compared
 /// otherwise than as they are stored. `result`: what it answers.
@@ -93,9 +99,7 @@ impl<H: HeldKey> Frequency<H> {
             let start = entries.len();
             entries.extend(std::mem::take(states.get(slot)).into_entries());
             if SORTS {
-                entries[start..].sort_unstable_by(|left: &(H::Kept, i64), right| {
-                    H::compare(&H::view(&left.0), &H::view(&right.0))
-                });
+                sort::<H>(&mut entries[start..])?;
             }
             let (start, end) = (offset(start)?, offset(entries.len())?);
             offsets.push(start);
@@ -123,19 +127,46 @@ impl<H: HeldKey> Frequency<H> {
     }
 
     /// The most frequent value of each state, the least one of several.
-    fn modes(&self, states: &mut TypedSlots<'_, Counts<H>>) -> Vector {
-        let len = states.len();
-        let mode = |slot| {
-            let entries = std::mem::take(states.get(slot)).into_entries();
-            let most = entries.max_by(|left, right| {
-                let by_count = left.1.cmp(&right.1);
-                by_count.then_with(|| H::compare(&H::view(&right.0), &H::view(&left.0)))
-            });
-            most.map(|it| it.0)
-        };
-        let modes: Vec<Option<H::Kept>> = (0..len).map(mode).collect();
-        H::column(&self.key, modes.iter().map(Option::as_ref).collect())
+    fn modes(&self, states: &mut TypedSlots<'_, Counts<H>>) -> Result<Vector> {
+        let modes = (0..states.len()).map(|slot| mode::<H>(std::mem::take(states.get(slot))));
+        let modes = modes.collect::<Result<Vec<Option<H::Kept>>>>()?;
+        Ok(H::column(&self.key, modes.iter().map(Option::as_ref).collect()))
     }
+}
+
+/// Puts entries in the order of their values; long lists half by half, so that somebody can stop
+/// it.
+fn sort<H: HeldKey>(entries: &mut [(H::Kept, i64)]) -> Result<()> {
+    let compare = |left: &(H::Kept, i64), right: &(H::Kept, i64)| {
+        H::compare(&H::view(&left.0), &H::view(&right.0))
+    };
+    if entries.len() <= SORTED_ENTRIES {
+        entries.sort_unstable_by(compare);
+        return Ok(());
+    }
+    check_wanted()?;
+    let (less, _, greater) = entries.select_nth_unstable_by(entries.len() / 2, compare);
+    sort::<H>(less)?;
+    sort::<H>(greater)
+}
+
+/// The value that came most often, the least one of several.
+fn mode<H: HeldKey>(state: Counts<H>) -> Result<Option<H::Kept>> {
+    let mut most: Option<(H::Kept, i64)> = None;
+    for (position, entry) in state.into_entries().enumerate() {
+        if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
+            check_wanted()?;
+        }
+        let is_more = most.as_ref().is_none_or(|most| {
+            let by_count = entry.1.cmp(&most.1);
+            let by_value = || H::compare(&H::view(&most.0), &H::view(&entry.0));
+            by_count.then_with(by_value).is_gt()
+        });
+        if is_more {
+            most = Some(entry);
+        }
+    }
+    Ok(most.map(|it| it.0))
 }
 
 impl<H: HeldKey> Form for Frequency<H> {
@@ -179,7 +210,10 @@ impl<H: HeldKey> Form for Frequency<H> {
 
     fn merge(&self, state: &mut Counts<H>, partial: &Maps, index: usize) -> Result<()> {
         let (keys, counts) = (H::base(&partial.keys)?, native_of::<i64>(&partial.counts)?);
-        for entry in partial.maps.range(index) {
+        for (position, entry) in partial.maps.range(index).enumerate() {
+            if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
+                check_wanted()?;
+            }
             let times = counts[partial.counts.index(entry)];
             Self::count(state, H::get(&keys, partial.keys.index(entry)), times);
         }
@@ -206,7 +240,7 @@ impl<H: HeldKey> Form for Frequency<H> {
     fn result(&self, states: &mut TypedSlots<'_, Counts<H>>) -> Result<Vector> {
         match self.answer {
             Answer::Histogram => self.maps::<true>(states),
-            Answer::Mode => Ok(self.modes(states)),
+            Answer::Mode => self.modes(states),
             Answer::Entropy => Ok(native_column(Type::Double, states, |state| {
                 let counts: Vec<i64> = state.entries().iter().map(|it| it.1).collect();
                 Some(entropy(&counts))

@@ -22,12 +22,15 @@ use crate::documentation::doc;
 use items::{Items, Keys, ValueRows};
 use place::{Between, Place, Share};
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_function::{
     BoundAggregate, CollectingFunction, Expanded, Registry, aggregate::form::bound_collecting,
 };
 use volley_types::{Field, Type, Value, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
+
+/// How many values are worked on between two looks at whether somebody still wants them.
+const CHECKED_VALUES: usize = 1 << 16;
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -165,7 +168,12 @@ impl Ordered {
         let mut start = 0;
         for end in ends.iter().map(|it| *it as usize) {
             items.clear();
-            values.extend(&mut items, start..end);
+            for from in (start..end).step_by(CHECKED_VALUES) {
+                if from > start {
+                    check_wanted()?;
+                }
+                values.extend(&mut items, from..end.min(from + CHECKED_VALUES));
+            }
             let share = shares.filter(|_| !items.is_empty());
             let share = share.map(|it| it.value(start)).transpose()?;
             start = end;
@@ -214,7 +222,12 @@ impl Choice {
             (Choice::Median(_), _) => Ok(Some(at(items, Share::HALF))),
             (Choice::Deviation(_), _) => {
                 let middle = at(items, Share::HALF);
-                values.make_distances(items, middle)?;
+                for part in items.chunks_mut(CHECKED_VALUES) {
+                    values.make_distances(part, middle)?;
+                }
+                if items.len() > CHECKED_VALUES {
+                    check_wanted()?;
+                }
                 Ok(Some(at(items, Share::HALF)))
             }
         }

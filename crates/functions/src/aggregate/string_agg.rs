@@ -147,44 +147,81 @@ impl Form for StringAgg {
 /// Stands before the separator of a group that has text, in intermediate results.
 const PRESENT: char = '+';
 
+/// The texts, which leave their states where they are long; null for empty groups.
+fn text_column(states: &mut TypedSlots<'_, Option<Box<Joined>>>) -> Result<Vector> {
+    let mut texts = TextColumn::with_capacity("string_agg", states.len());
+    for slot in 0..states.len() {
+        match states.get(slot).as_deref_mut() {
+            Some(joined) => texts.push(&mut joined.text)?,
+            None => texts.push_null(),
+        }
+    }
+    Ok(texts.finish(Type::Varchar))
+}
+
 /// Texts of at least this many bytes become buffers of their own without a copy.
 const MOVED_BYTES_MIN: usize = 1 << 20;
 
 /// Longer texts have no place in the layout of other systems.
 const TEXT_BYTES_MAX: usize = i32::MAX as usize;
 
-/// The texts, which leave their states where they are long; null for empty groups.
-fn text_column(states: &mut TypedSlots<'_, Option<Box<Joined>>>) -> Result<Vector> {
-    let mut copied = StringBuilder::with_capacity(states.len());
-    let mut moved: Vec<Buffer> = Vec::new();
-    // Views, and whether they are of copied texts, whose buffers come after those moved.
-    let mut views = Vec::with_capacity(states.len());
-    let mut valid = Vec::with_capacity(states.len());
-    for slot in 0..states.len() {
-        let state = states.get(slot).as_deref_mut();
-        valid.push(state.is_some());
-        let text = state.map(|it| &mut it.text);
-        match text {
-            None => views.push((0, true)),
-            Some(text) if text.len() < MOVED_BYTES_MIN => {
-                views.push((copied.store(text.as_bytes()), true));
-            }
-            Some(text) if text.len() > TEXT_BYTES_MAX => {
-                let message = "string_agg result of more than 2 GiB";
-                return Err(Error::new(ErrorKind::OutOfMemory, message));
-            }
-            Some(text) => {
-                views.push((StringView::new(text.as_bytes(), moved.len() as u32, 0), false));
-                moved.push(Buffer::from_vec(std::mem::take(text).into_bytes()));
-            }
+/// A column of texts on its way.
+pub(super) struct TextColumn {
+    /// What makes them.
+    function: &'static str,
+    copied: StringBuilder,
+    moved: Vec<Buffer>,
+    /// Views, and whether they are of copied texts, whose buffers come after those moved.
+    views: Vec<(u128, bool)>,
+    valid: Vec<bool>,
+}
+
+impl TextColumn {
+    pub(super) fn with_capacity(function: &'static str, rows: usize) -> TextColumn {
+        TextColumn {
+            function,
+            copied: StringBuilder::with_capacity(rows),
+            moved: Vec::new(),
+            views: Vec::with_capacity(rows),
+            valid: Vec::with_capacity(rows),
         }
     }
-    let base = moved.len() as u32;
-    let place = |(view, is_copied): (u128, bool)| {
-        if is_copied { StringView::with_buffers_moved(view, base) } else { view }
-    };
-    let views: Vec<u128> = views.into_iter().map(place).collect();
-    moved.extend(copied.finish_with_views(Vec::new()).buffers.iter().cloned());
-    let strings = StringValues::new(views.into(), moved.into());
-    Ok(Vector::strings(Type::Varchar, strings, Some(NullBuffer::from(valid))))
+
+    pub(super) fn push_null(&mut self) {
+        self.valid.push(false);
+        self.views.push((0, true));
+    }
+
+    /// Appends a text, which is taken where it is long.
+    ///
+    /// # Errors
+    ///
+    /// It is too long.
+    pub(super) fn push(&mut self, text: &mut String) -> Result<()> {
+        if text.len() > TEXT_BYTES_MAX {
+            let message = format!("{} result of more than 2 GiB", self.function);
+            return Err(Error::new(ErrorKind::OutOfMemory, message));
+        }
+        self.valid.push(true);
+        if text.len() < MOVED_BYTES_MIN {
+            self.views.push((self.copied.store(text.as_bytes()), true));
+            return Ok(());
+        }
+        let view = StringView::new(text.as_bytes(), self.moved.len() as u32, 0);
+        self.views.push((view, false));
+        self.moved.push(Buffer::from_vec(std::mem::take(text).into_bytes()));
+        Ok(())
+    }
+
+    pub(super) fn finish(self, data_type: Type) -> Vector {
+        let TextColumn { copied, mut moved, views, valid, .. } = self;
+        let base = moved.len() as u32;
+        let place = |(view, is_copied): (u128, bool)| {
+            if is_copied { StringView::with_buffers_moved(view, base) } else { view }
+        };
+        let views: Vec<u128> = views.into_iter().map(place).collect();
+        moved.extend(copied.finish_with_views(Vec::new()).buffers.iter().cloned());
+        let strings = StringValues::new(views.into(), moved.into());
+        Vector::strings(data_type, strings, Some(NullBuffer::from(valid)))
+    }
 }

@@ -3,6 +3,7 @@
 //! Functions registered for a custom type may know more conversions; they come before these.
 
 use super::{fallible, infallible, invalid_text, to_text};
+use volley_error::Error;
 use volley_function::{BoundScalar, simple};
 use volley_types::{Type, Value};
 use volley_vector::{Decoded, Vector};
@@ -24,15 +25,18 @@ fn parse(to: &Type) -> Option<BoundScalar> {
         let custom = custom.in_zone(&ctx.query.time_zone).unwrap_or_else(|| custom.clone());
         let decoded = Decoded::new(&args[0])?;
         let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
+        rows.try_for_each(|row| {
             if decoded.is_null(row) {
-                return;
+                return Ok(());
             }
+            // The value may be a copy of the text, and is copied into the result.
+            ctx.charge(2 * decoded.text(row).len())?;
             match custom.parse(decoded.text(row)) {
                 Some(value) => values[row] = value,
                 None => ctx.fail(row, || invalid_text(decoded.text(row), to)),
             }
-        });
+            Ok::<_, Error>(())
+        })?;
         Ok(Vector::from_values(to.clone(), &values))
     });
     fallible(&Type::Varchar, to, function)

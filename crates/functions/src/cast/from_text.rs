@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BadParts, BoundScalar, ScalarFunction,
-    simple::{self, Physical, Varchar},
+    simple::{self, Looks, Physical, Varchar},
 };
 use volley_types::{
     Interval, Type, Value, match_integer,
@@ -80,17 +80,31 @@ fn nested() -> Arc<dyn ScalarFunction> {
         let decoded = Decoded::new(&args[0])?;
         let shown = to.in_zone(&ctx.query.time_zone);
         let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
+        let mut looks = Looks::default();
+        rows.try_for_each(|row| {
             if decoded.is_null(row) {
-                return;
+                return Ok(());
             }
-            match value_of(decoded.text(row), &shown, ctx.bad_parts) {
+            let text = decoded.text(row);
+            looks.check(text.len())?;
+            ctx.charge(parts_bytes(text))?;
+            match value_of(text, &shown, ctx.bad_parts) {
                 Some(value) => values[row] = value,
-                None => ctx.fail(row, || invalid_text(decoded.text(row), to)),
+                None => ctx.fail(row, || invalid_text(text, to)),
             }
-        });
+            Ok::<_, Error>(())
+        })?;
         Ok(Vector::from_values(to.clone(), &values))
     })
+}
+
+/// What a text is taken apart into, roughly: for each part its key and its text, strings of their
+/// own, and the value.
+fn parts_bytes(text: &str) -> usize {
+    /// The smallest allocation that an allocator makes.
+    const LEAST_BYTES: usize = 16;
+    let parts = text.bytes().filter(|it| matches!(it, b',' | b'=' | b':')).count() + 1;
+    parts * (size_of::<Unnested>() + 2 * LEAST_BYTES + size_of::<Value>()) + 2 * text.len()
 }
 
 /// The value of any type that a text means.

@@ -109,10 +109,11 @@ fn bind_elements(
             return Err(Error::internal("cast of a vector of an unexpected layout"));
         };
         let active = without_nulls(rows, &flat);
+        ctx.charge(nested.elements.len() * size_of::<u32>())?;
         let nested = match owners(nested, &active) {
             Some(owners) => cast_elements(&cast, nested, &owners, errors, ctx)?,
             None => {
-                let nested = unshared(nested, &active)?;
+                let nested = unshared(nested, &active, ctx)?;
                 let owners = owners(&nested, &active)
                     .ok_or_else(|| Error::internal("two rows still share an element"))?;
                 cast_elements(&cast, &nested, &owners, errors, ctx)?
@@ -160,6 +161,7 @@ fn sized(nested: &Nested, size: u32, rows: &Rows, ctx: &mut EvalContext) -> Resu
     } else if in_order && count <= nested.elements.len() {
         nested.elements.flatten()?.slice(0, count)
     } else {
+        ctx.charge(count * (size_of::<u32>() + size_of::<u128>()))?;
         let mut positions = Vec::with_capacity(count);
         for start in &starts {
             match start {
@@ -197,8 +199,12 @@ fn owners(nested: &Nested, rows: &Rows) -> Option<Vec<u32>> {
 }
 
 /// The same arrays with elements of their own; rows other than `rows` become empty.
-fn unshared(nested: &Nested, rows: &Rows) -> Result<Nested> {
-    let mut elements: Vec<u32> = Vec::new();
+fn unshared(nested: &Nested, rows: &Rows, ctx: &mut EvalContext) -> Result<Nested> {
+    let mut count = 0usize;
+    rows.for_each(|row| count = count.saturating_add(nested.range(row).len()));
+    // Positions, elements and their owners.
+    ctx.charge(count.saturating_mul(2 * size_of::<u32>() + size_of::<u128>()))?;
+    let mut elements: Vec<u32> = Vec::with_capacity(count);
     let mut offsets = vec![0; nested.offsets.len()];
     let mut sizes = vec![0; nested.offsets.len()];
     rows.for_each(|row| {
@@ -249,9 +255,12 @@ fn evaluate(
     let mut inner = EvalContext {
         errors_discarded: ctx.errors_discarded,
         bad_parts: ctx.bad_parts,
+        memory: ctx.memory.take(),
         ..EvalContext::new(ctx.query.clone())
     };
-    let result = cast.function.evaluate(&rows, &[arg], &cast.result, &mut inner)?;
+    let result = cast.function.evaluate(&rows, &[arg], &cast.result, &mut inner);
+    ctx.memory = inner.memory.take();
+    let result = result?;
     // The function was asked for rows without nulls only; the others stay null.
     let result = result.flatten()?;
     let mut all = NullBuffer::union(nulls.as_ref(), result.null_buffer());

@@ -1,4 +1,4 @@
-use crate::testing::cast;
+use crate::testing::{cast, cast_exhausts};
 use volley_types::{Field, Type, Value};
 
 #[track_caller]
@@ -144,4 +144,14 @@ fn nested_values_convert_by_element() {
     let unnamed = row(["", ""], [Type::Integer, Type::Integer]);
     check(value, &unnamed, &to, Value::Row([Value::text("1"), Value::Integer(2)].into()));
     check(Value::Null, &Type::Unknown, &integers, Value::Null);
+}
+
+#[test]
+fn texts_and_parts_larger_than_the_memory_end_the_query() {
+    let (numbers, texts) = (Type::array(Type::Integer), Type::array(Type::Varchar));
+    let array = Value::Array(vec![Value::Integer(1_000_000); 100_000].into());
+    cast_exhausts(array.clone(), &numbers, &Type::Varchar, 100);
+    cast_exhausts(array, &numbers, &texts, 100);
+    let written = Value::text(format!("[{}1]", "1, ".repeat(200_000)));
+    cast_exhausts(written, &Type::Varchar, &numbers, 1);
 }

@@ -2,10 +2,10 @@
 
 use super::infallible;
 use std::sync::Arc;
-use volley_error::Result;
-use volley_function::{BoundScalar, ScalarFunction, simple};
+use volley_error::{Error, Result};
+use volley_function::{BoundScalar, EvalContext, ScalarFunction, simple};
 use volley_types::{Native, Type, text};
-use volley_vector::{Decoded, Rows, StringBuilder, Values, Vector};
+use volley_vector::{Cells, Decoded, Rows, StringValues, Values, Vector};
 
 /// The conversion of `from` to text.
 pub(super) fn bind(from: &Type) -> Option<BoundScalar> {
@@ -26,23 +26,45 @@ fn function(from: &Type) -> Arc<dyn ScalarFunction> {
         Type::Time => native(text::push_time),
         Type::Timestamp => native(text::push_timestamp),
         Type::Interval => native(text::push_interval),
-        Type::Decimal { precision, scale } => decimal(*precision, *scale),
-        _ => simple::vectorized(|rows, args, _, ctx| {
+        Type::Boolean => simple::vectorized(|rows, args, _, ctx| {
             let decoded = Decoded::new(&args[0])?;
-            let shown = decoded.data_type().in_zone(&ctx.query.time_zone);
-            write(&decoded, rows, |out, index| push_element(out, &decoded, &shown, index))
+            match decoded.values() {
+                Values::Boolean(bits) => {
+                    write(&decoded, rows, ctx, |out, it| text::push_boolean(out, bits.value(it)))
+                }
+                _ => write(&decoded, rows, ctx, |_, _| {}),
+            }
+        }),
+        Type::Decimal { precision, scale } => decimal(*precision, *scale),
+        Type::Custom(_) => simple::vectorized(|rows, args, _, ctx| {
+            let decoded = Decoded::new(&args[0])?;
+            let shown = args[0].data_type().in_zone(&ctx.query.time_zone);
+            write(&decoded, rows, ctx, |out, index| {
+                // A flat base has nothing to load, so there is nothing to fail.
+                if let Ok(value) = decoded.base().value(index) {
+                    text::push_value(out, &value, &shown);
+                }
+            })
+        }),
+        _ => simple::vectorized(|rows, args, _, ctx| {
+            let shown = args[0].data_type().in_zone(&ctx.query.time_zone);
+            let nulls = Decoded::new(&args[0])?.nulls();
+            let values = write_cells(&Cells::new(&args[0], &shown)?, rows, ctx)?;
+            Ok(Vector::strings(Type::Varchar, values, nulls))
         }),
     }
 }
 
 fn decimal(precision: u8, scale: u8) -> Arc<dyn ScalarFunction> {
-    simple::vectorized(move |rows, args, _, _| {
+    simple::vectorized(move |rows, args, _, ctx| {
         let decoded = Decoded::new(&args[0])?;
         let push = |out: &mut String, unscaled| text::push_decimal(out, unscaled, precision, scale);
         match decoded.values() {
-            Values::I64(values) => write(&decoded, rows, |out, it| push(out, values[it].into())),
-            Values::I128(values) => write(&decoded, rows, |out, it| push(out, values[it])),
-            _ => write(&decoded, rows, |_, _| {}),
+            Values::I64(values) => {
+                write(&decoded, rows, ctx, |out, it| push(out, values[it].into()))
+            }
+            Values::I128(values) => write(&decoded, rows, ctx, |out, it| push(out, values[it])),
+            _ => write(&decoded, rows, ctx, |_, _| {}),
         }
     })
 }
@@ -50,44 +72,46 @@ fn decimal(precision: u8, scale: u8) -> Arc<dyn ScalarFunction> {
 fn native<T: Native>(
     push: impl Fn(&mut String, T) + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
-    simple::vectorized(move |rows, args, _, _| {
+    simple::vectorized(move |rows, args, _, ctx| {
         let decoded = Decoded::new(&args[0])?;
         let values = decoded.native::<T>();
-        write(&decoded, rows, |out, index| push(out, values[index]))
+        write(&decoded, rows, ctx, |out, index| push(out, values[index]))
     })
 }
 
-/// A VARCHAR vector of what `push` appends for each row; a constant is written once.
-fn write(decoded: &Decoded<'_>, rows: &Rows, push: impl Fn(&mut String, usize)) -> Result<Vector> {
-    let mut views = vec![0u128; rows.len()];
-    let mut builder = StringBuilder::default();
+/// A VARCHAR vector of what `push` appends for each row.
+fn write(
+    decoded: &Decoded<'_>,
+    rows: &Rows,
+    ctx: &mut EvalContext,
+    push: impl Fn(&mut String, usize),
+) -> Result<Vector> {
     let mut scratch = String::new();
-    rows.for_each(|row| {
+    let (values, _) = simple::write_texts(rows, ctx, |row, out| {
         if !decoded.is_null(row) {
             scratch.clear();
             push(&mut scratch, decoded.index(row));
-            views[row] = builder.store(scratch.as_bytes());
+            out.push_str(&scratch);
         }
-    });
-    let values = builder.finish_with_views(views);
+    })?;
     Ok(Vector::strings(Type::Varchar, values, decoded.nulls()))
 }
 
-/// Appends the element at `index` of booleans, bytes and nested values, as values of `shown`.
-fn push_element(out: &mut String, decoded: &Decoded<'_>, shown: &Type, index: usize) {
-    match decoded.values() {
-        _ if matches!(decoded.data_type(), Type::Custom(_)) => {
-            if let Ok(value) = decoded.base().value(index) {
-                text::push_value(out, &value, shown);
-            }
+/// The texts of bytes and nested values, written piece by piece.
+fn write_cells(cells: &Cells, rows: &Rows, ctx: &mut EvalContext) -> Result<StringValues> {
+    let mut piece = String::new();
+    let (values, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
+        if cells.is_null(row) {
+            return Ok(());
         }
-        Values::Boolean(bits) => text::push_boolean(out, bits.value(index)),
-        Values::View(strings) => text::push_binary(out, strings.bytes(index)),
-        _ => {
-            // A flat base has nothing to load, so there is nothing to fail.
-            if let Ok(value) = decoded.base().value(index) {
-                text::push_value(out, &value, shown);
-            }
-        }
-    }
+        piece.clear();
+        cells.push_text::<Error>(row, &mut piece, &mut |text| {
+            out.push_str(text);
+            text.clear();
+            if out.is_refused() { Err(Error::internal("refused")) } else { Ok(()) }
+        })?;
+        out.push_str(&piece);
+        Ok(())
+    })?;
+    Ok(values)
 }

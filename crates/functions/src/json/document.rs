@@ -9,6 +9,8 @@
 //! `next` is the node behind a value and all within it: the next element, or the end of the list
 //! that it stands in. Names of members are nodes of their own.
 
+use volley_function::simple::Scratch;
+
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -44,6 +46,8 @@ pub struct Node {
 pub struct Document<'a> {
     text: &'a str,
     nodes: Vec<Node>,
+    /// For the nodes.
+    _scratch: Scratch,
 }
 
 /// What may stand next.
@@ -60,11 +64,13 @@ enum Expected {
 }
 
 impl<'a> Document<'a> {
-    /// The values of a text that is one JSON value (RFC 8259); `None` when it is none.
+    /// The values of a text that is one JSON value (RFC 8259); `None` when it is none, and when the
+    /// call that asks has no memory for them, and fails for that.
     pub fn parse(text: &'a str) -> Option<Document<'a>> {
-        let mut parser = Parser { text: text.as_bytes(), at: 0, nodes: Vec::new() };
+        let (nodes, scratch) = (Vec::new(), Scratch::default());
+        let mut parser = Parser { text: text.as_bytes(), at: 0, nodes, scratch };
         parser.values()?;
-        Some(Document { text, nodes: parser.nodes })
+        Some(Document { text, nodes: parser.nodes, _scratch: parser.scratch })
     }
 
     /// The position of the whole value.
@@ -200,6 +206,7 @@ struct Parser<'a> {
     text: &'a [u8],
     at: usize,
     nodes: Vec<Node>,
+    scratch: Scratch,
 }
 
 impl Parser<'_> {
@@ -234,7 +241,7 @@ impl Parser<'_> {
                         b'{' => (Kind::Object, Expected::NameOrEnd),
                         _ => (Kind::Array, Expected::ValueOrEnd),
                     };
-                    self.nodes.push(Node { kind, start: self.at, end: self.at, next: 0 });
+                    self.add(Node { kind, start: self.at, end: self.at, next: 0 })?;
                     self.at += 1;
                     expected
                 }
@@ -278,8 +285,7 @@ impl Parser<'_> {
             return None;
         }
         self.at = end;
-        self.push(kind, start);
-        Some(())
+        self.push(kind, start)
     }
 
     fn number(&mut self) -> Option<()> {
@@ -298,8 +304,7 @@ impl Parser<'_> {
             let _ = self.byte(b'+').or_else(|| self.byte(b'-'));
             self.digits()?;
         }
-        self.push(kind, start);
-        Some(())
+        self.push(kind, start)
     }
 
     fn digits(&mut self) -> Option<()> {
@@ -322,8 +327,7 @@ impl Parser<'_> {
                 _ => {}
             }
         }
-        self.push(Kind::Text, start);
-        Some(())
+        self.push(Kind::Text, start)
     }
 
     fn escape(&mut self) -> Option<()> {
@@ -340,9 +344,19 @@ impl Parser<'_> {
         }
     }
 
-    fn push(&mut self, kind: Kind, start: usize) {
+    fn push(&mut self, kind: Kind, start: usize) -> Option<()> {
         let next = self.nodes.len() + 1;
-        self.nodes.push(Node { kind, start, end: self.at, next });
+        self.add(Node { kind, start, end: self.at, next })
+    }
+
+    fn add(&mut self, node: Node) -> Option<()> {
+        if self.nodes.len() == self.nodes.capacity() {
+            // While the list is made twice as large, the old one is there, too.
+            let bytes = self.nodes.len().saturating_mul(3 * size_of::<Node>());
+            self.scratch.raise(bytes).then_some(())?;
+        }
+        self.nodes.push(node);
+        Some(())
     }
 
     fn byte(&mut self, byte: u8) -> Option<()> {

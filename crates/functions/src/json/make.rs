@@ -12,7 +12,7 @@ use std::{fmt::Write, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
 use volley_types::{Type, Value, Zone, custom::Json};
-use volley_vector::{Rows, Vector};
+use volley_vector::{Decoded, NullBuffer, Rows, StringView, Values, Vector};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -108,6 +108,10 @@ fn settled(
     let function = simple::vectorized(move |rows, args, to, ctx| {
         let zone = ctx.query.time_zone.clone();
         let types = shown_types(&types, &zone);
+        for arg in args {
+            // The values, and the text of a row.
+            ctx.charge(tree_bytes(arg)?.saturating_mul(2))?;
+        }
         let columns = args.iter().map(Vector::to_values).collect::<Result<Vec<_>>>()?;
         texts(rows, to, ctx, |row, out| {
             let values = columns.iter().zip(&types);
@@ -131,15 +135,47 @@ fn texts(
     ctx: &mut EvalContext,
     write: impl Fn(usize, &mut String) -> Result<()>,
 ) -> Result<Vector> {
-    let mut texts = vec![Value::Null; rows.len()];
-    rows.for_each(|row| {
-        let mut text = String::new();
-        match write(row, &mut text) {
-            Ok(()) => texts[row] = Value::text(text),
-            Err(error) => ctx.fail(row, || error),
+    let mut text = String::new();
+    let (strings, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
+        text.clear();
+        write(row, &mut text)?;
+        out.push_str(&text);
+        Ok(())
+    })?;
+    // Others than these rows are null.
+    let nulls = (!rows.is_all()).then(|| NullBuffer::new(rows.to_bits()));
+    Ok(Vector::flat(to.clone(), Values::View(strings), nulls))
+}
+
+/// What the values of a column take as a tree, roughly: of many rows, some are looked at.
+fn tree_bytes(column: &Vector) -> Result<usize> {
+    /// All rows of a batch, and not all elements that batches share.
+    const SAMPLED: usize = 64 << 10;
+    let decoded = Decoded::new(column)?;
+    let step = (decoded.len() / SAMPLED).max(1);
+    let rows = (0..decoded.len()).step_by(step).filter(|it| !decoded.is_null(*it));
+    let indices = rows.map(|it| decoded.index(it));
+    // As if all elements were alike.
+    let of_parts = |parts: usize, elements: &Vector| -> Result<usize> {
+        let all = tree_bytes(elements)? as u128;
+        let share = all * parts as u128 / (elements.len().max(1)) as u128;
+        Ok(usize::try_from(share).unwrap_or(usize::MAX))
+    };
+    let below = match decoded.values() {
+        Values::View(strings) => indices.map(|it| StringView::len_of(strings.views[it])).sum(),
+        Values::Array(nested) | Values::Map(nested) => {
+            of_parts(indices.map(|it| nested.range(it).len()).sum(), &nested.elements)?
         }
-    });
-    Ok(Vector::from_values(to.clone(), &texts))
+        Values::FixedArray(arrays) => of_parts(indices.count() * arrays.size, &arrays.elements)?,
+        Values::Row { children, .. } => {
+            let count = indices.count();
+            let of_child = children.iter().map(|it| of_parts(count, it));
+            of_child.sum::<Result<usize>>()?
+        }
+        _ => 0,
+    };
+    let below = below.saturating_mul(step);
+    Ok(below.saturating_add(decoded.len() * size_of::<Value>()))
 }
 
 /// Appends a value as JSON.

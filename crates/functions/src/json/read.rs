@@ -5,7 +5,10 @@
 
 use super::document::{Document, Kind};
 use volley_error::{Error, Result};
-use volley_function::{BadParts, EvalContext};
+use volley_function::{
+    BadParts, EvalContext,
+    simple::{take_memory, with_memory},
+};
 use volley_types::{Field, Type, Value, custom::Json};
 use volley_vector::{Decoded, Rows, Vector};
 
@@ -62,8 +65,9 @@ pub fn read_json(
     let decoded = Decoded::new(column)?;
     let read = to.in_zone(&ctx.query.time_zone);
     let mut values = vec![Value::Null; rows.len()];
-    rows.for_each(|row| {
-        if decoded.is_null(row) {
+    let mut read_row = |row: usize, ctx: &mut EvalContext| {
+        // The values are kept until all rows are read.
+        if decoded.is_null(row) || !take_memory(values_bytes(decoded.text(row))) {
             return;
         }
         let document = rules.parse(decoded.text(row));
@@ -75,8 +79,19 @@ pub fn read_json(
             Ok(value) => values[row] = value,
             Err(error) => ctx.fail(row, || error),
         }
-    });
+    };
+    with_memory(ctx, |ctx| {
+        rows.for_each(|row| read_row(row, ctx));
+        Ok(())
+    })?;
     Ok(Vector::from_values(to.clone(), &values))
+}
+
+/// What the values of a text take, roughly: each one in its array, and in the list that this is
+/// made of; and their texts.
+fn values_bytes(text: &str) -> usize {
+    let values = text.bytes().filter(|it| matches!(it, b',' | b':')).count() + 1;
+    values.saturating_mul(4 * size_of::<Value>()).saturating_add(text.len())
 }
 
 impl<R: JsonRules> JsonReader<'_, R> {

@@ -11,7 +11,10 @@ use super::{
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{BoundScalar, Registry, ScalarTraits, simple::vectorized};
+use volley_function::{
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{take_memory, vectorized, with_memory},
+};
 use volley_types::{Field, Type, Value, custom::Json};
 use volley_vector::{Decoded, Vector};
 
@@ -56,7 +59,7 @@ fn bind(args: &[Type], depth: Depth) -> Option<BoundScalar> {
     let function = vectorized(move |rows, args, to, ctx| {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
+        let mut find = |row: usize, ctx: &mut EvalContext| {
             if args.iter().any(|it| it.is_null(row)) {
                 return;
             }
@@ -65,7 +68,11 @@ fn bind(args: &[Type], depth: Depth) -> Option<BoundScalar> {
                 Ok(found) => values[row] = Value::Array(found.into()),
                 Err(error) => ctx.fail(row, || error),
             }
-        });
+        };
+        with_memory(ctx, |ctx| {
+            rows.for_each(|row| find(row, ctx));
+            Ok(())
+        })?;
         Ok(Vector::from_values(to.clone(), &values))
     });
     let takes = vec![Type::Varchar; args.len()];
@@ -124,6 +131,15 @@ fn rows_of(text: &str, path: &str, depth: Depth) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
+/// Of a row: two lists of its fields, keys and paths, roughly.
+const ROW_BYTES: usize = 512 + 2 * FIELDS * size_of::<Value>();
+const FIELDS: usize = 8;
+
+/// Whether there is memory for one more row; else the call fails.
+fn has_memory<T>(_: &T) -> bool {
+    take_memory(ROW_BYTES)
+}
+
 fn parts_of(document: &Document<'_>, whole: &Found) -> Vec<Found> {
     let path: Arc<str> = Arc::from(whole.full_key.as_str());
     let found = |at: usize, key: String, full_key: String| Found {
@@ -134,10 +150,10 @@ fn parts_of(document: &Document<'_>, whole: &Found) -> Vec<Found> {
         full_key,
         path: Arc::clone(&path),
     };
-    let elements = document.elements(whole.at).enumerate();
+    let elements = document.elements(whole.at).take_while(has_memory).enumerate();
     let elements =
         elements.map(|(index, at)| found(at, index.to_string(), format!("{path}[{index}]")));
-    let members = document.members(whole.at).map(|(name, at)| {
+    let members = document.members(whole.at).take_while(has_memory).map(|(name, at)| {
         let (mut key, mut full_key) = (String::new(), path.to_string());
         document.push_text(name, &mut key);
         push_member(&key, &mut full_key);
@@ -148,7 +164,10 @@ fn parts_of(document: &Document<'_>, whole: &Found) -> Vec<Found> {
 
 fn row_of(document: &Document<'_>, found: Found) -> Value {
     let mut text = String::new();
-    push_value(document, found.at, &mut text);
+    // Written, and then kept.
+    if take_memory(2 * document.source(found.at).len()) {
+        push_value(document, found.at, &mut text);
+    }
     let value = Value::text(text);
     let atom = match document.kind(found.at) {
         Kind::Null | Kind::Array | Kind::Object => Value::Null,

@@ -11,27 +11,25 @@ pub(super) fn push_value(document: &Document<'_>, at: usize, out: &mut impl Writ
     let _ = write_value(document, at, out, Layout::Compact);
 }
 
-/// The value at a position of a document with each element and member on a line of its own; `None`
-/// when that is too long.
-pub(super) fn pretty(document: &Document<'_>, at: usize) -> Option<String> {
-    let mut out = Bounded(String::new());
-    write_value(document, at, &mut out, Layout::Lines).ok()?;
-    Some(out.0)
+/// Writes the value at a position of a document with each element and member on a line of its own;
+/// `None` when that is too long.
+pub(super) fn write_pretty(document: &Document<'_>, at: usize, out: &mut impl Write) -> Option<()> {
+    write_value(document, at, &mut Bounded { out, bytes: 0 }, Layout::Lines).ok()
 }
 
 /// The most bytes of an indented value: deep ones are much longer than they were.
 pub(super) const PRETTY_BYTES_MAX: usize = 256 << 20;
 
 /// A text that gets no longer than that.
-struct Bounded(String);
+struct Bounded<'a, W> {
+    out: &'a mut W,
+    bytes: usize,
+}
 
-impl Write for Bounded {
+impl<W: Write> Write for Bounded<'_, W> {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() + text.len() > PRETTY_BYTES_MAX {
-            return Err(std::fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
+        self.bytes += text.len();
+        if self.bytes > PRETTY_BYTES_MAX { Err(std::fmt::Error) } else { self.out.write_str(text) }
     }
 }
 
@@ -225,7 +223,8 @@ mod tests {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let length = |text: &str| {
             let document = Document::parse(text).unwrap();
-            pretty(&document, document.root()).map(|it| it.len())
+            let mut out = String::new();
+            write_pretty(&document, document.root(), &mut out).map(|()| out.len())
         };
         assert_eq!(length(&nested(2)), Some("[\n    []\n]".len()));
         assert!(length(&nested(5_000)).is_some());

@@ -13,8 +13,8 @@ use crate::remembered::Remembered;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
-    BoundScalar, Registry, ScalarTraits,
-    simple::{ArrayView, ArrayWriter, Varchar, scalar, vectorized},
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{ArrayView, ArrayWriter, Varchar, scalar, take_memory, vectorized, with_memory},
 };
 use volley_types::{Type, Value, custom::Json};
 use volley_vector::{Decoded, Vector};
@@ -83,7 +83,7 @@ fn bind_list(args: &[Type], element: &Type, of: Of, missing: &Value) -> Option<B
         let lists = args[1].to_values()?;
         let known = Remembered::default();
         let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
+        let mut find = |row: usize, ctx: &mut EvalContext| {
             let Value::Array(paths) = &lists[row] else { return };
             let found = || -> Result<Value> {
                 let document = parse(json.text(row))?;
@@ -98,7 +98,11 @@ fn bind_list(args: &[Type], element: &Type, of: Of, missing: &Value) -> Option<B
                 Ok(value) => values[row] = value,
                 Err(error) => ctx.fail(row, || error),
             }
-        });
+        };
+        with_memory(ctx, |ctx| {
+            rows.for_each(|row| find(row, ctx));
+            Ok(())
+        })?;
         Ok(Vector::from_values(to.clone(), &values))
     });
     let args = vec![Type::Varchar, Type::array(Type::Varchar)];
@@ -119,7 +123,7 @@ fn bind(args: &[Type], element: &Type, of: Of) -> Option<BoundScalar> {
         let (json, path) = (Decoded::new(&args[0])?, Decoded::new(&args[1])?);
         let paths = Remembered::default();
         let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
+        let mut find = |row: usize, ctx: &mut EvalContext| {
             if json.is_null(row) || path.is_null(row) {
                 return;
             }
@@ -127,13 +131,22 @@ fn bind(args: &[Type], element: &Type, of: Of) -> Option<BoundScalar> {
                 let path = paths.get(path.text(row), Path::parse_any)?;
                 let document = parse(json.text(row))?;
                 let found = path.find_all(&document)?;
-                Ok(Value::Array(found.into_iter().map(|at| of(&document, at)).collect()))
+                // A value and its text, kept until all rows are done.
+                let of = |at: usize| {
+                    let bytes = 2 * (size_of::<Value>() + document.source(at).len());
+                    if take_memory(bytes) { of(&document, at) } else { Value::Null }
+                };
+                Ok(Value::Array(found.into_iter().map(of).collect()))
             };
             match found() {
                 Ok(value) => values[row] = value,
                 Err(error) => ctx.fail(row, || error),
             }
-        });
+        };
+        with_memory(ctx, |ctx| {
+            rows.for_each(|row| find(row, ctx));
+            Ok(())
+        })?;
         Ok(Vector::from_values(to.clone(), &values))
     });
     let args = vec![Type::Varchar; 2];

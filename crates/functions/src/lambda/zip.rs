@@ -9,6 +9,7 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
+    simple::Looks,
 };
 use volley_types::Type;
 use volley_vector::{Comparator, Rows, ScalarBuffer, Values, Vector, comparator};
@@ -43,6 +44,16 @@ struct Pairs {
 }
 
 impl Pairs {
+    /// None, with room for `count`, of `rows` rows.
+    fn charged(count: usize, rows: usize, ctx: &mut EvalContext) -> Result<Pairs> {
+        // Beside the positions there are codes.
+        let position = size_of::<Option<u32>>() + size_of::<u32>();
+        ctx.charge(count.saturating_mul(2 * position + size_of::<u32>()))?;
+        let positions = || Vec::with_capacity(count);
+        let owners = Vec::with_capacity(count);
+        Ok(Pairs { left: positions(), right: positions(), owners, sizes: vec![0; rows] })
+    }
+
     fn push(&mut self, left: Option<usize>, right: Option<usize>, row: usize) {
         self.left.push(left.map(|it| it as u32));
         self.right.push(right.map(|it| it as u32));
@@ -76,9 +87,18 @@ fn bind_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     let (result, traits) = (Type::array(body_type(lambda)), ScalarTraits::INFALLIBLE);
     Some(BoundHigherOrder::of_closure(args, result, traits, |rows, args, lambdas, to, ctx| {
         let (left, right) = (Collections::new(&args[0])?, Collections::new(&args[1])?);
-        let mut pairs = Pairs { sizes: vec![0; rows.len()], ..Pairs::default() };
+        // Counted first, so that nothing grows.
+        let mut count = 0usize;
+        rows.try_for_each(|row| -> Result<()> {
+            let longest = left.range(row)?.len().max(right.range(row)?.len());
+            count = count.saturating_add(longest);
+            Ok(())
+        })?;
+        let mut looks = Looks::default();
+        let mut pairs = Pairs::charged(count, rows.len(), ctx)?;
         rows.try_for_each(|row| -> Result<()> {
             let (mut from_left, mut from_right) = (left.range(row)?, right.range(row)?);
+            looks.check(from_left.len().max(from_right.len()))?;
             for _ in 0..from_left.len().max(from_right.len()) {
                 pairs.push(from_left.next(), from_right.next(), row);
             }

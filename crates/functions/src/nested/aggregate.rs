@@ -2,7 +2,7 @@
 
 use crate::documentation::doc;
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_function::{
     AggregateKind, BindAggregate, BoundAggregate, BoundScalar, CollectingFunction, EvalContext,
     FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups,
@@ -110,14 +110,17 @@ impl ScalarFunction for OfElements {
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
         let elements = Elements(Decoded::new(&args[0])?);
-        if let Ok(results) = self.results(&elements, rows, args, ctx) {
-            return Ok(results);
+        match self.results(&elements, rows, args, ctx) {
+            Err(error) if !error.kind().is_transient() => {}
+            // No row is to blame for too little memory.
+            results => return results,
         }
         let mut good = Vec::with_capacity(rows.count());
         rows.try_for_each(|row| {
             ctx.check_stopped()?;
             match self.results(&elements, &Rows::from_indices(rows.len(), [row]), args, ctx) {
                 Ok(_) => good.push(row),
+                Err(error) if error.kind().is_transient() => return Err(error),
                 Err(error) => ctx.fail(row, || error),
             }
             Ok(())
@@ -145,7 +148,7 @@ impl OfElements {
                 ctx,
             ),
             AggregateKind::Collecting(function) => {
-                self.collected(function.as_ref(), elements, &chosen, args)
+                self.collected(function.as_ref(), elements, &chosen, args, ctx)
             }
         }?;
         Ok(match rows.is_all() {
@@ -160,10 +163,16 @@ impl OfElements {
         elements: &Elements<'_>,
         chosen: &[u32],
         args: &[Vector],
+        ctx: &mut EvalContext,
     ) -> Result<Vector> {
-        let (mut places, mut sources) = (Vec::new(), Vec::new());
         let mut ends = Vec::with_capacity(chosen.len());
         let nested = elements.nested()?;
+        let lens = chosen.iter().map(|row| nested.range(elements.0.index(*row as usize)).len());
+        let count = lens.sum::<usize>();
+        // Positions, and each argument without its encoding.
+        let bytes = 2 * size_of::<u32>() + args.len() * size_of::<u128>();
+        ctx.charge(count.saturating_mul(bytes))?;
+        let (mut places, mut sources) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let decoded = Decoded::new(&nested.elements)?;
         for row in chosen {
             let range = nested.range(elements.0.index(*row as usize));
@@ -188,6 +197,7 @@ fn folded(
     ctx: &mut EvalContext,
 ) -> Result<Vector> {
     let (mut places, mut sources, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    let mut charged = 0;
     let nested = elements.nested()?;
     for (group, row) in chosen.iter().enumerate() {
         for place in nested.range(elements.0.index(*row as usize)) {
@@ -195,8 +205,11 @@ fn folded(
             sources.push(*row);
             targets.push(group as u32);
             if places.len() == ELEMENTS_AT_ONCE {
-                ctx.check_stopped()?;
+                check_wanted()?;
                 groups.add(&targets, &elements.arguments(&places, &sources, args)?)?;
+                let bytes = groups.bytes();
+                ctx.charge(bytes.saturating_sub(charged))?;
+                charged = charged.max(bytes);
                 for list in [&mut places, &mut sources, &mut targets] {
                     list.clear();
                 }
@@ -206,7 +219,7 @@ fn folded(
     if !places.is_empty() {
         groups.add(&targets, &elements.arguments(&places, &sources, args)?)?;
     }
-    ctx.charge(groups.bytes())?;
+    ctx.charge(groups.bytes().saturating_sub(charged))?;
     groups.results()
 }
 

@@ -75,7 +75,12 @@ fn bind_map(args: &[Type]) -> Option<BoundScalar> {
         let (key_lists, value_lists) = (nested_values(&keys)?, nested_values(&values)?);
         let known_keys = Keys::new(&key_lists.elements)?;
         let decoded = [Decoded::new(&keys)?, Decoded::new(&values)?];
-        let (mut key_indices, mut value_indices) = (Vec::new(), Vec::new());
+        let mut total = 0;
+        rows.for_each(|row| total += key_lists.range(row).len());
+        // For each entry two positions, a key and a value.
+        ctx.charge(2 * total * (size_of::<u32>() + size_of::<u128>()))?;
+        let mut key_indices = Vec::with_capacity(total);
+        let mut value_indices = Vec::with_capacity(total);
         let mut sizes = vec![0i32; rows.len()];
         let mut valid = vec![true; rows.len()];
         rows.for_each(|row| {

@@ -8,7 +8,7 @@ use volley_function::{
     BoundScalar, Registry, ScalarTraits,
     simple::{
         Any, AnyValue, ArrayWriter, Equatable, EquatableValue, Map, MapView, MapWriter, Nullable,
-        VariadicView,
+        Scratch, VariadicView,
     },
 };
 use volley_types::Type;
@@ -102,24 +102,38 @@ pub struct MapEntries<K, V> {
     places: HashMap<K, usize>,
     /// The entries.
     pub entries: Vec<(K, V)>,
+    /// For both.
+    scratch: Scratch,
 }
 
 impl<K, V> Default for MapEntries<K, V> {
     fn default() -> Self {
-        MapEntries { places: HashMap::new(), entries: Vec::new() }
+        MapEntries { places: HashMap::new(), entries: Vec::new(), scratch: Scratch::default() }
     }
 }
 
 impl<K: Copy + Eq + Hash, V> MapEntries<K, V> {
-    /// Gives a key its value.
+    /// Gives a key its value. One that there is no memory for is left out; the call that asks fails
+    /// for that.
     pub fn set(&mut self, key: K, value: V) {
-        match self.places.get(&key) {
-            Some(place) => self.entries[*place].1 = value,
-            None => {
+        match self.places.get(&key).copied() {
+            Some(place) => self.entries[place].1 = value,
+            None if self.has_room() => {
                 self.places.insert(key, self.entries.len());
                 self.entries.push((key, value));
             }
+            None => {}
         }
+    }
+
+    fn has_room(&mut self) -> bool {
+        let len = self.entries.len();
+        if len < self.entries.capacity().min(self.places.capacity()) {
+            return true;
+        }
+        // While both are made twice as large, the old ones are there, too.
+        let bytes = 3 * (size_of::<(K, usize)>() + 1 + size_of::<(K, V)>());
+        self.scratch.raise(len.saturating_mul(bytes))
     }
 
     /// As [`MapEntries::set`], for a key that must be new.

@@ -2,11 +2,11 @@
 
 use super::{infallible, nested_of, nested_values, search, too_many_elements};
 use crate::documentation::doc;
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
-    simple::{self, Any, ArrayView, ArrayWriter, Equatable, Simple, scalar},
+    simple::{self, Any, ArrayView, ArrayWriter, Equatable, Looks, Seen, Simple, scalar},
 };
 use volley_types::{Type, common_type};
 use volley_vector::{Decoded, Deltas, Nested, ScalarBuffer, Values, Vector};
@@ -92,9 +92,21 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
         let decoded = flat.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let parts: Vec<Vector> = nested.iter().map(|it| it.elements.as_ref().clone()).collect();
         let starts = starts_of(&parts)?;
+        // Counted first, so that nothing grows.
+        let count = |row: usize| {
+            let present = nested.iter().zip(&decoded).filter(|it| !it.1.is_null(row));
+            present.map(|it| it.0.range(row).len()).sum::<usize>()
+        };
+        let mut total = 0usize;
+        rows.for_each(|row| total = total.saturating_add(count(row)));
+        i32::try_from(total).map_err(|_| too_many_elements())?;
+        let bytes: usize = parts.iter().map(Vector::retained_bytes).sum();
+        ctx.charge(bytes.saturating_add(total * size_of::<u32>()))?;
         let mut sizes = vec![0i32; rows.len()];
-        let mut indices = Vec::new();
-        rows.for_each(|row| {
+        let mut indices = Vec::with_capacity(total);
+        let mut looks = Looks::default();
+        rows.try_for_each(|row| {
+            looks.check(count(row))?;
             let before = indices.len();
             for (index, nested) in nested.iter().enumerate() {
                 if !decoded[index].is_null(row) {
@@ -102,13 +114,12 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
                 }
             }
             sizes[row] = (indices.len() - before) as i32;
-        });
+            Ok::<_, Error>(())
+        })?;
         let element = match to {
             Type::Array(element) => element.as_ref(),
             _ => &Type::Unknown,
         };
-        let bytes: usize = parts.iter().map(Vector::retained_bytes).sum();
-        ctx.charge(bytes + size_of_val(indices.as_slice()))?;
         let elements = Vector::concat(element, &parts)?;
         Ok(Vector::flat(to.clone(), arrays_of(&elements, indices, sizes)?, None))
     });
@@ -148,7 +159,7 @@ fn register_values(registry: &mut Registry) {
         ("list_distinct([2, 1, 2, NULL])", "[2, 1]"),
         || {
             scalar(|array: ArrayView<Equatable<0>>, out: &mut ArrayWriter<Any<0>>| {
-                let mut seen = HashSet::with_capacity(array.len());
+                let mut seen = Seen::default();
                 out.extend(array.iter().flatten().filter(|it| seen.insert(*it)));
             })
         },

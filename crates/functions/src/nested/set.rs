@@ -2,10 +2,9 @@
 //! these sets.
 
 use super::{LIST_OR_ARRAY, nested_doc};
-use std::collections::HashSet;
 use volley_function::{
     Registry,
-    simple::{Any, ArrayView, ArrayWriter, Equatable},
+    simple::{Any, ArrayView, ArrayWriter, Equatable, Seen},
 };
 
 /// Registers the functions.
@@ -33,7 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
             &name,
             doc,
             |left: ArrayView<Equatable<0>>, right: ArrayView<Equatable<0>>| {
-                let known: HashSet<_> = left.iter().flatten().collect();
+                let mut known: Seen<_> = left.iter().flatten().collect();
                 right.iter().flatten().all(|it| known.contains(&it))
             },
         );
@@ -49,9 +48,9 @@ pub(super) fn register(registry: &mut Registry) {
             |left: ArrayView<Equatable<0>>,
              right: Option<ArrayView<Equatable<0>>>,
              out: &mut ArrayWriter<Any<0>>| {
-                let mut wanted: HashSet<_> = match right {
+                let mut wanted: Seen<_> = match right {
                     Some(right) => right.iter().flatten().collect(),
-                    None => HashSet::new(),
+                    None => Seen::default(),
                 };
                 out.extend(left.iter().flatten().filter(|it| wanted.remove(it)));
             },
@@ -63,7 +62,7 @@ pub(super) fn register(registry: &mut Registry) {
             &[(&format!("{name}([1, 1, NULL, 2])"), "2")],
         );
         registry.simple(&name, doc, |array: ArrayView<Equatable<0>>| {
-            array.iter().flatten().collect::<HashSet<_>>().len() as i64
+            array.iter().flatten().collect::<Seen<_>>().len() as i64
         });
     }
 }
@@ -74,6 +73,6 @@ pub fn overlap(left: ArrayView<'_, Equatable<0>>, right: ArrayView<'_, Equatable
 }
 
 fn has_one_of(many: ArrayView<'_, Equatable<0>>, few: ArrayView<'_, Equatable<0>>) -> bool {
-    let wanted: HashSet<_> = few.iter().flatten().collect();
+    let mut wanted: Seen<_> = few.iter().flatten().collect();
     many.iter().flatten().any(|it| wanted.contains(&it))
 }

@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
-    simple::{self, BigInt, ascii_slice_ternary},
+    simple::{self, BigInt, Looks, ascii_slice_ternary},
 };
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
@@ -108,7 +108,7 @@ fn slices(rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext) -> Res
     let nulls = volley_vector::NullBuffer::from_iter((0..rows.len()).map(|row| !is_null(row)));
     let values = match parts.iter().all(|it| it.step == 1) {
         true => shared(&parts, nested),
-        false => gathered(&parts, nested)?,
+        false => gathered(&parts, nested, ctx)?,
     };
     Ok(Vector::flat(to.clone(), Values::Array(values), Some(nulls)))
 }
@@ -145,9 +145,15 @@ fn shared(parts: &[Part], nested: &Nested) -> Nested {
     Nested { offsets: offsets.into(), sizes: sizes.into(), elements: Arc::clone(&nested.elements) }
 }
 
-fn gathered(parts: &[Part], nested: &Nested) -> Result<Nested> {
-    let mut positions = Vec::new();
+fn gathered(parts: &[Part], nested: &Nested, ctx: &mut EvalContext) -> Result<Nested> {
+    let total: i64 = parts.iter().map(|it| it.count).sum();
+    // Positions and elements.
+    let bytes = size_of::<u32>() + size_of::<u128>();
+    ctx.charge(usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(bytes))?;
+    let mut positions = Vec::with_capacity(usize::try_from(total).unwrap_or(0));
+    let mut looks = Looks::default();
     for part in parts {
+        looks.check(part.count as usize)?;
         positions.extend((0..part.count).map(|it| (part.first + it * part.step) as u32));
     }
     let sizes = parts.iter().map(|it| it.count as i32).collect();

@@ -4,7 +4,7 @@ use super::{LIST_OR_ARRAY, nested_doc};
 use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{Any, ArrayView, ArrayWriter, Orderable, OrderableValue},
+    simple::{Any, ArrayView, ArrayWriter, Orderable, OrderableValue, Scratch},
 };
 
 /// Registers the functions.
@@ -147,6 +147,8 @@ fn add_grading(registry: &mut Registry, name: &str, doc: FunctionDoc) {
 }
 
 fn sort(array: ArrayView<'_, Orderable<0>>, order: Order, out: &mut ArrayWriter<Any<0>>) {
+    let bytes = array.len().saturating_mul(size_of::<OrderableValue<'_, 0>>());
+    let Some(_scratch) = Scratch::of(bytes) else { return };
     let mut sorted: Vec<OrderableValue<'_, 0>> = array.iter().flatten().collect();
     let nulls = array.len() - sorted.len();
     // Equal elements look alike, so that their order does not matter.
@@ -164,12 +166,20 @@ fn sort(array: ArrayView<'_, Orderable<0>>, order: Order, out: &mut ArrayWriter<
 
 /// The positions of the elements from 1, in their order; equal ones in that of the array.
 fn positions(array: ArrayView<'_, Orderable<0>>, order: Order) -> impl Iterator<Item = i64> {
-    let mut positions: Vec<usize> = (0..array.len()).collect();
+    // Sorting in a stable way takes half as much again.
+    let bytes = array.len().saturating_mul(size_of::<usize>() + size_of::<usize>() / 2);
+    let scratch = Scratch::of(bytes);
+    let len = if scratch.is_some() { array.len() } else { 0 };
+    let mut positions: Vec<usize> = (0..len).collect();
     positions.sort_by(|a, b| {
         let nulls = array.is_null(*b).cmp(&array.is_null(*a));
         let nulls = if order.nulls_come_first { nulls } else { nulls.reverse() };
         let values = array.get(*a).cmp(&array.get(*b));
         nulls.then(if order.is_descending { values.reverse() } else { values })
     });
-    positions.into_iter().map(|it| it as i64 + 1)
+    positions.into_iter().map(move |it| {
+        // Held as long as the positions are.
+        let _ = &scratch;
+        it as i64 + 1
+    })
 }

@@ -1,4 +1,4 @@
-use crate::testing::{call, fails};
+use crate::testing::{call, exhausts, fails};
 use volley_types::{Field, Type, Value};
 
 fn integer(value: i32) -> (Type, Value) {
@@ -74,4 +74,30 @@ fn arrays_are_measured_searched_and_joined() {
     assert_eq!(call("list_sort", &[three()]), array(&[Some(1), Some(3), None]).1);
     assert_eq!(call("list_distinct", &[three()]), array(&[Some(3), Some(1)]).1);
     assert_eq!(call("list_reverse", &[three()]), array(&[Some(1), None, Some(3)]).1);
+}
+
+#[test]
+fn results_larger_than_the_memory_end_the_query() {
+    let long = array(&vec![Some(1); 100_000]);
+    for name in ["list_concat", "list_zip"] {
+        exhausts(name, &[long.clone(), long.clone()], 100);
+    }
+    let numbers: Vec<Option<i32>> = (0..1_000_000).map(Some).collect();
+    let numbers = array(&numbers);
+    for name in ["list_distinct", "list_unique"] {
+        exhausts(name, std::slice::from_ref(&numbers), 1);
+    }
+    exhausts("list_has_all", &[numbers.clone(), numbers.clone()], 1);
+    exhausts("list_sort", &[numbers], 1);
+}
+
+#[test]
+fn keys_of_large_maps_are_told_apart() {
+    let keys: Vec<Option<i32>> = (0..1000).map(Some).collect();
+    let mut twice = keys.clone();
+    twice[999] = Some(0);
+    let [keys, twice] = [array(&keys), array(&twice)];
+    let Value::Map(entries) = call("map", &[keys.clone(), twice.clone()]) else { panic!("no map") };
+    assert_eq!(entries.len(), 1000);
+    assert_eq!(fails("map", &[twice, keys]), "a map has a key twice");
 }

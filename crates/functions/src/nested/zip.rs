@@ -1,9 +1,12 @@
 //! Arrays side by side: `list_zip`.
 
-use super::{LIST_OR_ARRAY, gather_or_null, nested_doc, nested_of};
+use super::{LIST_OR_ARRAY, gather_or_null, nested_doc, nested_of, too_many_elements};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
+use volley_function::{
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{self, Looks},
+};
 use volley_types::{Field, Type};
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
 
@@ -50,12 +53,12 @@ pub fn bind(arrays: &[Type]) -> Option<BoundScalar> {
     let args = elements.iter().cloned().map(Type::array).collect();
     let result = Type::array(Type::row(elements.into_iter().map(|it| Field::new("", it))));
     let count = arrays.len();
-    let function = simple::vectorized(move |rows, args, to, _: &mut EvalContext| {
+    let function = simple::vectorized(move |rows, args, to, ctx: &mut EvalContext| {
         let (arrays, is_cut) = args.split_at(count.min(args.len()));
         let is_cut = is_cut.first().map(Decoded::new).transpose()?;
         let is_cut =
             |row: usize| is_cut.as_ref().is_some_and(|it| !it.is_null(row) && it.boolean(row));
-        zipped(rows, arrays, is_cut, to)
+        zipped(rows, arrays, is_cut, to, ctx)
     });
     Some(BoundScalar::new(args, result, ScalarTraits::INFALLIBLE, function))
 }
@@ -65,25 +68,41 @@ fn zipped(
     arrays: &[Vector],
     is_cut: impl Fn(usize) -> bool,
     to: &Type,
+    ctx: &mut EvalContext,
 ) -> Result<Vector> {
     let decoded = arrays.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
     let nested = decoded.iter().map(nested_of_array).collect::<Result<Vec<&Nested>>>()?;
-    let mut positions: Vec<Vec<Option<u32>>> = vec![Vec::new(); nested.len()];
-    let mut sizes = vec![0i32; rows.len()];
-    rows.for_each(|row| {
-        let ranges = nested.iter().zip(&decoded).map(|(it, at)| match at.is_null(row) {
+    let ranges = |row: usize| {
+        nested.iter().zip(&decoded).map(move |(it, at)| match at.is_null(row) {
             true => 0..0,
             false => it.range(at.index(row)),
-        });
-        let lengths = ranges.clone().map(|it| it.len());
-        let size = if is_cut(row) { lengths.min() } else { lengths.max() }.unwrap_or(0);
-        for (range, positions) in ranges.zip(&mut positions) {
+        })
+    };
+    let size_of_row = |row: usize| {
+        let lengths = ranges(row).map(|it| it.len());
+        if is_cut(row) { lengths.min() } else { lengths.max() }.unwrap_or(0)
+    };
+    // Counted first, so that nothing grows. Beside the positions there are codes and elements.
+    let mut total = 0usize;
+    rows.for_each(|row| total = total.saturating_add(size_of_row(row)));
+    i32::try_from(total).map_err(|_| too_many_elements())?;
+    let bytes = size_of::<Option<u32>>() + size_of::<u32>() + size_of::<u128>();
+    ctx.charge((total * nested.len()).saturating_mul(bytes))?;
+    let mut positions: Vec<Vec<Option<u32>>> =
+        nested.iter().map(|_| Vec::with_capacity(total)).collect();
+    let mut sizes = vec![0i32; rows.len()];
+    let mut looks = Looks::default();
+    rows.try_for_each(|row| {
+        let size = size_of_row(row);
+        looks.check(size)?;
+        for (range, positions) in ranges(row).zip(&mut positions) {
             let missing = size.saturating_sub(range.len());
             positions.extend(range.take(size).map(|it| Some(it as u32)));
             positions.extend(std::iter::repeat_n(None, missing));
         }
         sizes[row] = size as i32;
-    });
+        Ok::<_, Error>(())
+    })?;
     let fields = nested.iter().zip(&positions);
     let children = fields.map(|(it, positions)| gather_or_null(&it.elements, positions)?.flatten());
     let children = children.collect::<Result<_>>()?;

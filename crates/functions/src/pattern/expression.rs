@@ -1,10 +1,8 @@
 //! Regular expressions with options, and replacements in their syntax.
 
+use super::{Compiled, compile_within};
 use regex::{Regex, RegexBuilder};
 use volley_error::{Error, Result};
-
-/// The largest compiled expression, in bytes.
-const EXPRESSION_BYTES_MAX: usize = 10 << 20;
 
 /// What the options argument asks for.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -43,19 +41,18 @@ impl Options {
     }
 
     /// Compiles a pattern.
-    pub(super) fn compile(self, pattern: &str) -> Result<Regex> {
+    pub(super) fn compile(self, pattern: &str) -> Result<Compiled<Regex>> {
         let escaped = self.literal.then(|| regex::escape(pattern));
-        build(
-            RegexBuilder::new(escaped.as_deref().unwrap_or(pattern))
-                .case_insensitive(self.ignores_case)
-                .multi_line(self.multi_line)
-                .dot_matches_new_line(self.dot_matches_newline),
-            pattern,
-        )
+        let mut builder = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern));
+        builder
+            .case_insensitive(self.ignores_case)
+            .multi_line(self.multi_line)
+            .dot_matches_new_line(self.dot_matches_newline);
+        build(&builder, pattern)
     }
 
     /// Compiles a pattern that must match all of a text.
-    pub(super) fn compile_full(self, pattern: &str) -> Result<Regex> {
+    pub(super) fn compile_full(self, pattern: &str) -> Result<Compiled<Regex>> {
         let inner = if self.literal { regex::escape(pattern) } else { pattern.to_owned() };
         // Compiled alone first: `a)(b` must not become well formed within the parentheses.
         self.compile(pattern)?;
@@ -66,11 +63,12 @@ impl Options {
 
 /// Compiles an expression of ours.
 pub(super) fn compile(source: &str) -> Result<Regex> {
-    build(&mut RegexBuilder::new(source), source)
+    build(&RegexBuilder::new(source), source).map(|it| it.pattern)
 }
 
-fn build(builder: &mut RegexBuilder, pattern: &str) -> Result<Regex> {
-    builder.size_limit(EXPRESSION_BYTES_MAX).build().map_err(|error| {
+fn build(builder: &RegexBuilder, pattern: &str) -> Result<Compiled<Regex>> {
+    let within = |bytes: usize| builder.clone().size_limit(bytes).build();
+    compile_within(within).map_err(|error| {
         let reason = match error {
             regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
             other => last_line(&other.to_string()),

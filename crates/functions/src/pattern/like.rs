@@ -1,7 +1,7 @@
 //! LIKE and ILIKE, with and without ESCAPE, and GLOB.
 
 use super::{
-    Cache,
+    Compiled, PatternCache,
     matcher::{Matcher, Syntax},
 };
 use crate::{documentation::doc, string::of_texts};
@@ -73,10 +73,10 @@ impl ScalarFunction for Like {
         result_type: &Type,
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
-        let cache = Cache::new();
+        let cache = PatternCache::default();
         if args.len() == 2 {
             let matches = |text: &str, pattern: &str| -> Result<bool, Error> {
-                let compile = || Matcher::new(pattern, None, self.syntax);
+                let compile = || compiled(pattern, None, self.syntax);
                 Ok(cache.get(pattern, compile)?.matches(text))
             };
             return simple::map2::<Varchar, Varchar, Boolean, _>(
@@ -88,7 +88,7 @@ impl ScalarFunction for Like {
             );
         }
         let matches = |text: &str, pattern: &str, escape: &str| -> Result<bool, Error> {
-            let compile = || Matcher::new(pattern, escape_of(escape)?, self.syntax);
+            let compile = || compiled(pattern, escape_of(escape)?, self.syntax);
             // Patterns with different escape characters must not meet in the cache.
             let key = format!("{escape}\u{0}{pattern}");
             Ok(cache.get(&key, compile)?.matches(text))
@@ -111,6 +111,14 @@ impl ScalarFunction for Like {
         let by_row = function1::<Varchar, Boolean, _>(move |text: &str| each.matches(text));
         Ok(Some(of_texts(by_row, move |texts, _, _| matcher.select(texts))))
     }
+}
+
+/// A pattern for the cache.
+fn compiled(pattern: &str, escape: Option<char>, syntax: Syntax) -> Result<Compiled<Matcher>> {
+    /// Of one character of a pattern that becomes an expression, at most, roughly.
+    const CHARACTER_BYTES: usize = 1 << 10;
+    let bytes = pattern.len().saturating_mul(CHARACTER_BYTES);
+    Ok(Compiled { pattern: Matcher::new(pattern, escape, syntax)?, bytes })
 }
 
 fn escape_of(escape: &str) -> Result<Option<char>> {

@@ -1,7 +1,7 @@
 //! Functions on regular expressions that give one value.
 
 use super::{
-    Cache,
+    Compiled, PatternCache,
     expression::{Options, replacement},
 };
 use crate::documentation::doc;
@@ -10,9 +10,10 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     Argument, BoundScalar, EvalContext, FunctionDoc, Registry, ScalarFunction, ScalarTraits,
+    simple::{self, Looks, StringWriter},
 };
 use volley_types::{Type, Value};
-use volley_vector::{BooleanBuffer, Decoded, NullBuffer, Rows, StringBuilder, Vector};
+use volley_vector::{BooleanBuffer, Decoded, NullBuffer, Rows, Vector};
 
 /// Registers `regexp_like`, `regexp_full_match`, `regexp_replace` and `regexp_extract`.
 pub(super) fn register(registry: &mut Registry) {
@@ -105,7 +106,7 @@ impl Task {
         if matches!(self, Task::Like | Task::FullMatch) { 2 } else { 3 }
     }
 
-    fn compile(self, pattern: &str, options: Options) -> Result<Regex> {
+    fn compile(self, pattern: &str, options: Options) -> Result<Compiled<Regex>> {
         match self {
             Task::FullMatch => options.compile_full(pattern),
             _ => options.compile(pattern),
@@ -128,33 +129,38 @@ impl ScalarFunction for Regexp {
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-        let cache = Cache::new();
-        let with_expression = |row: usize, f: &mut dyn FnMut(&Regex, Options) -> Result<()>| {
-            if let Some((expression, options)) = &self.compiled {
-                return f(expression, *options);
-            }
-            let letters = args.get(self.task.options_index()).map_or("", |it| it.text(row));
-            let options = Options::parse(letters, self.task == Task::Replace)?;
-            let pattern = args[1].text(row);
-            let key = format!("{letters}\u{0}{pattern}");
-            let expression = cache.get(&key, || self.task.compile(pattern, options))?;
-            f(&expression, options)
-        };
-        let mut output = Output::new(self.task, rows.len());
+        let cache = PatternCache::default();
         let is_null = |row: usize| args.iter().any(|arg| arg.is_null(row));
-        rows.for_each(|row| {
+        let mut looks = Looks::default();
+        if self.task.result() != Type::Boolean {
+            let (strings, nulls) =
+                simple::write_texts(rows, ctx, |row, out| -> Result<Option<()>> {
+                    if is_null(row) || !looks.go_on(args[0].bytes(row).len()) {
+                        return Ok(None);
+                    }
+                    let write = |expression: &Regex, options: Options| {
+                        self.task.write(expression, options, &args, row, out)
+                    };
+                    self.with_expression(&args, &cache, row, write).map(Some)
+                })?;
+            return Ok(Vector::strings(self.task.result(), strings, nulls));
+        }
+        let (mut matching, mut valid) = (vec![false; rows.len()], vec![true; rows.len()]);
+        rows.try_for_each(|row| {
             if is_null(row) {
-                output.valid[row] = false;
-                return;
+                valid[row] = false;
+                return Ok(());
             }
-            let done = with_expression(row, &mut |expression, options| {
-                self.task.run(expression, options, &args, row, &mut output)
-            });
-            if let Err(error) = done {
-                ctx.fail(row, || error);
+            looks.check(args[0].bytes(row).len())?;
+            let is_match =
+                |expression: &Regex, _: Options| Ok(expression.is_match(args[0].text(row)));
+            match self.with_expression(&args, &cache, row, is_match) {
+                Ok(is_match) => matching[row] = is_match,
+                Err(error) => ctx.fail(row, || error),
             }
-        });
-        Ok(output.finish(self.task))
+            Ok::<_, Error>(())
+        })?;
+        Ok(Vector::boolean(BooleanBuffer::from(matching), Some(NullBuffer::from(valid))))
     }
 
     fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
@@ -167,74 +173,80 @@ impl ScalarFunction for Regexp {
             (Some(_), None) => return Ok(None),
         };
         let options = Options::parse(letters, self.task == Task::Replace)?;
-        let compiled = Some((self.task.compile(pattern, options)?, options));
+        let compiled = Some((self.task.compile(pattern, options)?.pattern, options));
         Ok(Some(Arc::new(Regexp { task: self.task, compiled })))
     }
 }
 
-/// Results by row.
-struct Output {
-    booleans: Vec<bool>,
-    views: Vec<u128>,
-    builder: StringBuilder,
-    valid: Vec<bool>,
-}
-
-impl Output {
-    fn new(task: Task, len: usize) -> Output {
-        let is_boolean = task.result() == Type::Boolean;
-        Output {
-            booleans: vec![false; if is_boolean { len } else { 0 }],
-            views: vec![0; if is_boolean { 0 } else { len }],
-            builder: StringBuilder::default(),
-            valid: vec![true; len],
+impl Regexp {
+    /// Gives `f` the expression of a row, and its options.
+    fn with_expression<T>(
+        &self,
+        args: &[Decoded<'_>],
+        cache: &PatternCache<Regex>,
+        row: usize,
+        f: impl FnOnce(&Regex, Options) -> Result<T>,
+    ) -> Result<T> {
+        if let Some((expression, options)) = &self.compiled {
+            return f(expression, *options);
         }
-    }
-
-    fn set_text(&mut self, row: usize, text: &str) {
-        self.views[row] = self.builder.store(text.as_bytes());
-    }
-
-    fn finish(self, task: Task) -> Vector {
-        let nulls = Some(NullBuffer::from(self.valid));
-        match task.result() {
-            Type::Boolean => Vector::boolean(BooleanBuffer::from(self.booleans), nulls),
-            other => Vector::strings(other, self.builder.finish_with_views(self.views), nulls),
-        }
+        let letters = args.get(self.task.options_index()).map_or("", |it| it.text(row));
+        let options = Options::parse(letters, self.task == Task::Replace)?;
+        let pattern = args[1].text(row);
+        let key = format!("{letters}\u{0}{pattern}");
+        let expression = cache.get(&key, || self.task.compile(pattern, options))?;
+        f(&expression, options)
     }
 }
 
 impl Task {
-    fn run(
+    /// Writes the text of a row.
+    fn write(
         self,
         expression: &Regex,
         options: Options,
         args: &[Decoded<'_>],
         row: usize,
-        output: &mut Output,
+        out: &mut StringWriter,
     ) -> Result<()> {
         let text = args[0].text(row);
-        match self {
-            Task::Like | Task::FullMatch => output.booleans[row] = expression.is_match(text),
-            Task::Replace => {
-                let new = checked_replacement(args[2].text(row), expression)?;
-                let replaced = if options.global {
-                    expression.replace_all(text, new.as_str())
-                } else {
-                    expression.replace(text, new.as_str())
-                };
-                output.set_text(row, &replaced);
-            }
-            Task::Extract => {
-                let group = match args.get(2) {
-                    Some(groups) => group_of(groups, row)?,
-                    None => 0,
-                };
-                output.set_text(row, extracted(expression, text, group));
-            }
+        if self == Task::Replace {
+            let new = checked_replacement(args[2].text(row), expression)?;
+            let most = if options.global { usize::MAX } else { 1 };
+            replace(expression, text, &new, most, out);
+            return Ok(());
         }
+        let group = match args.get(2) {
+            Some(groups) => group_of(groups, row)?,
+            None => 0,
+        };
+        out.push_str(extracted(expression, text, group));
         Ok(())
     }
+}
+
+/// Writes the text with the first matches, at most so many, replaced by `new`, in which `$` stands
+/// before groups.
+fn replace(expression: &Regex, text: &str, new: &str, most: usize, out: &mut StringWriter) {
+    let mut start = 0;
+    if !new.contains('$') {
+        for found in expression.find_iter(text).take(most) {
+            out.push_str(&text[start..found.start()]);
+            out.push_str(new);
+            start = found.end();
+        }
+        return out.push_str(&text[start..]);
+    }
+    let mut expanded = String::new();
+    for captures in expression.captures_iter(text).take(most) {
+        let Some(found) = captures.get(0).filter(|_| !out.is_refused()) else { break };
+        out.push_str(&text[start..found.start()]);
+        expanded.clear();
+        captures.expand(new, &mut expanded);
+        out.push_str(&expanded);
+        start = found.end();
+    }
+    out.push_str(&text[start..]);
 }
 
 fn group_of(groups: &Decoded<'_>, row: usize) -> Result<usize> {

@@ -2,12 +2,15 @@
 //!
 //! The names stand in the type of the third argument, which is a null.
 
-use super::{Cache, expression::Options};
+use super::{PatternCache, expression::Options};
 use crate::documentation::doc;
 use regex::{Captures, Regex};
 use std::sync::Arc;
-use volley_error::{Error, Result};
-use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
+use volley_error::{Error, Result, check_wanted};
+use volley_function::{
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{self, Looks},
+};
 use volley_types::{Field, Type, Value};
 use volley_vector::{Decoded, Vector};
 
@@ -67,22 +70,33 @@ fn bind(given: &[Type], matches: Matches) -> Option<BoundScalar> {
     };
     let function = simple::vectorized(move |rows, args, to, ctx| {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-        let cache = Cache::new();
+        let cache = PatternCache::default();
         let mut values = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
+        let mut looks = Looks::default();
+        rows.try_for_each(|row| {
             let options = args.get(3);
             if args[0].is_null(row)
                 || args[1].is_null(row)
                 || options.is_some_and(|it| it.is_null(row))
             {
-                return;
+                return Ok(());
             }
             let letters = options.map_or("", |it| it.text(row));
-            match extract(&cache, args[0].text(row), args[1].text(row), letters, (matches, names)) {
-                Ok(value) => values[row] = value,
-                Err(error) => ctx.fail(row, || error),
-            }
-        });
+            let [text, pattern] = [args[0].text(row), args[1].text(row)];
+            looks.check(text.len())?;
+            let expression = match expression(&cache, pattern, letters, names) {
+                Ok(expression) => expression,
+                Err(error) => {
+                    ctx.fail(row, || error);
+                    return Ok(());
+                }
+            };
+            values[row] = match matches {
+                Matches::First => first(&expression, text, names),
+                Matches::All => all(&expression, text, names, ctx)?,
+            };
+            Ok::<_, Error>(())
+        })?;
         Ok(Vector::from_values(to.clone(), &values))
     });
     let mut args = vec![Type::Varchar, Type::Varchar, row];
@@ -91,13 +105,13 @@ fn bind(given: &[Type], matches: Matches) -> Option<BoundScalar> {
     Some(BoundScalar::new(args, result, traits, function))
 }
 
-fn extract(
-    cache: &Cache<Regex>,
-    text: &str,
+/// The compiled pattern, which must have a group for each name.
+fn expression(
+    cache: &PatternCache<Regex>,
     pattern: &str,
     letters: &str,
-    (matches, names): (Matches, usize),
-) -> Result<Value> {
+    names: usize,
+) -> Result<Arc<Regex>> {
     let key = format!("{letters}\u{0}{pattern}");
     let compile = || Options::parse(letters, false)?.compile(pattern);
     let expression = cache.get(&key, compile)?;
@@ -106,20 +120,33 @@ fn extract(
         let message = format!("{names} names for the {groups} groups of '{pattern}'");
         return Err(Error::invalid_value(message));
     }
-    let part =
-        |found: &Captures<'_>, group: usize| found.get(group).map(|it| Value::text(it.as_str()));
-    Ok(match matches {
-        Matches::First => {
-            let found = expression.captures(text);
-            let field =
-                |group| found.as_ref().and_then(|it| part(it, group)).unwrap_or(Value::text(""));
-            Value::Row((1..=names).map(field).collect())
+    Ok(expression)
+}
+
+fn part(found: &Captures<'_>, group: usize) -> Option<Value> {
+    found.get(group).map(|it| Value::text(it.as_str()))
+}
+
+fn first(expression: &Regex, text: &str, names: usize) -> Value {
+    let found = expression.captures(text);
+    let field = |group| found.as_ref().and_then(|it| part(it, group)).unwrap_or(Value::text(""));
+    Value::Row((1..=names).map(field).collect())
+}
+
+/// The groups of all matches, charged as they come.
+fn all(expression: &Regex, text: &str, names: usize, ctx: &mut EvalContext) -> Result<Value> {
+    /// Matches between two charges.
+    const CHARGED: usize = 1024;
+    // A value of each group and of the row, and as much for the text of each and for the row.
+    let bytes = 2 * (names + 1) * size_of::<Value>();
+    let mut found = Vec::new();
+    for captures in expression.captures_iter(text) {
+        if found.len().is_multiple_of(CHARGED) {
+            check_wanted()?;
+            ctx.charge(CHARGED * bytes)?;
         }
-        Matches::All => {
-            let row = |it: Captures<'_>| {
-                Value::Row((1..=names).map(|at| part(&it, at).unwrap_or(Value::Null)).collect())
-            };
-            Value::Array(expression.captures_iter(text).map(row).collect())
-        }
-    })
+        let fields = (1..=names).map(|at| part(&captures, at).unwrap_or(Value::Null));
+        found.push(Value::Row(fields.collect()));
+    }
+    Ok(Value::Array(found.into()))
 }

@@ -1,6 +1,6 @@
 //! Functions on regular expressions, and on separators, that give arrays.
 
-use super::{Cache, expression::Options};
+use super::{PatternCache, expression::Options};
 use crate::documentation::doc;
 use regex::Regex;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     for name in ["regexp_split_to_array", "string_split_regex", "str_split_regex"] {
         let function = simple::vectorized(|rows, args, to, ctx| {
-            let cache = Cache::new();
+            let cache = PatternCache::default();
             map_written::<(Varchar, Varchar), Parts, _>(
                 rows,
                 args,
@@ -76,13 +76,13 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn bind_extract() -> [BindScalar; 2] {
     let whole = simple::vectorized(|rows, args, to, ctx| {
-        let cache = Cache::new();
+        let cache = PatternCache::default();
         map_written::<(Varchar, Varchar), Parts, _>(rows, args, to, ctx, |(text, pattern), out| {
             extract(&*compiled(&cache, pattern)?, text, 0, out)
         })
     });
     let group = simple::vectorized(|rows, args, to, ctx| {
-        let cache = Cache::new();
+        let cache = PatternCache::default();
         map_written::<(Varchar, Varchar, i64), Parts, _>(
             rows,
             args,
@@ -107,7 +107,7 @@ fn extract(expression: &Regex, text: &str, group: i64, out: &mut Parts) -> Resul
     Ok(())
 }
 
-fn compiled(cache: &Cache<Regex>, pattern: &str) -> Result<std::rc::Rc<Regex>> {
+fn compiled(cache: &PatternCache<Regex>, pattern: &str) -> Result<Arc<Regex>> {
     cache.get(pattern, || Options::default().compile(pattern))
 }
 

@@ -1,5 +1,10 @@
-use super::matcher::{Matcher, Syntax};
+use super::{
+    Compiled, EXPRESSION_BYTES, PATTERNS_BYTES_MAX, PatternCache,
+    expression::Options,
+    matcher::{Matcher, Syntax},
+};
 use crate::testing::{call, fails};
+use volley_error::Error;
 use volley_types::{Type, Value};
 use volley_vector::{Values, Vector};
 
@@ -141,4 +146,41 @@ fn matches_are_replaced_and_extracted() {
     assert_eq!(list, Value::Array(["a", "b"].map(Value::text).into()));
     let list = call("string_split", &[text("a,b,"), text(",")]);
     assert_eq!(list, Value::Array(["a", "b", ""].map(Value::text).into()));
+}
+
+#[test]
+fn compiled_patterns_are_kept_up_to_a_number_of_bytes() {
+    let cache = PatternCache::default();
+    let compiled = |bytes: usize| move || Ok(Compiled { pattern: bytes, bytes });
+    let is_kept = |pattern: &str, bytes: usize| {
+        let found = cache.get(pattern, || Err(Error::internal("compiled again")));
+        found.is_ok_and(|it| *it == bytes)
+    };
+    cache.get("a", compiled(1000)).unwrap();
+    cache.get("b", compiled(2000)).unwrap();
+    assert!(is_kept("a", 1000) && is_kept("b", 2000));
+    // More than all may have together: it is the only one.
+    cache.get("c", compiled(PATTERNS_BYTES_MAX + 1)).unwrap();
+    assert!(is_kept("c", PATTERNS_BYTES_MAX + 1) && !is_kept("a", 1000));
+    cache.get("d", compiled(1)).unwrap();
+    assert!(is_kept("d", 1) && !is_kept("c", PATTERNS_BYTES_MAX + 1));
+}
+
+#[test]
+fn large_patterns_are_known_to_be_large() {
+    let bytes = |pattern: &str| Options::default().compile(pattern).map(|it| it.bytes).unwrap();
+    assert_eq!(bytes("abc"), EXPRESSION_BYTES[0]);
+    assert!(bytes("(x{1000}){100}") >= EXPRESSION_BYTES[2]);
+    let error = Options::default().compile("((x{1000}){1000}){10}").err().unwrap();
+    assert!(error.to_string().contains("invalid regular expression"));
+}
+
+#[test]
+fn replacing_is_that_of_the_library() {
+    let all = [text("a1b22"), text("[0-9]+"), text("<$0>"), text("g")];
+    assert_eq!(call("regexp_replace", &all), Value::text("a<$0>b<$0>"));
+    let all = [text("a1b22"), text("([0-9])"), text(r"<\1>"), text("g")];
+    assert_eq!(call("regexp_replace", &all), Value::text("a<1>b<2><2>"));
+    let all = [text("ab"), text(""), text("-"), text("g")];
+    assert_eq!(call("regexp_replace", &all), Value::text("-a-b-"));
 }

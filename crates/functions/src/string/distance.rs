@@ -4,7 +4,7 @@ use crate::documentation::doc;
 use volley_error::Error;
 use volley_function::{
     Registry,
-    simple::{BigInt, Varchar, binary},
+    simple::{BigInt, Looks, Scratch, Varchar, binary},
 };
 
 /// Registers `levenshtein` and `hamming`.
@@ -33,20 +33,29 @@ pub(super) fn register(registry: &mut Registry) {
 
 /// The fewest characters to insert, delete or replace to make one text the other.
 ///
-/// Cost: the product of their lengths.
+/// Cost: the product of their lengths; 8 bytes for each character of the shorter text. Any number
+/// when the call that asks has no memory for that, or nobody wants the answer.
 pub fn levenshtein(left: &str, right: &str) -> i64 {
+    let (left, right) = if left.len() < right.len() { (right, left) } else { (left, right) };
+    let bytes = right.len().saturating_mul(size_of::<char>() + size_of::<u32>());
+    let Some(_scratch) = Scratch::of(bytes) else { return 0 };
     let right: Vec<char> = right.chars().collect();
-    let mut above: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = i;
+    // Texts have fewer than 2^32 characters.
+    let mut above: Vec<u32> = (0..=right.len() as u32).collect();
+    let mut looks = Looks::default();
+    for (a, i) in left.chars().zip(0..) {
+        if !looks.go_on(right.len()) {
+            return 0;
+        }
+        let mut diagonal: u32 = i;
         above[0] = i + 1;
         for (j, &b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
+            let replaced = diagonal + u32::from(a != b);
             diagonal = above[j + 1];
             above[j + 1] = replaced.min(above[j] + 1).min(diagonal + 1);
         }
     }
-    above[right.len()] as i64
+    i64::from(above[right.len()])
 }
 
 fn hamming(left: &str, right: &str) -> Result<i64, Error> {

@@ -67,8 +67,11 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn write_bits(bytes: &[u8], out: &mut StringWriter) {
-    let bits = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1));
-    out.push_each(bits.map(|it| b'0' + it));
+    for byte in bytes {
+        // The highest bit first.
+        let digits: [u8; 8] = std::array::from_fn(|at| b'0' + (byte >> (7 - at) & 1));
+        out.push_bytes(&digits);
+    }
 }
 
 fn register_base64(registry: &mut Registry) {

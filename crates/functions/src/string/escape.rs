@@ -3,7 +3,10 @@
 use super::string_doc;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use volley_error::{Error, Result};
-use volley_function::{FunctionDoc, Registry, simple::StringWriter};
+use volley_function::{
+    FunctionDoc, Registry,
+    simple::{Scratch, StringWriter},
+};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -88,6 +91,7 @@ fn register_urls(registry: &mut Registry) {
         &[("url_decode('a%20b%2F%C3%A9')", "a b/é")],
     );
     registry.simple("url_decode", decode, |text: &str, out: &mut StringWriter| -> Result<()> {
+        let Some(_scratch) = Scratch::of(text.len()) else { return Ok(()) };
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let Some((byte, behind)) = rest.split_first() {

@@ -8,7 +8,7 @@ use volley_function::{
     simple::{self, StringWriter, Varbinary, text_binary},
 };
 use volley_types::Type;
-use volley_vector::{Decoded, NullBuffer, Rows, StringBuilder, Vector};
+use volley_vector::{Decoded, Rows, Vector};
 
 /// Registers `concat_op` (the operator `||`), `concat` and `concat_ws`.
 pub(super) fn register(registry: &mut Registry) {
@@ -57,9 +57,9 @@ fn bind_operator(args: &[Type]) -> Option<BoundScalar> {
 
 /// The texts of all arguments, one after the other.
 fn joining(args: usize, traits: ScalarTraits) -> BoundScalar {
-    let function = simple::vectorized(|rows, args, _, _: &mut EvalContext| {
+    let function = simple::vectorized(|rows, args, _, ctx: &mut EvalContext| {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
-        join(rows, &args, |_| Some(""))
+        join(rows, &args, ctx, |_| Some(""))
     });
     BoundScalar::new(vec![Type::Varchar; args], Type::Varchar, traits, function)
 }
@@ -80,10 +80,10 @@ fn bind_separated(args: &[Type]) -> Option<BoundScalar> {
     if args.len() < 2 {
         return None;
     }
-    let function = simple::vectorized(|rows, args, _, _: &mut EvalContext| {
+    let function = simple::vectorized(|rows, args, _, ctx: &mut EvalContext| {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let (separators, rest) = (&args[0], &args[1..]);
-        join(rows, rest, |row| (!separators.is_null(row)).then(|| separators.text(row)))
+        join(rows, rest, ctx, |row| (!separators.is_null(row)).then(|| separators.text(row)))
     });
     Some(BoundScalar::new(vec![Type::Varchar; args.len()], Type::Varchar, KEEPS_NULLS, function))
 }
@@ -92,25 +92,19 @@ fn bind_separated(args: &[Type]) -> Option<BoundScalar> {
 fn join<'a>(
     rows: &Rows,
     args: &[Decoded<'_>],
+    ctx: &mut EvalContext,
     separator: impl Fn(usize) -> Option<&'a str>,
 ) -> Result<Vector> {
-    let mut views = vec![0u128; rows.len()];
-    let mut valid = vec![true; rows.len()];
-    let mut builder = StringBuilder::default();
-    rows.for_each(|row| {
-        let Some(separator) = separator(row) else {
-            valid[row] = false;
-            return;
-        };
+    let (strings, nulls) = simple::write_texts(rows, ctx, |row, out| {
+        let separator = separator(row)?;
         let present = args.iter().filter(|arg| !arg.is_null(row));
         for (index, arg) in present.enumerate() {
             if index > 0 {
-                builder.write(separator.as_bytes());
+                out.push_str(separator);
             }
-            builder.write(arg.bytes(row));
+            out.push_bytes(arg.bytes(row));
         }
-        views[row] = builder.end();
-    });
-    let nulls = NullBuffer::from(valid);
-    Ok(Vector::strings(Type::Varchar, builder.finish_with_views(views), Some(nulls)))
+        Some(())
+    })?;
+    Ok(Vector::strings(Type::Varchar, strings, nulls))
 }

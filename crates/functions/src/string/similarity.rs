@@ -4,7 +4,10 @@
 use super::string_doc;
 use std::collections::{HashMap, HashSet};
 use volley_error::{Error, Result};
-use volley_function::{FunctionDoc, Registry};
+use volley_function::{
+    FunctionDoc, Registry,
+    simple::{Looks, Scratch},
+};
 
 /// The most pairs of code points that a function keeps distances of: 64 MiB.
 const PAIRS_MAX: usize = 16 << 20;
@@ -56,7 +59,8 @@ fn add_similarity(
 
 /// The Jaro similarity, from 0 to 1; 0 when nothing is alike.
 ///
-/// Cost: the product of the lengths.
+/// Cost: the product of the lengths. Any number when the call that asks has no memory for a copy,
+/// or nobody wants the answer.
 pub fn jaro<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
     let (of_left, of_right) = matched(left, right);
     if of_left.is_empty() {
@@ -78,9 +82,15 @@ pub fn jaro_winkler<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
 /// What both have at about the same place, in the order of each.
 fn matched<T: Copy + PartialEq>(left: &[T], right: &[T]) -> (Vec<T>, Vec<T>) {
     let distance = (left.len().max(right.len()) / 2).saturating_sub(1);
+    let bytes = (left.len() + right.len()).saturating_mul(size_of::<T>()) + right.len();
+    let Some(_scratch) = Scratch::of(bytes) else { return (Vec::new(), Vec::new()) };
     let mut taken = vec![false; right.len()];
-    let mut of_left = Vec::new();
+    let mut of_left = Vec::with_capacity(left.len().min(right.len()));
+    let mut looks = Looks::default();
     for (at, value) in left.iter().enumerate() {
+        if !looks.go_on(distance) {
+            return (Vec::new(), Vec::new());
+        }
         let near = right.iter().enumerate().zip(&mut taken);
         let near = near.skip(at.saturating_sub(distance)).take_while(|it| it.0.0 <= at + distance);
         let mut free = near.filter(|((_, it), taken)| *it == value && !**taken);
@@ -111,6 +121,9 @@ fn damerau_levenshtein(left: &str, right: &str) -> Result<i64> {
         return Err(Error::invalid_value(message).hint("levenshtein takes longer ones"));
     }
     let far = (left.len() + right.len()) as u32;
+    let Some(_scratch) = Scratch::of((left.len() + 2) * width * size_of::<u32>()) else {
+        return Ok(0);
+    };
     // Behind a row and a column that are out of reach, those of empty texts.
     let mut distances = vec![far; (left.len() + 2) * width];
     let at = |i: usize, j: usize| i * width + j;

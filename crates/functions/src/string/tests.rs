@@ -1,4 +1,4 @@
-use crate::testing::{call, fails};
+use crate::testing::{call, exhausts, fails};
 use volley_types::{Type, Value};
 
 fn text(text: &str) -> (Type, Value) {
@@ -168,4 +168,31 @@ fn distances_count_characters() {
     assert_eq!(call("levenshtein", &[text(""), text("äö")]), Value::BigInt(2));
     assert_eq!(call("hamming", &[text("abc"), text("abd")]), Value::BigInt(1));
     assert!(fails("hamming", &[text("a"), text("ab")]).starts_with("texts of different lengths"));
+}
+
+#[test]
+fn results_larger_than_the_memory_end_the_query() {
+    let long = text(&"x".repeat(1 << 20));
+    exhausts("concat_op", &[long.clone(), text("y")], 100);
+    exhausts("concat", &[long.clone(), long.clone()], 100);
+    exhausts("concat_ws", &[text(", "), long.clone(), long.clone()], 100);
+    exhausts("replace", &[long.clone(), text("x"), text(&"y".repeat(100))], 1);
+    exhausts("regexp_replace", &[long.clone(), text("x"), text(&"y".repeat(100)), text("g")], 1);
+    exhausts(
+        "regexp_replace",
+        &[long.clone(), text("(x)"), text(r"\1bcdefghijklmn"), text("g")],
+        1,
+    );
+    exhausts("translate", &[long.clone(), text("x"), text("€")], 10);
+    exhausts("url_encode", &[text(&"€".repeat(1 << 20))], 1);
+    exhausts("bin", &[text(&"x".repeat(1 << 21))], 1);
+    exhausts("repeat", &[text("x"), number(100 << 20)], 1);
+    exhausts("string_split", &[long.clone(), text("")], 1);
+    exhausts("levenshtein", &[text(&"a".repeat(4 << 20)), text(&"b".repeat(4 << 20))], 1);
+}
+
+#[test]
+fn bits_are_written_from_the_highest() {
+    check("bin", &[text("a")], "01100001");
+    check("bin", &[text("aB")], "0110000101000010");
 }

@@ -24,6 +24,9 @@ fn position_of(name: &Ident) -> Option<&str> {
 /// The most aliases replaced by what they stand for in one text: aliases of aliases multiply.
 const ALIAS_USES_MAX: usize = 20_000;
 
+/// More parts than the name of any relation has.
+const RELATION_PARTS_MAX: usize = 64;
+
 impl<'a> Binder<'a> {
     /// A name of one or more parts: a column, maybe qualified, maybe followed by fields.
     pub(super) fn identifier(&mut self, parts: &'a [Ident]) -> Result<Expr> {
@@ -101,7 +104,7 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<Option<(Column, usize)>> {
         let Some(level) = self.levels.get(level) else { return Ok(None) };
-        for taken in (2..=parts.len()).rev() {
+        for taken in (2..=parts.len().min(RELATION_PARTS_MAX + 1)).rev() {
             let relation = dotted(&parts[..taken - 1]);
             match level.scope.find_in(&relation, &parts[taken - 1].value) {
                 Found::One(column) => return Ok(Some((column, taken))),

@@ -1,16 +1,19 @@
-//! Refuses chains of operators that are longer than a stack has room for.
+//! Refuses chains of operators that are longer than a stack has room for, and parentheses that the
+//! parser would refuse after it has looked ahead from each of them.
 //!
-//! The parser makes a tree of `a + b + c` whose depth is the number of operators, without recursion;
-//! who goes through it, or drops it, recurses.
+//! The parser makes a tree of `a + b + c` whose depth is the number of operators, without
+//! recursion; who goes through it, or drops it, recurses.
 
+use super::NESTING_MAX;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use volley_error::{Error, ErrorKind, Result};
 
-/// The most tokens of one chain, those of the chains around it included. A level of a tree takes two
-/// tokens or more, and less than a KiB of the 512 MiB of stack that a long text gets.
+/// The most tokens of one chain, those of the chains around it included. A level of a tree takes
+/// two tokens or more, and less than a KiB of the 512 MiB of stack that a long text gets.
 const CHAIN_TOKENS_MAX: usize = 800_000;
 
-/// Checks that no chain is too long: what stands between commas, semicolons and parentheses.
+/// Checks that no chain is too long, which is what stands between commas, semicolons and
+/// parentheses, and that those are not nested too deeply.
 pub(super) fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
     check_with(tokens, CHAIN_TOKENS_MAX)
 }
@@ -42,9 +45,9 @@ fn check_with(tokens: &[TokenWithSpan], most: usize) -> Result<()> {
                 length += 1;
             }
         }
-        if length > most {
+        if length > most || around.len() > NESTING_MAX {
             let error = Error::new(ErrorKind::Syntax, "statement nested too deeply");
-            return Err(error.hint("a chain of operators counts a level for each"));
+            return Err(error.hint("each parenthesis, and each operator of a chain, is a level"));
         }
     }
     Ok(())
@@ -76,5 +79,7 @@ mod tests {
         assert!(is_too_long("a + b + (c + d + (e + f))", 12));
         assert!(!is_too_long("a + b + (c + d + (e + f))", 13));
         assert!(!is_too_long(")]} a )", 3));
+        assert!(!is_too_long(&("(".repeat(NESTING_MAX) + "1"), 100_000));
+        assert!(is_too_long(&("(".repeat(NESTING_MAX + 1) + "1"), 100_000));
     }
 }

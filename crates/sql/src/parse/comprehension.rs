@@ -14,12 +14,18 @@ use sqlparser::{
     tokenizer::{Span, Token, TokenWithSpan},
 };
 
+/// The most comprehensions within one another: each moves those in it. Expressions of fewer levels
+/// than these make are not run.
+const LEVELS_MAX: usize = 400;
+
 /// An open parenthesis, bracket or brace.
 struct Open {
     /// Where its token stands in the list.
     at: usize,
     /// Where its first FOR stands.
     for_at: Option<usize>,
+    /// How many comprehensions are within one another in it.
+    levels: usize,
 }
 
 /// The parts of a comprehension.
@@ -41,19 +47,23 @@ pub(super) fn with_comprehensions(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSp
     for token in tokens {
         match token.token {
             Token::LParen | Token::LBracket | Token::LBrace => {
-                open.push(Open { at: list.len(), for_at: None });
+                open.push(Open { at: list.len(), for_at: None, levels: 0 });
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
                 let opened = open.pop();
+                let levels = opened.as_ref().map_or(0, |it| it.levels);
                 if token.token == Token::RBracket
-                    && let Some(Open { at, for_at: Some(for_at) }) = opened
+                    && levels < LEVELS_MAX
+                    && let Some(Open { at, for_at: Some(for_at), .. }) = opened
                     && let Some(parts) = parts(&list[at..], for_at - at)
                 {
                     let begin = list[at].span;
                     list.truncate(at);
                     list.extend(call(parts, begin, token.span));
+                    note_levels(&mut open, levels + 1);
                     continue;
                 }
+                note_levels(&mut open, levels);
             }
             _ if is_word(&token, Keyword::FOR) => {
                 if let Some(innermost) = open.last_mut() {
@@ -65,6 +75,13 @@ pub(super) fn with_comprehensions(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSp
         list.push(token);
     }
     list
+}
+
+/// Notes how many levels there are in the innermost that is open.
+fn note_levels(open: &mut [Open], levels: usize) {
+    if let Some(innermost) = open.last_mut() {
+        innermost.levels = innermost.levels.max(levels);
+    }
 }
 
 /// The parts of `[element FOR name [, name] IN list [IF condition]` (the bracket at its end apart).

@@ -57,7 +57,8 @@ pub(super) fn with_asof(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             Token::SemiColon => open.clear(),
             _ => {}
         }
-        open.retain(|it| it.0 <= depth);
+        // Inner ones come after outer ones.
+        while open.pop_if(|it| it.0 > depth).is_some() {}
         let is_of_join = open.last().is_some_and(|it| it.0 == depth);
         if is_of_join && is_word(token, Keyword::MATCH_CONDITION) {
             open.pop();

@@ -13,6 +13,10 @@ pub(crate) const LIMIT_PERCENT: &str = " percent";
 /// The call that stands for WITH TIES.
 pub(crate) const LIMIT_WITH_TIES: &str = " with ties";
 
+/// The most tokens of an amount in parentheses that is PERCENT or WITH TIES: each LIMIT looks at as
+/// many, also those within one another.
+const AMOUNT_TOKENS_MAX: usize = 2000;
+
 /// Puts calls around amounts of LIMIT.
 pub(super) fn with_limit_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if !tokens.iter().any(|it| is_word(it, Keyword::LIMIT)) {
@@ -51,7 +55,7 @@ pub(super) fn with_limit_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan>
 /// How many tokens an amount takes: a number, or something in parentheses.
 fn amount_len(tokens: &[TokenWithSpan]) -> usize {
     let mut depth = 0_usize;
-    for (index, token) in tokens.iter().enumerate() {
+    for (index, token) in tokens.iter().enumerate().take(AMOUNT_TOKENS_MAX) {
         match token.token {
             Token::LParen => depth += 1,
             Token::RParen if depth == 0 => return 0,

@@ -50,12 +50,12 @@ pub(super) fn with_nested_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSp
     if !(1..tokens.len()).any(|it| is_open(it) && is_open(it + 1)) {
         return tokens;
     }
-    let closing = closing_parentheses(&tokens);
+    let (closing, begins_query) = (closing_parentheses(&tokens), query_begins(&tokens));
     let is_rewritten = |index: usize| {
         is_open(index)
             && index.checked_sub(1).is_some_and(|it| comes_before(&tokens[it]))
             && is_open(index + 1)
-            && begins_query(&tokens, index + 1)
+            && begins_query[index + 1]
             && GOES_ON.iter().any(|it| is_at(&tokens, closing[index + 1] + 1, *it))
     };
     let rewritten: Vec<bool> = (0..tokens.len()).map(is_rewritten).collect();
@@ -79,12 +79,18 @@ fn comes_before(token: &TokenWithSpan) -> bool {
     token.token != Token::SemiColon && !is_called && !is_one_of(&UNDERSTOOD)
 }
 
-/// Whether SELECT or WITH stands behind the parentheses from `index` on.
-fn begins_query(tokens: &[TokenWithSpan], mut index: usize) -> bool {
-    while tokens.get(index).is_some_and(|it| it.token == Token::LParen) {
-        index += 1;
+/// For each token whether it is SELECT or WITH, or an open parenthesis before one, perhaps behind
+/// others.
+fn query_begins(tokens: &[TokenWithSpan]) -> Vec<bool> {
+    let mut begins = vec![false; tokens.len()];
+    let mut is_query = false;
+    for (token, begins) in tokens.iter().zip(&mut begins).rev() {
+        if token.token != Token::LParen {
+            is_query = is_word(token, Keyword::SELECT) || is_word(token, Keyword::WITH);
+        }
+        *begins = is_query;
     }
-    is_at(tokens, index, Keyword::SELECT) || is_at(tokens, index, Keyword::WITH)
+    begins
 }
 
 /// For each open parenthesis, where it is closed; elsewhere and for others the number of tokens.
@@ -102,4 +108,50 @@ fn closing_parentheses(tokens: &[TokenWithSpan]) -> Vec<usize> {
         }
     }
     closing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{dialect::VolleyDialect, parse::parse};
+    use sqlparser::tokenizer::Tokenizer;
+    use volley_error::ErrorKind;
+
+    fn tokens(sql: &str) -> Vec<TokenWithSpan> {
+        let mut tokens = Tokenizer::new(&VolleyDialect, sql).tokenize_with_location().unwrap();
+        tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
+        tokens
+    }
+
+    #[track_caller]
+    fn check(sql: &str, expected: &str) {
+        let texts = |tokens: Vec<TokenWithSpan>| {
+            tokens.iter().map(|it| it.token.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(texts(with_nested_queries(tokens(sql))), texts(tokens(expected)));
+    }
+
+    #[test]
+    fn queries_that_go_on_behind_parentheses_become_tables() {
+        check(
+            "x = ANY ((SELECT 1) UNION SELECT 2)",
+            "x = ANY (SELECT * FROM (SELECT 1) UNION SELECT 2)",
+        );
+        check(
+            "1 + ((((WITH t AS (SELECT 1) FROM t))) LIMIT 1)",
+            "1 + (SELECT * FROM (((WITH t AS (SELECT 1) FROM t))) LIMIT 1)",
+        );
+        for same in ["1 + ((SELECT 1))", "1 + ((a) LIMIT 1)", "f((SELECT 1) LIMIT 1)", "1 + (("] {
+            check(same, same);
+        }
+    }
+
+    #[test]
+    fn deep_parentheses_are_refused_fast() {
+        // Each parenthesis looked at for each would take ten billion steps.
+        let sql = format!("select {}", "(".repeat(200_000));
+        assert_eq!(parse(&sql).unwrap_err().kind(), ErrorKind::Syntax);
+        let list = tokens(&sql);
+        assert_eq!(with_nested_queries(list).len(), 200_001);
+    }
 }

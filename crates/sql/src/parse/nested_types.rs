@@ -167,6 +167,9 @@ fn angle_end(tokens: &[TokenWithSpan], first: usize) -> Option<AngleEnd> {
             return Some(AngleEnd { comma: comma?, end, is_shared, is_halved });
         }
         depth -= closed;
+        if depth > NESTING_MAX {
+            return None;
+        }
     }
     None
 }

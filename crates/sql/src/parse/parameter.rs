@@ -2,6 +2,7 @@
 
 use crate::position::Positions;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
+use std::collections::HashSet;
 use volley_error::{Error, ErrorKind, Result};
 
 /// The greatest number of a parameter.
@@ -60,12 +61,13 @@ pub(super) fn parameters(tokens: &[TokenWithSpan], positions: &Positions) -> Vec
 /// Every name once: numbers from 1 to the greatest, or names in their order.
 pub(super) fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut distinct: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
     let mut greatest = 0;
     for name in names {
         match name.parse::<usize>() {
             Ok(number) => greatest = greatest.max(number),
-            Err(_) if distinct.iter().any(|it| it.eq_ignore_ascii_case(name)) => {}
-            Err(_) => distinct.push(name.to_owned()),
+            Err(_) if seen.insert(name.to_ascii_lowercase()) => distinct.push(name.to_owned()),
+            Err(_) => {}
         }
     }
     (1..=greatest).map(|it| it.to_string()).chain(distinct).collect()

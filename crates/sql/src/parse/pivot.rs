@@ -46,11 +46,19 @@ type Pivoted<'t> = (&'t [TokenWithSpan], Option<&'t [TokenWithSpan]>);
 const ENDS: [Keyword; 5] =
     [Keyword::ORDER, Keyword::LIMIT, Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT];
 
+/// The most queries that begin with PIVOT within one another: each is looked through for each
+/// around it. Those within more are left as they are.
+const LEVELS_MAX: usize = 100;
+
 /// Rewrites them.
 pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    with_pivots_within(tokens, 0)
+}
+
+fn with_pivots_within(tokens: Vec<TokenWithSpan>, levels: usize) -> Vec<TokenWithSpan> {
     let is_pivot =
         |it: &TokenWithSpan| is_word(it, Keyword::PIVOT) || is_word(it, Keyword::UNPIVOT);
-    if !tokens.iter().any(is_pivot) {
+    if levels > LEVELS_MAX || !tokens.iter().any(is_pivot) {
         return tokens;
     }
     let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
@@ -67,7 +75,7 @@ pub(super) fn with_pivots(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 let star = at(Token::Mul, token);
                 let select = [word(Keyword::SELECT, token), star, word(Keyword::FROM, token)];
                 list.extend(select);
-                list.extend(with_pivots(table));
+                list.extend(with_pivots_within(table, levels + 1));
                 rest = behind;
                 continue;
             }

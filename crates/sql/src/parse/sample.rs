@@ -84,7 +84,7 @@ fn sample<'t>(
     if let [open, inner @ ..] = spec
         && open.token == Token::LParen
     {
-        let end = inner.iter().position(|it| it.token == Token::RParen)?;
+        let end = closing(inner)?;
         amount = inner.get(..end)?;
         spec = inner.get(end + 1..)?;
     } else {
@@ -96,7 +96,7 @@ fn sample<'t>(
         && open.token == Token::LParen
         && let (Some(named), behind) = self::method(inner)
     {
-        let end = behind.iter().position(|it| it.token == Token::RParen)?;
+        let end = closing(behind)?;
         seed = without_comma(behind.get(..end)?);
         method = Some(named);
         spec = behind.get(end + 1..)?;
@@ -105,7 +105,7 @@ fn sample<'t>(
         && (is_word(word, Keyword::REPEATABLE) || is_word(word, Keyword::SEED))
         && open.token == Token::LParen
     {
-        let end = inner.iter().position(|it| it.token == Token::RParen)?;
+        let end = closing(inner)?;
         seed = inner.get(..end)?;
         spec = inner.get(end + 1..)?;
     }
@@ -125,6 +125,12 @@ fn sample<'t>(
         list.push(at(Token::RParen));
     }
     Some((list, spec))
+}
+
+/// Where the parenthesis closes, within what an amount or a seed may take.
+fn closing(tokens: &[TokenWithSpan]) -> Option<usize> {
+    const TOKENS_MAX: usize = 100;
+    tokens.iter().take(TOKENS_MAX).position(|it| it.token == Token::RParen)
 }
 
 /// The method that `tokens` begin with, as the parser calls it: RESERVOIR is ROW.

@@ -21,9 +21,12 @@ pub(super) fn with_trims(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             && open.token == Token::LParen
             && super::tokens::is_word(trim, Keyword::TRIM)
     };
-    let mut superfluous: Vec<usize> = (0..tokens.len()).filter(|it| is_superfluous(*it)).collect();
-    while let Some(index) = superfluous.pop() {
-        tokens.remove(index);
-    }
+    let superfluous: Vec<usize> = (0..tokens.len()).filter(|it| is_superfluous(*it)).collect();
+    let mut superfluous = superfluous.into_iter().peekable();
+    let mut index = 0;
+    tokens.retain(|_| {
+        index += 1;
+        superfluous.next_if_eq(&(index - 1)).is_none()
+    });
     tokens
 }

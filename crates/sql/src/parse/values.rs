@@ -77,6 +77,10 @@ fn lacking(tokens: &[TokenWithSpan]) -> Vec<(usize, Token)> {
     let mut found = Vec::new();
     // The rows being read, innermost last.
     let mut open: Vec<Rows> = Vec::new();
+    if !tokens.iter().any(|it| is_word(it, Keyword::VALUES)) {
+        return found;
+    }
+    let goes_on = goes_on(tokens);
     for (index, token) in tokens.iter().enumerate() {
         while let Some(rows) = open.last_mut()
             && rows.is_over(tokens, index)
@@ -85,7 +89,7 @@ fn lacking(tokens: &[TokenWithSpan]) -> Vec<(usize, Token)> {
             open.pop();
         }
         if let Some(rows) = open.last_mut() {
-            found.extend(rows.step(tokens, index).map(|it| (index, it)));
+            found.extend(rows.step(tokens, index, &goes_on).map(|it| (index, it)));
         }
         if is_word(token, Keyword::VALUES) && is_query(tokens, index) {
             let is_compared = is_compared(tokens, index);
@@ -125,23 +129,24 @@ impl Rows {
     }
 
     /// The parenthesis to put before the token.
-    fn step(&mut self, tokens: &[TokenWithSpan], index: usize) -> Option<Token> {
+    fn step(&mut self, tokens: &[TokenWithSpan], index: usize, goes_on: &[bool]) -> Option<Token> {
         let token = &tokens[index];
         if self.depth == 0 && token.token == Token::Comma {
             self.in_row = false;
             return self.close();
         }
-        let opened = if self.in_row { None } else { self.open(&tokens[index..]) };
+        let opened = if self.in_row { None } else { self.open(tokens, index, goes_on) };
         self.depth += usize::from(opens(token));
         self.depth -= usize::from(closes(token) && self.depth > 0);
         opened
     }
 
     /// Begins a row.
-    fn open(&mut self, rest: &[TokenWithSpan]) -> Option<Token> {
+    fn open(&mut self, tokens: &[TokenWithSpan], index: usize, goes_on: &[bool]) -> Option<Token> {
         self.in_row = true;
-        let row = if is_at(rest, 0, Keyword::ROW) { &rest[1..] } else { rest };
-        self.is_bare = row.first().is_none_or(|it| it.token != Token::LParen) || goes_on(row);
+        let row = if is_at(tokens, index, Keyword::ROW) { index + 1 } else { index };
+        let is_open = tokens.get(row).is_some_and(|it| it.token == Token::LParen);
+        self.is_bare = !is_open || goes_on[row];
         self.is_bare.then_some(Token::LParen)
     }
 
@@ -217,17 +222,20 @@ fn is_of_insert(tokens: &[TokenWithSpan], at: usize) -> bool {
     statement.find(is_end).is_some_and(|it| is_word(it, Keyword::INSERT))
 }
 
-/// Whether an expression goes on behind the parenthesis that it begins with.
-fn goes_on(tokens: &[TokenWithSpan]) -> bool {
-    let mut depth = 0_usize;
+/// For each token whether it is a parenthesis behind whose end the expression goes on that it
+/// begins.
+fn goes_on(tokens: &[TokenWithSpan]) -> Vec<bool> {
+    let (mut goes_on, mut open) = (vec![false; tokens.len()], Vec::new());
     for (index, token) in tokens.iter().enumerate() {
-        depth += usize::from(opens(token));
-        depth = depth.saturating_sub(usize::from(closes(token)));
-        if depth == 0 {
-            return tokens.get(index + 1).is_some_and(is_operator);
+        if opens(token) {
+            open.push(index);
+        } else if closes(token)
+            && let Some(begin) = open.pop()
+        {
+            goes_on[begin] = tokens.get(index + 1).is_some_and(is_operator);
         }
     }
-    false
+    goes_on
 }
 
 fn is_operator(token: &TokenWithSpan) -> bool {

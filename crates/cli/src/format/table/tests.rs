@@ -74,3 +74,27 @@ fn rows_after_the_sample_are_printed_too() {
     assert!(text.ends_with("1200 rows\n"), "{}", &text[text.len() - 40..]);
     assert!(table(sql, 7, None).ends_with("1200 rows (7 shown)\n"));
 }
+
+#[test]
+fn of_large_cells_the_beginning_is_shown() {
+    let sql = "SELECT repeat('日\u{301}', 1000000) AS s, range(0, 100000) AS a, 7 AS n";
+    let expected = "\
+        ┌────────────┬────────────┬───┐\n\
+        │ s          ┆ a          ┆ n │\n\
+        ╞════════════╪════════════╪═══╡\n\
+        │ 日\u{301}日\u{301}日\u{301}日\u{301}…  ┆ [0, 1, 2,… ┆ 7 │\n\
+        └────────────┴────────────┴───┘\n\
+        1 row\n";
+    assert_eq!(table(sql, 10, Some(31)), expected);
+    let joined = "SELECT repeat('👩\u{200d}👩\u{200d}👧', 3) AS s";
+    assert!(table(joined, 10, Some(20)).contains("│ 👩\u{200d}👩\u{200d}👧"));
+}
+
+#[test]
+fn rows_of_much_text_are_printed_before_there_are_many() {
+    let sql = "SELECT repeat('y', 1000000) AS s FROM generate_series(1, 50)";
+    let text = table(sql, usize::MAX, None);
+    let line = format!("│ {} │\n", "y".repeat(1_000_000));
+    assert_eq!(text.matches(&line).count(), 50);
+    assert!(text.ends_with("50 rows\n"));
+}

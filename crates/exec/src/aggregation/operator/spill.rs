@@ -148,7 +148,7 @@ impl HashAggregation {
                         disk.write_spread(part, Batch::new(columns, batch.rows()))?;
                     }
                     None => {
-                        self.collect(&batch)?;
+                        self.collect_whole(batch)?;
                         self.outside.take_refusal().map_or(Ok(()), Err)?;
                     }
                 },

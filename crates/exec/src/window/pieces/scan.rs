@@ -17,6 +17,7 @@ use crate::{
 use std::{collections::VecDeque, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{AggregateKind, Ranges, RunningFrames};
+use volley_memory::Reservation;
 use volley_vector::{Batch, Rows, Vector, comparator};
 
 /// What comes after a piece.
@@ -60,6 +61,8 @@ struct KnownState {
     no_args: Vec<Vector>,
     state: States,
     results: States,
+    /// What the results take.
+    charge: Reservation,
 }
 
 impl Scan {
@@ -81,7 +84,8 @@ impl Scan {
                     let results = States::new(function, &cx.pool);
                     let no_args =
                         call.arg_types.iter().map(|it| Vector::from_values(it.clone(), &[]));
-                    Some(KnownState { known, no_args: no_args.collect(), state, results })
+                    let (no_args, charge) = (no_args.collect(), cx.pool.reservation());
+                    Some(KnownState { known, no_args, state, results, charge })
                 }
                 _ => None,
             });
@@ -181,7 +185,11 @@ impl Scan {
         for (state, known) in self.states.iter_mut().zip(&mut known) {
             if let Some(state) = state.as_mut().filter(|it| it.known.level == level) {
                 let is_end = part.is_none();
-                *known = Some(if is_end { state.state.results()? } else { state.copy()? });
+                *known = Some(if is_end {
+                    state.state.results(&mut state.charge)?
+                } else {
+                    state.copy()?
+                });
             }
         }
         let rows = self.rows + row as u64;
@@ -227,6 +235,6 @@ impl KnownState {
         if !self.state.add_frames(&self.no_args, &no_rows, frames, &mut self.results)? {
             return Err(Error::internal("an aggregate that runs through some frames only"));
         }
-        self.results.results()
+        self.results.results(&mut self.charge)
     }
 }

@@ -12,7 +12,12 @@ use volley_plan::{
 };
 use volley_types::{Field, Schema, Type, Value};
 
-fn node(function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall)) -> WindowNode {
+pub(super) fn node(
+    function: &str,
+    args: &[usize],
+    frame: Frame,
+    change: fn(&mut WindowCall),
+) -> WindowNode {
     let types = types(&Type::BigInt, &Type::BigInt);
     let mut call = WindowCall {
         function: function.into(),
@@ -42,7 +47,7 @@ fn node(function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall
     }
 }
 
-fn frame(units: FrameUnits, start: FrameBound, end: FrameBound) -> Frame {
+pub(super) fn frame(units: FrameUnits, start: FrameBound, end: FrameBound) -> Frame {
     Frame { units, start, end, exclusion: Exclusion::NoOthers }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     super::{
         args::Source,
+        memory::Growth,
         view::{Array, FieldTypes, Map, Row, element_type},
     },
     Builder, Collected, NullPositions, Push, Writer, flat,
@@ -19,6 +20,7 @@ pub struct ArrayWriter<R: Collected> {
     /// Where the elements of the array begin that is being written.
     begun: usize,
     nulls: NullPositions,
+    growth: Growth,
 }
 
 impl<R: Collected> ArrayWriter<R> {
@@ -78,6 +80,7 @@ impl<R: Collected> Builder for ArrayWriter<R> {
             sizes: Vec::new(),
             begun: 0,
             nulls: NullPositions::default(),
+            growth: Growth::new(),
         }
     }
 
@@ -96,8 +99,10 @@ impl<R: Collected> Builder for ArrayWriter<R> {
     #[inline]
     fn close(&mut self) {
         let end = self.elements.len();
-        self.offsets.push(self.begun as i32);
-        self.sizes.push((end - self.begun) as i32);
+        if self.growth.has_room(&mut self.offsets) && self.growth.has_room(&mut self.sizes) {
+            self.offsets.push(self.begun as i32);
+            self.sizes.push((end - self.begun) as i32);
+        }
         self.begun = end;
     }
 
@@ -106,8 +111,9 @@ impl<R: Collected> Builder for ArrayWriter<R> {
     }
 
     fn push_null(&mut self) {
-        self.nulls.0.push(self.sizes.len());
-        self.close();
+        if self.nulls.add(self.sizes.len(), &mut self.growth) {
+            self.close();
+        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -125,8 +131,9 @@ impl<R: Collected> Builder for ArrayWriter<R> {
         self.nulls.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        self.sizes.len() * 2 * size_of::<i32>() + self.elements.bytes()
+    #[inline(always)]
+    fn is_refused(&self) -> bool {
+        self.elements.is_refused() || self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
@@ -243,8 +250,8 @@ impl<K: Collected, V: Collected> Builder for MapWriter<K, V> {
         self.values.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        self.keys.bytes() + self.values.bytes()
+    fn is_refused(&self) -> bool {
+        self.keys.is_refused() || self.values.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
@@ -285,9 +292,9 @@ pub trait WrittenFields: FieldTypes {
     #[doc(hidden)]
     fn each(builders: &mut Self::Builders, work: &mut impl EachField);
 
-    /// Bytes held, roughly.
+    /// Whether something is missing in one of them.
     #[doc(hidden)]
-    fn bytes(builders: &Self::Builders) -> usize;
+    fn are_refused(builders: &Self::Builders) -> bool;
 
     /// The columns of the fields.
     #[doc(hidden)]
@@ -308,6 +315,7 @@ pub struct RowWriter<F: WrittenFields> {
     is_set: bool,
     len: usize,
     nulls: NullPositions,
+    growth: Growth,
 }
 
 impl<F: WrittenFields> RowWriter<F> {
@@ -362,8 +370,8 @@ impl<F: WrittenFields> Builder for RowWriter<F> {
     type Writer = Self;
 
     fn new(sources: &[Source<'_>]) -> Self {
-        let nulls = NullPositions::default();
-        RowWriter { fields: F::builders(sources), is_set: false, len: 0, nulls }
+        let (nulls, growth) = (NullPositions::default(), Growth::new());
+        RowWriter { fields: F::builders(sources), is_set: false, len: 0, nulls, growth }
     }
 
     fn writer(&mut self) -> &mut Self {
@@ -392,7 +400,7 @@ impl<F: WrittenFields> Builder for RowWriter<F> {
     }
 
     fn push_null(&mut self) {
-        self.nulls.0.push(self.len);
+        self.nulls.add(self.len, &mut self.growth);
         F::each(&mut self.fields, &mut FieldWork::Null);
         self.len += 1;
     }
@@ -408,8 +416,8 @@ impl<F: WrittenFields> Builder for RowWriter<F> {
         self.abandon();
     }
 
-    fn bytes(&self) -> usize {
-        F::bytes(&self.fields)
+    fn is_refused(&self) -> bool {
+        F::are_refused(&self.fields) || self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {

@@ -4,6 +4,7 @@ use super::{
     super::{
         args::{Arg, ColumnRef, Source, Varchar},
         generic::{Any, Generic, GenericValue},
+        memory::{Growth, take_if_much},
         pattern::{Pattern, SqlType},
         text::part_view,
     },
@@ -50,9 +51,9 @@ pub struct PartBuilder<const N: usize> {
     views: Vec<u128>,
     /// Those that are no parts, numbered from the end of the argument's buffers.
     copies: StringBuilder,
-    copied_bytes: usize,
     set: Option<u128>,
     nulls: NullPositions,
+    growth: Growth,
 }
 
 impl<const N: usize> PartBuilder<N> {
@@ -71,10 +72,19 @@ impl<const N: usize> PartBuilder<N> {
 
     #[cold]
     fn copied(&mut self, part: &str) -> u128 {
-        self.copied_bytes += part.len();
+        if !self.growth.takes_text(part.as_bytes()) {
+            return 0;
+        }
         let view = self.copies.store(part.as_bytes());
         let by = self.strings.as_ref().map_or(0, |it| it.buffers.len() as u32);
         StringView::with_buffers_moved(view, by)
+    }
+
+    #[inline(always)]
+    fn push_view(&mut self, view: u128) {
+        if self.growth.has_room(&mut self.views) {
+            self.views.push(view);
+        }
     }
 }
 
@@ -87,9 +97,9 @@ impl<const N: usize> Builder for PartBuilder<N> {
             index: 0,
             views: Vec::new(),
             copies: StringBuilder::with_capacity(0),
-            copied_bytes: 0,
             set: None,
             nulls: NullPositions::default(),
+            growth: Growth::new(),
         }
     }
 
@@ -113,7 +123,7 @@ impl<const N: usize> Builder for PartBuilder<N> {
     #[inline(always)]
     fn close(&mut self) {
         match self.set.take() {
-            Some(view) => self.views.push(view),
+            Some(view) => self.push_view(view),
             None => self.push_null(),
         }
     }
@@ -123,8 +133,9 @@ impl<const N: usize> Builder for PartBuilder<N> {
     }
 
     fn push_null(&mut self) {
-        self.nulls.0.push(self.views.len());
-        self.views.push(0);
+        if self.nulls.add(self.views.len(), &mut self.growth) {
+            self.push_view(0);
+        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -137,8 +148,9 @@ impl<const N: usize> Builder for PartBuilder<N> {
         self.nulls.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        self.views.len() * size_of::<u128>() + self.copied_bytes
+    #[inline(always)]
+    fn is_refused(&self) -> bool {
+        self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
@@ -159,7 +171,7 @@ impl<const N: usize> Push<&str> for PartBuilder<N> {
     #[inline]
     fn push_value(&mut self, value: &str) {
         let view = self.view(value);
-        self.views.push(view);
+        self.push_view(view);
     }
 }
 
@@ -180,6 +192,7 @@ pub struct AnyBuilder<const N: usize> {
     codes: Vec<(u32, u32)>,
     set: Option<(u32, u32)>,
     nulls: NullPositions,
+    growth: Growth,
 }
 
 impl<const N: usize> AnyBuilder<N> {
@@ -198,14 +211,21 @@ impl<const N: usize> AnyBuilder<N> {
         });
         (place as u32, value.index)
     }
+
+    #[inline(always)]
+    fn push_code(&mut self, code: (u32, u32)) {
+        if self.growth.has_room(&mut self.codes) {
+            self.codes.push(code);
+        }
+    }
 }
 
 impl<const N: usize> Builder for AnyBuilder<N> {
     type Writer = Self;
 
     fn new(_sources: &[Source<'_>]) -> Self {
-        let (columns, codes) = (Vec::new(), Vec::new());
-        AnyBuilder { columns, codes, set: None, nulls: NullPositions::default() }
+        let (columns, codes, nulls) = (Vec::new(), Vec::new(), NullPositions::default());
+        AnyBuilder { columns, codes, set: None, nulls, growth: Growth::new() }
     }
 
     fn reserve(&mut self, count: usize) {
@@ -224,7 +244,7 @@ impl<const N: usize> Builder for AnyBuilder<N> {
     #[inline]
     fn close(&mut self) {
         match self.set.take() {
-            Some(code) => self.codes.push(code),
+            Some(code) => self.push_code(code),
             None => self.push_null(),
         }
     }
@@ -235,8 +255,9 @@ impl<const N: usize> Builder for AnyBuilder<N> {
 
     #[inline]
     fn push_null(&mut self) {
-        self.nulls.0.push(self.codes.len());
-        self.codes.push((0, 0));
+        if self.nulls.add(self.codes.len(), &mut self.growth) {
+            self.push_code((0, 0));
+        }
     }
 
     fn pad(&mut self, len: usize) {
@@ -249,8 +270,9 @@ impl<const N: usize> Builder for AnyBuilder<N> {
         self.nulls.truncate(len);
     }
 
-    fn bytes(&self) -> usize {
-        self.codes.len() * size_of::<(u32, u32)>()
+    #[inline(always)]
+    fn is_refused(&self) -> bool {
+        self.growth.is_refused()
     }
 
     fn finish(self, data_type: &Type) -> Result<Vector> {
@@ -267,6 +289,11 @@ impl<const N: usize> Builder for AnyBuilder<N> {
                 Some(start)
             })
             .collect();
+        // Where there are several, they are copied.
+        let copied = if parts.len() > 1 { parts.iter().map(Vector::len).sum() } else { 0 };
+        if !take_if_much(copied.saturating_mul(size_of::<u128>()).saturating_add(len * 4)) {
+            return Ok(Vector::nulls(data_type.clone(), len));
+        }
         let all = Vector::concat(data_type, &parts)?;
         let codes: Vec<u32> =
             self.codes.iter().map(|(place, index)| starts[*place as usize] + index).collect();
@@ -282,7 +309,7 @@ impl<const N: usize, const ORDER: u8> Push<GenericValue<'_, N, ORDER>> for AnyBu
     #[inline]
     fn push_value(&mut self, value: GenericValue<'_, N, ORDER>) {
         let code = self.code(value);
-        self.codes.push(code);
+        self.push_code(code);
     }
 }
 

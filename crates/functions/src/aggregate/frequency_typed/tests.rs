@@ -5,6 +5,7 @@ use crate::aggregate::{
     frequency::of_values,
     tests::{folding, resolve, run_bound},
 };
+use volley_function::aggregate::Groups;
 use volley_types::{Field, Interval, Value, custom::Uuid};
 use volley_vector::{
     ScalarBuffer,
@@ -99,5 +100,29 @@ fn fixed_width_and_strings_are_typed_and_others_are_not() {
         let is_typed = bind(Answer::Mode, &key, &key).is_some();
         assert_eq!(is_typed, key == Uuid::data_type(), "{key}");
         resolve("mode", &[key]);
+    }
+}
+
+struct Never;
+
+impl volley_error::Wanted for Never {
+    fn check(&self) -> Result<()> {
+        Err(volley_error::Error::cancelled())
+    }
+}
+
+#[test]
+fn many_entries_are_left_when_nobody_wants_them() {
+    let numbers = |count: i64| {
+        Vector::native::<i64>(Type::BigInt, (0..count).rev().collect::<Vec<_>>(), None)
+    };
+    for (name, answer) in ANSWERS {
+        let bound = bind(answer, &Type::BigInt, &result_of(answer, &Type::BigInt)).unwrap();
+        for (count, is_left) in [(10, false), (1000, name != "entropy")] {
+            let mut groups = Groups::new(Arc::clone(folding(&bound)), 1);
+            groups.add(&vec![0; count as usize], &[numbers(count)]).unwrap();
+            let results = volley_error::while_wanted(Arc::new(Never), || groups.results());
+            assert_eq!(results.is_err(), is_left, "{name} of {count}");
+        }
     }
 }

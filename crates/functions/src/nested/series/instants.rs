@@ -3,7 +3,7 @@
 use super::{VALUES_MAX, arrays_of, too_many};
 use crate::date::instant_moved;
 use std::sync::Arc;
-use volley_error::{Error, Result};
+use volley_error::{Error, Result, check_wanted};
 use volley_function::{BoundScalar, EvalContext, ScalarTraits, simple};
 use volley_types::{Clock, Interval, Series, SeriesStep, Type, custom::TimestampTz};
 use volley_vector::{Decoded, NullBuffer, Rows, Vector};
@@ -53,14 +53,15 @@ pub(super) fn bind(args: &[Type], includes_end: bool) -> Option<BoundScalar> {
                     if values.len() >= VALUES_MAX {
                         return Err(too_many());
                     }
-                    if values.len().is_multiple_of(VALUES_BETWEEN_LOOKS) {
-                        ctx.check_stopped()?;
+                    if !values.is_empty() && values.len().is_multiple_of(VALUES_BETWEEN_LOOKS) {
+                        check_wanted()?;
+                        // The list is made twice as large when it is full.
+                        ctx.charge(2 * VALUES_BETWEEN_LOOKS * size_of::<i64>())?;
                     }
                     values.push(value);
                     let after = later(&mut clock, value, interval);
                     next = after.filter(|it| series.contains(*it));
                 }
-                ctx.charge((values.len() - first) * size_of::<i64>())?;
                 sizes[row] = (values.len() - first) as i32;
                 Ok(())
             })?;

@@ -1,0 +1,124 @@
+use super::*;
+use std::{
+    sync::{Arc, Mutex},
+    task::Waker,
+};
+use volley_error::ErrorKind;
+use volley_memory::Pool;
+
+/// What a sink was asked, in order: rows of a batch, or 0 for giving back.
+type Calls = Arc<Mutex<Vec<usize>>>;
+
+/// Holds all bytes that are written until it gives them back.
+struct Holding {
+    held_bytes: usize,
+    bytes_per_row: usize,
+    calls: Calls,
+}
+
+impl RowSink for Holding {
+    fn write(&mut self, batch: &Batch) -> Result<()> {
+        self.held_bytes += batch.rows() * self.bytes_per_row;
+        self.calls.lock().unwrap().push(batch.rows());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    fn write_bytes(&self, flat_bytes: usize) -> usize {
+        flat_bytes
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        self.held_bytes = 0;
+        self.calls.lock().unwrap().push(0);
+        Ok(())
+    }
+}
+
+fn operator(pool: &Pool, bytes_per_row: usize) -> (TableWrite, Calls) {
+    let calls = Calls::default();
+    let sink = Holding { held_bytes: 0, bytes_per_row, calls: Arc::clone(&calls) };
+    (TableWrite::to_sink(Box::new(sink), pool.reservation()), calls)
+}
+
+/// Steps until the operator wants input or has put out the number of rows.
+fn run(operator: &mut TableWrite) -> Result<Option<i64>> {
+    let mut cx = StepContext { waker: Waker::noop() };
+    loop {
+        match operator.step(&mut cx)? {
+            Step::Yield => (),
+            Step::NeedInput => return Ok(None),
+            Step::Output(batch) => match batch.column(0).value(0)? {
+                Value::BigInt(rows) => return Ok(Some(rows)),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn numbers(rows: usize) -> Batch {
+    Batch::new(vec![Vector::constant(Type::BigInt, &Value::BigInt(7), rows)], rows)
+}
+
+#[test]
+fn constants_of_large_arrays_are_written_in_slices() {
+    let pool = Pool::root("test", None);
+    let (mut operator, calls) = operator(&pool, 0);
+    let array = Value::Array(vec![Value::BigInt(1); 100_000].into());
+    let column = Vector::constant(Type::array(Type::BigInt), &array, 100);
+    operator.accept(Batch::new(vec![column], 100)).unwrap();
+    assert_eq!(run(&mut operator).unwrap(), None);
+    let slices = calls.lock().unwrap().clone();
+    assert!(slices.iter().all(|it| (1..=5).contains(it)), "{slices:?}");
+    operator.accept(numbers(1000)).unwrap();
+    operator.finish_input().unwrap();
+    assert_eq!(run(&mut operator).unwrap(), Some(1100));
+    assert_eq!(calls.lock().unwrap().last(), Some(&1000));
+}
+
+#[test]
+fn what_a_sink_holds_is_charged_and_bounded() {
+    let pool = Pool::root("test", Some(64 << 20));
+    let (mut operator, calls) = operator(&pool, 3 << 10);
+    for _ in 0..10 {
+        operator.accept(numbers(1024)).unwrap();
+        assert_eq!(run(&mut operator).unwrap(), None);
+        assert!(pool.stats().bytes <= 8 << 20, "{}", pool.stats().bytes);
+    }
+    // An eighth of the limit is 8 MiB, a batch takes 3.
+    let expected = [1024, 1024, 1024, 0, 1024, 1024, 1024, 0, 1024, 1024, 1024, 0, 1024];
+    assert_eq!(*calls.lock().unwrap(), expected);
+    assert_eq!(pool.stats().bytes, 3 << 20);
+    operator.finish_input().unwrap();
+    assert_eq!(run(&mut operator).unwrap(), Some(10 * 1024));
+    assert_eq!(pool.stats().bytes, 0);
+}
+
+#[test]
+fn a_sink_gives_back_before_memory_is_refused() {
+    let pool = Pool::root("test", Some(64 << 20));
+    let mut other = pool.child("other").reservation();
+    let (mut operator, calls) = operator(&pool.child("write"), 1 << 10);
+    operator.accept(numbers(1024)).unwrap();
+    run(&mut operator).unwrap();
+    other.resize(60 << 20).unwrap();
+    for _ in 0..2 {
+        operator.accept(numbers(1024)).unwrap();
+        run(&mut operator).unwrap();
+    }
+    // Of the rest, the last 1 MiB is kept for others.
+    other.resize(62 << 20).unwrap_err();
+    operator.accept(numbers(1 << 20)).unwrap();
+    assert_eq!(run(&mut operator).unwrap_err().kind(), ErrorKind::OutOfMemory);
+    assert_eq!(*calls.lock().unwrap(), [1024, 1024, 1024, 0]);
+    operator.withdraw();
+    assert_eq!(pool.stats().bytes, 60 << 20);
+}

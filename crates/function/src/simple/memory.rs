@@ -1,0 +1,567 @@
+//! Memory that a call takes while its rows are computed.
+//!
+//! Closures of one row, and the writers that they append to, see no context. So a call lends its
+//! reservation to the thread while its loop runs; who needs much asks here before allocating:
+//!
+//! ```text
+//! writers, builders   in steps of 1 MiB     kept until the call ends
+//! closures            Scratch, Seen         given back with the row
+//!                     take_memory           kept until the call ends
+//! ```
+//!
+//! A refusal is an error of the query and not of the row, so `TRY` does not hide it: it is kept,
+//! all that is asked later is refused as well, and the call ends with it. Whoever is refused may
+//! give any answer, soon. That nobody wants the result any more ends a call in the same way.
+
+use crate::EvalContext;
+use std::{
+    cell::RefCell,
+    collections::HashSet,
+    hash::{BuildHasherDefault, Hash, Hasher},
+};
+use volley_error::{Error, Result, check_wanted};
+use volley_memory::Reservation;
+use volley_vector::INLINE_BYTES;
+
+/// Memory is taken in steps of this many bytes; a batch of short results costs nothing.
+pub(super) const STEP_BYTES: usize = 1 << 20;
+
+/// Where there is no memory for a step: what reservations move in.
+const LEAST_BYTES: usize = 64 << 10;
+
+/// What a closure may have for a row without asking.
+const SCRATCH_FREE_BYTES: usize = 64 << 10;
+
+/// How many steps of a loop there are between two looks at whether anybody wants the answer.
+const LOOK_STEPS: usize = 1 << 16;
+
+/// The most bytes of one text.
+pub const TEXT_BYTES_MAX: usize = i32::MAX as usize;
+
+thread_local! {
+    /// The innermost call whose loop this thread runs.
+    static CURRENT: RefCell<Option<Call>> = const { RefCell::new(None) };
+}
+
+/// A call whose loop runs.
+struct Call {
+    memory: Option<Reservation>,
+    /// Why the call will fail.
+    refusal: Option<Error>,
+}
+
+impl Call {
+    fn take(&mut self, bytes: usize) -> bool {
+        if self.refusal.is_none() {
+            self.refusal = check_wanted().and_then(|()| self.grow(bytes)).err();
+        }
+        self.refusal.is_none()
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.memory.as_mut().map_or(Ok(()), |it| it.grow(bytes))
+    }
+}
+
+/// Takes `bytes` for the call whose loop this thread runs; to be asked before they are allocated.
+/// When it is `false` the call fails whatever is answered. Outside of such a loop nothing is
+/// counted.
+pub fn take_memory(bytes: usize) -> bool {
+    CURRENT.with_borrow_mut(|it| it.as_mut().is_none_or(|it| it.take(bytes)))
+}
+
+/// As [`take_memory`], for what is kept once per call: little is not asked for.
+pub(super) fn take_if_much(bytes: usize) -> bool {
+    bytes <= STEP_BYTES || take_memory(bytes)
+}
+
+/// As [`take_memory`], for what can be done without: the call does not fail.
+fn take_if_there(bytes: usize) -> bool {
+    CURRENT.with_borrow_mut(|it| {
+        it.as_mut().is_none_or(|it| {
+            it.refusal.is_none() && check_wanted().is_ok() && it.grow(bytes).is_ok()
+        })
+    })
+}
+
+/// Whether anybody wants the answer. For loops that may take longer than some milliseconds; when
+/// it is `false` the call fails whatever is answered.
+pub fn is_wanted() -> bool {
+    take_memory(0)
+}
+
+/// Ends the call with `error`.
+pub(super) fn refuse(error: Error) {
+    CURRENT.with_borrow_mut(|it| {
+        if let Some(call) = it {
+            call.refusal.get_or_insert(error);
+        }
+    });
+}
+
+pub(super) fn text_too_long() -> Error {
+    Error::invalid_value(format!("a text of more than {TEXT_BYTES_MAX} bytes"))
+}
+
+/// Charges results of `bytes` for each of `rows`, where that is much: elements of arrays are rows,
+/// too.
+pub(super) fn charge_rows(ctx: &mut EvalContext, rows: usize, bytes: usize) -> Result<()> {
+    let all = rows.saturating_mul(bytes);
+    if all <= STEP_BYTES { Ok(()) } else { ctx.charge(all) }
+}
+
+/// The memory of a context, lent to the thread.
+pub(super) struct Lent {
+    before: Option<Call>,
+}
+
+impl Lent {
+    /// Lends it until [`Lent::give_back`], or until this is dropped.
+    pub(super) fn of(ctx: &mut EvalContext) -> Lent {
+        let call = Call { memory: ctx.memory.take(), refusal: None };
+        Lent { before: CURRENT.replace(Some(call)) }
+    }
+
+    /// Gives it back.
+    ///
+    /// # Errors
+    ///
+    /// What the call was refused.
+    pub(super) fn give_back(self, ctx: &mut EvalContext) -> Result<()> {
+        let call = CURRENT.take();
+        let Some(Call { memory, refusal }) = call else { return Ok(()) };
+        ctx.memory = memory;
+        refusal.map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        CURRENT.set(self.before.take());
+    }
+}
+
+/// Runs `f`, in which memory is taken by [`take_memory`] and what is built on it instead of from
+/// the context: for loops over rows in vectorized functions.
+///
+/// # Errors
+///
+/// What was refused; the errors of `f`.
+pub fn with_memory<T>(
+    ctx: &mut EvalContext,
+    f: impl FnOnce(&mut EvalContext) -> Result<T>,
+) -> Result<T> {
+    let lent = Lent::of(ctx);
+    let answer = f(ctx);
+    lent.give_back(ctx)?;
+    answer
+}
+
+/// What the vectors of a writer hold, taken before they grow.
+#[derive(Debug)]
+pub(super) struct Growth {
+    /// Bytes that may be used without asking.
+    left: usize,
+    /// Whether it ever asked; the first step is not taken before.
+    has_asked: bool,
+    is_refused: bool,
+}
+
+impl Growth {
+    pub(super) fn new() -> Growth {
+        Growth { left: STEP_BYTES, has_asked: false, is_refused: false }
+    }
+
+    /// Whether something that was to be written is missing.
+    #[inline(always)]
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
+    /// Whether `bytes` more may be held.
+    #[inline(always)]
+    pub(super) fn take(&mut self, bytes: usize) -> bool {
+        if bytes <= self.left {
+            self.left -= bytes;
+            return true;
+        }
+        self.is_refused = self.is_refused
+            || !self.take_by(bytes, STEP_BYTES, take_if_there)
+                && !self.take_by(bytes, LEAST_BYTES, take_memory);
+        !self.is_refused
+    }
+
+    /// Whether `bytes` more may be held, for which `take` takes memory, at least `least` bytes.
+    #[inline(never)]
+    fn take_by(&mut self, bytes: usize, least: usize, take: fn(usize) -> bool) -> bool {
+        let Some(missing) = bytes.checked_sub(self.left).filter(|it| *it > 0) else {
+            self.left -= bytes;
+            return true;
+        };
+        let first = if self.has_asked { 0 } else { STEP_BYTES };
+        let more = missing.max(least);
+        let is_taken = take(more.saturating_add(first));
+        if is_taken {
+            self.has_asked = true;
+            self.left = self.left.saturating_add(more) - bytes;
+        }
+        is_taken
+    }
+
+    /// Whether `values` has room for one more, which it makes.
+    #[inline(always)]
+    pub(super) fn has_room<T>(&mut self, values: &mut Vec<T>) -> bool {
+        values.len() < values.capacity() || self.make_room(values, 1)
+    }
+
+    /// Makes room for `more` values, and where there is memory for more than that; `false` when it
+    /// is refused.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn make_room<T>(&mut self, values: &mut Vec<T>, more: usize) -> bool {
+        // As many as a vector begins with.
+        const LEAST: usize = 8;
+        let (len, capacity) = (values.len(), values.capacity());
+        let needed = len.saturating_add(more);
+        if needed <= capacity || self.is_refused {
+            return !self.is_refused;
+        }
+        let bytes = |capacity_new: usize| (capacity_new - capacity).saturating_mul(size_of::<T>());
+        let doubled = needed.max(capacity.saturating_mul(2)).max(LEAST);
+        let mut capacity_new = doubled;
+        if !self.take_by(bytes(doubled), STEP_BYTES, take_if_there) {
+            // Less; then the next time comes sooner.
+            capacity_new = doubled.min(needed.saturating_add(needed / 16));
+            if !self.take(bytes(capacity_new)) {
+                return false;
+            }
+        }
+        values.reserve_exact(capacity_new - len);
+        true
+    }
+
+    /// Whether a copy of `text` may be kept.
+    #[inline(always)]
+    pub(super) fn takes_text(&mut self, text: &[u8]) -> bool {
+        if text.len() > TEXT_BYTES_MAX {
+            self.refuse(text_too_long());
+            return false;
+        }
+        // Short ones stand in their views.
+        text.len() <= INLINE_BYTES || self.take(text.len())
+    }
+
+    /// Notes that something is missing, because of `error`.
+    #[cold]
+    pub(super) fn refuse(&mut self, error: Error) {
+        self.is_refused = true;
+        refuse(error);
+    }
+}
+
+/// Memory that a closure needs for one row; given back when this is dropped.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// What was taken of the call's memory.
+    taken: usize,
+}
+
+impl Scratch {
+    /// `bytes`; `None` when they are refused.
+    pub fn of(bytes: usize) -> Option<Scratch> {
+        let mut scratch = Scratch::default();
+        scratch.raise(bytes).then_some(scratch)
+    }
+
+    /// Whether all may be `bytes` in place of what it was, if that is less. What is little is not
+    /// asked for.
+    pub fn raise(&mut self, bytes: usize) -> bool {
+        if bytes <= SCRATCH_FREE_BYTES.max(self.taken) {
+            return true;
+        }
+        let is_taken = take_memory(bytes - self.taken);
+        if is_taken {
+            self.taken = bytes;
+        }
+        is_taken
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.taken > 0 {
+            CURRENT.with_borrow_mut(|it| {
+                if let Some(memory) = it.as_mut().and_then(|it| it.memory.as_mut()) {
+                    memory.shrink(self.taken);
+                }
+            });
+        }
+    }
+}
+
+/// Counts the steps of a loop that may take long, and asks now and then whether anybody wants what
+/// it computes.
+#[derive(Debug, Default)]
+pub struct Looks {
+    /// Since it was asked last.
+    steps: usize,
+}
+
+impl Looks {
+    /// Counts `steps` more; `false` when the loop may end, because the call fails whatever it
+    /// answers.
+    #[inline]
+    pub fn go_on(&mut self, steps: usize) -> bool {
+        !self.is_due(steps) || is_wanted()
+    }
+
+    /// Counts `steps` more, in a loop over rows of a vectorized function.
+    ///
+    /// # Errors
+    ///
+    /// Nobody wants the result any more.
+    #[inline]
+    pub fn check(&mut self, steps: usize) -> Result<()> {
+        if self.is_due(steps) { check_wanted() } else { Ok(()) }
+    }
+
+    #[inline(always)]
+    fn is_due(&mut self, steps: usize) -> bool {
+        self.steps = self.steps.saturating_add(steps).saturating_add(1);
+        let is_due = self.steps >= LOOK_STEPS;
+        if is_due {
+            self.steps = 0;
+        }
+        is_due
+    }
+}
+
+/// A set that a closure fills with elements: takes memory before it grows, and looks now and then
+/// whether anybody wants the answer. Once that is over, it has nothing and takes nothing.
+pub struct Seen<T> {
+    set: HashSet<T, BuildHasherDefault<ElementHasher>>,
+    scratch: Scratch,
+    looks: Looks,
+    is_over: bool,
+}
+
+impl<T: Eq + Hash> Default for Seen<T> {
+    fn default() -> Seen<T> {
+        let set = HashSet::default();
+        Seen { set, scratch: Scratch::default(), looks: Looks::default(), is_over: false }
+    }
+}
+
+impl<T: Eq + Hash> FromIterator<T> for Seen<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Seen<T> {
+        let mut seen = Seen::default();
+        for value in values {
+            seen.insert(value);
+            if seen.is_over {
+                break;
+            }
+        }
+        seen
+    }
+}
+
+impl<T: Eq + Hash> Seen<T> {
+    /// Adds `value`; whether it was not there.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> bool {
+        self.look();
+        if self.is_over || !self.has_room() {
+            return false;
+        }
+        self.set.insert(value)
+    }
+
+    /// Whether `value` is there.
+    #[inline]
+    pub fn contains(&mut self, value: &T) -> bool {
+        self.look();
+        !self.is_over && self.set.contains(value)
+    }
+
+    /// Takes `value` out; whether it was there.
+    #[inline]
+    pub fn remove(&mut self, value: &T) -> bool {
+        self.look();
+        !self.is_over && self.set.remove(value)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.set.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
+    #[inline]
+    fn look(&mut self) {
+        self.is_over |= !self.looks.go_on(1);
+    }
+
+    #[inline]
+    fn has_room(&mut self) -> bool {
+        self.set.len() < self.set.capacity() || self.make_room()
+    }
+
+    #[cold]
+    fn make_room(&mut self) -> bool {
+        // A table has a byte beside each slot and an eighth of them free. While it is made twice
+        // as large, both are there.
+        let slots = (self.set.capacity().max(4) * 3).saturating_mul(8) / 7;
+        self.is_over |= !self.scratch.raise(slots.saturating_mul(size_of::<T>() + 1));
+        if !self.is_over {
+            self.set.reserve(self.set.capacity().max(4));
+        }
+        !self.is_over
+    }
+}
+
+/// Hashes elements, most of which bring hashes of their own: one multiplication.
+#[derive(Default)]
+struct ElementHasher(u64);
+
+impl Hasher for ElementHasher {
+    fn finish(&self) -> u64 {
+        // The lowest bits and the highest ones choose the slot.
+        self.0 ^ self.0 >> 32
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        // The odd number closest to 2^64 divided by the golden ratio.
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(FACTOR);
+    }
+
+    #[inline]
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use volley_error::{ErrorKind, Wanted, while_wanted};
+    use volley_memory::Pool;
+
+    struct Never;
+
+    impl Wanted for Never {
+        fn check(&self) -> Result<()> {
+            Err(Error::cancelled())
+        }
+    }
+
+    #[test]
+    fn loops_look_now_and_then() {
+        let (mut of_closure, mut of_rows) = (Looks::default(), Looks::default());
+        while_wanted(Arc::new(Never), || {
+            let mut ctx = EvalContext::default();
+            let ended = with_memory(&mut ctx, |_| {
+                assert!(of_closure.go_on(1) && !of_closure.go_on(LOOK_STEPS));
+                Ok(())
+            });
+            assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
+            assert!(of_rows.check(1).is_ok() && of_rows.check(LOOK_STEPS).is_err());
+        });
+    }
+
+    fn limited(bytes: usize) -> (Pool, EvalContext) {
+        let pool = Pool::root("test", Some(bytes));
+        let memory = Some(pool.reservation());
+        (pool, EvalContext { memory, ..EvalContext::default() })
+    }
+
+    #[test]
+    fn a_refusal_ends_the_call_and_nothing_is_kept() {
+        let (pool, mut ctx) = limited(8 << 20);
+        let lent = Lent::of(&mut ctx);
+        assert!(take_memory(4 << 20) && is_wanted());
+        assert!(!take_memory(8 << 20) && !is_wanted());
+        assert!(!take_memory(1));
+        let error = lent.give_back(&mut ctx).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+        assert_eq!(ctx.charged(), 4 << 20);
+        // Outside of a call nothing is counted.
+        assert!(take_memory(1 << 30));
+        drop(ctx);
+        assert_eq!(pool.stats().bytes, 0);
+    }
+
+    #[test]
+    fn what_a_row_needs_is_given_back_with_it() {
+        let (pool, mut ctx) = limited(8 << 20);
+        let lent = Lent::of(&mut ctx);
+        for _ in 0..10 {
+            let scratch = Scratch::of(5 << 20);
+            assert!(scratch.is_some() && pool.stats().bytes >= 5 << 20);
+        }
+        assert!(Scratch::of(SCRATCH_FREE_BYTES).is_some_and(|it| it.taken == 0));
+        assert!(lent.give_back(&mut ctx).is_ok());
+        assert_eq!(ctx.charged(), 0);
+    }
+
+    #[test]
+    fn calls_within_calls_have_their_own_memory() {
+        let ((outer, mut outer_ctx), (inner, mut inner_ctx)) = (limited(8 << 20), limited(1 << 20));
+        let lent = Lent::of(&mut outer_ctx);
+        let within = Lent::of(&mut inner_ctx);
+        assert!(!take_memory(2 << 20));
+        assert!(within.give_back(&mut inner_ctx).is_err());
+        assert!(take_memory(2 << 20));
+        assert_eq!((outer.stats().bytes, inner.stats().bytes), (2 << 20, 0));
+        drop(lent);
+        assert_eq!(outer.stats().bytes, 0);
+    }
+
+    #[test]
+    fn vectors_grow_only_by_what_is_taken() {
+        let (pool, mut ctx) = limited(64 << 20);
+        let lent = Lent::of(&mut ctx);
+        let (mut growth, mut values) = (Growth::new(), Vec::<u64>::new());
+        while growth.has_room(&mut values) {
+            values.push(0);
+            let held = values.capacity() * size_of::<u64>();
+            assert!(held <= pool.stats().bytes.max(STEP_BYTES), "{held}");
+        }
+        assert!(growth.is_refused() && values.len() > 1 << 20);
+        assert!(lent.give_back(&mut ctx).is_err());
+    }
+
+    #[test]
+    fn a_set_that_may_not_grow_takes_nothing() {
+        let (_, mut ctx) = limited(1 << 20);
+        let lent = Lent::of(&mut ctx);
+        let mut seen = Seen::default();
+        assert!(seen.insert(1u64) && !seen.insert(1) && seen.contains(&1));
+        let taken = (2..1 << 20).filter(|it| seen.insert(*it)).count();
+        assert!((1000..1 << 16).contains(&taken), "{taken}");
+        assert!(!seen.contains(&1) && !seen.remove(&1));
+        drop(seen);
+        assert!(lent.give_back(&mut ctx).is_err());
+        let few: Seen<u64> = [3, 3, 5].into_iter().collect();
+        assert_eq!(few.len(), 2);
+    }
+}
