@@ -5,13 +5,20 @@ use crate::{
     csv_split::{Record, Splitter},
     input::FileStream,
 };
-use volley_error::{Error, ErrorKind, Result, check_wanted};
+use volley_error::{Error, Result, check_wanted};
 use volley_memory::Reservation;
 
 /// What delimiter and header are found out from; where memory is short, at least some of it.
 const SAMPLE_BYTES: usize = 4 << 20;
 const SAMPLE_BYTES_MIN: usize = 64 << 10;
 const SAMPLE_ROWS_MIN: usize = 16;
+
+/// What a byte of it takes: the text may have room for as much again, and is split by one delimiter
+/// while the fields of another are kept.
+const TEXT_BYTES_PER_BYTE: usize = 4;
+
+/// The part of the memory limit that the text may take, and the fields by one delimiter.
+const LIMIT_SHARE: usize = 8;
 
 /// In the order of preference.
 const DELIMITERS: [u8; 4] = [b',', b'|', b';', b'\t'];
@@ -40,18 +47,18 @@ pub(crate) struct Lines {
     bytes: usize,
 }
 
+/// That part, in bytes.
+fn share(charge: &Reservation) -> usize {
+    charge.pool().limit_bytes() / LIMIT_SHARE
+}
+
 impl Sample {
     /// As much as mostly is enough.
     pub fn read(stream: &mut FileStream, charge: &mut Reservation) -> Result<Sample> {
         let mut sample = Sample { text: Vec::new(), is_whole: false };
-        let read = sample.read_until(stream, SAMPLE_BYTES, charge);
-        read.or_else(|error| Sample::do_with(error, sample.text.len() >= SAMPLE_BYTES_MIN))?;
+        let most = SAMPLE_BYTES.min(share(charge) / TEXT_BYTES_PER_BYTE).max(SAMPLE_BYTES_MIN);
+        sample.read_until(stream, most, charge)?;
         Ok(sample)
-    }
-
-    /// Goes on where memory is short, if there is enough.
-    fn do_with(error: Error, is_enough: bool) -> Result<()> {
-        if error.kind() == ErrorKind::OutOfMemory && is_enough { Ok(()) } else { Err(error) }
     }
 
     /// Whether nothing stands there.
@@ -78,18 +85,16 @@ impl Sample {
             if self.is_whole || self.text.len() >= bytes {
                 return Ok(());
             }
-            let count = next.len().min(bytes - self.text.len());
+            let count = next.len().min(bytes - self.text.len()).min(SAMPLE_BYTES_MIN);
             charge.resize(self.text_bytes(count))?;
-            self.text.reserve_exact(count);
             self.text.extend_from_slice(next.get(..count).unwrap_or_default());
             stream.consume(count);
         }
     }
 
-    /// What it takes with `more` bytes: it is split by one delimiter while the fields of another
-    /// are kept.
+    /// What it takes with `more` bytes.
     fn text_bytes(&self, more: usize) -> usize {
-        self.text.len().saturating_add(more).saturating_mul(3)
+        self.text.len().saturating_add(more).saturating_mul(TEXT_BYTES_PER_BYTE)
     }
 
     /// The likeliest delimiter, and the lines that it makes.
@@ -145,10 +150,10 @@ impl Sample {
             lines.are_right &= record.wrong.is_none();
             if record.wrong.is_none() && !record.is_blank() {
                 let bytes = record.len().saturating_mul(FIELD_BYTES);
-                if let Err(error) = charge.grow(bytes) {
-                    Sample::do_with(error, lines.rows.len() >= SAMPLE_ROWS_MIN)?;
+                if lines.bytes > share(charge) && lines.rows.len() >= SAMPLE_ROWS_MIN {
                     break;
                 }
+                charge.grow(bytes)?;
                 lines.bytes += bytes;
                 lines.rows.push(fields_of(record, options));
             }

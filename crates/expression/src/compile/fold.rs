@@ -12,6 +12,7 @@ use volley_function::EvalContext;
 use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows, Vector};
+use volley_wire::flat_bytes;
 
 /// More than this is evaluated when a query runs, and counts in its memory.
 const CONSTANT_BYTES_MAX: usize = 16 << 20;
@@ -173,7 +174,11 @@ impl Compiler<'_> {
         let mut evaluator = Evaluator { nodes: &self.nodes, states: &mut states, ctx: &mut ctx };
         let result = evaluator.evaluate(&mut Frame::of_batch(&batch), id, &Rows::all(1));
         let node = self.nodes.remove(id);
-        let vector = result.and_then(|it| it.flatten());
+        let vector = result.and_then(|it| {
+            // Arrays may share elements, of which there are many once they are flat.
+            ctx.charge(flat_bytes(&Batch::new(vec![it.clone()], 1))?)?;
+            it.flatten()
+        });
         (node, vector.map(|vector| (vector, ctx.errors.first())))
     }
 }
