@@ -91,12 +91,14 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<bool> {
     let spill = tempfile::tempdir().map_err(|it| Error::io(std::env::temp_dir().display(), it))?;
     let session = session(args, spill.path())?;
+    // What the tables keep of their footers.
+    let kept = session.pool().stats().bytes;
     let statements = statements::make(&session, args.seed)?;
     println!("{} statements answered alone", statements.len());
     session.set("memory_limit", &args.memory_limit)?;
     let report = soak(args, &session, &statements)?;
     session.wait_released();
-    let left = session.pool().stats().bytes;
+    let left = session.pool().stats().bytes.saturating_sub(kept);
     let peak = session.pool().stats().peak_bytes >> 20;
     drop(session);
     let files = std::fs::read_dir(spill.path()).map_or(0, Iterator::count);
