@@ -26,8 +26,8 @@ pub struct Counts {
     pub cancelled: usize,
     /// Did not get memory.
     pub refused: usize,
-    /// From the cancel to its end, of each cancelled query.
-    pub latencies: Vec<Duration>,
+    /// From the cancel to its end, of each cancelled query, and which it was.
+    pub latencies: Vec<(Duration, String)>,
     pub problems: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl Clients {
             Err(error) => return self.count(statement, Err(error), None),
         };
         let (handle, ended) = (stream.handle(), AtomicBool::new(false));
-        let (answer, cancelled_at) = std::thread::scope(|scope| {
+        let (answer, latency) = std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let answer = read(stream, is_slow);
                 ended.store(true, Ordering::Release);
@@ -86,16 +86,19 @@ impl Clients {
                 while Instant::now() < until && !ended.load(Ordering::Acquire) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
+                let now = Instant::now();
                 handle.cancel();
-                Instant::now()
+                now
             });
             let answer = reader.join();
-            (answer.unwrap_or_else(|_| Err(Error::internal("a reader panicked"))), cancelled_at)
+            let latency = cancelled_at.map(|it| it.elapsed());
+            (answer.unwrap_or_else(|_| Err(Error::internal("a reader panicked"))), latency)
         });
-        self.count(statement, answer, cancelled_at);
+        self.count(statement, answer, latency);
     }
 
-    fn count(&self, statement: &Statement, end: Result<u64>, cancelled_at: Option<Instant>) {
+    /// Counts how a statement ended, and how long after it was cancelled.
+    fn count(&self, statement: &Statement, end: Result<u64>, latency: Option<Duration>) {
         let is_stopped = self.stopped.load(Ordering::Acquire);
         let mut counts = lock(&self.counts);
         match end {
@@ -106,9 +109,9 @@ impl Clients {
                     .push(format!("{}: wrong answer\n{}", statement.name, statement.sql));
             }
             Err(error) => match error.kind() {
-                ErrorKind::Cancelled if cancelled_at.is_some() || is_stopped => {
+                ErrorKind::Cancelled if latency.is_some() || is_stopped => {
                     counts.cancelled += 1;
-                    counts.latencies.extend(cancelled_at.map(|it| it.elapsed()));
+                    counts.latencies.extend(latency.map(|it| (it, statement.name.clone())));
                 }
                 ErrorKind::OutOfMemory => counts.refused += 1,
                 _ => counts.problems.push(format!("{}: {error}", statement.name)),

@@ -12,6 +12,9 @@ const GROWTH_MAX: f64 = 1.15;
 /// Fewer lines tell nothing of growth.
 const LINES_MIN: usize = 9;
 
+/// How many of the slowest cancels are named.
+const SLOWEST: usize = 10;
+
 pub struct Report {
     start: Instant,
     stuck: Duration,
@@ -73,10 +76,13 @@ impl Report {
         counts.latencies.sort();
         let at = |share: f64| {
             let last = counts.latencies.len().checked_sub(1)?;
-            counts.latencies.get((last as f64 * share) as usize).map(Duration::as_millis)
+            counts.latencies.get((last as f64 * share) as usize).map(|it| it.0.as_millis())
         };
         if let (Some(half), Some(most), Some(all)) = (at(0.5), at(0.99), at(1.0)) {
             println!("from cancel to end: median {half} ms, p99 {most} ms, at most {all} ms");
+            for (time, name) in counts.latencies.iter().rev().take(SLOWEST) {
+                println!("  {:>5} ms {name}", time.as_millis());
+            }
         }
         // The last line is of after the end.
         let lines = &self.resident[..self.resident.len().saturating_sub(1)];
