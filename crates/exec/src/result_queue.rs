@@ -39,6 +39,13 @@ struct State {
     outcome: Option<Result<()>>,
 }
 
+impl State {
+    fn forget(&mut self) {
+        self.batches.clear();
+        self.charge.clear();
+    }
+}
+
 impl ResultQueue {
     pub(crate) fn new(pool: &Pool) -> ResultQueue {
         let state = State {
@@ -84,11 +91,15 @@ impl ResultQueue {
             return;
         }
         if outcome.is_err() {
-            state.batches.clear();
-            state.charge.clear();
+            state.forget();
         }
         state.outcome = Some(outcome);
         self.notify(state);
+    }
+
+    /// Drops the batches that nobody took: nobody will.
+    pub(crate) fn forget(&self) {
+        self.lock().forget();
     }
 
     fn notify(&self, mut state: MutexGuard<'_, State>) {

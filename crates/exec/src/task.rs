@@ -244,6 +244,8 @@ impl Drop for Task {
         self.cancel();
         self.shared.wait_idle();
         self.shared.forget_drivers();
+        // The thread of the last driver may hold what is shared a moment longer.
+        self.shared.results.forget();
     }
 }
 

@@ -295,6 +295,7 @@ fn statements_are_charged_while_they_are_read_and_planned() {
     let last = (0..30).rev().find(|it| kind(&format!("DESCRIBE v{it}")).is_none()).unwrap();
     assert!((5..25).contains(&last), "{last}");
     assert_eq!(kind("SELECT sum(x) FROM v5"), None);
+    session.wait_released();
     assert_eq!(session.pool().stats().bytes, 0);
 }
 
