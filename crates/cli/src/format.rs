@@ -62,7 +62,9 @@ impl From<io::Error> for PrintError {
 
 /// One form of output: told the columns, then batches, then the end.
 trait Printer {
-    fn begin(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
+    fn begin(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
 
     fn batch(
         &mut self,
@@ -71,7 +73,9 @@ trait Printer {
         out: &mut dyn Write,
     ) -> Result<(), PrintError>;
 
-    fn end(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<()>;
+    fn end(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
 
     /// How many more rows it prints; the others are only counted.
     fn rows_wanted(&self) -> usize {

@@ -56,10 +56,6 @@ impl Printer for CsvPrinter {
         }
         Ok(lines.write()?)
     }
-
-    fn end(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// An empty string is quoted, so that it differs from NULL.

@@ -44,10 +44,6 @@ impl Printer for MarkdownPrinter {
         }
         Ok(lines.write()?)
     }
-
-    fn end(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn push_escaped(lines: &mut Lines<'_>, text: &str) -> io::Result<()> {

@@ -1,16 +1,12 @@
 //! Lines of text without a frame: plans.
 
 use super::{PrintError, Printer, write_text};
-use std::io::{self, Write};
+use std::io::Write;
 use volley::{Batch, Schema};
 
 pub(super) struct PlainPrinter;
 
 impl Printer for PlainPrinter {
-    fn begin(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
-
     fn batch(
         &mut self,
         schema: &Schema,
@@ -30,9 +26,5 @@ impl Printer for PlainPrinter {
             }
         }
         Ok(write_text(out, &mut text)?)
-    }
-
-    fn end(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
-        Ok(())
     }
 }

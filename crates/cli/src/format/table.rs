@@ -79,10 +79,6 @@ impl TablePrinter {
 }
 
 impl Printer for TablePrinter {
-    fn begin(&mut self, _schema: &Schema, _out: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
-
     fn batch(
         &mut self,
         schema: &Schema,

@@ -115,8 +115,8 @@ impl HashAggregation {
         self.spec.keys.iter().map(|it| batch.column(*it).clone()).collect()
     }
 
-    /// Takes a batch, or a portion of one.
-    fn accept_portion(&mut self, input: Batch) -> Result<()> {
+    /// Takes a batch, or a portion of one, of which states may copy so many bytes.
+    fn accept_portion(&mut self, input: Batch, owned: usize) -> Result<()> {
         if self.partial.as_ref().is_some_and(PartialPolicy::has_given_up) {
             self.phase = Phase::Passing(self.pass(&input)?);
             return Ok(());
@@ -125,7 +125,7 @@ impl HashAggregation {
             return self.collect_spread(input);
         }
         self.before_groups(input.rows());
-        self.collect(&input)?;
+        self.collect(&input, owned)?;
         self.relieve()?;
         self.spread_if_large(input.rows())?;
         self.after_groups();
@@ -141,8 +141,8 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// Adds a batch to its groups.
-    fn collect(&mut self, batch: &Batch) -> Result<()> {
+    /// Adds a batch, of which states may copy so many bytes, to its groups.
+    fn collect(&mut self, batch: &Batch, owned: usize) -> Result<()> {
         let mut is_one_group = self.spec.keys.is_empty();
         if is_one_group {
             self.make_global_group()?;
@@ -157,8 +157,7 @@ impl HashAggregation {
             self.table.find_or_insert(&keys, if is_one_group { 1 } else { batch.rows() })?;
         }
         self.accumulate(batch, is_one_group)?;
-        let bytes = self.spec.owned_bytes(batch)?;
-        self.outside.added(&mut self.table, batch.rows(), bytes);
+        self.outside.added(&mut self.table, batch.rows(), owned);
         Ok(())
     }
 

@@ -14,11 +14,7 @@
 //! give any answer, soon. That nobody wants the result any more ends a call in the same way.
 
 use crate::EvalContext;
-use std::{
-    cell::RefCell,
-    collections::HashSet,
-    hash::{BuildHasherDefault, Hash, Hasher},
-};
+use std::{cell::RefCell, collections::HashSet, hash::Hash};
 use volley_error::{Error, Result, check_wanted};
 use volley_memory::Reservation;
 use volley_vector::INLINE_BYTES;
@@ -339,7 +335,7 @@ impl Looks {
 /// A set that a closure fills with elements: takes memory before it grows, and looks now and then
 /// whether anybody wants the answer. Once that is over, it has nothing and takes nothing.
 pub struct Seen<T> {
-    set: HashSet<T, BuildHasherDefault<ElementHasher>>,
+    set: HashSet<T, foldhash::fast::FixedState>,
     scratch: Scratch,
     looks: Looks,
     is_over: bool,
@@ -420,42 +416,6 @@ impl<T: Eq + Hash> Seen<T> {
             self.set.reserve(self.set.capacity().max(4));
         }
         !self.is_over
-    }
-}
-
-/// Hashes elements, most of which bring hashes of their own: one multiplication.
-#[derive(Default)]
-struct ElementHasher(u64);
-
-impl Hasher for ElementHasher {
-    fn finish(&self) -> u64 {
-        // The lowest bits and the highest ones choose the slot.
-        self.0 ^ self.0 >> 32
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        // The odd number closest to 2^64 divided by the golden ratio.
-        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(FACTOR);
-    }
-
-    #[inline]
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
     }
 }
 

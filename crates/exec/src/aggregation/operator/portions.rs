@@ -18,9 +18,9 @@ impl HashAggregation {
         while matches!(self.phase, Phase::Collecting)
             && let Some(batch) = self.rest.take()
         {
-            let (portion, rest) = first_portion(&self.spec, batch)?;
+            let (portion, bytes, rest) = first_portion(&self.spec, batch)?;
             self.rest = rest;
-            self.accept_portion(portion)?;
+            self.accept_portion(portion, bytes)?;
             if self.rest.is_some() {
                 check_wanted()?;
             }
@@ -32,8 +32,8 @@ impl HashAggregation {
     pub(super) fn collect_whole(&mut self, batch: Batch) -> Result<()> {
         let mut next = Some(batch);
         while let Some(batch) = next.take() {
-            let (portion, rest) = first_portion(&self.spec, batch)?;
-            self.collect(&portion)?;
+            let (portion, bytes, rest) = first_portion(&self.spec, batch)?;
+            self.collect(&portion, bytes)?;
             next = rest;
             if next.is_some() {
                 self.outside.take_refusal().map_or(Ok(()), Err)?;
@@ -47,7 +47,7 @@ impl HashAggregation {
 impl AggregationSpec {
     /// Bytes of the long texts and the elements in the arguments of aggregates whose states may
     /// copy them.
-    pub(super) fn owned_bytes(&self, batch: &Batch) -> Result<usize> {
+    fn owned_bytes(&self, batch: &Batch) -> Result<usize> {
         let mut sum = 0usize;
         self.for_each_owned(batch, |_, bytes| sum = sum.saturating_add(bytes))?;
         Ok(sum)
@@ -76,11 +76,12 @@ impl AggregationSpec {
     }
 }
 
-/// The first rows of a batch, one at least, of which states copy few bytes, and the others.
-fn first_portion(spec: &AggregationSpec, batch: Batch) -> Result<(Batch, Option<Batch>)> {
-    let rows = batch.rows();
-    if rows <= 1 || spec.owned_bytes(&batch)? <= PORTION_BYTES {
-        return Ok((batch, None));
+/// The first rows of a batch, one at least, of which states copy few bytes; how many; and the
+/// other rows.
+fn first_portion(spec: &AggregationSpec, batch: Batch) -> Result<(Batch, usize, Option<Batch>)> {
+    let (rows, all) = (batch.rows(), spec.owned_bytes(&batch)?);
+    if rows <= 1 || all <= PORTION_BYTES {
+        return Ok((batch, all, None));
     }
     let batch = batch.loaded()?;
     let mut bytes = vec![0usize; rows];
@@ -91,10 +92,9 @@ fn first_portion(spec: &AggregationSpec, batch: Batch) -> Result<(Batch, Option<
         sum <= PORTION_BYTES
     };
     let count = bytes.iter().take_while(is_within).count().max(1);
-    if count == rows {
-        return Ok((batch, None));
-    }
-    Ok((batch.slice(0, count), Some(batch.slice(count, rows - count))))
+    // There are more bytes than fit, and so there are more rows.
+    let first = bytes.iter().take(count).fold(0, |sum: usize, it| sum.saturating_add(*it));
+    Ok((batch.slice(0, count), first, Some(batch.slice(count, rows - count))))
 }
 
 #[cfg(test)]
@@ -114,7 +114,8 @@ mod tests {
         let batch = Batch::new(vec![numbers, Vector::constant(data_type, value, rows)], rows);
         let (mut next, mut sizes, mut values) = (Some(batch), Vec::new(), Vec::new());
         while let Some(batch) = next.take() {
-            let (portion, rest) = first_portion(&spec, batch).unwrap();
+            let (portion, bytes, rest) = first_portion(&spec, batch).unwrap();
+            assert_eq!(bytes, spec.owned_bytes(&portion).unwrap());
             sizes.push(portion.rows());
             values.extend(portion.column(0).to_values().unwrap());
             next = rest;
