@@ -7,7 +7,11 @@
 //!                      │ quantum over  │ └──> Notified ── blocked or quantum over ──> Queued
 //!                      └───────────────┘
 //!   Running, Notified ── finished or failed ──> Done
+//!   Idle, Queued ── cancelled ──> Done
 //! ```
+//!
+//! Whoever cancels a task ends the drivers that are on no thread: all threads may be at long steps
+//! of other tasks. What is still in the queue then is not run.
 //!
 //! While its task is paused, a driver that runs only looks whether it is asked to give memory back,
 //! and is idle then. When the task goes on, all drivers are woken.
@@ -79,11 +83,24 @@ impl Driver {
         drop(self.chain.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Ends the driver, whose task was cancelled, unless it is on a thread: there it ends soon.
+    pub(crate) fn end_off_thread(&self) {
+        let next = |state| matches!(state, IDLE | QUEUED).then_some(DONE);
+        if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_ok() {
+            self.end();
+        }
+    }
+
     /// Runs for a quantum. Called by a thread of the pool that took the driver from the queue.
     pub(crate) fn run(self: Arc<Self>) {
-        self.state.store(RUNNING, Ordering::Release);
+        let queued =
+            self.state.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire);
+        if queued.is_err() {
+            return;
+        }
         fence(Ordering::SeqCst);
         match self.run_chain() {
+            Ok(_) if self.task.is_stopped() => self.end(),
             Ok(Progress::Ready) => self.requeue(),
             Ok(Progress::Blocked) => self.park(),
             Ok(Progress::Finished) => self.end(),

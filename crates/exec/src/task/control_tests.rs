@@ -1,18 +1,20 @@
 //! Pausing, deadlines, and how tasks share the threads.
 
 use crate::{
-    Executor, Priority, Task, TaskConfig,
+    Executor, LoweringRegistry, Operator, Priority, Step, StepContext, Task, TaskConfig,
     test_kit::{A, Manners, SETUPS, Setup, TestTables, config, drain, integers},
 };
 use std::{
-    sync::{Arc, mpsc},
+    sync::{Arc, Barrier, mpsc},
     thread,
     time::{Duration, Instant},
 };
 use volley_error::{ErrorKind, Result};
 use volley_function::{Deadline, QueryConstants};
 use volley_memory::Pool;
-use volley_plan::PlanBuilder;
+use volley_plan::{CustomNode, PlanBuilder};
+use volley_types::Schema;
+use volley_vector::Batch;
 
 const SETUP: Setup = Setup { threads: 2, drivers: 4, batch_rows: 16, spill_always: false };
 
@@ -102,6 +104,81 @@ fn a_paused_task_can_be_cancelled_dropped_and_out_of_time() {
     handle.pause_wait();
     handle.resume();
     handle.cancel();
+}
+
+/// A node without rows, whose operator is on its thread until somebody else comes to the barrier
+/// for the second time.
+#[derive(Debug)]
+struct Gate(Arc<Barrier>);
+
+impl CustomNode for Gate {
+    fn name(&self) -> &str {
+        "Gate"
+    }
+
+    fn schema(&self, inputs: &[&Schema]) -> Result<Schema> {
+        Ok(inputs[0].clone())
+    }
+}
+
+impl Operator for Gate {
+    fn name(&self) -> &'static str {
+        "gate"
+    }
+
+    fn accept(&mut self, _input: Batch) -> Result<()> {
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        self.0.wait();
+        self.0.wait();
+        Ok(Step::Finished)
+    }
+}
+
+/// What takes all threads for a long time.
+fn gate(tables: &TestTables, barrier: &Arc<Barrier>) -> TaskConfig {
+    let mut registry = LoweringRegistry::default();
+    let lower = registry.add("Gate", |node, mut inputs, cx| {
+        let barrier = Arc::clone(&node.downcast::<Gate>()?.0);
+        let mut input = inputs.remove(0);
+        cx.add(&mut input, "gate", move |_| Ok(Box::new(Gate(Arc::clone(&barrier)))));
+        Ok(input)
+    });
+    lower.unwrap();
+    let setup = Setup { threads: 1, drivers: 1, ..SETUP };
+    let plan = tables.scan("t").custom(Gate(Arc::clone(barrier))).build().unwrap();
+    TaskConfig { lowerings: Arc::new(registry), ..config(plan, tables, setup) }
+}
+
+#[test]
+fn a_cancelled_task_does_not_wait_for_a_thread() {
+    let (tables, executor) = (endless(), Executor::new(1).unwrap());
+    let barrier = Arc::new(Barrier::new(2));
+    let long = Task::start(gate(&tables, &barrier), &executor).unwrap();
+    barrier.wait();
+    let (ended, end) = mpsc::channel();
+    let task = Task::start(hog(&tables, SETUP), &executor).unwrap();
+    let late =
+        Task::start(in_time(hog(&tables, SETUP), Duration::from_millis(20)), &executor).unwrap();
+    let waiting = thread::spawn(move || {
+        task.cancel();
+        ended.send(drain(&task).unwrap_err().kind()).unwrap();
+        drop(task);
+        ended.send(drain(&late).unwrap_err().kind()).unwrap();
+    });
+    let kinds =
+        [end.recv_timeout(Duration::from_secs(20)), end.recv_timeout(Duration::from_secs(20))];
+    barrier.wait();
+    waiting.join().unwrap();
+    assert_eq!(kinds, [Ok(ErrorKind::Cancelled), Ok(ErrorKind::TimedOut)]);
+    assert_eq!(drain(&long).unwrap(), integers(0..0));
+    executor.wait_released();
 }
 
 /// Without giving back what the paused task holds, the other could not come to its end.

@@ -135,6 +135,10 @@ impl TaskShared {
         self.stopped.raise();
         self.share.hurry();
         // Drivers that wait must come to their end, too.
+        if self.is_cancelled() {
+            let drivers = self.lock().drivers.clone();
+            drivers.iter().for_each(|it| it.end_off_thread());
+        }
         self.schedule_all();
     }
 
