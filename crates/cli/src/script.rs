@@ -1,5 +1,7 @@
 //! Running statements: from the command line, files, standard input or a prompt.
 
+mod ends;
+
 use crate::{
     allocator,
     args::Args,
@@ -7,10 +9,12 @@ use crate::{
     format::{self, PrintError, Printing},
     interactive, interrupt, session,
 };
+use ends::StatementEnds;
 use std::{
     cell::Cell,
-    fs,
-    io::{self, BufRead, BufWriter, IsTerminal, Write},
+    fmt::Display,
+    fs::File,
+    io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write},
     sync::Arc,
     time::Instant,
 };
@@ -43,16 +47,16 @@ pub fn main(args: &Args) -> Result<(), Failure> {
         if io::stdin().is_terminal() {
             return interactive::run(Runner { confirms: true, ..runner });
         }
-        run_lines(&runner, io::stdin().lock())?;
+        run_lines(&runner, io::stdin().lock(), "standard input")?;
         return runner.outcome();
     }
     for sql in &args.sql {
         runner.go_on(runner.run(sql))?;
     }
     for file in &args.file {
-        let text = fs::read_to_string(file)
-            .map_err(|e| Failure::of_error(&Error::io(file.display(), e)))?;
-        runner.go_on(runner.run(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text)))?;
+        let opened =
+            File::open(file).map_err(|e| Failure::of_error(&Error::io(file.display(), e)))?;
+        run_lines(&runner, BufReader::new(opened), file.display())?;
     }
     runner.outcome()
 }
@@ -60,22 +64,24 @@ pub fn main(args: &Args) -> Result<(), Failure> {
 /// What some editors write at the beginning of a file of UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Runs statements as their lines come: whoever writes them may wait for the rows of one before
-/// writing the next.
-fn run_lines(runner: &Runner, mut input: impl BufRead) -> Result<(), Failure> {
+/// Runs statements as their lines come, `from` somewhere: whoever writes them may wait for the rows
+/// of one before writing the next, and of a dump there is one statement at a time in memory.
+fn run_lines(runner: &Runner, mut input: impl BufRead, from: impl Display) -> Result<(), Failure> {
     let (mut sql, mut lines_before) = (String::new(), 0);
+    let mut ends = StatementEnds::new();
     loop {
         let line_start = sql.len();
         let read = input.read_line(&mut sql);
-        read.map_err(|e| Failure::of_error(&Error::io("standard input", e)))?;
+        read.map_err(|e| Failure::of_error(&Error::io(&from, e)))?;
         if lines_before == 0 && line_start == 0 && sql.starts_with(BYTE_ORDER_MARK) {
             sql.remove(0);
         }
         let is_end = sql.len() == line_start;
-        if is_end || (sql[line_start..].contains(';') && interactive::is_complete(&sql)) {
+        if ends.is_after(&sql[line_start..]) || is_end {
             runner.go_on(runner.run_after(lines_before, &sql))?;
             lines_before += sql.matches('\n').count();
             sql.clear();
+            ends = StatementEnds::new();
         }
         if is_end {
             return Ok(());
