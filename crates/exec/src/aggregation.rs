@@ -64,7 +64,14 @@ impl AggregationSpec {
         };
         self.step != AggregateStep::Partial
             && !self.keys.is_empty()
+            // They would be copied again and again.
+            && !self.states_grow()
             && self.aggregates.iter().all(folds)
+    }
+
+    /// Whether some states hold all values of their groups.
+    fn states_grow(&self) -> bool {
+        self.aggregates.iter().any(|it| it.bound.over_rows.is_some())
     }
 
     /// Whether groups can be written to disk and merged later.

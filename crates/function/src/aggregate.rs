@@ -45,6 +45,12 @@ pub trait AggregateState: Send + Sync {
     fn outside_bytes(&self, _slots: &mut Slots<'_>) -> usize {
         0
     }
+
+    /// Bytes that the results of the states take, or making them; only asked when
+    /// [`StateLayout::needs_drop`]. Intermediate ones are copies of what is outside the rows.
+    fn result_bytes(&self, slots: &mut Slots<'_>) -> usize {
+        self.outside_bytes(slots)
+    }
 }
 
 /// An aggregate function for given argument types that folds rows into states.
@@ -207,6 +213,10 @@ pub struct BoundAggregate {
     pub ignores_nulls: bool,
     /// The implementation.
     pub function: AggregateKind,
+    /// The same function over rows, by functions whose states hold all values of a group: what
+    /// frames of windows share is not put together for each of them then. Partial results of such
+    /// functions are as large as their rows.
+    pub over_rows: Option<Arc<dyn CollectingFunction>>,
 }
 
 impl StateLayout {
@@ -219,6 +229,16 @@ impl StateLayout {
             align: align_of::<T>(),
             needs_drop: std::mem::needs_drop::<T>(),
         }
+    }
+}
+
+impl BoundAggregate {
+    /// As frames of windows, and other overlapping lists of rows, are aggregated.
+    pub fn in_frames(mut self) -> BoundAggregate {
+        if let Some(function) = self.over_rows.take() {
+            self.function = AggregateKind::Collecting(function);
+        }
+        self
     }
 }
 

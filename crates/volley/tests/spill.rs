@@ -67,6 +67,29 @@ fn aggregations_with_rows_of_their_own_spill() {
 }
 
 #[test]
+fn groups_that_hold_values_spill() {
+    let sql = "SELECT count(*), sum(m), sum(q), sum(d) FROM (SELECT l_orderkey, \
+        median(l_extendedprice) AS m, quantile_disc(l_partkey, 0.3) AS q, mad(l_suppkey) AS d \
+        FROM lineitem GROUP BY 1) t";
+    for threads in ["1", "2"] {
+        check(sql, "40MiB", threads, "aggregation");
+    }
+}
+
+#[test]
+fn quantiles_hold_each_value_once() {
+    const VALUES: usize = 12_000_000;
+    let session = Session::new().unwrap();
+    session.set("threads", "2").unwrap();
+    let sql = format!("SELECT median(x), quantile_disc(x, 0.25) FROM range({VALUES}) t(x)");
+    let row = session.sql(&sql).unwrap().collect_values().unwrap();
+    assert_eq!(format!("{row:?}"), "[[Double(5999999.5), BigInt(2999999)]]");
+    // What drivers are about to hand on comes to that.
+    let (held, peak) = (2 * VALUES * size_of::<f64>(), session.pool().stats().peak_bytes);
+    assert!((held..held + (100 << 20)).contains(&peak), "{} MiB", peak >> 20);
+}
+
+#[test]
 fn lists_of_distinct_arguments_spill() {
     let calls = "count(DISTINCT l_comment), count(DISTINCT l_orderkey * 10 + l_linenumber), \
         count(DISTINCT l_comment) FILTER (WHERE l_tax < 0.05), sum(l_quantity)";

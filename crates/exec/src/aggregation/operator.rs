@@ -93,7 +93,8 @@ impl HashAggregation {
             name,
             table: GroupTable::new(spec.key_types.clone(), states, pool),
             accumulators: accumulators(&spec, pool),
-            partial: (spec.step == AggregateStep::Partial).then(PartialPolicy::default),
+            partial: (spec.step == AggregateStep::Partial)
+                .then(|| PartialPolicy::new(spec.states_grow())),
             flush_due: false,
             spread_policy: spec.can_spread().then(SpreadPolicy::default),
             spread: None,
@@ -130,9 +131,7 @@ impl HashAggregation {
         self.spread_if_large(input.rows())?;
         self.after_groups();
         let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
-        if let Some(partial) = &mut self.partial
-            && !self.spec.keys.is_empty()
-        {
+        if let Some(partial) = &mut self.partial {
             partial.count(input.rows(), self.table.runs());
             if partial.must_flush(self.table.len(), bytes) || self.flush_due {
                 self.phase = Phase::Finishing(0);
@@ -273,10 +272,13 @@ impl HashAggregation {
     ) -> Result<()> {
         loop {
             check_wanted()?;
+            let before = cursor;
             let groups = self.table.next_groups(&mut cursor, self.batch_rows);
             if groups.is_empty() {
                 return Ok(());
             }
+            let bytes = GroupTable::outside_bytes;
+            let (groups, _) = self.groups_within(groups, (before, &mut cursor), bytes);
             let mut columns = self.table.keys_of(&groups)?;
             for (index, _) in self.spec.without_rows() {
                 let function = self.spec.folding(index)?;
@@ -371,23 +373,40 @@ impl HashAggregation {
     /// The next groups, up to a batch of them.
     fn emit(&mut self, cursor: &mut GroupCursor) -> Result<Option<Batch>> {
         let before = *cursor;
-        let mut groups = self.next_groups(cursor);
+        let groups = self.next_groups(cursor);
         if groups.is_empty() {
             return Ok(None);
         }
-        let mut bytes = self.table.outside_bytes(&groups);
-        let bytes_max = (self.outside.pool().limit_bytes() / RESULTS_SHARE).max(1);
-        if bytes > bytes_max && groups.len() > 1 {
-            // As many as take that much, if all are alike.
-            let count = (groups.len() as u128 * bytes_max as u128 / bytes as u128).max(1);
-            *cursor = before;
-            groups = self.table.next_groups(cursor, count as usize);
-            bytes = self.table.outside_bytes(&groups);
-        }
+        let bytes_of = match self.spec.step.finishes() {
+            true => GroupTable::result_bytes,
+            false => GroupTable::outside_bytes,
+        };
+        let (groups, bytes) = self.groups_within(groups, (before, cursor), bytes_of);
         self.results.resize(bytes)?;
         let mut columns = self.table.keys_of(&groups)?;
         columns.extend(self.extract(&groups)?);
         Ok(Some(Batch::new(columns, groups.len())))
+    }
+
+    /// As many of `groups`, which stand from the first cursor up to the second one, as may be put
+    /// out at once, at least one; and their bytes.
+    fn groups_within(
+        &mut self,
+        groups: RowList,
+        (from, to): (GroupCursor, &mut GroupCursor),
+        bytes_of: impl Fn(&mut GroupTable, &RowList) -> usize,
+    ) -> (RowList, usize) {
+        let bytes = bytes_of(&mut self.table, &groups);
+        let bytes_max = (self.outside.pool().limit_bytes() / RESULTS_SHARE).max(1);
+        if bytes <= bytes_max || groups.len() <= 1 {
+            return (groups, bytes);
+        }
+        // As many as take that much, if all are alike.
+        let count = (groups.len() as u128 * bytes_max as u128 / bytes as u128).max(1);
+        *to = from;
+        let groups = self.table.next_groups(to, count as usize);
+        let bytes = bytes_of(&mut self.table, &groups);
+        (groups, bytes)
     }
 
     /// Up to a batch of groups; fewer where they have collected many rows.

@@ -40,6 +40,8 @@ const SKIPPED_BATCHES: usize = 31;
 /// The decisions of one partial aggregation.
 #[derive(Debug, Default)]
 pub(super) struct PartialPolicy {
+    /// Whether states grow with each row, so that large ones say nothing of the groups.
+    states_grow: bool,
     /// Rows since the groups were last handed on.
     rows: usize,
     /// Their runs.
@@ -55,6 +57,10 @@ pub(super) struct PartialPolicy {
 }
 
 impl PartialPolicy {
+    pub(super) fn new(states_grow: bool) -> PartialPolicy {
+        PartialPolicy { states_grow, ..PartialPolicy::default() }
+    }
+
     /// Counts input rows that were grouped.
     pub(super) fn count(&mut self, rows: usize, runs: usize) {
         self.rows += rows;
@@ -72,8 +78,8 @@ impl PartialPolicy {
         if bytes * 2 > GROUP_BYTES_MAX && self.half.is_none() {
             self.half = Some((self.runs, groups));
         }
-        let is_full =
-            bytes > GROUP_BYTES_MAX * if self.has_seen_most(groups) { EXTENSION } else { 1 };
+        let is_extended = !self.states_grow && self.has_seen_most(groups);
+        let is_full = bytes > GROUP_BYTES_MAX * if is_extended { EXTENSION } else { 1 };
         let share = if is_full { FULL_SHARE } else { EARLY_SHARE };
         let is_judged = self.rows >= JUDGED_ROWS && groups >= JUDGED_GROUPS;
         if is_judged && groups * share.1 > self.runs * share.0 {

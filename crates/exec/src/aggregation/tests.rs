@@ -175,6 +175,7 @@ pub(super) fn aggregate(
             order_sensitive: false,
             ignores_nulls: true,
             function: AggregateKind::Folding(function),
+            over_rows: None,
         },
         args: vec![arg],
         arg_types: vec![Type::BigInt],

@@ -273,6 +273,12 @@ impl GroupTable {
         owning.map(|(index, it)| it.outside_bytes(&mut self.container.slots(index, groups))).sum()
     }
 
+    /// Bytes that the results of `groups` take, or making them.
+    pub(crate) fn result_bytes(&mut self, groups: &RowList) -> usize {
+        let owning = self.functions.iter().enumerate().filter(|(_, it)| it.state().needs_drop);
+        owning.map(|(index, it)| it.result_bytes(&mut self.container.slots(index, groups))).sum()
+    }
+
     /// Forgets all groups and gives their memory back.
     pub(crate) fn clear(&mut self) {
         while self.drop_some_states() {}

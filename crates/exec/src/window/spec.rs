@@ -133,7 +133,8 @@ impl CallFunction {
         Ok(if registry.is_window(&call.function) {
             CallFunction::Window(registry.resolve_window(&call.function, &call.arg_types)?)
         } else {
-            CallFunction::Aggregate(registry.resolve_aggregate(&call.function, &call.arg_types)?)
+            let bound = registry.resolve_aggregate(&call.function, &call.arg_types)?;
+            CallFunction::Aggregate(bound.in_frames())
         })
     }
 

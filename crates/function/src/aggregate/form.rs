@@ -133,6 +133,11 @@ pub trait Form: Send + Sync + 'static {
     fn outside_bytes(&self, _state: &Self::State) -> usize {
         0
     }
+
+    /// As [`AggregateState::result_bytes`].
+    fn result_bytes(&self, state: &Self::State) -> usize {
+        self.outside_bytes(state)
+    }
 }
 
 /// A [`Form`] as an aggregate function.
@@ -157,6 +162,11 @@ impl<F: Form> AggregateState for Formed<F> {
     fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
         let mut states = slots.typed::<F::State>();
         (0..states.len()).map(|slot| self.0.outside_bytes(states.get(slot))).sum()
+    }
+
+    fn result_bytes(&self, slots: &mut Slots<'_>) -> usize {
+        let mut states = slots.typed::<F::State>();
+        (0..states.len()).map(|slot| self.0.result_bytes(states.get(slot))).sum()
     }
 }
 
@@ -242,7 +252,20 @@ pub fn bound<F: Form>(
         order_sensitive: false,
         ignores_nulls: F::IGNORES_NULLS.first() == Some(&true),
         function: AggregateKind::Folding(Arc::new(Formed(form))),
+        over_rows: None,
     }
+}
+
+/// The binding of a form whose states hold all values, and the same function over rows.
+pub fn bound_keeping<F: Form>(
+    args: Vec<Type>,
+    intermediate: Type,
+    result: Type,
+    form: F,
+    over_rows: impl CollectingFunction + 'static,
+) -> BoundAggregate {
+    let bound = bound(args, intermediate, result, form);
+    BoundAggregate { over_rows: Some(Arc::new(over_rows)), ..bound }
 }
 
 /// The binding of a function that collects rows, nulls included.
@@ -260,6 +283,7 @@ pub fn bound_collecting(
         order_sensitive: true,
         ignores_nulls: false,
         function: AggregateKind::Collecting(Arc::new(function)),
+        over_rows: None,
     }
 }
 

@@ -11,9 +11,14 @@
 //! A negative share counts from the greatest value.
 //!
 //! Values are selected, not sorted: those of fixed width as keys that compare as integers do.
+//! Aggregations hold these in states (`states`); others, and the rows of frames of windows, are
+//! collected.
 
+mod group;
 mod items;
 mod place;
+mod select;
+mod states;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +26,12 @@ use super::{collected, form::unexpected_layout};
 use crate::documentation::doc;
 use items::{Items, Keys, ValueRows};
 use place::{Between, Place, Share};
+use states::OrderedStates;
 use std::sync::Arc;
 use volley_error::{Result, check_wanted};
 use volley_function::{
-    BoundAggregate, CollectingFunction, Expanded, Registry, aggregate::form::bound_collecting,
+    BoundAggregate, CollectingFunction, Expanded, Registry,
+    aggregate::form::{bound_collecting, bound_keeping},
 };
 use volley_types::{Field, Type, Value, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
@@ -97,7 +104,7 @@ fn quantile(value: Type, share: &Type, place: Place) -> Option<BoundAggregate> {
         other if other.is_numeric() || *other == Type::Unknown => (Type::Double, value.clone()),
         _ => return None,
     };
-    Some(collecting(vec![value, share], result, Choice::Quantile(place)))
+    Some(bound(vec![value, share], result, Choice::Quantile(place)))
 }
 
 fn bind_median(args: &[Type]) -> Option<BoundAggregate> {
@@ -106,21 +113,27 @@ fn bind_median(args: &[Type]) -> Option<BoundAggregate> {
         Some((value, between)) => (value, Place::Between(between)),
         None => (value.clone(), Place::Whole),
     };
-    Some(collecting(vec![value.clone()], value, Choice::Median(place)))
+    Some(bound(vec![value.clone()], value, Choice::Median(place)))
 }
 
 fn bind_mad(args: &[Type]) -> Option<BoundAggregate> {
     let [value] = args else { return None };
     let (value, between) = Between::of(value).filter(|it| it.0.is_numeric())?;
-    Some(collecting(vec![value.clone()], value, Choice::Deviation(between)))
+    Some(bound(vec![value.clone()], value, Choice::Deviation(between)))
 }
 
-/// Rows that are collected stand in arrays of rows as intermediate results.
-fn collecting(args: Vec<Type>, result: Type, choice: Choice) -> BoundAggregate {
+/// By states where values have keys, or else by rows.
+fn bound(args: Vec<Type>, result: Type, choice: Choice) -> BoundAggregate {
     let row = Type::row(args.iter().map(|it| Field::new("", it.clone())).collect::<Vec<_>>());
-    let intermediate = Type::array(row.clone());
-    let function = Ordered { choice, row, result: result.clone() };
-    let bound = bound_collecting(args, intermediate, result, function);
+    let function = Ordered { choice, row: row.clone(), result: result.clone() };
+    if let Some(value) = args.first().filter(|it| it.key_type().is_none()) {
+        match_native!(value.physical(), T => {
+            let states = OrderedStates::<T>::new(choice, &args, result.clone());
+            return bound_keeping(args, states.partial_type(), result, states, function);
+        }, else {})
+    }
+    // Rows stand in arrays of rows as intermediate results.
+    let bound = bound_collecting(args, Type::array(row), result, function);
     BoundAggregate { order_sensitive: false, ignores_nulls: true, ..bound }
 }
 
@@ -161,9 +174,7 @@ impl Ordered {
         shares: Option<&Vector>,
         ends: &[u32],
     ) -> Result<Vector> {
-        let mut chosen = Vec::with_capacity(ends.len());
-        // Of arrays of shares; `None`: a null, as one element.
-        let mut sizes = Vec::with_capacity(ends.len());
+        let mut chosen = Chosen::with_capacity(ends.len());
         let mut items = Vec::new();
         let mut start = 0;
         for end in ends.iter().map(|it| *it as usize) {
@@ -177,23 +188,59 @@ impl Ordered {
             let share = shares.filter(|_| !items.is_empty());
             let share = share.map(|it| it.value(start)).transpose()?;
             start = end;
-            let mut size = None;
-            match share {
-                _ if items.is_empty() => chosen.push(None),
-                Some(Value::Array(shares)) => {
-                    for share in shares.iter() {
-                        chosen.push(self.choice.of_group(values, &mut items, Some(share))?);
-                    }
-                    size = Some(shares.len());
-                }
-                share => chosen.push(self.choice.of_group(values, &mut items, share.as_ref())?),
-            }
-            sizes.push(size);
+            chosen.push_group(items.is_empty(), share.as_ref(), |share| {
+                self.choice.of_group(values, &mut items, share)
+            })?;
         }
-        let elements = values.column(&chosen)?;
-        match shares.is_some_and(|it| matches!(it.data_type(), Type::Array(_))) {
-            true => arrays(&self.result, elements, &sizes),
-            false => Ok(elements),
+        chosen.finish(&self.result, shares.map(Vector::data_type), |it| values.column(it))
+    }
+}
+
+/// What was chosen of groups.
+struct Chosen<C> {
+    values: Vec<Option<C>>,
+    /// Of arrays of shares; `None`: a null, as one element.
+    sizes: Vec<Option<usize>>,
+}
+
+impl<C> Chosen<C> {
+    fn with_capacity(groups: usize) -> Chosen<C> {
+        Chosen { values: Vec::with_capacity(groups), sizes: Vec::with_capacity(groups) }
+    }
+
+    /// Adds what `choose` says for the share, or each of an array of them.
+    fn push_group(
+        &mut self,
+        is_empty: bool,
+        share: Option<&Value>,
+        mut choose: impl FnMut(Option<&Value>) -> Result<Option<C>>,
+    ) -> Result<()> {
+        let mut size = None;
+        match share {
+            _ if is_empty => self.values.push(None),
+            Some(Value::Array(shares)) => {
+                for share in shares.iter() {
+                    self.values.push(choose(Some(share))?);
+                }
+                size = Some(shares.len());
+            }
+            share => self.values.push(choose(share)?),
+        }
+        self.sizes.push(size);
+        Ok(())
+    }
+
+    /// The results, of type `result`; `share`: the type of the shares, where there are any.
+    fn finish(
+        self,
+        result: &Type,
+        share: Option<&Type>,
+        column: impl FnOnce(&[Option<C>]) -> Result<Vector>,
+    ) -> Result<Vector> {
+        let elements = column(&self.values)?;
+        match share {
+            Some(Type::Array(_)) => arrays(result, elements, &self.sizes),
+            _ => Ok(elements),
         }
     }
 }
@@ -216,20 +263,26 @@ impl Choice {
         let compare = |left: &I::Item, right: &I::Item| values.compare(left, right);
         let at =
             |items: &mut [I::Item], share| values.chosen(self.place().at(items, share, &compare));
+        let Some(share) = self.share_of(share)? else { return Ok(None) };
+        let found = at(items, share);
+        if !matches!(self, Choice::Deviation(_)) {
+            return Ok(Some(found));
+        }
+        for part in items.chunks_mut(CHECKED_VALUES) {
+            values.make_distances(part, found)?;
+        }
+        if items.len() > CHECKED_VALUES {
+            check_wanted()?;
+        }
+        Ok(Some(at(items, share)))
+    }
+
+    /// The share of the values that is asked for; `None` for null.
+    fn share_of(self, share: Option<&Value>) -> Result<Option<Share>> {
         match (self, share) {
-            (Choice::Quantile(_), Some(share)) => Ok(Share::of(share)?.map(|it| at(items, it))),
+            (Choice::Quantile(_), Some(share)) => Share::of(share),
             (Choice::Quantile(_), None) => Err(unexpected_layout()),
-            (Choice::Median(_), _) => Ok(Some(at(items, Share::HALF))),
-            (Choice::Deviation(_), _) => {
-                let middle = at(items, Share::HALF);
-                for part in items.chunks_mut(CHECKED_VALUES) {
-                    values.make_distances(part, middle)?;
-                }
-                if items.len() > CHECKED_VALUES {
-                    check_wanted()?;
-                }
-                Ok(Some(at(items, Share::HALF)))
-            }
+            _ => Ok(Some(Share::HALF)),
         }
     }
 }

@@ -93,7 +93,7 @@ fn bind(aggregate: &BindAggregate, args: &[Type]) -> Option<BoundScalar> {
     let (element, further) = bound.args.split_first()?;
     let takes = std::iter::once(Type::array(element.clone())).chain(further.iter().cloned());
     let (takes, result) = (takes.collect(), bound.result.clone());
-    let function = Arc::new(OfElements(bound));
+    let function = Arc::new(OfElements(bound.in_frames()));
     Some(BoundScalar::new(takes, result, ScalarTraits::DEFAULT, function))
 }
 

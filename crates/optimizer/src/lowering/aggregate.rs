@@ -18,6 +18,9 @@ use volley_types::{Field, Schema, Type};
 /// Partial aggregation is worth it when a group has at least this many rows on average.
 pub(super) const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
 
+/// More groups than this are well spread over drivers.
+const FEW_GROUPS: f64 = 64.0;
+
 /// Distinct arguments are found before groups are made when there are at most this many groups.
 /// More are well spread over drivers, each of which finds the distinct arguments of its own.
 pub(crate) const DISTINCT_GROUPS_MAX: f64 = 1024.0;
@@ -64,7 +67,7 @@ impl Lowering<'_> {
 
     /// In as many steps as pay for `rows` rows in `groups` groups, as far as one can tell.
     fn among_drivers(&self, single: AggregationNode, rows: f64, groups: f64) -> Result<PlanNode> {
-        if !self.can_split(&single.aggregates)? {
+        if !self.can_split(&single.aggregates, groups)? {
             return Ok(one_step(single));
         }
         if single.aggregates.iter().all(|it| !it.distinct) {
@@ -81,15 +84,18 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether partial results of all calls can be merged, and are smaller than their rows;
-    /// DISTINCT apart.
-    pub(super) fn can_split(&self, calls: &[Aggregate]) -> Result<bool> {
+    /// Whether partial results of all calls, in `groups` groups, can be merged, and are smaller
+    /// than their rows; DISTINCT apart. Those that are as large pay where drivers could not share
+    /// the groups.
+    pub(super) fn can_split(&self, calls: &[Aggregate], groups: f64) -> Result<bool> {
         if calls.iter().any(|call| !call.order_by.is_empty()) {
             return Ok(false);
         }
+        let are_few = groups <= FEW_GROUPS && calls.iter().all(|it| !it.distinct);
         for call in calls {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
-            if matches!(bound.function, AggregateKind::Collecting(_)) {
+            let collects = matches!(bound.function, AggregateKind::Collecting(_));
+            if collects || (bound.over_rows.is_some() && !are_few) {
                 return Ok(false);
             }
         }

@@ -90,7 +90,7 @@ impl Lowering<'_> {
 
     /// Whether grouping by all keys first pays.
     fn groups_first(&mut self, over: &OverSets<'_>, calls: &[Aggregate]) -> Result<bool> {
-        if calls.iter().any(|it| it.distinct) || !self.can_split(calls)? {
+        if calls.iter().any(|it| it.distinct) || !self.can_split(calls, f64::INFINITY)? {
             return Ok(false);
         }
         let rows = self.estimator.estimate(over.base).rows;

@@ -4,7 +4,7 @@
 use super::{HashAggregation, Phase};
 use crate::aggregation::AggregationSpec;
 use volley_error::{Result, check_wanted};
-use volley_vector::{Batch, Decoded, StringView, Values};
+use volley_vector::{Batch, Decoded, StringView, Values, Vector};
 
 /// States may copy so many bytes before it is charged what they hold.
 const PORTION_BYTES: usize = 1 << 20;
@@ -57,23 +57,39 @@ impl AggregationSpec {
     fn for_each_owned(&self, batch: &Batch, mut f: impl FnMut(usize, usize)) -> Result<()> {
         let owning = self.aggregates.iter().filter(|it| it.state.state().needs_drop);
         for argument in owning.flat_map(|it| &it.args) {
-            let decoded = Decoded::new(batch.column(*argument))?;
-            match decoded.values() {
-                Values::View(texts) => (0..batch.rows()).for_each(|row| {
-                    let view = texts.views.get(decoded.index(row));
-                    f(row, view.map_or(0, |it| StringView::len_of(*it)));
-                }),
-                Values::Array(nested) | Values::Map(nested) => {
-                    (0..batch.rows()).for_each(|row| {
-                        let elements = nested.sizes.get(decoded.index(row)).copied().unwrap_or(0);
-                        f(row, elements as usize * ELEMENT_BYTES);
-                    });
-                }
-                _ => {}
-            }
+            for_each_owned_in(batch.column(*argument), batch.rows(), &|row| row, &mut f)?;
         }
         Ok(())
     }
+}
+
+/// As [`AggregationSpec::for_each_owned`], of a vector that has the value of a row at `place`, or
+/// of a field of it.
+fn for_each_owned_in(
+    vector: &Vector,
+    rows: usize,
+    place: &dyn Fn(usize) -> usize,
+    f: &mut dyn FnMut(usize, usize),
+) -> Result<()> {
+    let decoded = Decoded::new(vector)?;
+    let index = |row: usize| decoded.index(place(row));
+    match decoded.values() {
+        Values::View(texts) => (0..rows).for_each(|row| {
+            let view = texts.views.get(index(row));
+            f(row, view.map_or(0, |it| StringView::len_of(*it)));
+        }),
+        Values::Array(nested) | Values::Map(nested) => (0..rows).for_each(|row| {
+            let elements = nested.sizes.get(index(row)).copied().unwrap_or(0);
+            f(row, elements as usize * ELEMENT_BYTES);
+        }),
+        Values::Row { children, .. } => {
+            for child in children.iter() {
+                for_each_owned_in(child, rows, &index, f)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The first rows of a batch, one at least, of which states copy few bytes; how many; and the
@@ -103,7 +119,6 @@ mod tests {
     use crate::aggregation::tests::{listing, spec};
     use volley_plan::AggregateStep;
     use volley_types::{Type, Value};
-    use volley_vector::Vector;
 
     fn check(data_type: Type, value: &Value, rows: usize, expected: &[usize]) {
         let mut aggregate = listing(1);

@@ -65,7 +65,7 @@ impl HashAggregation {
     /// Gives the groups' memory back if their states have grown beyond the limit.
     pub(super) fn relieve(&mut self) -> Result<()> {
         let Some(refusal) = self.outside.take_refusal() else { return Ok(()) };
-        if self.partial.is_some() && !self.spec.keys.is_empty() {
+        if self.partial.is_some() {
             self.flush_due = true;
             return Ok(());
         }
@@ -192,10 +192,7 @@ impl HashAggregation {
 
     /// Whether a partial aggregation could hand groups on.
     fn can_flush(&self) -> bool {
-        self.partial.is_some()
-            && !self.spec.keys.is_empty()
-            && !self.flush_due
-            && matches!(self.phase, Phase::Collecting)
+        self.partial.is_some() && !self.flush_due && matches!(self.phase, Phase::Collecting)
     }
 
     /// Whether groups that are being put out can be written instead.

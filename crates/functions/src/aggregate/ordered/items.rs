@@ -4,7 +4,7 @@ use super::{super::form::native_of, place::Place};
 use crate::order::Ordinal;
 use std::{cmp::Ordering, marker::PhantomData, ops::Range};
 use volley_error::{Error, Result};
-use volley_types::Value;
+use volley_types::{Type, Value};
 use volley_vector::{Comparable, Decoded, NullBuffer, Vector};
 
 /// A column as values that can be put in order.
@@ -67,15 +67,8 @@ impl<T: Ordinal> Items for Keys<'_, T> {
         left.cmp(right)
     }
 
-    fn chosen(&self, (low, next): (T::Key, Option<(T::Key, f64)>)) -> T {
-        let low = T::of_key(low);
-        match (self.place, next) {
-            (Place::Between(between), Some((next, part))) => {
-                let integer = |low, high, part| between.integer(low, high, part);
-                low.towards(T::of_key(next), part, integer)
-            }
-            _ => low,
-        }
+    fn chosen(&self, found: (T::Key, Option<(T::Key, f64)>)) -> T {
+        self.place.value(found)
     }
 
     fn make_distances(&self, items: &mut [T::Key], middle: T) -> Result<()> {
@@ -87,10 +80,15 @@ impl<T: Ordinal> Items for Keys<'_, T> {
     }
 
     fn column(&self, chosen: &[Option<T>]) -> Result<Vector> {
-        let nulls = NullBuffer::from_iter(chosen.iter().map(Option::is_some));
-        let values: Vec<T> = chosen.iter().map(|it| it.unwrap_or_default()).collect();
-        Ok(Vector::native::<T>(self.column.data_type().clone(), values, Some(nulls)))
+        Ok(native_column(self.column.data_type().clone(), chosen))
     }
+}
+
+/// A column of chosen values of fixed width.
+pub(super) fn native_column<T: Ordinal>(data_type: Type, chosen: &[Option<T>]) -> Vector {
+    let nulls = NullBuffer::from_iter(chosen.iter().map(Option::is_some));
+    let values: Vec<T> = chosen.iter().map(|it| it.unwrap_or_default()).collect();
+    Vector::native::<T>(data_type, values, Some(nulls))
 }
 
 /// Values of any type that has an order, as rows.
@@ -135,6 +133,7 @@ impl Items for ValueRows<'_> {
     }
 }
 
-fn too_far() -> Error {
+/// The error of a distance that its type has no value for.
+pub(super) fn too_far() -> Error {
     Error::invalid_value("distance of values is out of range")
 }

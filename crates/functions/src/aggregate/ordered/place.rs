@@ -1,5 +1,6 @@
 //! Places among values in order.
 
+use crate::order::Ordinal;
 use std::cmp::Ordering;
 use volley_error::{Error, Result};
 use volley_types::{Type, Value};
@@ -95,17 +96,43 @@ impl Place {
         share: Share,
         compare: &impl Fn(&K, &K) -> Ordering,
     ) -> (K, Option<(K, f64)>) {
-        let (first, part) = self.position(all.len(), share);
+        let (rank, next) = self.ranks(all.len(), share);
         let compare = |a: &K, b: &K| compare(a, b);
-        if share.descends {
-            let position = all.len() - 1 - first;
-            let (before, value, _) = all.select_nth_unstable_by(position, compare);
-            let next = before.iter().copied().filter(|_| part > 0.0).max_by(compare);
-            return (*value, next.map(|it| (it, part)));
+        let (before, value, after) = all.select_nth_unstable_by(rank, compare);
+        let neighbor = |(next, part)| {
+            let found = match next < rank {
+                true => before.iter().copied().max_by(compare),
+                false => after.iter().copied().min_by(compare),
+            };
+            found.map(|it| (it, part))
+        };
+        (*value, next.and_then(neighbor))
+    }
+
+    /// The rank, counted from the least value, of the value at a share of `count`, at least one;
+    /// and where the place is behind it, that of the next one and how far on the way to that.
+    pub(super) fn ranks(self, count: usize, share: Share) -> (usize, Option<(usize, f64)>) {
+        let (first, part) = self.position(count, share);
+        let is_between = part > 0.0;
+        match share.descends {
+            true => {
+                let rank = count - 1 - first;
+                (rank, is_between.then(|| (rank - 1, part)))
+            }
+            false => (first, is_between.then(|| (first + 1, part))),
         }
-        let (_, value, after) = all.select_nth_unstable_by(first, compare);
-        let next = after.iter().copied().filter(|_| part > 0.0).min_by(compare);
-        (*value, next.map(|it| (it, part)))
+    }
+
+    /// The value that [`Place::at`] found by its key.
+    pub(super) fn value<T: Ordinal>(self, (low, next): (T::Key, Option<(T::Key, f64)>)) -> T {
+        let low = T::of_key(low);
+        match (self, next) {
+            (Place::Between(between), Some((next, part))) => {
+                let integer = |low, high, part| between.integer(low, high, part);
+                low.towards(T::of_key(next), part, integer)
+            }
+            _ => low,
+        }
     }
 
     /// The position of a share of `count` values in its direction, and what is beyond it.

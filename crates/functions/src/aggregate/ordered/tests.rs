@@ -1,6 +1,9 @@
 use super::*;
-use crate::order::compare_values;
-use volley_function::AggregateKind;
+use crate::{
+    aggregate::tests::{folding, run_bound},
+    order::compare_values,
+};
+use volley_function::{AggregateKind, aggregate::Groups};
 use volley_vector::random::Generator;
 
 fn shares(all: &[f64], rows: usize) -> Vector {
@@ -17,7 +20,7 @@ fn quantiles(bind: fn(&[Type]) -> Option<BoundAggregate>, values: &[i32], all: &
         _ => values.iter().map(|it| Value::Integer(*it)).collect(),
     };
     let args = [Vector::from_values(bound.args[0].clone(), &values), shares(all, values.len())];
-    let AggregateKind::Collecting(function) = bound.function else { panic!() };
+    let AggregateKind::Collecting(function) = bound.clone().in_frames().function else { panic!() };
     let ends = [values.len() as u32];
     let direct = function.results(&args, &ends).unwrap().value(0).unwrap();
     let intermediate = function.intermediate(&args, &ends).unwrap();
@@ -45,7 +48,7 @@ fn a_share_that_is_whole_but_for_rounding_is_whole() {
 
 /// The results of groups of values.
 fn answers(bound: &BoundAggregate, args: &[Vector], ends: &[u32]) -> Vec<Value> {
-    let AggregateKind::Collecting(function) = &bound.function else { panic!() };
+    let AggregateKind::Collecting(function) = bound.clone().in_frames().function else { panic!() };
     let results = function.results(args, ends).unwrap();
     assert_eq!(results.data_type(), &bound.result);
     results.to_values().unwrap()
@@ -118,10 +121,12 @@ fn middles_and_distances_of_each_type_that_has_them() {
     }
     let far = [i128::MIN, i128::MAX, i128::MAX].map(Value::Decimal);
     let far = Vector::from_values(Type::decimal(38, 0), &far);
-    let AggregateKind::Collecting(function) = bind_mad(&[Type::decimal(38, 0)]).unwrap().function
-    else {
-        panic!()
-    };
+    let bound = bind_mad(&[Type::decimal(38, 0)]).unwrap();
+    let mut groups = Groups::new(Arc::clone(folding(&bound)), 1);
+    groups.add(&[0, 0, 0], std::slice::from_ref(&far)).unwrap();
+    let error = groups.results().unwrap_err();
+    assert_eq!(error.message(), "distance of values is out of range");
+    let AggregateKind::Collecting(function) = bound.in_frames().function else { panic!() };
     let error = function.results(&[far], &[3]).unwrap_err();
     assert_eq!(error.message(), "distance of values is out of range");
 }
@@ -138,7 +143,64 @@ fn null_shares_and_groups_without_values_give_null() {
     ] {
         let bound = bind_disc(&[Type::Integer, list.clone()]).unwrap();
         let column = Vector::from_values(list.clone(), &[share.clone(), share]);
+        let last = [values.slice(1, 1), column.slice(1, 1)];
+        assert!(run_bound(&bound, &last).iter().all(|it| *it == expected), "{expected:?}");
         let answers = answers(&bound, &[values.clone(), column], &[1, 2]);
         assert_eq!(answers, [Value::Null, expected]);
     }
+}
+
+#[test]
+fn states_choose_what_rows_do() {
+    let mut random = Generator::new(5);
+    let mut types = vec![Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt, Type::HugeInt];
+    types.extend([Type::Real, Type::Double, Type::decimal(12, 2), Type::decimal(38, 4)]);
+    types.extend([Type::Date, Type::Time, Type::Timestamp, Type::Interval]);
+    let list = Type::array(Type::Double);
+    for data_type in types {
+        for rows in [0, 1, 2, 30, 500] {
+            let values = random.vector(&data_type, rows).loaded().unwrap();
+            let all = shares(&[0.0, 0.3, 0.5, 1.0, -0.2, -1.0], rows);
+            let one = Vector::constant(Type::Double, &Value::Double(0.7), rows);
+            let disc = |share: &Type| bind_disc(&[data_type.clone(), share.clone()]);
+            let mut calls =
+                vec![(disc(&list), Some(all.clone())), (disc(&Type::Double), Some(one))];
+            let is_own = Between::of(&data_type).is_some_and(|it| it.0 == data_type);
+            if is_own {
+                calls.push((bind_cont(&[data_type.clone(), list.clone()]), Some(all)));
+                calls.push((bind_median(&[data_type.clone()]), None));
+            }
+            if is_own && data_type.is_numeric() {
+                calls.push((bind_mad(&[data_type.clone()]), None));
+            }
+            for (bound, share) in calls {
+                let bound = bound.unwrap();
+                let args: Vec<Vector> = std::iter::once(values.clone()).chain(share).collect();
+                let flat: Vec<Vector> = args.iter().map(|it| it.flatten().unwrap()).collect();
+                let expected = answers(&bound, &flat, &[rows as u32]);
+                assert!(bound.over_rows.is_some(), "{data_type} has no states");
+                for result in run_bound(&bound, &args) {
+                    let same = compare_values(&result, &expected[0]).is_eq();
+                    assert!(same, "{data_type} {rows}: {result:?} {:?}", expected[0]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn states_of_groups_are_told_apart() {
+    let bound = bind_disc(&[Type::Integer, Type::Double]).unwrap();
+    let values: Vec<Value> = (0..400).map(|it| Value::Integer(it * 7 % 100)).collect();
+    let values = Vector::from_values(Type::Integer, &values);
+    let share = |it: usize| Value::Double([0.0, 1.0, 0.5][it % 3]);
+    let shares: Vec<Value> = (0..400).map(share).collect();
+    let shares = Vector::from_values(Type::Double, &shares);
+    let groups: Vec<u32> = (0..400).map(|it| it % 3).collect();
+    let mut states = Groups::new(Arc::clone(folding(&bound)), 4);
+    states.add(&groups, &[values, shares]).unwrap();
+    assert!(states.bytes() > 400 * 4);
+    let results = states.results().unwrap().to_values().unwrap();
+    let expected = [Value::Integer(0), Value::Integer(99), Value::Integer(50), Value::Null];
+    assert_eq!(results, expected);
 }
