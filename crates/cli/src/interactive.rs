@@ -14,7 +14,6 @@ mod highlight;
 mod scan;
 mod validate;
 
-pub use validate::is_complete;
 
 /// Statements that the history keeps.
 const HISTORY_MAX: usize = 10_000;

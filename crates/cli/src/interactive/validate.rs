@@ -15,7 +15,7 @@ impl Validator for SqlValidator {
 }
 
 /// Whether `text` ends with a whole statement, or is a command.
-pub fn is_complete(text: &str) -> bool {
+fn is_complete(text: &str) -> bool {
     if text.trim().is_empty() || is_command(text) {
         return true;
     }
