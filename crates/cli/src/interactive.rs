@@ -14,7 +14,6 @@ mod highlight;
 mod scan;
 mod validate;
 
-
 /// Statements that the history keeps.
 const HISTORY_MAX: usize = 10_000;
 

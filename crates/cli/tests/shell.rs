@@ -88,6 +88,20 @@ fn files_and_standard_input_run_too() {
     let args = ["--format", "ndjson", "-f", "q.sql"];
     let (out, err, status) = run_in(dir.path(), &args);
     assert!(out == "{\"a\":1}\n" && err.is_empty() && status == 0, "{out}{err}");
+    // Statement by statement: those before one that is not understood have run.
+    let text =
+        "SELECT 1 AS a; SELECT\n';' AS b; /* ;\n */\nSELECT $$\n;$$ AS c; SELEC 2;\nSELECT 3;";
+    fs::write(dir.path().join("q.sql"), text).unwrap();
+    let (out, err, status) = run_in(dir.path(), &args);
+    assert_eq!((out.as_str(), status), ("{\"a\":1}\n{\"b\":\";\"}\n", 1), "{err}");
+    assert!(err.contains("--> line 5, column "), "{err}");
+    let (out, err, status) = run_in(dir.path(), &["-f", "none.sql"]);
+    assert_eq!((out.as_str(), status), ("", 1));
+    assert_eq!(err, "error: no such file or directory: none.sql\n");
+    fs::write(dir.path().join("q.sql"), b"SELECT 1 AS a;\n\xff;\n").unwrap();
+    let (out, err, status) = run_in(dir.path(), &args);
+    assert_eq!((out.as_str(), status), ("{\"a\":1}\n", 1), "{err}");
+    assert!(err.contains("q.sql") && err.contains("UTF-8"), "{err}");
     // A byte order mark is no part of the text.
     fs::write(dir.path().join("q.sql"), "\u{feff}SELECT '\u{feff}' = chr(65279) AS a").unwrap();
     let (out, err, status) = run_in(dir.path(), &args);
