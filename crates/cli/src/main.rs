@@ -19,6 +19,7 @@ mod interactive;
 mod interrupt;
 mod script;
 mod session;
+mod statement_ends;
 mod tpch;
 
 fn main() -> ExitCode {

@@ -1,15 +1,13 @@
 //! Running statements: from the command line, files, standard input or a prompt.
 
-mod ends;
-
 use crate::{
     allocator,
     args::Args,
     error_text::Failure,
     format::{self, PrintError, Printing},
     interactive, interrupt, session,
+    statement_ends::StatementEnds,
 };
-use ends::StatementEnds;
 use std::{
     cell::Cell,
     fmt::Display,

@@ -1,9 +1,7 @@
 //! When a statement is complete: at a semicolon outside quotes and comments.
 
-use super::{
-    is_command,
-    scan::{Kind, scan},
-};
+use super::is_command;
+use crate::statement_ends::StatementEnds;
 use reedline::{ValidationResult, Validator};
 
 pub(super) struct SqlValidator;
@@ -16,13 +14,7 @@ impl Validator for SqlValidator {
 
 /// Whether `text` ends with a whole statement, or is a command.
 fn is_complete(text: &str) -> bool {
-    if text.trim().is_empty() || is_command(text) {
-        return true;
-    }
-    let pieces = scan(text);
-    let blank = |range: &std::ops::Range<usize>| text[range.clone()].trim().is_empty();
-    let mut last = pieces.iter().rev().filter(|it| !(it.kind == Kind::Comment || blank(&it.range)));
-    last.next().is_some_and(|it| it.kind == Kind::Other && &text[it.range.clone()] == ";")
+    text.trim().is_empty() || is_command(text) || StatementEnds::new().is_after(text)
 }
 
 #[cfg(test)]
@@ -40,5 +32,6 @@ mod tests {
         assert!(!is_complete("SELECT ';"));
         assert!(!is_complete("SELECT 1 -- ;"));
         assert!(!is_complete("SELECT 1 /* ; "));
+        assert!(!is_complete("SELECT $$\n;"));
     }
 }

@@ -269,14 +269,22 @@ impl GroupTable {
 
     /// Bytes that the states of `groups` hold outside the rows.
     pub(crate) fn outside_bytes(&mut self, groups: &RowList) -> usize {
-        let owning = self.functions.iter().enumerate().filter(|(_, it)| it.state().needs_drop);
-        owning.map(|(index, it)| it.outside_bytes(&mut self.container.slots(index, groups))).sum()
+        self.state_bytes(groups, |it, slots| it.outside_bytes(slots))
     }
 
     /// Bytes that the results of `groups` take, or making them.
     pub(crate) fn result_bytes(&mut self, groups: &RowList) -> usize {
+        self.state_bytes(groups, |it, slots| it.result_bytes(slots))
+    }
+
+    /// The sum of `bytes` over the states that hold memory outside the rows.
+    fn state_bytes(
+        &mut self,
+        groups: &RowList,
+        bytes: impl Fn(&dyn AggregateState, &mut Slots<'_>) -> usize,
+    ) -> usize {
         let owning = self.functions.iter().enumerate().filter(|(_, it)| it.state().needs_drop);
-        owning.map(|(index, it)| it.result_bytes(&mut self.container.slots(index, groups))).sum()
+        owning.map(|(index, it)| bytes(&**it, &mut self.container.slots(index, groups))).sum()
     }
 
     /// Forgets all groups and gives their memory back.

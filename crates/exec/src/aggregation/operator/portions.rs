@@ -4,7 +4,7 @@
 use super::{HashAggregation, Phase};
 use crate::aggregation::AggregationSpec;
 use volley_error::{Result, check_wanted};
-use volley_vector::{Batch, Decoded, StringView, Values, Vector};
+use volley_vector::{Batch, Decoded, ScalarBuffer, StringView, Values, Vector};
 
 /// States may copy so many bytes before it is charged what they hold.
 const PORTION_BYTES: usize = 1 << 20;
@@ -57,34 +57,29 @@ impl AggregationSpec {
     fn for_each_owned(&self, batch: &Batch, mut f: impl FnMut(usize, usize)) -> Result<()> {
         let owning = self.aggregates.iter().filter(|it| it.state.state().needs_drop);
         for argument in owning.flat_map(|it| &it.args) {
-            for_each_owned_in(batch.column(*argument), batch.rows(), &|row| row, &mut f)?;
+            for_each_owned_in(batch.column(*argument), &mut f)?;
         }
         Ok(())
     }
 }
 
-/// As [`AggregationSpec::for_each_owned`], of a vector that has the value of a row at `place`, or
-/// of a field of it.
-fn for_each_owned_in(
-    vector: &Vector,
-    rows: usize,
-    place: &dyn Fn(usize) -> usize,
-    f: &mut dyn FnMut(usize, usize),
-) -> Result<()> {
-    let decoded = Decoded::new(vector)?;
-    let index = |row: usize| decoded.index(place(row));
+/// As [`AggregationSpec::for_each_owned`], of one argument, or a field of one.
+fn for_each_owned_in(vector: &Vector, f: &mut impl FnMut(usize, usize)) -> Result<()> {
+    let (decoded, rows) = (Decoded::new(vector)?, vector.len());
     match decoded.values() {
         Values::View(texts) => (0..rows).for_each(|row| {
-            let view = texts.views.get(index(row));
+            let view = texts.views.get(decoded.index(row));
             f(row, view.map_or(0, |it| StringView::len_of(*it)));
         }),
         Values::Array(nested) | Values::Map(nested) => (0..rows).for_each(|row| {
-            let elements = nested.sizes.get(index(row)).copied().unwrap_or(0);
+            let elements = nested.sizes.get(decoded.index(row)).copied().unwrap_or(0);
             f(row, elements as usize * ELEMENT_BYTES);
         }),
         Values::Row { children, .. } => {
+            let codes: ScalarBuffer<u32> = decoded.to_codes().into();
             for child in children.iter() {
-                for_each_owned_in(child, rows, &index, f)?;
+                let base = child.loaded()?.into();
+                for_each_owned_in(&Vector::dictionary(codes.clone(), base, None), f)?;
             }
         }
         _ => {}

@@ -7,6 +7,7 @@
 //! select   among these; where the places are outside, again with keys that are further apart
 //! ```
 
+use super::CHECKED_VALUES;
 use std::cmp::Ordering;
 use volley_error::{Result, check_wanted};
 
@@ -16,9 +17,6 @@ const SAMPLE: usize = if cfg!(test) { 16 } else { 1 << 14 };
 /// How far from its place in the sample a key may be, at first: four times the deviation that is to
 /// be expected at most.
 const MARGIN: usize = if cfg!(test) { 2 } else { 2 << 7 };
-
-/// How many values are looked at between two looks at whether somebody still wants them.
-const CHECKED_VALUES: usize = 1 << 16;
 
 /// The keys at two ranks, counted from 0, of at least one value in `pieces`.
 ///

@@ -220,13 +220,14 @@ impl<T: Ordinal> Form for OrderedStates<T> {
 
     fn result(&self, states: &mut TypedSlots<'_, OrderedState<T>>) -> Result<Vector> {
         let mut chosen = Chosen::with_capacity(states.len());
+        let mut keys = Vec::new();
         for slot in 0..states.len() {
             let state = states.get(slot);
             let pieces = state.values.slices();
             let share = state.share.value();
             chosen.push_group(pieces.is_empty(), share.as_ref(), |share| {
                 let share = self.choice.share_of(share)?;
-                share.map(|it| self.choice.of_pieces(&pieces, it)).transpose()
+                share.map(|it| self.choice.of_pieces(&pieces, it, &mut keys)).transpose()
             })?;
         }
         chosen.finish(&self.result, self.share.as_ref(), |chosen| {
@@ -248,30 +249,37 @@ impl<T: Ordinal> Form for OrderedStates<T> {
 }
 
 impl Choice {
-    /// What is chosen of the values of a group, at least one.
-    fn of_pieces<T: Ordinal>(self, pieces: &[&[T]], share: Share) -> Result<T> {
+    /// What is chosen of the values of a group, at least one. `keys`: memory that is used again.
+    fn of_pieces<T: Ordinal>(
+        self,
+        pieces: &[&[T]],
+        share: Share,
+        keys: &mut Vec<T::Key>,
+    ) -> Result<T> {
         let place = self.place();
-        let middle = place.value(at(place, pieces, share, &|it: T| Ok(it.key()))?);
+        let middle = place.value(at(place, (pieces, keys), share, &|it: T| Ok(it.key()))?);
         if !matches!(self, Choice::Deviation(_)) {
             return Ok(middle);
         }
         let distance = |it: T| Ok(it.distance(middle).ok_or_else(too_far)?.key());
-        Ok(place.value(at(place, pieces, share, &distance)?))
+        Ok(place.value(at(place, (pieces, keys), share, &distance)?))
     }
 }
 
 /// The key at a share of the values, and the next one, as [`Place::at`] finds them.
 fn at<T: Ordinal>(
     place: Place,
-    pieces: &[&[T]],
+    (pieces, keys): (&[&[T]], &mut Vec<T::Key>),
     share: Share,
     key: &impl Fn(T) -> Result<T::Key>,
 ) -> Result<(T::Key, Option<(T::Key, f64)>)> {
     let count = pieces.iter().map(|it| it.len()).sum();
     if count <= COPIED_MAX {
-        let keys = pieces.iter().flat_map(|it| *it).map(|it| key(*it));
-        let mut keys = keys.collect::<Result<Vec<_>>>()?;
-        return Ok(place.at(&mut keys, share, &Ord::cmp));
+        keys.clear();
+        for value in pieces.iter().flat_map(|it| *it) {
+            keys.push(key(*value)?);
+        }
+        return Ok(place.at(keys, share, &Ord::cmp));
     }
     let (rank, next) = place.ranks(count, share);
     let [found, neighbor] = keys_at(pieces, [rank, next.map_or(rank, |it| it.0)], key)?;
