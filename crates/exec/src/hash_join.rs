@@ -17,6 +17,7 @@
 
 mod build;
 mod build_disk;
+mod build_rows;
 mod condition;
 mod kept;
 mod output;
@@ -221,6 +222,12 @@ impl HashJoinSpec {
         self.null_aware && (self.build_keys.len() > 1 || self.filter.is_some())
     }
 
+    /// By how many of its keys, from the first on, rows are spread over partitions: each is joined
+    /// by itself, so that all build rows that count for a probe row are where it is.
+    fn partition_keys(&self) -> usize {
+        self.build_keys.len() - usize::from(self.has_correlation())
+    }
+
     /// The table of all keys.
     fn table(&self) -> JoinTableSpec {
         JoinTableSpec {
@@ -233,7 +240,7 @@ impl HashJoinSpec {
 
     /// A table of all keys but the last one.
     fn correlation_table(&self) -> JoinTableSpec {
-        let keys = self.build_keys.len() - 1;
+        let keys = self.partition_keys();
         JoinTableSpec {
             columns: self.columns(self.build_keys.len()),
             nulls_equal: self.nulls_equal[..keys].to_vec(),

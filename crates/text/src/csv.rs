@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn less_is_looked_at_where_memory_is_short() {
         let lines = "1;2.5;x\n".repeat(1 << 20);
-        let file = open(&["a;b;c\n", &lines], Some(8 << 20)).unwrap();
+        let file = open(&["a;b;c\n", &lines], Some(1 << 20)).unwrap();
         let types: Vec<Type> = file.schema().types().cloned().collect();
         assert_eq!(types, [Type::BigInt, Type::Double, Type::Varchar]);
     }

@@ -17,6 +17,9 @@ use volley_types::{Field, Schema, Type, nearest_name};
 /// The delimiter of options that say nothing, where nothing is found out.
 const DELIMITER: u8 = b',';
 
+/// Bytes that are looked at once, which are charged before it is known where their line ends.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// The text of a file whose delimiter is known.
 struct Text {
     stream: FileStream,
@@ -153,9 +156,10 @@ fn learn_more(
     // Bytes of the line so far.
     let (mut rows, mut held) = (0, 0_usize);
     while rows < options.sample_rows {
-        held = held.saturating_add(text.stream.fill()?.len());
+        let there = text.stream.fill()?.len().min(PIECE_BYTES);
+        held = held.saturating_add(there);
         text.charge(held, &splitter)?;
-        let bytes = text.stream.bytes();
+        let bytes = text.stream.bytes().get(..there).unwrap_or_default();
         let is_end = bytes.is_empty();
         let (taken, mut is_complete) = splitter.push(bytes);
         held -= bytes.len() - taken;

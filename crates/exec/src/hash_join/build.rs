@@ -3,18 +3,18 @@
 use super::{
     HashJoinSpec,
     build_disk::{BuildDisk, GIVEN_BACK},
+    build_rows::{BuildRows, null_rows},
     reload::Reload,
-    shared::{BuildContext, BuildPart, CorrelatedRows, JoinShared},
+    shared::{BuildContext, BuildPart, JoinShared},
 };
 use crate::{
-    BlockedOn, Operator, OperatorContext, Spill, Step, StepContext,
-    hash_table::{JoinRows, encode_key},
+    BlockedOn, Operator, OperatorContext, Spill, Step, StepContext, hash_table::encode_key,
     spill::SPILL_BYTES_MIN,
 };
 use std::sync::Arc;
 use volley_error::Result;
 use volley_memory::Pool;
-use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Vector};
+use volley_vector::{Batch, Rows, Vector};
 
 /// Keeps rows, then inserts them into the shared table.
 pub(super) struct HashBuild {
@@ -36,12 +36,8 @@ impl HashBuild {
 impl BuildPart {
     /// No rows.
     pub(super) fn new(spec: &HashJoinSpec, pool: &Pool) -> BuildPart {
-        let correlated = spec.has_correlation().then(|| CorrelatedRows {
-            all: JoinRows::new(&spec.correlation_table(), pool),
-            nulls: JoinRows::new(&spec.correlation_table(), pool),
-        });
-        let rows = JoinRows::new(&spec.table(), pool);
-        BuildPart { rows, correlated, seen_rows: 0, has_null: false, on_disk: None }
+        let rows = BuildRows::new(spec, pool);
+        BuildPart { rows, seen_rows: 0, has_null: false, on_disk: None }
     }
 
     /// Writes the rows whose partitions are on disk, unless that was done.
@@ -56,7 +52,7 @@ impl BuildPart {
         if before == Some(on_disk) {
             return Ok(());
         }
-        let rows = std::mem::replace(&mut self.rows, JoinRows::new(&spec.table(), pool));
+        let rows = std::mem::replace(&mut self.rows, BuildRows::new(spec, pool));
         disk.add_memory(rows.rows(), rows.bytes());
         rows.drain(|batch| {
             if before.is_none() {
@@ -74,28 +70,24 @@ impl BuildPart {
             columns.push(encode_key(batch.column(*key))?);
         }
         if let (true, Some(last)) = (spec.null_aware, columns.last()) {
-            let nulls = null_rows(last)?;
-            self.has_null |= !nulls.is_empty();
-            if let Some(correlated) = &mut self.correlated {
-                let columns = spec.with_payload(columns.clone(), batch);
-                append(&mut correlated.all, &columns, &Rows::all(batch.rows()))?;
-                append(&mut correlated.nulls, &columns, &nulls)?;
-            }
+            self.has_null |= !null_rows(last)?.is_empty();
         }
         let mut rows = Rows::all(batch.rows());
         if !spec.keeps_null_keys() {
-            let keys = columns.iter().zip(&spec.nulls_equal);
+            let keys = columns.iter().zip(&spec.nulls_equal).take(spec.partition_keys());
             for (key, _) in keys.filter(|(_, nulls_equal)| !**nulls_equal) {
                 rows.subtract(&null_rows(key)?);
             }
         }
-        let columns = spec.with_payload(columns, batch);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let batch = Batch::new(spec.with_payload(columns, batch), batch.rows()).select(&rows);
         // A driver that was not asked yet keeps its rows, which are noted when it is.
         match disk.filter(|_| self.on_disk.is_some()) {
-            None => append(&mut self.rows, &columns, &rows),
-            Some(_) if rows.is_empty() => Ok(()),
+            None => self.rows.append(batch.columns(), batch.rows()),
             Some(disk) => {
-                let batch = Batch::new(columns, batch.rows()).select(&rows).loaded()?;
+                let batch = batch.loaded()?;
                 disk.add_keys(&batch)?;
                 let kept = disk.write(spec, &batch)?;
                 kept.map_or(Ok(()), |it| self.rows.append(it.columns(), it.rows()))
@@ -109,32 +101,6 @@ impl HashJoinSpec {
         keys.extend(self.payload.iter().map(|it| batch.column(*it).clone()));
         keys
     }
-}
-
-fn append(to: &mut JoinRows, columns: &[Vector], rows: &Rows) -> Result<()> {
-    if rows.is_all() {
-        return to.append(columns, rows.len());
-    }
-    let codes: ScalarBuffer<u32> = rows.to_indices().into();
-    if codes.is_empty() {
-        return Ok(());
-    }
-    let columns = Batch::new(columns.to_vec(), rows.len()).wrap(&codes);
-    to.append(columns.columns(), codes.len())
-}
-
-fn null_rows(column: &Vector) -> Result<Rows> {
-    let decoded = Decoded::new(column)?;
-    Ok(match decoded.nulls() {
-        Some(nulls) => {
-            let mut rows = Rows::all(column.len());
-            let mut valid = Rows::all(column.len());
-            valid.subtract_nulls(&nulls);
-            rows.subtract(&valid);
-            rows
-        }
-        None => Rows::none(column.len()),
-    })
 }
 
 impl Operator for HashBuild {

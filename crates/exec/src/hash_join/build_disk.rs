@@ -76,8 +76,7 @@ impl BuildDisk {
         let (mut rows, mut all) = ([0; PARTITIONS], false);
         for part in parts {
             all |= !part.rows.is_freed_by_blocks();
-            part.rows.sample_keys(|keys| {
-                let count = keys.first().map_or(0, |it| it.len());
+            part.rows.sample_keys(|keys, count| {
                 let targets = partitions(keys, count, 0)?;
                 targets.iter().for_each(|it| rows[*it as usize] += 1);
                 Ok(())
@@ -115,7 +114,7 @@ impl BuildDisk {
     ///
     /// As [`PartitionWriters::write`].
     pub(super) fn write(&self, spec: &HashJoinSpec, batch: &Batch) -> Result<Option<Batch>> {
-        self.writers.write(batch, &batch.columns()[..spec.build_keys.len()])
+        self.writers.write(batch, &batch.columns()[..spec.partition_keys()])
     }
 
     /// Takes note of what rows take that are moved.

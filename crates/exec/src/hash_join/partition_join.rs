@@ -13,13 +13,13 @@
 
 use super::{
     HashJoinSpec,
+    build_rows::BuildRows,
     partitions::{PartitionSet, PartitionWriters},
     shared::BuildTables,
     spill::{Claimed, SpilledPartition},
 };
 use crate::{
     OperatorContext, OperatorMetrics,
-    hash_table::{JoinRows, JoinTable},
     spill::{SpillReader, SpillRun},
 };
 use std::{sync::Arc, task::Waker};
@@ -59,7 +59,7 @@ pub(super) struct PartitionJoin {
     reader: SpillReader,
     left_rows: usize,
     phase: Phase,
-    /// In blocks, where it counts: which probe rows have a match.
+    /// In blocks, where it counts: which probe rows have a match, or may have one.
     matched: Option<Matched>,
 }
 
@@ -74,7 +74,7 @@ enum Phase {
 }
 
 struct Load {
-    rows: JoinRows,
+    rows: BuildRows,
     /// How many are still to come.
     missing_rows: usize,
     /// Their memory.
@@ -83,6 +83,8 @@ struct Load {
 
 struct Matched {
     flags: Vec<bool>,
+    /// Of null-aware joins with correlation: whether the comparison is unknown.
+    unknown: Vec<bool>,
     /// The row after the batch that is being probed.
     end: usize,
     _charge: Reservation,
@@ -189,7 +191,7 @@ impl PartitionJoin {
         self.phase = match phase {
             Phase::Load(load) => self.load(cx, load, whole)?,
             Phase::Insert(tables) => {
-                tables.table.insert_next()?;
+                tables.insert_next()?;
                 match tables.is_complete() {
                     true => Phase::Probe(tables, cx.read(&self.claimed.partition.probe)?),
                     false => Phase::Insert(tables),
@@ -251,14 +253,9 @@ impl PartitionJoin {
         if !self.is_last_block() && self.matched.is_none() && cx.spec.tracks_matches() {
             self.matched = Some(Matched::new(cx, self.claimed.partition.probe.rows())?);
         }
-        let tables = BuildTables {
-            table: JoinTable::new(cx.spec.table(), vec![load.rows], &[], &cx.pool)?,
-            correlated: None,
-            is_empty: whole.is_empty,
-            has_null: whole.has_null,
-            spilled: None,
-        };
-        Ok(Phase::Insert(Arc::new(tables)))
+        let tables = BuildTables::of_rows(&cx.spec, vec![load.rows], &[], &cx.pool)?;
+        let (is_empty, has_null) = (whole.is_empty, whole.has_null);
+        Ok(Phase::Insert(Arc::new(BuildTables { is_empty, has_null, ..tables })))
     }
 
     /// Whether an error tells that the partition is to be split after all.
@@ -272,19 +269,26 @@ impl PartitionJoin {
         self.left_rows == 0
     }
 
-    /// Sets the flags of the probe rows of a batch that have a match in blocks before.
-    pub(super) fn load_matched(&mut self, batch: &mut [bool]) {
+    /// Sets the flags of the probe rows of a batch that have a match in blocks before; and of those
+    /// whose comparison is unknown, where that counts.
+    pub(super) fn load_matched(&mut self, batch: &mut [bool], unknown: &mut Vec<bool>) {
         if let Some(it) = &mut self.matched {
             let start = it.end;
             it.end += batch.len();
             batch.copy_from_slice(&it.flags[start..it.end]);
+            unknown.extend(it.unknown.get(start..it.end).into_iter().flatten());
         }
     }
 
-    /// Keeps the flags of a batch whose rows have all been looked up.
-    pub(super) fn keep_matched(&mut self, batch: &[bool]) {
+    /// Keeps the flags of a batch whose rows have all been looked up; `unknown` has none where it
+    /// does not count.
+    pub(super) fn keep_matched(&mut self, batch: &[bool], unknown: &[bool]) {
         if let Some(it) = &mut self.matched {
-            it.flags[it.end - batch.len()..it.end].copy_from_slice(batch);
+            let rows = it.end - batch.len()..it.end;
+            if !it.unknown.is_empty() {
+                it.unknown[rows.clone()].copy_from_slice(unknown);
+            }
+            it.flags[rows].copy_from_slice(batch);
         }
     }
 
@@ -304,7 +308,7 @@ impl SpilledPartition {
 
 impl Load {
     fn new(cx: &PartitionContext, missing_rows: usize, ahead: Reservation) -> Load {
-        Load { rows: JoinRows::new(&cx.spec.table(), &cx.pool), missing_rows, ahead }
+        Load { rows: BuildRows::new(&cx.spec, &cx.pool), missing_rows, ahead }
     }
 
     /// Of as many of `rows` rows as fit.
@@ -322,9 +326,11 @@ impl Load {
 
 impl Matched {
     fn new(cx: &PartitionContext, rows: usize) -> Result<Matched> {
+        let unknown_rows = if cx.spec.has_correlation() { rows } else { 0 };
         let mut charge = cx.pool.reservation();
-        charge.resize(rows)?;
-        Ok(Matched { flags: vec![false; rows], end: 0, _charge: charge })
+        charge.resize(rows.saturating_add(unknown_rows))?;
+        let (flags, unknown) = (vec![false; rows], vec![false; unknown_rows]);
+        Ok(Matched { flags, unknown, end: 0, _charge: charge })
     }
 }
 
@@ -344,9 +350,9 @@ impl Split {
         let spec = &cx.spec;
         if let Some(batch) = reader.next()? {
             let others = match self.build {
-                None => self.writers.write(&batch, &batch.columns()[..spec.build_keys.len()])?,
+                None => self.writers.write(&batch, &batch.columns()[..spec.partition_keys()])?,
                 Some(_) => {
-                    let keys = spec.encoded_probe_keys(&spec.restored_probe(batch.clone()))?;
+                    let keys = spec.probe_partition_keys(&spec.restored_probe(batch.clone()))?;
                     self.writers.write(&batch, &keys)?
                 }
             };

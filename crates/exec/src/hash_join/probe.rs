@@ -44,6 +44,8 @@ struct ProbeBatch {
     cursor: PairCursor,
     /// By probe row: whether it has a match so far.
     matched: Vec<bool>,
+    /// Where the comparison is unknown by what was looked up before; empty: nowhere.
+    known_unknown: Vec<bool>,
     unknown: Option<UnknownSearch>,
 }
 
@@ -70,8 +72,11 @@ impl HashProbe {
         let cursor = tables.table.lookup(&keys, input.rows(), &mut self.lookups)?;
         let batch = spec.load_filter_columns(input)?;
         let mut matched = vec![false; if spec.tracks_matches() { batch.rows() } else { 0 }];
-        self.partition.iter_mut().for_each(|it| it.load_matched(&mut matched));
-        Ok(ProbeBatch { batch, keys, cursor, matched, unknown: None })
+        let mut known_unknown = Vec::new();
+        if let Some(partition) = &mut self.partition {
+            partition.load_matched(&mut matched, &mut known_unknown);
+        }
+        Ok(ProbeBatch { batch, keys, cursor, matched, known_unknown, unknown: None })
     }
 
     /// Makes and checks some pairs of the current batch. The batch is given back unless it is done.
@@ -133,13 +138,13 @@ impl HashProbe {
             self.current = Some(current);
             return Ok(Step::Yield);
         }
-        if self.keep_matched(&current) {
-            return Ok(Step::Yield);
-        }
         if spec.null_aware {
             let mut search = match current.unknown.take() {
                 Some(search) => search,
-                None => UnknownSearch::new(spec, tables, &current.keys, &current.matched)?,
+                None => {
+                    let before = std::mem::take(&mut current.known_unknown);
+                    UnknownSearch::new(spec, tables, &current.keys, (&current.matched, before))?
+                }
             };
             let done = search.advance(spec, tables, current.side(), &mut self.condition)?;
             current.unknown = Some(search);
@@ -148,6 +153,9 @@ impl HashProbe {
                 return Ok(Step::Yield);
             }
         }
+        if self.keep_matched(&current) {
+            return Ok(Step::Yield);
+        }
         Ok(spec.existence_output(current))
     }
 
@@ -155,7 +163,8 @@ impl HashProbe {
     /// is known of its rows.
     fn keep_matched(&mut self, current: &ProbeBatch) -> bool {
         let join = self.partition.as_mut().filter(|it| !it.is_last_block());
-        join.map(|it| it.keep_matched(&current.matched)).is_some()
+        let unknown = current.unknown.as_ref().map_or(&[][..], UnknownSearch::unknown);
+        join.map(|it| it.keep_matched(&current.matched, unknown)).is_some()
     }
 
     /// Looks rows of partitions in memory up; then joins those on disk.

@@ -1,14 +1,12 @@
 //! What the drivers of both sides share.
 
 use super::{
-    HashJoinSpec, build_disk::BuildDisk, partitions::PartitionSet, reload::Reload,
-    spill::SpilledJoin,
+    HashJoinSpec, build_disk::BuildDisk, build_rows::BuildRows, partitions::PartitionSet,
+    reload::Reload, spill::SpilledJoin,
 };
 use crate::{
-    Barrier, OperatorContext, OperatorMetrics, Promise, Ticket,
-    hash_table::{JoinRows, JoinTable},
-    join_filter::JoinFilterSetter,
-    spill::SpillRun,
+    Barrier, OperatorContext, OperatorMetrics, Promise, Ticket, hash_table::JoinTable,
+    join_filter::JoinFilterSetter, spill::SpillRun,
 };
 use std::{
     sync::{
@@ -58,22 +56,13 @@ pub(super) struct BuildContext {
 
 /// The rows of one build driver.
 pub(super) struct BuildPart {
-    pub(super) rows: JoinRows,
-    /// Only for null-aware joins with correlation.
-    pub(super) correlated: Option<CorrelatedRows>,
+    pub(super) rows: BuildRows,
     /// Rows that came, also those not kept.
     pub(super) seen_rows: usize,
     /// Whether a null came in the last key.
     pub(super) has_null: bool,
     /// The partitions of which it has no rows; `None` while it was not asked to write any.
     pub(super) on_disk: Option<PartitionSet>,
-}
-
-/// For each probe row that is compared with `NOT IN` or `IN`: the rows that count.
-pub(super) struct CorrelatedRows {
-    pub(super) all: JoinRows,
-    /// Those with a null in the last key.
-    pub(super) nulls: JoinRows,
 }
 
 /// The finished build side.
@@ -125,8 +114,7 @@ impl JoinShared {
         &self.ready
     }
 
-    /// Whether rows can be written to disk. Those of a null-aware join that counts only some of
-    /// them are in several tables, some kinds of values are nowhere but in memory.
+    /// Whether rows can be written to disk: some kinds of values are nowhere but in memory.
     pub(super) fn can_spill(&self) -> bool {
         self.can_spill
     }
@@ -326,10 +314,22 @@ impl BuildTables {
     ) -> Result<BuildTables> {
         let is_empty = parts.iter().all(|it| it.seen_rows == 0);
         let has_null = parts.iter().any(|it| it.has_null);
-        let (mut rows, mut all, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
-        for part in parts {
-            rows.push(part.rows);
-            if let Some(correlated) = part.correlated {
+        let rows = parts.into_iter().map(|it| it.rows).collect();
+        let tables = BuildTables::of_rows(spec, rows, filtered, pool)?;
+        Ok(BuildTables { is_empty, has_null, ..tables })
+    }
+
+    /// As [`BuildTables::new`], without what is known of the whole build side.
+    pub(super) fn of_rows(
+        spec: &HashJoinSpec,
+        rows: Vec<BuildRows>,
+        filtered: &[usize],
+        pool: &Pool,
+    ) -> Result<BuildTables> {
+        let (mut matching, mut all, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+        for rows in rows {
+            matching.push(rows.matching);
+            if let Some(correlated) = rows.correlated {
                 all.push(correlated.all);
                 nulls.push(correlated.nulls);
             }
@@ -340,12 +340,21 @@ impl BuildTables {
         } else {
             None
         };
-        let table = JoinTable::new(spec.table(), rows, filtered, pool)?;
-        Ok(BuildTables { table, correlated, is_empty, has_null, spilled: None })
+        let table = JoinTable::new(spec.table(), matching, filtered, pool)?;
+        Ok(BuildTables { table, correlated, is_empty: false, has_null: false, spilled: None })
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.correlated.as_ref().map_or(&self.table, |it| &it.0).len()
     }
 
     /// Inserts some rows; false when there are none left.
-    fn insert_next(&self) -> Result<bool> {
+    ///
+    /// # Errors
+    ///
+    /// As [`JoinTable::insert_next`].
+    pub(super) fn insert_next(&self) -> Result<bool> {
         let mut inserted = self.table.insert_next()?;
         if let Some((all, nulls)) = &self.correlated {
             inserted |= all.insert_next()? | nulls.insert_next()?;

@@ -76,12 +76,10 @@ pub(super) struct Claimed {
 }
 
 impl HashJoinSpec {
-    /// Whether rows of both sides have a form on disk, and each partition can be joined by itself.
+    /// Whether rows of both sides have a form on disk.
     pub(super) fn can_spill(&self) -> bool {
         let has_form = |types: &[Type]| Encoder::new(types).is_ok();
-        !self.has_correlation()
-            && has_form(&self.stored_probe_types())
-            && has_form(&self.columns(self.build_keys.len()))
+        has_form(&self.stored_probe_types()) && has_form(&self.columns(self.build_keys.len()))
     }
 
     /// The types of probe rows on disk.
@@ -105,11 +103,17 @@ impl HashJoinSpec {
         self.probe_keys.iter().map(|it| encode_key(batch.column(*it))).collect()
     }
 
+    /// The keys of a probe batch by which rows are spread over partitions.
+    pub(super) fn probe_partition_keys(&self, batch: &Batch) -> Result<Vec<Vector>> {
+        let keys = self.probe_keys.iter().take(self.partition_keys());
+        keys.map(|it| encode_key(batch.column(*it))).collect()
+    }
+
     /// Writes the rows of a probe batch whose partitions are on disk; the others.
     pub(super) fn spill_probe(&self, batch: &Batch, to: &SpilledJoin) -> Result<Option<Batch>> {
         let used = self.used_probe.iter().map(|it| batch.column(*it).loaded());
         let stored = Batch::new(used.collect::<Result<_>>()?, batch.rows());
-        let others = to.probe.write(&stored, &self.encoded_probe_keys(batch)?)?;
+        let others = to.probe.write(&stored, &self.probe_partition_keys(batch)?)?;
         Ok(others.map(|it| self.restored_probe(it)))
     }
 }
@@ -128,7 +132,7 @@ impl SpilledJoin {
         cx: &BuildContext,
     ) -> Result<SpilledJoin> {
         let probe = PartitionWriters::new(spec.stored_probe_types(), 0, &cx.space, &cx.pool);
-        let keys = 0..spec.nulls_equal.len();
+        let keys = 0..spec.partition_keys();
         let probe = probe.without_nulls(keys.filter(|it| !spec.nulls_equal[*it]).collect());
         let mut on_disk = PartitionSet::default();
         let partitions = (0..build.len()).filter(|it| build[*it].is_some());
@@ -138,7 +142,7 @@ impl SpilledJoin {
             probe,
             filters: disk.filters(),
             row_bytes: disk.row_bytes(),
-            resident_rows: resident.table.len(),
+            resident_rows: resident.rows(),
             resident: Mutex::new(Some(Arc::new(resident))),
             queue: Mutex::new(Queue {
                 build,

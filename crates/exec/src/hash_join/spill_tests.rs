@@ -108,6 +108,10 @@ fn null_keys_conditions_and_marks_are_as_in_memory() {
         ];
         if matches!(kind, JoinKind::LeftAnti | JoinKind::LeftMark) {
             plans.push(join(&[("c", "c")]).null_aware().build().unwrap());
+            plans.push(join(&[("c", "c"), ("a", "a")]).null_aware().build().unwrap());
+            let correlated = join(&[("a", "a")])
+                .join_condition(|c| c.call("lt", [c.column("#3")?, c.text("Zeile 59")]));
+            plans.push(correlated.null_aware().build().unwrap());
         }
         for plan in plans {
             let expected = run(&plan, &tables, None, None).0.unwrap();

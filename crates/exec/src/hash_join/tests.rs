@@ -215,8 +215,8 @@ impl Case {
 
     /// Whether the build side keeps rows that can be spilled: not only integers without rows.
     fn keeps_rows(&self, build: &[Batch]) -> bool {
-        let is_existence = HashJoinSpec::new(&self.node()).is_existence();
-        !build.is_empty() && !is_existence && self.keys != [Type::Unknown]
+        let table = HashJoinSpec::new(&self.node()).table();
+        !build.is_empty() && table.key_without_rows().is_none() && self.keys != [Type::Unknown]
     }
 
     /// Nested loops over rows.

@@ -9,8 +9,9 @@ use crate::hash_table::{JoinTable, LookupMemory, PairCursor};
 use volley_error::Result;
 use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
-/// How many pairs are looked at per step.
-const PAIRS_MAX: usize = 1 << 12;
+/// How many pairs are looked at per step: few where one row alone has more of them, and the first
+/// ones mostly tell; many otherwise.
+const PAIRS: (usize, usize) = (1 << 6, 1 << 12);
 
 /// Finds the probe rows without a match whose comparison is unknown.
 pub(super) struct UnknownSearch {
@@ -27,18 +28,23 @@ struct Search {
     rows: ScalarBuffer<u32>,
     /// Keys of these rows but for the last one, and the pairs found.
     found: Option<(Vec<Vector>, PairCursor)>,
+    /// How many pairs the next step looks at.
+    pairs_max: usize,
 }
 
 impl UnknownSearch {
-    /// Begins for the rows of a batch that are not `matched`.
+    /// Begins for the rows of a batch that are not `matched`, nor unknown by what was looked up
+    /// `before`; that is empty where it was nothing.
     pub(super) fn new(
         spec: &HashJoinSpec,
         tables: &BuildTables,
         keys: &[Vector],
-        matched: &[bool],
+        (matched, before): (&[bool], Vec<bool>),
     ) -> Result<UnknownSearch> {
-        let mut search =
-            UnknownSearch { searches: Vec::new(), is_unknown: vec![false; matched.len()] };
+        let mut is_unknown = before;
+        is_unknown.resize(matched.len(), false);
+        is_unknown.iter_mut().zip(matched).for_each(|(unknown, matched)| *unknown &= !matched);
+        let mut search = UnknownSearch { searches: Vec::new(), is_unknown };
         let Some(last) = keys.last() else { return Ok(search) };
         let decoded = Decoded::new(last)?;
         let unmatched = || (0..matched.len()).filter(|row| !matched[*row]);
@@ -50,10 +56,12 @@ impl UnknownSearch {
             return Ok(search);
         }
         for among_nulls in [false, true] {
-            let rows = unmatched().filter(|row| decoded.is_null(*row) != among_nulls);
+            let asking = unmatched().filter(|row| !search.is_unknown[*row]);
+            let rows = asking.filter(|row| decoded.is_null(*row) != among_nulls);
             let rows: Vec<u32> = rows.map(|row| row as u32).collect();
             if !rows.is_empty() {
-                search.searches.push(Search { among_nulls, rows: rows.into(), found: None });
+                let (rows, pairs_max) = (rows.into(), PAIRS.0);
+                search.searches.push(Search { among_nulls, rows, found: None, pairs_max });
             }
         }
         Ok(search)
@@ -77,6 +85,11 @@ impl UnknownSearch {
             self.searches.pop();
         }
         Ok(self.searches.is_empty())
+    }
+
+    /// For each probe row, whether its comparison is unknown as far as is known.
+    pub(super) fn unknown(&self) -> &[bool] {
+        &self.is_unknown
     }
 
     /// For each probe row, whether its comparison is unknown.
@@ -106,12 +119,17 @@ impl Search {
         };
         let rows = &self.rows;
         let is_settled = |row: u32| is_unknown[rows[row as usize] as usize];
-        let mut pairs = table.next_pairs(cursor, PAIRS_MAX, is_settled);
+        let mut pairs = table.next_pairs(cursor, self.pairs_max, is_settled);
+        let is_one_row = pairs.rows.first() == pairs.rows.last();
         let selected = probe.batch.wrap(rows);
         condition.apply(spec, table, ProbeSide { batch: &selected, keys }, &mut pairs)?;
         for row in &pairs.rows {
             is_unknown[rows[*row as usize] as usize] = true;
         }
+        self.pairs_max = match is_one_row && !pairs.rows.is_empty() {
+            true => PAIRS.0,
+            false => PAIRS.1.min(self.pairs_max * 2),
+        };
         Ok(cursor.is_done())
     }
 }

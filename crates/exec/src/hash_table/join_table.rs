@@ -142,6 +142,11 @@ impl JoinRows {
         self.append_rows(columns, rows)
     }
 
+    /// The number of keys.
+    pub(crate) fn keys(&self) -> usize {
+        self.keys
+    }
+
     /// The number of rows; keys that need none are not counted.
     pub(crate) fn rows(&self) -> usize {
         self.container.rows()
@@ -152,20 +157,21 @@ impl JoinRows {
         self.container.bytes() + self.index.bytes()
     }
 
-    /// Calls `take` with the keys of some of the rows: up to [`CHUNK_ROWS`] of every block.
+    /// Calls `take` with the keys of some of the rows, and how many rows these are: up to
+    /// [`CHUNK_ROWS`] of every block.
     ///
     /// # Errors
     ///
     /// Those of `take`.
     pub(crate) fn sample_keys(
         &mut self,
-        mut take: impl FnMut(&[Vector]) -> Result<()>,
+        mut take: impl FnMut(&[Vector], usize) -> Result<()>,
     ) -> Result<()> {
         self.container.freeze()?;
         for block in 0..self.container.blocks() {
             let list = self.container.block_rows(block, 0, CHUNK_ROWS);
             let keys = (0..self.keys).map(|it| self.container.gather(it, &list));
-            take(&keys.collect::<Result<Vec<_>>>()?)?;
+            take(&keys.collect::<Result<Vec<_>>>()?, list.len())?;
         }
         Ok(())
     }
@@ -240,7 +246,7 @@ impl JoinRows {
 
 impl JoinTableSpec {
     /// The type of the key that needs no rows.
-    fn key_without_rows(&self) -> Option<&Type> {
+    pub(crate) fn key_without_rows(&self) -> Option<&Type> {
         match (self.columns.as_slice(), self.nulls_equal.as_slice()) {
             ([key], [false]) if self.only_asks => {
                 Some(key).filter(|it| KeyFilter::is_possible_for(it.physical()))
