@@ -62,7 +62,7 @@ impl AggregationSpec {
             let in_any_order = !it.bound.order_sensitive && it.order_by.is_empty();
             in_any_order && !it.collects() && !it.distinct
         };
-        self.step != AggregateStep::Partial
+        !self.step.repeats_groups()
             && !self.keys.is_empty()
             // They would be copied again and again.
             && !self.states_grow()
@@ -82,7 +82,7 @@ impl AggregationSpec {
         };
         let states = self.aggregates.iter().flat_map(state_types);
         let types: Vec<Type> = self.key_types.iter().cloned().chain(states).collect();
-        self.step != AggregateStep::Partial
+        !self.step.repeats_groups()
             && !self.keys.is_empty()
             && self.aggregates.iter().all(AccumulatorSpec::can_replay)
             && can_be_written(&types)
@@ -153,6 +153,7 @@ pub(crate) fn lower(
     let name = match node.step {
         AggregateStep::Single => "aggregation",
         AggregateStep::Partial => "partial aggregation",
+        AggregateStep::PartialOnce => "aggregation to intermediate results",
         AggregateStep::Intermediate => "intermediate aggregation",
         AggregateStep::Final => "final aggregation",
     };

@@ -96,8 +96,11 @@ fn lists_of_distinct_arguments_spill() {
     let rescanned = format!("SELECT {calls} FROM lineitem");
     let grouped =
         format!("SELECT l_linestatus, {calls} FROM lineitem GROUP BY 1 ORDER BY l_linestatus");
-    for sql in [rescanned, grouped] {
-        check(&sql, "64MiB", "2", "aggregation");
+    let filtered = "SELECT l_returnflag, count(DISTINCT l_comment) FILTER (WHERE l_tax < 0.07), \
+        sum(l_quantity), max(l_shipdate) FROM lineitem GROUP BY 1 ORDER BY 1";
+    for sql in [&rescanned, &grouped, filtered] {
+        check(sql, "64MiB", "2", "aggregation");
+        check(sql, "40MiB", "1", "aggregation");
     }
     let shared = "SELECT count(DISTINCT l_comment), count(DISTINCT o_comment), sum(l_quantity) \
         FROM lineitem JOIN orders ON l_orderkey = o_orderkey";

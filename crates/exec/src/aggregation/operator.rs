@@ -22,7 +22,6 @@ use std::sync::Arc;
 use volley_error::{Result, check_wanted};
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation};
-use volley_plan::AggregateStep;
 use volley_vector::{Batch, Rows, Vector};
 
 /// Groups are put out together while they have collected at most this many rows.
@@ -93,8 +92,7 @@ impl HashAggregation {
             name,
             table: GroupTable::new(spec.key_types.clone(), states, pool),
             accumulators: accumulators(&spec, pool),
-            partial: (spec.step == AggregateStep::Partial)
-                .then(|| PartialPolicy::new(spec.states_grow())),
+            partial: spec.step.repeats_groups().then(|| PartialPolicy::new(spec.states_grow())),
             flush_due: false,
             spread_policy: spec.can_spread().then(SpreadPolicy::default),
             spread: None,

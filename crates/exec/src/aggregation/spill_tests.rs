@@ -92,7 +92,12 @@ fn groups_of_every_type_are_as_in_memory_whenever_they_are_spilled() {
             let types = [data_type.clone(), Type::TinyInt, Type::BigInt];
             let rows = if batch_rows == 1024 { 3000 } else { 40 };
             let batches = random.batches(&types, rows, batch_rows);
-            for step in [AggregateStep::Single, AggregateStep::Final, AggregateStep::Intermediate] {
+            for step in [
+                AggregateStep::Single,
+                AggregateStep::PartialOnce,
+                AggregateStep::Final,
+                AggregateStep::Intermediate,
+            ] {
                 check(&batches, batch_rows, &|| spec(step, &keys, vec![sum(2)]), rows as u64);
             }
         }

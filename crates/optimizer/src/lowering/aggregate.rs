@@ -56,13 +56,28 @@ impl Lowering<'_> {
 
     /// `single`, which is what `plan` does, in as many steps as pay.
     pub(super) fn in_steps(&mut self, plan: &Plan, single: AggregationNode) -> Result<PlanNode> {
-        if self.ctx.drivers == 1 {
-            return Ok(PlanNode::Aggregation(single));
-        }
         let groups = self.estimator.estimate(plan).rows;
+        if self.ctx.drivers == 1 {
+            return self.in_one_driver(single, groups);
+        }
         let inputs = plan.inputs().into_iter().map(|it| self.estimator.estimate(it).rows);
         let rows = inputs.sum();
         self.among_drivers(single, rows, groups)
+    }
+
+    /// Distinct arguments first, where nobody hears of another order of rows.
+    fn in_one_driver(&self, single: AggregationNode, groups: f64) -> Result<PlanNode> {
+        let mut is_due = groups <= DISTINCT_GROUPS_MAX;
+        is_due = is_due && self.can_split(&single.aggregates, groups)?;
+        for call in &single.aggregates {
+            let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
+            is_due &= !bound.order_sensitive;
+        }
+        let args = distinct::args(&single).filter(|_| is_due);
+        Ok(PlanNode::Aggregation(match args {
+            Some(args) => distinct::first(single, &args, self.ctx)?,
+            None => single,
+        }))
     }
 
     /// In as many steps as pay for `rows` rows in `groups` groups, as far as one can tell.
@@ -78,7 +93,7 @@ impl Lowering<'_> {
         }
         match distinct::args(&single) {
             Some(args) if groups <= DISTINCT_GROUPS_MAX => {
-                self.two_steps(distinct::first(single, &args, &self.ctx.registry)?)
+                self.two_steps(distinct::first(single, &args, self.ctx)?)
             }
             _ => Ok(one_step(single)),
         }

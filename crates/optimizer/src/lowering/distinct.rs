@@ -7,15 +7,17 @@
 //!       Aggregation Partial  keys, x      sum(y)
 //! ```
 //!
+//! One driver has no need of the two steps below: `PartialOnce` does what they do.
+//!
 //! All drivers find distinct rows, the rest of the aggregates go along as intermediate results. One
 //! list of distinct arguments is possible; `rules/split_distinct.rs` makes such aggregations of
 //! others. A filter of the calls is one more column to be distinct in: of equal arguments, at most
 //! one row passes it.
 
 use super::aggregate::exchange;
+use crate::OptimizerContext;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::Registry;
 use volley_plan::{Aggregate, AggregateStep, AggregationNode, PlanNode};
 use volley_types::{Field, Schema};
 
@@ -42,7 +44,7 @@ pub(super) fn args(node: &AggregationNode) -> Option<Vec<usize>> {
 pub(super) fn first(
     node: AggregationNode,
     args: &[usize],
-    registry: &Registry,
+    ctx: &OptimizerContext<'_>,
 ) -> Result<AggregationNode> {
     let input = &node.input.schema().fields;
     let mut keys = node.keys.clone();
@@ -57,7 +59,7 @@ pub(super) fn first(
             aggregates.push(Aggregate { args, filter, distinct: false, ..call.clone() });
             continue;
         }
-        let bound = registry.resolve_aggregate(&call.function, &call.arg_types)?;
+        let bound = ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
         let merge = Aggregate { args: vec![fields.len()], filter: None, ..call.clone() };
         fields.push(Field::new(call.function.clone(), bound.intermediate));
         calls.push(call.clone());
@@ -69,9 +71,13 @@ pub(super) fn first(
         let schema = Schema::new(fields.clone());
         PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema })
     };
-    let partial = step(AggregateStep::Partial, node.input, keys, calls);
-    let input = exchange(Arc::new(partial), &positions);
-    let distinct = step(AggregateStep::Intermediate, input, positions.clone(), merges);
+    let distinct = if ctx.drivers == 1 {
+        step(AggregateStep::PartialOnce, node.input, keys, calls)
+    } else {
+        let partial = step(AggregateStep::Partial, node.input, keys, calls);
+        let input = exchange(Arc::new(partial), &positions);
+        step(AggregateStep::Intermediate, input, positions.clone(), merges)
+    };
     let keys = positions[..node.keys.len()].to_vec();
     Ok(AggregationNode { input: Arc::new(distinct), keys, aggregates, ..node })
 }

@@ -30,9 +30,6 @@ use volley_types::Type;
 
 /// Splits aggregations whose calls have different DISTINCT arguments.
 pub(super) fn split_distinct(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    if ctx.drivers == 1 {
-        return Ok(plan);
-    }
     let mut next_cte = 0;
     for_each_node(&plan, &mut |node| {
         if let Plan::CteRef { cte, .. } = node {

@@ -94,9 +94,19 @@ fn other_aggregations_are_not_split() {
     ] {
         check(sql, &[("Aggregate", 1), ("Join", 0)]);
     }
-    let one_driver = plan_for("select count(distinct a), count(distinct b) from s", &[], 1);
-    let text = one_driver.expect("it plans").logical.to_string();
-    assert_eq!(text.matches("Aggregate").count(), 1, "{text}");
+}
+
+#[test]
+fn one_driver_finds_distinct_arguments_in_one_step() {
+    for (sql, count) in [
+        ("select a, count(distinct b), sum(d) from s group by a", 1),
+        ("select count(distinct a), count(distinct b) from s", 2),
+        ("select count(distinct a order by b) from s", 0),
+    ] {
+        let text = plan_for(sql, &[], 1).expect("it plans").lowered.to_string();
+        assert_eq!(text.matches("Aggregation PartialOnce").count(), count, "{text}");
+        assert!(!text.contains("Intermediate") && !text.contains("Exchange"), "{text}");
+    }
 }
 
 #[test]

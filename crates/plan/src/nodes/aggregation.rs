@@ -12,6 +12,8 @@ pub enum AggregateStep {
     Single,
     /// Raw input to intermediate results; may put out a group several times.
     Partial,
+    /// Raw input to intermediate results; puts out every group once.
+    PartialOnce,
     /// Intermediate results to fewer intermediate results.
     Intermediate,
     /// Intermediate results to results.
@@ -22,6 +24,11 @@ impl AggregateStep {
     /// Whether the input is intermediate results.
     pub fn merges(self) -> bool {
         matches!(self, AggregateStep::Intermediate | AggregateStep::Final)
+    }
+
+    /// Whether a group may be put out several times, so that drivers need not share groups.
+    pub fn repeats_groups(self) -> bool {
+        self == AggregateStep::Partial
     }
 
     /// Whether the output is results, and not intermediate ones.
