@@ -11,6 +11,7 @@ encoding, codec and index; texts of the SQL corpus; the CSV and JSON files of th
 
 import datetime
 import decimal
+import gzip
 import itertools
 import pathlib
 import re
@@ -149,6 +150,12 @@ def write_texts():
         '{"a": [1, null, [2]], "b": {"c": "2020-01-01", "d": [{}]}}\n{"a": null, "e": 1e300}\n')
     (json / "escapes.json").write_text('{"\\u00e4\\ud83d\\ude00": "\\n\\"", "n": -0.0, "t": true}\n')
     (json / "mixed.json").write_text('{"a": 1}\n{"a": "x"}\n{"a": 1.5}\n{"b": false}\n')
+    (csv / "wrong.csv").write_text('# c\na;b\n1;"x\\"y"z\n2\n3;4;5\n;"open\n')
+    for file in (csv / "quotes.csv", json / "mixed.json"):
+        data = file.read_bytes()
+        file.with_suffix(f"{file.suffix}.gz").write_bytes(gzip.compress(data, mtime=0))
+        zstd = pa.Codec("zstd").compress(data, asbytes=True)
+        file.with_suffix(f"{file.suffix}.zst").write_bytes(zstd)
 
 
 def queries():

@@ -5,33 +5,69 @@ use std::{io::Write, path::Path, sync::Arc};
 use tempfile::NamedTempFile;
 use volley_error::Result;
 use volley_memory::Pool;
-use volley_text::{CsvFile, CsvReadOptions, JsonFile, JsonReadOptions, TextReader, TextStep};
+use volley_text::{
+    Compression, CsvFile, CsvForm, CsvReadOptions, JsonFile, JsonReadOptions, TextReader, TextStep,
+};
 use volley_vector::{Batch, Vector};
 
 /// Where there is one, a file system in memory.
 const FAST_FOLDER: &str = "/dev/shm";
 
-/// Reads a CSV file, alone and by its chunks, which gives the same.
+/// A longer line is none where not all lines need to fit.
+const LINE_BYTES_MAX: u64 = 200;
+
+/// Reads a CSV file as it comes, then as one whose lines may be wrong.
 pub fn csv(bytes: &[u8]) {
-    let pool = Pool::root("fuzz", Some(POOL_BYTES));
+    let compression = compression(bytes);
+    let lenient = CsvReadOptions {
+        form: CsvForm {
+            escape: Some(b'\\'),
+            comment: Some(b'#'),
+            is_strict: false,
+            line_bytes_max: LINE_BYTES_MAX,
+            ..CsvForm::default()
+        },
+        ignore_errors: true,
+        null_padding: true,
+        compression,
+        ..CsvReadOptions::default()
+    };
     with_file(bytes, |path| {
-        let Ok(file) = CsvFile::open(path, &CsvReadOptions::default(), &pool) else { return };
-        let columns: Vec<usize> = (0..file.schema().len()).collect();
-        let alone = check(|pool| file.read(&columns, 1000, pool));
-        let by_chunks = check(|pool| match file.chunks(pool) {
-            Some(chunks) => file.read_chunks(&Arc::new(chunks), &columns, 1000, pool),
-            None => file.read(&columns, 1000, pool),
-        });
-        assert_eq!(alone, by_chunks, "chunks have other rows");
+        read_csv(path, &CsvReadOptions { compression, ..CsvReadOptions::default() });
+        read_csv(path, &lenient);
     });
+}
+
+/// Reads a CSV file alone and by its chunks, which gives the same.
+fn read_csv(path: &str, options: &CsvReadOptions) {
+    let pool = Pool::root("fuzz", Some(POOL_BYTES));
+    let opened = CsvFile::open(path, options, &pool);
     assert_eq!(pool.stats().bytes, 0, "bytes stay charged");
+    let Ok(file) = opened else { return };
+    let columns: Vec<usize> = (0..file.schema().len()).collect();
+    let alone = check(|pool| file.read(&columns, 1000, pool));
+    let by_chunks = check(|pool| match file.chunks(pool) {
+        Some(chunks) => file.read_chunks(&Arc::new(chunks), &columns, 1000, pool),
+        None => file.read(&columns, 1000, pool),
+    });
+    assert_eq!(alone, by_chunks, "chunks have other rows");
+}
+
+/// How a file is compressed, by its first bytes.
+fn compression(bytes: &[u8]) -> Option<Compression> {
+    match bytes {
+        [0x1f, 0x8b, ..] => Some(Compression::Gzip),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+        _ => None,
+    }
 }
 
 /// Reads a file of JSON lines.
 pub fn json(bytes: &[u8]) {
     let pool = Pool::root("fuzz", Some(POOL_BYTES));
+    let options = JsonReadOptions { compression: compression(bytes), ..JsonReadOptions::default() };
     with_file(bytes, |path| {
-        let files = JsonFile::open_all(&[path.to_owned()], &JsonReadOptions::default(), &pool);
+        let files = JsonFile::open_all(&[path.to_owned()], &options, &pool);
         for file in files.unwrap_or_default() {
             let columns: Vec<usize> = (0..file.schema().len()).collect();
             // Errors are answers.

@@ -186,7 +186,9 @@ impl HashAggregation {
     fn spread_if_large(&mut self, rows: usize) -> Result<()> {
         let bytes = self.bytes();
         let Some(policy) = &mut self.spread_policy else { return Ok(()) };
-        if !policy.wants_spread(rows, self.table.len(), bytes) {
+        // Texts of groups are there twice meanwhile. Without room for that, groups go to disk soon.
+        let has_room = || self.outside.pool().spare_bytes() >= bytes;
+        if !policy.wants_spread(rows, self.table.len(), bytes) || !has_room() {
             return Ok(());
         }
         let mut spread = Spread::new(&self.spec.keys, self.batch_rows, self.outside.pool());
