@@ -130,6 +130,7 @@ impl HashJoinSpec {
     fn new(node: &HashJoinNode) -> HashJoinSpec {
         let types = |schema: &volley_types::Schema| schema.types().cloned().collect::<Vec<_>>();
         let (probe_types, build_types) = (types(node.probe.schema()), types(node.build.schema()));
+        let asks_unknown = matches!(node.kind, JoinKind::LeftAnti | JoinKind::LeftMark);
         let filter = node.filter.as_ref().map(|it| Filter::new(it, probe_types.len()));
         let mut spec = HashJoinSpec {
             kind: node.kind,
@@ -137,7 +138,7 @@ impl HashJoinSpec {
             probe_keys: node.probe_keys.clone(),
             build_keys: node.build_keys.clone(),
             nulls_equal: node.nulls_equal.clone(),
-            null_aware: node.null_aware,
+            null_aware: node.null_aware && asks_unknown,
             filter,
             payload: Vec::new(),
             build_types,

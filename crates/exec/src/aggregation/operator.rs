@@ -186,7 +186,7 @@ impl HashAggregation {
     fn spread_if_large(&mut self, rows: usize) -> Result<()> {
         let bytes = self.bytes();
         let Some(policy) = &mut self.spread_policy else { return Ok(()) };
-        // Texts of groups are there twice meanwhile. Without room for that, groups go to disk soon.
+        // Groups go to disk soon where memory is almost scarce: to spread them does not pay then.
         let has_room = || self.outside.pool().spare_bytes() >= bytes;
         if !policy.wants_spread(rows, self.table.len(), bytes) || !has_room() {
             return Ok(());

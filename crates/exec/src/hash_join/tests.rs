@@ -421,6 +421,14 @@ fn in_and_not_in_count_only_correlated_rows() {
 }
 
 #[test]
+fn other_kinds_do_not_ask_what_is_unknown() {
+    for kind in KINDS {
+        let case = Case::new(kind, &[Type::Boolean, Type::Integer]);
+        Case { null_aware: true, seed: 12, ..case }.check();
+    }
+}
+
+#[test]
 fn a_probe_row_with_many_matches_is_resumed() {
     for key in [Type::Boolean, Type::Unknown] {
         for kind in KINDS {

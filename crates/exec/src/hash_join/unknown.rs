@@ -26,8 +26,8 @@ struct Search {
     among_nulls: bool,
     /// Rows of the probe batch, ascending.
     rows: ScalarBuffer<u32>,
-    /// Keys of these rows but for the last one, and the pairs found.
-    found: Option<(Vec<Vector>, PairCursor)>,
+    /// These rows, their keys but for the last one, and the pairs found.
+    found: Option<(Batch, Vec<Vector>, PairCursor)>,
     /// How many pairs the next step looks at.
     pairs_max: usize,
 }
@@ -107,22 +107,21 @@ impl Search {
         condition: &mut Condition,
         is_unknown: &mut [bool],
     ) -> Result<bool> {
-        let (keys, cursor) = match &mut self.found {
+        let (batch, keys, cursor) = match &mut self.found {
             Some(found) => found,
             None => {
                 let keys =
                     Batch::new(probe.keys[..probe.keys.len() - 1].to_vec(), is_unknown.len());
                 let keys = keys.wrap(&self.rows).into_columns();
                 let cursor = table.lookup(&keys, self.rows.len(), &mut LookupMemory::default())?;
-                self.found.insert((keys, cursor))
+                self.found.insert((probe.batch.wrap(&self.rows), keys, cursor))
             }
         };
         let rows = &self.rows;
         let is_settled = |row: u32| is_unknown[rows[row as usize] as usize];
         let mut pairs = table.next_pairs(cursor, self.pairs_max, is_settled);
         let is_one_row = pairs.rows.first() == pairs.rows.last();
-        let selected = probe.batch.wrap(rows);
-        condition.apply(spec, table, ProbeSide { batch: &selected, keys }, &mut pairs)?;
+        condition.apply(spec, table, ProbeSide { batch, keys }, &mut pairs)?;
         for row in &pairs.rows {
             is_unknown[rows[*row as usize] as usize] = true;
         }

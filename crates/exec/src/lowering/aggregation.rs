@@ -2,14 +2,14 @@
 
 use crate::{Lowering, PipelineBuilder};
 use volley_error::Result;
-use volley_plan::{AggregateStep, AggregationNode};
+use volley_plan::AggregationNode;
 
 pub(super) fn lower(
     node: &AggregationNode,
     mut input: PipelineBuilder,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    if node.step.finishes() || node.step == AggregateStep::PartialOnce {
+    if !node.step.repeats_groups() {
         input = cx.partition(input, &node.keys);
     }
     cx.close_fused(&mut input);

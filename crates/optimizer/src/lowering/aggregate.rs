@@ -67,8 +67,8 @@ impl Lowering<'_> {
 
     /// Distinct arguments first, where nobody hears of another order of rows.
     fn in_one_driver(&self, single: AggregationNode, groups: f64) -> Result<PlanNode> {
-        let mut is_due = groups <= DISTINCT_GROUPS_MAX;
-        is_due = is_due && self.can_split(&single.aggregates, groups)?;
+        let mut is_due =
+            groups <= DISTINCT_GROUPS_MAX && self.can_split(&single.aggregates, groups)?;
         for call in &single.aggregates {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
             is_due &= !bound.order_sensitive;

@@ -7,7 +7,7 @@
 //!       Aggregation Partial  keys, x      sum(y)
 //! ```
 //!
-//! One driver has no need of the two steps below: `PartialOnce` does what they do.
+//! With one driver, `PartialOnce` takes the place of the exchange and the two steps around it.
 //!
 //! All drivers find distinct rows, the rest of the aggregates go along as intermediate results. One
 //! list of distinct arguments is possible; `rules/split_distinct.rs` makes such aggregations of

@@ -49,7 +49,8 @@ pub struct HashJoinNode {
     pub filter: Option<Expr>,
     /// `NOT IN` (with LeftAnti) or `IN` (with LeftMark): a null in the last key makes the
     /// comparison unknown. The other keys, if any, and `filter` say which build rows count
-    /// (correlation); LeftAnti drops a probe row whose comparison is unknown.
+    /// (correlation); LeftAnti drops a probe row whose comparison is unknown. Changes nothing of
+    /// other kinds.
     pub null_aware: bool,
     /// The output columns, as positions among all columns that the kind puts out (probe columns,
     /// then build columns, then the mark).
