@@ -1,27 +1,31 @@
 //! Collects small batches until they are worth handing on.
 
-use crate::BatchCharge;
+use crate::{BatchCharge, charge::waiting_bytes};
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// Joins small batches to larger ones. Batches that are large already pass as they are.
+/// Joins small batches to larger ones. Batches that have many rows already pass as they are.
 #[derive(Debug)]
 pub struct Coalescer {
     types: Vec<Type>,
     /// Batches with at least this many rows are handed on.
     enough_rows: usize,
+    /// Or with so many bytes: few rows may be large, and small batches share large columns.
+    enough_bytes: usize,
     parts: Vec<Batch>,
     rows: usize,
     charge: BatchCharge,
 }
 
 impl Coalescer {
-    /// Hands on batches of `enough_rows` rows at least; what it holds is charged to `pool`.
+    /// Hands on batches of `enough_rows` rows at least, or of fewer that are large; what it holds
+    /// is charged to `pool`.
     pub fn new(types: Vec<Type>, enough_rows: usize, pool: &Pool) -> Coalescer {
         let charge = BatchCharge::new(pool);
-        Coalescer { types, enough_rows, parts: Vec::new(), rows: 0, charge }
+        let enough_bytes = waiting_bytes(pool);
+        Coalescer { types, enough_rows, enough_bytes, parts: Vec::new(), rows: 0, charge }
     }
 
     /// The rows that are held back.
@@ -47,7 +51,8 @@ impl Coalescer {
         let batch = self.charge.keep(batch)?;
         self.rows += batch.rows();
         self.parts.push(batch);
-        if self.rows < self.enough_rows { Ok(None) } else { self.flush() }
+        let is_enough = self.rows >= self.enough_rows || self.bytes() > self.enough_bytes;
+        if is_enough { self.flush() } else { Ok(None) }
     }
 
     /// What is held, as one batch.

@@ -15,6 +15,7 @@ mod input;
 
 pub(crate) use input::SpreadInput;
 
+use crate::charge::waiting_bytes;
 use std::collections::HashSet;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
@@ -23,6 +24,9 @@ use volley_vector::{Appender, Batch, Picked, ScalarBuffer, Vector, hash_columns}
 /// With more partitions than this, pieces are copied: each is so small a part of its batch that
 /// holding the whole batch for it would waste memory.
 const PARTITIONS_WRAPPED_MAX: usize = 8;
+
+/// Rows that take no more are not wide.
+const NARROW_ROW_BYTES: usize = 128;
 
 /// A batch begins to grow with room for so many pieces like its first: not more, because many
 /// partitions of many columns may never be filled.
@@ -111,6 +115,11 @@ impl Partitioner {
         Ok(rest)
     }
 
+    /// Bytes of the batches that grow.
+    pub(crate) fn growing_bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
     fn copy(&mut self, batch: &Batch, rows: &[u32], ends: &[usize]) -> Result<Vec<(usize, Batch)>> {
         self.growing.resize_with(self.partitions, Vec::new);
         for (column, vector) in batch.columns().iter().enumerate() {
@@ -132,7 +141,14 @@ impl Partitioner {
                 full.push((partition, finish(std::mem::take(&mut self.growing[partition]))?));
             }
         }
-        self.charge.resize(self.bytes())?;
+        let bytes = self.bytes();
+        // Rows that are not wide wait for a full batch: a part of one takes all its room.
+        let narrow = self.partitions * self.batch_rows / 2 * NARROW_ROW_BYTES;
+        if bytes > waiting_bytes(self.charge.pool()).max(narrow) {
+            full.extend(self.finish()?);
+        } else {
+            self.charge.resize(bytes)?;
+        }
         Ok(full)
     }
 

@@ -73,6 +73,19 @@ impl ColumnReader {
         Ok(())
     }
 
+    /// What each of the next `rows` rows takes in pages, as far as that is known; looked at closely
+    /// where the column has more than `bytes`.
+    pub fn row_bytes(&mut self, rows: usize, bytes: usize) -> usize {
+        match &mut self.kind {
+            Kind::Flat(reader) => reader.row_bytes(rows, bytes),
+            Kind::Nested(reader) => {
+                let leaves = reader.leaves.iter_mut();
+                // How many entries the next rows have is not known: the next page says nothing.
+                leaves.fold(0, |sum: usize, it| sum.saturating_add(it.pages.row_bytes(0, 0)))
+            }
+        }
+    }
+
     /// The pages of a column without nesting.
     pub fn flat_pages(&mut self) -> Option<&mut Pages> {
         match &mut self.kind {

@@ -36,6 +36,13 @@ impl FlatReader {
         self.rows_to_skip += rows;
     }
 
+    /// What each of the next `rows` rows takes in pages, as far as that is known; looked at closely
+    /// where the column has more than `bytes`.
+    pub fn row_bytes(&mut self, rows: usize, bytes: usize) -> usize {
+        let rows = if self.pages.may_have_wide_rows(bytes) { rows } else { 0 };
+        self.pages.row_bytes(self.page.as_ref().map_or(0, |it| it.rows_left), rows)
+    }
+
     /// Reads the next `rows` rows, or those of them at `selection` (ascending).
     pub fn read(&mut self, rows: usize, selection: Option<&[u32]>) -> Result<Vector> {
         self.settle()?;

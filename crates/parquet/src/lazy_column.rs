@@ -89,6 +89,11 @@ impl SharedColumn {
         Ok(())
     }
 
+    /// As [`ColumnReader::row_bytes`].
+    pub fn row_bytes(&self, rows: usize, bytes: usize) -> usize {
+        self.lock().row_bytes(rows, bytes)
+    }
+
     /// Adds what was read and skipped.
     pub fn add_metrics(&self, metrics: &mut ScanMetrics) {
         for pages in self.lock().pages() {

@@ -155,6 +155,7 @@ impl LeafReader {
             let values = taken_defs.iter().filter(|it| **it == def_max).count();
             match &mut accumulator {
                 Some(accumulator) => {
+                    self.pages.charge_entries(taken)?;
                     reps.extend_from_slice(rest.get(..taken).unwrap_or_default());
                     defs.extend_from_slice(taken_defs);
                     accumulator.append(&mut page.values, values)?;

@@ -22,9 +22,14 @@ use volley_kernels::snappy;
 use volley_memory::Reservation;
 use volley_vector::Vector;
 
-/// What an entry of a nested column takes while rows are put together: levels twice, its place in
-/// lists, its code.
-const ENTRY_BYTES: usize = 4 * (2 + 2) + 8 + 4;
+/// What an entry of a nested column takes while its page is read: its levels.
+const ENTRY_BYTES: usize = 2 * 4;
+
+/// What it takes while rows are put together: its levels, its place in lists, its code.
+const ASSEMBLED_ENTRY_BYTES: usize = 2 * 4 + 8 + 4;
+
+/// What a text or a value of another layout takes in a vector.
+const VALUE_BYTES: usize = 16;
 
 /// Bytes that most headers fit in.
 const HEADER_BYTES: usize = 256;
@@ -61,6 +66,10 @@ pub(crate) struct Pages {
     pub rows: usize,
     /// Values of the chunk, nulls included, as the footer has it.
     values: usize,
+    /// Bytes of all pages without compression, as the footer has it.
+    bytes: usize,
+    /// What values took in the page that was decompressed last; 0 for codes.
+    value_bytes: usize,
     /// The dictionary, and what pages took since [`Pages::release`].
     reservation: Reservation,
     /// Of that, what the last page took.
@@ -124,6 +133,11 @@ fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> usize {
     bytes.and_then(|it| usize::try_from(it).ok()).unwrap_or_default()
 }
 
+/// What a value takes in a page; 0 for codes.
+fn value_bytes_of(header: &PageHeader) -> usize {
+    if has_codes(header.encoding) { 0 } else { header.uncompressed_bytes / header.values.max(1) }
+}
+
 /// Whether values are codes of the chunk's dictionary.
 fn has_codes(encoding: Encoding) -> bool {
     matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
@@ -158,11 +172,33 @@ impl Pages {
             keeps_dictionary: false,
             rows,
             values: usize::try_from(metadata.num_values()).unwrap_or_default(),
+            bytes: usize::try_from(metadata.uncompressed_size()).unwrap_or_default(),
+            value_bytes: 0,
             reservation,
             page_bytes: 0,
             pages_read: 0,
             pages_skipped: 0,
         }
+    }
+
+    /// What a row takes, in pages: on average, as in the page at hand, of which `rows_left` rows
+    /// are left, or as in the next one if that has some of the next `rows` rows; or in a vector:
+    /// whichever is most.
+    pub fn row_bytes(&mut self, rows_left: usize, rows: usize) -> usize {
+        let mut value_bytes = self.value_bytes;
+        if rows_left < rows
+            && let Ok(Some(next)) = self.look()
+        {
+            value_bytes = value_bytes.max(value_bytes_of(&next));
+        }
+        let value_bytes = value_bytes.max(self.leaf.fixed_bytes().unwrap_or(VALUE_BYTES));
+        let here = value_bytes.saturating_mul(self.values);
+        here.max(self.bytes) / self.rows.max(1)
+    }
+
+    /// Whether so many bytes are not all that there is, and rows may take more or less of them.
+    pub fn may_have_wide_rows(&self, bytes: usize) -> bool {
+        self.bytes > bytes && self.leaf.fixed_bytes().is_none()
     }
 
     /// The next data page's header.
@@ -327,6 +363,7 @@ impl Pages {
         }
         self.pages_read += 1;
         self.page_bytes = 0;
+        self.value_bytes = value_bytes_of(&header);
         if !has_codes(header.encoding) && !self.keeps_dictionary {
             // Writers that have left off a dictionary rarely come back to it.
             self.dictionary = None;
@@ -350,6 +387,16 @@ impl Pages {
         self.reservation.grow(bytes)?;
         self.page_bytes += bytes;
         Ok(())
+    }
+
+    /// Charges what putting rows together takes that have so many entries, until
+    /// [`Pages::release`].
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn charge_entries(&mut self, entries: usize) -> Result<()> {
+        self.reservation.grow(entries.saturating_mul(ASSEMBLED_ENTRY_BYTES))
     }
 
     /// Gives back what pages before the current one took, once nothing that was read from them is

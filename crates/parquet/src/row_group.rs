@@ -176,8 +176,13 @@ impl Group {
         Ok(())
     }
 
-    /// The next rows to put out, at most `most` of them.
-    pub fn next_rows(&self, most: usize) -> Option<Range<usize>> {
+    /// The next rows to put out: at most `most` of them, and fewer where their pages take more than
+    /// about `bytes`.
+    pub fn next_rows(&self, most: usize, bytes: usize) -> Option<Range<usize>> {
+        let row_bytes =
+            |sum: usize, it: &SharedColumn| sum.saturating_add(it.row_bytes(most, bytes));
+        let fit = bytes / self.columns.iter().fold(0, row_bytes).max(1);
+        let most = most.min(fit.max(1));
         let range = match &self.pages {
             None => self.row..self.rows,
             Some(pages) => {

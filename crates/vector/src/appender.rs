@@ -9,7 +9,7 @@ use crate::{
     BooleanBuffer, Decoded, Indices, NullBuffer, StringBuilder, Values, Vector,
     copy::{empty_values, fixed_values},
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer};
+use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer};
 use std::{borrow::Cow, ops::Range};
 use volley_error::{Error, Result};
 use volley_kernels::gather::gather;
@@ -210,12 +210,18 @@ impl Appender {
         let (data_type, len) = (self.data_type, self.len);
         let words = |buffer: Buffer| Ok(fixed_values(&empty_values(&data_type)?, buffer, len));
         let values: Result<Values> = match self.values {
-            Appended::Words8(all) => words(Buffer::from_vec(all)),
-            Appended::Words16(all) => words(Buffer::from_vec(all)),
-            Appended::Words32(all) => words(Buffer::from_vec(all)),
-            Appended::Words64(all) => words(Buffer::from_vec(all)),
-            Appended::Words128(all) => words(Buffer::from_vec(all)),
-            Appended::Strings(strings) => Ok(Values::View(strings.finish())),
+            Appended::Words8(all) => words(fitted(all)),
+            Appended::Words16(all) => words(fitted(all)),
+            Appended::Words32(all) => words(fitted(all)),
+            Appended::Words64(all) => words(fitted(all)),
+            Appended::Words128(all) => words(fitted(all)),
+            Appended::Strings(mut strings) => {
+                // Buffers grow by doubling.
+                if strings.room() * 4 > self.string_bytes {
+                    strings.shrink_to_fit();
+                }
+                Ok(Values::View(strings.finish()))
+            }
             Appended::Bits(mut bits) => Ok(Values::Boolean(bits.finish())),
             // These have their nulls already.
             Appended::Parts(parts) => return Vector::concat(&data_type, &parts),
@@ -223,6 +229,14 @@ impl Appender {
         let nulls = self.valid.map(|mut it| NullBuffer::new(it.finish()));
         Ok(Vector::flat(data_type.clone(), values?, nulls))
     }
+}
+
+/// The values in a buffer, without room that is mostly unused.
+fn fitted<T: ArrowNativeType>(mut values: Vec<T>) -> Buffer {
+    if values.len() < values.capacity() / 2 {
+        values.shrink_to_fit();
+    }
+    Buffer::from_vec(values)
 }
 
 fn append_words<T: Copy>(

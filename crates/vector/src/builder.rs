@@ -196,6 +196,11 @@ impl StringBuilder {
         self.open.extend(bytes);
     }
 
+    /// Gives room back that no string has taken.
+    pub fn shrink_to_fit(&mut self) {
+        self.open.shrink_to_fit();
+    }
+
     /// Makes room for `bytes` more bytes of the string that is being written.
     pub fn reserve(&mut self, bytes: usize) {
         self.open.reserve(bytes);

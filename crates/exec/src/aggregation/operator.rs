@@ -14,10 +14,12 @@ use super::{
 };
 use crate::{
     Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
+    charge::waiting_bytes,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
     spill::SpillReader,
 };
+use portions::copied_bytes;
 use std::sync::Arc;
 use volley_error::{Result, check_wanted};
 use volley_function::AggregateKind;
@@ -186,9 +188,7 @@ impl HashAggregation {
     fn spread_if_large(&mut self, rows: usize) -> Result<()> {
         let bytes = self.bytes();
         let Some(policy) = &mut self.spread_policy else { return Ok(()) };
-        // Groups go to disk soon where memory is almost scarce: to spread them does not pay then.
-        let has_room = || self.outside.pool().spare_bytes() >= bytes;
-        if !policy.wants_spread(rows, self.table.len(), bytes) || !has_room() {
+        if !policy.wants_spread(rows, self.table.len(), bytes) {
             return Ok(());
         }
         let mut spread = Spread::new(&self.spec.keys, self.batch_rows, self.outside.pool());
@@ -211,6 +211,7 @@ impl HashAggregation {
             self.hand_over(&mut |batch| spread.add_groups(part, batch))?;
         }
         self.spread = Some(spread);
+        self.after_groups();
         Ok(())
     }
 
@@ -233,9 +234,12 @@ impl HashAggregation {
             let mut slots = self.table.slots(index);
             function.merge(&mut slots, result, &Rows::all(batch.rows()))?;
         }
-        let owning =
-            self.spec.without_rows().zip(results).filter(|it| it.0.1.state.state().needs_drop);
-        let bytes = owning.map(|it| it.1.retained_bytes()).sum();
+        let mut bytes = 0;
+        for ((_, aggregate), result) in self.spec.without_rows().zip(results) {
+            if aggregate.state.state().needs_drop {
+                bytes += copied_bytes(result)?;
+            }
+        }
         self.outside.added(&mut self.table, batch.rows(), bytes);
         Ok(())
     }
@@ -256,29 +260,33 @@ impl HashAggregation {
         self.table.freeze()?;
         self.table.release_index();
         while let Some(last) = self.table.last_block() {
-            self.hand_over_from(last, take)?;
+            let bytes = self.hand_over_from(last, take)?;
             self.table.pop_block();
+            self.outside.shrink(bytes);
         }
         self.table.clear();
         self.outside.clear();
         Ok(())
     }
 
-    /// Hands the groups from `cursor` on to `take`. The table must be frozen.
+    /// Hands the groups from `cursor` on to `take`; what their states hold outside the rows. The
+    /// table must be frozen.
     fn hand_over_from(
         &mut self,
         mut cursor: GroupCursor,
         take: &mut dyn FnMut(Batch) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
+        let mut all = 0;
         loop {
             check_wanted()?;
             let before = cursor;
             let groups = self.table.next_groups(&mut cursor, self.batch_rows);
             if groups.is_empty() {
-                return Ok(());
+                return Ok(all);
             }
-            let bytes = GroupTable::outside_bytes;
-            let (groups, _) = self.groups_within(groups, (before, &mut cursor), bytes);
+            let bytes_of = GroupTable::outside_bytes;
+            let (groups, bytes) = self.groups_within(groups, (before, &mut cursor), bytes_of);
+            all += bytes;
             let mut columns = self.table.keys_of(&groups)?;
             for (index, _) in self.spec.without_rows() {
                 let function = self.spec.folding(index)?;
@@ -409,10 +417,11 @@ impl HashAggregation {
         (groups, bytes)
     }
 
-    /// Up to a batch of groups; fewer where they have collected many rows.
+    /// Up to a batch of groups; fewer where they have long keys or have collected many rows.
     fn next_groups(&mut self, cursor: &mut GroupCursor) -> RowList {
         let before = *cursor;
-        let groups = self.table.next_groups(cursor, self.batch_rows);
+        let fit = waiting_bytes(self.outside.pool()) / self.table.string_bytes_per_group().max(1);
+        let groups = self.table.next_groups(cursor, self.batch_rows.min(fit).max(1));
         let mut count = groups.len();
         for (index, accumulator) in self.accumulators.iter().enumerate() {
             if let Some(kept) = accumulator.kept() {

@@ -4,17 +4,18 @@
 //! takes long, and costs no more than the rows: the next one begins after as many rows as there are
 //! groups, or when states may have copied many bytes of strings.
 
-use crate::hash_table::{GroupCursor, GroupTable};
+use crate::{
+    charge::waiting_bytes,
+    hash_table::{GroupCursor, GroupTable},
+};
 use volley_error::Error;
 use volley_memory::{Pool, Reservation};
 
 /// The least number of rows between two passes.
 const PASS_ROWS: usize = 1 << 13;
 
-/// A pass begins after this many bytes of long strings, too, or after
-const PASS_BYTES: usize = 8 << 20;
-
-/// this many per group: then a pass costs little against the copies of the strings.
+/// A pass begins after as many bytes of long strings as may wait anywhere, too, or after this many
+/// per group: then a pass costs little against the copies of the strings.
 const PASS_BYTES_PER_GROUP: usize = 64;
 
 /// The least number of groups that a pass goes on by.
@@ -63,6 +64,11 @@ impl OutsideCharge {
         *self = OutsideCharge::new(self.charged.pool());
     }
 
+    /// States that held so many bytes are gone.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        self.charged.shrink(bytes.min(self.charged.bytes()));
+    }
+
     /// Goes on after `rows` rows were added whose long strings have `strings` bytes.
     ///
     /// What states hold by then is there, whether or not it fits: see
@@ -71,7 +77,7 @@ impl OutsideCharge {
         self.due = self.due.saturating_sub(rows);
         self.strings += strings;
         if self.pass.is_none() {
-            let strings_max = PASS_BYTES.max(table.len() * PASS_BYTES_PER_GROUP);
+            let strings_max = waiting_bytes(self.pool()).max(table.len() * PASS_BYTES_PER_GROUP);
             if self.due > 0 && self.strings < strings_max {
                 return;
             }
@@ -104,6 +110,7 @@ impl OutsideCharge {
         }
         let bytes = pass.bytes;
         self.pass = None;
+        table.expect_outside(bytes);
         self.refusal = self.charged.resize(bytes).err();
         true
     }

@@ -181,7 +181,7 @@ impl Spread {
 
     /// Bytes of what waits.
     pub(super) fn bytes(&self) -> usize {
-        self.charge.bytes() + self.rows.bytes()
+        self.charge.bytes() + self.rows.bytes() + self.groups.growing_bytes()
     }
 
     /// A part that is to be grouped early.

@@ -1,8 +1,11 @@
 //! Many groups, spread over parts, against a table of the standard library.
 
-use super::tests::{run_and_look, spec, sum};
-use crate::testing::Random;
-use std::collections::HashMap;
+use super::{
+    operator::HashAggregation,
+    tests::{run_and_look, spec, sum},
+};
+use crate::{Operator, test_kit::Harness, testing::Random};
+use std::{collections::HashMap, sync::Arc};
 use volley_plan::AggregateStep;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
@@ -85,4 +88,30 @@ fn aggregates_that_depend_on_the_order_of_rows_are_not_spread() {
     let (output, is_spread) = run_and_look(spec, batches(250_000, |row| row), BATCH_ROWS);
     assert!(!is_spread);
     assert_eq!(output.iter().map(Batch::rows).sum::<usize>(), 250_000);
+}
+
+#[test]
+fn what_waits_in_parts_can_be_given_back() {
+    let spec = spec(AggregateStep::Single, &[Type::Varchar], vec![sum(1)]);
+    let cx = Harness::context(BATCH_ROWS);
+    let mut operator = HashAggregation::new("test", Arc::new(spec), &cx);
+    let text = |row: usize| Value::Varchar(format!("{row:0>500}").into());
+    let mut rows = 0;
+    let mut accept = |operator: &mut HashAggregation| {
+        let texts: Vec<Value> = (rows..rows + BATCH_ROWS).map(text).collect();
+        rows += BATCH_ROWS;
+        let numbers = Vector::constant(Type::BigInt, &Value::BigInt(1), BATCH_ROWS);
+        let texts = Vector::from_values(Type::Varchar, &texts);
+        operator.accept(Batch::new(vec![texts, numbers], BATCH_ROWS)).unwrap();
+    };
+    while !operator.is_spread() {
+        accept(&mut operator);
+    }
+    // Groups and, later on, rows that wait for others of their parts.
+    for _ in 0..50 {
+        let offered = operator.as_spill().unwrap().reclaimable_bytes();
+        let held = cx.pool.stats().bytes;
+        assert!(offered > held * 3 / 4, "{offered} of {held} bytes can be given back");
+        accept(&mut operator);
+    }
 }

@@ -267,6 +267,16 @@ impl GroupTable {
         columns.collect()
     }
 
+    /// Bytes of the long strings in a group's keys, on average.
+    pub(crate) fn string_bytes_per_group(&self) -> usize {
+        self.container.string_bytes() / self.len().max(1)
+    }
+
+    /// Takes note that the states of all groups hold so many bytes outside the rows.
+    pub(crate) fn expect_outside(&mut self, bytes: usize) {
+        self.container.expect_outside(bytes / self.len().max(1));
+    }
+
     /// Bytes that the states of `groups` hold outside the rows.
     pub(crate) fn outside_bytes(&mut self, groups: &RowList) -> usize {
         self.state_bytes(groups, |it, slots| it.outside_bytes(slots))

@@ -9,9 +9,6 @@ use volley_vector::Batch;
 /// Rows that are split at a time: with fewer, the pieces would cost more than the rows in them.
 const SPLIT_ROWS: usize = 1 << 14;
 
-/// Input that holds more bytes is split at once: small batches may share large columns.
-const SPLIT_BYTES: usize = 16 << 20;
-
 /// Spreads the rows of one driver over parts: joins batches until splitting them is worth it.
 pub(crate) struct SpreadInput {
     /// Joins input batches; made with the first one.
@@ -48,10 +45,7 @@ impl SpreadInput {
             Some(input) => input,
             None => self.joined.insert(Coalescer::new(types(), SPLIT_ROWS, &self.pool)),
         };
-        let mut joined = input.push(batch.loaded()?)?;
-        if input.bytes() > SPLIT_BYTES {
-            joined = input.flush()?;
-        }
+        let joined = input.push(batch.loaded()?)?;
         joined.map_or(Ok(Vec::new()), |it| self.partitioner.split(&it))
     }
 
@@ -67,8 +61,8 @@ impl SpreadInput {
         Ok(split)
     }
 
-    /// Bytes of the rows that were not split yet.
+    /// Bytes of the rows that wait: to be split, or for more rows of their parts.
     pub(crate) fn bytes(&self) -> usize {
-        self.joined.as_ref().map_or(0, Coalescer::bytes)
+        self.joined.as_ref().map_or(0, Coalescer::bytes) + self.partitioner.growing_bytes()
     }
 }

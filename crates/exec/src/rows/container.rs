@@ -17,6 +17,10 @@ const BLOCK_BYTES_MIN: usize = 4 << 10;
 /// Blocks do not grow beyond this, except for longer rows.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
+/// A block ends when its rows have about so many bytes of strings, or hold them elsewhere, so that
+/// rows go piece by piece.
+const BLOCK_OUTSIDE_MAX: usize = 2 << 20;
+
 /// Addresses that hash tables can pack beside a tag have at most this many bits.
 const ADDRESS_BITS: u32 = 48;
 
@@ -30,6 +34,8 @@ pub(crate) struct RowContainer {
     /// Zeroed blocks from before [`RowContainer::restart`], used before new ones are made.
     spare: Vec<Block>,
     rows: usize,
+    /// What a row holds elsewhere on average, as far as that was told.
+    outside_bytes_per_row: usize,
     pub(super) heap: StringHeap,
     pub(super) memo: StringMemo,
     /// One per column; used for nested types.
@@ -66,6 +72,7 @@ impl RowContainer {
             blocks: Vec::new(),
             spare: Vec::new(),
             rows: 0,
+            outside_bytes_per_row: 0,
             heap: StringHeap::default(),
             memo: StringMemo::default(),
             sides: (0..columns).map(|_| SideColumn::default()).collect(),
@@ -84,6 +91,11 @@ impl RowContainer {
     pub(crate) fn bytes(&self) -> usize {
         let charged: usize = self.reservations.iter().map(Reservation::bytes).sum();
         charged - self.spare_bytes()
+    }
+
+    /// Bytes of the strings of rows that do not fit in their views.
+    pub(crate) fn string_bytes(&self) -> usize {
+        self.heap.bytes()
     }
 
     /// Bytes charged for the memory of rows to come.
@@ -144,7 +156,8 @@ impl RowContainer {
     /// Out of memory.
     pub(crate) fn reserve(&mut self, count: usize) -> Result<()> {
         let free = self.blocks.last().map_or(0, |it| it.capacity - it.rows);
-        if free >= count {
+        let wide_rows = self.rows_of_wide_block();
+        if free >= count && wide_rows.is_none() {
             return Ok(());
         }
         if let Some(spare) = self.spare.iter().rposition(|it| it.capacity >= count) {
@@ -153,10 +166,26 @@ impl RowContainer {
             return Ok(());
         }
         let size = (BLOCK_BYTES_MIN << self.blocks.len().min(8)).min(BLOCK_BYTES_MAX);
-        let capacity = (size / self.layout.row_bytes).max(count).max(1);
+        // The next rows will have strings as long, and not be more.
+        let wide_rows = wide_rows.map_or(usize::MAX, |it| 2 * it);
+        let outside = BLOCK_OUTSIDE_MAX / self.outside_bytes_per_row.max(1);
+        let fit = (size / self.layout.row_bytes).min(wide_rows).min(outside);
+        let capacity = fit.max(count).max(1);
         let block = Block::new(capacity, self.layout.row_bytes, &mut self.reservations[0])?;
         self.blocks.push(Block { strings_before: self.heap.len(), ..block });
         Ok(())
+    }
+
+    /// Takes note that a row holds so many bytes elsewhere, on average.
+    pub(crate) fn expect_outside(&mut self, bytes_per_row: usize) {
+        self.outside_bytes_per_row = bytes_per_row;
+    }
+
+    /// The rows of the last block, if their strings are so long that it ends.
+    fn rows_of_wide_block(&self) -> Option<usize> {
+        let last = self.blocks.last()?;
+        let bytes = self.heap.bytes_from(last.strings_before);
+        (bytes >= BLOCK_OUTSIDE_MAX && last.rows > 0).then_some(last.rows)
     }
 
     /// A zeroed row.

@@ -16,6 +16,8 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct StringHeap {
     closed: Vec<Buffer>,
+    /// What is in `closed`.
+    closed_bytes: usize,
     open: Vec<u8>,
     /// All of `closed` for sharing; empty until [`StringHeap::freeze`].
     frozen: Arc<[Buffer]>,
@@ -48,6 +50,7 @@ impl StringHeap {
 
     fn close(&mut self) {
         if !self.open.is_empty() {
+            self.closed_bytes += self.open.len();
             self.closed.push(Buffer::from_vec(std::mem::take(&mut self.open)));
         }
     }
@@ -78,9 +81,20 @@ impl StringHeap {
         self.closed.len() + usize::from(!self.open.is_empty())
     }
 
+    /// The bytes of all strings.
+    pub(super) fn bytes(&self) -> usize {
+        self.closed_bytes + self.open.len()
+    }
+
+    /// What the buffers behind the first `len` hold, but for the one that is being filled.
+    pub(super) fn bytes_from(&self, len: usize) -> usize {
+        self.closed.iter().skip(len).map(|it| it.len()).sum()
+    }
+
     /// Drops all but the first `len` buffers; what they took.
     pub(super) fn truncate(&mut self, len: usize) -> usize {
         self.close();
+        self.closed_bytes -= self.bytes_from(len);
         let dropped = self.closed.drain(len.min(self.closed.len())..);
         let bytes = dropped.map(|it| it.capacity()).sum();
         self.freeze();
@@ -99,6 +113,7 @@ impl StringHeap {
         other.close();
         let base = u32::try_from(self.closed.len());
         let base = base.map_err(|_| Error::internal("too many string buffers in a hash table"))?;
+        self.closed_bytes += other.closed_bytes;
         self.closed.append(&mut other.closed);
         Ok(base)
     }

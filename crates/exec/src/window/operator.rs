@@ -32,6 +32,10 @@ const SPREAD_ROWS: usize = if cfg!(test) { 30 } else { 1 << 20 };
 /// Fewer bytes are not worth a file for each part.
 const SPREAD_BYTES_MIN: usize = if cfg!(test) { 1 } else { 8 << 20 };
 
+/// While rows are spread, they may take more than they did: this part of the memory for giving
+/// memory back.
+const SPREAD_SHARE: usize = 4;
+
 /// The counter of parts that were answered for.
 const WINDOW_PARTS: &str = "window parts";
 
@@ -245,9 +249,15 @@ impl WindowOperator {
     fn spread(&mut self, batches: Vec<Batch>) -> Result<Vec<Batch>> {
         self.spreads = false;
         let mut parts = Parts::new(&self.spec, self.bytes_per_row, &self.cx);
-        self.hand_on(batches, |it| parts.push(it))?;
+        let pool = self.cx.pool.clone();
+        let bytes_max = pool.stats().bytes + pool.headroom_bytes() / SPREAD_SHARE;
+        self.hand_on(batches, |it| {
+            parts.push(it)?;
+            // Batches that share large texts give nothing back before the last of them has gone.
+            if pool.stats().bytes > bytes_max { parts.spill() } else { Ok(()) }
+        })?;
         parts.flush()?;
-        if parts.is_spread() {
+        if parts.is_spread() || parts.has_written() {
             self.parts = Some(parts);
             return Ok(Vec::new());
         }

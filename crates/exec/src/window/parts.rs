@@ -102,6 +102,11 @@ impl Parts {
         if split.is_empty() {
             return Ok(());
         }
+        self.keep(split)?;
+        self.charge_ahead()
+    }
+
+    fn keep(&mut self, split: Vec<(usize, Batch)>) -> Result<()> {
         for (index, batch) in split {
             let batch = self.charge.keep(batch)?;
             let part = &mut self.parts[index];
@@ -109,7 +114,7 @@ impl Parts {
             part.concat_bytes += concat_bytes(&batch);
             part.batches.push(batch);
         }
-        self.charge_ahead()
+        Ok(())
     }
 
     /// Charges what the largest part will take.
@@ -122,6 +127,11 @@ impl Parts {
     /// Whether rows are in many parts, as far as they were split.
     pub(super) fn is_spread(&self) -> bool {
         self.parts.iter().filter(|it| it.rows > 0 || it.run.is_some()).count() >= PARTS_MIN
+    }
+
+    /// Whether some rows were written.
+    pub(super) fn has_written(&self) -> bool {
+        self.parts.iter().any(|it| it.run.is_some())
     }
 
     /// All rows, none of which was written.
@@ -162,7 +172,7 @@ impl Parts {
 
     /// What a spill gives back at least: it writes parts until half of the rows' memory is free.
     pub(super) fn reclaimable_bytes(&self) -> usize {
-        let bytes = self.charge.bytes() / 2;
+        let bytes = (self.charge.bytes() + self.input.bytes()) / 2;
         if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
     }
 
@@ -174,6 +184,8 @@ impl Parts {
     pub(super) fn spill(&mut self) -> Result<()> {
         let is_collecting = self.ahead.bytes() > 0;
         self.ahead.clear();
+        let split = self.input.finish()?;
+        self.keep(split)?;
         let goal = self.charge.bytes() / 2;
         while self.charge.bytes() > goal {
             let can_go = |it: &usize| self.parts[*it].rows > 0 && self.reading != Some(*it);

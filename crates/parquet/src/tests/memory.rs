@@ -28,9 +28,14 @@ fn write(texts: Vec<String>, properties: WriterPropertiesBuilder) -> ParquetFile
 
 /// The rows that a scan reads with `megabytes` of memory.
 fn read(file: &ParquetFile, batch_rows: usize, megabytes: usize) -> Result<usize> {
+    Ok(read_sizes(file, batch_rows, megabytes)?.iter().sum())
+}
+
+/// The rows of each batch.
+fn read_sizes(file: &ParquetFile, batch_rows: usize, megabytes: usize) -> Result<Vec<usize>> {
     let pool = Pool::root("test", Some(megabytes * MEGABYTE));
     let request = ScanRequest { pool, ..request(vec![0], batch_rows) };
-    Ok(read_batches(file, &request)?.iter().map(|it| it.rows()).sum())
+    Ok(read_batches(file, &request)?.iter().map(|it| it.rows()).collect())
 }
 
 #[track_caller]
@@ -61,7 +66,31 @@ fn pages_that_a_batch_holds_are_charged_together() {
         .set_write_batch_size(1)
         .set_data_page_row_count_limit(1);
     let file = write(texts.collect(), properties);
-    check_limit(&file, 1024, 10);
-    assert_eq!(read(&file, 3, 10).unwrap(), 40);
-    assert_eq!(read(&file, 1024, 60).unwrap(), 40);
+    // All of them are one batch where there is no limit to speak of.
+    assert_eq!(read_sizes(&file, 1024, 10 << 10).unwrap(), [15, 15, 10]);
+    check_limit(&file, 1024, 1);
+    for megabytes in [10, 60] {
+        assert_eq!(read(&file, 3, megabytes).unwrap(), 40);
+        assert_eq!(read(&file, 1024, megabytes).unwrap(), 40);
+    }
+}
+
+#[test]
+fn batches_of_wide_rows_have_fewer() {
+    let plain = || WriterProperties::builder().set_dictionary_enabled(false);
+    let texts = (0..2000).map(|it| format!("{it:0>10240}"));
+    let file = write(texts.collect(), plain());
+    let sizes = read_sizes(&file, 1024, 64).unwrap();
+    assert_eq!(sizes.iter().sum::<usize>(), 2000);
+    assert!(sizes.iter().all(|it| *it <= 102), "{sizes:?}");
+    assert_eq!(read_sizes(&file, 3, 64).unwrap()[..2], [3, 3]);
+
+    // Wide ones at the end: the page at hand tells.
+    let width = |it: usize| if it < 30_000 { 10 } else { 200 << 10 };
+    let texts = (0..30_060).map(|it| "z".repeat(width(it)));
+    let pages = plain().set_write_batch_size(10).set_data_page_row_count_limit(10_000);
+    let sizes = read_sizes(&write(texts.collect(), pages), 1024, 64).unwrap();
+    assert_eq!(sizes.iter().sum::<usize>(), 30_060);
+    assert!(sizes[..20].iter().all(|it| *it == 1024), "{sizes:?}");
+    assert!(sizes.iter().rev().take(12).all(|it| *it <= 5), "{sizes:?}");
 }

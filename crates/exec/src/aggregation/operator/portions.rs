@@ -63,6 +63,20 @@ impl AggregationSpec {
     }
 }
 
+/// What states may copy of a vector, at most.
+///
+/// # Errors
+///
+/// What a lazy vector's loader reports.
+pub(super) fn copied_bytes(vector: &Vector) -> Result<usize> {
+    let decoded = Decoded::new(vector)?;
+    // Texts may be few of those that they share their memory with.
+    let Values::View(texts) = decoded.values() else { return Ok(vector.retained_bytes()) };
+    let len =
+        |row: usize| texts.views.get(decoded.index(row)).map_or(0, |it| StringView::len_of(*it));
+    Ok((0..vector.len()).map(len).sum())
+}
+
 /// As [`AggregationSpec::for_each_owned`], of one argument, or a field of one.
 fn for_each_owned_in(vector: &Vector, f: &mut impl FnMut(usize, usize)) -> Result<()> {
     let (decoded, rows) = (Decoded::new(vector)?, vector.len());

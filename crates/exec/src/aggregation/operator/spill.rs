@@ -14,7 +14,9 @@
 //! that are being put out are written as results. A partial aggregation writes nothing: it hands
 //! its groups on with the next step.
 
-use super::{Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators};
+use super::{
+    Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators, copied_bytes,
+};
 use crate::{Spill, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
 use volley_error::{Result, check_wanted};
 use volley_vector::Batch;
@@ -55,7 +57,7 @@ impl HashAggregation {
         let target = Target { table: &mut self.table, index, is_global: false };
         self.accumulators[index].add_again(&self.spec.aggregates[index], &rows, target)?;
         let bytes = match self.spec.aggregates[index].state.state().needs_drop {
-            true => rows.retained_bytes(),
+            true => rows.columns().iter().map(copied_bytes).sum::<Result<usize>>()?,
             false => 0,
         };
         self.outside.added(&mut self.table, batch.rows(), bytes);
@@ -104,13 +106,18 @@ impl HashAggregation {
 
     /// To be called after rows were added: charges what their groups will need.
     pub(super) fn after_groups(&mut self) {
-        let bytes = self.bytes();
+        let bytes = self.bytes() + self.spread_bytes();
         if bytes >= SPILL_BYTES_MIN
             && let Some(disk) = &mut self.disk
         {
             let tables = self.accumulators.iter().map(Accumulator::growth_bytes);
             disk.charge_ahead(self.table.growth_bytes() + tables.sum::<usize>());
         }
+    }
+
+    /// Bytes of what waits in parts.
+    fn spread_bytes(&self) -> usize {
+        self.spread.as_ref().map_or(0, Spread::bytes)
     }
 
     /// Writes all groups to disk, and gives their memory back.
@@ -203,15 +210,16 @@ impl HashAggregation {
 
 impl Spill for HashAggregation {
     fn reclaimable_bytes(&self) -> usize {
-        let spread = self.spread.as_ref().map_or(0, |it| it.bytes());
         let bytes = match (&self.phase, &self.disk) {
             _ if self.can_flush() => self.bytes(),
             (Phase::Collecting | Phase::Part(_) | Phase::Reading, Some(disk))
                 if disk.can_write() =>
             {
-                self.bytes() + spread
+                self.bytes() + self.spread_bytes()
             }
-            (Phase::Emitting(_), Some(_)) if self.can_write_results() => self.bytes() + spread,
+            (Phase::Emitting(_), Some(_)) if self.can_write_results() => {
+                self.bytes() + self.spread_bytes()
+            }
             _ => 0,
         };
         if bytes < SPILL_BYTES_MIN { 0 } else { bytes }
