@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs queries with limits of memory in Volley and DuckDB: time, peak memory, bytes written.
 
-    bench/memory.py                              TPC-H at scale 10 with 4GB, 1GB, 256MB; large statements with 1GB
+    bench/memory.py                              TPC-H at scale 10 with 4GB, 1GB, 256MB; large statements with 1GB;
+                                                 wide rows with 128MB
     bench/memory.py --scale 1 --limits 512MB,128MB --parts tpch --queries 1,18
     bench/memory.py --parts large --large-limit 512MB --engines volley --json result.json
 
@@ -9,7 +10,7 @@ Every statement runs in a process of its own, held to as many CPUs as it has thr
 limit, then with each. For each run it takes the time of the statement alone, the largest resident
 memory of the process as the operating system saw it (the program itself and, for DuckDB, Python are
 part of that), and the bytes that the process wrote, which is what it spilled. The rows must be those
-of the run without a limit, and those of the large statements the same in both engines; the peak of
+of the run without a limit, and those of all but TPC-H the same in both engines; the peak of
 Volley must stay below the limit and 256 MB. The program ends with status 1 otherwise.
 """
 
@@ -55,6 +56,35 @@ LARGE = {
             from lineitem)""",
 }
 
+# A table of 60,000 rows with texts of 9,600 bytes.
+WIDE_TABLE = """
+    select x as id, x % 50000 as k, x % 1000 as p, repeat(md5(cast(x as varchar)), 300) as t from range(60000) r(x)"""
+
+# As LARGE, over that table.
+WIDE = {
+    "scan": "select sum(length(t)) as s, max(t) as m from wide",
+    "group by a text": """
+        select count(*) as n, sum(s) as s, sum(length(t)) as b from (select t, sum(id) as s from wide group by t)""",
+    "maxima by group": """
+        select count(*) as n, sum(length(m)) as b from (select k, max(t) as m from wide group by k)""",
+    "window with an order": """
+        select count(*) as n, sum(r) as r, sum(length(t)) as b
+        from (select t, row_number() over (partition by p order by id) as r from wide)""",
+    "window without": """
+        select count(*) as n, sum(r) as r, max(t) as m from (select t, sum(id) over (partition by k) as r from wide)""",
+    "sort": """
+        select sum(length(t)) as b, max(r * id) as r
+        from (select id, t, row_number() over (order by t) as r from wide)""",
+    "join with itself": """
+        select count(*) as n, sum(length(a.t)) as b, max(b.t) as m from wide a join wide b on a.id = b.k""",
+    "distinct texts": "select count(distinct t) as n, count(*) as rows from wide",
+    "union": """
+        select count(*) as n, sum(length(t)) as b from (select t, k from wide union select t, p from wide)""",
+    "lists": """
+        select count(*) as n, sum(length(array_to_string(l, ''))) as b
+        from (select p, array_agg(t) as l from wide group by p)""",
+}
+
 
 def parse_size(text):
     """`256MB` in bytes, as both engines read it."""
@@ -75,8 +105,8 @@ def run_duckdb(data, threads, limit, sql, rows_file):
     connection.execute(f"set temp_directory = '{rows_file.parent / 'duckdb'}'")
     if limit:
         connection.execute(f"set memory_limit = '{limit}'")
-    for table in compare.TABLES:
-        connection.execute(f"create view {table} as from read_parquet('{data}/{table}.parquet')")
+    for file in data.glob("*.parquet"):
+        connection.execute(f"create view {file.stem} as from read_parquet('{file}')")
     start = time.perf_counter()
     rows = connection.sql(sql).fetchall()
     seconds = time.perf_counter() - start
@@ -157,6 +187,16 @@ def run(engine, arguments, data, limit, sql):
 # What is run, and what is wrong.
 
 
+def make_wide(data):
+    """Writes the table of wide rows."""
+    file = data / "wide.parquet"
+    if not file.exists():
+        data.mkdir(parents=True, exist_ok=True)
+        copy = f"copy ({WIDE_TABLE}) to '{file}.part' (format parquet)"
+        subprocess.run([compare.BINARY, "-c", copy], check=True, stdout=subprocess.DEVNULL)
+        pathlib.Path(f"{file}.part").rename(file)
+
+
 def measure(arguments, data, statements, limits):
     """{statement: {engine: {limit or "none": result}}}"""
     results = {}
@@ -233,7 +273,8 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each engine (default: all)")
     parser.add_argument("--limits", default="4GB,1GB,256MB", help="of the TPC-H queries")
     parser.add_argument("--large-limit", default="1GB", help="of the large statements; several with commas")
-    parser.add_argument("--parts", default="tpch,large", help="what to run: tpch, large")
+    parser.add_argument("--wide-limit", default="128MB", help="of the statements over wide rows; several with commas")
+    parser.add_argument("--parts", default="tpch,large,wide", help="what to run: tpch, large, wide")
     parser.add_argument("--queries", type=compare.query_numbers, default=compare.query_numbers("1-22"), help="such as 1,3-5")
     parser.add_argument("--large", default="", help="only large statements whose name has this part")
     parser.add_argument("--engines", default=",".join(ENGINES), help="some of " + ",".join(ENGINES))
@@ -264,21 +305,28 @@ def main():
     if "volley" in arguments.engines and not arguments.no_build:
         compare.build_volley()
     data = (arguments.data or compare.ROOT / "data" / f"tpch-sf{arguments.scale}").resolve()
-    compare.generate(data, arguments.scale)
+    wide = compare.ROOT / "data" / "wide"
+    found, parts = [], arguments.parts.split(",")
+    if {"tpch", "large"} & set(parts):
+        compare.generate(data, arguments.scale)
+    if "wide" in parts:
+        make_wide(wide)
     print(", ".join(f"{name} {version}" for name, version in compare.versions(arguments.engines).items()))
     content = {"versions": compare.versions(arguments.engines), "machine": compare.machine(), "scale": arguments.scale}
-    found, parts = [], arguments.parts.split(",")
     suites = {
-        "tpch": ({f"query {it}": compare.query_text(it) for it in arguments.queries}, arguments.limits),
-        "large": (large_statements(arguments.scale, arguments.large), arguments.large_limit),
+        "tpch": (data, {f"query {it}": compare.query_text(it) for it in arguments.queries}, arguments.limits),
+        "large": (data, large_statements(arguments.scale, arguments.large), arguments.large_limit),
+        "wide": (wide, WIDE, arguments.wide_limit),
     }
     for part in parts:
-        statements, limits = suites[part][0], suites[part][1].split(",")
+        folder, statements, limits = suites[part]
+        limits = limits.split(",")
         list(map(parse_size, limits))
-        print_heading(f"{part}, scale {arguments.scale}, {arguments.threads} threads", limits, arguments.engines)
-        results = measure(arguments, data, statements, limits)
+        scale = "" if part == "wide" else f", scale {arguments.scale}"
+        print_heading(f"{part}{scale}, {arguments.threads} threads", limits, arguments.engines)
+        results = measure(arguments, folder, statements, limits)
         print_means(results, limits, arguments.engines)
-        found += problems(results, limits, same_in_engines=part == "large")
+        found += problems(results, limits, same_in_engines=part != "tpch")
         content[part] = results
     if arguments.json:
         arguments.json.write_text(json.dumps(content, indent=1) + "\n")

@@ -8,8 +8,8 @@
 //! join      small results are copied and joined, so that later operators see decent batches
 //! ```
 //!
-//! Batches that take long (long strings, costly functions) are worked on in slices: a step stays
-//! short, and what is computed on the way stays small.
+//! Batches that take long or much memory (long strings, costly functions) are worked on in slices: a
+//! step stays short, and what is computed on the way stays small.
 //!
 //! A lazy column that survives the filter unread is wrapped and stays lazy: whoever loads it
 //! decodes surviving rows only.
@@ -17,7 +17,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Operator, OperatorContext, Step, StepContext, coalesce::Coalescer};
+use crate::{
+    Operator, OperatorContext, Step, StepContext, charge::waiting_bytes, coalesce::Coalescer,
+};
 use std::time::{Duration, Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprKind, ExprSet};
@@ -37,7 +39,7 @@ const SLICE_TIME: Duration = Duration::from_millis(10);
 const SLICE_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// The rows of the first slice, where strings are computed: nobody knows how long they get.
-const FIRST_SLICE_ROWS: usize = 256;
+const FIRST_SLICE_ROWS: usize = 16;
 
 /// Filter, projection, or both.
 pub struct FilterProject {
@@ -55,6 +57,8 @@ pub struct FilterProject {
     cx: OperatorContext,
     /// How many rows are worked on at once; learnt from the last slice.
     slice_rows: usize,
+    /// What results of the last slice took, those on the way among them; small ones do not count.
+    slice_bytes: usize,
     pending: Option<Batch>,
     input_done: bool,
 }
@@ -90,6 +94,7 @@ impl FilterProject {
             coalescer: None,
             cx: cx.clone(),
             slice_rows: if computes_strings { FIRST_SLICE_ROWS } else { usize::MAX },
+            slice_bytes: 0,
             pending: None,
             input_done: false,
         })
@@ -111,12 +116,14 @@ impl FilterProject {
         Ok(output)
     }
 
-    /// Chooses the next slice's size, after one of `rows` rows took `time`.
+    /// Chooses the next slice's size, after one of `rows` rows took `time` and `slice_bytes`.
     fn learn(&mut self, rows: usize, time: Duration) {
-        if time > SLICE_TIME_MAX {
-            let share = SLICE_TIME.as_secs_f64() / time.as_secs_f64();
-            self.slice_rows = ((rows as f64 * share) as usize).max(1);
-        } else if time < SLICE_TIME / 4 && rows >= self.slice_rows {
+        let (bytes, most) = (self.slice_bytes, waiting_bytes(&self.cx.pool));
+        if time > SLICE_TIME_MAX || bytes > most {
+            let in_time = SLICE_TIME.as_secs_f64() / time.max(SLICE_TIME).as_secs_f64();
+            let in_memory = most as f64 / bytes.max(most) as f64;
+            self.slice_rows = ((rows as f64 * in_time.min(in_memory)) as usize).max(1);
+        } else if time < SLICE_TIME / 4 && bytes <= most / 2 && rows >= self.slice_rows {
             self.slice_rows = self.slice_rows.saturating_mul(2);
         }
     }
@@ -126,6 +133,7 @@ impl FilterProject {
         let all = Rows::all(batch.rows());
         let mut evaluation = self.exprs.begin(&batch);
         let rows = if self.has_filter { evaluation.select(0, &all)? } else { all };
+        self.slice_bytes = evaluation.charged_bytes();
         if rows.is_empty() {
             return Ok(None);
         }
@@ -136,6 +144,7 @@ impl FilterProject {
         let exprs = first..first + projections;
         if self.computed_with.is_empty() || rows.count() * DENSE_BELOW_ONE_IN >= batch.rows() {
             let columns = exprs.map(|it| evaluation.evaluate(it, &rows)).collect::<Result<_>>()?;
+            self.slice_bytes = evaluation.charged_bytes();
             return Ok(Some(Batch::new(columns, batch.rows()).select(&rows)));
         }
         drop(evaluation);
@@ -143,6 +152,7 @@ impl FilterProject {
         let all = Rows::all(dense.rows());
         let mut evaluation = self.exprs.begin(&dense);
         let columns = exprs.map(|it| evaluation.evaluate(it, &all)).collect::<Result<_>>()?;
+        self.slice_bytes = evaluation.charged_bytes();
         Ok(Some(Batch::new(columns, dense.rows())))
     }
 

@@ -124,6 +124,11 @@ impl Evaluation<'_> {
         self.run(index, |evaluator, frame, root| evaluator.evaluate(frame, root, rows))
     }
 
+    /// What was charged so far for large results.
+    pub fn charged_bytes(&self) -> usize {
+        self.ctx.charged()
+    }
+
     /// Runs `work` on the node of expression `index`; the result, unless a row failed.
     fn run<T>(
         &mut self,

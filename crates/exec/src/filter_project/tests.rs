@@ -1,6 +1,7 @@
 use super::{FilterProject, SLICE_TIME, SLICE_TIME_MAX};
 use crate::test_kit::{Harness, Manners, RowValues, SETUPS, TestTables, run, sorted};
 use volley_expression::Expr;
+use volley_memory::Pool;
 use volley_plan::Columns;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Encoding, Vector};
@@ -179,4 +180,37 @@ fn slow_slices_make_the_next_ones_smaller_and_quick_ones_larger() {
     assert_eq!(operator.slice_rows, 20);
     operator.learn(1, SLICE_TIME * 1000);
     assert_eq!(operator.slice_rows, 1);
+}
+
+#[test]
+fn slices_that_take_much_memory_make_the_next_ones_smaller() {
+    let mut cx = Harness::context(1000);
+    cx.pool = Pool::root("test", Some(64 << 20));
+    let mut operator = FilterProject::new("filter", &[], None, &cx).unwrap();
+    operator.slice_bytes = 4 << 20;
+    operator.learn(1000, SLICE_TIME / 10);
+    assert_eq!(operator.slice_rows, 250);
+    // Twice as many would take too much.
+    operator.slice_bytes = 1 << 20;
+    operator.learn(250, SLICE_TIME / 10);
+    assert_eq!(operator.slice_rows, 250);
+    operator.slice_bytes = 1 << 19;
+    operator.learn(250, SLICE_TIME / 10);
+    assert_eq!(operator.slice_rows, 500);
+}
+
+#[test]
+fn large_texts_on_the_way_are_made_of_few_rows_at_once() {
+    let mut cx = Harness::context(1000);
+    cx.pool = Pool::root("test", Some(64 << 20));
+    let number = |it: i64| Expr::constant(Value::BigInt(it), Type::BigInt);
+    let text = Expr::constant(Value::text("x".repeat(100)), Type::Varchar);
+    let count = Expr::call("plus", vec![Expr::column(0, Type::BigInt), number(2000)], Type::BigInt);
+    let long = Expr::call("repeat", vec![text, count], Type::Varchar);
+    let length = Expr::call("length", vec![long], Type::BigInt);
+    let operator = FilterProject::new("project", &[], Some(&[length]), &cx).unwrap();
+    // 200 MB of texts in all.
+    let lengths = Harness::new(operator).feed(vec![integers(0..1000)]).unwrap();
+    assert_eq!(lengths.len(), 1000);
+    assert!(cx.pool.stats().peak_bytes < 16 << 20, "{:?}", cx.pool.stats());
 }
