@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod wide_rows;
+
 use volley::Session;
 
 /// Runs a query that returns one row without a memory limit and with one; checks that the rows are
