@@ -1,4 +1,4 @@
-//! Copies values out of dictionaries and strings out of buffers that are mostly unused.
+//! Copies values out of dictionaries, strings and elements out of buffers that are mostly unused.
 
 use volley_error::Result;
 use volley_vector::{Batch, Encoding, StringBuilder, StringView, Values, Vector};
@@ -57,7 +57,7 @@ pub(crate) fn own_batch(batch: Batch) -> Result<Batch> {
 }
 
 fn compact(column: Vector) -> Result<Vector> {
-    let Some(Values::View(strings)) = column.flat_values() else { return Ok(column) };
+    let Some(Values::View(strings)) = column.flat_values() else { return own_elements(column) };
     let held: usize = strings.buffers.iter().map(|it| it.len()).sum();
     let used: usize = strings.views.iter().map(|it| StringView::len_of(*it)).sum();
     if held < BYTES_MIN || used * USED_ONE_IN >= held {
@@ -67,6 +67,25 @@ fn compact(column: Vector) -> Result<Vector> {
     (0..column.len()).for_each(|row| builder.push(strings.bytes(row)));
     let nulls = column.null_buffer().cloned();
     Ok(Vector::strings(column.data_type().clone(), builder.finish(), nulls))
+}
+
+/// The same values; arrays without elements of others, where these are a quarter or more.
+///
+/// # Errors
+///
+/// Elements beyond the layout's 32 bits.
+pub(crate) fn own_elements(values: Vector) -> Result<Vector> {
+    let Some(Values::Array(nested) | Values::Map(nested)) = values.flat_values() else {
+        return Ok(values);
+    };
+    let used: usize = nested.sizes.iter().map(|it| *it as usize).sum();
+    if used.saturating_mul(4) > nested.elements.len().saturating_mul(3) {
+        return Ok(values);
+    }
+    // Joining copies what is used.
+    let data_type = values.data_type().clone();
+    let nothing = values.slice(0, 0);
+    Vector::concat(&data_type, &[values, nothing])
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@
 //! join      small results are copied and joined, so that later operators see decent batches
 //! ```
 //!
-//! Batches that take long or much memory (long strings, costly functions) are worked on in slices: a
-//! step stays short, and what is computed on the way stays small.
+//! Batches that take long or much memory (long strings, costly functions) are worked on in slices:
+//! a step stays short, and what is computed on the way stays small.
 //!
 //! A lazy column that survives the filter unread is wrapped and stays lazy: whoever loads it
 //! decodes surviving rows only.

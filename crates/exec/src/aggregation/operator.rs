@@ -257,7 +257,7 @@ impl HashAggregation {
     /// As [`HashAggregation::hand_over`], but the memory comes back block by block, so that copies
     /// of the groups need little more than the groups did.
     fn drain(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
-        self.table.freeze()?;
+        self.table.freeze_blocks();
         self.table.release_index();
         while let Some(last) = self.table.last_block() {
             let bytes = self.hand_over_from(last, take)?;
@@ -280,7 +280,7 @@ impl HashAggregation {
         loop {
             check_wanted()?;
             let before = cursor;
-            let groups = self.table.next_groups(&mut cursor, self.batch_rows);
+            let groups = self.table.next_groups(&mut cursor, self.groups_at_once());
             if groups.is_empty() {
                 return Ok(all);
             }
@@ -417,11 +417,16 @@ impl HashAggregation {
         (groups, bytes)
     }
 
+    /// How many groups may be in a batch: fewer where they have long keys.
+    fn groups_at_once(&self) -> usize {
+        let fit = waiting_bytes(self.outside.pool()) / self.table.long_bytes_per_group().max(1);
+        self.batch_rows.min(fit).max(1)
+    }
+
     /// Up to a batch of groups; fewer where they have long keys or have collected many rows.
     fn next_groups(&mut self, cursor: &mut GroupCursor) -> RowList {
         let before = *cursor;
-        let fit = waiting_bytes(self.outside.pool()) / self.table.string_bytes_per_group().max(1);
-        let groups = self.table.next_groups(cursor, self.batch_rows.min(fit).max(1));
+        let groups = self.table.next_groups(cursor, self.groups_at_once());
         let mut count = groups.len();
         for (index, accumulator) in self.accumulators.iter().enumerate() {
             if let Some(kept) = accumulator.kept() {

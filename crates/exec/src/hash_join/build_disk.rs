@@ -7,7 +7,7 @@
 
 use super::{
     HashJoinSpec,
-    partitions::{PARTITIONS, PartitionSet, PartitionWriters, partitions},
+    partitions::{PARTITIONS, PartitionWriters, partitions},
     shared::BuildPart,
 };
 use crate::{hash_table::KeyRange, join_filter::JoinFilterSetter};
@@ -73,9 +73,8 @@ impl BuildDisk {
     ///
     /// Out of memory.
     pub(super) fn choose<'a>(&self, parts: impl Iterator<Item = &'a mut BuildPart>) -> Result<()> {
-        let (mut rows, mut all) = ([0; PARTITIONS], false);
+        let mut rows = [0; PARTITIONS];
         for part in parts {
-            all |= !part.rows.is_freed_by_blocks();
             part.rows.sample_keys(|keys, count| {
                 let targets = partitions(keys, count, 0)?;
                 targets.iter().for_each(|it| rows[*it as usize] += 1);
@@ -83,7 +82,7 @@ impl BuildDisk {
             })?;
         }
         let total: usize = rows.iter().sum();
-        let mut on_disk = if all { PartitionSet::ALL } else { self.writers.on_disk() };
+        let mut on_disk = self.writers.on_disk();
         let is_on_disk = |it: &usize| on_disk.contains(*it);
         let (known, mut others): (Vec<usize>, Vec<usize>) =
             (0..PARTITIONS).filter(|it| rows[*it] > 0).partition(is_on_disk);

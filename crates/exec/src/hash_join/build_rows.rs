@@ -78,11 +78,6 @@ impl BuildRows {
         }
     }
 
-    /// As [`JoinRows::is_freed_by_blocks`].
-    pub(super) fn is_freed_by_blocks(&self) -> bool {
-        self.whole().is_freed_by_blocks()
-    }
-
     /// As [`JoinRows::drain`].
     ///
     /// # Errors

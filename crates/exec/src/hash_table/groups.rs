@@ -174,6 +174,11 @@ impl GroupTable {
         self.container.freeze()
     }
 
+    /// As [`GroupTable::freeze`], for groups that are taken block by block.
+    pub(crate) fn freeze_blocks(&mut self) {
+        self.container.freeze_strings();
+    }
+
     /// The next groups from `cursor` on, at most `count`; none at the end.
     pub(crate) fn next_groups(&self, cursor: &mut GroupCursor, count: usize) -> RowList {
         let mut groups = self.container.new_list();
@@ -267,9 +272,9 @@ impl GroupTable {
         columns.collect()
     }
 
-    /// Bytes of the long strings in a group's keys, on average.
-    pub(crate) fn string_bytes_per_group(&self) -> usize {
-        self.container.string_bytes() / self.len().max(1)
+    /// What long keys of a group take, on average.
+    pub(crate) fn long_bytes_per_group(&self) -> usize {
+        self.container.long_bytes() / self.len().max(1)
     }
 
     /// Takes note that the states of all groups hold so many bytes outside the rows.

@@ -167,18 +167,13 @@ impl JoinRows {
         &mut self,
         mut take: impl FnMut(&[Vector], usize) -> Result<()>,
     ) -> Result<()> {
-        self.container.freeze()?;
+        self.container.freeze_strings();
         for block in 0..self.container.blocks() {
             let list = self.container.block_rows(block, 0, CHUNK_ROWS);
             let keys = (0..self.keys).map(|it| self.container.gather(it, &list));
             take(&keys.collect::<Result<Vec<_>>>()?, list.len())?;
         }
         Ok(())
-    }
-
-    /// Whether [`JoinRows::drain`] gives memory back bit by bit.
-    pub(crate) fn is_freed_by_blocks(&self) -> bool {
-        !self.container.has_sides()
     }
 
     /// Hands all rows, and keys without rows, to `take`; forgets them, and gives their memory back,
@@ -194,7 +189,7 @@ impl JoinRows {
                 if rows == 0 { Ok(()) } else { take(&Batch::new(vec![keys], rows)) }
             })?;
         }
-        self.container.freeze()?;
+        self.container.freeze_strings();
         while let Some(block) = self.container.blocks().checked_sub(1) {
             for start in (0..).step_by(CHUNK_ROWS) {
                 check_wanted()?;

@@ -58,6 +58,9 @@ struct Block {
     capacity: usize,
     /// Buffers of strings that were there before, the one that is being filled among them.
     strings_before: usize,
+    /// Of the columns that stand beside the rows, how many values were there before; empty if there
+    /// are no such columns.
+    sides_before: Vec<usize>,
     /// What `start` points to; touched through `start` only.
     memory: Vec<u128>,
 }
@@ -93,9 +96,9 @@ impl RowContainer {
         charged - self.spare_bytes()
     }
 
-    /// Bytes of the strings of rows that do not fit in their views.
-    pub(crate) fn string_bytes(&self) -> usize {
-        self.heap.bytes()
+    /// Bytes of long strings, and of what stands beside the rows.
+    pub(crate) fn long_bytes(&self) -> usize {
+        self.heap.bytes() + self.sides.iter().map(SideColumn::bytes).sum::<usize>()
     }
 
     /// Bytes charged for the memory of rows to come.
@@ -162,7 +165,7 @@ impl RowContainer {
         }
         if let Some(spare) = self.spare.iter().rposition(|it| it.capacity >= count) {
             let spare = self.spare.swap_remove(spare);
-            self.blocks.push(Block { strings_before: self.heap.len(), ..spare });
+            self.begin_block(spare);
             return Ok(());
         }
         let size = (BLOCK_BYTES_MIN << self.blocks.len().min(8)).min(BLOCK_BYTES_MAX);
@@ -172,8 +175,14 @@ impl RowContainer {
         let fit = (size / self.layout.row_bytes).min(wide_rows).min(outside);
         let capacity = fit.max(count).max(1);
         let block = Block::new(capacity, self.layout.row_bytes, &mut self.reservations[0])?;
-        self.blocks.push(Block { strings_before: self.heap.len(), ..block });
+        self.begin_block(block);
         Ok(())
+    }
+
+    fn begin_block(&mut self, block: Block) {
+        let sides = if self.has_sides() { self.sides.as_slice() } else { &[] };
+        let sides_before = sides.iter().map(SideColumn::rows).collect();
+        self.blocks.push(Block { strings_before: self.heap.len(), sides_before, ..block });
     }
 
     /// Takes note that a row holds so many bytes elsewhere, on average.
@@ -181,10 +190,12 @@ impl RowContainer {
         self.outside_bytes_per_row = bytes_per_row;
     }
 
-    /// The rows of the last block, if their strings are so long that it ends.
+    /// The rows of the last block, if their strings and what stands beside them are so large that
+    /// it ends.
     fn rows_of_wide_block(&self) -> Option<usize> {
         let last = self.blocks.last()?;
-        let bytes = self.heap.bytes_from(last.strings_before);
+        let beside = self.sides.iter().zip(&last.sides_before).map(|it| it.0.bytes_from(*it.1));
+        let bytes = self.heap.bytes_from(last.strings_before) + beside.sum::<usize>();
         (bytes >= BLOCK_OUTSIDE_MAX && last.rows > 0).then_some(last.rows)
     }
 
@@ -236,12 +247,14 @@ impl RowContainer {
         let Some(block) = self.blocks.pop() else { return };
         self.id = next_id();
         self.rows -= block.rows;
-        let freed = block.bytes() + self.heap.truncate(block.strings_before);
+        let beside = self.sides.iter_mut().zip(&block.sides_before).map(|it| it.0.truncate(*it.1));
+        let freed =
+            block.bytes() + self.heap.truncate(block.strings_before) + beside.sum::<usize>();
         self.reservations[0].shrink(freed);
     }
 
-    /// Whether some columns are kept beside the rows, whose memory comes back with the last row.
-    pub(crate) fn has_sides(&self) -> bool {
+    /// Whether some columns stand beside the rows.
+    fn has_sides(&self) -> bool {
         self.layout.columns.iter().any(|it| it.data_type.physical().is_by_reference())
     }
 
@@ -326,6 +339,11 @@ impl RowContainer {
         self.has_nulls.iter_mut().zip(&other.has_nulls).for_each(|(into, from)| *into |= from);
         self.reservations.append(&mut other.reservations);
         Ok(())
+    }
+
+    /// Makes strings shareable; enough to gather the rows of a block in their order.
+    pub(crate) fn freeze_strings(&mut self) {
+        self.heap.freeze();
     }
 
     /// Makes strings and nested values shareable; call it before gathering.
@@ -441,7 +459,7 @@ impl Block {
         if (start.expose() + bytes as u64) >> ADDRESS_BITS != 0 {
             return Err(Error::unsupported("hash tables above 48 bits of address space"));
         }
-        Ok(Block { start, rows: 0, capacity, strings_before: 0, memory })
+        Ok(Block { start, rows: 0, capacity, strings_before: 0, sides_before: Vec::new(), memory })
     }
 
     fn bytes(&self) -> usize {

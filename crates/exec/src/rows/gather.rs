@@ -67,7 +67,8 @@ impl RowContainer {
     }
 
     fn gather_side(&self, column: usize, positions: &[u32], list: &RowList) -> Result<Vector> {
-        let vector = self.sides[column].gather(positions)?;
+        let vector =
+            self.sides[column].gather(&self.layout.columns[column].data_type, positions)?;
         let Some(nulls) = self.gather_nulls(column, list) else { return Ok(vector) };
         let Some(values) = vector.flat_values() else { return Ok(vector) };
         Ok(Vector::flat(vector.data_type().clone(), values.clone(), Some(nulls)))

@@ -28,14 +28,26 @@ const STATEMENTS: [&str; 20] = [
     "SELECT count(*), sum(length(x)) FROM (SELECT unnest([t, reverse(t), t || t]) AS x FROM w)",
 ];
 
-#[test]
-fn wide_rows_spill() {
+const ARRAY_STATEMENTS: [&str; 7] = [
+    "SELECT sum(len(t)), max(t) FROM w",
+    "SELECT count(*), sum(s), sum(len(t)) FROM (SELECT t, sum(id) AS s FROM w GROUP BY t)",
+    "SELECT count(*), sum(len(m)) FROM (SELECT k, max(t) AS m FROM w GROUP BY k)",
+    "SELECT count(*), sum(r), sum(list_sum(t)) \
+     FROM (SELECT t, row_number() OVER (PARTITION BY p ORDER BY id) AS r FROM w)",
+    "SELECT sum(list_sum(t)), max(r * id) \
+     FROM (SELECT id, t, row_number() OVER (ORDER BY t[2] DESC) AS r FROM w)",
+    "SELECT count(*), sum(list_sum(a.t)), max(b.t[7]) FROM w a JOIN w b ON a.id = b.k",
+    "SELECT count(*), sum(len(t)) FROM (SELECT t, k FROM w UNION SELECT t, p FROM w)",
+];
+
+/// Runs statements over a table of `rows` rows, `x` is the number of one, with a wide column `t`.
+fn check(wide: &str, rows: usize, limit: &str, statements: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("w.parquet");
     let path = path.to_str().unwrap();
     let make = format!(
-        "COPY (SELECT x AS id, x % 10000 AS k, x % 1000 AS p, \
-         repeat(md5(CAST(x AS VARCHAR)), 300) AS t FROM range(12000) r(x)) TO '{path}'"
+        "COPY (SELECT x AS id, x % 10000 AS k, x % 1000 AS p, {wide} AS t FROM range({rows}) r(x)) \
+         TO '{path}'"
     );
     Session::new().unwrap().sql(&make).unwrap().collect_values().unwrap();
     let run = |sql: &str, limit: &str, threads: &str| -> Result<String> {
@@ -47,14 +59,24 @@ fn wide_rows_spill() {
         Ok(format!("{rows:?}"))
     };
     let mut failures = Vec::new();
-    for sql in STATEMENTS {
+    for sql in statements {
         let expected = run(sql, "8GiB", "2").unwrap();
-        for threads in ["1", "2", "8"] {
-            match run(sql, "64MiB", threads) {
+        for threads in ["1", "2"] {
+            match run(sql, limit, threads) {
                 Ok(rows) => assert_eq!(rows, expected, "{sql}"),
                 Err(error) => failures.push(format!("{threads} threads: {sql}: {error}")),
             }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn wide_texts_spill() {
+    check("repeat(md5(CAST(x AS VARCHAR)), 300)", 12_000, "64MiB", &STATEMENTS);
+}
+
+#[test]
+fn wide_arrays_spill() {
+    check("range(x, x + 600)", 14_000, "64MiB", &ARRAY_STATEMENTS);
 }
