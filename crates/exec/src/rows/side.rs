@@ -64,8 +64,11 @@ impl SideColumn {
         let (mut pieces, mut rest) = (Vec::new(), positions);
         while let Some(first) = rest.first() {
             let part = self.part_of(*first as usize);
-            let is_near = |it: &&u32| part.is_some_and(|part| part.has(**it as usize));
-            let (near, far) = rest.split_at(rest.iter().take_while(is_near).count().max(1));
+            let is_near = |it: &&u32| match part {
+                Some(part) => part.has(**it as usize),
+                None => self.part_of(**it as usize).is_none(),
+            };
+            let (near, far) = rest.split_at(rest.iter().take_while(is_near).count());
             pieces.push(match part {
                 Some(part) if part.start == 0 => part.values.gather(near)?,
                 Some(part) => {
