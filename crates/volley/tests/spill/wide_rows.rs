@@ -1,4 +1,4 @@
-//! Rows with texts of many kilobytes under a memory limit: the answers are those without one.
+//! Rows with texts and arrays of kilobytes under a memory limit: the answers are those without one.
 
 use volley::{Result, Session};
 
@@ -21,10 +21,14 @@ const STATEMENTS: [&str; 20] = [
     "SELECT count(*), count(b.t), max(a.t) FROM w a LEFT JOIN w b ON a.id = b.k + 3000",
     "SELECT count(*), count(b.t), max(a.t) FROM w a FULL JOIN w b ON a.t = b.t AND a.k = b.p",
     "SELECT count(*), max(t) FROM w WHERE t NOT IN (SELECT t FROM w WHERE id % 2 = 0)",
-    "SELECT count(*), max(t), sum(length(t))      FROM (SELECT t FROM w EXCEPT SELECT t FROM w WHERE id % 3 = 0)",
-    "SELECT count(*), sum(length(a.t) + length(b.t))      FROM (SELECT * FROM w WHERE p < 2) a JOIN w b ON a.id < b.id AND a.t <> b.t",
-    "WITH s AS (SELECT upper(t) AS u, id FROM w)      SELECT count(*), max(u) FROM s WHERE id > (SELECT avg(id) FROM s WHERE length(u) > 3)",
-    "SELECT p, max_by(t, id), string_agg(substr(t, 1, 2), '' ORDER BY id)      FROM w WHERE p < 5 GROUP BY p ORDER BY p",
+    "SELECT count(*), max(t), sum(length(t)) \
+     FROM (SELECT t FROM w EXCEPT SELECT t FROM w WHERE id % 3 = 0)",
+    "SELECT count(*), sum(length(a.t) + length(b.t)) \
+     FROM (SELECT * FROM w WHERE p < 2) a JOIN w b ON a.id < b.id AND a.t <> b.t",
+    "WITH s AS (SELECT upper(t) AS u, id FROM w) \
+     SELECT count(*), max(u) FROM s WHERE id > (SELECT avg(id) FROM s WHERE length(u) > 3)",
+    "SELECT p, max_by(t, id), string_agg(substr(t, 1, 2), '' ORDER BY id) \
+     FROM w WHERE p < 5 GROUP BY p ORDER BY p",
     "SELECT count(*), sum(length(x)) FROM (SELECT unnest([t, reverse(t), t || t]) AS x FROM w)",
 ];
 

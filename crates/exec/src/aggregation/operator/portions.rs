@@ -4,6 +4,7 @@
 use super::{HashAggregation, Phase};
 use crate::aggregation::AggregationSpec;
 use volley_error::{Result, check_wanted};
+use volley_types::PhysicalType;
 use volley_vector::{Batch, Decoded, ScalarBuffer, StringView, Values, Vector};
 
 /// States may copy so many bytes before it is charged what they hold.
@@ -69,12 +70,13 @@ impl AggregationSpec {
 ///
 /// What a lazy vector's loader reports.
 pub(super) fn copied_bytes(vector: &Vector) -> Result<usize> {
-    let decoded = Decoded::new(vector)?;
+    if vector.data_type().physical() != PhysicalType::View {
+        return Ok(vector.retained_bytes());
+    }
     // Texts may be few of those that they share their memory with.
-    let Values::View(texts) = decoded.values() else { return Ok(vector.retained_bytes()) };
-    let len =
-        |row: usize| texts.views.get(decoded.index(row)).map_or(0, |it| StringView::len_of(*it));
-    Ok((0..vector.len()).map(len).sum())
+    let mut sum = 0usize;
+    for_each_owned_in(vector, &mut |_, bytes| sum = sum.saturating_add(bytes))?;
+    Ok(sum)
 }
 
 /// As [`AggregationSpec::for_each_owned`], of one argument, or a field of one.
