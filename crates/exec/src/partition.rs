@@ -143,7 +143,8 @@ impl Partitioner {
         }
         let bytes = self.bytes();
         // Rows that are not wide wait for a full batch: a part of one takes all its room.
-        let narrow = self.partitions * self.batch_rows / 2 * NARROW_ROW_BYTES;
+        let growing = self.growing.iter().filter_map(|it| it.first());
+        let narrow = growing.map(Appender::len).sum::<usize>() * NARROW_ROW_BYTES;
         if bytes > waiting_bytes(self.charge.pool()).max(narrow) {
             full.extend(self.finish()?);
         } else {
