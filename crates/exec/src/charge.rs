@@ -20,20 +20,6 @@ const SPARE_SHARE: usize = 4;
 /// A queue between drivers may hold one of so many bytes of the memory limit.
 const QUEUE_SHARE: usize = 16;
 
-/// Rows that wait for others, to make a batch, are handed on when they take so many bytes,
-const WAITING_BYTES_MAX: usize = 16 << 20;
-
-/// or this share of the memory limit where that is less:
-const WAITING_SHARE: usize = 64;
-
-/// never less than this.
-const WAITING_BYTES_MIN: usize = 1 << 20;
-
-/// How many bytes of rows may wait for others in one place.
-pub(crate) fn waiting_bytes(pool: &Pool) -> usize {
-    (pool.limit_bytes() / WAITING_SHARE).clamp(WAITING_BYTES_MIN, WAITING_BYTES_MAX)
-}
-
 /// How many bytes a queue may hold before senders wait: `most`, or less under a memory limit.
 pub(crate) fn queue_bytes(pool: &Pool, most: usize) -> usize {
     most.min(pool.limit_bytes() / QUEUE_SHARE).max(1)

@@ -1,6 +1,6 @@
 //! Collects small batches until they are worth handing on.
 
-use crate::{BatchCharge, charge::waiting_bytes};
+use crate::BatchCharge;
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_types::Type;
@@ -24,7 +24,7 @@ impl Coalescer {
     /// is charged to `pool`.
     pub fn new(types: Vec<Type>, enough_rows: usize, pool: &Pool) -> Coalescer {
         let charge = BatchCharge::new(pool);
-        let enough_bytes = waiting_bytes(pool);
+        let enough_bytes = pool.batch_bytes();
         Coalescer { types, enough_rows, enough_bytes, parts: Vec::new(), rows: 0, charge }
     }
 

@@ -17,9 +17,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    Operator, OperatorContext, Step, StepContext, charge::waiting_bytes, coalesce::Coalescer,
-};
+use crate::{Operator, OperatorContext, Step, StepContext, coalesce::Coalescer};
 use std::time::{Duration, Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprKind, ExprSet};
@@ -118,7 +116,7 @@ impl FilterProject {
 
     /// Chooses the next slice's size, after one of `rows` rows took `time` and `slice_bytes`.
     fn learn(&mut self, rows: usize, time: Duration) {
-        let (bytes, most) = (self.slice_bytes, waiting_bytes(&self.cx.pool));
+        let (bytes, most) = (self.slice_bytes, self.cx.pool.batch_bytes());
         if time > SLICE_TIME_MAX || bytes > most {
             let in_time = SLICE_TIME.as_secs_f64() / time.max(SLICE_TIME).as_secs_f64();
             let in_memory = most as f64 / bytes.max(most) as f64;

@@ -15,7 +15,6 @@ mod input;
 
 pub(crate) use input::SpreadInput;
 
-use crate::charge::waiting_bytes;
 use std::collections::HashSet;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
@@ -145,7 +144,7 @@ impl Partitioner {
         // Rows that are not wide wait for a full batch: a part of one takes all its room.
         let growing = self.growing.iter().filter_map(|it| it.first());
         let narrow = growing.map(Appender::len).sum::<usize>() * NARROW_ROW_BYTES;
-        if bytes > waiting_bytes(self.charge.pool()).max(narrow) {
+        if bytes > self.charge.pool().batch_bytes().max(narrow) {
             full.extend(self.finish()?);
         } else {
             self.charge.resize(bytes)?;

@@ -24,6 +24,11 @@ const HEADROOM_SHARE: usize = 8;
 const HEADROOM_MIN: usize = 16 << 20;
 const HEADROOM_MAX: usize = 512 << 20;
 
+/// The part of a limit that a batch may take, and at least and at most how much.
+const BATCH_SHARE: usize = 64;
+const BATCH_BYTES_MIN: usize = 1 << 20;
+const BATCH_BYTES_MAX: usize = 16 << 20;
+
 /// A node of the pool tree. Cheap to clone; clones are the same pool.
 #[derive(Clone, Debug)]
 pub struct Pool(Arc<Node>);
@@ -192,6 +197,12 @@ impl Pool {
     /// What giving memory back, and all steps until then, may take together.
     pub fn headroom_bytes(&self) -> usize {
         headroom(self.root_pool().0.limit_bytes.load(Ordering::Relaxed))
+    }
+
+    /// About how many bytes a batch should take at most, and rows that wait to become one: those of
+    /// wide rows have fewer rows.
+    pub fn batch_bytes(&self) -> usize {
+        (self.limit_bytes() / BATCH_SHARE).clamp(BATCH_BYTES_MIN, BATCH_BYTES_MAX)
     }
 
     /// How many bytes can be taken before memory is scarce.

@@ -31,15 +31,6 @@ use volley_io::{BufferPool, RangeReads};
 use volley_memory::Pool;
 use volley_vector::{Batch, Vector};
 
-/// Pages of a batch's rows take about so many bytes at most,
-const BATCH_BYTES_MAX: usize = 16 << 20;
-
-/// or this share of the memory limit where that is less:
-const BATCH_BYTES_SHARE: usize = 64;
-
-/// never less than this.
-const BATCH_BYTES_MIN: usize = 1 << 20;
-
 /// A step returns after this many rows without output.
 const ROWS_PER_STEP: usize = 1 << 16;
 
@@ -53,7 +44,6 @@ pub struct RowGroupReader {
     conditions: Conditions,
     conjuncts: Option<Conjuncts>,
     batch_rows: usize,
-    batch_bytes: usize,
     pool: Pool,
     /// Memory of chunks and pages, from one row group to the next.
     buffers: BufferPool,
@@ -106,8 +96,6 @@ impl RowGroupReader {
             conditions: Conditions::new(request),
             conjuncts,
             batch_rows: request.batch_rows.max(1),
-            batch_bytes: (request.pool.limit_bytes() / BATCH_BYTES_SHARE)
-                .clamp(BATCH_BYTES_MIN, BATCH_BYTES_MAX),
             pool: request.pool.clone(),
             buffers: BufferPool::default(),
             uses: needed.iter().map(|_| Arc::default()).collect(),
@@ -243,7 +231,7 @@ impl RowGroupReader {
         loop {
             let State::Open(group) = &mut self.state else { return Ok(SourceStep::NeedSplit) };
             self.metrics += group.look_again(&self.conditions, &self.needed);
-            let Some(rows) = group.next_rows(self.batch_rows, self.batch_bytes) else {
+            let Some(rows) = group.next_rows(self.batch_rows, self.pool.batch_bytes()) else {
                 self.close();
                 return Ok(SourceStep::NeedSplit);
             };

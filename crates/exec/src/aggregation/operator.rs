@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
-    charge::waiting_bytes,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
     spill::SpillReader,
@@ -419,7 +418,7 @@ impl HashAggregation {
 
     /// How many groups may be in a batch: fewer where they have long keys.
     fn groups_at_once(&self) -> usize {
-        let fit = waiting_bytes(self.outside.pool()) / self.table.long_bytes_per_group().max(1);
+        let fit = self.outside.pool().batch_bytes() / self.table.long_bytes_per_group().max(1);
         self.batch_rows.min(fit).max(1)
     }
 

@@ -4,17 +4,14 @@
 //! takes long, and costs no more than the rows: the next one begins after as many rows as there are
 //! groups, or when states may have copied many bytes of strings.
 
-use crate::{
-    charge::waiting_bytes,
-    hash_table::{GroupCursor, GroupTable},
-};
+use crate::hash_table::{GroupCursor, GroupTable};
 use volley_error::Error;
 use volley_memory::{Pool, Reservation};
 
 /// The least number of rows between two passes.
 const PASS_ROWS: usize = 1 << 13;
 
-/// A pass begins after as many bytes of long strings as may wait anywhere, too, or after this many
+/// A pass begins after as many bytes of long strings as a batch may take, too, or after this many
 /// per group: then a pass costs little against the copies of the strings.
 const PASS_BYTES_PER_GROUP: usize = 64;
 
@@ -77,7 +74,7 @@ impl OutsideCharge {
         self.due = self.due.saturating_sub(rows);
         self.strings += strings;
         if self.pass.is_none() {
-            let strings_max = waiting_bytes(self.pool()).max(table.len() * PASS_BYTES_PER_GROUP);
+            let strings_max = self.pool().batch_bytes().max(table.len() * PASS_BYTES_PER_GROUP);
             if self.due > 0 && self.strings < strings_max {
                 return;
             }
