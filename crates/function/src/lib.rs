@@ -21,6 +21,7 @@ mod row_errors;
 mod scalar;
 mod sequences;
 pub mod simple;
+mod sorting;
 mod window;
 
 pub use aggregate::{
@@ -41,6 +42,7 @@ pub use registry::{
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};
 pub use sequences::Sequences;
+pub use sorting::{sort_by, sort_unstable_by};
 pub use window::{
     BoundWindow, Exclusion, FrameParts, PartitionPiece, Ranges, ValidRows, WindowFunction,
     WindowReach, WindowRows, gather_or_null,

@@ -178,6 +178,7 @@ mod map;
 mod text;
 mod ascii;
 mod writer;
+mod sorted;
 mod map_keys;
 mod lambda;
 mod function;
@@ -211,6 +212,7 @@ pub use memory::{Looks, Scratch, Seen, TEXT_BYTES_MAX, is_wanted, take_memory, w
 pub(crate) use output::NullRows;
 pub use output::{Output, Plain, Returned, Stored};
 pub use pattern::{Pattern, SqlType};
+pub use sorted::{Sorted, sorted, sorted_unstable};
 pub use text::{
     StringWriter, Written, map_slice, map_text, slice_binary, slice_ternary, slice_unary,
     text_binary, text_quaternary, text_ternary, text_unary, write_texts,

@@ -15,7 +15,10 @@ use crate::{documentation::doc, remembered::Remembered};
 use std::sync::Arc;
 use template::{Piece, Template};
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
+use volley_function::{
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{self, StringWriter},
+};
 use volley_types::Type;
 use volley_vector::{Decoded, Rows, Vector};
 use write::Argument;
@@ -73,19 +76,19 @@ fn evaluate(
     let (templates, values) =
         decoded.split_first().ok_or_else(|| Error::internal("format without a template"))?;
     let known = Remembered::default();
-    let mut text = String::new();
     let (strings, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
-        text.clear();
-        let template = known.get(templates.text(row), parse)?;
-        fill(&template, values, row, &mut text)?;
-        out.push_str(&text);
-        Ok(())
+        fill(&*known.get(templates.text(row), parse)?, values, row, out)
     })?;
     Ok(Vector::strings(Type::Varchar, strings, None))
 }
 
 /// Appends the template with the values of a row.
-fn fill(template: &Template, values: &[Decoded<'_>], row: usize, out: &mut String) -> Result<()> {
+fn fill(
+    template: &Template,
+    values: &[Decoded<'_>],
+    row: usize,
+    out: &mut StringWriter,
+) -> Result<()> {
     let argument = |index: usize| {
         let value = values.get(index).ok_or_else(|| {
             Error::invalid_value(format!("the template has no value for field {}", index + 1))

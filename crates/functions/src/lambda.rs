@@ -6,6 +6,7 @@
 //! position, for all rows that have an element there; `array_sort` once for many pairs.
 
 mod elements;
+mod key_search;
 mod transform;
 mod filter;
 mod quantified;

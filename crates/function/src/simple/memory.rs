@@ -95,6 +95,12 @@ pub(super) fn refuse(error: Error) {
     });
 }
 
+/// Whether `result` is no error; with one, the call fails whatever is answered. For what ends a
+/// query and not a row alone.
+pub(super) fn or_refuse(result: Result<()>) -> bool {
+    result.map_err(refuse).is_ok()
+}
+
 pub(super) fn text_too_long() -> Error {
     Error::invalid_value(format!("a text of more than {TEXT_BYTES_MAX} bytes"))
 }

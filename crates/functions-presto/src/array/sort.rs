@@ -6,8 +6,8 @@ use volley_error::{Error, Result};
 use volley_function::{
     ArgumentType, BindHigherOrder, BoundHigherOrder, EvalContext, LambdaType, Package, Registry,
     simple::{
-        Any, AnyValue, Array, ArrayView, ArrayWriter, LambdaView, Orderable, OrderableValue,
-        Scratch, map_written,
+        Any, Array, ArrayView, ArrayWriter, LambdaView, Orderable, OrderableValue, map_written,
+        sorted,
     },
 };
 use volley_types::Type;
@@ -52,14 +52,11 @@ pub(super) fn register(registry: &mut Registry) {
         |array: ArrayView<Any<0>>,
          keys: LambdaView<Orderable<1>>,
          out: &mut ArrayWriter<Any<0>>| {
-            // Sorting in a stable way takes half as much again.
-            let pair = size_of::<(Option<OrderableValue<'_, 1>>, Option<AnyValue<'_, 0>>)>();
-            let bytes = array.len().saturating_mul(pair + pair / 2);
-            let Some(_scratch) = Scratch::of(bytes) else { return };
-            let mut order: Vec<_> = keys.iter().zip(array.iter()).collect();
+            let pairs = keys.iter().zip(array.iter());
             // A key that is there is greater than one that is not.
-            order.sort_by(|a, b| b.0.cmp(&a.0));
-            out.extend(order.into_iter().map(|it| it.1));
+            if let Some(mut pairs) = sorted(array.len(), pairs, |a, b| b.0.cmp(&a.0)) {
+                out.extend(pairs.drain(..).map(|it| it.1));
+            }
         },
     );
     register_top(registry);
@@ -108,15 +105,11 @@ fn write_sorted<'a>(
     compare: impl Fn(&OrderableValue<'a, 0>, &OrderableValue<'a, 0>) -> Ordering,
     out: &mut ArrayWriter<Any<0>>,
 ) {
-    // Sorting in a stable way takes half as much again.
-    let value = size_of::<OrderableValue<'_, 0>>();
-    let bytes = array.len().saturating_mul(value + value / 2);
-    let Some(_scratch) = Scratch::of(bytes) else { return };
-    let mut sorted: Vec<_> = array.iter().flatten().collect();
-    let nulls = array.len() - sorted.len();
-    sorted.sort_by(compare);
-    let missing = count.saturating_sub(sorted.len()).min(nulls);
-    out.extend(sorted.into_iter().take(count));
+    let values = array.iter().flatten();
+    let Some(mut values) = sorted(array.len(), values, compare) else { return };
+    let nulls = array.len() - values.len();
+    let missing = count.saturating_sub(values.len()).min(nulls);
+    out.extend(values.drain(..).take(count));
     (0..missing).for_each(|_| out.push_null());
 }
 

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits, simple::vectorized,
+    BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
+    simple::{Looks, vectorized},
+    sort_unstable_by,
 };
 use volley_functions::value_aggregate::compare_values;
 use volley_types::{CustomOrder, Type, Value, comparable_type_by_position};
@@ -42,10 +44,11 @@ fn compare(
         return Err(Error::internal("comparison of other than two values"));
     };
     let mut results = vec![Value::Null; left.len()];
+    let mut looks = Looks::default();
     rows.try_for_each(|row| {
         ctx.check_stopped()?;
         let value = |it: &Vector| it.value(row).map(|value| it.data_type().key_of(&value));
-        let equal = is_equal(&value(left)?, &value(right)?);
+        let equal = is_equal(&value(left)?, &value(right)?, &mut looks)?;
         if let Some(result) = results.get_mut(row) {
             *result = equal.map_or(Value::Null, |it| Value::Boolean(it != negated));
         }
@@ -55,37 +58,43 @@ fn compare(
 }
 
 /// Whether two values are equal; `None` where that is unknown.
-fn is_equal(left: &Value, right: &Value) -> Option<bool> {
+fn is_equal(left: &Value, right: &Value, looks: &mut Looks) -> Result<Option<bool>> {
+    looks.check(1)?;
     match (left, right) {
-        (Value::Null, _) | (_, Value::Null) => None,
+        (Value::Null, _) | (_, Value::Null) => Ok(None),
         (Value::Array(left), Value::Array(right)) | (Value::Row(left), Value::Row(right)) => {
             if left.len() != right.len() {
-                return Some(false);
+                return Ok(Some(false));
             }
-            all(left.iter().zip(right.iter()).map(|(left, right)| is_equal(left, right)))
+            let pairs = left.iter().zip(right.iter());
+            all(pairs.map(|(left, right)| is_equal(left, right, looks)))
         }
         (Value::Map(left), Value::Map(right)) => {
             if left.len() != right.len() {
-                return Some(false);
+                return Ok(Some(false));
             }
+            let mut entries: Vec<&(Value, Value)> = right.iter().collect();
+            sort_unstable_by(&mut entries, |a, b| compare_values(&a.0, &b.0))?;
             all(left.iter().map(|(key, value)| {
-                let found = right.iter().find(|it| compare_values(&it.0, key).is_eq());
-                found.map_or(Some(false), |it| is_equal(value, &it.1))
+                match entries.binary_search_by(|it| compare_values(&it.0, key)) {
+                    Ok(at) => is_equal(value, &entries[at].1, looks),
+                    Err(_) => Ok(Some(false)),
+                }
             }))
         }
-        _ => Some(compare_values(left, right).is_eq()),
+        _ => Ok(Some(compare_values(left, right).is_eq())),
     }
 }
 
 /// AND of SQL.
-fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+fn all(parts: impl Iterator<Item = Result<Option<bool>>>) -> Result<Option<bool>> {
     let mut result = Some(true);
     for part in parts {
-        match part {
-            Some(false) => return Some(false),
+        match part? {
+            Some(false) => return Ok(Some(false)),
             None => result = None,
             Some(true) => {}
         }
     }
-    result
+    Ok(result)
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     ArgumentType, BoundHigherOrder, Registry, ScalarTraits,
-    simple::{Any, Array, ArrayWriter, MapView, MapWriter, Orderable, OrderableValue, map_written},
+    simple::{
+        Any, Array, ArrayWriter, MapView, MapWriter, Orderable, OrderableValue, map_written, sorted,
+    },
 };
 use volley_functions::nested::entry_field;
 use volley_types::Type;
@@ -29,8 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
          n: i64,
          out: &mut MapWriter<Any<0>, Any<1>>|
          -> Result<()> {
-            let entries = entries_by_value(map).into_iter().take(count_of(n)?);
-            entries.for_each(|it| out.push(it.1, it.0));
+            for_entries_by_value(map, count_of(n)?, |(value, key)| out.push(key, value));
             Ok(())
         },
     );
@@ -44,8 +45,7 @@ pub(super) fn register(registry: &mut Registry) {
              n: i64,
              out: &mut ArrayWriter<Any<0>>|
              -> Result<()> {
-                let entries = entries_by_value(map).into_iter().take(count_of(n)?);
-                out.extend(entries.map(|it| it.1));
+                for_entries_by_value(map, count_of(n)?, |(_, key)| out.push(key));
                 Ok(())
             },
         );
@@ -58,9 +58,8 @@ pub(super) fn register(registry: &mut Registry) {
             &[("map_top_n_keys(map(ARRAY['a', 'b', 'c'], ARRAY[1, 2, 3]), 2)", "[c, b]")],
         ),
         |map: MapView<Orderable<0>, Any<1>>, n: i64, out: &mut ArrayWriter<Any<0>>| -> Result<()> {
-            let mut keys: Vec<_> = map.keys().iter().flatten().collect();
-            keys.sort_by(|a, b| b.cmp(a));
-            out.extend(keys.into_iter().take(count_of(n)?));
+            let keys = map.keys();
+            for_greatest(keys.iter().flatten(), keys.len(), count_of(n)?, |it| out.push(it));
             Ok(())
         },
     );
@@ -72,9 +71,8 @@ pub(super) fn register(registry: &mut Registry) {
             &[("map_top_n_values(map(ARRAY['a', 'b', 'c'], ARRAY[1, 2, 3]), 2)", "[3, 2]")],
         ),
         |map: MapView<Any<0>, Orderable<1>>, n: i64, out: &mut ArrayWriter<Any<1>>| -> Result<()> {
-            let mut values: Vec<_> = map.values().iter().collect();
-            values.sort_by(|a, b| b.cmp(a));
-            out.extend(values.into_iter().take(count_of(n)?));
+            let values = map.values();
+            for_greatest(values.iter(), values.len(), count_of(n)?, |it| out.extend([it]));
             Ok(())
         },
     );
@@ -90,12 +88,26 @@ fn count_of(n: i64) -> Result<usize> {
 /// An entry: its value and its key.
 type Entry<'a> = (Option<OrderableValue<'a, 1>>, OrderableValue<'a, 0>);
 
-/// The entries in the order of this chapter.
-fn entries_by_value<'a>(map: MapView<'a, Orderable<0>, Orderable<1>>) -> Vec<Entry<'a>> {
-    let mut entries: Vec<Entry<'a>> = map.iter().map(|(key, value)| (value, key)).collect();
-    // A value that is there is greater than one that is not.
-    entries.sort_by(|a, b| b.cmp(a));
-    entries
+/// Calls `f` with the first `count` entries in the order of this chapter.
+fn for_entries_by_value<'a>(
+    map: MapView<'a, Orderable<0>, Orderable<1>>,
+    count: usize,
+    f: impl FnMut(Entry<'a>),
+) {
+    for_greatest(map.iter().map(|(key, value)| (value, key)), map.len(), count, f);
+}
+
+/// Calls `f` with the `count` greatest of `len` values, the greatest first: one that is there is
+/// greater than one that is not. Not at all where the call fails.
+fn for_greatest<T: Ord>(
+    values: impl Iterator<Item = T>,
+    len: usize,
+    count: usize,
+    f: impl FnMut(T),
+) {
+    if let Some(mut values) = sorted(len, values, |a, b| b.cmp(a)) {
+        values.drain(..).take(count).for_each(f);
+    }
 }
 
 /// The forms with a lambda that compares two keys or two values.

@@ -17,16 +17,13 @@ use super::{
 use crate::value_aggregate::CompactMap;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::{Result, check_wanted};
-use volley_function::{BoundAggregate, simple::Source};
+use volley_function::{BoundAggregate, simple::Source, sort_unstable_by};
 use volley_memory::TypedSlots;
 use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 
 /// How many entries are worked on between two looks at whether somebody still wants them.
 const CHECKED_ENTRIES: usize = if cfg!(test) { 100 } else { 1 << 16 };
-
-/// How many are sorted at once: some tens of milliseconds.
-const SORTED_ENTRIES: usize = if cfg!(test) { 50 } else { 1 << 18 };
 
 /// The binding of an aggregate that tells of frequencies; `None` for keys that are compared
 /// otherwise than as they are stored. `result`: what it answers.
@@ -99,7 +96,9 @@ impl<H: HeldKey> Frequency<H> {
             let start = entries.len();
             entries.extend(std::mem::take(states.get(slot)).into_entries());
             if SORTS {
-                sort::<H>(&mut entries[start..])?;
+                sort_unstable_by(&mut entries[start..], |left: &(H::Kept, i64), right| {
+                    H::compare(&H::view(&left.0), &H::view(&right.0))
+                })?;
             }
             let (start, end) = (offset(start)?, offset(entries.len())?);
             offsets.push(start);
@@ -132,22 +131,6 @@ impl<H: HeldKey> Frequency<H> {
         let modes = modes.collect::<Result<Vec<Option<H::Kept>>>>()?;
         Ok(H::column(&self.key, modes.iter().map(Option::as_ref).collect()))
     }
-}
-
-/// Puts entries in the order of their values; long lists half by half, so that somebody can stop
-/// it.
-fn sort<H: HeldKey>(entries: &mut [(H::Kept, i64)]) -> Result<()> {
-    let compare = |left: &(H::Kept, i64), right: &(H::Kept, i64)| {
-        H::compare(&H::view(&left.0), &H::view(&right.0))
-    };
-    if entries.len() <= SORTED_ENTRIES {
-        entries.sort_unstable_by(compare);
-        return Ok(());
-    }
-    check_wanted()?;
-    let (less, _, greater) = entries.select_nth_unstable_by(entries.len() / 2, compare);
-    sort::<H>(less)?;
-    sort::<H>(greater)
 }
 
 /// The value that came most often, the least one of several.

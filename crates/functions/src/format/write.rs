@@ -1,8 +1,9 @@
 //! Values as fields ask for them.
 
 use super::template::{Align, Field, Size, Style, WIDTH_MAX};
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write, iter::repeat_n};
 use volley_error::{Error, Result};
+use volley_function::simple::StringWriter;
 
 /// A value to put in.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub(super) enum Argument<'a> {
 pub(super) fn push<'a>(
     field: &Field,
     argument: &impl Fn(usize) -> Result<Argument<'a>>,
-    out: &mut String,
+    out: &mut StringWriter,
 ) -> Result<()> {
     let size = |it: Option<Size>| match it {
         None => Ok(None),
@@ -64,18 +65,18 @@ fn wrong(what: &str, field: &Field) -> Error {
 }
 
 /// A value without its padding.
-struct Written {
+struct Written<'a> {
     /// Sign and base: what zeros stand behind.
     prefix: String,
-    digits: String,
+    digits: Cow<'a, str>,
     /// Where it stands unless the field says otherwise.
     align: Align,
     /// Whether zeros may fill the width.
     takes_zeros: bool,
 }
 
-impl Written {
-    fn pad(&self, field: &Field, width: usize, out: &mut String) {
+impl Written<'_> {
+    fn pad(&self, field: &Field, width: usize, out: &mut StringWriter) {
         let len = self.prefix.len() + self.digits.chars().count();
         let missing = width.saturating_sub(len);
         let zeros = field.has_zeros && self.takes_zeros && field.align.is_none();
@@ -87,15 +88,15 @@ impl Written {
             Align::Center => (missing / 2, 0, missing - missing / 2),
             Align::Numeric => (0, missing, 0),
         };
-        out.extend(std::iter::repeat_n(fill, before));
+        repeat_n(fill, before).for_each(|it| out.push(it));
         out.push_str(&self.prefix);
-        out.extend(std::iter::repeat_n(fill, between));
+        repeat_n(fill, between).for_each(|it| out.push(it));
         out.push_str(&self.digits);
-        out.extend(std::iter::repeat_n(fill, behind));
+        repeat_n(fill, behind).for_each(|it| out.push(it));
     }
 }
 
-fn text_of(text: &str, precision: Option<usize>, field: &Field) -> Result<Written> {
+fn text_of<'a>(text: &'a str, precision: Option<usize>, field: &Field) -> Result<Written<'a>> {
     let is_numeric = field.sign.is_some()
         || field.is_alternate
         || field.has_zeros
@@ -103,7 +104,8 @@ fn text_of(text: &str, precision: Option<usize>, field: &Field) -> Result<Writte
     if field.style == Style::Fmt && is_numeric {
         return Err(Error::invalid_value("signs, zeros and # are for numbers, not for text"));
     }
-    let digits = text.chars().take(precision.unwrap_or(usize::MAX)).collect();
+    let end = precision.and_then(|it| text.char_indices().nth(it)).map_or(text.len(), |it| it.0);
+    let digits = Cow::Borrowed(&text[..end]);
     let align = if field.style == Style::Fmt { Align::Left } else { Align::Right };
     Ok(Written { prefix: String::new(), digits, align, takes_zeros: false })
 }
@@ -122,7 +124,7 @@ fn integer(
     letter: Option<char>,
     precision: Option<usize>,
     field: &Field,
-) -> Option<Written> {
+) -> Option<Written<'static>> {
     let is_printf = field.style == Style::Printf;
     let mut prefix = sign_of(value < 0, field);
     // C takes the bits of a number that is written to another base than ten.
@@ -140,7 +142,7 @@ fn integer(
         Some('B') => (format!("{size:b}"), "0B"),
         Some('c') if is_printf => {
             let character = u32::try_from(value).ok().and_then(char::from_u32)?;
-            let digits = character.to_string();
+            let digits = Cow::Owned(character.to_string());
             return Some(Written {
                 prefix: String::new(),
                 digits,
@@ -157,7 +159,7 @@ fn integer(
         prefix.push_str(base);
     }
     let missing = precision.unwrap_or(0).saturating_sub(digits.len());
-    let digits = "0".repeat(missing) + &separated(&digits, field.separator);
+    let digits = Cow::Owned("0".repeat(missing) + &separated(&digits, field.separator));
     Some(Written { prefix, digits, align: Align::Right, takes_zeros: true })
 }
 
@@ -180,7 +182,7 @@ fn double(
     letter: Option<char>,
     precision: Option<usize>,
     field: &Field,
-) -> Option<Written> {
+) -> Option<Written<'static>> {
     let size = value.abs();
     let places = precision.unwrap_or(6);
     let is_upper = letter.is_some_and(|it| it.is_ascii_uppercase());
@@ -203,7 +205,8 @@ fn double(
         digits.make_ascii_uppercase();
     }
     let prefix = sign_of(value.is_sign_negative() && !value.is_nan(), field);
-    Some(Written { prefix, digits, align: Align::Right, takes_zeros: value.is_finite() })
+    let (digits, align) = (Cow::Owned(digits), Align::Right);
+    Some(Written { prefix, digits, align, takes_zeros: value.is_finite() })
 }
 
 /// The shortest text that reads back as the same number, with a point or an exponent.

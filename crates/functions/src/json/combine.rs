@@ -6,11 +6,10 @@ use super::{
     json_doc, parse,
     text::{push_quoted, push_value},
 };
-use std::collections::HashSet;
 use volley_error::Result;
 use volley_function::{
     Registry,
-    simple::{StringWriter, scalar},
+    simple::{Looks, Seen, StringWriter, scalar},
 };
 use volley_types::custom::Json;
 
@@ -25,10 +24,11 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("json_contains", contains, |text: &str, part: &str| -> Result<bool> {
         let (whole, part) = (parse(text)?, parse(part)?);
         let values = whole.root()..whole.next(whole.root());
-        let names: HashSet<usize> =
+        let mut names: Seen<usize> =
             values.clone().flat_map(|it| whole.members(it)).map(|it| it.0).collect();
+        let mut looks = Looks::default();
         for at in values.filter(|it| !names.contains(it)) {
-            if contains_at((&whole, at), (&part, part.root()), DEPTH_MAX)? {
+            if contains_at((&whole, at), (&part, part.root()), DEPTH_MAX, &mut looks)? {
                 return Ok(true);
             }
         }
@@ -48,19 +48,14 @@ pub(super) fn register(registry: &mut Registry) {
             let patch = parse(patch)?;
             let text = text.map(parse).transpose()?;
             let is_object = |it: &Document<'_>| it.kind(it.root()) == Kind::Object;
-            let mut merged = String::new();
             match &text {
                 Some(text) if is_object(text) && is_object(&patch) => {
-                    push_merged(
-                        Some((text, text.root())),
-                        (&patch, patch.root()),
-                        DEPTH_MAX,
-                        &mut merged,
-                    )?;
+                    let old = Some((text, text.root()));
+                    let mut looks = Looks::default();
+                    push_merged(old, (&patch, patch.root()), DEPTH_MAX, &mut looks, out)?;
                 }
-                _ => push_value(&patch, patch.root(), &mut merged),
+                _ => push_value(&patch, patch.root(), out),
             }
-            out.push_str(&merged);
             Ok(())
         });
     registry.simple("json_merge_patch", patch, function.returning(|_| Some(Json::data_type())));
@@ -69,16 +64,22 @@ pub(super) fn register(registry: &mut Registry) {
 /// A value of a document.
 type At<'a, 'b> = (&'a Document<'b>, usize);
 
-fn contains_at(whole: At<'_, '_>, part: At<'_, '_>, depth: usize) -> Result<bool> {
+/// Whether a value is another, or contains its parts. Any answer where the call fails.
+fn contains_at(
+    whole: At<'_, '_>,
+    part: At<'_, '_>,
+    depth: usize,
+    looks: &mut Looks,
+) -> Result<bool> {
     let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
     let ((document, at), (wanted, place)) = (whole, part);
-    if document.kind(at) != wanted.kind(place) {
+    if !looks.go_on(1) || document.kind(at) != wanted.kind(place) {
         return Ok(false);
     }
     match document.kind(at) {
         Kind::Array => {
             for element in wanted.elements(place) {
-                if !has_one(document, document.elements(at), (wanted, element), depth)? {
+                if !has_one(document, document.elements(at), (wanted, element), depth, looks)? {
                     return Ok(false);
                 }
             }
@@ -88,7 +89,8 @@ fn contains_at(whole: At<'_, '_>, part: At<'_, '_>, depth: usize) -> Result<bool
             for (name, value) in wanted.members(place) {
                 let name = text_of(wanted, name);
                 let members = document.members_called(at, &name);
-                if !has_one(document, members, (wanted, value), depth)? {
+                let goes_on = looks.go_on(document.next(at) - at);
+                if !goes_on || !has_one(document, members, (wanted, value), depth, looks)? {
                     return Ok(false);
                 }
             }
@@ -109,9 +111,10 @@ fn has_one(
     candidates: impl Iterator<Item = usize>,
     part: At<'_, '_>,
     depth: usize,
+    looks: &mut Looks,
 ) -> Result<bool> {
     for candidate in candidates {
-        if contains_at((document, candidate), part, depth)? {
+        if contains_at((document, candidate), part, depth, looks)? {
             return Ok(true);
         }
     }
@@ -125,12 +128,13 @@ fn text_of(document: &Document<'_>, at: usize) -> String {
 }
 
 /// Appends the value of an object, or of none, with a patch: its members that the patch does not
-/// have, and then those of the patch.
+/// have, and then those of the patch. Any text where the call fails.
 fn push_merged(
     old: Option<At<'_, '_>>,
     (patch, place): At<'_, '_>,
     depth: usize,
-    out: &mut String,
+    looks: &mut Looks,
+    out: &mut StringWriter,
 ) -> Result<()> {
     let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
     if patch.kind(place) != Kind::Object {
@@ -139,14 +143,16 @@ fn push_merged(
     }
     let old = old.filter(|(document, at)| document.kind(*at) == Kind::Object);
     let mut separator = '{';
-    let mut push_name = |name: &str, out: &mut String| {
+    let mut push_name = |name: &str, out: &mut StringWriter| {
         out.push(separator);
         separator = ',';
         push_quoted(name, out);
         out.push(':');
     };
     for (name, value) in old.iter().flat_map(|(it, at)| it.members(*at)) {
-        let Some((document, _)) = old else { break };
+        let Some((document, _)) = old.filter(|_| looks.go_on(patch.next(place) - place)) else {
+            break;
+        };
         let name = text_of(document, name);
         if patch.members_called(place, &name).next().is_none() {
             push_name(&name, out);
@@ -157,10 +163,13 @@ fn push_merged(
         if patch.kind(value) == Kind::Null {
             continue;
         }
+        if !looks.go_on(old.map_or(1, |(document, at)| document.next(at) - at)) {
+            break;
+        }
         let name = text_of(patch, name);
         push_name(&name, out);
         let before = old.and_then(|(it, at)| Some((it, it.members_called(at, &name).next()?)));
-        push_merged(before, (patch, value), depth, out)?;
+        push_merged(before, (patch, value), depth, looks, out)?;
     }
     if separator == '{' {
         out.push('{');

@@ -10,7 +10,7 @@ use super::{
 use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{ArrayView, ArrayWriter, StringWriter, Varchar, scalar},
+    simple::{ArrayView, ArrayWriter, Looks, StringWriter, Varchar, scalar},
 };
 use volley_types::{Type, custom::Json};
 
@@ -30,9 +30,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let function = scalar(|text: &str, out: &mut StringWriter| -> Result<()> {
         let document = parse(text)?;
-        let mut written = String::new();
-        Structure::of(&document, document.root(), DEPTH_MAX)?.push(&mut written);
-        out.push_str(&written);
+        let looks = &mut Looks::default();
+        Structure::of(&document, document.root(), DEPTH_MAX, looks)?.push(out);
         Ok(())
     });
     registry.simple("json_structure", structure, function.returning(|_| Some(Json::data_type())));
@@ -175,13 +174,20 @@ enum Structure {
 impl Structure {
     const ANY: Structure = Structure::Plain("JSON");
 
-    fn of(document: &Document<'_>, at: usize, depth: usize) -> Result<Structure> {
+    /// That of a value; any where the call fails.
+    fn of(
+        document: &Document<'_>,
+        at: usize,
+        depth: usize,
+        looks: &mut Looks,
+    ) -> Result<Structure> {
         let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         match document.kind(at) {
             Kind::Array => {
                 let mut element = Structure::Plain("NULL");
                 for at in document.elements(at) {
-                    element = element.merged(Structure::of(document, at, depth)?);
+                    let next = Structure::of(document, at, depth, looks)?;
+                    element = element.merged(next, looks);
                 }
                 Ok(Structure::Array(Box::new(element)))
             }
@@ -190,7 +196,7 @@ impl Structure {
                 for (name, value) in document.members(at) {
                     let mut text = String::new();
                     document.push_text(name, &mut text);
-                    members.push((text, Structure::of(document, value, depth)?));
+                    members.push((text, Structure::of(document, value, depth, looks)?));
                 }
                 Ok(if members.is_empty() { Structure::ANY } else { Structure::Object(members) })
             }
@@ -198,7 +204,7 @@ impl Structure {
         }
     }
 
-    fn merged(self, other: Structure) -> Structure {
+    fn merged(self, other: Structure, looks: &mut Looks) -> Structure {
         use Structure::{Array, Object, Plain};
         let is_integer = |it: &str| matches!(it, "UBIGINT" | "BIGINT" | "HUGEINT");
         match (self, other) {
@@ -207,13 +213,16 @@ impl Structure {
             (Plain(a), Plain(b)) if is_integer(a) && is_integer(b) => Plain("HUGEINT"),
             (Plain(a), Plain("DOUBLE")) if is_integer(a) => Plain("DOUBLE"),
             (Plain("DOUBLE"), Plain(b)) if is_integer(b) => Plain("DOUBLE"),
-            (Array(a), Array(b)) => Array(Box::new(a.merged(*b))),
+            (Array(a), Array(b)) => Array(Box::new(a.merged(*b, looks))),
             (Object(mut members), Object(others)) => {
                 for (name, other) in others {
+                    if !looks.go_on(members.len()) {
+                        break;
+                    }
                     match members.iter_mut().find(|it| it.0 == name) {
                         Some((_, known)) => {
                             let before = std::mem::replace(known, Structure::ANY);
-                            *known = before.merged(other);
+                            *known = before.merged(other, looks);
                         }
                         None => members.push((name, other)),
                     }
@@ -224,7 +233,7 @@ impl Structure {
         }
     }
 
-    fn push(&self, out: &mut String) {
+    fn push(&self, out: &mut StringWriter) {
         match self {
             Structure::Plain(name) => push_quoted(name, out),
             Structure::Array(element) => {

@@ -157,13 +157,15 @@ pub fn write_string(source: &str, out: &mut impl Write) -> std::fmt::Result {
 }
 
 /// Appends a text in quotes, with the escapes that it needs.
-pub fn push_quoted(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        // Writing to memory does not fail.
-        let _ = write_character(character, out);
-    }
-    out.push('"');
+pub fn push_quoted(text: &str, out: &mut impl Write) {
+    // Writing to memory does not fail.
+    let _ = write_quoted(text, out);
+}
+
+fn write_quoted(text: &str, out: &mut impl Write) -> std::fmt::Result {
+    out.write_char('"')?;
+    text.chars().try_for_each(|it| write_character(it, out))?;
+    out.write_char('"')
 }
 
 /// Appends an array of what `push` appends for each item.

@@ -24,7 +24,7 @@ use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, CHUNK_ELEMENTS, EvalContext, Lambda, Registry,
-    ScalarTraits,
+    ScalarTraits, sort_by,
 };
 use volley_types::{CustomOrder, Type, common_type};
 use volley_vector::{Comparable, Decoded, Rows, ScalarBuffer, Values, Vector};
@@ -97,7 +97,7 @@ fn bind_by_key(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let (positions, ranges) = positions_of(&arrays, rows)?;
         let mut order: Vec<u32> = (0..positions.len() as u32).collect();
         for (_, range) in ranges {
-            order[range].sort_by(|a, b| keys.compare(*a as usize, &keys, *b as usize));
+            sort_by(&mut order[range], |a, b| keys.compare(*a as usize, &keys, *b as usize))?;
         }
         order.iter_mut().for_each(|it| *it = positions[*it as usize]);
         sorted(&arrays, rows, &arrays.columns()?[0], &order, to)

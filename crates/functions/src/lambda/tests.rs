@@ -1,9 +1,10 @@
 //! Paths of functions with lambdas that answers alone do not show.
 
-use super::elements::Collections;
-use volley_function::CHUNK_ELEMENTS;
+use super::{elements::Collections, key_search::KeySearch};
+use std::ops::Range;
+use volley_function::{CHUNK_ELEMENTS, EvalContext};
 use volley_types::{Type, Value};
-use volley_vector::{Rows, Vector};
+use volley_vector::{Rows, Vector, comparator};
 
 fn arrays(sizes: &[usize]) -> Vector {
     let mut next = 0;
@@ -53,4 +54,34 @@ fn elements_of_rows_that_are_not_active_are_left_out() {
             Ok(())
         })
         .unwrap();
+}
+
+/// Every key of `wanted` is found where each is compared, in maps of all sizes.
+#[track_caller]
+fn check_search(data_type: &Type, wanted: &[Value], keys: &[Value]) {
+    let [wanted, keys] = [wanted, keys].map(|it| Vector::from_values(data_type.clone(), it));
+    let order = comparator(&wanted, &keys).unwrap();
+    let mut ctx = EvalContext::default();
+    let mut search = KeySearch::new(&wanted, &keys, keys.len(), &mut ctx).unwrap();
+    for range in [0..keys.len(), 0..0, 3..7, 1..keys.len() - 1, 0..keys.len()] {
+        search.enter(range.clone()).unwrap();
+        for at in 0..wanted.len() {
+            let expected = range.clone().find(|it| order.is_equal(at, *it));
+            assert_eq!(search.find(at), expected, "{data_type} {at} in {range:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_of_large_maps_are_found_by_their_hashes() {
+    let numbers = |range: Range<i64>| range.map(Value::BigInt).collect::<Vec<_>>();
+    check_search(&Type::BigInt, &numbers(0..100), &numbers(50..150));
+    check_search(&Type::BigInt, &numbers(0..100), &numbers(50..60));
+    let text = |it: i64| Value::text(format!("{it}, and é that makes it longer than a view"));
+    let texts = |range: Range<i64>| range.map(text).collect::<Vec<_>>();
+    check_search(&Type::Varchar, &texts(0..100), &texts(50..150));
+    let special = [-f64::NAN, -0.0, f64::INFINITY, 1.0];
+    let doubles = (0..40).map(f64::from).map(|it| if it == 7.0 { f64::NAN } else { it });
+    let doubles: Vec<Value> = doubles.map(Value::Double).collect();
+    check_search(&Type::Double, &special.map(Value::Double), &doubles);
 }

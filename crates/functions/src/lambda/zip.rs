@@ -1,18 +1,18 @@
 //! Two collections at once: zip_with, map_zip_with.
 
-use super::{body_type, element_type, elements::Collections, entry_types};
+use super::{body_type, element_type, elements::Collections, entry_types, key_search::KeySearch};
 use crate::{
     documentation::doc,
     nested::{entries_of, gather_or_null, nested_of},
 };
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Result, check_wanted};
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
     simple::Looks,
 };
 use volley_types::Type;
-use volley_vector::{Comparator, Rows, ScalarBuffer, Values, Vector, comparator};
+use volley_vector::{Rows, ScalarBuffer, Values, Vector};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -34,7 +34,6 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// Pairs of elements, one of which may be missing, row after row.
-#[derive(Default)]
 struct Pairs {
     left: Vec<Option<u32>>,
     right: Vec<Option<u32>>,
@@ -126,17 +125,15 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         ArgumentType::Value(Type::map(key.clone(), right.clone())),
         ArgumentType::of_lambda([key.clone(), left, right], lambda.result.clone()),
     ];
-    let (result, traits) = (Type::map(key, body_type(lambda)), ScalarTraits::INFALLIBLE);
-    Some(BoundHigherOrder::of_closure(args, result, traits, |rows, args, lambdas, to, ctx| {
+    let (result, traits) = (Type::map(key.clone(), body_type(lambda)), ScalarTraits::INFALLIBLE);
+    Some(BoundHigherOrder::of_closure(args, result, traits, move |rows, args, lambdas, to, ctx| {
         let (left, right) = (Collections::new(&args[0])?, Collections::new(&args[1])?);
         let (from_left, from_right) = (left.columns()?, right.columns()?);
-        let mut pairs =
-            match_keys(&left, &right, &comparator(&from_left[0], &from_right[0])?, rows)?;
+        let both = [from_left[0].clone(), from_right[0].clone()];
+        let mut pairs = match_keys(&left, &right, &both, rows, ctx)?;
         // The keys of both, one after the other; a pair's key stands in one of them.
-        let keys = Vector::concat(
-            from_left[0].data_type(),
-            &[from_left[0].clone(), from_right[0].clone()],
-        )?;
+        let keys = Vector::concat_checked(&key, &both, &check_wanted)?;
+        ctx.charge(keys.retained_bytes_beyond(&both))?;
         let beyond = from_left[0].len() as u32;
         let sides = pairs.left.iter().zip(&pairs.right);
         let positions: Vec<Option<u32>> =
@@ -155,21 +152,42 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
 }
 
 /// The entries of two maps with the same key as pairs: those of the left map in order, then those
-/// that only the right one has.
+/// that only the right one has. `keys`: all of the left maps and of the right ones.
 fn match_keys(
     left: &Collections<'_>,
     right: &Collections<'_>,
-    order: &Comparator,
+    keys: &[Vector; 2],
     rows: &Rows,
+    ctx: &mut EvalContext,
 ) -> Result<Pairs> {
-    let mut pairs = Pairs { sizes: vec![0; rows.len()], ..Pairs::default() };
+    // Counted first, so that nothing grows.
+    let (mut count, mut most) = (0usize, 0);
+    rows.try_for_each(|row| -> Result<()> {
+        let right = right.range(row)?.len();
+        count = count.saturating_add(left.range(row)?.len() + right);
+        most = most.max(right);
+        Ok(())
+    })?;
+    let mut pairs = Pairs::charged(count, rows.len(), ctx)?;
+    let mut search = KeySearch::new(&keys[0], &keys[1], most, ctx)?;
+    // Which keys of the row's right map the left one has.
+    ctx.charge(most)?;
+    let mut is_found = vec![false; most];
+    let mut looks = Looks::default();
     rows.try_for_each(|row| -> Result<()> {
         let (left, right) = (left.range(row)?, right.range(row)?);
-        for at in left.clone() {
-            pairs.push(Some(at), right.clone().find(|it| order.is_equal(at, *it)), row);
+        search.enter(right.clone())?;
+        is_found[..right.len()].fill(false);
+        for at in left {
+            looks.check(1)?;
+            let found = search.find(at);
+            if let Some(found) = found {
+                is_found[found - right.start] = true;
+            }
+            pairs.push(Some(at), found, row);
         }
-        for at in right {
-            if !left.clone().any(|it| order.is_equal(it, at)) {
+        for at in right.clone() {
+            if !is_found[at - right.start] {
                 pairs.push(None, Some(at), row);
             }
         }

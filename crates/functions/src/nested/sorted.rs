@@ -4,7 +4,7 @@ use super::{LIST_OR_ARRAY, nested_doc};
 use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{Any, ArrayView, ArrayWriter, Orderable, OrderableValue, Scratch},
+    simple::{Any, ArrayView, ArrayWriter, Orderable, sorted, sorted_unstable},
 };
 
 /// Registers the functions.
@@ -122,13 +122,13 @@ fn add_reversing(registry: &mut Registry, name: &str, doc: FunctionDoc) {
 
 fn add_grading(registry: &mut Registry, name: &str, doc: FunctionDoc) {
     registry.simple(name, doc, |array: ArrayView<Orderable<0>>, out: &mut ArrayWriter<i64>| {
-        out.extend(positions(array, Order::ASCENDING));
+        push_positions(array, Order::ASCENDING, out);
     });
     registry.simple(
         name,
         FunctionDoc::default(),
         |array: ArrayView<Orderable<0>>, word: &str, out: &mut ArrayWriter<i64>| -> Result<()> {
-            out.extend(positions(array, Order::directed(word)?));
+            push_positions(array, Order::directed(word)?, out);
             Ok(())
         },
     );
@@ -140,46 +140,37 @@ fn add_grading(registry: &mut Registry, name: &str, doc: FunctionDoc) {
          nulls: &str,
          out: &mut ArrayWriter<i64>|
          -> Result<()> {
-            out.extend(positions(array, Order::directed(word)?.with_nulls(nulls)?));
+            push_positions(array, Order::directed(word)?.with_nulls(nulls)?, out);
             Ok(())
         },
     );
 }
 
 fn sort(array: ArrayView<'_, Orderable<0>>, order: Order, out: &mut ArrayWriter<Any<0>>) {
-    let bytes = array.len().saturating_mul(size_of::<OrderableValue<'_, 0>>());
-    let Some(_scratch) = Scratch::of(bytes) else { return };
-    let mut sorted: Vec<OrderableValue<'_, 0>> = array.iter().flatten().collect();
-    let nulls = array.len() - sorted.len();
     // Equal elements look alike, so that their order does not matter.
-    sorted.sort_unstable();
+    let values = array.iter().flatten();
+    let Some(mut values) = sorted_unstable(array.len(), values, Ord::cmp) else { return };
+    let nulls = array.len() - values.len();
     let push_nulls = |are_next: bool, out: &mut ArrayWriter<Any<0>>| {
         (0..if are_next { nulls } else { 0 }).for_each(|_| out.push_null());
     };
     push_nulls(order.nulls_come_first, out);
     match order.is_descending {
-        true => out.extend(sorted.into_iter().rev()),
-        false => out.extend(sorted),
+        true => out.extend(values.drain(..).rev()),
+        false => out.extend(values.drain(..)),
     }
     push_nulls(!order.nulls_come_first, out);
 }
 
-/// The positions of the elements from 1, in their order; equal ones in that of the array.
-fn positions(array: ArrayView<'_, Orderable<0>>, order: Order) -> impl Iterator<Item = i64> {
-    // Sorting in a stable way takes half as much again.
-    let bytes = array.len().saturating_mul(size_of::<usize>() + size_of::<usize>() / 2);
-    let scratch = Scratch::of(bytes);
-    let len = if scratch.is_some() { array.len() } else { 0 };
-    let mut positions: Vec<usize> = (0..len).collect();
-    positions.sort_by(|a, b| {
+/// Appends the positions of the elements from 1, in their order; equal ones in that of the array.
+fn push_positions(array: ArrayView<'_, Orderable<0>>, order: Order, out: &mut ArrayWriter<i64>) {
+    let positions = sorted(array.len(), 0..array.len(), |a, b| {
         let nulls = array.is_null(*b).cmp(&array.is_null(*a));
         let nulls = if order.nulls_come_first { nulls } else { nulls.reverse() };
         let values = array.get(*a).cmp(&array.get(*b));
         nulls.then(if order.is_descending { values.reverse() } else { values })
     });
-    positions.into_iter().map(move |it| {
-        // Held as long as the positions are.
-        let _ = &scratch;
-        it as i64 + 1
-    })
+    if let Some(positions) = positions {
+        out.extend(positions.iter().map(|it| *it as i64 + 1));
+    }
 }

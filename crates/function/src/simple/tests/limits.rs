@@ -101,13 +101,40 @@ impl Wanted for Never {
     }
 }
 
-#[test]
-fn a_long_row_ends_when_nobody_wants_it() {
-    let write = |count: i64, out: &mut StringWriter| (0..count).for_each(|_| out.push('x'));
-    let bound = scalar(write).bind(&[Type::BigInt]).unwrap();
-    let args = [ints(&[Some(MANY)])];
+/// What a call with one row of `count` is refused, where nobody wants its result.
+fn unwanted<M>(function: impl IntoSimple<M>, count: i64) -> ErrorKind {
+    let bound = scalar(function).bind(&[Type::BigInt]).unwrap();
+    let args = [ints(&[Some(count)])];
     let mut ctx = EvalContext::default();
     let evaluate = || bound.function.evaluate(&Rows::all(1), &args, &bound.result, &mut ctx);
     let result = while_wanted(Arc::new(Never), evaluate);
-    assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
+    result.unwrap_err().kind()
+}
+
+#[test]
+fn a_long_row_ends_when_nobody_wants_it() {
+    let write = |count: i64, out: &mut StringWriter| (0..count).for_each(|_| out.push('x'));
+    assert_eq!(unwanted(write, MANY), ErrorKind::Cancelled);
+    let collect = |count: i64, out: &mut ArrayWriter<i64>| push_sorted(count, 0..count, out);
+    assert_eq!(unwanted(collect, MANY), ErrorKind::Cancelled);
+    // Collecting these takes no look, sorting does.
+    let sort = |count: i64, out: &mut ArrayWriter<i64>| {
+        push_sorted(count, (0..count).map(|it| it * 7919 % 10_007), out);
+    };
+    assert_eq!(unwanted(sort, 10_000), ErrorKind::Cancelled);
+}
+
+fn push_sorted(count: i64, values: impl Iterator<Item = i64>, out: &mut ArrayWriter<i64>) {
+    if let Some(mut values) = sorted(count as usize, values, Ord::cmp) {
+        out.extend(values.drain(..));
+    }
+}
+
+#[test]
+fn sorted_values_take_the_memory_of_the_query() {
+    check(|count: i64, out: &mut ArrayWriter<i64>| push_sorted(count, 0..count, out));
+    check(|count: i64, out: &mut ArrayWriter<i64>| {
+        let values = sorted_unstable(count as usize, 0..count, Ord::cmp);
+        out.extend(values.iter().map(|it| it.len() as i64));
+    });
 }

@@ -118,7 +118,7 @@ fn many_entries_are_left_when_nobody_wants_them() {
     };
     for (name, answer) in ANSWERS {
         let bound = bind(answer, &Type::BigInt, &result_of(answer, &Type::BigInt)).unwrap();
-        for (count, is_left) in [(10, false), (1000, name != "entropy")] {
+        for (count, is_left) in [(10, false), (100_000, name != "entropy")] {
             let mut groups = Groups::new(Arc::clone(folding(&bound)), 1);
             groups.add(&vec![0; count as usize], &[numbers(count)]).unwrap();
             let results = volley_error::while_wanted(Arc::new(Never), || groups.results());

@@ -1,0 +1,67 @@
+//! Values that a closure sorts for one row.
+
+use super::memory::{Looks, Scratch, or_refuse};
+use crate::{sort_by, sort_unstable_by};
+use std::{
+    cmp::Ordering,
+    ops::{Deref, DerefMut},
+};
+
+/// Sorted values, with the memory that they take.
+pub struct Sorted<T> {
+    values: Vec<T>,
+    _scratch: Scratch,
+}
+
+impl<T> Sorted<T> {
+    /// At most `len` values; `None` where the call fails whatever is answered.
+    fn unsorted(len: usize, bytes: usize, values: impl Iterator<Item = T>) -> Option<Sorted<T>> {
+        let scratch = Scratch::of(bytes)?;
+        let mut looks = Looks::default();
+        let mut kept = Vec::with_capacity(len);
+        for value in values.take(len) {
+            if !looks.go_on(1) {
+                return None;
+            }
+            kept.push(value);
+        }
+        Some(Sorted { values: kept, _scratch: scratch })
+    }
+}
+
+impl<T> Deref for Sorted<T> {
+    type Target = Vec<T>;
+
+    fn deref(&self) -> &Vec<T> {
+        &self.values
+    }
+}
+
+impl<T> DerefMut for Sorted<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.values
+    }
+}
+
+/// `values`, at most `len`, in the order of `compare`, equal ones as they come; `None` where the
+/// call fails whatever is answered.
+pub fn sorted<T>(
+    len: usize,
+    values: impl Iterator<Item = T>,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Option<Sorted<T>> {
+    // Sorting in a stable way takes half as much again.
+    let bytes = len.saturating_mul(size_of::<T>() + size_of::<T>() / 2);
+    let mut sorted = Sorted::unsorted(len, bytes, values)?;
+    or_refuse(sort_by(&mut sorted, compare)).then_some(sorted)
+}
+
+/// As [`sorted`], with equal values in any order, which takes less memory.
+pub fn sorted_unstable<T>(
+    len: usize,
+    values: impl Iterator<Item = T>,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Option<Sorted<T>> {
+    let mut sorted = Sorted::unsorted(len, len.saturating_mul(size_of::<T>()), values)?;
+    or_refuse(sort_unstable_by(&mut sorted, compare)).then_some(sorted)
+}

@@ -1,0 +1,137 @@
+//! Sorting of what may be many values, which ends soon when nobody wants them any more.
+//!
+//! The standard library's sorts cannot be cut into steps. Of many values the comparison looks now
+//! and then whether they are wanted, and leaves the sort by unwinding where they are not; these
+//! sorts keep their values whole then, in some order.
+
+use std::{
+    cmp::Ordering,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+};
+use volley_error::{Error, Result, check_wanted};
+
+/// How many values are sorted without a look.
+const FEW_VALUES: usize = if cfg!(test) { 100 } else { 1 << 16 };
+
+/// How many comparisons there are between two looks: some milliseconds.
+const COMPARISONS: usize = if cfg!(test) { 100 } else { 1 << 16 };
+
+/// Sorts by `compare`; equal values keep their order. Needs room for half of the values besides.
+///
+/// # Errors
+///
+/// Nobody wants the result any more; the values are in any order then.
+pub fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Result<()> {
+    if values.len() <= FEW_VALUES {
+        values.sort_by(compare);
+        return Ok(());
+    }
+    stopped_by_unwinding(|| values.sort_by(looking(compare)))
+}
+
+/// As [`sort_by`], in place; equal values come in any order.
+///
+/// # Errors
+///
+/// Nobody wants the result any more; the values are in any order then.
+pub fn sort_unstable_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Result<()> {
+    if values.len() <= FEW_VALUES {
+        values.sort_unstable_by(compare);
+        return Ok(());
+    }
+    stopped_by_unwinding(|| values.sort_unstable_by(looking(compare)))
+}
+
+/// The same comparison, which unwinds with an error once nobody wants the result.
+fn looking<T>(compare: impl Fn(&T, &T) -> Ordering) -> impl FnMut(&T, &T) -> Ordering {
+    let mut left = COMPARISONS;
+    move |a, b| {
+        left -= 1;
+        if left == 0 {
+            left = COMPARISONS;
+            check_wanted().unwrap_or_else(|error| resume_unwind(Box::new(error)));
+        }
+        compare(a, b)
+    }
+}
+
+/// Runs `sort`; the error that it unwinds with. Other panics go on.
+fn stopped_by_unwinding(sort: impl FnOnce()) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(sort)).map_err(|payload| match payload.downcast::<Error>() {
+        Ok(error) => *error,
+        Err(other) => resume_unwind(other),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        cell::Cell,
+        panic::panic_any,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering::Relaxed},
+        },
+    };
+    use volley_error::{ErrorKind, Wanted, while_wanted};
+
+    /// Wanted for so many looks.
+    struct Looks(AtomicUsize);
+
+    impl Wanted for Looks {
+        fn check(&self) -> Result<()> {
+            let is_wanted = self.0.fetch_update(Relaxed, Relaxed, |it| it.checked_sub(1)).is_ok();
+            if is_wanted { Ok(()) } else { Err(Error::cancelled()) }
+        }
+    }
+
+    fn numbered(count: usize) -> Vec<(u32, usize)> {
+        (0..count).map(|row| (row as u32 * 7919 % 10_007 % 20, row)).collect()
+    }
+
+    #[test]
+    fn values_are_sorted_whether_few_or_many() {
+        for count in [0, 1, 2, 100, 101, 5000] {
+            let mut stable = numbered(count);
+            sort_by(&mut stable, |a, b| a.0.cmp(&b.0)).unwrap();
+            // Rows are in order, so that a stable sort orders by both.
+            assert!(stable.is_sorted());
+            let mut unstable = numbered(count);
+            sort_unstable_by(&mut unstable, Ord::cmp).unwrap();
+            assert_eq!(unstable, stable);
+        }
+    }
+
+    #[test]
+    fn a_sort_that_nobody_wants_ends_and_loses_nothing() {
+        type Sort = fn(&mut [(u32, usize)], &Cell<usize>) -> Result<()>;
+        fn counted<'a, T: Ord>(calls: &'a Cell<usize>) -> impl Fn(&T, &T) -> Ordering + 'a {
+            |a, b| {
+                calls.set(calls.get() + 1);
+                a.cmp(b)
+            }
+        }
+        let sorts: [Sort; 2] = [
+            |values, calls| sort_by(values, counted(calls)),
+            |values, calls| sort_unstable_by(values, counted(calls)),
+        ];
+        for sort in sorts {
+            for looks in [0, 1, 17] {
+                let (mut values, calls) = (numbered(5000), Cell::new(0));
+                let wanted = Arc::new(Looks(AtomicUsize::new(looks)));
+                let ended = while_wanted(wanted, || sort(&mut values, &calls));
+                assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
+                assert_eq!(calls.get(), (looks + 1) * COMPARISONS - 1);
+                values.sort_unstable_by_key(|it| it.1);
+                assert_eq!(values, numbered(5000));
+            }
+        }
+    }
+
+    #[test]
+    fn other_panics_are_not_held_up() {
+        let sort = || sort_by(&mut numbered(5000), |_, _| panic_any(7u8));
+        assert!(catch_unwind(sort).unwrap_err().is::<u8>());
+    }
+}
