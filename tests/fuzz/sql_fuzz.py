@@ -10,7 +10,8 @@ Each seed gives the same tables and queries on every machine: one to three small
 NaN, infinities, -0.0, limits of BIGINT and non-ASCII text, and 20 queries over them (joins of all
 kinds, correlated subqueries, aggregates, set operations, WITH, DISTINCT, ORDER BY and LIMIT).
 Volley reads the tables from Parquet files or from VALUES, with one or two threads, with batches of
-1, 3 or 1024 rows, and sometimes without some of the optimizer's rules, as the seed says.
+1, 3 or 1024 rows, sometimes without some of the optimizer's rules, and sometimes with every operator
+writing what it holds to disk whenever it can, as the seed says.
 
 Answers are compared as multisets of rows, or row by row under an ORDER BY of all columns; doubles
 with a relative tolerance of 1e-9. An error in both engines is agreement. The program reports
@@ -112,6 +113,8 @@ def run_volley(case, binary, timeout):
         command += ["--set", f"batch_rows={case.options['batch_rows']}"]
         if case.options["disabled"]:
             command += ["--set", f"disabled_rules={case.options['disabled']}"]
+        if case.options["spills"]:
+            command += ["--set", "debug_spill_always=on"]
         if case.options["values"]:
             sql = case.with_values()
         else:
@@ -241,7 +244,7 @@ def cases(seed):
         query = maker.query(rng.choices(TYPES, k=rng.randint(1, 4)), rng.choice([1, 2, 3, 3]))
         ordered = [rng.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for _ in range(4)] if rng.random() < 0.3 else None
         disabled = ",".join(rng.sample(RULES, rng.choice([1, 1, 2, 4]))) if rng.random() < 0.3 else ""
-        options = {"disabled": disabled, "threads": rng.choice([1, 2]), "batch_rows": rng.choice([1, 3, 1024]), "row_group": rng.choice([1, 4, 1000]), "values": rng.random() < 0.3}
+        options = {"disabled": disabled, "threads": rng.choice([1, 2]), "batch_rows": rng.choice([1, 3, 1024]), "row_group": rng.choice([1, 4, 1000]), "values": rng.random() < 0.3, "spills": rng.random() < 0.3}
         yield Case(tables, query, ordered, options)
 
 

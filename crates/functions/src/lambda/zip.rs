@@ -33,6 +33,9 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_higher_order("map_zip_with", map_zip, Arc::new(bind_map_zip));
 }
 
+/// What a position takes that may be none: beside it there is a code when it is gathered.
+const POSITION_BYTES: usize = size_of::<Option<u32>>() + size_of::<u32>();
+
 /// Pairs of elements, one of which may be missing, row after row.
 struct Pairs {
     left: Vec<Option<u32>>,
@@ -45,9 +48,7 @@ struct Pairs {
 impl Pairs {
     /// None, with room for `count`, of `rows` rows.
     fn charged(count: usize, rows: usize, ctx: &mut EvalContext) -> Result<Pairs> {
-        // Beside the positions there are codes.
-        let position = size_of::<Option<u32>>() + size_of::<u32>();
-        ctx.charge(count.saturating_mul(2 * position + size_of::<u32>()))?;
+        ctx.charge(count.saturating_mul(2 * POSITION_BYTES + size_of::<u32>()))?;
         let positions = || Vec::with_capacity(count);
         let owners = Vec::with_capacity(count);
         Ok(Pairs { left: positions(), right: positions(), owners, sizes: vec![0; rows] })
@@ -135,6 +136,7 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let keys = Vector::concat_checked(&key, &both, &check_wanted)?;
         ctx.charge(keys.retained_bytes_beyond(&both))?;
         let beyond = from_left[0].len() as u32;
+        ctx.charge(pairs.owners.len() * POSITION_BYTES)?;
         let sides = pairs.left.iter().zip(&pairs.right);
         let positions: Vec<Option<u32>> =
             sides.map(|(left, right)| left.or(right.map(|it| it + beyond))).collect();
