@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! writers, builders   in steps of 1 MiB     kept until the call ends
-//! closures            Scratch, Seen         given back with the row
+//! closures            Scratch, Seen, Sorted given back with the row
 //!                     take_memory           kept until the call ends
 //! ```
 //!
@@ -29,7 +29,7 @@ const LEAST_BYTES: usize = 64 << 10;
 const SCRATCH_FREE_BYTES: usize = 64 << 10;
 
 /// How many steps of a loop there are between two looks at whether anybody wants the answer.
-const LOOK_STEPS: usize = 1 << 16;
+pub(super) const LOOK_STEPS: usize = 1 << 16;
 
 /// The most bytes of one text.
 pub const TEXT_BYTES_MAX: usize = i32::MAX as usize;
@@ -84,6 +84,13 @@ fn take_if_there(bytes: usize) -> bool {
 /// it is `false` the call fails whatever is answered.
 pub fn is_wanted() -> bool {
     take_memory(0)
+}
+
+/// Whether a loop over rows may go on behind `row`; looks now and then whether anybody wants them:
+/// the elements of arrays are rows, too.
+#[inline(always)]
+pub(super) fn goes_on_behind(row: usize) -> bool {
+    row % LOOK_STEPS != LOOK_STEPS - 1 || is_wanted()
 }
 
 /// Ends the call with `error`.
@@ -210,14 +217,16 @@ impl Growth {
         is_taken
     }
 
-    /// Whether `values` has room for one more, which it makes.
+    /// Whether `values` has room for one more, which it makes. Looks now and then whether anybody
+    /// wants them.
     #[inline(always)]
     pub(super) fn has_room<T>(&mut self, values: &mut Vec<T>) -> bool {
-        values.len() < values.capacity() || self.make_room(values, 1)
+        let is_due = values.len() % LOOK_STEPS == LOOK_STEPS - 1;
+        values.len() < values.capacity() && !is_due || self.make_room(values, 1)
     }
 
     /// Makes room for `more` values, and where there is memory for more than that; `false` when it
-    /// is refused.
+    /// is refused, or nobody wants them.
     #[cold]
     #[inline(never)]
     pub(super) fn make_room<T>(&mut self, values: &mut Vec<T>, more: usize) -> bool {
@@ -226,6 +235,7 @@ impl Growth {
         let (len, capacity) = (values.len(), values.capacity());
         let needed = len.saturating_add(more);
         if needed <= capacity || self.is_refused {
+            self.is_refused = self.is_refused || !is_wanted();
             return !self.is_refused;
         }
         let bytes = |capacity_new: usize| (capacity_new - capacity).saturating_mul(size_of::<T>());

@@ -5,7 +5,7 @@ use super::{
     bind,
     column::finish,
     map::{Args, Inputs},
-    memory::{Growth, Lent, TEXT_BYTES_MAX, charge_rows, text_too_long},
+    memory::{Growth, Lent, TEXT_BYTES_MAX, charge_rows, goes_on_behind, text_too_long},
     output::NullRows,
     pattern::SqlType,
     vectorized,
@@ -262,7 +262,7 @@ pub fn write_texts<W: Written>(
                 ctx.fail(row, || error);
             }
         }
-        if writer.is_refused() { Err(()) } else { Ok(()) }
+        if writer.is_refused() || !goes_on_behind(row) { Err(()) } else { Ok(()) }
     });
     lent.give_back(ctx)?;
     Ok((writer.finish(views)?, nulls.finish(rows.len())))

@@ -7,6 +7,7 @@
 use super::{
     args::{Arg, Below, ColumnRef, Contiguous, FlatColumn, Varbinary, Varchar},
     generic::Generic,
+    memory::{LOOK_STEPS, goes_on_behind, is_wanted},
     pattern::{Pattern, SqlType},
 };
 use std::marker::PhantomData;
@@ -128,7 +129,8 @@ impl<'a, A: Arg> IntoIterator for ArrayView<'a, A> {
     }
 }
 
-/// The elements of an array, one after the other; nulls are `None`.
+/// The elements of an array, one after the other; nulls are `None`. Of a long array it looks now
+/// and then whether anybody wants what is made of them, and ends where not: the call fails then.
 pub struct Elements<'a, A: Arg> {
     view: ArrayView<'a, A>,
     range: std::ops::Range<usize>,
@@ -140,6 +142,10 @@ impl<'a, A: Arg> Iterator for Elements<'a, A> {
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let index = self.range.next()?;
+        if !goes_on_behind(index) {
+            self.range = 0..0;
+            return None;
+        }
         let is_null = self.view.is_null(index);
         Some(if is_null { None } else { Some(self.view.value(index)) })
     }
@@ -151,11 +157,20 @@ impl<'a, A: Arg> Iterator for Elements<'a, A> {
     /// Looks once whether there are nulls at all.
     #[inline(always)]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
-        let view = self.view;
-        match view.nulls {
-            None => self.range.fold(init, |state, index| f(state, Some(view.value(index)))),
-            Some(_) => self.range.fold(init, |state, index| f(state, view.get(index))),
+        let (view, mut rest) = (self.view, self.range);
+        let mut state = init;
+        while !rest.is_empty() {
+            let some = rest.start..rest.end.min(rest.start + LOOK_STEPS);
+            rest.start = some.end;
+            state = match view.nulls {
+                None => some.fold(state, |state, index| f(state, Some(view.value(index)))),
+                Some(_) => some.fold(state, |state, index| f(state, view.get(index))),
+            };
+            if !rest.is_empty() && !is_wanted() {
+                break;
+            }
         }
+        state
     }
 }
 

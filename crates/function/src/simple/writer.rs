@@ -18,7 +18,7 @@ pub use reference::{AnyBuilder, PartBuilder, PartOf};
 use super::{
     args::{Contiguous, Source, Varbinary, Varchar},
     map::{Args, Inputs},
-    memory::{Growth, Lent},
+    memory::{Growth, Lent, goes_on_behind},
     output::NullRows,
     pattern::SqlType,
     text::{StringWriter, Written},
@@ -484,7 +484,7 @@ impl<'i, T: Args, W: Writer, F> Writing<'i, '_, T, W, F> {
                 ctx.fail(row, || error);
             }
         }
-        if builder.is_refused() { Err(Refused) } else { Ok(()) }
+        if builder.is_refused() || !goes_on_behind(row) { Err(Refused) } else { Ok(()) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::document::{Document, Kind, escaped};
 use std::fmt::Write;
+use volley_function::simple::Looks;
 use volley_types::{Type, Value};
 
 /// Appends the value at a position of a document: members as they come, numbers that are no
@@ -168,14 +169,15 @@ fn write_quoted(text: &str, out: &mut impl Write) -> std::fmt::Result {
     out.write_char('"')
 }
 
-/// Appends an array of what `push` appends for each item.
+/// Appends an array of what `push` appends for each item; not of all where the call fails.
 pub fn push_array<T>(
     out: &mut String,
     items: impl Iterator<Item = T>,
     push: impl Fn(&mut String, T),
 ) {
     out.push('[');
-    for (index, item) in items.enumerate() {
+    let mut looks = Looks::default();
+    for (index, item) in items.take_while(|_| looks.go_on(1)).enumerate() {
         if index > 0 {
             out.push(',');
         }

@@ -231,6 +231,9 @@ fn replace(expression: &Regex, text: &str, new: &str, most: usize, out: &mut Str
     let mut start = 0;
     if !new.contains('$') {
         for found in expression.find_iter(text).take(most) {
+            if out.is_refused() {
+                break;
+            }
             out.push_str(&text[start..found.start()]);
             out.push_str(new);
             start = found.end();

@@ -3,7 +3,8 @@
 //! ```text
 //! one entry   in the map itself
 //! entries     in the order in which they came
-//! index       of more than 8 entries: open addressing, positions of entries from 1, half full
+//! index       of more than 8 entries: open addressing, positions of entries from 1, half full;
+//!             of very many in parts, by the hashes' high bits, so that none takes long to grow
 //! ```
 //!
 //! What keys are equal, and what their hashes are, the caller says: it may look for keys in another
@@ -11,6 +12,12 @@
 
 /// Entries that are found by looking at each one.
 const SCANNED_MAX: usize = 8;
+
+/// From so many entries on, the index has parts.
+const PARTED_MIN: usize = if cfg!(test) { 100 } else { 1 << 20 };
+
+/// How many.
+const PARTS: usize = if cfg!(test) { 4 } else { 256 };
 
 /// A map from `K`s to `V`s.
 #[derive(Clone)]
@@ -30,7 +37,23 @@ enum Entries<K, V> {
 #[derive(Clone)]
 struct Many<K, V> {
     entries: Vec<(K, V)>,
-    index: Box<[u32]>,
+    index: Index,
+}
+
+/// Slots with positions of entries from 1, or 0; as many as a power of two, or none.
+type Slots = Box<[u32]>;
+
+#[derive(Clone)]
+enum Index {
+    Whole(Slots),
+    /// [`PARTS`] of them.
+    Parts(Box<[Part]>),
+}
+
+#[derive(Clone)]
+struct Part {
+    slots: Slots,
+    used: usize,
 }
 
 impl<K, V> Default for CompactMap<K, V> {
@@ -106,7 +129,8 @@ impl<K, V> CompactMap<K, V> {
         let (entries, position) = match std::mem::replace(&mut self.entries, Entries::None) {
             Entries::None => (Entries::One(entry), 0),
             Entries::One(first) => {
-                let many = Many { entries: vec![first, entry], index: Box::default() };
+                let many =
+                    Many { entries: vec![first, entry], index: Index::Whole(Slots::default()) };
                 (Entries::Many(Box::new(many)), 1)
             }
             Entries::Many(mut many) => {
@@ -122,18 +146,31 @@ impl<K, V> CompactMap<K, V> {
 impl<K, V> Many<K, V> {
     fn bytes(&self) -> usize {
         let entries = self.entries.capacity() * size_of::<(K, V)>();
-        size_of::<Many<K, V>>() + entries + self.index.len() * size_of::<u32>()
+        let (slots, parts) = match &self.index {
+            Index::Whole(slots) => (slots.len(), 0),
+            Index::Parts(parts) => {
+                (parts.iter().map(|it| it.slots.len()).sum(), size_of_val(&**parts))
+            }
+        };
+        size_of::<Many<K, V>>() + entries + slots * size_of::<u32>() + parts
     }
 
     #[inline]
     fn find(&self, hash: impl FnOnce() -> u64, is_key: impl Fn(&K) -> bool) -> Option<usize> {
-        if self.index.is_empty() {
-            return self.entries.iter().position(|it| is_key(&it.0));
-        }
-        let mask = self.index.len() - 1;
-        let mut at = hash() as usize & mask;
+        let (hash, slots) = match &self.index {
+            Index::Whole(slots) if slots.is_empty() => {
+                return self.entries.iter().position(|it| is_key(&it.0));
+            }
+            Index::Whole(slots) => (hash(), slots),
+            Index::Parts(parts) => {
+                let hash = hash();
+                (hash, &parts[part_of(hash)].slots)
+            }
+        };
+        let mask = slots.len().checked_sub(1)?;
+        let mut at = hash as usize & mask;
         loop {
-            let position = self.index[at].checked_sub(1)? as usize;
+            let position = slots[at].checked_sub(1)? as usize;
             if is_key(&self.entries[position].0) {
                 return Some(position);
             }
@@ -144,22 +181,91 @@ impl<K, V> Many<K, V> {
     fn push(&mut self, entry: (K, V), hash: impl Fn(&K) -> u64) -> usize {
         let position = self.entries.len();
         self.entries.push(entry);
-        if self.entries.len() * 2 <= self.index.len() {
-            self.put_index(&hash, position);
-        } else if self.entries.len() > SCANNED_MAX {
-            let slots = (self.entries.len() * 4).next_power_of_two();
-            self.index = vec![0; slots].into_boxed_slice();
-            (0..=position).for_each(|it| self.put_index(&hash, it));
+        let (entries, count) = (&self.entries, position + 1);
+        let hash_at = |position: usize| hash(&entries[position].0);
+        match &mut self.index {
+            Index::Parts(parts) => push_part(parts, position, hash_at),
+            Index::Whole(slots) if count * 2 <= slots.len() => {
+                put(slots, hash_at(position), position);
+            }
+            Index::Whole(_) if count <= SCANNED_MAX => {}
+            Index::Whole(slots) if count < PARTED_MIN => {
+                *slots = vec![0; (count * 4).next_power_of_two()].into();
+                (0..count).for_each(|it| put(slots, hash_at(it), it));
+            }
+            Index::Whole(_) => {
+                let slots = vec![0; (count * 4 / PARTS).next_power_of_two()].into();
+                let mut parts = vec![Part { slots, used: 0 }; PARTS].into_boxed_slice();
+                (0..count).for_each(|it| push_part(&mut parts, it, hash_at));
+                self.index = Index::Parts(parts);
+            }
         }
         position
     }
+}
 
-    fn put_index(&mut self, hash: &impl Fn(&K) -> u64, position: usize) {
-        let mask = self.index.len() - 1;
-        let mut at = hash(&self.entries[position].0) as usize & mask;
-        while self.index[at] != 0 {
-            at = (at + 1) & mask;
+/// The part of an index that keys with `hash` are in.
+#[inline]
+fn part_of(hash: u64) -> usize {
+    (hash >> (u64::BITS - PARTS.ilog2())) as usize
+}
+
+/// Adds an entry to its part; `hash_at`: of the entry at a position.
+fn push_part(parts: &mut [Part], position: usize, hash_at: impl Fn(usize) -> u64) {
+    let hash = hash_at(position);
+    let part = &mut parts[part_of(hash)];
+    part.used += 1;
+    if part.used * 2 > part.slots.len() {
+        let larger = vec![0; (part.used * 4).next_power_of_two()].into();
+        for slot in std::mem::replace(&mut part.slots, larger) {
+            if let Some(known) = slot.checked_sub(1) {
+                put(&mut part.slots, hash_at(known as usize), known as usize);
+            }
         }
-        self.index[at] = position as u32 + 1;
+    }
+    put(&mut part.slots, hash, position);
+}
+
+/// Puts a position where keys with `hash` are looked for; there must be room.
+fn put(slots: &mut [u32], hash: u64, position: usize) {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    while slots[at] != 0 {
+        at = (at + 1) & mask;
+    }
+    slots[at] = position as u32 + 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether keys of `hash` are found where they were put, with maps of all sizes.
+    #[track_caller]
+    fn check(hash: impl Fn(u64) -> u64) {
+        let mut map = CompactMap::default();
+        for key in 0..2000u64 {
+            let find =
+                |map: &CompactMap<u64, u64>, key: u64| map.find(|| hash(key), |it| *it == key);
+            assert_eq!(find(&map, key), None);
+            let position = map.push(key, 3, key * 2, |it| hash(*it));
+            assert_eq!((position, find(&map, key)), (key as usize, Some(key as usize)));
+            *map.value_mut(position) += 1;
+            if key % 97 == 0 {
+                assert!((0..=key).all(|it| find(&map, it) == Some(it as usize)));
+            }
+        }
+        let is_parted =
+            matches!(&map.entries, Entries::Many(it) if matches!(it.index, Index::Parts(_)));
+        assert!(is_parted && map.bytes() >= 2000 * (16 + 8 + 3));
+        assert!(map.into_entries().eq((0..2000).map(|it| (it, it * 2 + 1))));
+    }
+
+    #[test]
+    fn keys_are_found_whatever_their_hashes() {
+        check(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        check(|key| key);
+        check(|key| key << 62);
+        check(|_| u64::MAX);
     }
 }

@@ -1,7 +1,10 @@
 //! Results that are larger than the query's memory.
 
 use super::*;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 use volley_error::{ErrorKind, Wanted, while_wanted};
 use volley_memory::Pool;
 
@@ -128,6 +131,77 @@ fn push_sorted(count: i64, values: impl Iterator<Item = i64>, out: &mut ArrayWri
     if let Some(mut values) = sorted(count as usize, values, Ord::cmp) {
         out.extend(values.drain(..));
     }
+}
+
+/// Always wanted, and how often it was asked.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Wanted for Counted {
+    fn check(&self) -> Result<()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn writers_of_arrays_look_while_there_is_room() {
+    let counted = Arc::new(Counted::default());
+    let extend = |count: i64, out: &mut ArrayWriter<i64>| out.extend(0..count);
+    let bound = scalar(extend).bind(&[Type::BigInt]).unwrap();
+    let args = [ints(&[Some(4 << 20)])];
+    let mut ctx = EvalContext::default();
+    let evaluate = || bound.function.evaluate(&Rows::all(1), &args, &bound.result, &mut ctx);
+    let array = while_wanted(counted.clone(), evaluate).unwrap();
+    let looks = counted.0.load(Ordering::Relaxed);
+    assert!((64..150).contains(&looks), "{looks}");
+    let Value::Array(elements) = array.value(0).unwrap() else { panic!("no array") };
+    assert!(elements.iter().enumerate().all(|(at, it)| *it == Value::BigInt(at as i64)));
+}
+
+#[test]
+fn rows_that_nobody_wants_are_left() {
+    let write = |value: i64, out: &mut StringWriter| out.push_str(if value > 0 { "a" } else { "" });
+    let bound = scalar(write).bind(&[Type::BigInt]).unwrap();
+    for (count, is_left) in [(1000, false), (70_000, true)] {
+        let args = [ints(&vec![Some(1); count])];
+        let mut ctx = EvalContext::default();
+        let rows = Rows::all(count);
+        let evaluate = || bound.function.evaluate(&rows, &args, &bound.result, &mut ctx);
+        let result = while_wanted(Arc::new(Never), evaluate);
+        let kind = result.err().map(|it| it.kind());
+        assert_eq!(kind, is_left.then_some(ErrorKind::Cancelled));
+    }
+}
+
+#[test]
+fn a_long_array_ends_when_nobody_wants_it() {
+    let elements = |count: i64| Value::Array((0..count).map(Value::BigInt).collect());
+    let check = |bound: BoundScalar| {
+        for count in [0, 1, 65_535, 65_537, 200_000] {
+            let args = [Vector::from_values(Type::array(Type::BigInt), &[elements(count)])];
+            let evaluate = || {
+                let ctx = &mut EvalContext::default();
+                bound.function.evaluate(&Rows::all(1), &args, &bound.result, ctx)
+            };
+            let sum = evaluate().unwrap().value(0).unwrap();
+            assert_eq!(sum, Value::BigInt(count * (count - 1) / 2));
+            let unwanted = while_wanted(Arc::new(Never), evaluate);
+            let kind = unwanted.err().map(|it| it.kind());
+            assert_eq!(kind, (count > 65_536).then_some(ErrorKind::Cancelled), "{count}");
+        }
+    };
+    let of_arrays = [Type::array(Type::BigInt)];
+    let folded = scalar(|array: ArrayView<i64>| array.iter().flatten().sum::<i64>());
+    check(folded.bind(&of_arrays).unwrap());
+    let looped = scalar(|array: ArrayView<i64>| {
+        let mut sum = 0;
+        for element in array.iter() {
+            sum += element.unwrap_or(0);
+        }
+        sum
+    });
+    check(looped.bind(&of_arrays).unwrap());
 }
 
 #[test]
