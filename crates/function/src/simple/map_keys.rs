@@ -1,6 +1,6 @@
 //! Keys of maps: none is null, none stands twice.
 
-use super::memory::{Scratch, take_if_much};
+use super::{memory::take_if_much, sorted::sorted_unstable};
 use crate::EvalContext;
 use std::ops::Range;
 use volley_error::{Error, Result};
@@ -51,12 +51,9 @@ impl MapKeys {
         if range.len() <= COMPARED_MAX {
             return range.clone().any(|at| (range.start..at).any(|it| self.is_equal(it, at)));
         }
-        let Some(_scratch) = Scratch::of(range.len().saturating_mul(size_of::<usize>())) else {
-            return false;
-        };
         // Those with the same hash come to stand side by side.
-        let mut order: Vec<usize> = range.collect();
-        order.sort_unstable_by_key(|it| self.hashes[*it]);
+        let by_hash = |a: &usize, b: &usize| self.hashes[*a].cmp(&self.hashes[*b]);
+        let Some(order) = sorted_unstable(range.len(), range, by_hash) else { return false };
         order.chunk_by(|a, b| self.hashes[*a] == self.hashes[*b]).any(|alike| {
             alike.iter().enumerate().any(|(place, at)| {
                 alike[..place].iter().any(|before| self.order.is_equal(*before, *at))

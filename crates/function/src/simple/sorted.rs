@@ -1,6 +1,6 @@
 //! Values that a closure sorts for one row.
 
-use super::memory::{Looks, Scratch, or_refuse};
+use super::memory::{Scratch, or_refuse};
 use crate::{sort_by, sort_unstable_by};
 use std::{
     cmp::Ordering,
@@ -14,17 +14,12 @@ pub struct Sorted<T> {
 }
 
 impl<T> Sorted<T> {
-    /// At most `len` values; `None` where the call fails whatever is answered.
+    /// The values; `None` where the call fails whatever is answered.
     fn unsorted(len: usize, bytes: usize, values: impl Iterator<Item = T>) -> Option<Sorted<T>> {
         let scratch = Scratch::of(bytes)?;
-        let mut looks = Looks::default();
         let mut kept = Vec::with_capacity(len);
-        for value in values.take(len) {
-            if !looks.go_on(1) {
-                return None;
-            }
-            kept.push(value);
-        }
+        // Views of arrays look themselves whether anybody wants it.
+        values.for_each(|it| kept.push(it));
         Some(Sorted { values: kept, _scratch: scratch })
     }
 }
@@ -43,8 +38,8 @@ impl<T> DerefMut for Sorted<T> {
     }
 }
 
-/// `values`, at most `len`, in the order of `compare`, equal ones as they come; `None` where the
-/// call fails whatever is answered.
+/// `values`, which are at most `len`, in the order of `compare`, equal ones as they come; `None`
+/// where the call fails whatever is answered.
 pub fn sorted<T>(
     len: usize,
     values: impl Iterator<Item = T>,
