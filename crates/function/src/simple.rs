@@ -178,6 +178,7 @@ mod map;
 mod text;
 mod ascii;
 mod writer;
+mod seen;
 mod sorted;
 mod map_keys;
 mod lambda;
@@ -208,10 +209,11 @@ pub use map::{
 };
 pub(crate) use map::{RowLoop, Work};
 pub use map_keys::{MapKeys, reject_bad_keys};
-pub use memory::{Looks, Scratch, Seen, TEXT_BYTES_MAX, is_wanted, take_memory, with_memory};
+pub use memory::{Looks, Scratch, TEXT_BYTES_MAX, is_wanted, take_memory, with_memory};
 pub(crate) use output::NullRows;
 pub use output::{Output, Plain, Returned, Stored};
 pub use pattern::{Pattern, SqlType};
+pub use seen::Seen;
 pub use sorted::{Sorted, sorted, sorted_unstable};
 pub use text::{
     StringWriter, Written, map_slice, map_text, slice_binary, slice_ternary, slice_unary,

@@ -14,7 +14,7 @@
 //! give any answer, soon. That nobody wants the result any more ends a call in the same way.
 
 use crate::EvalContext;
-use std::{cell::RefCell, collections::HashSet, hash::Hash};
+use std::cell::RefCell;
 use volley_error::{Error, Result, check_wanted};
 use volley_memory::Reservation;
 use volley_vector::INLINE_BYTES;
@@ -348,101 +348,14 @@ impl Looks {
     }
 }
 
-/// A set that a closure fills with elements: takes memory before it grows, and looks now and then
-/// whether anybody wants the answer. Once that is over, it has nothing and takes nothing.
-pub struct Seen<T> {
-    set: HashSet<T, foldhash::fast::FixedState>,
-    scratch: Scratch,
-    looks: Looks,
-    is_over: bool,
-}
-
-impl<T: Eq + Hash> Default for Seen<T> {
-    fn default() -> Seen<T> {
-        let set = HashSet::default();
-        Seen { set, scratch: Scratch::default(), looks: Looks::default(), is_over: false }
-    }
-}
-
-impl<T: Eq + Hash> FromIterator<T> for Seen<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Seen<T> {
-        let mut seen = Seen::default();
-        for value in values {
-            seen.insert(value);
-            if seen.is_over {
-                break;
-            }
-        }
-        seen
-    }
-}
-
-impl<T: Eq + Hash> Seen<T> {
-    /// Adds `value`; whether it was not there.
-    #[inline]
-    pub fn insert(&mut self, value: T) -> bool {
-        self.look();
-        if self.is_over || !self.has_room() {
-            return false;
-        }
-        self.set.insert(value)
-    }
-
-    /// Whether `value` is there.
-    #[inline]
-    pub fn contains(&mut self, value: &T) -> bool {
-        self.look();
-        !self.is_over && self.set.contains(value)
-    }
-
-    /// Takes `value` out; whether it was there.
-    #[inline]
-    pub fn remove(&mut self, value: &T) -> bool {
-        self.look();
-        !self.is_over && self.set.remove(value)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.set.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.set.is_empty()
-    }
-
-    #[inline]
-    fn look(&mut self) {
-        self.is_over |= !self.looks.go_on(1);
-    }
-
-    #[inline]
-    fn has_room(&mut self) -> bool {
-        self.set.len() < self.set.capacity() || self.make_room()
-    }
-
-    #[cold]
-    fn make_room(&mut self) -> bool {
-        // A table has a byte beside each slot and an eighth of them free. While it is made twice
-        // as large, both are there.
-        let slots = (self.set.capacity().max(4) * 3).saturating_mul(8) / 7;
-        self.is_over |= !self.scratch.raise(slots.saturating_mul(size_of::<T>() + 1));
-        if !self.is_over {
-            self.set.reserve(self.set.capacity().max(4));
-        }
-        !self.is_over
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::sync::Arc;
     use volley_error::{ErrorKind, Wanted, while_wanted};
     use volley_memory::Pool;
 
-    struct Never;
+    pub(in crate::simple) struct Never;
 
     impl Wanted for Never {
         fn check(&self) -> Result<()> {
@@ -464,7 +377,7 @@ mod tests {
         });
     }
 
-    fn limited(bytes: usize) -> (Pool, EvalContext) {
+    pub(in crate::simple) fn limited(bytes: usize) -> (Pool, EvalContext) {
         let pool = Pool::root("test", Some(bytes));
         let memory = Some(pool.reservation());
         (pool, EvalContext { memory, ..EvalContext::default() })
@@ -524,20 +437,5 @@ mod tests {
         }
         assert!(growth.is_refused() && values.len() > 1 << 20);
         assert!(lent.give_back(&mut ctx).is_err());
-    }
-
-    #[test]
-    fn a_set_that_may_not_grow_takes_nothing() {
-        let (_, mut ctx) = limited(1 << 20);
-        let lent = Lent::of(&mut ctx);
-        let mut seen = Seen::default();
-        assert!(seen.insert(1u64) && !seen.insert(1) && seen.contains(&1));
-        let taken = (2..1 << 20).filter(|it| seen.insert(*it)).count();
-        assert!((1000..1 << 16).contains(&taken), "{taken}");
-        assert!(!seen.contains(&1) && !seen.remove(&1));
-        drop(seen);
-        assert!(lent.give_back(&mut ctx).is_err());
-        let few: Seen<u64> = [3, 3, 5].into_iter().collect();
-        assert_eq!(few.len(), 2);
     }
 }

@@ -182,8 +182,10 @@ impl OfElements {
             }
             ends.push(places.len() as u32);
         }
+        check_wanted()?;
         let arguments = elements.arguments(&places, &sources, args)?;
         let flat = arguments.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
+        check_wanted()?;
         function.results(&flat, &ends)
     }
 }
