@@ -14,7 +14,7 @@ mod path;
 mod size;
 
 pub(crate) use canonical::push_canonical;
-pub(crate) use volley_functions::json::{Document, Kind, push_array, push_members, push_quoted};
+pub(crate) use volley_functions::json::{Document, Kind};
 
 use volley_error::Error;
 use volley_function::{

@@ -19,9 +19,10 @@ mod read;
 mod transform;
 
 pub use document::{Document, Kind, Node};
-pub(crate) use make::{push_list, push_object, to_json};
+pub(crate) use make::{CoreJson, name, to_json};
+pub use make::{JsonText, json_texts};
 pub use read::{JsonReader, JsonRules, read_json, twice_error};
-pub use text::{push_array, push_members, push_quoted, write_string};
+pub use text::write_string;
 pub(crate) use transform::cast_json;
 
 use crate::{documentation::doc, remembered::Remembered};

@@ -4,7 +4,7 @@ use crate::csv_writer::Gathered;
 use std::io::Write;
 use volley_error::Result;
 use volley_types::Schema;
-use volley_vector::{Batch, Cells, push_json_string};
+use volley_vector::{Batch, Cells, PlainJson, push_json_string};
 
 /// Writes batches as JSON lines.
 pub struct JsonWriter<W: Write + Send> {
@@ -51,7 +51,7 @@ impl<W: Write + Send> JsonWriter<W> {
         json.push('{');
         for (column, name) in columns.iter().zip(&self.names) {
             json.push_str(name);
-            column.push_json(row, json, &mut full)?;
+            column.push_json(row, &PlainJson, json, &mut full)?;
         }
         json.push_str("}\n");
         Ok(())

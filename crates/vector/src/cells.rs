@@ -14,7 +14,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-pub use json::push_json_string;
+pub use json::{JsonStyle, PlainJson, PushKey, push_json_string};
 
 use crate::{Batch, Decoded, Indices, Values, Vector, scalar::plain_value};
 use std::ops::Range;
@@ -79,6 +79,11 @@ impl Cells {
         });
         let children = children.collect::<Result<_>>()?;
         Ok(Cells { data_type: data_type.clone(), start: range.start, children, decoded })
+    }
+
+    /// What they are.
+    pub fn data_type(&self) -> &Type {
+        &self.data_type
     }
 
     /// Whether the cell of `row` is NULL.
@@ -231,7 +236,11 @@ impl Cells {
     }
 
     /// The value of a cell that is not nested.
-    fn plain(&self, row: usize) -> Result<Value> {
+    ///
+    /// # Errors
+    ///
+    /// Internal, when the column has another layout than its type.
+    pub fn plain(&self, row: usize) -> Result<Value> {
         plain_value(&self.decoded, row)
     }
 

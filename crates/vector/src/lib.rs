@@ -60,7 +60,9 @@ pub use buffer_list::{BufferList, Renumbered};
 pub use builder::{
     StringBuilder, VectorBuilder, collect_all, collect_checked, collect_native, collect_nullable,
 };
-pub use cells::{Cells, Full, PIECE_BYTES, pieces, push_json_string};
+pub use cells::{
+    Cells, Full, JsonStyle, PIECE_BYTES, PlainJson, PushKey, pieces, push_json_string,
+};
 pub use change::CopyRange;
 pub use compare::{Comparable, Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};

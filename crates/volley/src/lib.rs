@@ -82,4 +82,4 @@ pub use volley_memory::{
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 pub use volley_sql::{ParsedStatement, parse, split};
 pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name};
-pub use volley_vector::{Batch, Decoded, Rows, Vector, arrow};
+pub use volley_vector::{Batch, Decoded, PlainJson, Rows, Vector, arrow};

@@ -7,7 +7,7 @@ use std::{
     collections::HashSet,
     io::{self, Write},
 };
-use volley::{Batch, Schema};
+use volley::{Batch, PlainJson, Schema};
 
 pub(super) struct JsonPrinter {
     array: bool,
@@ -45,7 +45,7 @@ impl Printer for JsonPrinter {
                 lines.text.push_str(name);
                 lines.text.push(':');
                 let out = &mut *lines.out;
-                column.push_json(row, &mut lines.text, &mut |it: &mut String| {
+                column.push_json(row, &PlainJson, &mut lines.text, &mut |it: &mut String| {
                     write_text(out, it).map_err(PrintError::Output)
                 })?;
             }

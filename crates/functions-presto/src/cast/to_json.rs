@@ -8,15 +8,20 @@ use super::{
     settled,
     to_text::{push_double, push_exact, push_real},
 };
-use crate::json::{self, push_quoted};
-use std::{borrow::Cow, fmt::Write};
-use volley_function::{BoundScalar, ScalarTraits, simple::vectorized};
-use volley_types::{
-    Type, Value,
-    custom::Json,
-    text::{push_date_signed, push_timestamp_millis},
+use std::ops::Range;
+use volley_error::{Error, Result};
+use volley_function::{
+    BoundScalar, ScalarTraits,
+    simple::{Scratch, vectorized},
+    sort_by,
 };
-use volley_vector::Vector;
+use volley_functions::json::json_texts;
+use volley_types::{
+    Field, Type, Value,
+    custom::Json,
+    text::{push_date_signed, push_timestamp_millis, push_value},
+};
+use volley_vector::{Cells, JsonStyle, PushKey};
 
 /// The conversion; `None` for types that have none.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
@@ -24,17 +29,9 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         return None;
     }
     let of_type = from.clone();
-    let function = vectorized(move |rows, args, to, _| {
-        let values = args[0].to_values()?;
-        let mut texts = vec![Value::Null; rows.len()];
-        rows.for_each(|row| {
-            if let Some(value) = values.get(row).filter(|it| !it.is_null()) {
-                let mut text = String::new();
-                push(&mut text, value, &of_type);
-                texts[row] = Value::text(text);
-            }
-        });
-        Ok(Vector::from_values(to.clone(), &texts))
+    let function = vectorized(move |rows, args, to, ctx| {
+        let cells = Cells::new(&args[0], &of_type)?;
+        json_texts(rows, to, ctx, |row, out| out.push(&cells, row, &PrestoJson))
     });
     Some(settled(from, to, ScalarTraits::INFALLIBLE, function))
 }
@@ -56,73 +53,65 @@ pub(super) fn is_name(data_type: &Type) -> bool {
     data_type.is_numeric() || matches!(data_type, Type::Boolean | Type::Varchar)
 }
 
-fn push(out: &mut String, value: &Value, data_type: &Type) {
-    match (value, data_type) {
-        (Value::Array(elements), Type::Array(element)) => {
-            push_list(out, elements.iter().map(|it| (it, element.as_ref())));
-        }
-        (Value::Array(elements), Type::FixedArray(array)) => {
-            push_list(out, elements.iter().map(|it| (it, &array.0)));
-        }
-        (Value::Row(values), Type::Row(fields)) => {
-            push_list(out, values.iter().zip(fields.iter().map(|it| &it.data_type)));
-        }
-        (Value::Map(entries), Type::Map(types)) => push_object(out, entries, &types.0, &types.1),
-        (Value::Varchar(text), Type::Custom(_)) => out.push_str(text),
-        _ => push_plain(out, value, data_type),
+struct PrestoJson;
+
+impl JsonStyle for PrestoJson {
+    fn is_array(&self, _: &[Field]) -> bool {
+        true
     }
-}
 
-fn push_list<'a>(out: &mut String, elements: impl Iterator<Item = (&'a Value, &'a Type)>) {
-    json::push_array(out, elements, |out, (element, data_type)| push(out, element, data_type));
-}
-
-fn push_object(out: &mut String, entries: &[(Value, Value)], key: &Type, value: &Type) {
-    let named = |(name, it)| {
-        let mut text = String::new();
-        push_text(&mut text, name, key);
-        (text, it)
-    };
-    let mut members: Vec<(String, &Value)> =
-        entries.iter().map(|it| named((&it.0, &it.1))).collect();
-    members.sort_by(|left, right| left.0.cmp(&right.0));
-    json::push_members(out, members.into_iter(), |out, it| push(out, it, value));
-}
-
-fn push_plain(out: &mut String, value: &Value, data_type: &Type) {
-    let is_finite = match value {
-        Value::Real(value) => value.is_finite(),
-        Value::Double(value) => value.is_finite(),
-        _ => true,
-    };
-    let is_bare = matches!(value, Value::Null | Value::Boolean(_)) || data_type.is_numeric();
-    if is_bare && is_finite {
-        return push_text(out, value, data_type);
+    fn is_json(&self, data_type: &Type) -> bool {
+        *data_type == Json::data_type()
     }
-    let text = match value {
-        Value::Varchar(text) => Cow::Borrowed(&**text),
-        _ => {
-            let mut text = String::new();
-            push_text(&mut text, value, data_type);
-            Cow::Owned(text)
+
+    /// By their names.
+    fn order(&self, entries: Range<usize>, push_key: PushKey<'_>) -> Result<Option<Vec<usize>>> {
+        let (mut scratch, mut names) = (Scratch::default(), Vec::new());
+        let mut bytes = entries.len() * size_of::<(String, usize)>();
+        for entry in entries {
+            let mut name = String::new();
+            push_key(entry, &mut name)?;
+            bytes += name.len();
+            if !scratch.raise(bytes.next_power_of_two()) {
+                return Err(Error::cancelled());
+            }
+            names.push((name, entry));
         }
-    };
-    push_quoted(&text, out);
+        sort_by(&mut names, |left, right| left.0.cmp(&right.0))?;
+        Ok(Some(names.into_iter().map(|it| it.1).collect()))
+    }
+
+    fn push_key(&self, text: &mut String, keys: &Cells, row: usize) -> Result<()> {
+        match keys.text(row) {
+            Some(name) => text.push_str(name),
+            None => push_plain(text, &keys.plain(row)?, keys.data_type()),
+        }
+        Ok(())
+    }
+
+    fn is_bare(&self, value: &Value, data_type: &Type) -> bool {
+        match value {
+            Value::Real(value) => value.is_finite(),
+            Value::Double(value) => value.is_finite(),
+            _ => data_type.is_numeric() || *data_type == Type::Boolean,
+        }
+    }
+
+    fn push_plain(&self, text: &mut String, value: &Value, data_type: &Type) {
+        push_plain(text, value, data_type);
+    }
 }
 
 /// The text of a value without parts.
-fn push_text(out: &mut String, value: &Value, data_type: &Type) {
+fn push_plain(text: &mut String, value: &Value, data_type: &Type) {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Real(value) => push_real(out, *value),
-        Value::Double(value) => push_double(out, *value),
-        Value::Date(days) => push_date_signed(out, *days),
-        Value::Timestamp(micros) => push_timestamp_millis(out, *micros),
-        Value::Varchar(text) => out.push_str(text),
+        Value::Real(value) => push_real(text, *value),
+        Value::Double(value) => push_double(text, *value),
+        Value::Date(days) => push_date_signed(text, *days),
+        Value::Timestamp(micros) => push_timestamp_millis(text, *micros),
         Value::Decimal(unscaled) => {
-            push_exact(out, *unscaled, data_type.decimal_shape().map_or(0, |it| it.1));
+            push_exact(text, *unscaled, data_type.decimal_shape().map_or(0, |it| it.1));
         }
-        // Writing to memory does not fail.
-        other => _ = write!(out, "{}", other.display(data_type)),
+        other => push_value(text, other, data_type),
     }
 }

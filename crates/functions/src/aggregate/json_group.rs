@@ -3,19 +3,13 @@
 use super::{bound_collecting, collected, form::unexpected_layout, string_agg::TextColumn};
 use crate::{
     documentation::doc,
-    json::{push_list, push_object},
+    json::{CoreJson, name},
 };
-use std::{ops::Range, sync::Arc};
-use volley_error::{Result, check_wanted};
-use volley_function::{BoundAggregate, CollectingFunction, Expanded, Registry};
-use volley_types::{Field, Type, Value, custom::Json};
-use volley_vector::{Rows, StringView, Values, Vector};
-
-/// So many rows are made scalars at once,
-const PIECE_ROWS: usize = if cfg!(test) { 3 } else { 1 << 10 };
-
-/// or those whose texts take so many bytes.
-const PIECE_BYTES: usize = 1 << 20;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{BoundAggregate, CollectingFunction, Expanded, Registry, simple::Looks};
+use volley_types::{Field, Type, custom::Json};
+use volley_vector::{Cells, Rows, Vector, push_json_string};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -57,88 +51,55 @@ struct JsonGroup {
     types: Vec<Type>,
 }
 
-/// Some rows of the arguments, as scalars.
-#[derive(Default)]
-struct Piece {
-    rows: Range<usize>,
-    /// One for each argument.
-    columns: Vec<Vec<Value>>,
-}
-
-impl Piece {
-    /// The rows from `start` on.
-    fn new(args: &[Vector], start: usize) -> Result<Piece> {
-        let len = args.first().map_or(0, Vector::len);
-        let mut end = start;
-        let mut bytes = 0;
-        while end < len.min(start + PIECE_ROWS) && bytes < PIECE_BYTES {
-            bytes += args.iter().map(|it| text_len(it, end)).sum::<usize>();
-            end += 1;
-        }
-        let columns = args.iter().map(|it| it.slice(start, end - start).to_values());
-        Ok(Piece { rows: start..end, columns: columns.collect::<Result<_>>()? })
-    }
-
-    /// Rows of each column.
-    fn columns(&self, rows: Range<usize>) -> Result<Vec<&[Value]>> {
-        let rows = rows.start - self.rows.start..rows.end - self.rows.start;
-        let columns = self.columns.iter().map(|it| it.get(rows.clone()));
-        columns.collect::<Option<_>>().ok_or_else(unexpected_layout)
-    }
-}
-
-/// The bytes of the text in a row of a flat column.
-fn text_len(column: &Vector, row: usize) -> usize {
-    match column.flat_values() {
-        Some(Values::View(texts)) => texts.views.get(row).map_or(0, |it| StringView::len_of(*it)),
-        _ => 0,
-    }
-}
-
 impl JsonGroup {
-    /// Appends rows of a group, of all columns, to what there is of its text.
-    fn push(&self, text: &mut String, columns: &[&[Value]]) -> Result<()> {
-        let start = text.len();
-        match (columns, self.types.as_slice()) {
-            ([values], [data_type]) => push_list(text, values.iter().map(|it| (it, data_type))),
-            ([names, values], [_, data_type]) => {
-                let values = values.iter().map(|it| (it, data_type));
-                push_object(text, names.iter().zip(values))?;
+    /// Appends the element or the member of a row, of all columns.
+    fn push(
+        &self,
+        text: &mut String,
+        columns: &[Cells],
+        row: usize,
+        looks: &mut Looks,
+    ) -> Result<()> {
+        looks.check(1)?;
+        let values = match columns {
+            [values] => values,
+            [names, values] => {
+                push_json_string(text, name(names, row)?);
+                text.push(':');
+                values
             }
             _ => return Err(unexpected_layout()),
-        }
-        if start > 0 {
-            // The end of the rows before and the beginning of these: they go on.
-            text.replace_range(start - 1..=start, ",");
-        }
-        Ok(())
+        };
+        // Of the text, nothing is taken away.
+        values.push_json(row, &CoreJson, text, &mut |_: &mut String| looks.check(1))
+    }
+
+    /// What an array or an object is written between.
+    fn brackets(&self) -> [char; 2] {
+        if self.types.len() == 1 { ['[', ']'] } else { ['{', '}'] }
     }
 }
 
 impl CollectingFunction for JsonGroup {
     fn results(&self, args: &[Vector], ends: &[u32]) -> Result<Vector> {
-        let mut piece = Piece::default();
+        let columns = args.iter().zip(&self.types).map(|(it, of)| Cells::new(it, of));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let [open, close] = self.brackets();
         let mut texts = TextColumn::with_capacity("json_group", ends.len());
-        let mut start = 0;
+        let (mut looks, mut start) = (Looks::default(), 0);
         for end in ends.iter().map(|it| *it as usize) {
             if start == end {
                 texts.push_null();
                 continue;
             }
-            let mut text = String::new();
-            while start < end {
-                if start >= piece.rows.end {
-                    check_wanted()?;
-                    piece = Piece::new(args, start)?;
-                    if piece.rows.is_empty() {
-                        return Err(unexpected_layout());
-                    }
-                }
-                let rows = start..end.min(piece.rows.end);
-                start = rows.end;
-                self.push(&mut text, &piece.columns(rows)?)?;
+            let mut text = String::from(open);
+            for row in start..end {
+                text.push_str(if row == start { "" } else { "," });
+                self.push(&mut text, &columns, row, &mut looks)?;
             }
+            text.push(close);
             texts.push(&mut text)?;
+            start = end;
         }
         Ok(texts.finish(Json::data_type()))
     }
@@ -156,6 +117,7 @@ impl CollectingFunction for JsonGroup {
 mod tests {
     use super::*;
     use volley_function::AggregateKind;
+    use volley_types::Value;
 
     fn texts(bound: &BoundAggregate, args: &[Vector], ends: &[u32]) -> Vec<Value> {
         let AggregateKind::Collecting(function) = &bound.function else { panic!() };
@@ -163,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_written_piece_by_piece() {
+    fn groups_are_arrays_or_objects() {
         let numbers: Vec<Value> = (0..11).map(Value::BigInt).collect();
         let numbers = Vector::from_values(Type::BigInt, &numbers);
         let names: Vec<Value> = (0..11).map(|it| Value::text(format!("n{it}"))).collect();

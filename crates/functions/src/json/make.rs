@@ -4,15 +4,17 @@
 //! Numbers, booleans and nulls are what they are in JSON, lists and rows without names arrays, maps
 //! and rows with names objects; everything else is its text. JSON stays as it is.
 
-use super::{
-    json_doc,
-    text::{self, push_quoted},
-};
-use std::{fmt::Write, sync::Arc};
+use super::json_doc;
+use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_function::{BoundScalar, EvalContext, Registry, ScalarTraits, simple};
-use volley_types::{Type, Value, Zone, custom::Json};
-use volley_vector::{Decoded, NullBuffer, Rows, StringView, Values, Vector};
+use volley_function::{
+    BoundScalar, EvalContext, Registry, ScalarTraits,
+    simple::{self, StringWriter},
+};
+use volley_types::{Field, Type, Value, custom::Json};
+use volley_vector::{
+    Cells, JsonStyle, NullBuffer, PlainJson, Rows, Values, Vector, push_json_string,
+};
 
 /// Registers the functions.
 pub(super) fn register(registry: &mut Registry) {
@@ -64,19 +66,20 @@ fn bind_one(args: &[Type], takes: impl Fn(&Type) -> bool) -> Option<BoundScalar>
 
 /// The function that makes values of a type JSON; null stays null.
 pub(crate) fn to_json(data_type: &Type) -> BoundScalar {
-    let bound = settled(std::slice::from_ref(data_type), |out, row| match row {
-        [(value, data_type)] => {
-            push(out, value, data_type);
-            Ok(())
-        }
-        _ => Err(Error::internal("to_json takes one value")),
+    let bound = settled(std::slice::from_ref(data_type), |out, columns, row| {
+        columns.iter().try_for_each(|it| out.push(it, row, &CoreJson))
     });
     BoundScalar { traits: ScalarTraits::INFALLIBLE, ..bound }
 }
 
 fn bind_array_of(args: &[Type]) -> Option<BoundScalar> {
-    Some(settled(args, |out, row| {
-        push_list(out, row.iter().copied());
+    Some(settled(args, |out, columns, row| {
+        out.push_str("[");
+        for (index, column) in columns.iter().enumerate() {
+            out.push_str(if index == 0 { "" } else { "," });
+            out.push(column, row, &CoreJson)?;
+        }
+        out.push_str("]");
         Ok(())
     }))
 }
@@ -86,9 +89,16 @@ fn bind_object(args: &[Type]) -> Option<BoundScalar> {
     if args.len() % 2 == 1 || !args.iter().step_by(2).all(is_name) {
         return None;
     }
-    let bound = settled(args, |out, row| {
-        let members = row.chunks_exact(2).map(|it| (it[0].0, it[1]));
-        push_object(out, members)
+    let bound = settled(args, |out, columns, row| {
+        out.push_str("{");
+        for (index, member) in columns.chunks_exact(2).enumerate() {
+            out.push_str(if index == 0 { "" } else { "," });
+            push_json_string(&mut out.piece, name(&member[0], row)?);
+            out.push_str(":");
+            out.push(&member[1], row, &CoreJson)?;
+        }
+        out.push_str("}");
+        Ok(())
     });
     Some(BoundScalar {
         traits: ScalarTraits { propagates_nulls: false, ..ScalarTraits::DEFAULT },
@@ -96,164 +106,103 @@ fn bind_object(args: &[Type]) -> Option<BoundScalar> {
     })
 }
 
-/// A value and its type.
-type Typed<'a> = (&'a Value, &'a Type);
+/// The name of a member.
+///
+/// # Errors
+///
+/// It is null.
+pub(crate) fn name(names: &Cells, row: usize) -> Result<&str> {
+    let name = if names.is_null(row) { None } else { names.text(row) };
+    name.ok_or_else(|| Error::invalid_value("the name of a member must not be null"))
+}
 
 /// A function that writes the values of a row.
 fn settled(
     args: &[Type],
-    write: impl Fn(&mut String, &[Typed<'_>]) -> Result<()> + Send + Sync + 'static,
+    write: impl Fn(&mut JsonText<'_>, &[Cells], usize) -> Result<()> + Send + Sync + 'static,
 ) -> BoundScalar {
     let types = args.to_vec();
     let function = simple::vectorized(move |rows, args, to, ctx| {
-        let zone = ctx.query.time_zone.clone();
-        let types = shown_types(&types, &zone);
-        for arg in args {
-            // The values, and the text of a row.
-            ctx.charge(tree_bytes(arg)?.saturating_mul(2))?;
-        }
-        let columns = args.iter().map(Vector::to_values).collect::<Result<Vec<_>>>()?;
-        texts(rows, to, ctx, |row, out| {
-            let values = columns.iter().zip(&types);
-            let values: Vec<Typed<'_>> =
-                values.filter_map(|(it, data_type)| Some((it.get(row)?, data_type))).collect();
-            write(out, &values)
-        })
+        let zone = &ctx.query.time_zone;
+        let columns = args.iter().zip(&types).map(|(it, of)| Cells::new(it, &of.in_zone(zone)));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        json_texts(rows, to, ctx, |row, out| write(out, &columns, row))
     });
     let traits = ScalarTraits { propagates_nulls: false, ..ScalarTraits::INFALLIBLE };
     BoundScalar::new(args.to_vec(), Json::data_type(), traits, function)
 }
 
-/// The types as their values are shown in a time zone.
-fn shown_types(types: &[Type], zone: &Zone) -> Vec<Type> {
-    types.iter().map(|it| it.in_zone(zone)).collect()
-}
+/// Rows without names are arrays, a REAL is the DOUBLE that is the same number, JSON is itself.
+pub(crate) struct CoreJson;
 
-fn texts(
-    rows: &Rows,
-    to: &Type,
-    ctx: &mut EvalContext,
-    write: impl Fn(usize, &mut String) -> Result<()>,
-) -> Result<Vector> {
-    let mut text = String::new();
-    let (strings, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
-        text.clear();
-        write(row, &mut text)?;
-        out.push_str(&text);
-        Ok(())
-    })?;
-    // Others than these rows are null.
-    let nulls = (!rows.is_all()).then(|| NullBuffer::new(rows.to_bits()));
-    Ok(Vector::flat(to.clone(), Values::View(strings), nulls))
-}
+impl JsonStyle for CoreJson {
+    fn is_array(&self, fields: &[Field]) -> bool {
+        fields.iter().all(|it| it.name.is_empty())
+    }
 
-/// What the values of a column take as a tree, roughly: of many rows, some are looked at.
-fn tree_bytes(column: &Vector) -> Result<usize> {
-    /// All rows of a batch, and not all elements that batches share.
-    const SAMPLED: usize = 64 << 10;
-    let decoded = Decoded::new(column)?;
-    let step = (decoded.len() / SAMPLED).max(1);
-    let rows = (0..decoded.len()).step_by(step).filter(|it| !decoded.is_null(*it));
-    let indices = rows.map(|it| decoded.index(it));
-    // As if all elements were alike.
-    let of_parts = |parts: usize, elements: &Vector| -> Result<usize> {
-        let all = tree_bytes(elements)? as u128;
-        let share = all * parts as u128 / (elements.len().max(1)) as u128;
-        Ok(usize::try_from(share).unwrap_or(usize::MAX))
-    };
-    let below = match decoded.values() {
-        Values::View(strings) => indices.map(|it| StringView::len_of(strings.views[it])).sum(),
-        Values::Array(nested) | Values::Map(nested) => {
-            of_parts(indices.map(|it| nested.range(it).len()).sum(), &nested.elements)?
-        }
-        Values::FixedArray(arrays) => of_parts(indices.count() * arrays.size, &arrays.elements)?,
-        Values::Row { children, .. } => {
-            let count = indices.count();
-            let of_child = children.iter().map(|it| of_parts(count, it));
-            of_child.sum::<Result<usize>>()?
-        }
-        _ => 0,
-    };
-    let below = below.saturating_mul(step);
-    Ok(below.saturating_add(decoded.len() * size_of::<Value>()))
-}
+    fn is_json(&self, data_type: &Type) -> bool {
+        *data_type == Json::data_type()
+    }
 
-/// Appends a value as JSON.
-pub(crate) fn push(out: &mut String, value: &Value, data_type: &Type) {
-    match (value, data_type) {
-        (Value::Null, _) => out.push_str("null"),
-        (Value::Array(elements), Type::Array(element)) => {
-            push_list(out, elements.iter().map(|it| (it, element.as_ref())));
-        }
-        (Value::Array(elements), Type::FixedArray(array)) => {
-            push_list(out, elements.iter().map(|it| (it, &array.0)));
-        }
-        (Value::Row(values), Type::Row(fields)) => {
-            if fields.iter().all(|it| it.name.is_empty()) {
-                return push_list(out, values.iter().zip(fields.iter().map(|it| &it.data_type)));
+    fn push_plain(&self, text: &mut String, value: &Value, data_type: &Type) {
+        match value {
+            Value::Real(number) => {
+                let number = Value::Double(f64::from(*number));
+                PlainJson.push_plain(text, &number, &Type::Double);
             }
-            let members = values
-                .iter()
-                .zip(fields.iter())
-                .map(|(value, field)| (field.name.to_string(), (value, &field.data_type)));
-            text::push_members(out, members, push_typed);
+            _ => PlainJson.push_plain(text, value, data_type),
         }
-        (Value::Map(entries), Type::Map(types)) => {
-            let name = |key: &Value| key.display(&types.0).to_string();
-            let members = entries.iter().map(|it| (name(&it.0), (&it.1, &types.1)));
-            text::push_members(out, members, push_typed);
-        }
-        (Value::Varchar(text), data_type) if *data_type == Json::data_type() => out.push_str(text),
-        (Value::Varchar(text), _) => push_quoted(text, out),
-        _ => push_plain(out, value, data_type),
     }
 }
 
-/// Appends a value that has neither parts nor is a text.
-fn push_plain(out: &mut String, value: &Value, data_type: &Type) {
-    let number = match value {
-        Value::Double(number) => Some(*number),
-        Value::Real(number) => Some(f64::from(*number)),
-        _ => None,
-    };
-    let is_bare = number.is_some() || data_type.is_numeric() || *data_type == Type::Boolean;
-    if number.is_some_and(|it| !it.is_finite()) {
-        out.push_str("null");
-    } else if let Some(number) = number {
-        // Writing to memory does not fail.
-        let _ = write!(out, "{}", Value::Double(number).display(&Type::Double));
-    } else if is_bare {
-        let _ = write!(out, "{}", value.display(data_type));
-    } else {
-        push_quoted(&value.display(data_type).to_string(), out);
+/// The JSON of a row that is written.
+pub struct JsonText<'a> {
+    /// What is not written yet.
+    piece: String,
+    out: &'a mut StringWriter,
+}
+
+impl JsonText<'_> {
+    /// Appends text.
+    pub fn push_str(&mut self, text: &str) {
+        self.piece.push_str(text);
+    }
+
+    /// Appends a cell.
+    ///
+    /// # Errors
+    ///
+    /// The call fails whatever is answered; those of the style.
+    pub fn push(&mut self, cells: &Cells, row: usize, style: &impl JsonStyle) -> Result<()> {
+        let out = &mut *self.out;
+        cells.push_json(row, style, &mut self.piece, &mut |piece: &mut String| {
+            out.push_str(piece);
+            piece.clear();
+            if simple::is_wanted() { Ok(()) } else { Err(Error::cancelled()) }
+        })
     }
 }
 
-/// Appends an array.
-pub(crate) fn push_list<'a>(out: &mut String, elements: impl Iterator<Item = Typed<'a>>) {
-    text::push_array(out, elements, push_typed);
-}
-
-/// Appends an object.
+/// The texts that `write` makes of `rows`; others are null.
 ///
 /// # Errors
 ///
-/// A name that is null.
-pub(crate) fn push_object<'a>(
-    out: &mut String,
-    members: impl Iterator<Item = (&'a Value, Typed<'a>)>,
-) -> Result<()> {
-    let mut named = Vec::new();
-    for (name, value) in members {
-        let Value::Varchar(name) = name else {
-            return Err(Error::invalid_value("the name of a member must not be null"));
-        };
-        named.push((name.to_string(), value));
-    }
-    text::push_members(out, named.into_iter(), push_typed);
-    Ok(())
-}
-
-fn push_typed(out: &mut String, (value, data_type): Typed<'_>) {
-    push(out, value, data_type);
+/// The memory limit; a text that is too long; cancelled.
+pub fn json_texts(
+    rows: &Rows,
+    to: &Type,
+    ctx: &mut EvalContext,
+    write: impl Fn(usize, &mut JsonText<'_>) -> Result<()>,
+) -> Result<Vector> {
+    let mut spare = String::new();
+    let (strings, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
+        let mut text = JsonText { piece: std::mem::take(&mut spare), out };
+        write(row, &mut text)?;
+        text.out.push_str(&text.piece);
+        text.piece.clear();
+        spare = text.piece;
+        Ok(())
+    })?;
+    let nulls = (!rows.is_all()).then(|| NullBuffer::new(rows.to_bits()));
+    Ok(Vector::flat(to.clone(), Values::View(strings), nulls))
 }

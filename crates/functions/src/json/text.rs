@@ -2,7 +2,6 @@
 
 use super::document::{Document, Kind, escaped};
 use std::fmt::Write;
-use volley_function::simple::Looks;
 use volley_types::{Type, Value};
 
 /// Appends the value at a position of a document: members as they come, numbers that are no
@@ -158,7 +157,7 @@ pub fn write_string(source: &str, out: &mut impl Write) -> std::fmt::Result {
 }
 
 /// Appends a text in quotes, with the escapes that it needs.
-pub fn push_quoted(text: &str, out: &mut impl Write) {
+pub(super) fn push_quoted(text: &str, out: &mut impl Write) {
     // Writing to memory does not fail.
     let _ = write_quoted(text, out);
 }
@@ -167,41 +166,6 @@ fn write_quoted(text: &str, out: &mut impl Write) -> std::fmt::Result {
     out.write_char('"')?;
     text.chars().try_for_each(|it| write_character(it, out))?;
     out.write_char('"')
-}
-
-/// Appends an array of what `push` appends for each item; not of all where the call fails.
-pub fn push_array<T>(
-    out: &mut String,
-    items: impl Iterator<Item = T>,
-    push: impl Fn(&mut String, T),
-) {
-    out.push('[');
-    let mut looks = Looks::default();
-    for (index, item) in items.take_while(|_| looks.go_on(1)).enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push(out, item);
-    }
-    out.push(']');
-}
-
-/// Appends an object of names and what `push` appends for each value.
-pub fn push_members<T>(
-    out: &mut String,
-    members: impl Iterator<Item = (String, T)>,
-    push: impl Fn(&mut String, T),
-) {
-    out.push('{');
-    for (index, (name, value)) in members.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        push_quoted(&name, out);
-        out.push(':');
-        push(out, value);
-    }
-    out.push('}');
 }
 
 fn write_character(character: char, out: &mut impl Write) -> std::fmt::Result {

@@ -1,9 +1,10 @@
 //! Cells as JSON.
 //!
 //! Numbers are numbers (also decimals, digit by digit), NaN and infinities are null, as JSON has
-//! none; everything that JSON does not know is text.
+//! none; everything that JSON does not know is text. Where dialects differ, a [`JsonStyle`] says
+//! what is written.
 
-use super::{Cells, Full, PIECE_BYTES, hand_on, pieces, push_piece};
+use super::{Cells, Full, PIECE_BYTES, hand_on, pieces};
 use std::{fmt::Write, ops::Range};
 use volley_error::{Error, Result};
 use volley_types::{
@@ -11,128 +12,260 @@ use volley_types::{
     text::{push_binary, push_value},
 };
 
+/// Appends the key of an entry.
+pub type PushKey<'a> = &'a dyn Fn(usize, &mut String) -> Result<()>;
+
+/// How values are written as JSON where that is not the same for all.
+pub trait JsonStyle {
+    /// Whether a row with these fields is an array; else it is an object.
+    fn is_array(&self, _fields: &[Field]) -> bool {
+        false
+    }
+
+    /// Whether texts of this type are JSON, which is written as it is.
+    fn is_json(&self, _data_type: &Type) -> bool {
+        false
+    }
+
+    /// In what order the entries of a map are written; `None`: as they stand.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being found, which ends the writing.
+    fn order(&self, _entries: Range<usize>, _push_key: PushKey<'_>) -> Result<Option<Vec<usize>>> {
+        Ok(None)
+    }
+
+    /// Appends the text of a key, which is not NULL.
+    ///
+    /// # Errors
+    ///
+    /// Internal, when the column has another layout than its type.
+    fn push_key(&self, text: &mut String, keys: &Cells, row: usize) -> Result<()> {
+        keys.push_text(row, text, &mut |_: &mut String| Ok(()))
+    }
+
+    /// Whether a value without parts stands without quotes.
+    fn is_bare(&self, _value: &Value, data_type: &Type) -> bool {
+        data_type.is_numeric() || *data_type == Type::Boolean
+    }
+
+    /// Appends a value without parts, which is no text itself; the quotes around it, and escapes
+    /// within them, are added.
+    fn push_plain(&self, text: &mut String, value: &Value, data_type: &Type) {
+        push_json_plain(text, value, data_type);
+    }
+}
+
+/// Rows are objects, and maps as they stand: for results and files.
+pub struct PlainJson;
+
+impl JsonStyle for PlainJson {}
+
+/// JSON that grows.
+struct Out<'a, 'f, S, E> {
+    style: &'a S,
+    json: &'a mut String,
+    full: Full<'f, E>,
+}
+
+impl<S, E> Out<'_, '_, S, E> {
+    fn push(&mut self, json: &str) {
+        self.json.push_str(json);
+    }
+
+    /// Hands the JSON on if it has become long enough.
+    fn hand_on(&mut self) -> Result<(), E> {
+        hand_on(self.json, self.full)
+    }
+}
+
 impl Cells {
     /// Appends a cell as JSON.
     ///
     /// # Errors
     ///
-    /// Those of `full`.
+    /// Those of `full`, and of the style.
     pub fn push_json<E: From<Error>>(
         &self,
         row: usize,
+        style: &impl JsonStyle,
         json: &mut String,
         full: Full<'_, E>,
     ) -> Result<(), E> {
+        self.push_json_to(&mut Out { style, json, full }, row)
+    }
+
+    fn push_json_to<E: From<Error>>(
+        &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
+        row: usize,
+    ) -> Result<(), E> {
         if self.is_null(row) {
-            json.push_str("null");
+            out.push("null");
             return Ok(());
         }
-        if self.text(row).is_some() || self.bytes(row).is_some() {
-            return self.push_json_pieces(row, json, full);
+        if let Some(text) = self.text(row) {
+            return push_json_text(out, text);
+        }
+        if let Some(bytes) = self.bytes(row) {
+            return push_json_bytes(out, bytes);
         }
         match (self.elements(row), &self.data_type) {
-            (Some(entries), Type::Map(_)) => self.push_json_entries(entries, json, full),
-            (Some(elements), _) => self.push_json_elements(elements, json, full),
-            (None, Type::Row(fields)) => self.push_json_fields(fields, row, json, full),
-            _ => {
-                push_json_plain(json, &self.plain(row)?, &self.data_type);
-                hand_on(json, full)
-            }
+            (Some(entries), Type::Map(_)) => self.push_json_entries(out, entries),
+            (Some(elements), _) => self.push_json_elements(out, elements),
+            (None, Type::Row(fields)) => self.push_json_fields(out, fields, row),
+            _ => self.push_json_value(out, row),
         }
     }
 
-    /// Text, and bytes as text.
-    fn push_json_pieces<E: From<Error>>(
+    /// A value without parts, or JSON.
+    fn push_json_value<E: From<Error>>(
         &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
         row: usize,
-        json: &mut String,
-        full: Full<'_, E>,
     ) -> Result<(), E> {
-        json.push('"');
-        for piece in self.text(row).into_iter().flat_map(pieces) {
-            push_piece(json, full, |json| push_escaped(json, piece))?;
+        let value = self.plain(row)?;
+        match &value {
+            Value::Varchar(json) if out.style.is_json(&self.data_type) => {
+                return push_json_pieces(out, json);
+            }
+            _ if out.style.is_bare(&value, &self.data_type) => {
+                out.style.push_plain(out.json, &value, &self.data_type);
+            }
+            _ => {
+                out.push("\"");
+                let start = out.json.len();
+                out.style.push_plain(out.json, &value, &self.data_type);
+                escape_from(out.json, start);
+                out.push("\"");
+            }
         }
-        for piece in self.bytes(row).into_iter().flat_map(|it| it.chunks(PIECE_BYTES)) {
-            let start = json.len();
-            push_binary(json, piece);
-            escape_from(json, start);
-            hand_on(json, full)?;
-        }
-        json.push('"');
-        Ok(())
+        out.hand_on()
     }
 
     fn push_json_elements<E: From<Error>>(
         &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
         elements: Range<usize>,
-        json: &mut String,
-        full: Full<'_, E>,
     ) -> Result<(), E> {
-        json.push('[');
+        out.push("[");
         for (index, element) in elements.enumerate() {
-            json.push_str(if index == 0 { "" } else { "," });
-            self.children[0].push_json(element, json, full)?;
+            out.push(if index == 0 { "" } else { "," });
+            self.children[0].push_json_to(out, element)?;
         }
-        json.push(']');
+        out.push("]");
         Ok(())
     }
 
     fn push_json_entries<E: From<Error>>(
         &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
         entries: Range<usize>,
-        json: &mut String,
-        full: Full<'_, E>,
     ) -> Result<(), E> {
-        json.push('{');
+        let order = out.style.order(entries.clone(), &|entry, text| match self.key(entry) {
+            Some((keys, row)) => out.style.push_key(text, keys, row),
+            None => Ok(()),
+        })?;
+        out.push("{");
         for (index, entry) in entries.enumerate() {
-            json.push_str(if index == 0 { "" } else { "," });
-            match self.children[0].field(0, entry) {
-                Some((keys, row)) => keys.push_json_key(row, json)?,
-                None => json.push_str("\"NULL\""),
-            }
-            json.push(':');
-            match self.children[0].field(1, entry) {
-                Some((cells, row)) => cells.push_json(row, json, full)?,
-                None => json.push_str("null"),
-            }
+            out.push(if index == 0 { "" } else { "," });
+            self.push_json_entry(out, order.as_ref().map_or(entry, |it| it[index]))?;
         }
-        json.push('}');
+        out.push("}");
         Ok(())
     }
 
-    /// A key is text, whatever its type.
-    fn push_json_key(&self, row: usize, json: &mut String) -> Result<()> {
-        json.push('"');
-        let start = json.len();
-        self.push_text(row, json, &mut |_: &mut String| Ok::<(), Error>(()))?;
-        escape_from(json, start);
-        json.push('"');
-        Ok(())
+    /// The cells of keys, and which of them `entry` has; `None` for none.
+    fn key(&self, entry: usize) -> Option<(&Cells, usize)> {
+        self.children[0].field(0, entry).filter(|(keys, row)| !keys.is_null(*row))
+    }
+
+    fn push_json_entry<E: From<Error>>(
+        &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
+        entry: usize,
+    ) -> Result<(), E> {
+        out.push("\"");
+        let start = out.json.len();
+        match self.key(entry) {
+            Some((keys, row)) => out.style.push_key(out.json, keys, row)?,
+            None => out.push("NULL"),
+        }
+        escape_from(out.json, start);
+        out.push("\":");
+        self.children[0].push_json_field(out, 1, entry)
     }
 
     fn push_json_fields<E: From<Error>>(
         &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
         fields: &[Field],
         row: usize,
-        json: &mut String,
-        full: Full<'_, E>,
     ) -> Result<(), E> {
-        json.push('{');
+        let is_array = out.style.is_array(fields);
+        out.push(if is_array { "[" } else { "{" });
         for (index, field) in fields.iter().enumerate() {
-            json.push_str(if index == 0 { "" } else { "," });
-            push_json_string(json, &row_field_name(field, index));
-            json.push(':');
-            match self.field(index, row) {
-                Some((cells, row)) => cells.push_json(row, json, full)?,
-                None => json.push_str("null"),
+            out.push(if index == 0 { "" } else { "," });
+            if !is_array {
+                push_json_string(out.json, &row_field_name(field, index));
+                out.push(":");
+            }
+            self.push_json_field(out, index, row)?;
+        }
+        out.push(if is_array { "]" } else { "}" });
+        Ok(())
+    }
+
+    fn push_json_field<E: From<Error>>(
+        &self,
+        out: &mut Out<'_, '_, impl JsonStyle, E>,
+        index: usize,
+        row: usize,
+    ) -> Result<(), E> {
+        match self.field(index, row) {
+            Some((cells, row)) => cells.push_json_to(out, row),
+            None => {
+                out.push("null");
+                Ok(())
             }
         }
-        json.push('}');
-        Ok(())
     }
 }
 
-/// A value that is not nested.
+fn push_json_text<S, E>(out: &mut Out<'_, '_, S, E>, text: &str) -> Result<(), E> {
+    out.push("\"");
+    for piece in pieces(text) {
+        push_escaped(out.json, piece);
+        out.hand_on()?;
+    }
+    out.push("\"");
+    Ok(())
+}
+
+/// Bytes as text.
+fn push_json_bytes<S, E>(out: &mut Out<'_, '_, S, E>, bytes: &[u8]) -> Result<(), E> {
+    out.push("\"");
+    for piece in bytes.chunks(PIECE_BYTES) {
+        let start = out.json.len();
+        push_binary(out.json, piece);
+        escape_from(out.json, start);
+        out.hand_on()?;
+    }
+    out.push("\"");
+    Ok(())
+}
+
+/// JSON as it is.
+fn push_json_pieces<S, E>(out: &mut Out<'_, '_, S, E>, json: &str) -> Result<(), E> {
+    for piece in pieces(json) {
+        out.push(piece);
+        out.hand_on()?;
+    }
+    Ok(())
+}
+
+/// A value without parts.
 fn push_json_plain(json: &mut String, value: &Value, data_type: &Type) {
     match value {
         Value::Null => json.push_str("null"),
@@ -148,15 +281,7 @@ fn push_json_plain(json: &mut String, value: &Value, data_type: &Type) {
                 _ => (),
             }
         }
-        Value::Boolean(_) => push_value(json, value, data_type),
-        _ if data_type.is_numeric() => push_value(json, value, data_type),
-        _ => {
-            json.push('"');
-            let start = json.len();
-            push_value(json, value, data_type);
-            escape_from(json, start);
-            json.push('"');
-        }
+        _ => push_value(json, value, data_type),
     }
 }
 
@@ -191,7 +316,7 @@ fn push_escaped(json: &mut String, text: &str) {
             8 => json.push_str("\\b"),
             12 => json.push_str("\\f"),
             // A string takes whatever is written to it.
-            control => _ = write!(json, "\\u{control:04x}"),
+            control => _ = write!(json, "\\u{control:04X}"),
         }
         start = at + 1;
     }

@@ -14,7 +14,7 @@ fn whole(cells: &Cells, row: usize, is_json: bool) -> (String, usize) {
         Ok::<(), Error>(())
     };
     if is_json {
-        cells.push_json(row, &mut text, &mut full).unwrap();
+        cells.push_json(row, &PlainJson, &mut text, &mut full).unwrap();
     } else {
         cells.push_text(row, &mut text, &mut full).unwrap();
     }
