@@ -30,7 +30,8 @@ mod frequent;
 mod json_group;
 mod percentile;
 #[cfg(test)]
-mod tests;
+#[path = "../tests/chapters/states.rs"]
+mod states;
 
 pub use approx_distinct::{hash_bytes, mix};
 pub use approx_set::union_of_sets;

@@ -10,8 +10,6 @@ mod float;
 mod double;
 mod temporal;
 mod interval;
-#[cfg(test)]
-mod tests;
 
 use crate::documentation::doc;
 use std::sync::Arc;

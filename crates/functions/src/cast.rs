@@ -20,8 +20,6 @@ mod custom;
 mod enumeration;
 mod json;
 mod nested;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use from_text::value_of;
 pub use nested::{ElementCast, FieldMatch, PartErrors, PartRules, bind_parts};

@@ -4,8 +4,6 @@
 //! element; a null inside equals a null and comes after everything else.
 
 mod compare;
-#[cfg(test)]
-mod tests;
 
 use crate::documentation::doc;
 use compare::{Compare, Distinct};

@@ -16,8 +16,6 @@ mod zoned;
 mod format;
 mod format_parse;
 mod format_parts;
-#[cfg(test)]
-mod tests;
 
 pub use format_parse::{check_time_format, read_timestamp};
 pub(crate) use zoned::moved as instant_moved;

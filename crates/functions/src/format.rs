@@ -8,8 +8,6 @@
 mod template;
 mod printf;
 mod write;
-#[cfg(test)]
-mod tests;
 
 use crate::{documentation::doc, remembered::Remembered};
 use std::sync::Arc;

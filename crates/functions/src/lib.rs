@@ -33,8 +33,6 @@ pub mod statistics;
 pub mod value_aggregate;
 mod window;
 pub mod text;
-#[cfg(test)]
-mod testing;
 
 pub use date::{check_time_format, read_timestamp};
 pub use pattern::{Compiled, PatternCache, compile_within};

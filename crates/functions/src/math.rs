@@ -11,8 +11,6 @@ mod bits;
 mod choice;
 mod random;
 mod special;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use volley_function::{

@@ -17,8 +17,6 @@ mod vector;
 mod record;
 mod entries;
 mod aggregate;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use aggregate::register as register_aggregates;
 pub use entries::MapEntries;

@@ -20,8 +20,6 @@ mod path;
 mod digest;
 mod escape;
 mod digits;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use case::lower_of;
 pub use digits::push_digits;

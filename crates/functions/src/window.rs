@@ -5,8 +5,6 @@ mod distribution;
 mod neighbor;
 mod frame_value;
 mod fill;
-#[cfg(test)]
-mod tests;
 
 use volley_function::Registry;
 use volley_types::Type;

@@ -446,6 +446,3 @@ impl fmt::Display for Clause {
 fn unsupported(what: impl fmt::Display, span: Option<Span>) -> Error {
     Error::unsupported(format!("not supported: {what}")).span(span)
 }
-
-#[cfg(test)]
-mod tests;

@@ -24,10 +24,10 @@ use volley_vector::Batch;
 pub(super) const PARTS: usize = 64;
 
 /// A table of more bytes outgrows the caches.
-const TABLE_BYTES_MAX: usize = 16 << 20;
+const TABLE_BYTES_MAX: usize = if cfg!(test) { 2 << 20 } else { 16 << 20 };
 
 /// Rows of a part that are grouped early at least, until that turns out not to help.
-const PART_ROWS_MIN: usize = 1 << 14;
+const PART_ROWS_MIN: usize = if cfg!(test) { 1 << 11 } else { 1 << 14 };
 
 /// Rows of a part that are grouped early for each of its groups: those are taken out and put in
 /// again, and their memory is cleared, which takes as long as to find them for some rows.

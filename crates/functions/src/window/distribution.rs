@@ -114,3 +114,22 @@ pub(super) fn tile(row: i64, rows: i64, parts: i64) -> i64 {
     // Only reached when there are at least as many rows as parts, so small is not zero.
     larger_parts + (row - in_larger) / small.max(1) + 1
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn parts_differ_by_one_row_at_most() {
+        for rows in 1..40i64 {
+            for parts in 1..45 {
+                let tiles: Vec<i64> = (0..rows).map(|row| super::tile(row, rows, parts)).collect();
+                assert!(tiles.is_sorted() && tiles[0] == 1);
+                let count = |part: i64| tiles.iter().filter(|it| **it == part).count();
+                let counts: Vec<usize> = (1..=parts.min(rows)).map(count).collect();
+                assert!(
+                    counts.is_sorted_by(|a, b| a >= b) && counts[0] <= counts[counts.len() - 1] + 1
+                );
+                assert_eq!(counts.iter().sum::<usize>() as i64, rows);
+            }
+        }
+    }
+}

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::aggregate::{
-    frequency::of_values,
-    tests::{folding, resolve, run_bound},
+    frequency::{of_values, register},
+    states::{folding, run_bound},
 };
-use volley_function::aggregate::Groups;
+use volley_function::{Registry, aggregate::Groups};
 use volley_types::{Field, Interval, Value, custom::Uuid};
 use volley_vector::{
     ScalarBuffer,
@@ -21,6 +21,12 @@ fn result_of(answer: Answer, key: &Type) -> Type {
         Answer::Mode => key.clone(),
         Answer::Entropy => Type::Double,
     }
+}
+
+fn resolve(name: &str, types: &[Type]) -> BoundAggregate {
+    let mut registry = Registry::new();
+    register(&mut registry);
+    registry.resolve_aggregate(name, types).unwrap()
 }
 
 /// Every way to each answer is the one by way of values.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    aggregate::tests::{folding, run_bound},
+    aggregate::states::{folding, run_bound},
     order::compare_values,
 };
 use volley_function::{AggregateKind, aggregate::Groups};

@@ -1,6 +1,6 @@
 use super::{Tables, plan, statement};
-use crate::{Statement, Write, WriteKind};
 use expect_test::expect;
+use volley_sql::{Statement, Write, WriteKind};
 
 #[test]
 fn tables_are_made_with_known_types() {

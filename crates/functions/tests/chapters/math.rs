@@ -1,4 +1,4 @@
-use crate::testing::{call, fails, resolve};
+use crate::calls::{call, fails, resolve};
 use volley_types::{Type, Value};
 
 fn integer(value: i32) -> (Type, Value) {

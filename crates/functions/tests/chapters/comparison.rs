@@ -18,7 +18,7 @@ fn shapes(values: &Vector) -> Vec<Vector> {
 /// `ascending`: distinct values in their order.
 fn check(data_type: Type, ascending: &[Value]) {
     let mut registry = Registry::new();
-    crate::register(&mut registry);
+    volley_functions::register(&mut registry);
     let values: Vec<Value> = ascending.iter().cloned().chain([Value::Null]).collect();
     let len = values.len();
     // All pairs.
@@ -107,7 +107,7 @@ fn nested_values_compare_element_by_element() {
 #[test]
 fn sides_meet_in_their_common_type() {
     let mut registry = Registry::new();
-    crate::register(&mut registry);
+    volley_functions::register(&mut registry);
     let bound = registry.resolve_scalar("eq", &[Type::Integer, Type::BigInt]).unwrap();
     assert_eq!(bound.args, [Type::BigInt, Type::BigInt]);
     assert!(registry.resolve_scalar("eq", &[Type::Integer, Type::Varchar]).is_err());

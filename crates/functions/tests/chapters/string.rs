@@ -1,4 +1,4 @@
-use crate::testing::{call, exhausts, fails};
+use crate::calls::{call, exhausts, fails};
 use volley_types::{Type, Value};
 
 fn text(text: &str) -> (Type, Value) {

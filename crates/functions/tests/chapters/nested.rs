@@ -1,4 +1,4 @@
-use crate::testing::{call, exhausts, fails};
+use crate::calls::{call, exhausts, fails};
 use volley_types::{Field, Type, Value};
 
 fn integer(value: i32) -> (Type, Value) {

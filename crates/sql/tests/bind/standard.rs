@@ -1,7 +1,7 @@
 //! The queries of TPC-H bind.
 
 use super::{Tables, describe, statement};
-use crate::Statement;
+use volley_sql::Statement;
 
 fn tables() -> Tables {
     let tables = Tables::default();

@@ -1,4 +1,4 @@
-use crate::testing::{cast, cast_exhausts};
+use crate::calls::{cast, cast_exhausts};
 use volley_types::{Field, Type, Value};
 
 #[track_caller]
@@ -121,7 +121,7 @@ fn points_in_time_convert() {
     check(Value::Date(1), &Type::Date, &Type::Timestamp, Value::Timestamp(86_400_000_000));
     fails(Value::Date(i32::MAX), &Type::Date, &Type::Timestamp, "timestamp out of range");
     let mut registry = volley_function::Registry::new();
-    crate::register(&mut registry);
+    volley_functions::register(&mut registry);
     let error = registry.resolve_cast(&Type::Date, &Type::Integer).unwrap_err();
     assert_eq!(error.message(), "cannot cast DATE to INTEGER");
 }

@@ -1,4 +1,4 @@
-use crate::testing::{call, fails, text};
+use crate::calls::{call, fails, text};
 use volley_types::{Interval, Type, Value, text as types_text};
 
 fn name(text: &str) -> (Type, Value) {

@@ -1,8 +1,8 @@
 //! Long and deep statements: linear time, no overflow of the stack.
 
 use super::{Tables, error, statement};
-use crate::Statement;
 use volley_logical::{ExprKind, Plan};
+use volley_sql::Statement;
 
 fn query(sql: &str) -> Plan {
     match statement(&Tables::small(), sql) {

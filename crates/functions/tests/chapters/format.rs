@@ -1,4 +1,4 @@
-use crate::testing::{fails, text};
+use crate::calls::{fails, text};
 use volley_types::{Type, Value};
 
 fn string(text: &str) -> (Type, Value) {

@@ -1,6 +1,7 @@
 //! Tests of the binder on tables without rows.
 
-use crate::{BindSettings, Catalog, Dialect, MacroDefinition, Relation, Statement, bind, parse};
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
@@ -10,6 +11,9 @@ use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, T
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
 use volley_plan::TableHandle;
+use volley_sql::{
+    BindSettings, Catalog, Dialect, MacroDefinition, Relation, Statement, bind, parse,
+};
 use volley_types::{Field, Schema, Type};
 
 mod aggregates;
@@ -65,7 +69,7 @@ impl Table for Empty {
 
 /// Tables, views and files.
 #[derive(Default)]
-pub(super) struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>);
+struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>);
 
 /// What else has a name.
 #[derive(Default)]
@@ -143,7 +147,7 @@ fn unqualified(name: &str) -> String {
 }
 
 /// The meaning of the only statement of `sql`.
-pub(super) fn statement(tables: &Tables, sql: &str) -> Result<Statement> {
+fn statement(tables: &Tables, sql: &str) -> Result<Statement> {
     statement_in(Dialect::default(), tables, sql)
 }
 

@@ -9,7 +9,7 @@ use volley_vector::{Rows, Vector};
 /// A function for arguments of these types.
 pub(crate) fn resolve(name: &str, types: &[Type]) -> BoundScalar {
     let mut registry = Registry::new();
-    crate::register(&mut registry);
+    volley_functions::register(&mut registry);
     let bound = registry.resolve_scalar(name, types).unwrap();
     let again = registry.resolve_scalar(name, &bound.args).unwrap();
     assert_eq!(again.args, bound.args, "binding {name} again must give the same");
@@ -20,7 +20,7 @@ pub(crate) fn resolve(name: &str, types: &[Type]) -> BoundScalar {
 /// A cast.
 pub(crate) fn resolve_cast(from: &Type, to: &Type) -> BoundScalar {
     let mut registry = Registry::new();
-    crate::register(&mut registry);
+    volley_functions::register(&mut registry);
     registry.resolve_cast(from, to).unwrap()
 }
 

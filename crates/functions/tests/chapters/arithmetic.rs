@@ -1,4 +1,4 @@
-use crate::testing::{call, fails, resolve};
+use crate::calls::{call, fails, resolve};
 use volley_types::{Interval, Type, Value, civil};
 
 fn decimal(unscaled: i128, precision: u8, scale: u8) -> (Type, Value) {

@@ -1,10 +1,12 @@
 //! The SQL corpus of the repository binds.
 
 use super::{Empty, Tables, describe, statement_in, unqualified};
-use crate::{Alteration, Catalog, Dialect, DropKind, Relation, Statement, TypeDefinition, parse};
 use std::{fmt::Write, path::Path, sync::Arc};
 use volley_connector::ColumnDefinition;
 use volley_error::Error;
+use volley_sql::{
+    Alteration, Catalog, Dialect, DropKind, Relation, Statement, TypeDefinition, parse,
+};
 use volley_types::custom::Enumeration;
 
 /// A record of a `.slt` file: its statement and whether it fails.

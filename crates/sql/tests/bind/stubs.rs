@@ -55,7 +55,7 @@ fn texts(args: &[Type], result: Type) -> Option<BoundScalar> {
 }
 
 /// All functions that tests name.
-pub(super) fn registry() -> Registry {
+pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     volley_functions::register(&mut registry);
     volley_functions_presto::register(&mut registry);
