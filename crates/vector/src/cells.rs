@@ -138,10 +138,7 @@ impl Cells {
             (Some(entries), Type::Map(_)) => self.push_entries(entries, text, full),
             (Some(elements), _) => self.push_elements(elements, text, full),
             (None, Type::Row(fields)) => self.push_fields(fields, row, text, full),
-            _ => {
-                self.push_plain(row, text)?;
-                hand_on(text, full)
-            }
+            _ => Ok(self.push_plain(row, text)?),
         }
     }
 
@@ -155,6 +152,7 @@ impl Cells {
         for (index, element) in elements.enumerate() {
             text.push_str(if index == 0 { "" } else { ", " });
             self.children[0].push_inner(element, text, full)?;
+            hand_on(text, full)?;
         }
         text.push(']');
         Ok(())
@@ -176,6 +174,7 @@ impl Cells {
                     None => text.push_str("NULL"),
                 }
             }
+            hand_on(text, full)?;
         }
         text.push('}');
         Ok(())
@@ -199,6 +198,7 @@ impl Cells {
                 Some((cells, row)) => cells.push_inner(row, text, full)?,
                 None => text.push_str("NULL"),
             }
+            hand_on(text, full)?;
         }
         text.push(if is_named { '}' } else { ')' });
         Ok(())
@@ -222,7 +222,7 @@ impl Cells {
         if !self.data_type.is_numeric() {
             push_quoted_where_needed(text, start);
         }
-        hand_on(text, full)
+        Ok(())
     }
 
     /// Appends a cell that is neither NULL nor nested, whole.

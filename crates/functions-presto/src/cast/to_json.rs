@@ -60,10 +60,6 @@ impl JsonStyle for PrestoJson {
         true
     }
 
-    fn is_json(&self, data_type: &Type) -> bool {
-        *data_type == Json::data_type()
-    }
-
     /// By their names.
     fn order(&self, entries: Range<usize>, push_key: PushKey<'_>) -> Result<Option<Vec<usize>>> {
         let (mut scratch, mut names) = (Scratch::default(), Vec::new());

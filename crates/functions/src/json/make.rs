@@ -2,7 +2,7 @@
 //! `json_group_array` and `json_group_object`.
 //!
 //! Numbers, booleans and nulls are what they are in JSON, lists and rows without names arrays, maps
-//! and rows with names objects; everything else is its text. JSON stays as it is.
+//! and rows with names objects; JSON is itself, without white space; everything else is its text.
 
 use super::json_doc;
 use std::sync::Arc;
@@ -132,16 +132,12 @@ fn settled(
     BoundScalar::new(args.to_vec(), Json::data_type(), traits, function)
 }
 
-/// Rows without names are arrays, a REAL is the DOUBLE that is the same number, JSON is itself.
+/// Rows without names are arrays, and a REAL is the DOUBLE that is the same number.
 pub(crate) struct CoreJson;
 
 impl JsonStyle for CoreJson {
     fn is_array(&self, fields: &[Field]) -> bool {
         fields.iter().all(|it| it.name.is_empty())
-    }
-
-    fn is_json(&self, data_type: &Type) -> bool {
-        *data_type == Json::data_type()
     }
 
     fn push_plain(&self, text: &mut String, value: &Value, data_type: &Type) {

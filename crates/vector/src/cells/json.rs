@@ -1,14 +1,17 @@
 //! Cells as JSON.
 //!
 //! Numbers are numbers (also decimals, digit by digit), NaN and infinities are null, as JSON has
-//! none; everything that JSON does not know is text. Where dialects differ, a [`JsonStyle`] says
-//! what is written.
+//! none; JSON is itself, without white space; everything that JSON does not know is text. Where
+//! dialects differ, a [`JsonStyle`] says what is written.
 
 use super::{Cells, Full, PIECE_BYTES, hand_on, pieces};
+use crate::Values;
 use std::{fmt::Write, ops::Range};
 use volley_error::{Error, Result};
 use volley_types::{
-    Field, Type, Value, row_field_name,
+    Field, Type, Value,
+    custom::{CustomType, Json},
+    row_field_name,
     text::{push_binary, push_value},
 };
 
@@ -19,11 +22,6 @@ pub type PushKey<'a> = &'a dyn Fn(usize, &mut String) -> Result<()>;
 pub trait JsonStyle {
     /// Whether a row with these fields is an array; else it is an object.
     fn is_array(&self, _fields: &[Field]) -> bool {
-        false
-    }
-
-    /// Whether texts of this type are JSON, which is written as it is.
-    fn is_json(&self, _data_type: &Type) -> bool {
         false
     }
 
@@ -111,6 +109,9 @@ impl Cells {
         if let Some(bytes) = self.bytes(row) {
             return push_json_bytes(out, bytes);
         }
+        if let Some(json) = self.json(row) {
+            return push_compact(out, json);
+        }
         match (self.elements(row), &self.data_type) {
             (Some(entries), Type::Map(_)) => self.push_json_entries(out, entries),
             (Some(elements), _) => self.push_json_elements(out, elements),
@@ -119,29 +120,33 @@ impl Cells {
         }
     }
 
-    /// A value without parts, or JSON.
+    /// The text of `row`, which is not NULL, in a column of JSON.
+    fn json(&self, row: usize) -> Option<&str> {
+        match (self.decoded.values(), &self.data_type) {
+            (Values::View(texts), Type::Custom(it)) if it.name() == Json.name() => {
+                Some(texts.text(self.decoded.index(row)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A value without parts, and no text.
     fn push_json_value<E: From<Error>>(
         &self,
         out: &mut Out<'_, '_, impl JsonStyle, E>,
         row: usize,
     ) -> Result<(), E> {
         let value = self.plain(row)?;
-        match &value {
-            Value::Varchar(json) if out.style.is_json(&self.data_type) => {
-                return push_json_pieces(out, json);
-            }
-            _ if out.style.is_bare(&value, &self.data_type) => {
-                out.style.push_plain(out.json, &value, &self.data_type);
-            }
-            _ => {
-                out.push("\"");
-                let start = out.json.len();
-                out.style.push_plain(out.json, &value, &self.data_type);
-                escape_from(out.json, start);
-                out.push("\"");
-            }
+        if out.style.is_bare(&value, &self.data_type) {
+            out.style.push_plain(out.json, &value, &self.data_type);
+            return Ok(());
         }
-        out.hand_on()
+        out.push("\"");
+        let start = out.json.len();
+        out.style.push_plain(out.json, &value, &self.data_type);
+        escape_from(out.json, start);
+        out.push("\"");
+        Ok(())
     }
 
     fn push_json_elements<E: From<Error>>(
@@ -153,6 +158,7 @@ impl Cells {
         for (index, element) in elements.enumerate() {
             out.push(if index == 0 { "" } else { "," });
             self.children[0].push_json_to(out, element)?;
+            out.hand_on()?;
         }
         out.push("]");
         Ok(())
@@ -171,6 +177,7 @@ impl Cells {
         for (index, entry) in entries.enumerate() {
             out.push(if index == 0 { "" } else { "," });
             self.push_json_entry(out, order.as_ref().map_or(entry, |it| it[index]))?;
+            out.hand_on()?;
         }
         out.push("}");
         Ok(())
@@ -212,6 +219,7 @@ impl Cells {
                 out.push(":");
             }
             self.push_json_field(out, index, row)?;
+            out.hand_on()?;
         }
         out.push(if is_array { "]" } else { "}" });
         Ok(())
@@ -256,10 +264,24 @@ fn push_json_bytes<S, E>(out: &mut Out<'_, '_, S, E>, bytes: &[u8]) -> Result<()
     Ok(())
 }
 
-/// JSON as it is.
-fn push_json_pieces<S, E>(out: &mut Out<'_, '_, S, E>, json: &str) -> Result<(), E> {
+/// JSON, without the white space between its parts.
+fn push_compact<S, E>(out: &mut Out<'_, '_, S, E>, json: &str) -> Result<(), E> {
+    let (mut is_string, mut is_escaped) = (false, false);
     for piece in pieces(json) {
-        out.push(piece);
+        let mut start = 0;
+        for (at, byte) in piece.bytes().enumerate() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = true,
+                b'"' => is_string = !is_string,
+                b' ' | b'\t' | b'\n' | b'\r' if !is_string => {
+                    out.push(&piece[start..at]);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        out.push(&piece[start..]);
         out.hand_on()?;
     }
     Ok(())

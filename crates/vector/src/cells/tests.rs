@@ -2,6 +2,7 @@ use super::*;
 use crate::random::Generator;
 use std::sync::Arc;
 use volley_error::ErrorKind;
+use volley_types::custom::Json;
 
 /// A cell in one text, and how often it was handed on.
 fn whole(cells: &Cells, row: usize, is_json: bool) -> (String, usize) {
@@ -65,6 +66,37 @@ fn json_keeps_numbers_and_quotes_the_rest() {
     let map = Type::map(Type::array(Type::BigInt), Type::BigInt);
     let entries = Value::Map([(list, Value::BigInt(2))].into());
     check_json(map, entries, "{\"[1, NULL]\":2}");
+    let json = Value::text("{ \"a b\\\\\" :\t[1,\r\n \"\\\" \", null ] }\n");
+    let compact = "{\"a b\\\\\":[1,\"\\\" \",null]}";
+    check_json(Json::data_type(), json.clone(), compact);
+    check_json(
+        Type::array(Json::data_type()),
+        Value::Array([json].into()),
+        &format!("[{compact}]"),
+    );
+}
+
+#[test]
+fn what_is_short_is_handed_on_where_there_is_much_of_it() {
+    let row = Type::row([Field::new("a", Type::Varchar)]);
+    let map = Type::map(Type::Varchar, Type::Varchar);
+    for element in [Type::Unknown, Type::Varchar, Type::array(Type::Varchar), row, map] {
+        let empty = match &element {
+            Type::Varchar => Value::text(""),
+            Type::Array(_) => Value::Array([].into()),
+            Type::Row(_) => Value::Row([Value::Null].into()),
+            Type::Map(_) => Value::Map([].into()),
+            _ => Value::Null,
+        };
+        let data_type = Type::array(element);
+        let value = Value::Array(vec![empty; 200_000].into());
+        let column = Vector::constant(data_type.clone(), &value, 2);
+        let cells = Cells::new(&column, &data_type).unwrap();
+        for is_json in [true, false] {
+            let (all, handed) = whole(&cells, 1, is_json);
+            assert!(handed >= all.len() / PIECE_BYTES / 2, "{data_type}: {handed}");
+        }
+    }
 }
 
 #[test]
