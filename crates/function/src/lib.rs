@@ -42,7 +42,7 @@ pub use registry::{
 pub use row_errors::RowErrors;
 pub use scalar::{Argument, BoundScalar, ScalarFunction, ScalarTraits};
 pub use sequences::Sequences;
-pub use sorting::{sort_by, sort_unstable_by};
+pub use sorting::{select_nth_by, sort_by, sort_unstable_by};
 pub use window::{
     BoundWindow, Exclusion, FrameParts, PartitionPiece, Ranges, ValidRows, WindowFunction,
     WindowReach, WindowRows, gather_or_null,

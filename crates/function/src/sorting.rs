@@ -1,4 +1,5 @@
-//! Sorting of what may be many values, which ends soon when nobody wants them any more.
+//! Sorting, and selecting, of what may be many values, which ends soon when nobody wants them any
+//! more.
 //!
 //! The standard library's sorts cannot be cut into steps. Of many values the comparison looks now
 //! and then whether they are wanted, and leaves the sort by unwinding where they are not; these
@@ -40,6 +41,28 @@ pub fn sort_unstable_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Orderin
         return Ok(());
     }
     stopped_by_unwinding(|| values.sort_unstable_by(looking(compare)))
+}
+
+/// Puts the value in place `index` that sorting by `compare` would, those before it in front of it
+/// and those behind it after it.
+///
+/// # Errors
+///
+/// Nobody wants the result any more; the values are in any order then.
+///
+/// # Panics
+///
+/// If there are not more than `index` values.
+pub fn select_nth_by<T>(
+    values: &mut [T],
+    index: usize,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Result<()> {
+    if values.len() <= FEW_VALUES {
+        values.select_nth_unstable_by(index, compare);
+        return Ok(());
+    }
+    stopped_by_unwinding(|| _ = values.select_nth_unstable_by(index, looking(compare)))
 }
 
 /// The same comparison, which unwinds with an error once nobody wants the result.
@@ -100,6 +123,14 @@ mod tests {
             let mut unstable = numbered(count);
             sort_unstable_by(&mut unstable, Ord::cmp).unwrap();
             assert_eq!(unstable, stable);
+            for index in (0..count).step_by(1 + count / 7) {
+                let mut some = numbered(count);
+                select_nth_by(&mut some, index, Ord::cmp).unwrap();
+                assert_eq!(some[index], stable[index]);
+                assert!(some[..index].iter().all(|it| *it < stable[index]));
+                some.sort_unstable();
+                assert_eq!(some, stable);
+            }
         }
     }
 
@@ -112,9 +143,10 @@ mod tests {
                 a.cmp(b)
             }
         }
-        let sorts: [Sort; 2] = [
+        let sorts: [Sort; 3] = [
             |values, calls| sort_by(values, counted(calls)),
             |values, calls| sort_unstable_by(values, counted(calls)),
+            |values, calls| select_nth_by(values, 2500, counted(calls)),
         ];
         for sort in sorts {
             for looks in [0, 1, 17] {

@@ -261,10 +261,11 @@ impl Choice {
         share: Option<&Value>,
     ) -> Result<Option<I::Chosen>> {
         let compare = |left: &I::Item, right: &I::Item| values.compare(left, right);
-        let at =
-            |items: &mut [I::Item], share| values.chosen(self.place().at(items, share, &compare));
+        let at = |items: &mut [I::Item], share| {
+            self.place().at(items, share, &compare).map(|it| values.chosen(it))
+        };
         let Some(share) = self.share_of(share)? else { return Ok(None) };
-        let found = at(items, share);
+        let found = at(items, share)?;
         if !matches!(self, Choice::Deviation(_)) {
             return Ok(Some(found));
         }
@@ -274,7 +275,7 @@ impl Choice {
         if items.len() > CHECKED_VALUES {
             check_wanted()?;
         }
-        Ok(Some(at(items, share)))
+        at(items, share).map(Some)
     }
 
     /// The share of the values that is asked for; `None` for null.

@@ -3,6 +3,7 @@
 use crate::order::Ordinal;
 use std::cmp::Ordering;
 use volley_error::{Error, Result};
+use volley_function::select_nth_by;
 use volley_types::{Type, Value};
 
 /// Products of shares and counts that are this close to a whole number are meant to be one.
@@ -90,23 +91,27 @@ impl Share {
 impl Place {
     /// The value at a share of `all`, at least one, and where the place is behind it, the next one
     /// and how far on the way to that. Puts them in another order.
+    ///
+    /// # Errors
+    ///
+    /// Nobody wants the result any more.
     pub(super) fn at<K: Copy>(
         self,
         all: &mut [K],
         share: Share,
         compare: &impl Fn(&K, &K) -> Ordering,
-    ) -> (K, Option<(K, f64)>) {
+    ) -> Result<(K, Option<(K, f64)>)> {
         let (rank, next) = self.ranks(all.len(), share);
         let compare = |a: &K, b: &K| compare(a, b);
-        let (before, value, after) = all.select_nth_unstable_by(rank, compare);
+        select_nth_by(all, rank, compare)?;
         let neighbor = |(next, part)| {
             let found = match next < rank {
-                true => before.iter().copied().max_by(compare),
-                false => after.iter().copied().min_by(compare),
+                true => all[..rank].iter().copied().max_by(compare),
+                false => all[rank + 1..].iter().copied().min_by(compare),
             };
             found.map(|it| (it, part))
         };
-        (*value, next.and_then(neighbor))
+        Ok((all[rank], next.and_then(neighbor)))
     }
 
     /// The rank, counted from the least value, of the value at a share of `count`, at least one;

@@ -279,7 +279,7 @@ fn at<T: Ordinal>(
         for value in pieces.iter().flat_map(|it| *it) {
             keys.push(key(*value)?);
         }
-        return Ok(place.at(keys, share, &Ord::cmp));
+        return place.at(keys, share, &Ord::cmp);
     }
     let (rank, next) = place.ranks(count, share);
     let [found, neighbor] = keys_at(pieces, [rank, next.map_or(rank, |it| it.0)], key)?;
