@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result, check_wanted};
 use volley_function::{
     AggregateKind, BindAggregate, BoundAggregate, BoundScalar, CollectingFunction, EvalContext,
-    FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups,
+    FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups, simple::Looks,
 };
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
@@ -166,6 +166,7 @@ impl OfElements {
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
         let mut ends = Vec::with_capacity(chosen.len());
+        let mut looks = Looks::default();
         let nested = elements.nested()?;
         let lens = chosen.iter().map(|row| nested.range(elements.0.index(*row as usize)).len());
         let count = lens.sum::<usize>();
@@ -177,6 +178,7 @@ impl OfElements {
         for row in chosen {
             let range = nested.range(elements.0.index(*row as usize));
             for place in range.filter(|it| !(self.0.ignores_nulls && decoded.is_null(*it))) {
+                looks.check(1)?;
                 places.push(place as u32);
                 sources.push(*row);
             }
@@ -250,9 +252,19 @@ impl Elements<'_> {
     /// arguments have in the row that it comes from. No element is copied.
     fn arguments(&self, places: &[u32], sources: &[u32], args: &[Vector]) -> Result<Vec<Vector>> {
         let picked = |from: &Vector, rows: &[u32]| {
-            Ok(from.loaded()?.wrap(&rows.to_vec().into(), &mut Vec::new()))
+            let from = from.loaded()?;
+            Ok(match stretch(rows) {
+                Some(start) => from.slice(start, rows.len()),
+                None => from.wrap(&rows.to_vec().into(), &mut Vec::new()),
+            })
         };
         let further = args.iter().skip(1).map(|it| picked(it, sources));
         std::iter::once(picked(&self.nested()?.elements, places)).chain(further).collect()
     }
+}
+
+/// The first of `rows`, where the others follow one after the other.
+fn stretch(rows: &[u32]) -> Option<usize> {
+    let first = *rows.first()?;
+    (first..).zip(rows).all(|(expected, row)| expected == *row).then_some(first as usize)
 }
