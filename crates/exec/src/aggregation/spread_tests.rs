@@ -107,11 +107,12 @@ fn what_waits_in_parts_can_be_given_back() {
     while !operator.is_spread() {
         accept(&mut operator);
     }
-    // Groups and, later on, rows that wait for others of their parts.
+    // Groups and, later on, rows that wait for others of their parts; all but the buffers of parts.
+    let buffers_max = 3 << 19;
     for _ in 0..50 {
         let offered = operator.as_spill().unwrap().reclaimable_bytes();
         let held = cx.pool.stats().bytes;
-        assert!(offered > held * 3 / 4, "{offered} of {held} bytes can be given back");
+        assert!(held - offered <= buffers_max, "{offered} of {held} bytes can be given back");
         accept(&mut operator);
     }
 }
