@@ -12,6 +12,8 @@
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
 mod input;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use input::SpreadInput;
 
@@ -26,6 +28,9 @@ const PARTITIONS_WRAPPED_MAX: usize = 8;
 
 /// Rows that take no more are not wide.
 const NARROW_ROW_BYTES: usize = 128;
+
+/// What grows of rows that are not wide takes about one of so many bytes of the memory limit at most.
+const GROWING_SHARE: usize = 32;
 
 /// A batch begins to grow with room for so many pieces like its first: not more, because many
 /// partitions of many columns may never be filled.
@@ -48,7 +53,8 @@ pub struct Partitioner {
     keys: Vec<usize>,
     partitions: usize,
     purpose: Purpose,
-    batch_rows: usize,
+    /// A batch of so many rows is full.
+    full_rows: usize,
     /// By partition, the columns of its next batch; none without rows, and when nothing is copied.
     growing: Vec<Vec<Appender>>,
     /// What grows.
@@ -68,11 +74,12 @@ impl Partitioner {
         batch_rows: usize,
         pool: &Pool,
     ) -> Partitioner {
+        let room = pool.limit_bytes() / GROWING_SHARE / NARROW_ROW_BYTES / partitions.max(1);
         Partitioner {
             keys,
             partitions,
             purpose,
-            batch_rows,
+            full_rows: batch_rows.div_ceil(2).min(room).max(1),
             growing: Vec::new(),
             charge: pool.reservation(),
             hashes: Vec::new(),
@@ -127,7 +134,7 @@ impl Partitioner {
                 let growing = &mut self.growing[partition];
                 if growing.len() == column {
                     let piece = end - start;
-                    let room = (self.batch_rows / 2 + piece).min(piece * ROOM_PIECES);
+                    let room = (self.full_rows + piece).min(piece * ROOM_PIECES);
                     growing.push(Appender::with_capacity(vector.data_type().clone(), room));
                 }
                 growing[column].append(&picked, start..end)?;
@@ -136,31 +143,35 @@ impl Partitioner {
         let mut full = Vec::new();
         for (partition, ..) in ranges(ends) {
             let rows = self.growing[partition].first().map_or(0, Appender::len);
-            if rows * 2 >= self.batch_rows {
+            if rows >= self.full_rows {
                 full.push((partition, finish(std::mem::take(&mut self.growing[partition]))?));
             }
         }
-        let bytes = self.bytes();
+        let shared = self.shared_bytes();
         // Rows that are not wide wait for a full batch: a part of one takes all its room.
         let growing = self.growing.iter().filter_map(|it| it.first());
         let narrow = growing.map(Appender::len).sum::<usize>() * NARROW_ROW_BYTES;
-        if bytes > self.charge.pool().batch_bytes().max(narrow) {
+        if shared + self.sum(Appender::bytes) > self.charge.pool().batch_bytes().max(narrow) {
             full.extend(self.finish()?);
         } else {
-            self.charge.resize(bytes)?;
+            self.charge.resize(shared + self.sum(Appender::retained_bytes))?;
         }
         Ok(full)
     }
 
-    /// What grows; what columns share, once.
-    fn bytes(&self) -> usize {
+    fn sum(&self, bytes_of: impl Fn(&Appender) -> usize) -> usize {
+        self.growing.iter().flatten().map(bytes_of).sum()
+    }
+
+    /// What the columns that grow share with others, once.
+    fn shared_bytes(&self) -> usize {
         let (mut shared, mut known) = (0, HashSet::new());
         for column in self.growing.iter().flatten() {
             column.for_each_allocation(&mut |address, bytes| {
                 shared += if known.insert(address) { bytes } else { 0 };
             });
         }
-        shared + self.growing.iter().flatten().map(Appender::bytes).sum::<usize>()
+        shared
     }
 }
 

@@ -115,6 +115,23 @@ impl Appender {
         self.len * width + self.string_bytes
     }
 
+    /// Bytes that are allocated, room for more rows included, apart from
+    /// [`Appender::for_each_allocation`].
+    pub fn retained_bytes(&self) -> usize {
+        let bits = |it: &BooleanBufferBuilder| it.capacity() / 8;
+        let values = match &self.values {
+            Appended::Words8(words) => words.capacity(),
+            Appended::Words16(words) => words.capacity() * 2,
+            Appended::Words32(words) => words.capacity() * 4,
+            Appended::Words64(words) => words.capacity() * 8,
+            Appended::Words128(words) => words.capacity() * 16,
+            Appended::Bits(values) => bits(values),
+            Appended::Strings(strings) => strings.retained_bytes(),
+            Appended::Parts(_) => 0,
+        };
+        values + self.valid.as_ref().map_or(0, bits)
+    }
+
     /// Calls `f` with the address and size of every allocation that it may share with the columns
     /// it took rows from; some may repeat.
     pub fn for_each_allocation(&self, f: &mut impl FnMut(usize, usize)) {
@@ -303,5 +320,25 @@ mod tests {
         appender.append(&Picked::new(&column, &[7, 900]).unwrap(), 0..2).unwrap();
         assert!((32..200).contains(&appender.bytes()), "{}", appender.bytes());
         assert!(appender.finish().unwrap().retained_bytes() < 1000);
+    }
+
+    #[test]
+    fn what_is_allocated_is_enough_for_the_column() {
+        let mut random = Generator::new(18);
+        for _ in 0..300 {
+            let data_type = random.data_type(2);
+            let column = random.vector(&data_type, 200);
+            let rows: Vec<u32> = (0..random.below(900)).map(|it| it as u32 % 200).collect();
+            let mut appender = Appender::with_capacity(data_type.clone(), 10);
+            for start in (0..rows.len()).step_by(60) {
+                let end = rows.len().min(start + 60);
+                appender.append(&Picked::new(&column, &rows).unwrap(), start..end).unwrap();
+            }
+            if !matches!(appender.values, Appended::Parts(_)) {
+                let allocated = appender.retained_bytes();
+                let found = appender.finish().unwrap().retained_bytes();
+                assert!(found <= allocated, "{data_type}: {found} of {allocated}");
+            }
+        }
     }
 }

@@ -201,6 +201,12 @@ impl StringBuilder {
         self.open.shrink_to_fit();
     }
 
+    /// Bytes that are allocated.
+    pub fn retained_bytes(&self) -> usize {
+        let closed: usize = self.closed.iter().map(Buffer::capacity).sum();
+        self.views.capacity() * size_of::<u128>() + closed + self.open.capacity()
+    }
+
     /// Makes room for `bytes` more bytes of the string that is being written.
     pub fn reserve(&mut self, bytes: usize) {
         self.open.reserve(bytes);
