@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
-    column_concat::{ColumnConcat, concat_bytes, row_bytes},
+    column_concat::{ColumnConcat, concat_bytes, joined_bytes, row_bytes},
     compact::compact_batch,
     sort::{RowSorter, sort_bytes_per_row},
     spill::{SPILL_BYTES_MIN, SpillReader},
@@ -225,13 +225,21 @@ impl WindowOperator {
         Ok((Phase::Concat(ColumnConcat::new(&self.spec.types, batches)), Step::Yield))
     }
 
-    /// Takes rows that are not sorted, and what answering for them will take.
+    /// Takes rows that are not sorted, and what answering for them will take, or sorting them on
+    /// their way to the disk.
     fn collect(&mut self, batches: &mut Vec<Batch>, batch: Batch) -> Result<()> {
-        let batch = self.charge.keep(batch)?;
-        self.rows += batch.rows();
-        let ahead = concat_bytes(&batch) + batch.rows() * self.bytes_per_row;
+        let batch = self.keep(batch)?;
+        let keys = self.spec.sort_keys().into_iter();
+        let keys: usize = keys.map(|it| joined_bytes(batch.column(it.column))).sum();
+        let ahead = concat_bytes(&batch).max(keys) + batch.rows() * self.bytes_per_row;
         batches.push(batch);
         self.ahead.grow(ahead)
+    }
+
+    fn keep(&mut self, batch: Batch) -> Result<Batch> {
+        let batch = self.charge.keep(batch)?;
+        self.rows += batch.rows();
+        Ok(batch)
     }
 
     /// Begins to work on what was collected.
@@ -251,6 +259,8 @@ impl WindowOperator {
         let mut parts = Parts::new(&self.spec, self.bytes_per_row, &self.cx);
         let pool = self.cx.pool.clone();
         let bytes_max = pool.stats().bytes + pool.headroom_bytes() / SPREAD_SHARE;
+        // Others would take what is given back now, and it may be needed again.
+        let ahead = self.take_ahead();
         self.hand_on(batches, |it| {
             parts.push(it)?;
             // Batches that share large texts give nothing back before the last of them has gone.
@@ -261,9 +271,13 @@ impl WindowOperator {
             self.parts = Some(parts);
             return Ok(Vec::new());
         }
-        let mut batches = Vec::new();
-        parts.take_all().into_iter().try_for_each(|it| self.collect(&mut batches, it))?;
-        Ok(batches)
+        self.ahead = ahead;
+        parts.take_all().into_iter().map(|it| self.keep(it)).collect()
+    }
+
+    /// What was charged for answering, which is charged until that is dropped.
+    fn take_ahead(&mut self) -> Reservation {
+        std::mem::replace(&mut self.ahead, self.cx.pool.promise())
     }
 
     /// Hands all rows that were collected to `take`, which charges them itself.
@@ -272,7 +286,6 @@ impl WindowOperator {
         batches: Vec<Batch>,
         mut take: impl FnMut(Batch) -> Result<()>,
     ) -> Result<()> {
-        self.ahead.clear();
         self.rows = 0;
         for batch in batches {
             self.charge.remove(&batch);
@@ -298,10 +311,11 @@ impl WindowOperator {
         Ok(self.concat(batches))
     }
 
-    /// Goes on to read a part.
+    /// Goes on to read a part: no more at a time than memory is sure to be left for.
     fn read(&mut self, mut batches: Vec<Batch>, mut reader: SpillReader) -> Result<Phase> {
-        let end = self.rows + STEP_ROWS;
-        while self.rows < end {
+        let rows_end = self.rows + STEP_ROWS;
+        let bytes_end = self.held_bytes() + self.cx.pool.batch_bytes();
+        while self.rows < rows_end && self.held_bytes() < bytes_end {
             match reader.next()? {
                 Some(batch) => self.collect(&mut batches, batch)?,
                 None => {
@@ -311,6 +325,11 @@ impl WindowOperator {
             }
         }
         Ok(Phase::Read(batches, reader))
+    }
+
+    /// What is charged for the collected rows.
+    fn held_bytes(&self) -> usize {
+        self.charge.bytes() + self.ahead.bytes()
     }
 
     /// Goes on to hand a part to the sort.
@@ -333,7 +352,14 @@ impl WindowOperator {
     /// Sorts rows on disk.
     fn sort_on_disk(&mut self, batches: Vec<Batch>) -> Result<()> {
         let mut units = Units::new(&self.spec, &self.cx)?;
-        self.hand_on(batches, |it| units.push(it))?;
+        // Row by row, the sort charges what was charged here.
+        let mut ahead = self.take_ahead();
+        let bytes_per_row = ahead.bytes() / self.rows.max(1);
+        self.hand_on(batches, |it| {
+            ahead.shrink(it.rows() * bytes_per_row);
+            units.push(it)
+        })?;
+        drop(ahead);
         self.units.insert(units).spill()
     }
 
@@ -614,7 +640,7 @@ impl Operator for WindowOperator {
 
 impl Spill for WindowOperator {
     fn reclaimable_bytes(&self) -> usize {
-        let held = self.charge.bytes() + self.ahead.bytes();
+        let held = self.held_bytes();
         let held = if held < SPILL_BYTES_MIN { 0 } else { held };
         let units = self.units.as_ref().map_or(0, Units::reclaimable_bytes);
         let parts = self.parts.as_ref().map_or(0, Parts::reclaimable_bytes);

@@ -6,13 +6,14 @@ use super::{
     types,
 };
 use crate::{
+    Operator,
     test_kit::{Harness, RowValues, registry},
     window::{operator::WindowOperator, spec::WindowSpec},
 };
 use std::sync::Arc;
 use volley_error::ErrorKind;
 use volley_memory::Pool;
-use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits, WindowCall};
+use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits, SortKey, WindowCall};
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -101,4 +102,33 @@ fn one_result_beyond_the_limit_is_refused_before_it_is_made() {
     cx.pool = Pool::root("test", Some(20 << 20));
     let error = feed(&node, &types, &rows, &cx, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+}
+
+#[test]
+fn rows_are_sorted_on_disk_with_what_was_charged_for_them() {
+    // The buffers of a file and what else does not grow with the rows.
+    const BUFFERS_MAX: usize = 1 << 20;
+    let types = types(&Type::BigInt, &Type::BigInt);
+    let rows = rows(50_000, 20);
+    let column = |rows: &[Vec<Value>], index: usize| {
+        let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();
+        Vector::from_values(types[index].clone(), &values)
+    };
+    for keeps_order in [true, false] {
+        let mut node = node("sum", &[X], growing(), same);
+        node.keeps_order = keeps_order;
+        node.partition_by = vec![TEXT, SEPARATOR];
+        let order = [super::KEY, super::SECOND_KEY, X, super::COUNT, super::LOWER, ID];
+        node.order_by = order.map(|column| SortKey { column, ..node.order_by[0] }).to_vec();
+        let spec = Arc::new(WindowSpec::new(&node, &registry()).unwrap());
+        let cx = Harness::context(1024);
+        let mut operator = WindowOperator::new(&spec, &cx);
+        for rows in rows.chunks(1000) {
+            let columns = (0..types.len()).map(|it| column(rows, it)).collect();
+            operator.accept(Batch::new(columns, rows.len())).unwrap();
+        }
+        cx.pool.set_limit(Some(cx.pool.stats().bytes + BUFFERS_MAX));
+        operator.as_spill().unwrap().spill().unwrap();
+        assert!(cx.task.spill.stats().bytes > 0);
+    }
 }
