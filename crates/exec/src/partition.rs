@@ -29,7 +29,7 @@ const PARTITIONS_WRAPPED_MAX: usize = 8;
 /// Rows that take no more are not wide.
 const NARROW_ROW_BYTES: usize = 128;
 
-/// What grows of rows that are not wide takes about one of so many bytes of the memory limit at most.
+/// What grows of rows that are not wide takes at most about one of so many bytes of the limit.
 const GROWING_SHARE: usize = 32;
 
 /// A batch begins to grow with room for so many pieces like its first: not more, because many

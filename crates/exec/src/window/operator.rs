@@ -228,18 +228,13 @@ impl WindowOperator {
     /// Takes rows that are not sorted, and what answering for them will take, or sorting them on
     /// their way to the disk.
     fn collect(&mut self, batches: &mut Vec<Batch>, batch: Batch) -> Result<()> {
-        let batch = self.keep(batch)?;
+        let batch = self.charge.keep(batch)?;
+        self.rows += batch.rows();
         let keys = self.spec.sort_keys().into_iter();
         let keys: usize = keys.map(|it| joined_bytes(batch.column(it.column))).sum();
         let ahead = concat_bytes(&batch).max(keys) + batch.rows() * self.bytes_per_row;
         batches.push(batch);
         self.ahead.grow(ahead)
-    }
-
-    fn keep(&mut self, batch: Batch) -> Result<Batch> {
-        let batch = self.charge.keep(batch)?;
-        self.rows += batch.rows();
-        Ok(batch)
     }
 
     /// Begins to work on what was collected.
@@ -271,8 +266,10 @@ impl WindowOperator {
             self.parts = Some(parts);
             return Ok(Vec::new());
         }
-        self.ahead = ahead;
-        parts.take_all().into_iter().map(|it| self.keep(it)).collect()
+        let (batches, charge) = parts.take_all();
+        self.rows = batches.iter().map(Batch::rows).sum();
+        (self.charge, self.ahead) = (charge, ahead);
+        Ok(batches)
     }
 
     /// What was charged for answering, which is charged until that is dropped.

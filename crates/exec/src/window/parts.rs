@@ -134,9 +134,9 @@ impl Parts {
         self.parts.iter().any(|it| it.run.is_some())
     }
 
-    /// All rows, none of which was written.
-    pub(super) fn take_all(mut self) -> Vec<Batch> {
-        self.parts.iter_mut().flat_map(|it| std::mem::take(&mut it.batches)).collect()
+    /// All rows, none of which was written, and what is charged for them.
+    pub(super) fn take_all(self) -> (Vec<Batch>, BatchCharge) {
+        (self.parts.into_iter().flat_map(|it| it.batches).collect(), self.charge)
     }
 
     /// The rows of the next part; `None` after the last.
