@@ -183,17 +183,22 @@ fn feed(
     spill_every: Option<usize>,
 ) -> Result<RowValues> {
     let spec = Arc::new(WindowSpec::new(node, &registry()).unwrap());
+    let batches = batches(types, rows, cx.task.batch_rows.min(7));
+    let operator = WindowOperator::new(&spec, cx);
+    Harness::new(operator).spilling(spill_every).feed(batches)
+}
+
+/// The rows of columns of `types`, so many in a batch.
+fn batches(types: &[Type], rows: &RowValues, batch_rows: usize) -> Vec<Batch> {
     let column = |rows: &[Vec<Value>], index: usize| {
         let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();
         volley_vector::Vector::from_values(types[index].clone(), &values)
     };
-    let batches = rows.chunks(cx.task.batch_rows.min(7)).map(|rows| {
+    let batch = |rows: &[Vec<Value>]| {
         let columns = (0..types.len()).map(|index| column(rows, index)).collect();
         Batch::new(columns, rows.len())
-    });
-    let batches = batches.collect();
-    let operator = WindowOperator::new(&spec, cx);
-    Harness::new(operator).spilling(spill_every).feed(batches)
+    };
+    rows.chunks(batch_rows).map(batch).collect()
 }
 
 fn types(key: &Type, partition: &Type) -> Vec<Type> {

@@ -1,7 +1,7 @@
 //! Results that take much more than the rows that they are of.
 
 use super::{
-    ID, SEPARATOR, TEXT, X, feed,
+    ID, SEPARATOR, TEXT, X, batches, feed,
     pieces::{frame, node},
     types,
 };
@@ -15,7 +15,6 @@ use volley_error::ErrorKind;
 use volley_memory::Pool;
 use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits, SortKey, WindowCall};
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Vector};
 
 /// Rows with a text of so many bytes.
 fn rows(count: i64, text_bytes: usize) -> RowValues {
@@ -52,13 +51,9 @@ fn large_results_are_put_out_a_few_rows_at_a_time() {
         let node = node(function, args, frame, change);
         let spec = Arc::new(WindowSpec::new(&node, &registry()).unwrap());
         let cx = Harness::context(1024);
-        let column = |index: usize| {
-            let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();
-            Vector::from_values(types[index].clone(), &values)
-        };
-        let batch = Batch::new((0..types.len()).map(column).collect(), rows.len());
+        let batches = batches(&types, &rows, rows.len());
         let mut harness = Harness::new(WindowOperator::new(&spec, &cx));
-        let (sizes, sum) = harness.feed_sizes(vec![batch]).unwrap();
+        let (sizes, sum) = harness.feed_sizes(batches).unwrap();
         drop(harness);
         assert_eq!(sum, rows.len());
         assert_eq!(cx.pool.stats().bytes, 0, "memory still held");
@@ -110,10 +105,6 @@ fn rows_are_sorted_on_disk_with_what_was_charged_for_them() {
     const BUFFERS_MAX: usize = 1 << 20;
     let types = types(&Type::BigInt, &Type::BigInt);
     let rows = rows(50_000, 20);
-    let column = |rows: &[Vec<Value>], index: usize| {
-        let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();
-        Vector::from_values(types[index].clone(), &values)
-    };
     for keeps_order in [true, false] {
         let mut node = node("sum", &[X], growing(), same);
         node.keeps_order = keeps_order;
@@ -123,10 +114,8 @@ fn rows_are_sorted_on_disk_with_what_was_charged_for_them() {
         let spec = Arc::new(WindowSpec::new(&node, &registry()).unwrap());
         let cx = Harness::context(1024);
         let mut operator = WindowOperator::new(&spec, &cx);
-        for rows in rows.chunks(1000) {
-            let columns = (0..types.len()).map(|it| column(rows, it)).collect();
-            operator.accept(Batch::new(columns, rows.len())).unwrap();
-        }
+        let batches = batches(&types, &rows, 1000);
+        batches.into_iter().for_each(|it| operator.accept(it).unwrap());
         cx.pool.set_limit(Some(cx.pool.stats().bytes + BUFFERS_MAX));
         operator.as_spill().unwrap().spill().unwrap();
         assert!(cx.task.spill.stats().bytes > 0);
