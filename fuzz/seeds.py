@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the files that fuzzing starts from: fuzz/corpus (but for spill) and fuzz/sql.dict; and
-tests/data/checksum: Parquet files whose pages have checksums, which mutations do not get past.
+"""Makes the files that fuzzing starts from: fuzz/corpus (but for spill and plan) and fuzz/sql.dict;
+and tests/data/checksum: Parquet files whose pages have checksums, which mutations do not get past.
 
     python fuzz/seeds.py            needs pyarrow
-    cargo run -p volley-fuzz-targets --example seeds      makes fuzz/corpus/spill
+    cargo run -p volley-fuzz-targets --example seeds      makes fuzz/corpus/spill and plan
 
 Seeds are small, since small inputs are mutated more often: one Parquet file for each kind of page,
 encoding, codec and index; texts of the SQL corpus; the CSV and JSON files of the tests.

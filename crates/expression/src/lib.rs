@@ -4,6 +4,7 @@
 
 mod place;
 mod expr;
+mod check;
 mod expr_set;
 mod node;
 mod compile;

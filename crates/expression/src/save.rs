@@ -10,9 +10,9 @@ mod tests;
 use crate::{Expr, ExprKind, Parameter, SpecialForm};
 use volley_error::{Error, Result};
 use volley_function::Package;
-use volley_types::{Type, TypeRegistry, Value};
+use volley_types::{Type, TypeRegistry};
 use volley_vector::{
-    Batch, Vector,
+    Batch,
     save::{Reader, Writer, corruption},
 };
 
@@ -75,7 +75,9 @@ impl Case {
         let count = reader.count()?;
         let mut exprs = Vec::new();
         for _ in 0..count {
-            exprs.push(ExprReader { columns: &columns, lambdas: Vec::new() }.read(&mut reader)?);
+            let expr = read_expr(&mut reader)?;
+            expr.check_columns(&columns)?;
+            exprs.push(expr);
         }
         reader.finish()?;
         Ok(Case { exprs, inputs })
@@ -90,7 +92,12 @@ fn types_of(inputs: &[Batch]) -> Result<Vec<Type>> {
     if all_alike { Ok(first) } else { Err(corruption("batches of different types")) }
 }
 
-fn write_expr(writer: &mut Writer, expr: &Expr) -> Result<()> {
+/// Writes an expression.
+///
+/// # Errors
+///
+/// Unsupported: opaque types; more than [`volley_vector::save::DEPTH_MAX`] levels.
+pub fn write_expr(writer: &mut Writer, expr: &Expr) -> Result<()> {
     writer.nested(|it| {
         it.data_type(&expr.data_type)?;
         write_kind(it, expr)
@@ -105,10 +112,7 @@ fn write_kind(writer: &mut Writer, expr: &Expr) -> Result<()> {
         }
         ExprKind::Constant(value) => {
             writer.byte(1);
-            writer.vector(&Vector::from_values(
-                expr.data_type.clone(),
-                std::slice::from_ref(value),
-            ))?;
+            writer.value(&expr.data_type, value)?;
         }
         ExprKind::Parameter(parameter) => {
             writer.byte(2);
@@ -147,14 +151,24 @@ fn write_all(writer: &mut Writer, exprs: &[Expr]) -> Result<()> {
     exprs.iter().try_for_each(|it| write_expr(writer, it))
 }
 
+/// Reads an expression of [`write_expr`]; see also [`Expr::check`].
+///
+/// # Errors
+///
+/// Corruption, when the bytes are those of none: special forms have as many arguments as they need,
+/// parameters belong to a lambda around them and have its types, literals are of their types.
+/// Invalid query, for unknown types.
+pub fn read_expr(reader: &mut Reader<'_>) -> Result<Expr> {
+    ExprReader { lambdas: Vec::new() }.read(reader)
+}
+
 /// Reads one expression.
-struct ExprReader<'a> {
-    columns: &'a [Type],
+struct ExprReader {
     /// The parameters of the lambdas around, outermost first.
     lambdas: Vec<Vec<Type>>,
 }
 
-impl ExprReader<'_> {
+impl ExprReader {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<Expr> {
         reader.nested(|it| {
             let data_type = it.data_type()?;
@@ -165,8 +179,8 @@ impl ExprReader<'_> {
 
     fn kind(&mut self, reader: &mut Reader<'_>, data_type: &Type) -> Result<ExprKind> {
         Ok(match reader.byte()? {
-            0 => ExprKind::Column(self.column(reader.number()?, data_type)?),
-            1 => ExprKind::Constant(constant(&reader.vector()?, data_type)?),
+            0 => ExprKind::Column(reader.number()?),
+            1 => ExprKind::Constant(reader.value(data_type)?),
             2 => {
                 let parameter = Parameter { level: reader.number()?, index: reader.number()? };
                 let found = self.lambdas.get(parameter.level);
@@ -191,18 +205,12 @@ impl ExprReader<'_> {
                 let form = FORMS.get(usize::from(reader.byte()?)).copied();
                 let form = form.ok_or_else(|| corruption("unknown special form"))?;
                 let args = self.all(reader)?;
-                check_form(form, args.len())?;
+                let misfit = |_| corruption("special form of other arguments");
+                form.check_count(args.len()).map_err(misfit)?;
                 ExprKind::Special { form, args }
             }
             _ => return Err(corruption("unknown expression")),
         })
-    }
-
-    fn column(&self, index: usize, data_type: &Type) -> Result<usize> {
-        match self.columns.get(index) {
-            Some(column) if column == data_type => Ok(index),
-            _ => Err(corruption("column that is not there")),
-        }
     }
 
     fn lambda(&mut self, reader: &mut Reader<'_>) -> Result<ExprKind> {
@@ -229,22 +237,4 @@ impl ExprReader<'_> {
         }
         Ok(exprs)
     }
-}
-
-/// A literal is saved as a vector of one row.
-fn constant(vector: &Vector, data_type: &Type) -> Result<Value> {
-    if vector.len() != 1 || vector.data_type() != data_type {
-        return Err(corruption("constant of another type"));
-    }
-    vector.value(0)
-}
-
-/// Forms take as many arguments as they need.
-fn check_form(form: SpecialForm, args: usize) -> Result<()> {
-    let fits = match form {
-        SpecialForm::And | SpecialForm::Or | SpecialForm::Coalesce | SpecialForm::In => args > 0,
-        SpecialForm::Switch => args % 2 == 1,
-        SpecialForm::Try | SpecialForm::IsNull => args == 1,
-    };
-    if fits { Ok(()) } else { Err(corruption("special form of other arguments")) }
 }

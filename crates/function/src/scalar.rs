@@ -26,6 +26,16 @@ pub trait ScalarFunction: Send + Sync {
         ctx: &mut EvalContext,
     ) -> Result<Vector>;
 
+    /// The type of the result, where it is another one than the binding's for some values of
+    /// constant arguments. `None`: it is the binding's.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: an argument that must be constant and is not, or has no such value.
+    fn result_for(&self, _args: &[Argument]) -> Result<Option<Type>> {
+        Ok(None)
+    }
+
     /// A version of this function for arguments some of which are constant, such as a compiled
     /// pattern. It gets the same arguments when it is evaluated. `None`: nothing to gain.
     ///

@@ -4,6 +4,8 @@
 //! PlanNode ── one variant per node (module `nodes`), inputs behind `Arc`
 //!   schema()   the columns that it puts out
 //!   Display    an indented tree, as EXPLAIN shows it
+//!   check()    whether a plan that comes from elsewhere can run
+//!   to_bytes() to run it in another process; from_bytes()
 //! PlanBuilder  makes plans by hand
 //! ```
 //!
@@ -15,6 +17,8 @@ mod node;
 mod walk;
 mod properties;
 mod print;
+mod check;
+mod save;
 mod builder;
 
 pub use builder::{Columns, PlanBuilder};

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! bytes 0..8    "VOLLEYSV"
-//!       8..12   version, 1
+//!       8..12   version, 2
 //!       12      what is inside: 1 a vector, 2 a batch, others as their crates say
 //!       13..    the content
 //! last 8 bytes  checksum of all bytes before
@@ -24,6 +24,7 @@
 //! ```
 
 mod read;
+mod scalar;
 mod types;
 mod values;
 mod write;
@@ -40,7 +41,7 @@ use volley_types::TypeRegistry;
 
 const MAGIC: &[u8; 8] = b"VOLLEYSV";
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Bytes before the content: magic, version, what is inside.
 const HEADER_BYTES: usize = 13;

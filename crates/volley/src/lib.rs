@@ -26,7 +26,8 @@
 //!
 //! # Plans without SQL
 //!
-//! See [`PlanBuilder`] and [`Session::run_plan`].
+//! See [`PlanBuilder`] and [`Session::run_plan`]; for plans of another process,
+//! [`PlanNode::from_bytes`].
 //!
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 

@@ -316,12 +316,14 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A table or function that does not exist; I/O.
+    /// A table, column or function that does not exist, types that do not fit, and whatever else
+    /// [`PlanNode::check`] refuses; I/O.
     pub fn run_plan(
         &self,
         plan: Arc<PlanNode>,
         tables: impl IntoIterator<Item = Arc<dyn Table>>,
     ) -> Result<ResultStream> {
+        plan.check(&self.registry)?;
         let schema = plan.schema().clone();
         let tables = Arc::new(PlannedTables::from_tables(tables));
         let constants = self.begin();
@@ -542,8 +544,12 @@ impl Session {
         let settings = self.settings();
         let constants = planned.constants;
         let schema = shown(schema, &constants.time_zone);
+        let plan = match settings.saves_plans {
+            true => PlanNode::from_bytes(&planned.plan.to_bytes()?, &self.registry)?,
+            false => planned.plan,
+        };
         let config = TaskConfig {
-            plan: planned.plan,
+            plan,
             tables: planned.tables,
             sinks: Arc::new(FileSinkFactory),
             registry: Arc::clone(&self.registry),

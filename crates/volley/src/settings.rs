@@ -42,6 +42,8 @@ pub struct Settings {
     pub dynamic_filters: bool,
     /// Whether operators that can spill do so at every step.
     pub spill_always: bool,
+    /// Whether plans are bytes in between, for tests.
+    pub saves_plans: bool,
     /// Whether joins on equal keys sort both sides and merge them.
     pub always_merges_joins: bool,
     /// Optimizer rules that are switched off.
@@ -65,7 +67,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 13] = [
+const SETTINGS: [Setting; 14] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
@@ -108,6 +110,15 @@ const SETTINGS: [Setting; 13] = [
         get: |it| it.always_merges_joins.to_string(),
         set: |it, text| {
             let _: () = it.always_merges_joins = truth("debug_merge_joins", text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "debug_save_plans",
+        description: "whether queries run plans that were bytes in between: for tests",
+        get: |it| it.saves_plans.to_string(),
+        set: |it, text| {
+            let _: () = it.saves_plans = truth("debug_save_plans", text)?;
             Ok(())
         },
     },
@@ -195,6 +206,7 @@ impl Default for Settings {
             batch_rows: BATCH_ROWS_DEFAULT,
             dynamic_filters: true,
             spill_always: false,
+            saves_plans: false,
             always_merges_joins: false,
             disabled_rules: BTreeSet::new(),
             time_zone: Zone::default(),

@@ -1,16 +1,25 @@
-//! Makes `fuzz/corpus/spill`: a few random batches of each list of types.
+//! Makes `fuzz/corpus/spill`: a few random batches of each list of types; and `fuzz/corpus/plan`: the
+//! plans of `fuzz/corpus/sql`, of those that are small the ones with nodes or functions of their own.
 
-use std::{fs, path::Path};
-use volley_fuzz_targets::spill_types;
+use std::{collections::HashSet, error::Error, fs, path::Path};
+use volley_fuzz_targets::{lowered, plan_content, spill_types};
 use volley_vector::{Batch, random::Generator};
 use volley_wire::encode;
 
 /// Rows of the batches.
 const ROWS: [usize; 4] = [0, 1, 9, 40];
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/spill");
-    fs::create_dir_all(&folder)?;
+/// Bytes of a plan that is kept.
+const PLAN_BYTES_MAX: usize = 2500;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    batches(&corpus.join("spill"))?;
+    plans(&corpus.join("sql"), &corpus.join("plan"))
+}
+
+fn batches(folder: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
     let mut random = Generator::new(1);
     for (index, types) in spill_types().iter().enumerate() {
         for rows in ROWS {
@@ -18,6 +27,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut bytes = vec![u8::try_from(index)?];
             encode(&Batch::new(columns, rows).loaded()?, &mut bytes)?;
             fs::write(folder.join(format!("{index}_{rows}")), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// The smallest plans first; a plan is kept for a word that none of those before had.
+fn plans(texts: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let mut plans = Vec::new();
+    for file in fs::read_dir(texts)? {
+        let text = fs::read_to_string(file?.path())?;
+        for plan in lowered(&text).into_iter().flatten().flatten() {
+            if let Ok(bytes) = plan_content(&plan) {
+                plans.push((bytes, plan.to_string()));
+            }
+        }
+    }
+    plans.retain(|it| it.0.len() <= PLAN_BYTES_MAX);
+    plans.sort_by(|left, right| (left.0.len(), &left.0).cmp(&(right.0.len(), &right.0)));
+    fs::create_dir_all(folder)?;
+    let mut seen = HashSet::new();
+    for (bytes, text) in plans {
+        let words = text.split(|it: char| !it.is_ascii_alphabetic()).map(str::to_owned);
+        let known = seen.len();
+        seen.extend(words);
+        if seen.len() > known {
+            fs::write(folder.join(seen.len().to_string()), bytes)?;
         }
     }
     Ok(())

@@ -7,6 +7,7 @@
 //! spill     the bytes of a batch
 //! sql       a text: parsed, bound, optimized, lowered; not run
 //! cast      a text, cast to every type and back
+//! plan      the bytes of a plan: checked, and run for a moment with little memory
 //! ```
 //!
 //! `fuzz/run` runs them under libFuzzer; the test of this crate runs them over the files of
@@ -15,13 +16,15 @@
 mod batch;
 mod cast;
 mod parquet;
+mod plan;
 mod query;
 mod text;
 
 pub use batch::{spill, spill_types};
 pub use cast::cast;
 pub use parquet::parquet;
-pub use query::sql;
+pub use plan::{plan, plan_content, read_plan};
+pub use query::{lowered, sql};
 pub use text::{csv, json};
 
 use std::sync::{Arc, LazyLock};
@@ -32,13 +35,14 @@ use volley_vector::Batch;
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
     ("csv", csv),
     ("json", json),
     ("cast", cast),
+    ("plan", plan),
 ];
 
 /// What a reader may charge, in bytes.

@@ -5,19 +5,21 @@ use std::{
     collections::BTreeSet,
     sync::{Arc, LazyLock},
 };
-use volley_connector::Table;
+use volley_connector::{Table, TableProvider};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_function::QueryConstants;
 use volley_logical::ColumnIds;
 use volley_memory::Pool;
 use volley_optimizer::{OptimizerContext, lower, optimize};
+use volley_plan::{PlanNode, TableHandle};
 use volley_sql::{BindSettings, Catalog, Dialect, Relation, Statement, bind, parse};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
 /// Tables `t` and `u` of many types, and a view `v`; no files.
-struct Tables(Vec<Arc<MemoryTable>>);
+#[derive(Clone)]
+pub(crate) struct Tables(Vec<Arc<MemoryTable>>);
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let pool = Pool::root("fuzz", None);
@@ -67,25 +69,32 @@ impl Catalog for Tables {
 /// Parses, binds, optimizes and lowers each statement; none of them runs.
 pub fn sql(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    for parsed in &parse(text).unwrap_or_default() {
-        let ids = ColumnIds::new();
-        if let Err(error) = bind(parsed, &*TABLES, &REGISTRY, &ids, &BindSettings::default())
-            .and_then(|it| plan(it, &ids))
-        {
+    for outcome in lowered(text) {
+        if let Err(error) = outcome {
             let kind = error.kind();
             assert!(kind != volley_error::ErrorKind::Internal, "{error}");
         }
     }
 }
 
-fn plan(statement: Statement, ids: &ColumnIds) -> Result<()> {
+/// The plans of the statements of a text; none for those that have none.
+pub fn lowered(text: &str) -> Vec<Result<Option<Arc<PlanNode>>>> {
+    let parsed = parse(text).unwrap_or_default();
+    let plan_of = |it| {
+        let ids = ColumnIds::new();
+        bind(it, &*TABLES, &REGISTRY, &ids, &BindSettings::default()).and_then(|it| plan(it, &ids))
+    };
+    parsed.iter().map(plan_of).collect()
+}
+
+fn plan(statement: Statement, ids: &ColumnIds) -> Result<Option<Arc<PlanNode>>> {
     let query = match statement {
         Statement::Query(query)
         | Statement::CreateTable { query: Some(query), .. }
         | Statement::Copy { query, .. } => query,
         Statement::Write(write) => write.query,
         Statement::Explain { statement, .. } => return plan(*statement, ids),
-        _ => return Ok(()),
+        _ => return Ok(None),
     };
     let context = OptimizerContext {
         registry: Arc::clone(&REGISTRY),
@@ -95,5 +104,21 @@ fn plan(statement: Statement, ids: &ColumnIds) -> Result<()> {
         disabled_rules: BTreeSet::new(),
         always_merges_joins: false,
     };
-    lower(&optimize(query.plan, &context)?, &context).map(drop)
+    lower(&optimize(query.plan, &context)?, &context).map(Some)
+}
+
+/// What plans of [`lowered`] read.
+impl TableProvider for Tables {
+    fn table(&self, handle: &TableHandle) -> Result<Arc<dyn Table>> {
+        let found = self.0.iter().find(|it| it.handle() == *handle);
+        match found {
+            Some(table) => Ok(Arc::clone(table) as _),
+            None => Err(Error::invalid_query("no such table")),
+        }
+    }
+}
+
+/// The tables.
+pub(crate) fn tables() -> &'static Tables {
+    &TABLES
 }

@@ -1,10 +1,11 @@
 //! What fuzzing started from and what it found once goes through every target without a panic; so
-//! does the corpus with random changes: `VOLLEY_FUZZ_SEEDS=1000..9000` makes others.
+//! does the corpus with random changes: `VOLLEY_FUZZ_SEEDS=1000..9000` makes others, and
+//! `VOLLEY_FUZZ_TARGET=plan` for one target alone.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{env, fs, ops::Range, path::Path};
-use volley_fuzz_targets::TARGETS;
+use volley_fuzz_targets::{TARGETS, read_plan};
 use volley_vector::random::Generator;
 
 /// The files in the folder of a target below `folder`.
@@ -65,7 +66,11 @@ fn seeds() -> Range<u64> {
 
 #[test]
 fn the_corpus_runs_with_random_changes() {
+    let wanted = env::var("VOLLEY_FUZZ_TARGET").ok();
     for (name, target) in TARGETS {
+        if wanted.as_ref().is_some_and(|it| it != name) {
+            continue;
+        }
         let files = files("corpus", name);
         for seed in seeds() {
             let mut random = Generator::new(seed);
@@ -81,6 +86,13 @@ fn the_corpus_runs_with_random_changes() {
 #[test]
 fn the_corpus_runs() {
     assert!(run("corpus") >= 6 * 4);
+}
+
+#[test]
+fn plans_of_the_corpus_are_plans() {
+    let files = files("corpus", "plan");
+    assert!(files.len() > 50);
+    files.iter().for_each(|it| drop(read_plan(it).unwrap()));
 }
 
 #[test]

@@ -6,13 +6,15 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_connector::{ColumnFilter, ScanRequest};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_plan::TableScanNode;
+use volley_types::{Schema, Type};
 
 pub(super) fn lower(node: &TableScanNode, cx: &mut Lowering) -> Result<PipelineBuilder> {
     let task = Arc::clone(cx.task());
     let pool = cx.pool("table scan");
     let table = task.tables.table(&node.table)?;
+    check(node, table.schema())?;
     let filters = cx.filters.take_scan(cx.node);
     let joins = filters.iter().map(|(column, it)| (*column, Arc::clone(&it.filter)));
     let dynamic_filters = joins
@@ -33,4 +35,17 @@ pub(super) fn lower(node: &TableScanNode, cx: &mut Lowering) -> Result<PipelineB
     Ok(cx.source_in_pool("table scan", drivers, pool, move |cx| {
         Ok(Box::new(TableScan::new(&splits, cx)))
     }))
+}
+
+/// Checks that the table has the columns that the node reads.
+fn check(node: &TableScanNode, table: &Schema) -> Result<()> {
+    let types: Vec<Type> = table.types().cloned().collect();
+    for (column, field) in node.columns.iter().zip(&node.schema.fields) {
+        if types.get(*column) != Some(&field.data_type) {
+            let message =
+                format!("{} has no column #{column} of type {}", node.table.table, field.data_type);
+            return Err(Error::invalid_query(message));
+        }
+    }
+    node.filters.iter().try_for_each(|it| it.check_columns(&types))
 }

@@ -1,6 +1,6 @@
 use super::*;
 use volley_function::Package;
-use volley_types::{Field, custom::Uuid};
+use volley_types::{Field, Value, custom::Uuid};
 use volley_vector::random::Generator;
 
 fn types() -> TypeRegistry {
@@ -79,7 +79,7 @@ fn refused(expr: Expr) -> String {
 
 #[test]
 fn expressions_that_do_not_fit_their_surroundings_are_errors() {
-    assert!(refused(Expr::column(0, Type::Integer)).contains("column that is not there"));
+    assert!(refused(Expr::column(0, Type::Integer)).contains("column #0 of 0"));
     let kind = ExprKind::Parameter(Parameter { level: 0, index: 0 });
     assert!(refused(Expr::new(kind, Type::Integer)).contains("parameter of no lambda"));
     let form = Expr::special(SpecialForm::Switch, vec![], Type::Integer);

@@ -8,10 +8,11 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{
-    BoundScalar, Registry, ScalarFunction, ScalarTraits,
+    Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
     simple::{self, BigInt, Double, NativeColumn, Physical, Real, Stored, unary},
 };
-use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, implicit_cast_cost, match_integer};
+use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, Value, implicit_cast_cost, match_integer};
+use volley_vector::{Rows, Vector};
 
 /// Registers the functions that round.
 pub(super) fn register(registry: &mut Registry) {
@@ -185,7 +186,7 @@ fn bind_digits(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
             let function = match_integer!(
                 arg.physical(), A => digits_of::<A>(rounding, *scale), else return None
             );
-            (arg.clone(), result, function)
+            (arg.clone(), result, Arc::new(RoundedDecimal(function)) as _)
         }
         integer if integer.is_integer() => {
             let function = match_integer!(
@@ -227,6 +228,33 @@ fn digits_of<A: Whole>(rounding: Rounding, scale: u8) -> Arc<dyn ScalarFunction>
             simple::map2::<Physical<A>, BigInt, Physical<B>, _>(rows, args, to, ctx, f)
         }, else Err(Error::internal("rounding to a type without digits")))
     })
+}
+
+/// Rounds decimals; to a constant number of digits, the result has no more than that after the
+/// point.
+struct RoundedDecimal(Arc<dyn ScalarFunction>);
+
+impl ScalarFunction for RoundedDecimal {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector, Error> {
+        self.0.evaluate(rows, args, result_type, ctx)
+    }
+
+    fn result_for(&self, args: &[Argument]) -> Result<Option<Type>, Error> {
+        let [number, digits] = args else { return Ok(None) };
+        let Type::Decimal { precision, scale } = number.data_type else { return Ok(None) };
+        let Some(digits) = digits.constant.as_ref().and_then(Value::as_i128) else {
+            return Ok(None);
+        };
+        let digits = digits.clamp(0, i128::from(scale)) as u8;
+        // A carry needs a digit more, which the digits that were cut leave room for.
+        Ok((digits < scale).then_some(Type::Decimal { precision, scale: digits }))
+    }
 }
 
 /// `value` with its last `drop` digits zero.

@@ -5,11 +5,11 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    Argument, BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
     simple::{Any, AnyWriter, ArrayView, IntoSimple},
 };
-use volley_types::{Type, Value};
-use volley_vector::{BooleanBuffer, Decoded, Encoding, Nested, NullBuffer, Rows, Values, Vector};
+use volley_types::{Field, Type, Value};
+use volley_vector::{BooleanBuffer, Encoding, Nested, NullBuffer, Rows, Values, Vector};
 
 /// Registers the functions that take parts of nested values.
 pub(super) fn register(registry: &mut Registry) {
@@ -103,33 +103,59 @@ fn elements_at(nested: &Nested, nulls: Option<&NullBuffer>, index: i64) -> Vecto
     Vector::dictionary(codes.into(), Arc::clone(elements), nulls)
 }
 
-/// The name is looked up when the batch is evaluated: the type of the result is that of the field,
-/// which only whoever knows the name can say.
+/// Of the first field, for whoever does not know the name.
 fn bind_field(args: &[Type]) -> Option<BoundScalar> {
     let [Type::Row(fields), Type::Varchar | Type::BigInt] = args else { return None };
     let result = fields.first()?.data_type.clone();
-    let function = infallible(|_, args, to| {
-        let (flat, names) = (args[0].flatten()?, Decoded::new(&args[1])?);
+    Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, Arc::new(FieldOfRow)))
+}
+
+/// The field of rows with a constant name, or at a constant position from 1.
+struct FieldOfRow;
+
+impl ScalarFunction for FieldOfRow {
+    fn evaluate(
+        &self,
+        _rows: &Rows,
+        args: &[Vector],
+        result_type: &Type,
+        _ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let [row, name] = args else { return Err(Error::internal("a field of other arguments")) };
+        let flat = row.flatten()?;
         let (Type::Row(fields), Some(Values::Row { children, .. })) =
             (flat.data_type(), flat.flat_values())
         else {
             return Err(Error::internal("struct_extract of a vector of an unexpected layout"));
         };
         if flat.is_empty() {
-            return Ok(Vector::from_values(to.clone(), &[]));
+            return Ok(Vector::from_values(result_type.clone(), &[]));
         }
-        let index = match names.data_type() {
-            Type::BigInt => {
-                let position = names.native::<i64>().get(names.index(0)).copied();
-                position.and_then(|it| usize::try_from(it - 1).ok()).filter(|it| *it < fields.len())
-            }
-            _ => fields.iter().position(|it| it.name.eq_ignore_ascii_case(names.text(0))),
-        };
+        let index = field_index(fields, &name.value(0)?);
         let field = index.and_then(|it| children.get(it));
         let field = field.ok_or_else(|| Error::invalid_query("no such field of a row"))?;
         with_nulls(field, flat.null_buffer())
-    });
-    Some(BoundScalar::new(args.to_vec(), result, ScalarTraits::INFALLIBLE, function))
+    }
+
+    fn result_for(&self, args: &[Argument]) -> Result<Option<Type>> {
+        let [Argument { data_type: Type::Row(fields), .. }, name] = args else { return Ok(None) };
+        let Some(name) = &name.constant else {
+            return Err(Error::invalid_query("the name of a field must be constant"));
+        };
+        match field_index(fields, name) {
+            Some(index) => Ok(Some(fields[index].data_type.clone())),
+            None => Err(Error::invalid_query("no such field of a row")),
+        }
+    }
+}
+
+/// Which field a name, or a position from 1, means.
+fn field_index(fields: &[Field], name: &Value) -> Option<usize> {
+    let at = match name {
+        Value::Varchar(name) => fields.iter().position(|it| it.name.eq_ignore_ascii_case(name)),
+        position => usize::try_from(position.as_i128()? - 1).ok(),
+    };
+    at.filter(|it| *it < fields.len())
 }
 
 /// The vector with more null rows.

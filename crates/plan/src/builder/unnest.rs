@@ -2,7 +2,6 @@
 
 use super::{Columns, PlanBuilder};
 use crate::{Generator, GeneratorKind, PlanNode, UnnestNode};
-use volley_error::{Error, Result};
 use volley_types::{Field, Type};
 
 impl PlanBuilder {
@@ -27,7 +26,7 @@ impl PlanBuilder {
             for (kind, args, names) in generators {
                 let args = columns.positions(args)?;
                 let first = args.first().map(|it| &input.schema().fields[*it].data_type);
-                let types = made_types(*kind, first)?;
+                let types = kind.made_types(first.unwrap_or(&Type::Unknown))?;
                 let fields = names.iter().zip(types).map(|it| Field::new(*it.0, it.1));
                 schema.fields.extend(fields);
                 made.push(Generator { kind: *kind, args });
@@ -38,19 +37,5 @@ impl PlanBuilder {
             let node = UnnestNode { input, replicated, generators, ordinality, outer, schema };
             Ok(PlanNode::Unnest(node))
         })
-    }
-}
-
-/// The types of the columns that a generator makes of a first argument.
-fn made_types(kind: GeneratorKind, first: Option<&Type>) -> Result<Vec<Type>> {
-    match (kind, first) {
-        (GeneratorKind::Elements, Some(Type::Array(element))) => Ok(vec![(**element).clone()]),
-        (GeneratorKind::Elements, Some(Type::FixedArray(array))) => Ok(vec![array.0.clone()]),
-        (GeneratorKind::Elements, Some(Type::Map(map))) => Ok(vec![map.0.clone(), map.1.clone()]),
-        (
-            GeneratorKind::Range | GeneratorKind::Series,
-            Some(it @ (Type::BigInt | Type::Timestamp)),
-        ) => Ok(vec![it.clone()]),
-        _ => Err(Error::invalid_query(format!("{} does not take this column", kind.name()))),
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::PlanNode;
 use std::{fmt, sync::Arc};
-use volley_types::Schema;
+use volley_error::{Error, Result};
+use volley_types::{Schema, Type};
 
 /// Puts each row out once for every row that its generators make, side by side: those that make
 /// fewer are filled with nulls.
@@ -50,6 +51,19 @@ impl GeneratorKind {
             GeneratorKind::Elements => "unnest",
             GeneratorKind::Range => "range",
             GeneratorKind::Series => "generate_series",
+        }
+    }
+
+    /// The types of the columns that a generator makes of a first argument.
+    pub(crate) fn made_types(self, first: &Type) -> Result<Vec<Type>> {
+        match (self, first) {
+            (GeneratorKind::Elements, Type::Array(element)) => Ok(vec![(**element).clone()]),
+            (GeneratorKind::Elements, Type::FixedArray(array)) => Ok(vec![array.0.clone()]),
+            (GeneratorKind::Elements, Type::Map(map)) => Ok(vec![map.0.clone(), map.1.clone()]),
+            (GeneratorKind::Range | GeneratorKind::Series, Type::BigInt | Type::Timestamp) => {
+                Ok(vec![first.clone()])
+            }
+            _ => Err(Error::invalid_query(format!("{} does not take this column", self.name()))),
         }
     }
 }

@@ -20,7 +20,7 @@ use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
 };
 use volley_error::{Error, Result, Span};
-use volley_function::BoundScalar;
+use volley_function::{Argument, BoundScalar};
 use volley_logical::{Expr, ExprKind, SpecialForm};
 use volley_types::{Field, Type, Value};
 
@@ -284,7 +284,7 @@ impl<'a> Binder<'a> {
             let error = Error::invalid_query(format!("'{text}' is no {to}"));
             return Err(error.hint("a number without quotes, or a cast").span(name_span));
         }
-        let result = rounded_type(&bound.name, &args).unwrap_or(bound.result);
+        let result = result_of(&bound, &args)?;
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
         Ok(Expr::call(bound.name, args, result).at(span))
@@ -414,19 +414,17 @@ fn fractional_field(name: &str, args: &[Expr]) -> Option<&'static str> {
     ["epoch", "julian"].into_iter().find(|it| it.eq_ignore_ascii_case(field))
 }
 
-/// A decimal rounded to a constant number of digits has no more digits after the point than that,
-/// if the core's function rounds it.
-fn rounded_type(name: &str, args: &[Expr]) -> Option<Type> {
-    let [Expr { data_type: Type::Decimal { precision, scale }, .. }, digits] = args else {
-        return None;
-    };
-    let ExprKind::Constant(digits) = &digits.kind else { return None };
-    if !matches!(name, "round" | "trunc") {
-        return None;
-    }
-    let digits = digits.as_i128()?.clamp(0, i128::from(*scale)) as u8;
-    // A carry needs a digit more, which the digits that were cut leave room for.
-    (digits < *scale).then_some(Type::Decimal { precision: *precision, scale: digits })
+/// The type of the result of a call.
+fn result_of(bound: &BoundScalar, args: &[Expr]) -> Result<Type> {
+    let known = args.iter().map(|it| Argument {
+        data_type: it.data_type.clone(),
+        constant: match &it.kind {
+            ExprKind::Constant(value) => Some(value.clone()),
+            _ => None,
+        },
+    });
+    let special = bound.function.result_for(&known.collect::<Vec<_>>())?;
+    Ok(special.unwrap_or_else(|| bound.result.clone()))
 }
 
 /// A row constructor; the names stand in the type.

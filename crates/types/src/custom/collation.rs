@@ -8,6 +8,9 @@ use super::{ComparisonKey, Custom, CustomType};
 use crate::{Type, Value};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
+/// What the names of all these types begin with.
+const NAME_START: &str = "VARCHAR COLLATE ";
+
 /// VARCHAR with a collation. Stored as VARCHAR.
 #[derive(Debug)]
 pub struct Collation {
@@ -35,8 +38,13 @@ impl Collation {
             (false, true) => "NOACCENT",
             (true, true) => "NOCASE.NOACCENT",
         };
-        let name = format!("VARCHAR COLLATE {name}");
+        let name = format!("{NAME_START}{name}");
         Some(Type::Custom(Custom::new(Collation { name, ignores_case, ignores_accents })))
+    }
+
+    /// The type of this name, as [`CustomType::name`] gives it; `None` when it is none of these.
+    pub fn named(name: &str) -> Option<Type> {
+        Collation::data_type(name.strip_prefix(NAME_START)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Reader, Writer, corruption};
 use volley_error::{Error, Result};
-use volley_types::{DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type};
+use volley_types::{DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type, custom::Collation};
 
 /// The types without parts, by number.
 const PLAIN: [Type; 15] = [
@@ -121,6 +121,9 @@ impl Reader<'_> {
             }
             CUSTOM => {
                 let text = self.text()?;
+                if let Some(collation) = Collation::named(text) {
+                    return Ok(collation);
+                }
                 let (name, parameters) = name_and_parameters(text);
                 match self.types().make(name, &parameters) {
                     Some(Ok(made)) => made,

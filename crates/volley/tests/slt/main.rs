@@ -204,6 +204,11 @@ fn the_corpus_holds_with_all_that_can_be_spilled_on_disk() {
 }
 
 #[test]
+fn the_corpus_holds_with_plans_that_were_bytes() {
+    check(&[("threads", "2"), ("batch_rows", "1024"), ("debug_save_plans", "on")]);
+}
+
+#[test]
 fn the_corpus_holds_with_merge_joins() {
     let merges = ("debug_merge_joins", "on");
     check(&[("threads", "2"), ("batch_rows", "1024"), merges]);

@@ -1,0 +1,99 @@
+//! Plans as bytes: to run them in another process, or again.
+//!
+//! The form is that of [`volley_vector::save`], of kind 4: the number of nodes, then each node
+//! behind its inputs, as the number of its variant and its fields; the last one is the root. Inputs
+//! are numbers of nodes, so that shared subplans stay shared, and deep plans cost no stack. Types of
+//! one's own and functions are saved by name. Places in a SQL text are not saved.
+
+mod form;
+mod forms;
+mod nodes;
+#[cfg(test)]
+mod tests;
+
+use crate::PlanNode;
+use form::{Form, PlanReader, PlanWriter};
+use std::{collections::HashSet, sync::Arc};
+use volley_error::Result;
+use volley_function::Registry;
+use volley_vector::save::{Reader, Writer, corruption};
+
+/// A file with a plan.
+const PLAN: u8 = 4;
+
+impl PlanNode {
+    /// The plan as bytes, for [`PlanNode::from_bytes`] of the same version of the engine.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use volley_function::Registry;
+    /// use volley_plan::{PlanBuilder, PlanNode};
+    /// use volley_types::{Type, Value};
+    ///
+    /// let registry = Arc::new(Registry::new());
+    /// let rows = (0..4).map(|it| vec![Value::BigInt(it)]).collect();
+    /// let plan = PlanBuilder::new(&registry)
+    ///     .values(&[("n", Type::BigInt)], rows)
+    ///     .order_by(&["n desc"])
+    ///     .build()?;
+    /// let bytes = plan.to_bytes()?;
+    /// let again = PlanNode::from_bytes(&bytes, &registry)?;
+    /// assert_eq!(again.to_string(), plan.to_string());
+    /// # Ok::<(), volley_error::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: nodes of other crates; opaque types and objects; expressions and types of more
+    /// than [`volley_vector::save::DEPTH_MAX`] levels.
+    pub fn to_bytes(self: &Arc<PlanNode>) -> Result<Vec<u8>> {
+        let order = inputs_first(self);
+        let mut writer = PlanWriter::new(Writer::new(PLAN));
+        writer.bytes.number(order.len());
+        for node in order {
+            node.as_ref().write(&mut writer)?;
+            writer.add(node);
+        }
+        Ok(writer.bytes.finish())
+    }
+
+    /// The plan of [`PlanNode::to_bytes`]. `registry` knows its functions and types.
+    ///
+    /// What is answered has passed [`PlanNode::check`]. The memory that it takes is in proportion
+    /// to the bytes.
+    ///
+    /// # Errors
+    ///
+    /// Corruption, when the bytes are not those of a plan; invalid query: unknown types and
+    /// functions, and whatever else [`PlanNode::check`] refuses.
+    pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Arc<PlanNode>> {
+        let mut reader = PlanReader::new(Reader::new(bytes, PLAN, registry.types())?);
+        for _ in 0..reader.bytes.count()? {
+            let node = PlanNode::read(&mut reader)?;
+            reader.nodes.push(Arc::new(node));
+        }
+        reader.bytes.finish()?;
+        let plan = reader.nodes.pop().ok_or_else(|| corruption("a plan without nodes"))?;
+        if reader.nodes.iter().any(|it| Arc::strong_count(it) == 1) {
+            return Err(corruption("a node that nobody reads"));
+        }
+        plan.check(registry)?;
+        Ok(plan)
+    }
+}
+
+/// Every node once, behind its inputs.
+fn inputs_first(plan: &Arc<PlanNode>) -> Vec<&Arc<PlanNode>> {
+    let mut order = Vec::new();
+    let mut seen = HashSet::new();
+    let mut rest = vec![(plan, false)];
+    while let Some((node, is_done)) = rest.pop() {
+        if is_done {
+            order.push(node);
+        } else if seen.insert(Arc::as_ptr(node)) {
+            rest.push((node, true));
+            rest.extend(node.inputs().into_iter().rev().map(|it| (it, false)));
+        }
+    }
+    order
+}

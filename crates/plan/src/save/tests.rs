@@ -1,0 +1,334 @@
+use crate::{
+    Comparison, CustomNode, GeneratorKind, JoinKind, PlanBuilder, PlanNode, RecursiveUnionNode,
+    SampleMethod, TableHandle, TableWriteNode, WorkingTableNode, WriteOptions,
+};
+use crate::{FileFormat, KeptRows};
+use std::sync::Arc;
+use volley_error::{ErrorKind, Result};
+use volley_function::Registry;
+use volley_types::{Field, Interval, Schema, Type, Value, custom::Uuid};
+use volley_vector::save::{DEPTH_MAX, Reader, Writer};
+
+fn registry() -> Arc<Registry> {
+    let mut registry = Registry::new();
+    registry.types_mut().add_plain(Uuid);
+    Arc::new(registry)
+}
+
+fn numbers(rows: i64) -> PlanBuilder {
+    let rows = (0..rows).map(|it| vec![Value::BigInt(it), Value::text("x"), Value::Null]).collect();
+    let columns = [("n", Type::BigInt), ("t", Type::Varchar), ("u", Uuid::data_type())];
+    PlanBuilder::new(&registry()).values(&columns, rows)
+}
+
+/// One row of every type that has literals.
+fn literals() -> PlanBuilder {
+    let row = Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]);
+    let interval = Interval { months: 1, days: -2, nanoseconds: 3 };
+    let entry = (Value::text("k"), Value::Double(-0.0));
+    let values = [
+        (Type::Unknown, Value::Null),
+        (Type::Boolean, Value::Boolean(true)),
+        (Type::TinyInt, Value::TinyInt(-1)),
+        (Type::SmallInt, Value::SmallInt(i16::MIN)),
+        (Type::Integer, Value::Integer(7)),
+        (Type::HugeInt, Value::HugeInt(i128::MAX)),
+        (Type::Real, Value::Real(f32::NAN)),
+        (Type::Double, Value::Double(f64::NEG_INFINITY)),
+        (Type::Decimal { precision: 3, scale: 1 }, Value::Decimal(-999)),
+        (Type::Varbinary, Value::Varbinary([0, 255].into())),
+        (Type::Date, Value::Date(-1)),
+        (Type::Time, Value::Time(1)),
+        (Type::Timestamp, Value::Timestamp(i64::MAX)),
+        (Type::Interval, Value::Interval(interval)),
+        (Type::array(Type::Varchar), Value::Array([Value::text("日本"), Value::Null].into())),
+        (Type::fixed_array(Type::Boolean, 1), Value::Array([Value::Boolean(false)].into())),
+        (Type::map(Type::Varchar, Type::Double), Value::Map([entry].into())),
+        (row, Value::Row([Value::Integer(1), Value::Null].into())),
+        (Uuid::data_type(), Value::HugeInt(5)),
+    ];
+    let columns: Vec<(&str, Type)> = values.iter().map(|it| ("c", it.0.clone())).collect();
+    let rows = vec![values.into_iter().map(|it| it.1).collect()];
+    PlanBuilder::new(&registry()).values(&columns, rows)
+}
+
+fn recursion() -> Arc<PlanNode> {
+    let anchor = numbers(2).build().unwrap();
+    let schema = anchor.schema().clone();
+    let kept = KeptRows { id: 8, input: numbers(3).build().unwrap() };
+    let table = |id| {
+        let node = WorkingTableNode { id, name: "r".to_owned(), schema: schema.clone() };
+        PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::WorkingTable(node)))
+    };
+    let step = table(7).union(vec![table(8)]).limit(0, 1).build().unwrap();
+    let node = RecursiveUnionNode { id: 7, anchor, step, kept: vec![kept], distinct: true, schema };
+    Arc::new(PlanNode::RecursiveUnion(node))
+}
+
+fn writing() -> Arc<PlanNode> {
+    Arc::new(PlanNode::TableWrite(TableWriteNode {
+        input: numbers(1).build().unwrap(),
+        path: "out.csv".to_owned(),
+        format: FileFormat::Csv,
+        options: WriteOptions { delimiter: '→', row_group_rows: Some(9), ..Default::default() },
+        column_names: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        schema: [Field::new("rows", Type::BigInt)].into_iter().collect(),
+    }))
+}
+
+/// Plans with nodes of all variants but those of other crates.
+fn plans() -> Vec<Arc<PlanNode>> {
+    let table = TableHandle { connector: "memory".to_owned(), table: "t".to_owned() };
+    let schema: Schema =
+        [Field::new("a", Type::Date), Field::new("b", Type::Boolean)].into_iter().collect();
+    let is_null = |column: &'static str| move |c: &crate::Columns| Ok(c.is_null(c.column(column)?));
+    let shared = numbers(5).aggregate(&["n", "t"], &[]).shared(3);
+    let list = PlanBuilder::new(&registry()).values(
+        &[("l", Type::array(Type::Date)), ("n", Type::BigInt)],
+        vec![vec![Value::Array([Value::Date(1)].into()), Value::BigInt(2)]],
+    );
+    let keys: &[(&str, &str)] = &[("n", "n")];
+    let builders = [
+        PlanBuilder::new(&registry())
+            .scan_filtered(table, &schema, &["b"], |c| Ok(vec![c.is_null(c.column("a")?)]))
+            .filter(|c| c.column("b")),
+        literals(),
+        numbers(3).project(|c| Ok(vec![("x", c.text("é")), ("y", c.column("n")?)])),
+        numbers(3).group_id(&[&["n", "t"], &["t"], &[]], true).aggregate_in_parts(&["t"], &[]),
+        numbers(3).window(&["t"], &["n desc nulls first"], &[]),
+        numbers(3).hash_join(JoinKind::LeftAnti, numbers(4), keys).null_aware(),
+        numbers(3).hash_join(JoinKind::Full, numbers(4), keys).join_condition(is_null("t")),
+        numbers(3).nested_loop_join(JoinKind::LeftMark, numbers(1)).join_condition(is_null("t")),
+        numbers(3).asof_join(
+            JoinKind::Left,
+            numbers(2),
+            &[("t", "t")],
+            ("n", Comparison::GreaterOrEqual, "n"),
+        ),
+        numbers(3).order_by(&["n"]).hash_join(JoinKind::Inner, numbers(2), keys).merged(),
+        numbers(3).top_n(&["t", "n desc"], 1, u64::MAX),
+        numbers(3).offset(2).gather(),
+        numbers(3).order_by(&["n"]).group_limit(&["n"], 0, None),
+        numbers(3).project(|c| Ok(vec![("t", c.column("t")?), ("n", c.column("n")?)])).repeat(),
+        list.unnest(
+            &["n"],
+            &[
+                (GeneratorKind::Elements, &["l"], &["e"]),
+                (GeneratorKind::Series, &["n", "n", "n"], &["s"]),
+            ],
+            Some("i"),
+            true,
+        ),
+        numbers(3).sample(SampleMethod::Rows(0.5), Some(1)).sample(SampleMethod::Number, None),
+        numbers(3).unique_id("id").round_robin().enforce_single_row(),
+        numbers(3).partition(&["t", "n"]),
+        shared.clone().hash_join(JoinKind::RightSemi, shared.clone(), keys).union(vec![shared]),
+    ];
+    let built = builders.into_iter().map(|it| it.build().unwrap());
+    built.chain([recursion(), writing()]).collect()
+}
+
+#[test]
+fn plans_of_all_nodes_come_back() {
+    let registry = registry();
+    for plan in plans() {
+        let bytes = plan.to_bytes().unwrap();
+        let again = PlanNode::from_bytes(&bytes, &registry).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{plan:?}"));
+        assert_eq!(again.to_bytes().unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_shared_subplan_stays_one() {
+    let shared = numbers(5).shared(3);
+    let plan = shared.clone().union(vec![shared.clone(), shared]).build().unwrap();
+    let bytes = plan.to_bytes().unwrap();
+    let again = PlanNode::from_bytes(&bytes, &registry()).unwrap();
+    let inputs: Vec<_> = again.inputs().into_iter().map(|it| it.inputs()[0]).collect();
+    assert!(inputs.iter().all(|it| Arc::ptr_eq(it, inputs[0])));
+}
+
+#[test]
+fn files_that_end_too_early_and_changed_bits_are_errors() {
+    let registry = registry();
+    for plan in plans() {
+        let bytes = plan.to_bytes().unwrap();
+        for len in 0..bytes.len() {
+            assert!(PlanNode::from_bytes(&bytes[..len], &registry).is_err(), "cut at {len}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(PlanNode::from_bytes(&changed, &registry).is_err(), "bit {bit}");
+        }
+    }
+}
+
+/// The bytes of a plan with something else in them, and a checksum that fits.
+fn changed(plan: &Arc<PlanNode>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let bytes = plan.to_bytes().unwrap();
+    let mut content = bytes[13..bytes.len() - 8].to_vec();
+    change(&mut content);
+    let mut writer = Writer::new(super::PLAN);
+    writer.raw(&content);
+    writer.finish()
+}
+
+#[test]
+fn any_changed_byte_is_an_error_or_a_plan_that_fits_together() {
+    let registry = registry();
+    let (mut plans_read, mut errors) = (0, 0);
+    for plan in plans() {
+        let len = plan.to_bytes().unwrap().len() - 21;
+        for at in 0..len {
+            for byte in [0, 1, 2, 3, 26, 37, 255] {
+                let bytes = changed(&plan, |it| it[at] = byte);
+                match PlanNode::from_bytes(&bytes, &registry) {
+                    Ok(read) => {
+                        plans_read += 1;
+                        // Nodes may come in another order.
+                        let again = read.to_bytes().unwrap();
+                        let again = PlanNode::from_bytes(&again, &registry).unwrap();
+                        assert_eq!(format!("{again:?}"), format!("{read:?}"));
+                    }
+                    Err(error) => {
+                        errors += 1;
+                        assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(plans_read > 1000 && errors > 1000, "{plans_read} plans, {errors} errors");
+}
+
+/// The message for a plan of other bytes.
+#[track_caller]
+fn refused(content: impl FnOnce(&mut Writer)) -> String {
+    let mut writer = Writer::new(super::PLAN);
+    content(&mut writer);
+    let error = PlanNode::from_bytes(&writer.finish(), &registry()).unwrap_err();
+    error.message().to_owned()
+}
+
+/// No rows of no columns.
+fn nothing(writer: &mut Writer) {
+    writer.byte(1);
+    writer.number(0);
+    writer.number(0);
+}
+
+#[test]
+fn nodes_that_do_not_hang_together_are_errors() {
+    assert!(refused(|it| it.number(0)).contains("without nodes"));
+    let two = refused(|it| {
+        it.number(2);
+        nothing(it);
+        nothing(it);
+    });
+    assert!(two.contains("nobody reads"), "{two}");
+    let later = refused(|it| {
+        it.number(2);
+        it.byte(15);
+        it.number(1);
+        it.number(0);
+        nothing(it);
+    });
+    assert!(later.contains("not saved before"), "{later}");
+    let rest = refused(|it| {
+        it.number(1);
+        nothing(it);
+        it.byte(0);
+    });
+    assert!(rest.contains("after the end"), "{rest}");
+}
+
+#[test]
+fn a_union_of_itself_that_doubles_is_refused_at_once() {
+    let doubling = refused(|it| {
+        it.number(61);
+        nothing(it);
+        for node in 0..60 {
+            it.byte(18);
+            it.number(2);
+            it.number(node);
+            it.number(node);
+            it.number(0);
+        }
+    });
+    assert!(doubling.contains("several readers"), "{doubling}");
+}
+
+#[test]
+fn readers_of_shared_readers_do_not_multiply() {
+    let mut plan = numbers(1);
+    for id in 0..60 {
+        let shared = plan.shared(id);
+        plan = shared.clone().union(vec![shared]);
+    }
+    let plan = plan.build().unwrap();
+    let again = PlanNode::from_bytes(&plan.to_bytes().unwrap(), &registry()).unwrap();
+    assert_eq!(again.to_string(), plan.to_string());
+}
+
+#[test]
+fn many_rows_without_columns_take_as_many_bytes() {
+    let rows = refused(|it| {
+        it.number(1);
+        it.byte(1);
+        it.number(0);
+        it.number(1 << 40);
+    });
+    assert!(rows.contains("too short"), "{rows}");
+}
+
+#[test]
+fn deep_plans_take_no_stack() {
+    let mut plan = numbers(1);
+    for _ in 0..100_000 {
+        plan = plan.limit(0, 5);
+    }
+    let plan = plan.build().unwrap();
+    let bytes = plan.to_bytes().unwrap();
+    let again = PlanNode::from_bytes(&bytes, &registry()).unwrap();
+    assert_eq!(again.to_bytes().unwrap(), bytes);
+}
+
+#[derive(Debug)]
+struct Other;
+
+impl CustomNode for Other {
+    fn name(&self) -> &str {
+        "Other"
+    }
+
+    fn schema(&self, inputs: &[&Schema]) -> Result<Schema> {
+        Ok(inputs[0].clone())
+    }
+}
+
+#[test]
+fn what_has_no_form_is_named() {
+    let plan = numbers(1).custom(Other).build().unwrap();
+    let error = plan.to_bytes().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("Other"));
+    let deep = numbers(1).filter(|c| {
+        let mut expr = c.is_null(c.column("n")?);
+        for _ in 0..DEPTH_MAX {
+            expr = c.is_null(expr);
+        }
+        Ok(expr)
+    });
+    let error = deep.build().unwrap().to_bytes().unwrap_err();
+    assert!(error.message().contains("levels"));
+}
+
+#[test]
+fn types_that_nobody_knows_are_named() {
+    let bytes = numbers(1).build().unwrap().to_bytes().unwrap();
+    let error = PlanNode::from_bytes(&bytes, &Registry::new()).unwrap_err();
+    assert_eq!(error.message(), "no such type: UUID");
+    assert!(Reader::new(&bytes, 1, registry().types()).is_err());
+}

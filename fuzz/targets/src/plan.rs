@@ -1,0 +1,96 @@
+//! Plans as bytes.
+
+use crate::{REGISTRY, query::tables};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+use volley_connector::{RowSink, SinkFactory};
+use volley_error::{Error, ErrorKind, Result};
+use volley_exec::{Executor, Priority, Task, TaskConfig};
+use volley_function::{Deadline, QueryConstants};
+use volley_memory::{Pool, spill::SpillSpace};
+use volley_plan::{PlanNode, TableWriteNode};
+use volley_types::Type;
+use volley_vector::save::Writer;
+
+/// What is inside of a file with a plan.
+const PLAN: u8 = 4;
+
+/// Bytes of such a file around its content: magic, version, what is inside; checksum.
+const FRAME_BYTES: (usize, usize) = (13, 8);
+
+/// The most memory that a plan gets.
+const MEMORY_BYTES: usize = 32 << 20;
+
+/// How long a plan runs.
+const TIME: Duration = Duration::from_millis(50);
+
+static EXECUTOR: LazyLock<Result<Executor>> = LazyLock::new(|| Executor::new(1));
+
+/// Writes nothing.
+struct NoFiles;
+
+impl SinkFactory for NoFiles {
+    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+        Err(Error::unsupported("no files here"))
+    }
+}
+
+/// What [`plan`] takes: the bytes of a file with a plan without what stands around its content.
+pub fn plan_content(plan: &Arc<PlanNode>) -> Result<Vec<u8>> {
+    let bytes = plan.to_bytes()?;
+    Ok(bytes[FRAME_BYTES.0..bytes.len() - FRAME_BYTES.1].to_vec())
+}
+
+/// The plan whose [`plan_content`] these bytes are.
+pub fn read_plan(content: &[u8]) -> Result<Arc<PlanNode>> {
+    let mut writer = Writer::new(PLAN);
+    writer.raw(content);
+    PlanNode::from_bytes(&writer.finish(), &REGISTRY)
+}
+
+/// Reads a plan; if it is one, it is the same after it was bytes again, and running it is no error
+/// of the engine's.
+pub fn plan(bytes: &[u8]) {
+    let plan = match read_plan(bytes) {
+        Ok(plan) => plan,
+        Err(error) => return assert_ours(&error),
+    };
+    let again = plan.to_bytes().and_then(|it| PlanNode::from_bytes(&it, &REGISTRY));
+    assert!(again.is_ok(), "not read again: {again:?}");
+    let again = again.map(|it| format!("{it:?}")).unwrap_or_default();
+    assert_eq!(again, format!("{plan:?}"));
+    assert!(!plan.to_string().is_empty());
+    if let Err(error) = run(plan) {
+        assert_ours(&error);
+    }
+}
+
+/// Bytes are never to blame for an internal error.
+fn assert_ours(error: &Error) {
+    assert!(error.kind() != ErrorKind::Internal, "{error}");
+}
+
+fn run(plan: Arc<PlanNode>) -> Result<()> {
+    let executor = EXECUTOR.clone()?;
+    let query = QueryConstants { deadline: Deadline::after(TIME), ..QueryConstants::default() };
+    let config = TaskConfig {
+        plan,
+        tables: Arc::new(tables().clone()),
+        sinks: Arc::new(NoFiles),
+        registry: Arc::clone(&REGISTRY),
+        lowerings: Arc::default(),
+        query: Arc::new(query),
+        pool: Pool::root("query", Some(MEMORY_BYTES)),
+        spill: SpillSpace::new(std::env::temp_dir(), Some(0)),
+        drivers: 2,
+        batch_rows: 64,
+        dynamic_filters: true,
+        spill_always: false,
+        priority: Priority::Normal,
+    };
+    let task = Task::start(config, &executor)?;
+    while task.next()?.is_some() {}
+    Ok(())
+}
