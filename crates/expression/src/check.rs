@@ -5,7 +5,7 @@ mod tests;
 
 use crate::{Expr, ExprKind, SpecialForm};
 use volley_error::{Error, Result};
-use volley_function::{Argument, ArgumentType, Registry};
+use volley_function::{ArgumentType, Registry};
 use volley_types::{Field, Type};
 
 impl Expr {
@@ -137,15 +137,10 @@ fn result_of(registry: &Registry, name: &str, args: &[Expr]) -> Result<Type> {
         return Ok(registry.resolve_higher_order(name, &types)?.result);
     }
     let bound = registry.resolve_scalar(name, &values)?;
-    let known = args.iter().map(|it| Argument {
-        data_type: it.data_type.clone(),
-        constant: match &it.kind {
-            ExprKind::Constant(value) => Some(value.clone()),
-            _ => None,
-        },
-    });
-    let special = bound.function.result_for(&known.collect::<Vec<_>>())?;
-    Ok(special.unwrap_or(bound.result))
+    bound.result_for(args.iter().map(|it| match &it.kind {
+        ExprKind::Constant(value) => (&it.data_type, Some(value)),
+        _ => (&it.data_type, None),
+    }))
 }
 
 /// The type that a call says it has gives names to the fields of a row; see `row`.

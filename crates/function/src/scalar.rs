@@ -92,6 +92,24 @@ pub struct BoundScalar {
 }
 
 impl BoundScalar {
+    /// The type of the result for arguments of these types, with their values where they are
+    /// constant.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScalarFunction::result_for`].
+    pub fn result_for<'a>(
+        &self,
+        args: impl IntoIterator<Item = (&'a Type, Option<&'a Value>)>,
+    ) -> Result<Type> {
+        let args = args.into_iter().map(|(data_type, constant)| Argument {
+            data_type: data_type.clone(),
+            constant: constant.cloned(),
+        });
+        let special = self.function.result_for(&args.collect::<Vec<_>>())?;
+        Ok(special.unwrap_or_else(|| self.result.clone()))
+    }
+
     /// A function that gets its name from where it is found.
     pub fn new(
         args: Vec<Type>,

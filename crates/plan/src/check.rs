@@ -20,8 +20,9 @@ impl PlanNode {
     /// Checks a plan whose nodes may be anything: columns are there and have the types that they
     /// are used as, functions are known and give what the columns of nodes say, keys can be
     /// compared, only shared nodes are read by several others, and what recursions read is theirs.
-    /// Not checked: what tables have (a task does that), whether inputs are sorted where a node says
-    /// so, nodes of other crates, and whether literals are of their types.
+    ///
+    /// Not checked: what tables have (a task does that), whether inputs are sorted where a node
+    /// says so, nodes of other crates, and whether literals are of their types.
     ///
     /// ```
     /// use std::sync::Arc;

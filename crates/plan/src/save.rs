@@ -1,13 +1,15 @@
 //! Plans as bytes: to run them in another process, or again.
 //!
 //! The form is that of [`volley_vector::save`], of kind 4: the number of nodes, then each node
-//! behind its inputs, as the number of its variant and its fields; the last one is the root. Inputs
-//! are numbers of nodes, so that shared subplans stay shared, and deep plans cost no stack. Types of
-//! one's own and functions are saved by name. Places in a SQL text are not saved.
+//! behind its inputs, as the number of its variant and its fields; the last one is the root.
+//! Inputs are numbers of nodes, so that shared subplans stay shared, and deep plans cost no stack.
+//! Types of one's own and functions are saved by name. Places in a SQL text are not saved.
 
 mod form;
-mod forms;
+mod parts;
 mod nodes;
+mod joins;
+mod groups;
 #[cfg(test)]
 mod tests;
 

@@ -382,13 +382,14 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Unsupported: a plan with shared subplans.
+    /// Unsupported: a plan with shared subplans. What [`PlanNode::check`] refuses.
     pub fn register_plan(
         &self,
         name: &str,
         plan: Arc<PlanNode>,
         tables: impl IntoIterator<Item = Arc<dyn Table>>,
     ) -> Result<()> {
+        plan.check(&self.registry)?;
         self.register_table(name, Arc::new(PlanTable::new(name, plan, tables)?));
         Ok(())
     }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 use volley::{
-    Batch, CustomNode, CustomPlanNode, Error, ErrorKind, MemoryTable, PlanBuilder, Result, Schema,
-    Session, SessionBuilder, Settings, Type, Value, Vector,
+    Batch, CustomNode, CustomPlanNode, Error, ErrorKind, Field, MemoryTable, PlanBuilder, PlanNode,
+    Result, Schema, Session, SessionBuilder, Settings, Table, Type, Value, Vector,
     custom::{CustomType, Json},
     exec::{BatchCharge, BlockedOn, Lowering, Operator, PipelineBuilder, Step, StepContext},
     function::{FunctionDoc, aggregate, simple},
@@ -101,7 +101,7 @@ impl CustomNode for Numbers {
         if !inputs.is_empty() {
             return Err(Error::invalid_query("Numbers has no input"));
         }
-        Ok([volley::Field::new("n", Type::BigInt)].into_iter().collect())
+        Ok([Field::new("n", Type::BigInt)].into_iter().collect())
     }
 
     fn details(&self) -> String {
@@ -243,7 +243,7 @@ fn what_operators_keep_is_charged() {
         Settings { threads: 1, memory_limit_bytes: Some(8 << 20), ..Settings::default() };
     let session = builder().settings(settings).build().unwrap();
     let values: Vec<i64> = (0..1 << 16).collect();
-    let schema: Schema = [volley::Field::new("n", Type::BigInt)].into_iter().collect();
+    let schema: Schema = [Field::new("n", Type::BigInt)].into_iter().collect();
     // The table's own memory is another session's: only what the operator keeps counts here.
     let batches = (0..40).map(|_| {
         let column = Vector::native::<i64>(Type::BigInt, values.clone(), None);
@@ -275,6 +275,61 @@ fn plans_are_checked_when_they_are_built() {
     let shared = numbers().shared(1).build().unwrap();
     let refused = session.register_plan("s", shared, []).unwrap_err();
     assert!(refused.to_string().contains("shared subplans"), "{refused}");
+}
+
+#[test]
+fn plans_that_do_not_fit_together_are_refused_before_they_run() {
+    let session = session();
+    session.sql("CREATE TABLE t AS SELECT 1 AS a").unwrap().collect_values().unwrap();
+    let start = || PlanBuilder::new(session.registry());
+    let rows = || start().values(&[("n", Type::BigInt)], vec![vec![Value::BigInt(1)]]);
+    let plan = rows().filter(|c| c.column("n")).build().unwrap();
+    let message = "the condition is BIGINT, and not BOOLEAN";
+    let refused = session.run_plan(Arc::clone(&plan), []).map(drop).unwrap_err();
+    assert_eq!(refused.message(), message);
+    assert_eq!(session.register_plan("p", plan, []).unwrap_err().message(), message);
+    let bytes = rows().build().unwrap().to_bytes().unwrap();
+    let plan = PlanNode::from_bytes(&bytes, session.registry()).unwrap();
+    let result = session.run_plan(plan, []).unwrap().collect_values().unwrap();
+    assert_eq!(result, [[Value::BigInt(1)]]);
+}
+
+#[test]
+fn scans_of_columns_that_a_table_does_not_have_are_refused() {
+    let session = session();
+    let schema: Schema =
+        [Field::new("a", Type::BigInt), Field::new("b", Type::Date)].into_iter().collect();
+    let short: Schema = schema.fields[..1].iter().cloned().collect();
+    let columns = vec![Vector::from_values(Type::BigInt, &[Value::BigInt(7)])];
+    let batches = vec![Batch::new(columns, 1)];
+    let table = MemoryTable::new("t", short, batches, session.pool()).unwrap();
+    let table: Arc<dyn Table> = Arc::new(table);
+    let run = |columns: &[&str], is_filtered: bool| {
+        let plan = PlanBuilder::new(session.registry())
+            .scan_filtered(table.handle(), &schema, columns, |c| {
+                let filter = is_filtered.then(|| Ok(c.is_null(c.column("b")?)));
+                filter.into_iter().collect()
+            })
+            .build()
+            .unwrap();
+        session.run_plan(plan, [Arc::clone(&table)]).and_then(|it| it.collect_values())
+    };
+    assert_eq!(run(&["a"], false).unwrap(), [[Value::BigInt(7)]]);
+    let missing = run(&["b"], false).unwrap_err();
+    assert_eq!(missing.message(), "t has no column #1 of type DATE");
+    let filtered = run(&["a"], true).unwrap_err();
+    assert_eq!(filtered.message(), "column #1 of 1");
+}
+
+#[test]
+fn the_setting_for_tests_makes_plans_bytes() {
+    let session = session();
+    session.set("debug_save_plans", "on").unwrap();
+    let plan = |it: &str| session.sql(it).and_then(|it| it.collect_values());
+    assert_eq!(plan("SELECT 1").unwrap(), [[Value::Integer(1)]]);
+    let numbers = PlanBuilder::new(session.registry()).custom(Numbers::Below(1)).build().unwrap();
+    let refused = session.run_plan(numbers, []).map(drop).unwrap_err();
+    assert_eq!(refused.message(), "the plan node Numbers cannot be saved");
 }
 
 /// A node of a name that leads to another node's function, or nowhere.

@@ -1,5 +1,6 @@
-//! Makes `fuzz/corpus/spill`: a few random batches of each list of types; and `fuzz/corpus/plan`: the
-//! plans of `fuzz/corpus/sql`, of those that are small the ones with nodes or functions of their own.
+//! Makes `fuzz/corpus/spill`: a few random batches of each list of types; and `fuzz/corpus/plan`:
+//! the plans of `fuzz/corpus/sql`, of those that are small the ones with nodes or functions of
+//! their own.
 
 use std::{collections::HashSet, error::Error, fs, path::Path};
 use volley_fuzz_targets::{lowered, plan_content, spill_types};

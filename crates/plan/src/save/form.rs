@@ -33,6 +33,22 @@ impl PlanWriter {
         PlanWriter { bytes, numbers: HashMap::new() }
     }
 
+    pub(super) fn put(&mut self, part: &impl Form) -> Result<()> {
+        part.write(self)
+    }
+
+    /// The number of a variant that holds nothing.
+    pub(super) fn tag(&mut self, variant: u8) -> Result<()> {
+        self.bytes.byte(variant);
+        Ok(())
+    }
+
+    /// The number of a variant, and what it holds.
+    pub(super) fn tagged(&mut self, variant: u8, part: &impl Form) -> Result<()> {
+        self.tag(variant)?;
+        self.put(part)
+    }
+
     /// Gives the next number to a node that was written.
     pub(super) fn add(&mut self, node: &Arc<PlanNode>) {
         self.numbers.insert(Arc::as_ptr(node), self.numbers.len());
@@ -43,59 +59,29 @@ impl PlanReader<'_> {
     pub(super) fn new(bytes: Reader<'_>) -> PlanReader<'_> {
         PlanReader { bytes, nodes: Vec::new() }
     }
+
+    pub(super) fn get<T: Form>(&mut self) -> Result<T> {
+        T::read(self)
+    }
 }
 
-/// Structs, as their fields one after the other.
-macro_rules! form_of_struct {
-    ($($name:ident { $($field:ident),* })*) => { $(
-        impl $crate::save::form::Form for $name {
-            fn write(&self, to: &mut $crate::save::form::PlanWriter) -> volley_error::Result<()> {
-                $( self.$field.write(to)?; )*
-                Ok(())
-            }
-
-            fn read(
-                from: &mut $crate::save::form::PlanReader<'_>,
-            ) -> volley_error::Result<$name> {
-                Ok($name { $( $field: $crate::save::form::Form::read(from)? ),* })
-            }
-        }
-    )* };
+/// What is one of a few.
+pub(super) trait Listed: Copy + PartialEq + Sized + 'static {
+    /// All of them; a place in this list stands for one.
+    const ALL: &[Self];
 }
 
-/// Enums, as the number of the variant and what it holds.
-macro_rules! form_of_enum {
-    ($($name:ident { $($number:literal $variant:ident $(($part:ident))?,)* })*) => { $(
-        impl $crate::save::form::Form for $name {
-            fn write(&self, to: &mut $crate::save::form::PlanWriter) -> volley_error::Result<()> {
-                match self {
-                    $( $name::$variant $(($part))? => {
-                        to.bytes.byte($number);
-                        $( $part.write(to)?; )?
-                    } )*
-                }
-                Ok(())
-            }
+impl<T: Listed> Form for T {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        let place = T::ALL.iter().position(|it| it == self).and_then(|it| u8::try_from(it).ok());
+        to.tag(place.ok_or_else(|| Error::internal("part of a plan without a number"))?)
+    }
 
-            fn read(
-                from: &mut $crate::save::form::PlanReader<'_>,
-            ) -> volley_error::Result<$name> {
-                Ok(match from.bytes.byte()? {
-                    $( $number => $name::$variant $(({
-                        let $part = $crate::save::form::Form::read(from)?;
-                        $part
-                    }))?, )*
-                    _ => {
-                        let what = concat!("unknown ", stringify!($name));
-                        return Err(volley_vector::save::corruption(what));
-                    }
-                })
-            }
-        }
-    )* };
+    fn read(from: &mut PlanReader<'_>) -> Result<T> {
+        let found = T::ALL.get(usize::from(from.bytes.byte()?)).copied();
+        found.ok_or_else(|| corruption("unknown part of a plan"))
+    }
 }
-
-pub(super) use {form_of_enum, form_of_struct};
 
 impl Form for Arc<PlanNode> {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
@@ -121,25 +107,47 @@ impl Form for usize {
     }
 }
 
-/// Numbers of a fixed width.
-macro_rules! form_of_numbers {
-    ($($name:ident)*) => { $(
-        impl Form for $name {
-            fn write(&self, to: &mut PlanWriter) -> Result<()> {
-                to.bytes.raw(&self.to_le_bytes());
-                Ok(())
-            }
+impl Form for u32 {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.bytes.raw(&self.to_le_bytes());
+        Ok(())
+    }
 
-            fn read(from: &mut PlanReader<'_>) -> Result<$name> {
-                let mut bytes = [0; size_of::<$name>()];
-                bytes.copy_from_slice(from.bytes.raw(size_of::<$name>())?);
-                Ok($name::from_le_bytes(bytes))
-            }
-        }
-    )* };
+    fn read(from: &mut PlanReader<'_>) -> Result<u32> {
+        Ok(u32::from_le_bytes(from.bytes.fixed()?))
+    }
 }
 
-form_of_numbers! { u32 u64 i64 f64 }
+impl Form for u64 {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.bytes.raw(&self.to_le_bytes());
+        Ok(())
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<u64> {
+        Ok(u64::from_le_bytes(from.bytes.fixed()?))
+    }
+}
+
+impl Form for i64 {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.cast_unsigned())
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<i64> {
+        Ok(u64::read(from)?.cast_signed())
+    }
+}
+
+impl Form for f64 {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.to_bits())
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<f64> {
+        Ok(f64::from_bits(u64::read(from)?))
+    }
+}
 
 impl Form for bool {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
@@ -231,7 +239,23 @@ impl Form for Place {
     }
 }
 
-form_of_struct! {
-    Field { name, data_type }
-    Schema { fields }
+impl Form for Field {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.name)?;
+        to.put(&self.data_type)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<Field> {
+        Ok(Field { name: from.get()?, data_type: from.get()? })
+    }
+}
+
+impl Form for Schema {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.fields)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<Schema> {
+        Ok(Schema { fields: from.get()? })
+    }
 }

@@ -20,7 +20,7 @@ use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
 };
 use volley_error::{Error, Result, Span};
-use volley_function::{Argument, BoundScalar};
+use volley_function::BoundScalar;
 use volley_logical::{Expr, ExprKind, SpecialForm};
 use volley_types::{Field, Type, Value};
 
@@ -284,7 +284,10 @@ impl<'a> Binder<'a> {
             let error = Error::invalid_query(format!("'{text}' is no {to}"));
             return Err(error.hint("a number without quotes, or a cast").span(name_span));
         }
-        let result = result_of(&bound, &args)?;
+        let result = bound.result_for(args.iter().map(|it| match &it.kind {
+            ExprKind::Constant(value) => (&it.data_type, Some(value)),
+            _ => (&it.data_type, None),
+        }))?;
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
         Ok(Expr::call(bound.name, args, result).at(span))
@@ -412,19 +415,6 @@ fn fractional_field(name: &str, args: &[Expr]) -> Option<&'static str> {
     }
     let field = inspect::string_literal(field)?;
     ["epoch", "julian"].into_iter().find(|it| it.eq_ignore_ascii_case(field))
-}
-
-/// The type of the result of a call.
-fn result_of(bound: &BoundScalar, args: &[Expr]) -> Result<Type> {
-    let known = args.iter().map(|it| Argument {
-        data_type: it.data_type.clone(),
-        constant: match &it.kind {
-            ExprKind::Constant(value) => Some(value.clone()),
-            _ => None,
-        },
-    });
-    let special = bound.function.result_for(&known.collect::<Vec<_>>())?;
-    Ok(special.unwrap_or_else(|| bound.result.clone()))
 }
 
 /// A row constructor; the names stand in the type.

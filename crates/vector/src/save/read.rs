@@ -92,6 +92,17 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// As many bytes as the array has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reader::raw`].
+    pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.raw(N)?);
+        Ok(bytes)
+    }
+
     /// One byte.
     ///
     /// # Errors
@@ -107,9 +118,8 @@ impl<'a> Reader<'a> {
     ///
     /// As [`Reader::raw`].
     pub fn number(&mut self) -> Result<usize> {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(self.raw(8)?);
-        usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| corruption("number too large"))
+        usize::try_from(u64::from_le_bytes(self.fixed()?))
+            .map_err(|_| corruption("number too large"))
     }
 
     /// The number of things that follow, each of at least one byte.
@@ -210,8 +220,7 @@ impl<'a> Reader<'a> {
             }
             4 => {
                 let nulls = self.nulls(len)?;
-                let mut base = [0; 16];
-                base.copy_from_slice(self.raw(16)?);
+                let base = self.fixed()?;
                 let deltas = match self.byte()? {
                     1 => Deltas::U8(self.elements(len)?),
                     2 => Deltas::U16(self.elements(len)?),

@@ -96,15 +96,15 @@ impl Reader<'_> {
                 1 => Value::Boolean(true),
                 _ => return Err(corruption("neither true nor false")),
             },
-            Type::TinyInt => Value::TinyInt(i8::from_le_bytes(self.bytes()?)),
-            Type::SmallInt => Value::SmallInt(i16::from_le_bytes(self.bytes()?)),
-            Type::Integer => Value::Integer(i32::from_le_bytes(self.bytes()?)),
-            Type::BigInt => Value::BigInt(i64::from_le_bytes(self.bytes()?)),
-            Type::HugeInt => Value::HugeInt(i128::from_le_bytes(self.bytes()?)),
-            Type::Real => Value::Real(f32::from_le_bytes(self.bytes()?)),
-            Type::Double => Value::Double(f64::from_le_bytes(self.bytes()?)),
+            Type::TinyInt => Value::TinyInt(i8::from_le_bytes(self.fixed()?)),
+            Type::SmallInt => Value::SmallInt(i16::from_le_bytes(self.fixed()?)),
+            Type::Integer => Value::Integer(i32::from_le_bytes(self.fixed()?)),
+            Type::BigInt => Value::BigInt(i64::from_le_bytes(self.fixed()?)),
+            Type::HugeInt => Value::HugeInt(i128::from_le_bytes(self.fixed()?)),
+            Type::Real => Value::Real(f32::from_le_bytes(self.fixed()?)),
+            Type::Double => Value::Double(f64::from_le_bytes(self.fixed()?)),
             Type::Decimal { precision, .. } => {
-                let unscaled = i128::from_le_bytes(self.bytes()?);
+                let unscaled = i128::from_le_bytes(self.fixed()?);
                 let limit = 10u128.pow(u32::from(*precision));
                 if unscaled.unsigned_abs() >= limit {
                     return Err(corruption("DECIMAL of more digits"));
@@ -116,13 +116,13 @@ impl Reader<'_> {
                 let len = self.count()?;
                 Value::Varbinary(self.raw(len)?.into())
             }
-            Type::Date => Value::Date(i32::from_le_bytes(self.bytes()?)),
-            Type::Time => Value::Time(i64::from_le_bytes(self.bytes()?)),
-            Type::Timestamp => Value::Timestamp(i64::from_le_bytes(self.bytes()?)),
+            Type::Date => Value::Date(i32::from_le_bytes(self.fixed()?)),
+            Type::Time => Value::Time(i64::from_le_bytes(self.fixed()?)),
+            Type::Timestamp => Value::Timestamp(i64::from_le_bytes(self.fixed()?)),
             Type::Interval => Value::Interval(Interval {
-                months: i32::from_le_bytes(self.bytes()?),
-                days: i32::from_le_bytes(self.bytes()?),
-                nanoseconds: i64::from_le_bytes(self.bytes()?),
+                months: i32::from_le_bytes(self.fixed()?),
+                days: i32::from_le_bytes(self.fixed()?),
+                nanoseconds: i64::from_le_bytes(self.fixed()?),
             }),
             Type::Array(element) => {
                 let count = self.count()?;
@@ -155,11 +155,5 @@ impl Reader<'_> {
             key => Ok((key, self.value(&entry.1)?)),
         };
         (0..count).map(read).collect()
-    }
-
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(self.raw(N)?);
-        Ok(bytes)
     }
 }

@@ -1,0 +1,113 @@
+//! Joins.
+
+use super::form::{Form, PlanReader, PlanWriter};
+use crate::nodes::{AsofJoinNode, HashJoinNode, MergeJoinNode, NestedLoopJoinNode};
+use volley_error::Result;
+
+impl Form for HashJoinNode {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.probe)?;
+        to.put(&self.build)?;
+        to.put(&self.kind)?;
+        to.put(&self.probe_keys)?;
+        to.put(&self.build_keys)?;
+        to.put(&self.nulls_equal)?;
+        to.put(&self.filter)?;
+        to.put(&self.null_aware)?;
+        to.put(&self.output)?;
+        to.put(&self.schema)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<HashJoinNode> {
+        Ok(HashJoinNode {
+            probe: from.get()?,
+            build: from.get()?,
+            kind: from.get()?,
+            probe_keys: from.get()?,
+            build_keys: from.get()?,
+            nulls_equal: from.get()?,
+            filter: from.get()?,
+            null_aware: from.get()?,
+            output: from.get()?,
+            schema: from.get()?,
+        })
+    }
+}
+
+impl Form for NestedLoopJoinNode {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.probe)?;
+        to.put(&self.build)?;
+        to.put(&self.kind)?;
+        to.put(&self.condition)?;
+        to.put(&self.ranges)?;
+        to.put(&self.residual)?;
+        to.put(&self.output)?;
+        to.put(&self.schema)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<NestedLoopJoinNode> {
+        Ok(NestedLoopJoinNode {
+            probe: from.get()?,
+            build: from.get()?,
+            kind: from.get()?,
+            condition: from.get()?,
+            ranges: from.get()?,
+            residual: from.get()?,
+            output: from.get()?,
+            schema: from.get()?,
+        })
+    }
+}
+
+impl Form for AsofJoinNode {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.probe)?;
+        to.put(&self.build)?;
+        to.put(&self.kind)?;
+        to.put(&self.probe_keys)?;
+        to.put(&self.build_keys)?;
+        to.put(&self.nulls_equal)?;
+        to.put(&self.range)?;
+        to.put(&self.output)?;
+        to.put(&self.schema)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<AsofJoinNode> {
+        Ok(AsofJoinNode {
+            probe: from.get()?,
+            build: from.get()?,
+            kind: from.get()?,
+            probe_keys: from.get()?,
+            build_keys: from.get()?,
+            nulls_equal: from.get()?,
+            range: from.get()?,
+            output: from.get()?,
+            schema: from.get()?,
+        })
+    }
+}
+
+impl Form for MergeJoinNode {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.probe)?;
+        to.put(&self.build)?;
+        to.put(&self.kind)?;
+        to.put(&self.keys)?;
+        to.put(&self.filter)?;
+        to.put(&self.output)?;
+        to.put(&self.schema)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<MergeJoinNode> {
+        Ok(MergeJoinNode {
+            probe: from.get()?,
+            build: from.get()?,
+            kind: from.get()?,
+            keys: from.get()?,
+            filter: from.get()?,
+            output: from.get()?,
+            schema: from.get()?,
+        })
+    }
+}
