@@ -38,12 +38,23 @@ impl Expr {
     ///
     /// As [`Expr::check`].
     pub fn check_types(&self, registry: &Registry) -> Result<()> {
+        if self.is_lambda() {
+            return Err(no_argument());
+        }
         let mut rest = vec![self];
         while let Some(expr) = rest.pop() {
+            let takes_lambdas = matches!(expr.kind, ExprKind::Call { .. });
+            if !takes_lambdas && expr.children().iter().any(Expr::is_lambda) {
+                return Err(no_argument());
+            }
             expr.check_node(registry)?;
             rest.extend(expr.children());
         }
         Ok(())
+    }
+
+    fn is_lambda(&self) -> bool {
+        matches!(self.kind, ExprKind::Lambda { .. })
     }
 
     /// Checks that columns are there and of their types.
@@ -134,13 +145,28 @@ fn result_of(registry: &Registry, name: &str, args: &[Expr]) -> Result<Type> {
     let types: Vec<ArgumentType> = args.iter().map(Expr::argument_type).collect();
     let values: Vec<Type> = types.iter().filter_map(ArgumentType::value).cloned().collect();
     if values.len() < types.len() {
-        return Ok(registry.resolve_higher_order(name, &types)?.result);
+        let bound = registry.resolve_higher_order(name, &types)?;
+        for (given, wanted) in types.iter().zip(&bound.args) {
+            check_lambda(name, given, wanted)?;
+        }
+        return Ok(bound.result);
     }
     let bound = registry.resolve_scalar(name, &values)?;
     bound.result_for(args.iter().map(|it| match &it.kind {
         ExprKind::Constant(value) => (&it.data_type, Some(value)),
         _ => (&it.data_type, None),
     }))
+}
+
+/// Checks that a lambda has the types that its call gives it; values are cast.
+fn check_lambda(name: &str, given: &ArgumentType, wanted: &ArgumentType) -> Result<()> {
+    let (Some(given), Some(wanted)) = (given.lambda(), wanted.lambda()) else { return Ok(()) };
+    let is_wanted = wanted.result.is_none() || wanted.result == given.result;
+    if given.parameters == wanted.parameters && is_wanted {
+        Ok(())
+    } else {
+        Err(misfit(format!("a lambda of other types than {name} takes")))
+    }
 }
 
 /// The type that a call says it has gives names to the fields of a row; see `row`.
@@ -161,6 +187,10 @@ fn expect(what: &str, found: &Type, wanted: &Type) -> Result<()> {
     } else {
         Err(misfit(format!("{what} is {found}, and not {wanted}")))
     }
+}
+
+fn no_argument() -> Error {
+    misfit("a lambda that is no argument of a call".to_owned())
 }
 
 fn misfit(message: String) -> Error {

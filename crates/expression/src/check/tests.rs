@@ -2,7 +2,10 @@ use super::*;
 use crate::Parameter;
 use std::sync::Arc;
 use volley_error::ErrorKind;
-use volley_function::{BoundScalar, EvalContext, FunctionDoc, ScalarFunction, ScalarTraits};
+use volley_function::{
+    BoundHigherOrder, BoundScalar, EvalContext, FunctionDoc, HigherOrderFunction, Lambda,
+    ScalarFunction, ScalarTraits,
+};
 use volley_types::Value;
 use volley_vector::{Rows, Vector};
 
@@ -21,6 +24,22 @@ impl ScalarFunction for Wide {
     }
 }
 
+/// Never called.
+struct Keep;
+
+impl HigherOrderFunction for Keep {
+    fn evaluate(
+        &self,
+        _rows: &Rows,
+        args: &[Vector],
+        _lambdas: &mut [&mut dyn Lambda],
+        _result_type: &Type,
+        _ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        Ok(args[0].clone())
+    }
+}
+
 fn registry() -> Registry {
     let mut registry = Registry::new();
     let bind = |args: &[Type]| {
@@ -35,6 +54,20 @@ fn registry() -> Registry {
     };
     let doc = FunctionDoc::new("wide(x)", "x as a BIGINT", "math", &[]);
     registry.add_scalar("wide", doc, Arc::new(bind));
+    let list = Type::array(Type::Integer);
+    let bind_keep = move |args: &[ArgumentType]| {
+        let [ArgumentType::Value(_), ArgumentType::Lambda(_)] = args else { return None };
+        let lambda = ArgumentType::of_lambda([Type::Integer], Some(Type::Boolean));
+        Some(BoundHigherOrder {
+            name: String::new(),
+            args: vec![ArgumentType::Value(list.clone()), lambda],
+            result: list.clone(),
+            traits: ScalarTraits::DEFAULT,
+            function: Arc::new(Keep),
+        })
+    };
+    let doc = FunctionDoc::new("keep(list, condition)", "some elements", "nested", &[]);
+    registry.add_higher_order("keep", doc, Arc::new(bind_keep));
     registry
 }
 
@@ -115,16 +148,29 @@ fn what_is_deep_inside_is_checked_without_recursion() {
     }
 }
 
-#[test]
-fn columns_within_lambdas_are_checked() {
-    let parameter = Expr::new(ExprKind::Parameter(Parameter { level: 0, index: 0 }), Type::Integer);
-    let body = special(
-        SpecialForm::Coalesce,
-        &[&parameter, &Expr::column(7, Type::Integer)],
-        Type::Integer,
-    );
-    let kind = ExprKind::Lambda { level: 0, parameters: vec![Type::Integer], body: Box::new(body) };
+/// `keep(list, x -> boolean)` of INTEGERs.
+fn keep(body: Expr, parameter: Type) -> Expr {
+    let data_type = body.data_type.clone();
+    let kind = ExprKind::Lambda { level: 0, parameters: vec![parameter], body: Box::new(body) };
     let list = Type::array(Type::Integer);
-    let args = vec![Expr::constant(Value::Null, list.clone()), Expr::new(kind, Type::Integer)];
-    assert_eq!(refused(&Expr::call("transform", args, list)), "column #7 of 1");
+    let args = vec![Expr::constant(Value::Null, list.clone()), Expr::new(kind, data_type)];
+    Expr::call("keep", args, list)
+}
+
+#[test]
+fn lambdas_are_checked() {
+    let parameter = Expr::new(ExprKind::Parameter(Parameter { level: 0, index: 0 }), Type::Integer);
+    let is_null = |arg: &Expr| special(SpecialForm::IsNull, &[arg], Type::Boolean);
+    let right = keep(is_null(&parameter), Type::Integer);
+    right.check(&[Type::Integer], &registry()).unwrap();
+    let column = keep(is_null(&Expr::column(7, Type::Integer)), Type::Integer);
+    assert_eq!(refused(&column), "column #7 of 1");
+    let message = "a lambda of other types than keep takes";
+    assert_eq!(refused(&keep(is_null(&parameter), Type::Date)), message);
+    assert_eq!(refused(&keep(parameter, Type::Integer)), message);
+    let lambda = right.children()[1].clone();
+    let message = "a lambda that is no argument of a call";
+    assert_eq!(refused(&lambda), message);
+    assert_eq!(refused(&special(SpecialForm::And, &[&lambda], Type::Boolean)), message);
+    assert_eq!(refused(&keep(lambda, Type::Integer)), message);
 }
