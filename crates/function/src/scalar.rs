@@ -27,12 +27,13 @@ pub trait ScalarFunction: Send + Sync {
     ) -> Result<Vector>;
 
     /// The type of the result, where it is another one than the binding's for some values of
-    /// constant arguments. `None`: it is the binding's.
+    /// constant arguments. `None`: it is the binding's. `args`: types, with the value of what is
+    /// constant.
     ///
     /// # Errors
     ///
     /// Invalid query: an argument that must be constant and is not, or has no such value.
-    fn result_for(&self, _args: &[Argument]) -> Result<Option<Type>> {
+    fn result_for(&self, _args: &[(&Type, Option<&Value>)]) -> Result<Option<Type>> {
         Ok(None)
     }
 
@@ -100,12 +101,8 @@ impl BoundScalar {
     /// As [`ScalarFunction::result_for`].
     pub fn result_for<'a>(
         &self,
-        args: impl IntoIterator<Item = (&'a Type, Option<&'a Value>)>,
+        args: impl Iterator<Item = (&'a Type, Option<&'a Value>)>,
     ) -> Result<Type> {
-        let args = args.into_iter().map(|(data_type, constant)| Argument {
-            data_type: data_type.clone(),
-            constant: constant.cloned(),
-        });
         let special = self.function.result_for(&args.collect::<Vec<_>>())?;
         Ok(special.unwrap_or_else(|| self.result.clone()))
     }

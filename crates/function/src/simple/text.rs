@@ -5,7 +5,7 @@ use super::{
     bind,
     column::finish,
     map::{Args, Inputs},
-    memory::{Growth, Lent, TEXT_BYTES_MAX, charge_rows, goes_on_behind, text_too_long},
+    memory::{Growth, Lent, TEXT_BYTES_MAX, charge_rows, goes_on_behind, is_wanted, text_too_long},
     output::NullRows,
     pattern::SqlType,
     vectorized,
@@ -17,6 +17,12 @@ use volley_types::Type;
 use volley_vector::{
     INLINE_BYTES, NullBuffer, Rows, StringBuilder, StringValues, StringView, Values, Vector,
 };
+
+/// Bytes of a block of what is written repeatedly.
+const REPEATED_BYTES: usize = 4096;
+
+/// Such blocks between two looks at whether anybody wants them.
+const REPEATED_BLOCKS: usize = 256;
 
 /// Where a closure writes its result: text by `push_str`, `push` and `write!`, bytes by
 /// `push_bytes`.
@@ -56,6 +62,23 @@ impl StringWriter {
         if self.has_room(bytes.len()) {
             self.builder.write(bytes);
         }
+    }
+
+    /// Appends the same bytes again and again, in blocks; fewer once nobody wants them.
+    pub fn push_repeated(&mut self, bytes: &[u8], count: usize) {
+        let in_block = REPEATED_BYTES.checked_div(bytes.len()).unwrap_or(count).max(1);
+        if in_block >= count {
+            (0..count).for_each(|_| self.push_bytes(bytes));
+            return;
+        }
+        let block = bytes.repeat(in_block);
+        for number in 0..count / in_block {
+            if number % REPEATED_BLOCKS == REPEATED_BLOCKS - 1 && !is_wanted() {
+                return;
+            }
+            self.push_bytes(&block);
+        }
+        self.push_bytes(&block[..count % in_block * bytes.len()]);
     }
 
     /// Appends ASCII bytes mapped to ASCII; to map a byte twice must be the same as once.

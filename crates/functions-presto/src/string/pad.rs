@@ -108,7 +108,7 @@ fn write(
     if matches!(side, Side::Right) {
         out.push_bytes(bytes);
     }
-    (0..count).for_each(|_| out.push_bytes(padding));
+    out.push_repeated(padding, count);
     out.push_bytes(rest);
     if matches!(side, Side::Left) {
         out.push_bytes(bytes);

@@ -8,7 +8,7 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{
-    Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
     simple::{self, BigInt, Double, NativeColumn, Physical, Real, Stored, unary},
 };
 use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, Value, implicit_cast_cost, match_integer};
@@ -245,12 +245,12 @@ impl ScalarFunction for RoundedDecimal {
         self.0.evaluate(rows, args, result_type, ctx)
     }
 
-    fn result_for(&self, args: &[Argument]) -> Result<Option<Type>, Error> {
-        let [number, digits] = args else { return Ok(None) };
-        let Type::Decimal { precision, scale } = number.data_type else { return Ok(None) };
-        let Some(digits) = digits.constant.as_ref().and_then(Value::as_i128) else {
+    fn result_for(&self, args: &[(&Type, Option<&Value>)]) -> Result<Option<Type>, Error> {
+        let [(Type::Decimal { precision, scale }, _), (_, Some(digits))] = args else {
             return Ok(None);
         };
+        let (precision, scale) = (*precision, *scale);
+        let Some(digits) = digits.as_i128() else { return Ok(None) };
         let digits = digits.clamp(0, i128::from(scale)) as u8;
         // A carry needs a digit more, which the digits that were cut leave room for.
         Ok((digits < scale).then_some(Type::Decimal { precision, scale: digits }))

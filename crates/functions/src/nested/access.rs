@@ -5,7 +5,7 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    Argument, BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
     simple::{Any, AnyWriter, ArrayView, IntoSimple},
 };
 use volley_types::{Field, Type, Value};
@@ -137,9 +137,9 @@ impl ScalarFunction for FieldOfRow {
         with_nulls(field, flat.null_buffer())
     }
 
-    fn result_for(&self, args: &[Argument]) -> Result<Option<Type>> {
-        let [Argument { data_type: Type::Row(fields), .. }, name] = args else { return Ok(None) };
-        let Some(name) = &name.constant else {
+    fn result_for(&self, args: &[(&Type, Option<&Value>)]) -> Result<Option<Type>> {
+        let [(Type::Row(fields), _), (_, name)] = args else { return Ok(None) };
+        let Some(name) = name else {
             return Err(Error::invalid_query("the name of a field must be constant"));
         };
         match field_index(fields, name) {

@@ -5,8 +5,9 @@ use crate::documentation::doc;
 use volley_error::Error;
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{BigInt, StringWriter, Varchar, text_binary, text_ternary},
+    simple::{BigInt, StringWriter, Varchar, scalar, text_binary, text_ternary},
 };
+use volley_types::Type;
 
 /// The longest text that a function makes, in bytes.
 const TEXT_BYTES_MAX: u64 = 256 << 20;
@@ -47,14 +48,11 @@ pub(super) fn register(registry: &mut Registry) {
             Ok(())
         });
     registry.add_scalar("rpad", rpad, right);
-    registry.add_scalar("repeat", repeat_doc, text_binary::<Varchar, BigInt, Varchar, _>(repeat));
-    registry.simple(
-        "repeat",
-        FunctionDoc::default(),
-        |bytes: &[u8], count: i64| -> Result<Vec<u8>, Error> {
-            Ok(bytes.repeat(repeated(bytes.len(), count)?))
-        },
-    );
+    let of_text = |text: &str, count, out: &mut _| repeat(text.as_bytes(), count, out);
+    registry.add_scalar("repeat", repeat_doc, text_binary::<Varchar, BigInt, Varchar, _>(of_text));
+    let of_bytes = |bytes: &[u8], count: i64, out: &mut StringWriter| repeat(bytes, count, out);
+    let of_bytes = scalar(of_bytes).returning(|_| Some(Type::Varbinary));
+    registry.simple("repeat", FunctionDoc::default(), of_bytes);
 }
 
 /// The number of code points to add.
@@ -77,13 +75,15 @@ fn too_long() -> Error {
 }
 
 fn write_padding(padding: &str, count: usize, out: &mut StringWriter) {
-    padding.chars().cycle().take(count).for_each(|it| out.push(it));
+    let points = code_points(padding).max(1);
+    out.push_repeated(padding.as_bytes(), count / points);
+    out.push_str(&padding[..byte_of(padding, count % points)]);
 }
 
-fn repeat(text: &str, count: i64, out: &mut StringWriter) -> Result<(), Error> {
-    let count = repeated(text.len(), count)?;
-    out.reserve(text.len() * count);
-    (0..count).for_each(|_| out.push_str(text));
+fn repeat(bytes: &[u8], count: i64, out: &mut StringWriter) -> Result<(), Error> {
+    let count = repeated(bytes.len(), count)?;
+    out.reserve(bytes.len() * count);
+    out.push_repeated(bytes, count);
     Ok(())
 }
 
