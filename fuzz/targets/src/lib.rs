@@ -28,8 +28,14 @@ pub use query::{lowered, sql};
 pub use text::{csv, json};
 
 use std::sync::{Arc, LazyLock};
+use volley_error::{Error, ErrorKind};
 use volley_function::Registry;
 use volley_vector::Batch;
+
+/// What is read is never to blame for an internal error.
+fn assert_not_internal(error: &Error) {
+    assert!(error.kind() != ErrorKind::Internal, "{error}");
+}
 
 /// A target.
 pub type Target = fn(&[u8]);

@@ -37,9 +37,8 @@ impl PlanNode {
 struct Graph<'a> {
     /// Nodes by address that are not shared ones.
     seen: HashSet<usize>,
-    /// The inputs of shared nodes by identity, with the working tables that they leave free, once
-    /// these are known.
-    shared: HashMap<u32, (&'a Arc<PlanNode>, Option<Free<'a>>)>,
+    /// The inputs of shared nodes by identity, with the working tables that they leave free.
+    shared: HashMap<u32, (&'a Arc<PlanNode>, Free<'a>)>,
     /// For each node that was left and whose reader was not: the working tables below it that are
     /// those of recursions around it.
     free: Vec<Free<'a>>,
@@ -58,16 +57,14 @@ impl<'a> Graph<'a> {
         };
         match self.shared.get(&shared.id) {
             None => {
-                self.shared.insert(shared.id, (&shared.input, None));
+                self.shared.insert(shared.id, (&shared.input, Vec::new()));
                 Ok(true)
             }
             Some((input, free)) => {
                 if !Arc::ptr_eq(input, &shared.input) {
                     return Err(misfit(format!("shared nodes {} of several inputs", shared.id)));
                 }
-                let Some(free) = free else {
-                    return Err(misfit(format!("shared node {} reads itself", shared.id)));
-                };
+                // It was left before: no node is its own input.
                 self.free.push(free.clone());
                 Ok(false)
             }
@@ -94,7 +91,7 @@ impl<'a> Graph<'a> {
         if let PlanNode::Shared(shared) = node
             && let Some((_, known)) = self.shared.get_mut(&shared.id)
         {
-            *known = Some(free.clone());
+            known.clone_from(&free);
         }
         self.free.push(free);
         Ok(())

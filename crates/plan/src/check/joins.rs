@@ -1,6 +1,6 @@
 //! Joins.
 
-use super::{comparable, condition, expect, misfit, puts_out, type_at, types_of};
+use super::{comparable, condition, expect, misfit, missing, puts_out, type_at};
 use crate::{
     AsofJoinNode, HashJoinNode, JoinKind, MergeJoinNode, NestedLoopJoinNode, PlanNode,
     RangeCondition,
@@ -13,24 +13,25 @@ use volley_types::{CustomOrder, Schema, Type};
 const RANGES_MAX: usize = 2;
 
 /// The columns of both sides of a join.
-struct Sides {
-    probe: Vec<Type>,
-    build: Vec<Type>,
+struct Sides<'a> {
+    probe: &'a Schema,
+    build: &'a Schema,
 }
 
-impl Sides {
-    fn of(probe: &PlanNode, build: &PlanNode) -> Sides {
-        Sides { probe: types_of(probe), build: types_of(build) }
+impl Sides<'_> {
+    fn of<'a>(probe: &'a PlanNode, build: &'a PlanNode) -> Sides<'a> {
+        Sides { probe: probe.schema(), build: build.schema() }
     }
 
-    /// The columns that conditions see.
-    fn pair(&self) -> Vec<Type> {
-        self.probe.iter().chain(&self.build).cloned().collect()
+    /// The columns that a join of this kind can put out; of an inner one, those that conditions
+    /// see.
+    fn types(&self, kind: JoinKind) -> Vec<Type> {
+        kind.schema(self.probe, self.build).types().cloned().collect()
     }
 
     /// Checks a pair of keys: of the same type, with such an order.
     fn keys(&self, probe: usize, build: usize, order: CustomOrder) -> Result<()> {
-        let (probe, build) = (type_at(&self.probe, probe)?, type_at(&self.build, build)?);
+        let (probe, build) = (column(self.probe, probe)?, column(self.build, build)?);
         expect("the build side's key", build, probe)?;
         comparable(probe, order)
     }
@@ -48,17 +49,15 @@ impl Sides {
     }
 
     fn output(&self, kind: JoinKind, output: &[usize], schema: &Schema) -> Result<()> {
-        let mut all = Vec::new();
-        if kind.has_probe_columns() {
-            all.extend(self.probe.iter().cloned());
-        }
-        if kind.has_build_columns() {
-            all.extend(self.build.iter().cloned());
-        }
-        all.extend((kind == JoinKind::LeftMark).then_some(Type::Boolean));
+        let all = self.types(kind);
         let types = output.iter().map(|it| type_at(&all, *it)).collect::<Result<Vec<_>>>()?;
         puts_out(schema, types)
     }
+}
+
+fn column(schema: &Schema, at: usize) -> Result<&Type> {
+    let field = schema.fields.get(at).ok_or_else(|| missing(at, schema.len()))?;
+    Ok(&field.data_type)
 }
 
 pub(super) fn hash_join(node: &HashJoinNode, registry: &Registry) -> Result<()> {
@@ -68,14 +67,14 @@ pub(super) fn hash_join(node: &HashJoinNode, registry: &Registry) -> Result<()> 
         return Err(misfit("a hash join without keys"));
     }
     if let Some(filter) = &node.filter {
-        condition(filter, &sides.pair(), registry)?;
+        condition(filter, &sides.types(JoinKind::Inner), registry)?;
     }
     sides.output(node.kind, &node.output, &node.schema)
 }
 
 pub(super) fn nested_loop_join(node: &NestedLoopJoinNode, registry: &Registry) -> Result<()> {
     let sides = Sides::of(&node.probe, &node.build);
-    let pair = sides.pair();
+    let pair = sides.types(JoinKind::Inner);
     for expr in node.condition.iter().chain(&node.residual) {
         condition(expr, &pair, registry)?;
     }
@@ -100,7 +99,7 @@ pub(super) fn merge_join(node: &MergeJoinNode, registry: &Registry) -> Result<()
     }
     node.keys.iter().try_for_each(|it| sides.keys(it.probe, it.build, CustomOrder::Ordered))?;
     if let Some(filter) = &node.filter {
-        condition(filter, &sides.pair(), registry)?;
+        condition(filter, &sides.types(JoinKind::Inner), registry)?;
     }
     sides.output(node.kind, &node.output, &node.schema)
 }
