@@ -116,7 +116,8 @@ pub(crate) struct LoweredPlan {
 pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredPlan> {
     let mut cx = Lowering::new(task);
     let mut last = cx.lower_plan(plan)?;
-    let results = Arc::new(ResultQueue::new(&task.pool.child("result")));
+    let types = plan.schema().types().cloned().collect();
+    let results = Arc::new(ResultQueue::new(types, &task.pool.child("result"), task));
     let queue = Arc::clone(&results);
     cx.add(&mut last, "result", move |cx| Ok(Box::new(ResultSink::new(&queue, cx))));
     cx.seal(last);

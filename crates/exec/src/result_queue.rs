@@ -1,62 +1,74 @@
 //! Where the last pipeline leaves its batches for the task's owner.
+//!
+//! The queue is bounded. When memory is short, what an owner who reads slowly has not taken is
+//! written to disk, so that producers go on; what other operators of the query hold is free as soon
+//! as they are done. A driver stays until there is little left to write: the arbiter asks no one
+//! else.
+
+mod backlog;
+#[cfg(test)]
+mod tests;
 
 use crate::{
-    BatchCharge, BlockedOn, Operator, OperatorContext, Step, StepContext, barrier::Waiters,
-    charge::queue_bytes,
+    BlockedOn, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext, TaskContext,
+    barrier::Waiters,
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
 };
+use backlog::{Backlog, First};
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     task::{Poll, Waker},
     time::{Duration, Instant},
 };
 use volley_error::{Error, Result};
-use volley_memory::Pool;
+use volley_memory::{Pool, spill::SpillSpace};
+use volley_types::Type;
 use volley_vector::Batch;
-
-/// Producers wait while more bytes than this are queued, or their share of the memory limit.
-const BYTES_MAX: usize = 32 << 20;
-
-/// Producers wait while more batches than this are queued.
-const BATCHES_MAX: usize = 64;
+use volley_wire::Encoder;
 
 /// A bounded queue from drivers to the owner of the task.
 #[derive(Debug)]
 pub(crate) struct ResultQueue {
+    types: Vec<Type>,
+    space: SpillSpace,
+    /// Whether batches can be written, as far as that is known.
+    can_spill: AtomicBool,
     state: Mutex<State>,
-    bytes_max: usize,
+    /// What writing would give back.
+    reclaimable_bytes: AtomicUsize,
     /// Signalled when a batch or the end arrives.
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
-    batches: VecDeque<Batch>,
-    charge: BatchCharge,
+    backlog: Backlog,
     producers: Waiters,
     consumers: Waiters,
     /// How the task ended.
     outcome: Option<Result<()>>,
 }
 
-impl State {
-    fn forget(&mut self) {
-        self.batches.clear();
-        self.charge.clear();
-    }
-}
-
 impl ResultQueue {
-    pub(crate) fn new(pool: &Pool) -> ResultQueue {
+    /// Of batches of `types`; charges to `pool`.
+    pub(crate) fn new(types: Vec<Type>, pool: &Pool, task: &TaskContext) -> ResultQueue {
         let state = State {
-            batches: VecDeque::new(),
-            charge: BatchCharge::new(pool),
+            backlog: Backlog::new(pool, task),
             producers: Waiters::default(),
             consumers: Waiters::default(),
             outcome: None,
         };
-        let bytes_max = queue_bytes(pool, BYTES_MAX);
-        ResultQueue { state: Mutex::new(state), bytes_max, changed: Condvar::new() }
+        ResultQueue {
+            can_spill: AtomicBool::new(Encoder::new(&types).is_ok()),
+            types,
+            space: task.spill.clone(),
+            state: Mutex::new(state),
+            reclaimable_bytes: AtomicUsize::new(0),
+            changed: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -66,7 +78,7 @@ impl ResultQueue {
     /// Whether a producer may push; when not, `waker` is woken once it may.
     fn has_room(&self, waker: &Waker) -> bool {
         let mut state = self.lock();
-        let full = state.batches.len() >= BATCHES_MAX || state.charge.bytes() >= self.bytes_max;
+        let full = state.backlog.is_full();
         if full {
             state.producers.add(waker);
         }
@@ -78,10 +90,68 @@ impl ResultQueue {
         if state.outcome.is_some() {
             return Ok(());
         }
-        let batch = state.charge.keep(batch)?;
-        state.batches.push_back(batch);
+        state.backlog.push(batch)?;
         self.notify(state);
         Ok(())
+    }
+
+    /// What [`ResultQueue::spill`] would give back.
+    fn reclaimable_bytes(&self) -> usize {
+        self.reclaimable_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether batches may have to be written, for which the arbiter asks drivers; if so, `waker`
+    /// is woken once that has changed.
+    fn needs_driver(&self, waker: &Waker) -> bool {
+        let mut state = self.lock();
+        let needs = self.reclaimable_bytes() > 0;
+        if needs {
+            state.producers.add(waker);
+        }
+        needs
+    }
+
+    /// Writes the batches in memory to disk, unless another driver does. Where that is not possible
+    /// they stay, and producers wait for the owner to take them.
+    fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
+        if !self.can_spill.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        let batches = state.backlog.begin_writing();
+        if batches.is_empty() {
+            return Ok(());
+        }
+        let pool = state.backlog.pool().clone();
+        drop(state);
+        let run = self.write(&batches, &pool);
+        let mut state = self.lock();
+        if matches!(state.outcome, Some(Err(_))) {
+            return Ok(());
+        }
+        let written = match run {
+            Ok(run) => {
+                metrics.add(SPILLED_RUNS, 1);
+                metrics.add(SPILLED_ROWS, run.rows() as u64);
+                metrics.add(SPILLED_BYTES, run.bytes());
+                state.backlog.written(&batches, run)
+            }
+            Err(_) => {
+                self.can_spill.store(false, Ordering::Relaxed);
+                state.backlog.not_written(batches);
+                Ok(())
+            }
+        };
+        let producers = state.producers.take();
+        self.notify(state);
+        producers.wake();
+        written
+    }
+
+    fn write(&self, batches: &[Batch], pool: &Pool) -> Result<SpillRun> {
+        let mut writer = SpillWriter::new(&self.space, &self.types, pool)?;
+        batches.iter().try_for_each(|it| writer.write(it))?;
+        writer.finish()
     }
 
     /// Ends the queue; only the first call counts. An error hides batches that nobody took yet.
@@ -91,7 +161,7 @@ impl ResultQueue {
             return;
         }
         if outcome.is_err() {
-            state.forget();
+            state.backlog.clear();
         }
         state.outcome = Some(outcome);
         self.notify(state);
@@ -99,14 +169,29 @@ impl ResultQueue {
 
     /// Drops the batches that nobody took: nobody will.
     pub(crate) fn forget(&self) {
-        self.lock().forget();
+        self.lock().backlog.clear();
     }
 
     fn notify(&self, mut state: MutexGuard<'_, State>) {
+        self.note_bytes(&state);
         let consumers = state.consumers.take();
         drop(state);
         self.changed.notify_all();
         consumers.wake();
+    }
+
+    /// Lets producers look whether there is room.
+    fn taken(&self, mut state: MutexGuard<'_, State>) {
+        self.note_bytes(&state);
+        let producers = state.producers.take();
+        drop(state);
+        producers.wake();
+    }
+
+    fn note_bytes(&self, state: &State) {
+        let can_spill = self.can_spill.load(Ordering::Relaxed);
+        let bytes = if can_spill { state.backlog.reclaimable_bytes() } else { 0 };
+        self.reclaimable_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The next batch, `None` at the end; pending when `waker` will be woken.
@@ -114,9 +199,7 @@ impl ResultQueue {
         let mut state = self.lock();
         match take(&mut state) {
             Some(result) => {
-                let producers = state.producers.take();
-                drop(state);
-                producers.wake();
+                self.taken(state);
                 Poll::Ready(result)
             }
             None => {
@@ -132,9 +215,7 @@ impl ResultQueue {
         let mut state = self.lock();
         loop {
             if let Some(result) = take(&mut state) {
-                let producers = state.producers.take();
-                drop(state);
-                producers.wake();
+                self.taken(state);
                 return Some(result);
             }
             state = match deadline {
@@ -151,27 +232,33 @@ impl ResultQueue {
 
 /// What the consumer gets now; `None` when it has to wait.
 fn take(state: &mut State) -> Option<Result<Option<Batch>>> {
-    if let Some(batch) = state.batches.pop_front() {
-        state.charge.remove(&batch);
-        return Some(Ok(Some(batch)));
+    if let Some(Err(error)) = &state.outcome {
+        return Some(Err(Error::clone(error)));
     }
-    match &state.outcome {
-        Some(Ok(())) => Some(Ok(None)),
-        Some(Err(error)) => Some(Err(Error::clone(error))),
-        None => None,
+    match state.backlog.pop() {
+        Ok(First::Batch(batch)) => Some(Ok(Some(batch))),
+        Ok(First::Later) => None,
+        Ok(First::Empty) => matches!(state.outcome, Some(Ok(()))).then_some(Ok(None)),
+        Err(error) => {
+            state.backlog.clear();
+            state.outcome = Some(Err(error.clone()));
+            Some(Err(error))
+        }
     }
 }
 
 /// The sink of the last pipeline.
 pub(crate) struct ResultSink {
     queue: Arc<ResultQueue>,
+    metrics: Arc<OperatorMetrics>,
     pending: Option<Batch>,
     input_done: bool,
 }
 
 impl ResultSink {
-    pub(crate) fn new(queue: &Arc<ResultQueue>, _cx: &OperatorContext) -> ResultSink {
-        ResultSink { queue: Arc::clone(queue), pending: None, input_done: false }
+    pub(crate) fn new(queue: &Arc<ResultQueue>, cx: &OperatorContext) -> ResultSink {
+        let metrics = Arc::clone(&cx.metrics);
+        ResultSink { queue: Arc::clone(queue), metrics, pending: None, input_done: false }
     }
 }
 
@@ -197,6 +284,25 @@ impl Operator for ResultSink {
         if let Some(batch) = self.pending.take() {
             self.queue.push(batch)?;
         }
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+        if !self.input_done {
+            return Ok(Step::NeedInput);
+        }
+        // The operators before this one are gone.
+        let stays = self.queue.needs_driver(cx.waker);
+        Ok(if stays { Step::Blocked(BlockedOn::Reader) } else { Step::Finished })
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        if self.queue.can_spill.load(Ordering::Relaxed) { Some(self) } else { None }
+    }
+}
+
+impl Spill for ResultSink {
+    fn reclaimable_bytes(&self) -> usize {
+        self.queue.reclaimable_bytes()
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.queue.spill(&self.metrics)
     }
 }

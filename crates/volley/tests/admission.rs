@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::thread;
+use std::{thread, time::Duration};
 use volley::{ErrorKind, ResultStream, Session, Value};
 
 /// A session with a limit and a table of 200,000 numbers.
@@ -14,6 +14,14 @@ fn session(memory_limit: &str) -> Session {
         .sql("CREATE TABLE t AS SELECT n, n % 7 AS k FROM generate_series(1, 200000) s(n)")
         .unwrap();
     session
+}
+
+/// Whether it is so within ten seconds.
+fn comes_true(is_so: impl Fn() -> bool) -> bool {
+    (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        is_so()
+    })
 }
 
 #[test]
@@ -49,6 +57,42 @@ fn results_that_nobody_reads_do_not_keep_others_from_beginning() {
     let count = session.sql("SELECT count(*) FROM t").unwrap().collect_values().unwrap();
     assert_eq!(count, [[Value::BigInt(200_000)]]);
     drop(unread);
+}
+
+#[test]
+fn results_that_are_read_late_are_on_disk_while_others_need_the_memory() {
+    let session = session("64MB");
+    session.set("threads", "1").unwrap();
+    // What fits into the queue, so that the query is done, and what does not.
+    for rows in [45_000, 200_000] {
+        check_late_reader(&session, rows);
+    }
+}
+
+fn check_late_reader(session: &Session, rows: usize) {
+    let sql = format!(
+        "SELECT a.n, repeat(a.n::VARCHAR, 9) FROM t a JOIN t b ON a.n = b.n WHERE a.n <= {rows}"
+    );
+    let expected = session.sql(&sql).unwrap().collect_values().unwrap();
+    assert_eq!(expected.len(), rows);
+    let late = session.sql(&sql).unwrap();
+    let result = || {
+        let nodes = late.statistics().unwrap().nodes;
+        let mut operators = nodes.iter().flat_map(|it| &it.operators);
+        operators.find(|it| it.name == "result").unwrap().total()
+    };
+    assert!(comes_true(|| result().rows_in > 40_000));
+    let mut taken = session.pool().reservation();
+    while session.pool().spare_bytes() > 0 {
+        taken.grow(session.pool().spare_bytes()).unwrap();
+    }
+    let count = session.sql("SELECT count(DISTINCT k) FROM t").unwrap().collect_values().unwrap();
+    assert_eq!(count, [[Value::BigInt(7)]]);
+    let written = || result().named.iter().any(|it| it.0 == "spilled rows" && it.1 > 40_000);
+    assert!(comes_true(written), "{:?}", result());
+    drop(taken);
+    assert_eq!(late.collect_values().unwrap(), expected);
+    assert_eq!(session.spill_space().stats().bytes, 0);
 }
 
 #[test]
