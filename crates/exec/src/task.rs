@@ -232,6 +232,10 @@ impl Task {
 
     /// At the end of the result, waits for drivers that nobody needs any more.
     fn settle(&self, result: Result<Option<Batch>>) -> Result<Option<Batch>> {
+        if let Err(error) = &result {
+            // The result could not be read; otherwise they know.
+            self.shared.fail(error.clone());
+        }
         if !matches!(result, Ok(Some(_))) {
             self.shared.wait_idle();
         }

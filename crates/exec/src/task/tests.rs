@@ -6,6 +6,7 @@ use crate::{
 };
 use std::time::{Duration, Instant};
 use volley_error::{ErrorKind, Result};
+use volley_memory::spill::Fault;
 use volley_plan::{JoinKind, PlanBuilder};
 
 const SETUP: Setup = Setup { threads: 2, drivers: 4, batch_rows: 16, spill_always: false };
@@ -118,6 +119,25 @@ fn a_slow_reader_holds_producers_back() {
     assert!(out <= 64 + 2 * SETUP.drivers as u64, "{out} batches were made");
     let waited = statistics.nodes[0].operators[1].drivers.len();
     assert_eq!(waited, SETUP.drivers);
+}
+
+#[test]
+fn a_task_ends_when_its_result_cannot_be_read() {
+    let tables = TestTables::one(&A, integers(0..1000), Manners::Endless);
+    let plan = tables.scan("t").build().unwrap();
+    let config = config(plan, &tables, Setup { spill_always: true, ..SETUP });
+    let space = config.spill.clone();
+    let task = Task::start(config, &Executor::new(SETUP.threads).unwrap()).unwrap();
+    // The queue is full at some time, and nothing is written any more.
+    let mut operations = 0;
+    while operations == 0 || operations != space.operations() {
+        operations = space.operations();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    space.inject(operations + 1, Fault::Short);
+    assert_eq!(drain(&task).unwrap_err().kind(), ErrorKind::Corruption);
+    drop(task);
+    assert_eq!(space.stats().bytes, 0);
 }
 
 #[test]
