@@ -160,6 +160,18 @@ fn writers_of_arrays_look_while_there_is_room() {
 }
 
 #[test]
+fn elements_that_nobody_wants_are_not_made() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&made);
+    let extend = move |count: i64, out: &mut ArrayWriter<i64>| {
+        out.extend((0..count).inspect(|_| _ = counter.fetch_add(1, Ordering::Relaxed)));
+    };
+    assert_eq!(unwanted(extend, MANY), ErrorKind::Cancelled);
+    let made = made.load(Ordering::Relaxed);
+    assert!(made <= 4 << 16 && made < MANY as usize / 4, "{made}");
+}
+
+#[test]
 fn rows_that_nobody_wants_are_left() {
     let write = |value: i64, out: &mut StringWriter| out.push_str(if value > 0 { "a" } else { "" });
     let bound = scalar(write).bind(&[Type::BigInt]).unwrap();

@@ -3,7 +3,7 @@
 use super::{
     super::{
         args::Source,
-        memory::Growth,
+        memory::{Growth, LOOK_STEPS},
         view::{Array, FieldTypes, Map, Row, element_type},
     },
     Builder, Collected, NullPositions, Push, Writer, flat,
@@ -39,13 +39,24 @@ impl<R: Collected> ArrayWriter<R> {
         self.elements.push_null();
     }
 
-    /// Appends elements.
+    /// Appends elements; does not even make the rest of many once they are refused.
     #[inline]
     pub fn extend<V>(&mut self, values: impl IntoIterator<Item = V>)
     where
         R::Builder: Push<V>,
     {
-        values.into_iter().for_each(|it| self.elements.push_value(it));
+        let mut values = values.into_iter();
+        if values.size_hint().1.is_some_and(|it| it <= LOOK_STEPS) {
+            return values.for_each(|it| self.elements.push_value(it));
+        }
+        loop {
+            let before = self.elements.len();
+            values.by_ref().take(LOOK_STEPS).for_each(|it| self.elements.push_value(it));
+            // What is refused is not there, and neither is what comes after the end.
+            if self.elements.len() - before < LOOK_STEPS {
+                return;
+            }
+        }
     }
 
     /// Appends an element that is written itself: text, an array, a map or a row.
