@@ -8,6 +8,7 @@ use super::{
     },
     Builder, Collected, NullPositions, Push, Writer, flat,
 };
+use std::ops::ControlFlow;
 use volley_error::{Error, ErrorKind, Result};
 use volley_types::Type;
 use volley_vector::{Nested, Values, Vector};
@@ -45,18 +46,20 @@ impl<R: Collected> ArrayWriter<R> {
     where
         R::Builder: Push<V>,
     {
-        let mut values = values.into_iter();
-        if values.size_hint().1.is_some_and(|it| it <= LOOK_STEPS) {
-            return values.for_each(|it| self.elements.push_value(it));
-        }
-        loop {
-            let before = self.elements.len();
-            values.by_ref().take(LOOK_STEPS).for_each(|it| self.elements.push_value(it));
-            // What is refused is not there, and neither is what comes after the end.
-            if self.elements.len() - before < LOOK_STEPS {
-                return;
+        let (mut left, mut before) = (LOOK_STEPS, self.elements.len());
+        let _ = values.into_iter().try_for_each(|it| {
+            self.elements.push_value(it);
+            left -= 1;
+            if left == 0 {
+                // What is refused is not there.
+                let len = self.elements.len();
+                if len - before < LOOK_STEPS {
+                    return ControlFlow::Break(());
+                }
+                (left, before) = (LOOK_STEPS, len);
             }
-        }
+            ControlFlow::Continue(())
+        });
     }
 
     /// Appends an element that is written itself: text, an array, a map or a row.
