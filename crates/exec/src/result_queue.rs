@@ -18,7 +18,7 @@ use backlog::{Backlog, First};
 use std::{
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     task::{Poll, Waker},
     time::{Duration, Instant},
@@ -34,8 +34,6 @@ use volley_wire::Encoder;
 pub(crate) struct ResultQueue {
     types: Vec<Type>,
     space: SpillSpace,
-    /// Whether batches can be written, as far as that is known.
-    can_spill: AtomicBool,
     state: Mutex<State>,
     /// What writing would give back.
     reclaimable_bytes: AtomicUsize,
@@ -56,13 +54,12 @@ impl ResultQueue {
     /// Of batches of `types`; charges to `pool`.
     pub(crate) fn new(types: Vec<Type>, pool: &Pool, task: &TaskContext) -> ResultQueue {
         let state = State {
-            backlog: Backlog::new(pool, task),
+            backlog: Backlog::new(Encoder::new(&types).is_ok(), pool, task),
             producers: Waiters::default(),
             consumers: Waiters::default(),
             outcome: None,
         };
         ResultQueue {
-            can_spill: AtomicBool::new(Encoder::new(&types).is_ok()),
             types,
             space: task.spill.clone(),
             state: Mutex::new(state),
@@ -114,9 +111,6 @@ impl ResultQueue {
     /// Writes the batches in memory to disk, unless another driver does. Where that is not possible
     /// they stay, and producers wait for the owner to take them.
     fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
-        if !self.can_spill.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         let mut state = self.lock();
         let batches = state.backlog.begin_writing();
         if batches.is_empty() {
@@ -137,7 +131,6 @@ impl ResultQueue {
                 state.backlog.written(&batches, run)
             }
             Err(_) => {
-                self.can_spill.store(false, Ordering::Relaxed);
                 state.backlog.not_written(batches);
                 Ok(())
             }
@@ -189,9 +182,7 @@ impl ResultQueue {
     }
 
     fn note_bytes(&self, state: &State) {
-        let can_spill = self.can_spill.load(Ordering::Relaxed);
-        let bytes = if can_spill { state.backlog.reclaimable_bytes() } else { 0 };
-        self.reclaimable_bytes.store(bytes, Ordering::Relaxed);
+        self.reclaimable_bytes.store(state.backlog.reclaimable_bytes(), Ordering::Relaxed);
     }
 
     /// The next batch, `None` at the end; pending when `waker` will be woken.
@@ -293,7 +284,7 @@ impl Operator for ResultSink {
     }
 
     fn as_spill(&mut self) -> Option<&mut dyn Spill> {
-        if self.queue.can_spill.load(Ordering::Relaxed) { Some(self) } else { None }
+        Some(self)
     }
 }
 

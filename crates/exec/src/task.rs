@@ -233,7 +233,7 @@ impl Task {
     /// At the end of the result, waits for drivers that nobody needs any more.
     fn settle(&self, result: Result<Option<Batch>>) -> Result<Option<Batch>> {
         if let Err(error) = &result {
-            // The result could not be read; otherwise they know.
+            // Drivers know of all errors but that a result on disk cannot be read.
             self.shared.fail(error.clone());
         }
         if !matches!(result, Ok(Some(_))) {

@@ -29,6 +29,8 @@ pub(super) struct Backlog {
     /// The rest of the run before all others.
     reading: Option<SpillReader>,
     runs: VecDeque<SpillRun>,
+    /// Whether batches can be written, as far as that is known.
+    is_writable: bool,
     /// Whether somebody writes batches between the runs and those in memory.
     is_writing: bool,
     batches: VecDeque<Batch>,
@@ -47,10 +49,11 @@ pub(super) enum First {
 
 impl Backlog {
     /// An empty one, charged to `pool`.
-    pub(super) fn new(pool: &Pool, task: &TaskContext) -> Backlog {
+    pub(super) fn new(is_writable: bool, pool: &Pool, task: &TaskContext) -> Backlog {
         Backlog {
             reading: None,
             runs: VecDeque::new(),
+            is_writable,
             is_writing: false,
             batches: VecDeque::new(),
             charge: BatchCharge::new(pool),
@@ -74,7 +77,7 @@ impl Backlog {
     pub(super) fn reclaimable_bytes(&self) -> usize {
         let bytes = self.charge.bytes();
         let least = SPILL_BYTES_MIN.max(self.pool().limit_bytes() / SPILL_SHARE);
-        if bytes < least || self.is_writing { 0 } else { bytes }
+        if self.is_writable && !self.is_writing && bytes >= least { bytes } else { 0 }
     }
 
     /// Appends a batch without unloaded lazy columns.
@@ -124,9 +127,10 @@ impl Backlog {
         Ok(())
     }
 
-    /// The batches in memory, to be written by whoever calls; none while somebody does that.
+    /// The batches in memory, to be written by whoever calls; none while somebody does that, and
+    /// where it is not possible.
     pub(super) fn begin_writing(&mut self) -> Vec<Batch> {
-        if self.is_writing {
+        if self.is_writing || !self.is_writable {
             return Vec::new();
         }
         self.is_writing = !self.batches.is_empty();
@@ -145,9 +149,9 @@ impl Backlog {
         self.read_first_run()
     }
 
-    /// Puts batches back that were not written.
+    /// Puts batches back that could not be written; none are tried again.
     pub(super) fn not_written(&mut self, batches: Vec<Batch>) {
-        self.is_writing = false;
+        (self.is_writing, self.is_writable) = (false, false);
         batches.into_iter().rev().for_each(|it| self.batches.push_front(it));
     }
 
