@@ -160,9 +160,14 @@ impl ResultQueue {
         self.notify(state);
     }
 
-    /// Drops the batches that nobody took: nobody will.
+    /// Drops the batches that nobody took, as nobody will, and the wakers of those who waited for
+    /// that: they hold drivers, which hold this queue.
     pub(crate) fn forget(&self) {
-        self.lock().backlog.clear();
+        let mut state = self.lock();
+        state.backlog.clear();
+        let wakers = (state.producers.take(), state.consumers.take());
+        drop(state);
+        drop(wakers);
     }
 
     fn notify(&self, mut state: MutexGuard<'_, State>) {

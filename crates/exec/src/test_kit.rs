@@ -7,7 +7,11 @@ pub(crate) use harness::Harness;
 pub(crate) use table::{Manners, TestTables};
 
 use crate::{Executor, Priority, Task, TaskConfig};
-use std::sync::{Arc, LazyLock};
+use std::{
+    sync::{Arc, LazyLock},
+    thread,
+    time::{Duration, Instant},
+};
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
@@ -91,7 +95,7 @@ pub(crate) fn run(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> Resul
     let pool = config.pool.clone();
     let task = Task::start(config, &executor)?;
     let rows = drain(&task);
-    drop(task);
+    drop_whole(task, executor);
     assert_eq!(pool.stats().bytes, 0, "memory still held after the task");
     rows
 }
@@ -117,17 +121,30 @@ pub(crate) fn run_limited(
     config.pool = Pool::root("query", limit);
     config.spill = SpillSpace::new(std::env::temp_dir(), disk);
     let (pool, space) = (config.pool.clone(), config.spill.clone());
-    let task = Task::start(config, &Executor::new(setup.threads).unwrap()).unwrap();
+    let executor = Executor::new(setup.threads).unwrap();
+    let task = Task::start(config, &executor).unwrap();
     let rows = drain(&task);
     let statistics = task.statistics();
     let operators = statistics.nodes.iter().flat_map(|it| &it.operators);
     let counts = operators.filter(|it| it.name != "result").flat_map(|it| &it.drivers);
     let named = counts.flat_map(|it| &it.named).filter(|it| it.0 == "spilled bytes");
     let spilled_bytes = named.map(|it| it.1).sum();
-    drop(task);
+    drop_whole(task, executor);
     assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0), "something is left");
     assert!(pool.stats().peak_bytes <= limit.unwrap_or(usize::MAX));
     LimitedRun { rows, spilled_bytes }
+}
+
+/// Drops a task and the threads that it ran on; checks that this leaves nothing of it.
+pub(crate) fn drop_whole(task: Task, executor: Executor) {
+    let handle = task.handle();
+    drop((task, executor));
+    // Threads of some tables hold wakers until they have woken them.
+    let begin = Instant::now();
+    while !handle.is_dead() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "something holds drivers of the task");
+        thread::yield_now();
+    }
 }
 
 /// All rows of a task.

@@ -94,6 +94,12 @@ impl TaskHandle {
         self.with(TaskShared::resume);
     }
 
+    /// Whether nobody holds what the task shared with its drivers.
+    #[cfg(test)]
+    pub(crate) fn is_dead(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
     fn with(&self, act: impl FnOnce(&TaskShared)) {
         if let Some(shared) = self.0.upgrade() {
             act(&shared);

@@ -1,7 +1,8 @@
 use crate::{
     BlockedOn, Executor, Task,
     test_kit::{
-        A, Manners, Random, SETUPS, Setup, TestTables, config, drain, integers, plan, run, sorted,
+        A, Manners, Random, SETUPS, Setup, TestTables, config, drain, drop_whole, integers, plan,
+        run, sorted,
     },
 };
 use std::time::{Duration, Instant};
@@ -69,44 +70,47 @@ fn the_executor_survives_a_panic() {
     }
 }
 
+/// Checks that `stop`, and then a drop, soon end tasks of the plan in every setup and leave nothing.
+/// What else the machine does may hold one of them up, but not three.
 #[track_caller]
-fn check_cancel(plan: PlanBuilder, tables: &TestTables) {
+fn check_stop(plan: &PlanBuilder, tables: &TestTables, stop: impl Fn(&Task)) {
     for setup in SETUPS {
-        let (task, _executor) = start(plan.clone(), tables, setup);
-        let handle = task.handle();
-        std::thread::sleep(Duration::from_millis(5));
-        let begin = Instant::now();
-        handle.cancel();
-        let error = drain(&task).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Cancelled);
-        drop(task);
-        assert!(begin.elapsed() < Duration::from_millis(100), "{:?}", begin.elapsed());
+        let is_soon = || {
+            let (task, executor) = start(plan.clone(), tables, setup);
+            std::thread::sleep(Duration::from_millis(5));
+            let begin = Instant::now();
+            stop(&task);
+            drop_whole(task, executor);
+            begin.elapsed() < Duration::from_millis(100)
+        };
+        assert!((0..3).any(|_| is_soon()), "{setup:?}");
     }
 }
 
 #[test]
 fn a_cancelled_task_ends_soon_wherever_it_is() {
+    let check = |plan: PlanBuilder, tables: &TestTables| {
+        check_stop(&plan, tables, |task| {
+            task.cancel();
+            assert_eq!(drain(task).unwrap_err().kind(), ErrorKind::Cancelled);
+        });
+    };
     let endless = TestTables::one(&A, integers(0..1000), Manners::Endless);
-    check_cancel(endless.scan("t"), &endless);
-    check_cancel(endless.scan("t").top_n(&["a"], 0, 10), &endless);
-    check_cancel(endless.scan("t").partition(&["a"]).unique_id("id"), &endless);
+    check(endless.scan("t"), &endless);
+    check(endless.scan("t").top_n(&["a"], 0, 10), &endless);
+    check(endless.scan("t").partition(&["a"]).unique_id("id"), &endless);
     let stuck = TestTables::one(&A, integers(0..1000), Manners::Stuck);
-    check_cancel(stuck.scan("t").order_by(&["a"]), &stuck);
+    check(stuck.scan("t").order_by(&["a"]), &stuck);
     let pairs = TestTables::one(&A, integers(0..2000), Manners::Flat);
     let cross = |it: PlanBuilder| it.nested_loop_join(JoinKind::Inner, pairs.scan("t"));
-    check_cancel(cross(cross(pairs.scan("t"))).top_n(&["#0"], 0, 1), &pairs);
+    check(cross(cross(pairs.scan("t"))).top_n(&["#0"], 0, 1), &pairs);
 }
 
 #[test]
 fn dropping_a_task_stops_it() {
     let tables = TestTables::one(&A, integers(0..1000), Manners::Endless);
-    for setup in SETUPS {
-        let (task, _executor) = start(tables.scan("t"), &tables, setup);
-        assert!(task.next().unwrap().is_some());
-        let begin = Instant::now();
-        drop(task);
-        assert!(begin.elapsed() < Duration::from_millis(100));
-    }
+    check_stop(&tables.scan("t"), &tables, |_| ());
+    check_stop(&tables.scan("t"), &tables, |task| assert!(task.next().unwrap().is_some()));
 }
 
 #[test]
