@@ -230,6 +230,12 @@ impl Task {
         TaskStatistics::collect(&self.plan, &self.records, &self.steps.all())
     }
 
+    /// Waits until no driver runs; without an end when the result does not fit into its queue.
+    #[cfg(test)]
+    pub(crate) fn wait_idle(&self) {
+        self.shared.wait_idle();
+    }
+
     /// At the end of the result, waits for drivers that nobody needs any more.
     fn settle(&self, result: Result<Option<Batch>>) -> Result<Option<Batch>> {
         if let Err(error) = &result {

@@ -132,14 +132,18 @@ fn a_task_ends_when_its_result_cannot_be_read() {
     let config = config(plan, &tables, Setup { spill_always: true, ..SETUP });
     let space = config.spill.clone();
     let task = Task::start(config, &Executor::new(SETUP.threads).unwrap()).unwrap();
-    // The queue is full at some time, and nothing is written any more.
-    let mut operations = 0;
-    while operations == 0 || operations != space.operations() {
-        operations = space.operations();
-        std::thread::sleep(Duration::from_millis(50));
+    while space.operations() == 0 {
+        std::thread::yield_now();
     }
-    space.inject(operations + 1, Fault::Short);
-    assert_eq!(drain(&task).unwrap_err().kind(), ErrorKind::Corruption);
+    // What is written wrong is found when it is read.
+    let error = loop {
+        space.inject(space.operations(), Fault::FlippedBit);
+        if let Err(error) = task.next() {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert_eq!(task.next().unwrap_err().kind(), ErrorKind::Corruption);
     drop(task);
     assert_eq!(space.stats().bytes, 0);
 }
