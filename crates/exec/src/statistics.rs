@@ -85,8 +85,7 @@ impl TaskStatistics {
     /// The sum of a named counter over all operators, such as `bytes read`.
     pub fn total(&self, name: &str) -> u64 {
         let operators = self.nodes.iter().flat_map(|it| &it.operators);
-        let named = operators.flat_map(|it| &it.drivers).flat_map(|it| &it.named);
-        named.filter(|it| it.0 == name).map(|it| it.1).sum()
+        operators.map(|it| it.counted(name)).sum()
     }
 
     /// Time on threads of all operators.
@@ -122,6 +121,12 @@ impl OperatorStatistics {
         let mut total = OperatorCounts::default();
         self.drivers.iter().for_each(|it| total += it);
         total
+    }
+
+    /// The sum of a named counter over the drivers.
+    pub(crate) fn counted(&self, name: &str) -> u64 {
+        let named = self.drivers.iter().flat_map(|it| &it.named);
+        named.filter(|it| it.0 == name).map(|it| it.1).sum()
     }
 }
 

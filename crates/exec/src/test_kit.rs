@@ -126,25 +126,29 @@ pub(crate) fn run_limited(
     let rows = drain(&task);
     let statistics = task.statistics();
     let operators = statistics.nodes.iter().flat_map(|it| &it.operators);
-    let counts = operators.filter(|it| it.name != "result").flat_map(|it| &it.drivers);
-    let named = counts.flat_map(|it| &it.named).filter(|it| it.0 == "spilled bytes");
-    let spilled_bytes = named.map(|it| it.1).sum();
+    let operators = operators.filter(|it| it.name != "result");
+    let spilled_bytes = operators.map(|it| it.counted("spilled bytes")).sum();
     drop_whole(task, executor);
+    let may_spill = limit.is_some() || setup.spill_always;
+    assert!(may_spill || space.stats().bytes_written == 0, "something was spilled");
     assert_eq!((pool.stats().bytes, space.stats().bytes), (0, 0), "something is left");
     assert!(pool.stats().peak_bytes <= limit.unwrap_or(usize::MAX));
     LimitedRun { rows, spilled_bytes }
 }
 
-/// Drops a task and the threads that it ran on; checks that this leaves nothing of it.
-pub(crate) fn drop_whole(task: Task, executor: Executor) {
-    let handle = task.handle();
-    drop((task, executor));
+/// Drops a task and the threads that it ran on; checks that this leaves nothing of it. How long the
+/// task itself took.
+pub(crate) fn drop_whole(task: Task, executor: Executor) -> Duration {
+    let (handle, begin) = (task.handle(), Instant::now());
+    drop(task);
+    let took = begin.elapsed();
+    drop(executor);
     // Threads of some tables hold wakers until they have woken them.
-    let begin = Instant::now();
     while !handle.is_dead() {
         assert!(begin.elapsed() < Duration::from_secs(10), "something holds drivers of the task");
         thread::yield_now();
     }
+    took
 }
 
 /// All rows of a task.

@@ -195,12 +195,7 @@ fn a_paused_task_gives_memory_back() -> Result<()> {
     };
     let hoard = endless();
     let hoarder = start(hoard.scan("t").order_by(&["a"]), &hoard)?;
-    let spilled = || {
-        let statistics = hoarder.statistics();
-        let operators = statistics.nodes.iter().flat_map(|it| &it.operators);
-        let named = operators.flat_map(|it| &it.drivers).flat_map(|it| &it.named);
-        named.filter(|it| it.0 == "spilled bytes").map(|it| it.1).sum::<u64>()
-    };
+    let spilled = || hoarder.statistics().total("spilled bytes");
     while root.stats().bytes < 20 << 20 {
         hoarder.handle().resume();
         thread::sleep(Duration::from_micros(100));

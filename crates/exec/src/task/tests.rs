@@ -70,20 +70,16 @@ fn the_executor_survives_a_panic() {
     }
 }
 
-/// Checks that `stop`, and then a drop, soon end tasks of the plan in every setup and leave nothing.
-/// What else the machine does may hold one of them up, but not three.
+/// Checks that `stop`, and then a drop, soon end a task of the plan in every setup and leave nothing.
 #[track_caller]
 fn check_stop(plan: &PlanBuilder, tables: &TestTables, stop: impl Fn(&Task)) {
     for setup in SETUPS {
-        let is_soon = || {
-            let (task, executor) = start(plan.clone(), tables, setup);
-            std::thread::sleep(Duration::from_millis(5));
-            let begin = Instant::now();
-            stop(&task);
-            drop_whole(task, executor);
-            begin.elapsed() < Duration::from_millis(100)
-        };
-        assert!((0..3).any(|_| is_soon()), "{setup:?}");
+        let (task, executor) = start(plan.clone(), tables, setup);
+        std::thread::sleep(Duration::from_millis(5));
+        let begin = Instant::now();
+        stop(&task);
+        let took = begin.elapsed() + drop_whole(task, executor);
+        assert!(took < Duration::from_millis(100), "{setup:?}: {took:?}");
     }
 }
 
