@@ -6,9 +6,11 @@ use std::{
 };
 
 mod layers;
+mod links;
 mod modules;
 mod rows;
 mod text;
+mod words;
 
 /// A Rust source file of the tree.
 struct Source {
@@ -31,6 +33,8 @@ pub fn check_tree(root: &Path) -> Vec<String> {
     }
     findings.extend(modules::check(&sources));
     findings.extend(rows::check(root));
+    findings.extend(words::check(root));
+    findings.extend(links::check(root));
     if sources.is_empty() {
         findings.push(format!("no source files below {}", root.display()));
     }
@@ -53,6 +57,27 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
+}
+
+/// The Markdown files of the tree, in the order of their paths.
+fn markdown_files(root: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if name != "target" && name != "data" && !name.starts_with('.') {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|it| it == "md") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
 }
 
 #[cfg(test)]
