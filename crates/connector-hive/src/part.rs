@@ -1,8 +1,9 @@
 //! The files of a table, and where they have its columns.
 
 use std::sync::Arc;
+use volley_connector::Bounds;
 use volley_error::{Error, Result};
-use volley_parquet::{Bounds, ParquetFile};
+use volley_parquet::ParquetFile;
 use volley_text::{CsvFile, JsonFile};
 use volley_types::{Schema, Type, Value};
 

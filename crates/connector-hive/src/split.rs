@@ -9,9 +9,10 @@ use std::{
     cmp::{Ordering, Reverse},
     sync::{Arc, OnceLock},
 };
-use volley_connector::{BoundOrder, Scan, ScanMetrics, ScanRequest, Source, Split};
+use volley_connector::{
+    BoundOrder, Scan, ScanMetrics, ScanRequest, Source, Split, compare_values, may_join, may_match,
+};
 use volley_error::Result;
-use volley_parquet::{compare_values, may_join, may_match};
 use volley_text::CsvChunks;
 use volley_types::{Schema, Value};
 

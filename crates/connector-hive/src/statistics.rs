@@ -1,8 +1,8 @@
 //! Statistics from the footers of Parquet files.
 
 use crate::part::{Part, PartColumn, PartFile};
-use volley_connector::{ColumnStatistics, TableStatistics};
-use volley_parquet::{Bounds, ParquetFile};
+use volley_connector::{Bounds, ColumnStatistics, TableStatistics};
+use volley_parquet::ParquetFile;
 use volley_types::{PhysicalType, Schema, Type, Value};
 
 /// What the footers say; nothing when a file has none.

@@ -9,11 +9,16 @@
 //! Read [`Table`], [`Scan`] and [`Source`] first. Traits only: this crate does not know formats or
 //! operators.
 
+mod bounds;
+mod conditions;
 mod conjuncts;
 mod definition;
 mod dynamic_filter;
 mod key_filter;
+mod lazy_batch;
+mod lookup;
 mod plan_table;
+mod prune;
 mod sink;
 mod source;
 mod statistics;
@@ -21,13 +26,18 @@ mod table;
 mod table_function;
 mod table_option;
 
+pub use bounds::{Bounds, compare_values, is_ordered};
+pub use conditions::{Bounding, Conditions};
 pub use conjuncts::{Conjuncts, Selected};
 pub use definition::{
     CheckDefinition, ColumnDefinition, KeyDefinition, StoredTable, TableDefinition,
 };
 pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
 pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};
+pub use lazy_batch::{MakeLazy, select_lazily};
+pub use lookup::{Lookup, LookupKey};
 pub use plan_table::PlanTable;
+pub use prune::{bounded_columns, may_join, may_match};
 pub use sink::{RowSink, SinkFactory};
 pub use source::{Scan, ScanMetrics, Source, SourceStep, Split};
 pub use statistics::{ColumnStatistics, TableStatistics};

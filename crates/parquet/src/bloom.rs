@@ -12,15 +12,15 @@
 use crate::{
     file::ParquetFile,
     leaf::{Conversion, Leaf, Unit},
-    page_pruning::{Conditions, file_range},
+    page_pruning::file_range,
     schema::NodeKind,
     thrift::{I32, Reader, STRUCT},
 };
 use bytes::Bytes;
 use parquet::bloom_filter::Sbbf;
-use std::{cell::Cell, collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range};
+use volley_connector::{Conditions, LookupKey};
 use volley_error::Result;
-use volley_expression::{Expr, ExprKind, SpecialForm};
 use volley_types::{
     Type, Value,
     custom::{TimestampTz, Uuid},
@@ -35,27 +35,12 @@ const BLOCK_BYTES: usize = 32;
 /// What a byte of a filter takes: as it was read, and as it is looked at.
 const BYTES_PER_BYTE: usize = 2;
 
-/// At most so many keys of a join are looked up.
-const JOIN_KEYS_MAX: usize = 64;
-
 /// The Bloom filters to read for a row group.
 pub(crate) struct BloomReads {
     /// By position in the table: the leaf, and its filter's place in `ranges`.
     columns: BTreeMap<usize, (Leaf, usize)>,
     pub ranges: Vec<Range<u64>>,
 }
-
-/// What is looked up.
-#[derive(Clone, Copy)]
-pub(crate) enum Key<'a> {
-    /// A constant of a type.
-    Constant(&'a Type, &'a Value),
-    /// A key of a join, of the type of its column.
-    Integer(i64),
-}
-
-/// Whether a column of the table may have a value.
-type Lookup<'a> = &'a dyn Fn(usize, Key) -> bool;
 
 impl BloomReads {
     /// What to read for the row group `group`; `None` without filters that may rule it out.
@@ -68,7 +53,7 @@ impl BloomReads {
     ) -> Result<Option<BloomReads>> {
         let mut reads = BloomReads { columns: BTreeMap::new(), ranges: Vec::new() };
         let file_bytes = file.file().size_bytes();
-        for (column, place) in columns.filter(|it| looks_up(conditions, it.0)) {
+        for (column, place) in columns.filter(|it| conditions.looks_up(it.0)) {
             let leaf = match &file.node(place)?.kind {
                 NodeKind::Leaf(leaf) if leaf.rep_max == 0 => leaf,
                 _ => continue,
@@ -81,11 +66,11 @@ impl BloomReads {
             }
         }
         // Whether it would help if all lookups failed.
-        let lookup = |column: usize, key: Key| match reads.columns.get(&column) {
+        let lookup = |column: usize, key: LookupKey| match reads.columns.get(&column) {
             Some((leaf, _)) => stored_key(leaf, key).is_none(),
             None => true,
         };
-        let may_help = !reads.ranges.is_empty() && !may_all_match(conditions, &lookup);
+        let may_help = !reads.ranges.is_empty() && !conditions.may_all_match(&lookup);
         Ok(Some(reads).filter(|_| may_help))
     }
 
@@ -106,65 +91,11 @@ impl BloomReads {
         };
         let filters: BTreeMap<usize, (Leaf, Sbbf)> =
             self.columns.iter().filter_map(filter).collect();
-        let lookup = |column: usize, key: Key| {
+        let lookup = |column: usize, key: LookupKey| {
             let Some((leaf, filter)) = filters.get(&column) else { return true };
             stored_key(leaf, key).is_none_or(|it| filter.check(it.as_slice()))
         };
-        may_all_match(conditions, &lookup)
-    }
-}
-
-/// Whether values of a column are looked up.
-fn looks_up(conditions: &Conditions, column: usize) -> bool {
-    let was_asked = Cell::new(false);
-    may_all_match(conditions, &|asked, _| {
-        was_asked.set(was_asked.get() || asked == column);
-        true
-    });
-    was_asked.get()
-}
-
-/// Whether some row may satisfy all conditions, when `lookup` tells what values columns have.
-fn may_all_match(conditions: &Conditions, lookup: Lookup) -> bool {
-    let joins = conditions.dynamic.iter().filter_map(|it| Some((it.column, it.filter.get()?)));
-    let mut keys = joins.filter_map(|(column, it)| Some((column, it.few_values(JOIN_KEYS_MAX)?)));
-    conditions.filters.iter().all(|(it, _)| may_match(it, lookup))
-        && keys.all(|(column, keys)| keys.iter().any(|it| lookup(column, Key::Integer(*it))))
-}
-
-/// Whether some row may satisfy `filter`.
-fn may_match(filter: &Expr, lookup: Lookup) -> bool {
-    match &filter.kind {
-        ExprKind::Special { form: SpecialForm::And, args } => {
-            args.iter().all(|it| may_match(it, lookup))
-        }
-        ExprKind::Special { form: SpecialForm::Or, args } => {
-            // All columns are asked for in any case: see `looks_up`.
-            let may = args.iter().map(|it| may_match(it, lookup));
-            may.collect::<Vec<_>>().contains(&true)
-        }
-        ExprKind::Special { form: SpecialForm::In, args } => match args.split_first() {
-            Some((column, list)) => list.iter().any(|it| may_have(column, it, lookup)),
-            None => true,
-        },
-        ExprKind::Call { name, args } => match (name.as_str(), args.as_slice()) {
-            ("eq" | "is_not_distinct_from", [left, right]) => {
-                may_have(left, right, lookup) && may_have(right, left, lookup)
-            }
-            _ => true,
-        },
-        _ => true,
-    }
-}
-
-/// Whether the column that `operand` is may have the value that `value` is.
-fn may_have(operand: &Expr, value: &Expr, lookup: Lookup) -> bool {
-    match (&operand.kind, &value.kind) {
-        (ExprKind::Column(column), ExprKind::Constant(constant)) if !constant.is_null() => {
-            operand.data_type != value.data_type
-                || lookup(*column, Key::Constant(&value.data_type, constant))
-        }
-        _ => true,
+        conditions.may_all_match(&lookup)
     }
 }
 
@@ -193,11 +124,11 @@ pub(crate) fn read_filter(bytes: &[u8]) -> Option<Sbbf> {
 }
 
 /// The bytes of a key as `leaf` stores it; `None` where there may be others.
-fn stored_key(leaf: &Leaf, key: Key) -> Option<Vec<u8>> {
+fn stored_key(leaf: &Leaf, key: LookupKey) -> Option<Vec<u8>> {
     match key {
-        Key::Integer(key) => stored_integer(leaf, key.into()),
-        Key::Constant(data_type, _) if *data_type != leaf.data_type => None,
-        Key::Constant(_, value) => match (leaf.conversion, value) {
+        LookupKey::Integer(key) => stored_integer(leaf, key.into()),
+        LookupKey::Constant(data_type, _) if *data_type != leaf.data_type => None,
+        LookupKey::Constant(_, value) => match (leaf.conversion, value) {
             (Conversion::Float, Value::Real(it)) => {
                 is_plain((*it).into()).then(|| it.to_le_bytes().into())
             }

@@ -1,7 +1,7 @@
 //! A Parquet file: its footer, checked, and its schema.
 
 use crate::{
-    bounds::{Bounds, chunk_bounds, noted_chunk_bounds},
+    bounds::{chunk_bounds, noted_chunk_bounds},
     error::{corrupt, from_parquet},
     footer::check_schema,
     leaf::Leaf,
@@ -15,6 +15,7 @@ use parquet::{
     },
 };
 use std::{ops::Range, sync::Arc};
+use volley_connector::Bounds;
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 use volley_memory::{Pool, Reservation};

@@ -6,7 +6,7 @@
 //!   PageValues    the values of one page in any encoding
 //!   Accumulator   values of pages become one vector: codes stay codes, strings become views
 //!   FlatReader, NestedReader   rows of a column chunk
-//! may_match       rules row groups out; RowGroupReader rules out pages by their index, and
+//! connector::may_match   rules row groups out; RowGroupReader rules out pages by their index, and
 //!                 more row groups by Bloom filters
 //! ParquetWriter   batches in, a file out
 //! ```
@@ -22,7 +22,6 @@ mod thrift;
 mod footer;
 mod file;
 mod bounds;
-mod prune;
 mod page_index;
 mod page_pruning;
 mod bloom;
@@ -50,9 +49,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use bounds::{Bounds, compare_values};
 pub use file::{ParquetFile, ParquetReadOptions};
 pub use listing::Listing;
-pub use prune::{may_join, may_match};
 pub use scan::RowGroupReader;
 pub use writer::{Compression, ParquetWriter};

@@ -11,12 +11,13 @@
 //! An index that contradicts itself, the column chunk or the number of rows is taken for none.
 
 use crate::{
-    bounds::{Bounds, StoredBounds, bounds_of},
+    bounds::{StoredBounds, bounds_of},
     leaf::{Conversion, Leaf},
     thrift::{BINARY, I32, I64, LIST, Reader, STRUCT},
 };
 use parquet::basic::ColumnOrder;
 use std::ops::Range;
+use volley_connector::Bounds;
 use volley_error::Result;
 
 /// Where the data pages of a column chunk are. There is at least one; pages begin with rows.

@@ -11,17 +11,15 @@
 //! the bounds of the page of each that has the rows in question.
 
 use crate::{
-    bounds::Bounds,
     file::{ParquetFile, chunk_range},
     leaf::Leaf,
     page_index::{PageBounds, PageLocations},
-    prune::{bounded_columns, may_join, may_match},
     schema::NodeKind,
 };
 use bytes::Bytes;
 use parquet::file::metadata::ColumnChunkMetaData;
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
-use volley_connector::{ColumnFilter, ScanRequest};
+use volley_connector::{Bounding, Bounds, ColumnFilter, Conditions, may_join, may_match};
 use volley_error::Result;
 use volley_expression::Expr;
 
@@ -36,15 +34,6 @@ const BYTES_PER_OFFSET_INDEX_BYTE: usize = 8;
 
 /// A condition is left alone when its size times the number of ranges is more: some milliseconds.
 const TESTS_MAX: usize = 1 << 18;
-
-type Bounding<'a> = &'a dyn Fn(usize) -> Bounds;
-
-/// The conditions of a scan that bounds may decide.
-pub(crate) struct Conditions {
-    /// Each with its columns that matter, by position in the table.
-    pub filters: Vec<(Expr, Vec<usize>)>,
-    pub dynamic: Vec<ColumnFilter>,
-}
 
 /// The parts of page indexes to read for a row group.
 pub(crate) struct IndexReads {
@@ -113,41 +102,6 @@ impl GroupPages {
             None => left.insert(0, 0..row),
         }
         self.rows = intersect(&self.rows, &left);
-    }
-}
-
-impl Conditions {
-    /// Those of a request.
-    pub fn new(request: &ScanRequest) -> Conditions {
-        let filters = request.filters.iter().map(|it| (it.clone(), bounded_columns(it)));
-        Conditions {
-            filters: filters.filter(|(_, columns)| !columns.is_empty()).collect(),
-            dynamic: request.dynamic_filters.clone(),
-        }
-    }
-
-    /// A number that changes with any of the bounds; 0 while there is none.
-    pub fn version(&self) -> u64 {
-        self.dynamic.iter().map(|it| it.filter.version()).sum()
-    }
-
-    /// Whether all of a row group's rows may be left out as one, by what bounds are by now.
-    /// `bounds`: those of a column in the row group, by position in the table.
-    pub fn rule_out(&self, rows: usize, bounds: Bounding) -> bool {
-        let mut conditions = self.dynamic.iter().filter_map(bound_condition);
-        conditions.any(|it| !may_match(&it, rows as u64, bounds))
-    }
-
-    fn has_bounds(&self) -> bool {
-        self.dynamic.iter().any(|it| it.filter.is_bounded())
-    }
-
-    fn is_about(&self, column: usize) -> bool {
-        self.filters.iter().any(|(_, columns)| columns.contains(&column))
-            || self.dynamic.iter().any(|it| {
-                let may_tell = it.filter.get().is_some() || it.filter.is_bounded();
-                it.column == column && may_tell
-            })
     }
 }
 
@@ -256,11 +210,6 @@ fn may_have_pages(index: &Range<u64>, chunk_start: u64) -> bool {
     index.end - index.start >= 3 + 2 * (1 + offset_bytes + 2 + 2 + 1)
 }
 
-/// The condition that a bound is by now.
-fn bound_condition(filter: &ColumnFilter) -> Option<Expr> {
-    filter.filter.bound().map(|it| it.condition(filter.column))
-}
-
 /// Finds the rows of a row group that may match.
 struct Matching<'a> {
     columns: &'a PageColumns,
@@ -292,7 +241,7 @@ impl Matching<'_> {
         let whole = 0..self.rows;
         let mut left = vec![whole];
         for filter in &conditions.dynamic {
-            let Some(condition) = bound_condition(filter) else { continue };
+            let Some(condition) = filter.bound_condition() else { continue };
             let test = |rows, bounds: Bounding| may_match(&condition, rows, bounds);
             let columns = std::slice::from_ref(&filter.column);
             left = intersect(&left, &self.ranges(columns, 1, &test));

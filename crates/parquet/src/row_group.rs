@@ -2,12 +2,11 @@
 
 use crate::{
     bloom::BloomReads,
-    bounds::Bounds,
     chunk::ChunkBytes,
     column::ColumnReader,
     file::{ParquetFile, chunk_range},
     lazy_column::{SharedColumn, Use},
-    page_pruning::{Conditions, GroupPages, IndexReads},
+    page_pruning::{GroupPages, IndexReads},
     pages::Pages,
 };
 use bytes::Bytes;
@@ -15,7 +14,7 @@ use std::{
     ops::Range,
     sync::{Arc, atomic::AtomicUsize},
 };
-use volley_connector::ScanMetrics;
+use volley_connector::{Bounds, Conditions, ScanMetrics};
 use volley_error::{Error, Result, check_wanted};
 use volley_io::{BufferPool, RandomAccessFile};
 use volley_memory::{Pool, Reservation};

@@ -15,7 +15,7 @@ use crate::{
     bloom::BloomReads,
     file::ParquetFile,
     lazy_column::{ColumnLoader, Use},
-    page_pruning::{Conditions, IndexReads},
+    page_pruning::IndexReads,
     row_group::{ChunkParts, Group, NO_BATCH},
 };
 use bytes::Bytes;
@@ -25,11 +25,13 @@ use std::{
     task::Waker,
     time::{Duration, Instant},
 };
-use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
+use volley_connector::{
+    Conditions, Conjuncts, ScanMetrics, ScanRequest, SourceStep, select_lazily,
+};
 use volley_error::{Error, Result};
 use volley_io::{BufferPool, RangeReads};
 use volley_memory::Pool;
-use volley_vector::{Batch, Vector};
+use volley_vector::Vector;
 
 /// A step returns after this many rows without output.
 const ROWS_PER_STEP: usize = 1 << 16;
@@ -236,9 +238,11 @@ impl RowGroupReader {
                 return Ok(SourceStep::NeedSplit);
             };
             self.metrics.rows_read += rows.len() as u64;
-            let view =
-                BatchView { group, needed: &self.needed, start: rows.start, rows: rows.len() };
-            let batch = view.read(&self.columns, &mut self.conjuncts)?;
+            group.current.store(rows.start, Ordering::Release);
+            let lazy = |column: usize, selection: Option<Arc<[u32]>>| {
+                lazy_column(group, &self.needed, column, rows.clone(), selection)
+            };
+            let batch = select_lazily(&self.columns, rows.len(), &mut self.conjuncts, &lazy)?;
             if let State::Open(group) = &mut self.state {
                 group.row = rows.end;
             }
@@ -298,60 +302,16 @@ impl RowGroupReader {
     }
 }
 
-/// Some rows of the row group on their way to a batch.
-struct BatchView<'a> {
-    group: &'a Group,
-    needed: &'a [usize],
-    start: usize,
-    rows: usize,
-}
-
-impl BatchView<'_> {
-    /// The columns to put out, of the rows that satisfy the filters; `None` without such rows.
-    fn read(&self, columns: &[usize], conjuncts: &mut Option<Conjuncts>) -> Result<Option<Batch>> {
-        self.group.current.store(self.start, Ordering::Release);
-        let Some(conjuncts) = conjuncts else {
-            let columns = each_once(columns, |it| self.lazy(it, None))?;
-            return Ok(Some(Batch::new(columns, self.rows)));
-        };
-        let used = conjuncts.columns().to_vec();
-        let filtered = used.iter().map(|it| self.lazy(*it, None)).collect::<Result<Vec<_>>>()?;
-        let selected = conjuncts.select(Batch::new(filtered, self.rows))?;
-        let rows = selected.rows;
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let selection: Option<Arc<[u32]>> = (!rows.is_all()).then(|| rows.to_indices().into());
-        let column = |column: usize| match used.binary_search(&column) {
-            Ok(place) => Ok(selected.columns.column(place).clone()),
-            Err(_) => self.lazy(column, selection.clone()),
-        };
-        let columns = each_once(columns, column)?;
-        Ok(Some(Batch::new(columns, rows.count())))
-    }
-
-    /// A column of the table, to be decoded on first use.
-    fn lazy(&self, column: usize, selection: Option<Arc<[u32]>>) -> Result<Vector> {
-        let place = self.needed.binary_search(&column);
-        let place = place.map_err(|_| Error::internal("column that was not asked for"))?;
-        let columns = Arc::clone(&self.group.columns);
-        ColumnLoader { columns, place, start: self.start, rows: self.rows, selection }.into_vector()
-    }
-}
-
-/// The vector of each column, made once: readers go forward only, so a column that is put out twice
-/// is decoded by whichever is loaded first.
-fn each_once(columns: &[usize], make: impl Fn(usize) -> Result<Vector>) -> Result<Vec<Vector>> {
-    let mut made: Vec<Vector> = Vec::with_capacity(columns.len());
-    let has_twins = !columns.is_sorted_by(|a, b| a < b);
-    for (place, column) in columns.iter().enumerate() {
-        let before = columns.get(..place).filter(|_| has_twins).unwrap_or_default();
-        let twin = before.iter().position(|it| it == column).and_then(|it| made.get(it));
-        let vector = match twin {
-            Some(twin) => twin.clone(),
-            None => make(*column)?,
-        };
-        made.push(vector);
-    }
-    Ok(made)
+/// A column of the table in some rows of the row group, to be decoded on first use.
+fn lazy_column(
+    group: &Group,
+    needed: &[usize],
+    column: usize,
+    rows: Range<usize>,
+    selection: Option<Arc<[u32]>>,
+) -> Result<Vector> {
+    let place = needed.binary_search(&column);
+    let place = place.map_err(|_| Error::internal("column that was not asked for"))?;
+    let columns = Arc::clone(&group.columns);
+    ColumnLoader { columns, place, start: rows.start, rows: rows.len(), selection }.into_vector()
 }

@@ -1,13 +1,13 @@
 //! Row groups that cannot match are ruled out, pages that nobody needs are never decompressed.
 
-use crate::{Bounds, ParquetFile, RowGroupReader, may_match};
+use crate::{ParquetFile, RowGroupReader};
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use parquet::{
     arrow::ArrowWriter,
     file::properties::{EnabledStatistics, WriterProperties},
 };
 use std::{fs::File, sync::Arc, task::Waker};
-use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
+use volley_connector::{Bounds, ScanMetrics, ScanRequest, SourceStep, may_match};
 use volley_expression::{Expr, SpecialForm};
 use volley_function::Registry;
 use volley_io::open_file;

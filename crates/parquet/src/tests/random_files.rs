@@ -7,7 +7,7 @@ use super::{
     maker::{MadeFile, random_file},
     request,
 };
-use crate::{ParquetFile, RowGroupReader, may_match};
+use crate::{ParquetFile, RowGroupReader};
 use std::{
     collections::BTreeSet,
     ops::Range,
@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, LazyLock},
     task::Waker,
 };
-use volley_connector::{ScanRequest, SourceStep};
+use volley_connector::{ScanRequest, SourceStep, may_match};
 use volley_expression::{Expr, ExprSet, SpecialForm, plain::Plain};
 use volley_function::{QueryConstants, Registry};
 use volley_types::{Type, Value};

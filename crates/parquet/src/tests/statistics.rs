@@ -2,7 +2,7 @@
 //! used (parquet-format, `Statistics`, `ColumnOrder`).
 
 use super::{MemoryFile, random_files::Expected};
-use crate::{Bounds, ParquetFile, may_match, thrift::Reader};
+use crate::{ParquetFile, thrift::Reader};
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array,
     Int64Array, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
@@ -22,6 +22,7 @@ use parquet::{
     schema::parser::parse_message_type,
 };
 use std::sync::Arc;
+use volley_connector::{Bounds, may_match};
 use volley_expression::{Expr, SpecialForm};
 use volley_types::{Type, Value};
 use volley_vector::arrow::{batch_from_arrow, from_arrow};

@@ -3,9 +3,11 @@
 //! A filter drops a row unless it is true; so a part is ruled out when the filter is false or null
 //! for all values within the bounds. What is not understood is never ruled out.
 
-use crate::bounds::{Bounds, compare_values, is_ordered};
+use crate::{
+    KeyFilter,
+    bounds::{Bounds, compare_values, is_ordered},
+};
 use std::{cell::RefCell, cmp::Ordering};
-use volley_connector::KeyFilter;
 use volley_expression::{Expr, ExprKind, SpecialForm};
 use volley_types::{Type, Value};
 
@@ -44,7 +46,7 @@ pub fn may_match(filter: &Expr, rows: u64, bounds: &dyn Fn(usize) -> Bounds) -> 
 }
 
 /// The columns whose bounds may decide `filter`.
-pub(crate) fn bounded_columns(filter: &Expr) -> Vec<usize> {
+pub fn bounded_columns(filter: &Expr) -> Vec<usize> {
     let columns = RefCell::new(Vec::new());
     may_match(filter, 1, &|column| {
         columns.borrow_mut().push(column);

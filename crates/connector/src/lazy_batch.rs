@@ -1,0 +1,58 @@
+//! Batches whose columns are decoded for the rows that satisfy the filters alone.
+
+use crate::Conjuncts;
+use std::sync::Arc;
+use volley_error::Result;
+use volley_vector::{Batch, Vector};
+
+/// Makes a column of the table lazily: of some rows, or of all when there is no selection.
+pub type MakeLazy<'a> = &'a dyn Fn(usize, Option<Arc<[u32]>>) -> Result<Vector>;
+
+/// The columns to put out, of those of `rows` rows that satisfy the filters; `None` without such
+/// rows. Filter columns are dictionaries over what is decoded, others are lazy.
+///
+/// # Errors
+///
+/// Those of the filters and of `lazy`.
+pub fn select_lazily(
+    columns: &[usize],
+    rows: usize,
+    conjuncts: &mut Option<Conjuncts>,
+    lazy: MakeLazy,
+) -> Result<Option<Batch>> {
+    let Some(conjuncts) = conjuncts else {
+        let columns = each_once(columns, |it| lazy(it, None))?;
+        return Ok(Some(Batch::new(columns, rows)));
+    };
+    let used = conjuncts.columns().to_vec();
+    let filtered = used.iter().map(|it| lazy(*it, None)).collect::<Result<Vec<_>>>()?;
+    let selected = conjuncts.select(Batch::new(filtered, rows))?;
+    let rows = selected.rows;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let selection: Option<Arc<[u32]>> = (!rows.is_all()).then(|| rows.to_indices().into());
+    let column = |column: usize| match used.binary_search(&column) {
+        Ok(place) => Ok(selected.columns.column(place).clone()),
+        Err(_) => lazy(column, selection.clone()),
+    };
+    let columns = each_once(columns, column)?;
+    Ok(Some(Batch::new(columns, rows.count())))
+}
+
+/// The vector of each column, made once: readers go forward only, so a column that is put out twice
+/// is decoded by whichever is loaded first.
+fn each_once(columns: &[usize], make: impl Fn(usize) -> Result<Vector>) -> Result<Vec<Vector>> {
+    let mut made: Vec<Vector> = Vec::with_capacity(columns.len());
+    let has_twins = !columns.is_sorted_by(|a, b| a < b);
+    for (place, column) in columns.iter().enumerate() {
+        let before = columns.get(..place).filter(|_| has_twins).unwrap_or_default();
+        let twin = before.iter().position(|it| it == column).and_then(|it| made.get(it));
+        let vector = match twin {
+            Some(twin) => twin.clone(),
+            None => make(*column)?,
+        };
+        made.push(vector);
+    }
+    Ok(made)
+}
