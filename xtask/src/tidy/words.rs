@@ -49,7 +49,6 @@ const NOT_CLEAN: &[&str] = &[
     "crates/vector/",
     "crates/volley/",
     "crates/wire/",
-    "docs/decisions/",
     "docs/functions/",
     "examples/",
     "tests/",
