@@ -45,12 +45,12 @@ const DAYS_TO_EPOCH: i64 = 719_468;
 /// The same, for days of the whole range in 32 bits.
 const DAYS_OF_ERA: u32 = DAYS_PER_ERA as u32;
 
-/// Days of a century whose last year is no leap year.
+/// Days of a century whose last year is not a leap year.
 const DAYS_OF_CENTURY: u32 = 100 * 365 + 24;
 
 const DAYS_OF_FOUR_YEARS: u32 = 4 * 365 + 1;
 
-/// The era of the first day that 32 bits can tell, and that day's number in it.
+/// The era of the first day that 32 bits can represent, and that day's number in it.
 const FIRST_ERA: i32 = (i32::MIN as i64 + DAYS_TO_EPOCH).div_euclid(DAYS_PER_ERA) as i32;
 const FIRST_DAY_OF_ERA: u32 = (i32::MIN as i64 + DAYS_TO_EPOCH).rem_euclid(DAYS_PER_ERA) as u32;
 
@@ -87,7 +87,8 @@ pub fn civil_of_days(days: i32) -> Civil {
     Civil { year, month, day }
 }
 
-/// Days since 1970-01-01 of a date whose month is 1 to 12; days beyond the month's end run on.
+/// Days since 1970-01-01 of a date whose month is 1 to 12; days beyond the end of the month
+/// continue into the next.
 #[inline]
 pub fn days_of_civil(year: i64, month: u32, day: u32) -> i64 {
     let year = year - i64::from(month <= 2);

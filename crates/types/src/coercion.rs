@@ -1,4 +1,4 @@
-//! Which types convert to which without being asked.
+//! Implicit casts: which types convert to which, and common types.
 
 use crate::{DECIMAL_PRECISION_MAX, Field, Type};
 
@@ -144,7 +144,7 @@ fn common_decimal((p1, s1): (u8, u8), (p2, s2): (u8, u8), may_round: bool) -> Ty
     Type::Decimal { precision, scale }
 }
 
-/// How far an implicit conversion goes, for choosing between overloads: 0 when equal, `None` when
+/// The cost of an implicit conversion, for choosing between overloads: 0 when equal, `None` when
 /// there is no implicit conversion.
 pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
     if from == to {

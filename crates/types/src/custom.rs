@@ -1,25 +1,25 @@
 //! Types that are registered at run time.
 //!
-//! A custom type gives a meaning of its own to the values of a storage type: how they are written
-//! and read, what they are compared by, and whether they have an order. Vectors, operators and
-//! files treat them as values of the storage type, so every kernel works on them.
+//! A custom type defines the meaning of the values of a storage type: how they are written and
+//! read, by what they are compared, and whether they have an order. Vectors, operators and files
+//! treat them as values of the storage type, so every kernel works on them.
 //!
-//! # A type of one's own
+//! # How to write a custom type
 //!
-//! 1. Choose a name and a storage type: whatever built-in type without parts holds the values.
-//! 2. [`CustomType::parse`] and [`CustomType::push`] read and write text. With them there are casts
-//!    from and to VARCHAR, literals such as `VERSION '1.2'`, results and files of text.
-//! 3. Values are equal, and in order, as stored values are. Where that is not what they mean,
-//!    [`CustomType::key`] gives what to compare by instead: then comparisons, IN, GROUP BY,
-//!    DISTINCT, joins, ORDER BY, min and max, set operations and functions on arrays and maps
-//!    compare keys, also of values inside of nested types. [`CustomType::order`] says that there is
-//!    no order, or no equality either; what needs it is refused, naming the type.
+//! 1. Choose a name and a storage type: the built-in type, not nested, that holds the values.
+//! 2. [`CustomType::parse`] and [`CustomType::push`] read and write text. They provide casts from
+//!    and to VARCHAR, literals such as `VERSION '1.2'`, results and files of text.
+//! 3. By default, values compare like their stored values. To change that, [`CustomType::key`]
+//!    returns a key to compare by. Comparisons, IN, GROUP BY, DISTINCT, joins, ORDER BY, min and
+//!    max, set operations and functions on arrays and maps compare keys, also of values inside of
+//!    nested types. [`CustomType::order`] declares that the type has no order, or no equality.
+//!    Operations that need it are refused with an error that names the type.
 //! 4. Register it in a session's [`TypeRegistry`]: [`TypeRegistry::add_plain`], or
-//!    [`TypeRegistry::add`] for a type with parameters. Functions of the type are registered as all
-//!    functions are, and conversions from and to other types with `Registry::add_casts`.
+//!    [`TypeRegistry::add`] for a type with parameters. Functions of the type are registered like
+//!    all functions, and conversions from and to other types with `Registry::add_casts`.
 //!
-//! Versions of software, such as 1.10.2, of at most so many parts: kept as they were written, and
-//! compared part by part as numbers.
+//! Example: versions of software, such as 1.10.2, with a maximum number of parts. They are stored
+//! as written, and compared part by part as numbers.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -302,7 +302,8 @@ impl TypeRegistry {
         self.add(&name, Arc::new(make));
     }
 
-    /// Makes the type `name` known as `alias`, too; nothing when there is no such type.
+    /// Registers `alias` as another name of the type `name`; does nothing if the type does not
+    /// exist.
     pub fn add_alias(&mut self, alias: &str, name: &str) {
         if let Some(make) = self.makers.get(&name.to_ascii_uppercase()).cloned() {
             self.add(alias, make);
@@ -320,7 +321,7 @@ impl TypeRegistry {
     }
 }
 
-/// 128 bits as a HUGEINT whose order is that of the bits as a number without a sign.
+/// 128 bits as a HUGEINT that orders like the bits as an unsigned number.
 pub fn stored_bits(bits: u128) -> i128 {
     (bits ^ 1 << 127) as i128
 }

@@ -50,7 +50,7 @@ pub enum Type {
     Time,
     /// Microseconds since 1970-01-01 00:00:00, without a time zone.
     Timestamp,
-    /// Months, days and nanoseconds, kept apart.
+    /// Months, days and nanoseconds, as separate fields.
     Interval,
     /// A list of elements of one type.
     Array(Arc<Type>),
@@ -324,7 +324,7 @@ impl Schema {
         self.fields.len()
     }
 
-    /// Whether there is no column.
+    /// Whether the schema has no columns.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -339,8 +339,8 @@ impl Schema {
         self.fields.iter().position(|it| it.name.eq_ignore_ascii_case(name))
     }
 
-    /// The position of a column called `name`, ignoring ASCII case: `place`, where it mostly
-    /// stands, if it does, or else the first one.
+    /// The position of a column called `name`, ignoring ASCII case: `place`, its usual position, if
+    /// the column there has that name, or else the first one.
     pub fn index_near(&self, name: &str, place: usize) -> Option<usize> {
         let stands = |it: &Field| it.name.eq_ignore_ascii_case(name);
         if self.fields.get(place).is_some_and(stands) { Some(place) } else { self.index_of(name) }

@@ -1,4 +1,4 @@
-//! The nearest name, for hints.
+//! The most similar name, for hints in errors.
 
 use std::cmp::Reverse;
 

@@ -1,8 +1,8 @@
-//! Types whose values are objects of a Rust type of a user's own.
+//! Types whose values are objects of a Rust type that the user defines.
 //!
-//! A column of such a type holds references to objects; the engine passes them on and asks the type
-//! for whatever it wants to know of them. They have no form outside of the process: not in Arrow,
-//! not in files.
+//! A column of such a type holds references to objects. The engine passes them on and calls the
+//! type to compare, hash and print them. They cannot leave the process: neither Arrow nor files can
+//! hold them.
 //!
 //! ```
 //! use std::cmp::Ordering;
@@ -68,7 +68,7 @@ use std::{
     sync::Arc,
 };
 
-/// What the engine wants to know of the objects of one Rust type.
+/// What the engine needs to know about the objects of one Rust type.
 pub trait OpaqueType: fmt::Debug + Send + Sync + 'static {
     /// The Rust type of the values.
     type Object: Send + Sync + 'static;
@@ -79,8 +79,8 @@ pub trait OpaqueType: fmt::Debug + Send + Sync + 'static {
     /// The order of two objects; total, and `Equal` for those that are the same value.
     fn compare(&self, left: &Self::Object, right: &Self::Object) -> Ordering;
 
-    /// Appends bytes that two objects have in common exactly when they are equal: what GROUP BY,
-    /// DISTINCT and joins tell them apart by.
+    /// Appends bytes that are equal for two objects exactly if the objects are equal: the key of
+    /// GROUP BY, DISTINCT and joins.
     fn key(&self, object: &Self::Object, key: &mut Vec<u8>);
 
     /// Appends the object as people read it.
@@ -118,7 +118,7 @@ trait Erased: fmt::Debug + Send + Sync {
     fn bytes(&self, object: &dyn Any) -> usize;
 }
 
-/// Objects are checked when a value is made, so that the casts below find what they look for.
+/// The type of objects is checked when a value is made, so that the casts below cannot fail.
 impl<T: OpaqueType> Erased for T {
     fn name(&self) -> &str {
         OpaqueType::name(self)
@@ -253,7 +253,7 @@ impl Object {
         self.opaque.0.bytes(&*self.inner)
     }
 
-    /// Where the object stands: clones stand at the same place.
+    /// The address of the object: clones have the same address.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.inner).cast::<u8>() as usize
     }

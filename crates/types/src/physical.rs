@@ -41,8 +41,8 @@ pub enum PhysicalType {
 }
 
 impl PhysicalType {
-    /// Whether values have parts of their own beside the column: arrays, maps, rows and objects.
-    /// Rows of a hash table or a sort hold their positions in vectors beside the rows.
+    /// Whether values are stored outside of the column: arrays, maps, rows and objects. Rows of a
+    /// hash table or a sort hold their positions in vectors next to the rows.
     pub fn is_by_reference(self) -> bool {
         matches!(
             self,

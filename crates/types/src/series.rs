@@ -1,4 +1,4 @@
-//! Series: whole numbers, or timestamps, a step apart.
+//! Series: integers or timestamps at a constant step.
 
 use crate::{Interval, civil};
 use volley_error::{Error, Result};

@@ -1,4 +1,4 @@
-//! How large types may be.
+//! Limits on the size of types.
 
 use crate::{Field, Type};
 use volley_error::{Error, Result};

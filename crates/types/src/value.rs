@@ -3,8 +3,8 @@
 use crate::{Interval, Object, Type};
 use std::{fmt, sync::Arc};
 
-/// A scalar. Its logical type stands beside it where it matters (`Timestamp` and `BigInt` differ
-/// here, DECIMAL's precision and scale do not).
+/// A scalar. It does not include the logical type (`Timestamp` and `BigInt` are different variants,
+/// but DECIMAL's precision and scale are not stored).
 ///
 /// `PartialEq` is structural: NaN differs from itself and `-0.0` equals `0.0`, as in Rust; see also
 /// [`Value::is_identical`].
@@ -58,7 +58,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// Whether one may stand for the other: they are equal, and their floats to the last bit.
+    /// Whether one may replace the other: they are equal, and their floats bit for bit.
     pub fn is_identical(&self, other: &Value) -> bool {
         let all = |left: &[Value], right: &[Value]| {
             left.len() == right.len() && left.iter().zip(right).all(|(a, b)| a.is_identical(b))
@@ -120,7 +120,7 @@ impl Value {
         }
     }
 
-    /// Bytes of memory kept alive, about; what several values share counts for each.
+    /// Approximate bytes of memory that the value keeps alive; shared memory counts for each value.
     pub fn retained_bytes(&self) -> usize {
         /// The counts before what an `Arc` holds.
         const SHARED_BYTES: usize = 2 * size_of::<usize>();

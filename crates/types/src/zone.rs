@@ -1,8 +1,8 @@
-//! Time zones: from instants to what clocks show, and back.
+//! Time zones: conversion between instants and local times.
 //!
-//! Instants and local times are microseconds since 1970-01-01 00:00:00, in UTC or as the zone's
-//! clocks show them. Zones are those of the IANA database, which is built in; rules beyond the
-//! years -9999 to 9999 are those of these years.
+//! Instants and local times are microseconds since 1970-01-01 00:00:00, in UTC or in the zone.
+//! Zones are those of the IANA database, which is built in; rules beyond the years -9999 to 9999
+//! are those of these years.
 
 use crate::civil::MICROS_PER_SECOND;
 use jiff::{
@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
-/// Looks up offsets in a zone, many in a row: remembers the last period between two changes.
+/// Looks up many offsets in a zone: caches the last period between two changes.
 pub struct Clock<'a> {
     zone: &'a TimeZone,
     /// Instants from `start` to before `end` have the offset, in microseconds.
@@ -48,7 +48,7 @@ impl Zone {
         TimeZone::get(name).ok().map(Zone)
     }
 
-    /// The zone whose clocks are always so many seconds ahead of UTC; UTC when there is none.
+    /// The zone with a constant offset from UTC in seconds; UTC if the offset is out of range.
     pub(crate) fn fixed(seconds: i32) -> Zone {
         Offset::from_seconds(seconds).map_or_else(|_| Zone::default(), |it| Zone(it.to_time_zone()))
     }

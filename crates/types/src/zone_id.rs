@@ -1,12 +1,12 @@
-//! Numbers of time zones, for values that hold one, and clocks by number.
+//! Numeric ids of time zones, for values that store one, and conversions by id.
 //!
 //! ```text
 //! 0 .. 1680     -14:00 to +14:00, minute by minute; 840 is UTC
 //! 1681 ..       the zones of the IANA database, by name
 //! ```
 //!
-//! The numbers are those of one build of the database: they do not leave the process. What does is
-//! the zone's name.
+//! The ids belong to one build of the database and do not leave the process. Files and Arrow
+//! receive the zone's name.
 
 use crate::{Clock, Zone, civil::MICROS_PER_SECOND};
 use std::sync::OnceLock;
@@ -28,7 +28,7 @@ const OFFSETS: u16 = 2 * OFFSET_MINUTES_MAX as u16 + 1;
 struct Zones {
     /// Names in order of their lower-case form.
     names: Vec<String>,
-    /// By number, those that somebody has asked for.
+    /// By id, the zones that were looked up.
     zones: Vec<OnceLock<Zone>>,
 }
 
@@ -56,7 +56,7 @@ impl ZoneId {
         Some(ZoneId(OFFSETS + u16::try_from(index).ok()?))
     }
 
-    /// The zone that is always so many minutes ahead of UTC; `None` beyond 14 hours.
+    /// The zone with a constant offset from UTC in minutes; `None` beyond 14 hours.
     pub fn of_offset(minutes: i64) -> Option<ZoneId> {
         let minutes = i16::try_from(minutes).ok().filter(|it| it.abs() <= OFFSET_MINUTES_MAX)?;
         u16::try_from(minutes + OFFSET_MINUTES_MAX).ok().map(ZoneId)
@@ -145,7 +145,7 @@ fn offset_of(text: &str) -> Option<i64> {
     Some(sign * (number(hours)? * 60 + number(minutes).filter(|it| *it < 60)?))
 }
 
-/// Looks up what clocks show in zones that seldom change from one look to the next.
+/// Looks up local times for values whose zone seldom changes from one to the next.
 #[derive(Default)]
 pub struct ZoneClocks {
     last: Option<(ZoneId, Clock<'static>)>,

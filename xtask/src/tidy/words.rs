@@ -45,7 +45,6 @@ const NOT_CLEAN: &[&str] = &[
     "crates/sql/",
     "crates/state/",
     "crates/text/",
-    "crates/types/",
     "crates/vector/",
     "crates/volley/",
     "crates/wire/",

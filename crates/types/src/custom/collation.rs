@@ -1,4 +1,4 @@
-//! Collations: text that is compared without regard to case, or to accents.
+//! Collations: text that is compared ignoring case or accents.
 //!
 //! The key of a text is the text in lower case, or without its accents: after Unicode's canonical
 //! decomposition (UAX #15) without combining marks. Text that is compared byte by byte, as by the
@@ -21,7 +21,7 @@ pub struct Collation {
 
 impl Collation {
     /// VARCHAR with the collation of this name, whatever its case: NOCASE, NOACCENT, both with a
-    /// dot between them, or one of those that compare bytes. `None` when there is no such one.
+    /// dot between them, or one of those that compare bytes. `None` if it does not exist.
     pub fn data_type(name: &str) -> Option<Type> {
         let (mut ignores_case, mut ignores_accents) = (false, false);
         for part in name.split('.') {

@@ -1,4 +1,4 @@
-//! ENUM: one text of a list, in the order of the list.
+//! ENUM: one text of a list, ordered by position in the list.
 
 use super::{Custom, CustomType, Exchange};
 use crate::{Type, Value};

@@ -32,7 +32,7 @@ impl IpPrefix {
 }
 
 impl IpNetwork {
-    /// The network of `length` bits that an address is in; `None` when it has no so many.
+    /// The network of `length` bits that an address is in; `None` if it has fewer bits.
     pub fn of_address(address: u128, length: u8) -> Option<IpNetwork> {
         let length = (length <= Self::length_max(address)).then_some(length)?;
         let hosts = host_bits(address, length);
@@ -91,7 +91,7 @@ fn is_version_4(address: u128) -> bool {
     address >> 32 == 0xFFFF
 }
 
-/// The bits of the address that tell hosts apart.
+/// The host bits of the address.
 fn host_bits(address: u128, length: u8) -> u128 {
     let count = IpNetwork::length_max(address).saturating_sub(length);
     match count {

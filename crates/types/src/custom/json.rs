@@ -1,4 +1,4 @@
-//! JSON: text that is one JSON value (RFC 8259), kept as it was written.
+//! JSON: text that is one JSON value (RFC 8259), stored as it was written.
 
 use super::{Custom, CustomType, Exchange};
 use crate::{Type, Value};

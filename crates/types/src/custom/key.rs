@@ -1,8 +1,8 @@
-//! What values of a custom type are compared and hashed by, when that is not the stored value.
+//! Comparison keys of custom types whose stored values do not compare as the type does.
 //!
-//! A type's [`ComparisonKey`] maps stored values to values of a plain type. Everything that
-//! compares, hashes, groups, joins or sorts does so with the keys; nested types have keys, too,
-//! when a part has one.
+//! A type's [`ComparisonKey`] maps stored values to values of a plain type. All operations that
+//! compare, hash, group, join or sort use the keys. A nested type has keys if one of its element
+//! types has.
 
 use crate::{Field, Type, Value};
 
@@ -18,7 +18,7 @@ pub trait ComparisonKey {
     fn key(&self, stored: &Value) -> Value;
 
     /// Writes the keys of many stored values, for types whose storage and keys are laid out as
-    /// 64-bit integers; false when they are not, or when there is nothing to gain.
+    /// 64-bit integers; false if they are not, or if it would not be faster.
     fn integer_keys(&self, _stored: &[i64], _keys: &mut [i64]) -> bool {
         false
     }
@@ -82,7 +82,7 @@ impl Type {
         }
     }
 
-    /// The custom or opaque type, this one or a part of it, that lacks `wanted` comparisons.
+    /// The custom or opaque type, this one or a nested one, that lacks the comparisons `wanted`.
     pub fn lacks_order(&self, wanted: super::CustomOrder) -> Option<&Type> {
         match self {
             Type::Custom(custom) => (custom.order() < wanted).then_some(self),

@@ -1,5 +1,5 @@
-//! TIMESTAMP WITH TIME ZONE: instants. The zone is not kept with the value but is the session's,
-//! in which instants are shown, read and taken apart; see `docs/decisions`.
+//! TIMESTAMP WITH TIME ZONE: instants. Values do not store a zone. Instants are printed, parsed and
+//! split into fields in the session's zone (decision 7).
 
 use super::{Custom, CustomType, Exchange};
 use crate::{Type, Value, Zone, civil::MICROS_PER_SECOND, text};

@@ -1,4 +1,4 @@
-//! ZONED_TIMESTAMP: instants that keep the time zone in which they are shown, Presto's TIMESTAMP
+//! ZONED_TIMESTAMP: instants that store the time zone in which they are printed, Presto's TIMESTAMP
 //! WITH TIME ZONE.
 //!
 //! ```text
@@ -33,8 +33,8 @@ impl ZonedTimestamp {
         matches!(data_type, Type::Custom(custom) if custom.name() == ZonedTimestamp::NAME)
     }
 
-    /// The stored value of an instant in microseconds, of which whole milliseconds are kept; `None`
-    /// when it is out of range.
+    /// The stored value of an instant in microseconds, truncated to milliseconds; `None` when it is
+    /// out of range.
     pub fn pack(instant: i64, zone: ZoneId) -> Option<i64> {
         let millis = instant.div_euclid(MICROS_PER_MILLI);
         let shifted = millis << ZONE_ID_BITS;

@@ -1,4 +1,4 @@
-//! Intervals as text, and back.
+//! Intervals to text, and text to intervals.
 
 use super::{number::push_i64, temporal::push_clock};
 use crate::{
@@ -80,7 +80,7 @@ struct Parts {
     micros: i64,
 }
 
-/// What tells the unit of a number.
+/// The name of a unit after a number.
 enum Written {
     Name,
     /// Colons.

@@ -1,4 +1,4 @@
-//! Arrays, maps and rows as text: quoting on the way out, splitting on the way in.
+//! Arrays, maps and rows as text: quoting when written, splitting when read.
 
 /// Quotes what was appended to `out` since `start` where it would be misread within an array, map
 /// or row: empty, `NULL`, blanks at an end, or characters that separate.
@@ -34,7 +34,7 @@ fn is_special(byte: u8) -> bool {
     )
 }
 
-/// One part of a nested text: what stands before the separator (for maps and rows) and the value;
+/// One element of a nested text: the text before the separator (for maps and rows) and the value;
 /// `None` is an unquoted NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unnested {

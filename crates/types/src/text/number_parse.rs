@@ -58,7 +58,7 @@ pub fn parse_decimal(text: &str, scale: u8) -> Option<i128> {
 /// The digits of a number, without the point.
 struct Digits {
     value: u128,
-    /// How many of them stand behind the point.
+    /// How many of them are after the point.
     fraction_digits: i32,
     /// Whether digits of the fraction were left out for lack of room.
     dropped: bool,

@@ -96,7 +96,7 @@ fn parse_parts(text: &str) -> Option<(i32, i64)> {
 /// Reads `2020-01-31`, the form in which most dates are written; `None` when it is another one, or
 /// no date.
 fn parse_plain_date(text: &[u8; 10]) -> Option<i32> {
-    // What is no digit has a larger value.
+    // Other characters have a larger value.
     let digits = text.map(|it| u32::from(it.wrapping_sub(b'0')));
     let [y1, y2, y3, y4, _, m1, m2, _, d1, d2] = digits;
     let is_plain = [y1, y2, y3, y4, m1, m2, d1, d2].iter().all(|it| *it < 10);
