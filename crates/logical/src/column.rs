@@ -7,7 +7,7 @@ use volley_types::Type;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u32);
 
-/// A column that a plan puts out.
+/// An output column of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its identity.

@@ -1,4 +1,4 @@
-//! Logical expressions: typed, with columns by identity, subqueries, and a place in the text.
+//! Logical expressions: typed, with columns by identity, subqueries, and a position in the text.
 
 use crate::{ColumnId, Plan};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The type of its values.
     pub data_type: Type,
-    /// Where it stands in the SQL text, if it does.
+    /// Its position in the SQL text, if it comes from there.
     pub span: Option<Span>,
 }
 
@@ -35,10 +35,10 @@ pub enum ExprKind {
         /// The arguments.
         args: Vec<Expr>,
     },
-    /// An argument of a call that is no value but what to compute for each element. Its type is
-    /// that of its body. Subqueries and aggregates of parameters do not occur in bodies.
+    /// An argument of a call that is computed for each element. Its type is the type of its body.
+    /// Bodies contain no subqueries and no aggregates of parameters.
     Lambda {
-        /// How many lambdas stand around it.
+        /// The number of enclosing lambdas.
         level: usize,
         /// The types of its parameters.
         parameters: Vec<Type>,
@@ -51,7 +51,7 @@ pub enum ExprKind {
         input: Box<Expr>,
         /// TRY_CAST.
         null_on_error: bool,
-        /// Whose rules it follows.
+        /// The package whose rules it follows.
         package: Package,
     },
     /// AND, OR, CASE, COALESCE, IN list, TRY, IS NULL.

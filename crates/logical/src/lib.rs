@@ -4,10 +4,10 @@
 //! SQL text ── sql::Binder ──> Plan ── optimizer ──> Plan ── lowering ──> plan::PlanNode
 //! ```
 //!
-//! Read [`Plan`] and [`Expr`] first. Every column that a plan makes has a [`ColumnId`] of its own,
-//! unique within the statement, so that rewrites need no renumbering, and a column that a subtree
-//! uses but does not make is a correlation. Expressions keep their place in the SQL text. This
-//! crate does not know SQL text or execution.
+//! Read [`Plan`] and [`Expr`] first. Every column that a plan makes has its own [`ColumnId`],
+//! unique within the statement. Rewrites need no renumbering, and a column that a subtree uses but
+//! does not make is a correlation. Expressions keep their position in the SQL text. This crate does
+//! not know SQL text or execution.
 
 mod column;
 mod expr;

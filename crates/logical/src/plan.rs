@@ -29,7 +29,7 @@ pub enum Plan {
         /// The rows: one expression per column; without columns of an input, maybe correlated.
         rows: Vec<Vec<Expr>>,
     },
-    /// Computes columns; the only ones put out.
+    /// Computes columns; returns only these.
     Project {
         /// Where rows come from.
         input: Box<Plan>,
@@ -72,7 +72,8 @@ pub enum Plan {
         /// Equalities of both sides, and one comparison, by which the nearest row is found.
         conditions: Vec<Expr>,
     },
-    /// Groups and aggregates; puts out keys, then aggregates. No keys: one group, always.
+    /// Groups and aggregates; returns keys, then aggregates. Without keys there is always one
+    /// group.
     Aggregate {
         /// Where rows come from.
         input: Box<Plan>,
@@ -82,7 +83,7 @@ pub enum Plan {
         aggregates: Vec<(Column, AggregateCall)>,
     },
     /// Repeats the rows for each of several grouping sets, under a [`Plan::Aggregate`] whose keys
-    /// are columns made here. Puts out the input's columns, then the keys, `id` and `present`.
+    /// are columns made here. Returns the input's columns, then the keys, `id` and `present`.
     GroupId {
         /// Where rows come from.
         input: Box<Plan>,
@@ -96,7 +97,7 @@ pub enum Plan {
         /// has one more row, in which everything is null but `id`: its group is always there.
         present: Option<Column>,
     },
-    /// Computes window functions over partitions of rows in an order; puts out the input's columns,
+    /// Computes window functions over partitions of rows in an order; returns the input's columns,
     /// then a column per call.
     Window {
         /// Where rows come from.
@@ -107,7 +108,7 @@ pub enum Plan {
         order_by: Vec<SortKey>,
         /// The calls.
         calls: Vec<(Column, WindowCall)>,
-        /// Only rows are put out whose value of this ranking call is at most that.
+        /// Returns only rows whose value of this ranking call is at most that.
         limit: Option<(ColumnId, u64)>,
     },
     /// Sorts.
@@ -149,14 +150,14 @@ pub enum Plan {
         /// The inputs, and for each the columns that feed the output columns, in order; types
         /// are those of `columns`.
         inputs: Vec<(Plan, Vec<ColumnId>)>,
-        /// The columns put out: new identities.
+        /// The output columns: new identities.
         columns: Vec<Column>,
     },
     /// A reference to a common table expression. Several references share one definition.
     CteRef {
         /// The definition.
         cte: Arc<Cte>,
-        /// The columns put out (new identities), one per column of the definition.
+        /// The output columns (new identities), one per column of the definition.
         columns: Vec<Column>,
     },
     /// WITH RECURSIVE: the rows of the anchor, then those that the step makes of the rows that came
@@ -171,7 +172,7 @@ pub enum Plan {
         /// Anchor and step, and for each the columns that feed the output columns, in order; types
         /// are those of `columns`.
         inputs: Vec<(Plan, Vec<ColumnId>)>,
-        /// The columns put out: new identities.
+        /// The output columns: new identities.
         columns: Vec<Column>,
     },
     /// In the step of a recursion: the rows that came last.
@@ -180,7 +181,7 @@ pub enum Plan {
         id: u32,
         /// The name of the common table expression, for EXPLAIN.
         name: String,
-        /// The columns put out (new identities), one per column of the recursion.
+        /// The output columns (new identities), one per column of the recursion.
         columns: Vec<Column>,
     },
     /// Exactly one row: the input's, or nulls; an error when there are two.
@@ -206,9 +207,9 @@ pub enum Plan {
         /// The new column.
         column: Column,
     },
-    /// Puts each row out once for every row that its generators make, side by side: those that make
-    /// fewer are filled with nulls. Puts out the input's columns, those of the generators, and the
-    /// ordinality.
+    /// Returns each row once for every row that its generators produce, side by side; shorter
+    /// generators are padded with nulls. Returns the input's columns, those of the generators, and
+    /// the ordinality.
     Unnest {
         /// Where rows come from.
         input: Box<Plan>,
@@ -216,7 +217,7 @@ pub enum Plan {
         generators: Vec<Generator>,
         /// A BIGINT that counts what is made of each row, from 1.
         ordinality: Option<Column>,
-        /// Whether a row of which nothing is made is put out once, with nulls.
+        /// Whether an input row that generates no row is returned once, with nulls.
         outer: bool,
     },
 }
@@ -238,14 +239,14 @@ enum Part<'a> {
     Column(&'a Column),
 }
 
-/// Which rows are kept by chance.
+/// How a sample is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SampleMethod {
     /// Each row with this probability.
     Rows(f64),
     /// Each batch of rows with this probability.
     Batches(f64),
-    /// So many rows, or all if there are not more; each set of them alike.
+    /// This number of rows, or all if there are fewer; every such set is equally likely.
     Count(u64),
 }
 
@@ -297,7 +298,7 @@ pub struct AggregateCall {
     pub order_by: Vec<SortKey>,
     /// The result type.
     pub data_type: Type,
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub span: Option<Span>,
 }
 
@@ -313,13 +314,13 @@ pub struct SortKey {
 }
 
 impl Plan {
-    /// The columns that the node puts out, in order.
+    /// The output columns of the node, in order.
     pub fn columns(&self) -> Vec<Column> {
         self.column_refs().into_iter().cloned().collect()
     }
 
-    /// The columns that the node puts out, in order. Linear in the nodes that pass columns on and
-    /// in the columns.
+    /// The output columns of the node, in order. Linear in the nodes that pass columns on and in
+    /// the columns.
     pub fn column_refs(&self) -> Vec<&Column> {
         let mut columns = Vec::new();
         // The last is the next: inputs and, after the inputs of a join, its mark.

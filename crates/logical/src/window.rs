@@ -26,7 +26,7 @@ pub struct WindowCall {
     pub frame: Frame<Expr>,
     /// The result type.
     pub data_type: Type,
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub span: Option<Span>,
 }
 

@@ -1,4 +1,4 @@
-//! Making plans by hand.
+//! Builds plans without SQL.
 
 mod aggregate;
 mod columns;
@@ -22,11 +22,11 @@ use volley_expression::{Expr, Place};
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type, Value};
 
-/// Makes a plan node by node, from its sources up.
+/// Builds a plan node by node, from its sources up.
 ///
-/// Columns are called by name (the first one of that name, ignoring case) or by position, as `#0`.
-/// The registry resolves functions and adds casts. The first thing that is wrong is kept and
-/// answered by [`PlanBuilder::build`].
+/// Columns are given by name (the first one of that name, ignoring case) or by position, as `#0`.
+/// The registry resolves functions and adds casts. The builder keeps the first error;
+/// [`PlanBuilder::build`] returns it.
 ///
 /// # Examples
 ///
@@ -119,8 +119,8 @@ impl PlanBuilder {
         self.scan_filtered(table, schema, columns, |_| Ok(Vec::new()))
     }
 
-    /// As [`PlanBuilder::scan`], and keeps rows that satisfy all filters; these may use columns of
-    /// the table that are not put out.
+    /// Like [`PlanBuilder::scan`], but only returns rows that satisfy all filters. Filters may use
+    /// columns of the table that are not returned.
     pub fn scan_filtered(
         self,
         table: TableHandle,

@@ -1,4 +1,4 @@
-//! Whether a plan that comes from elsewhere is one that can run.
+//! Validates a plan that comes from another process.
 
 mod aggregation;
 mod graph;
@@ -17,12 +17,13 @@ use volley_function::Registry;
 use volley_types::{CustomOrder, Schema, Type};
 
 impl PlanNode {
-    /// Checks a plan whose nodes may be anything: columns are there and have the types that they
-    /// are used as, functions are known and give what the columns of nodes say, keys can be
-    /// compared, only shared nodes are read by several others, and what recursions read is theirs.
+    /// Checks a plan from an untrusted source. Columns must exist and have the types that they are
+    /// used as. Functions must be known and return the types of the nodes' columns. Keys must be
+    /// comparable. Only shared nodes may have several readers, and a working table must be read
+    /// within its recursion.
     ///
-    /// Not checked: what tables have (a task does that), whether inputs are sorted where a node
-    /// says so, nodes of other crates, and whether literals are of their types.
+    /// Not checked: the columns of tables (a task does that), whether inputs are sorted as a node
+    /// claims, nodes of other crates, and whether literals match their types.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -43,7 +44,7 @@ impl PlanNode {
     ///
     /// # Errors
     ///
-    /// Invalid query, saying what is wrong in which node; nobody wants the plan any more.
+    /// Invalid query, which names the node and what is wrong; cancelled.
     pub fn check(&self, registry: &Registry) -> Result<()> {
         self.check_graph()?;
         for visit in self.walk() {
@@ -110,10 +111,10 @@ impl PlanNode {
     }
 }
 
-/// Of which table columns are read, only the task knows.
+/// Only the task knows which columns the table has.
 fn table_scan(node: &TableScanNode, registry: &Registry) -> Result<()> {
     if node.columns.len() != node.schema.len() {
-        return Err(misfit("another number of columns than it puts out"));
+        return Err(misfit("the number of columns of the table and of the node differ"));
     }
     for filter in &node.filters {
         filter.check_types(registry)?;
@@ -210,7 +211,7 @@ fn condition(expr: &Expr, columns: &[Type], registry: &Registry) -> Result<()> {
     expect("the condition", &expr.data_type, &Type::Boolean)
 }
 
-/// Checks the types of the columns that a node says it puts out.
+/// Checks the types of the output columns that a node declares.
 fn puts_out<'a>(schema: &Schema, types: impl IntoIterator<Item = &'a Type>) -> Result<()> {
     let types: Vec<&Type> = types.into_iter().collect();
     if types.len() != schema.len() {

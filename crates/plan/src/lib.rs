@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! PlanNode ── one variant per node (module `nodes`), inputs behind `Arc`
-//!   schema()   the columns that it puts out
-//!   Display    an indented tree, as EXPLAIN shows it
-//!   check()    whether a plan that comes from elsewhere can run
-//!   to_bytes() to run it in another process; from_bytes()
-//! PlanBuilder  makes plans by hand
+//!   schema()   the output columns
+//!   Display    an indented tree, as EXPLAIN prints it
+//!   check()    validates a plan from another process
+//!   to_bytes(), from_bytes()   serialization
+//! PlanBuilder  builds plans without SQL
 //! ```
 //!
-//! Read [`PlanNode`] first. Columns are positions in the input. A node that two others share is one
+//! Read [`PlanNode`] first. Columns are positions in the input. A node with several readers is one
 //! `Arc`, wrapped in [`nodes::SharedNode`]. This crate does not know how nodes run.
 
 pub mod nodes;

@@ -39,7 +39,7 @@ pub enum PlanNode {
     GroupLimit(GroupLimitNode),
     /// Repeats rows.
     Repeat(RepeatNode),
-    /// Makes rows of rows: elements of lists, series.
+    /// Expands rows: elements of lists, series.
     Unnest(UnnestNode),
     /// Keeps rows by chance.
     Sample(SampleNode),
@@ -57,14 +57,14 @@ pub enum PlanNode {
     RecursiveUnion(RecursiveUnionNode),
     /// Reads rows that a recursion keeps.
     WorkingTable(WorkingTableNode),
-    /// Writes files; puts out one row: the number of rows written.
+    /// Writes files; returns one row: the number of rows written.
     TableWrite(TableWriteNode),
     /// What another crate defines.
     Custom(CustomPlanNode),
 }
 
 impl PlanNode {
-    /// The columns that the node puts out.
+    /// The output columns of the node.
     pub fn schema(&self) -> &Schema {
         match self {
             PlanNode::TableScan(node) => &node.schema,
@@ -97,8 +97,8 @@ impl PlanNode {
         }
     }
 
-    /// The node's inputs, in order (join: probe side, then build side; recursion: anchor, what is
-    /// kept, step).
+    /// The node's inputs, in order (join: probe side, then build side; recursion: anchor,
+    /// loop-invariant inputs, step).
     pub fn inputs(&self) -> Vec<&Arc<PlanNode>> {
         match self {
             PlanNode::TableScan(_) | PlanNode::Values(_) | PlanNode::WorkingTable(_) => Vec::new(),

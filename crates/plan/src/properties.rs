@@ -1,8 +1,8 @@
-//! What is known of the rows that a node puts out: their order, whether they are one stream,
-//! columns that are constant.
+//! Properties of the rows that a node returns: their order, whether they are one stream, and
+//! constant columns.
 //!
-//! An order is claimed for the rows of each driver by itself. Who relies on it must know that the
-//! drivers' streams are not put together on the way, or that there is one stream only.
+//! An order applies to the rows of each driver by itself. A reader that relies on it must know that
+//! the streams of drivers are not combined on the way, or that there is only one stream.
 
 use crate::{ExchangeKind, GeneratorKind, PlanNode, SortKey, UnnestNode, WindowNode};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use volley_expression::{Expr, ExprKind};
 use volley_types::Value;
 
 impl PlanNode {
-    /// The columns by which the rows of each driver are sorted, the first key first; none where
-    /// nothing is known. Who relies on it calls [`PlanNode::keep_order`], too.
+    /// The columns by which the rows of each driver are sorted, the first key first; empty if
+    /// nothing is known. A reader that relies on it must also call [`PlanNode::keep_order`].
     pub fn order(&self) -> Vec<SortKey> {
         let mut path = Vec::new();
         let mut node = self;
@@ -53,7 +53,7 @@ impl PlanNode {
         keys
     }
 
-    /// Notes that somebody relies on [`PlanNode::order`].
+    /// Declares that a reader relies on [`PlanNode::order`].
     pub fn keep_order(node: &mut Arc<PlanNode>) {
         let mut node = node;
         loop {
@@ -75,7 +75,7 @@ impl PlanNode {
         }
     }
 
-    /// Whether all rows are put out by one driver.
+    /// Whether one driver returns all rows.
     pub fn is_one_stream(&self) -> bool {
         let mut node = self;
         loop {
@@ -124,8 +124,8 @@ impl PlanNode {
         }
     }
 
-    /// The input whose rows the node passes on as they come, but for some that it leaves out, and
-    /// with its columns where they were (but for projections and windows).
+    /// The input whose rows the node passes on in the order of arrival. The node may drop rows, and
+    /// keeps the positions of columns (except for projections and windows).
     fn input_in_order(&self) -> Option<&PlanNode> {
         Some(match self {
             PlanNode::Filter(it) => &it.input,
@@ -161,7 +161,7 @@ fn sort_keys(node: &WindowNode) -> Vec<SortKey> {
     node.partition_by.iter().map(key).chain(node.order_by.iter().copied()).collect()
 }
 
-/// The first keys that are put out, where the output columns are input columns `from`.
+/// The leading keys that are returned, if the output columns are the input columns `from`.
 fn put_out(from: &[usize], keys: &[SortKey]) -> Vec<SortKey> {
     moved(keys, |column| from.iter().position(|it| *it == column))
 }

@@ -1,9 +1,9 @@
-//! Plans as bytes: to run them in another process, or again.
+//! Serializes plans, to run them in another process or later.
 //!
-//! The form is that of [`volley_vector::save`], of kind 4: the number of nodes, then each node
-//! behind its inputs, as the number of its variant and its fields; the last one is the root.
-//! Inputs are numbers of nodes, so that shared subplans stay shared, and deep plans cost no stack.
-//! Types of one's own and functions are saved by name. Places in a SQL text are not saved.
+//! The format is that of [`volley_vector::save`], kind 4: the number of nodes, then each node after
+//! its inputs, as the number of its variant and its fields. The last node is the root. Inputs are
+//! numbers of nodes, so that shared subplans stay shared, and deep plans need no stack. Custom
+//! types and functions are saved by name. Positions in a SQL text are not saved.
 
 mod form;
 mod parts;
@@ -77,7 +77,7 @@ impl PlanNode {
         reader.bytes.finish()?;
         let plan = reader.nodes.pop().ok_or_else(|| corruption("a plan without nodes"))?;
         if reader.nodes.iter().any(|it| Arc::strong_count(it) == 1) {
-            return Err(corruption("a node that nobody reads"));
+            return Err(corruption("a node without a reader"));
         }
         plan.check(registry)?;
         Ok(plan)

@@ -11,7 +11,7 @@ pub struct Visit<'a> {
     /// How far below the root.
     pub depth: usize,
     /// Whether this is a [`crate::SharedNode`] whose subplan was visited under an earlier one: its
-    /// input is left out here.
+    /// input is skipped here.
     pub repeated: bool,
 }
 

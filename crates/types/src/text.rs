@@ -2,8 +2,8 @@
 //!
 //! `push_…` functions append to a string and allocate nothing per value; `parse_…` functions accept
 //! blanks around the text and return `None` for invalid text. The forms are DuckDB's: `1.0`,
-//! `1e+20`, `0044-03-15 (BC)`, `2020-01-31 12:00:00.5`, `1 year 3 days 04:05:06`, `\xAA`, `[1,
-//! NULL]`, `{'a': 1}`, `{k=v}`.
+//! `1e+20`, `0044-03-15 (BC)`, `2020-01-31 12:00:00.5`, `1 year 3 days 04:05:06`, `\xAA`,
+//! `[1, NULL]`, `{'a': 1}`, `{k=v}`.
 
 mod binary;
 mod interval;

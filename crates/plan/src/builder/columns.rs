@@ -73,7 +73,7 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// Invalid query, when there is no such function for arguments of these types.
+    /// Invalid query, if there is no such function for arguments of these types.
     pub fn call(&self, name: &str, args: impl IntoIterator<Item = Expr>) -> Result<Expr> {
         let args: Vec<Expr> = args.into_iter().collect();
         let types: Vec<Type> = args.iter().map(|it| it.data_type.clone()).collect();

@@ -10,8 +10,8 @@ use volley_expression::Expr;
 use volley_types::{Field, Schema, Type};
 
 impl PlanBuilder {
-    /// Joins with `build` on equal columns: (column of this plan, column of `build`). Puts out all
-    /// columns of the kind; change the join with the methods below.
+    /// Joins with `build` on equal columns: (column of this plan, column of `build`). Returns all
+    /// columns of the kind; the methods below change the join.
     ///
     /// # Examples
     ///
@@ -151,8 +151,8 @@ impl PlanBuilder {
         })
     }
 
-    /// Makes a merge join of the hash join made last, whose inputs are sorted by the keys, up,
-    /// nulls last.
+    /// Turns the last hash join into a merge join. Its inputs must be sorted by the keys,
+    /// ascending, nulls last.
     pub fn merged(self) -> PlanBuilder {
         self.wrap(|node, _| {
             let PlanNode::HashJoin(node) = &*node else { return Err(no_join()) };
@@ -198,7 +198,7 @@ impl PlanBuilder {
         })
     }
 
-    /// Puts out only these columns of the join made last.
+    /// Returns only these columns of the last join.
     pub fn join_output(self, columns: &[&str]) -> PlanBuilder {
         self.wrap(|node, registry| {
             let chosen = Columns::new(node.schema(), &registry).positions(columns)?;
@@ -246,7 +246,7 @@ fn no_join() -> Error {
 }
 
 impl JoinKind {
-    /// All columns that a join of this kind can put out.
+    /// All columns that a join of this kind can return.
     pub fn schema(self, probe: &Schema, build: &Schema) -> Schema {
         let mut fields = Vec::new();
         if self.has_probe_columns() {

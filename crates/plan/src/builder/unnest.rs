@@ -1,14 +1,14 @@
-//! Makes rows of rows.
+//! Unnest nodes of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder};
 use crate::{Generator, GeneratorKind, PlanNode, UnnestNode};
 use volley_types::{Field, Type};
 
 impl PlanBuilder {
-    /// The columns `replicated` beside the elements of lists, maps and series. A generator is a
-    /// kind, the columns that it takes, and the names of the columns that it makes. `ordinality`
-    /// names the column that counts what is made of each row; `outer` keeps rows of which nothing
-    /// is made.
+    /// Returns the columns `replicated` next to the elements of lists, maps and series. A generator
+    /// is a kind, the columns that it takes, and the names of the columns that it makes.
+    /// `ordinality` names the column that numbers the rows generated from each input row; `outer`
+    /// keeps input rows that generate no row.
     pub fn unnest(
         self,
         replicated: &[&str],

@@ -1,4 +1,4 @@
-//! Window functions by hand.
+//! Window nodes of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder, sort_keys};
 use crate::{Frame, PlanNode, WindowCall, WindowNode};

@@ -1,4 +1,4 @@
-//! Aggregations.
+//! Checks of aggregations.
 
 use super::{expect, group_keys, misfit, puts_out, sort_keys, type_at, types_of};
 use crate::{Aggregate, AggregateStep, AggregationNode, GroupIdNode};
@@ -19,7 +19,7 @@ pub(super) fn aggregation(node: &AggregationNode, registry: &Registry) -> Result
     puts_out(&node.schema, &types)
 }
 
-/// The type of what an aggregate puts out.
+/// The output type of an aggregate.
 fn aggregate(
     call: &Aggregate,
     step: AggregateStep,

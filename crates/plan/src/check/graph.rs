@@ -1,4 +1,4 @@
-//! How the nodes of a plan hang together.
+//! Checks of the graph of nodes: shared nodes and recursions.
 
 use super::{misfit, puts_out};
 use crate::{PlanNode, WorkingTableNode};
@@ -10,10 +10,10 @@ use volley_error::Result;
 use volley_types::Schema;
 
 impl PlanNode {
-    /// Checks that only shared nodes are read by several others, that those of one identity are of
-    /// one input, and that working tables stand in their recursions.
+    /// Checks that only shared nodes have several readers, that shared nodes of one identity have
+    /// one input, and that working tables are within their recursions.
     ///
-    /// Each node is looked at once, so that readers of readers do not multiply.
+    /// Each node is visited once, so that the time is linear in the nodes.
     pub(super) fn check_graph(&self) -> Result<()> {
         let mut graph = Graph::default();
         let mut rest = vec![(self, false)];
@@ -39,8 +39,8 @@ struct Graph<'a> {
     seen: HashSet<usize>,
     /// The inputs of shared nodes by identity, with the working tables that they leave free.
     shared: HashMap<u32, (&'a Arc<PlanNode>, Free<'a>)>,
-    /// For each node that was left and whose reader was not: the working tables below it that are
-    /// those of recursions around it.
+    /// For each node that was left and whose reader was not: the working tables below it whose
+    /// recursions are above it.
     free: Vec<Free<'a>>,
 }
 

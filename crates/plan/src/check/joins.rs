@@ -1,4 +1,4 @@
-//! Joins.
+//! Checks of joins.
 
 use super::{comparable, condition, expect, misfit, missing, puts_out, type_at};
 use crate::{
@@ -23,8 +23,8 @@ impl Sides<'_> {
         Sides { probe: probe.schema(), build: build.schema() }
     }
 
-    /// The columns that a join of this kind can put out; of an inner one, those that conditions
-    /// see.
+    /// The columns that a join of this kind can return; for an inner join, the columns that
+    /// conditions may use.
     fn types(&self, kind: JoinKind) -> Vec<Type> {
         kind.schema(self.probe, self.build).types().cloned().collect()
     }

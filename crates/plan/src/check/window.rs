@@ -1,4 +1,4 @@
-//! Windows.
+//! Checks of windows.
 
 use super::{expect, group_keys, misfit, puts_out, sort_keys, type_at, types_of};
 use crate::{Frame, FrameBound, FrameOffset, FrameUnits, WindowCall, WindowNode};

@@ -10,9 +10,9 @@ use volley_types::{Schema, Type};
 pub enum AggregateStep {
     /// Raw input to results.
     Single,
-    /// Raw input to intermediate results; may put out a group several times.
+    /// Raw input to intermediate results; may return a group several times.
     Partial,
-    /// Raw input to intermediate results; puts out every group once.
+    /// Raw input to intermediate results; returns every group once.
     PartialOnce,
     /// Intermediate results to fewer intermediate results.
     Intermediate,
@@ -26,7 +26,7 @@ impl AggregateStep {
         matches!(self, AggregateStep::Intermediate | AggregateStep::Final)
     }
 
-    /// Whether a group may be put out several times, so that drivers need not share groups.
+    /// Whether a group may be returned several times, so that drivers need not share groups.
     pub fn repeats_groups(self) -> bool {
         self == AggregateStep::Partial
     }
@@ -48,19 +48,19 @@ pub struct Aggregate {
     pub arg_types: Vec<Type>,
     /// Only distinct argument rows count. Only in step Single.
     pub distinct: bool,
-    /// In a step of raw input: whether the argument is intermediate results all the same.
+    /// In a step of raw input: whether the argument is intermediate results nevertheless.
     pub merges: bool,
     /// A BOOLEAN column: rows where it is not true do not count.
     pub filter: Option<usize>,
     /// The order in which rows are added within a group, by input columns. Only in step Single.
     pub order_by: Vec<SortKey>,
-    /// Where the call stands.
+    /// The position of the call.
     pub place: Place,
 }
 
-/// Groups by key columns and aggregates. Without keys there is one group, present also when there
-/// is no input (where the step finishes). Puts out the keys, then the aggregates. Null keys are
-/// equal, and so are NaNs; -0.0 equals 0.0.
+/// Groups by key columns and aggregates. Without keys there is one group. A finishing step returns
+/// it even without input. Returns the keys, then the aggregates. Null keys are equal, and so are
+/// NaNs; -0.0 equals 0.0.
 #[derive(Clone, Debug)]
 pub struct AggregationNode {
     /// Where rows come from.

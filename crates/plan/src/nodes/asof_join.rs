@@ -13,7 +13,7 @@ pub struct AsofJoinNode {
     pub probe: Arc<PlanNode>,
     /// Is held in memory, sorted; where it does not fit, both sides are sorted on disk.
     pub build: Arc<PlanNode>,
-    /// Which rows are put out. All kinds of [`JoinKind`].
+    /// Which rows are returned. All kinds of [`JoinKind`].
     pub kind: JoinKind,
     /// Columns of the probe side.
     pub probe_keys: Vec<usize>,
@@ -25,6 +25,6 @@ pub struct AsofJoinNode {
     pub range: RangeCondition,
     /// The output columns, as in a hash join.
     pub output: Vec<usize>,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }

@@ -52,7 +52,7 @@ pub trait CustomNode: Any + fmt::Debug + Send + Sync {
     /// The name shown in plans, by which the lowering function is found, such as `RunningTotal`.
     fn name(&self) -> &str;
 
-    /// The columns that it puts out, for inputs with these columns.
+    /// The columns that it returns, for inputs with these columns.
     ///
     /// # Errors
     ///

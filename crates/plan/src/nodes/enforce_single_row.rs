@@ -1,4 +1,4 @@
-//! A scalar subquery's check.
+//! Checks that a scalar subquery returns at most one row.
 
 use crate::PlanNode;
 use std::sync::Arc;
@@ -9,6 +9,6 @@ use volley_expression::Place;
 pub struct EnforceSingleRowNode {
     /// Where rows come from.
     pub input: Arc<PlanNode>,
-    /// Where the subquery stands.
+    /// The position of the subquery in the text.
     pub place: Place,
 }

@@ -1,4 +1,4 @@
-//! Keeps rows.
+//! Keeps rows that satisfy a predicate.
 
 use crate::PlanNode;
 use std::sync::Arc;

@@ -4,10 +4,10 @@ use crate::PlanNode;
 use std::sync::Arc;
 use volley_types::Schema;
 
-/// Puts out every row of the input once per grouping set (the paper on Velox calls it GroupId): the
-/// input's columns, then a copy of each key column, null where the set lacks the key, then the
-/// set's identity (BIGINT), and, if there are `extra_rows`, whether it is a row of the input
-/// (BOOLEAN: true, or null in an extra row).
+/// Returns every row of the input once per grouping set (the paper on Velox calls it GroupId): the
+/// input's columns, then a copy of each key column, null if the set lacks the key, then the set's
+/// identity (BIGINT), and, if there are `extra_rows`, whether it is a row of the input (BOOLEAN:
+/// true, or null in an extra row).
 #[derive(Clone, Debug)]
 pub struct GroupIdNode {
     /// Where rows come from.
@@ -19,7 +19,7 @@ pub struct GroupIdNode {
     /// Whether each set without keys has a row of nulls besides, even without any input: it makes
     /// the group that an aggregation without keys always has. Aggregates have to leave it out.
     pub extra_rows: bool,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }
 

@@ -5,14 +5,14 @@ use std::{fmt, sync::Arc};
 use volley_expression::Expr;
 use volley_types::Schema;
 
-/// Which rows a join puts out. "Left" is the probe side, "right" the build side.
+/// Which rows a join returns. "Left" is the probe side, "right" the build side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
     /// Matching pairs.
     Inner,
-    /// Matching pairs, and probe rows without a match beside nulls.
+    /// Matching pairs, and probe rows without a match, padded with nulls.
     Left,
-    /// Matching pairs, and build rows without a match beside nulls.
+    /// Matching pairs, and build rows without a match, padded with nulls.
     Right,
     /// Both.
     Full,
@@ -36,7 +36,7 @@ pub struct HashJoinNode {
     pub probe: Arc<PlanNode>,
     /// Is held in memory.
     pub build: Arc<PlanNode>,
-    /// Which rows are put out.
+    /// Which rows are returned.
     pub kind: JoinKind,
     /// Key columns of the probe side.
     pub probe_keys: Vec<usize>,
@@ -48,29 +48,29 @@ pub struct HashJoinNode {
     /// side. Part of the match: in outer joins, a pair that fails it is no match.
     pub filter: Option<Expr>,
     /// `NOT IN` (with LeftAnti) or `IN` (with LeftMark): a null in the last key makes the
-    /// comparison unknown. The other keys, if any, and `filter` say which build rows count
-    /// (correlation); LeftAnti drops a probe row whose comparison is unknown. Changes nothing of
-    /// other kinds.
+    /// comparison unknown. The other keys, if any, and `filter` select the build rows that count
+    /// (correlation). LeftAnti drops a probe row whose comparison is unknown. No effect on other
+    /// kinds.
     pub null_aware: bool,
-    /// The output columns, as positions among all columns that the kind puts out (probe columns,
-    /// then build columns, then the mark).
+    /// The output columns, as positions among all columns of the kind (probe columns, then build
+    /// columns, then the mark).
     pub output: Vec<usize>,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }
 
 impl JoinKind {
-    /// Whether probe columns are put out.
+    /// Whether probe columns are returned.
     pub fn has_probe_columns(self) -> bool {
         !matches!(self, JoinKind::RightSemi | JoinKind::RightAnti)
     }
 
-    /// Whether build columns are put out.
+    /// Whether build columns are returned.
     pub fn has_build_columns(self) -> bool {
         !matches!(self, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark)
     }
 
-    /// Whether build rows are put out after the probe side ended.
+    /// Whether build rows are returned after the probe side ended.
     pub fn emits_build_rows(self) -> bool {
         matches!(self, JoinKind::Right | JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti)
     }

@@ -5,14 +5,14 @@ use std::{fmt, sync::Arc};
 use volley_expression::Expr;
 use volley_types::Schema;
 
-/// Joins two inputs whose rows come, in each driver, sorted by the keys.
+/// Joins two inputs that are sorted by the keys within each driver.
 #[derive(Clone, Debug)]
 pub struct MergeJoinNode {
     /// The left side.
     pub probe: Arc<PlanNode>,
     /// The right side.
     pub build: Arc<PlanNode>,
-    /// Which rows are put out. All kinds of [`JoinKind`]; the mark is never null.
+    /// Which rows are returned. All kinds of [`JoinKind`]; the mark is never null.
     pub kind: JoinKind,
     /// Most significant first.
     pub keys: Vec<MergeKey>,
@@ -20,7 +20,7 @@ pub struct MergeJoinNode {
     pub filter: Option<Expr>,
     /// The output columns, as in a hash join.
     pub output: Vec<usize>,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }
 

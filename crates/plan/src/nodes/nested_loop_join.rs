@@ -12,7 +12,7 @@ pub struct NestedLoopJoinNode {
     pub probe: Arc<PlanNode>,
     /// Is held in memory.
     pub build: Arc<PlanNode>,
-    /// Which rows are put out. All kinds of [`JoinKind`]; LeftMark puts NULL where no pair is true
+    /// Which rows are returned. All kinds of [`JoinKind`]; LeftMark returns NULL if no pair is true
     /// and some pair is null.
     pub kind: JoinKind,
     /// The condition on a pair; its columns are those of the probe side, then of the build side.
@@ -25,7 +25,7 @@ pub struct NestedLoopJoinNode {
     pub residual: Option<Expr>,
     /// The output columns, as in a hash join.
     pub output: Vec<usize>,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }
 

@@ -12,13 +12,13 @@ pub struct RecursiveUnionNode {
     pub id: u32,
     /// The first rows.
     pub anchor: Arc<PlanNode>,
-    /// What runs again for each iteration; it puts out columns of the types of the anchor's.
+    /// The plan of an iteration; its columns have the types of the anchor's.
     pub step: Arc<PlanNode>,
     /// What runs once, and `step` reads again in each iteration.
     pub kept: Vec<KeptRows>,
     /// UNION without ALL: a row that came before does not come again.
     pub distinct: bool,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }
 
@@ -39,6 +39,6 @@ pub struct WorkingTableNode {
     pub id: u32,
     /// The name of the common table expression, for EXPLAIN.
     pub name: String,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }

@@ -4,8 +4,8 @@ use crate::PlanNode;
 use std::sync::Arc;
 use volley_types::Schema;
 
-/// Puts out each row as often as its last column says: a BIGINT that is not null; zero or less
-/// drops the row. That column is not put out. (INTERSECT ALL and EXCEPT ALL.)
+/// Repeats each row. The last column is the number of times, a BIGINT that is not null; zero or
+/// less drops the row. That column is not returned. (INTERSECT ALL and EXCEPT ALL.)
 #[derive(Clone, Debug)]
 pub struct RepeatNode {
     /// Where rows come from.

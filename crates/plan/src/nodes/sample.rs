@@ -1,4 +1,4 @@
-//! Rows by chance.
+//! Samples of rows.
 
 use crate::PlanNode;
 use std::sync::Arc;

@@ -17,11 +17,11 @@ pub struct TableHandle {
 pub struct TableScanNode {
     /// The table.
     pub table: TableHandle,
-    /// The table's columns to put out, by position in the table.
+    /// The table's columns to return, by position in the table.
     pub columns: Vec<usize>,
     /// Conjuncts that rows must satisfy; their columns are positions in the *table*. The source
     /// applies all of them.
     pub filters: Vec<Expr>,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }

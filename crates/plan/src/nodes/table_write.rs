@@ -24,9 +24,9 @@ pub struct WriteOptions {
     pub row_group_rows: Option<usize>,
     /// Whether CSV begins with a line of column names.
     pub has_header: bool,
-    /// What stands between the fields of CSV.
+    /// The delimiter between CSV fields.
     pub delimiter: char,
-    /// What stands around fields of CSV that need it; twice within them for itself.
+    /// The quote around CSV fields that need it; doubled within them.
     pub quote: char,
     /// What CSV has for NULL.
     pub null: String,
@@ -60,7 +60,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// Writes all rows to one file; puts out one BIGINT: the number of rows.
+/// Writes all rows to one file; returns one BIGINT: the number of rows.
 #[derive(Clone, Debug)]
 pub struct TableWriteNode {
     /// Where rows come from.

@@ -9,6 +9,6 @@ use volley_types::Schema;
 pub struct UnionNode {
     /// Inputs with the same column types.
     pub inputs: Vec<Arc<PlanNode>>,
-    /// The columns put out.
+    /// The output columns.
     pub schema: Schema,
 }

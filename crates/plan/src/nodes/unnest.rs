@@ -1,4 +1,4 @@
-//! Makes rows of rows: elements of lists, series.
+//! Expands rows: elements of lists, series.
 
 use crate::PlanNode;
 use std::{fmt, sync::Arc};
@@ -11,13 +11,14 @@ use volley_types::{Schema, Type};
 pub struct UnnestNode {
     /// Where rows come from.
     pub input: Arc<PlanNode>,
-    /// The input's columns that are put out.
+    /// The input's columns that are returned.
     pub replicated: Vec<usize>,
     /// What makes rows of each row.
     pub generators: Vec<Generator>,
-    /// Whether a BIGINT column that counts what is made of each row, from 1, is put out last.
+    /// Whether the last output column is a BIGINT that numbers the rows generated from each input
+    /// row, from 1.
     pub ordinality: bool,
-    /// Whether a row of which nothing is made is put out once, with nulls.
+    /// Whether an input row that generates no row is returned once, with nulls.
     pub outer: bool,
     /// The replicated columns, those of the generators, and the ordinality.
     pub schema: Schema,

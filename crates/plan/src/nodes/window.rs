@@ -6,7 +6,7 @@ use volley_expression::Place;
 use volley_function::Exclusion;
 use volley_types::{Schema, Type};
 
-/// Appends a column per call, computed over partitions of rows in an order. Rows are put out
+/// Appends a column per call, computed over partitions of rows in an order. Rows are returned
 /// partition by partition, each in its order. Null keys are equal, and so are NaNs; -0.0 equals
 /// 0.0.
 #[derive(Clone, Debug)]
@@ -19,16 +19,16 @@ pub struct WindowNode {
     pub order_by: Vec<SortKey>,
     /// What is computed.
     pub calls: Vec<WindowCall>,
-    /// Only the first rows of each partition are put out.
+    /// Returns only the first rows of each partition.
     pub limit: Option<WindowLimit>,
-    /// Whether rows come sorted by `partition_by`, in any order of these columns and up or down,
-    /// then by `order_by`: then they are put out as they come, and calls that do not need the whole
-    /// partition get it piece by piece.
+    /// Whether rows are sorted by `partition_by` (these columns in any sequence and direction),
+    /// then by `order_by`. Then they are returned in the order of arrival, and calls that do not
+    /// need the whole partition receive it in segments.
     pub sorted: bool,
-    /// Whether partitions must be put out in the order of `partition_by`, ascending, nulls last,
-    /// because others rely on it; see [`PlanNode::keep_order`].
+    /// Whether partitions must be returned in the order of `partition_by`, ascending, nulls last,
+    /// because a reader relies on it; see [`PlanNode::keep_order`].
     pub keeps_order: bool,
-    /// The input columns put out.
+    /// The input columns that are returned.
     pub output: Vec<usize>,
     /// These, then one column per call.
     pub schema: Schema,
@@ -56,11 +56,11 @@ pub struct WindowCall {
     pub order_keys: usize,
     /// Which rows of the partition the call sees.
     pub frame: Frame,
-    /// Where the call stands.
+    /// The position of the call.
     pub place: Place,
 }
 
-/// Which rows of its partition a row's call sees. `C` is what stands for a column.
+/// The rows of its partition that a row's call sees. `C` identifies a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame<C = usize> {
     /// What offsets count.
@@ -117,8 +117,7 @@ pub enum FrameOffset<C = usize> {
     },
 }
 
-/// Only rows whose value of a ranking call (`row_number`, `rank`, `dense_rank`) is small are put
-/// out.
+/// Returns only rows whose value of a ranking call (`row_number`, `rank`, `dense_rank`) is small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowLimit {
     /// Which call.

@@ -1,4 +1,4 @@
-//! How the parts of nodes are written and read.
+//! The encoding of fields of nodes.
 
 use crate::PlanNode;
 use std::{collections::HashMap, sync::Arc};
@@ -67,7 +67,7 @@ impl PlanReader<'_> {
 
 /// What is one of a few.
 pub(super) trait Listed: Copy + PartialEq + Sized + 'static {
-    /// All of them; a place in this list stands for one.
+    /// All variants; the position in this list is the encoded number.
     const ALL: &[Self];
 }
 

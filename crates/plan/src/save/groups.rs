@@ -1,4 +1,4 @@
-//! What groups, sorts and limits.
+//! Encoding of aggregations, sorts and limits.
 
 use super::form::{Form, PlanReader, PlanWriter};
 use crate::nodes::{

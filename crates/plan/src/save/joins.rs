@@ -1,4 +1,4 @@
-//! Joins.
+//! Encoding of joins.
 
 use super::form::{Form, PlanReader, PlanWriter};
 use crate::nodes::{AsofJoinNode, HashJoinNode, MergeJoinNode, NestedLoopJoinNode};

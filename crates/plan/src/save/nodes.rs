@@ -1,4 +1,4 @@
-//! The nodes.
+//! Encoding of nodes.
 
 use super::form::{Form, PlanReader, PlanWriter};
 use crate::PlanNode;

@@ -1,4 +1,4 @@
-//! The parts of nodes.
+//! Encoding of the fields of nodes.
 
 use super::form::{Form, Listed, PlanReader, PlanWriter};
 use crate::{

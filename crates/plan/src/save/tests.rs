@@ -227,7 +227,7 @@ fn nodes_that_do_not_hang_together_are_errors() {
         nothing(it);
         nothing(it);
     });
-    assert!(two.contains("nobody reads"), "{two}");
+    assert!(two.contains("without a reader"), "{two}");
     let later = refused(|it| {
         it.number(2);
         it.byte(15);
