@@ -2,8 +2,8 @@
 
 use crate::key_index::{KeyIndex, KeyIndexes};
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::Type;
 use volley_vector::{Batch, Rows, Vector};
 
@@ -136,7 +136,7 @@ pub(crate) fn append(
     pool: &Pool,
 ) -> Result<()> {
     for batch in added {
-        check_wanted()?;
+        check_cancelled()?;
         batches.push(batch);
         while let [.., before, last] = batches.as_slice()
             && before.rows() <= last.rows().saturating_mul(2)

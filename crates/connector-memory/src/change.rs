@@ -3,15 +3,15 @@
 use crate::{
     MemoryTable,
     batch::{StoredBatch, append},
+    cancel_check::check_at_row,
     key,
     row_id::place_of,
     table::own,
-    wanted::check_now_and_then,
 };
 use std::collections::BTreeMap;
 use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::{Error, Result};
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type};
 use volley_vector::{Batch, Rows, Vector};
 
@@ -81,7 +81,7 @@ impl MemoryTable {
     /// # Errors
     ///
     /// Invalid value: null in a column that is not null, a key that is there already. Out of
-    /// memory. Nobody wants it any more. Internal: an id of another version. This version is as it
+    /// memory. The query was cancelled. Internal: an id of another version. This version is as it
     /// was then.
     pub fn change(&self, changes: RowChanges) -> Result<Changed> {
         let pool = self.pool();
@@ -90,7 +90,7 @@ impl MemoryTable {
         let replaced = self.replaced(&changes.updates)?;
         let mut written = Vec::with_capacity(replaced.by_batch.len());
         for (index, rows) in &replaced.by_batch {
-            check_wanted()?;
+            check_cancelled()?;
             batches[*index] = self.update(*index, rows, &changes, pool)?;
             let codes: Vec<u32> = rows.iter().map(|it| it.row).collect();
             written.push(batches[*index].batch().wrap(&codes.into()));
@@ -112,7 +112,7 @@ impl MemoryTable {
             deleted.iter().map(|(index, rows)| self.batches()[*index].batch().select(rows));
         let removed = removed.collect();
         for (index, rows) in &deleted {
-            check_wanted()?;
+            check_cancelled()?;
             batches[*index] = batches[*index].without(rows, pool)?;
         }
         batches.retain(|it| it.rows() > 0);
@@ -135,15 +135,15 @@ impl MemoryTable {
         charge.grow(rows.saturating_mul(REPLACED_BYTES))?;
         let mut by_batch: BTreeMap<usize, Replaced> = BTreeMap::new();
         for (update, from) in (0..).zip(updates) {
-            check_wanted()?;
+            check_cancelled()?;
             for (position, id) in (0..).zip(&from.ids) {
-                check_now_and_then(position as usize)?;
+                check_at_row(position as usize)?;
                 let (batch, row) = self.stored_place(*id)?;
                 by_batch.entry(batch).or_default().push(NewRow { row, update, position });
             }
         }
         for rows in by_batch.values_mut() {
-            check_wanted()?;
+            check_cancelled()?;
             keep_last(rows);
         }
         Ok(ReplacedRows { by_batch, _charge: charge })
@@ -162,7 +162,7 @@ impl MemoryTable {
     fn rows_of(&self, ids: &[i64]) -> Result<BTreeMap<usize, Rows>> {
         let mut by_batch: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, id) in ids.iter().enumerate() {
-            check_now_and_then(index)?;
+            check_at_row(index)?;
             let (batch, row) = self.stored_place(*id)?;
             by_batch.entry(batch).or_default().push(row as usize);
         }
@@ -192,7 +192,7 @@ impl MemoryTable {
             let mut columns = written.iter().map(|it| it.column(index));
             if self.definition().is_not_null(index)
                 && columns.try_fold(false, |found, it| {
-                    check_wanted()?;
+                    check_cancelled()?;
                     Ok::<_, Error>(found || has_null(it)?)
                 })?
             {
@@ -258,7 +258,7 @@ impl MemoryTable {
         let values = updates.iter().find_map(|it| it.values.columns().first());
         let mut batches = self.batches().to_vec();
         for (index, batch) in batches.iter_mut().enumerate() {
-            check_wanted()?;
+            check_cancelled()?;
             let (Some(rows), Some(values)) = (replaced.by_batch.get(&index), values) else {
                 return Err(Error::internal("rows without a value"));
             };
@@ -370,7 +370,7 @@ fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Result<Vec<Batch>> {
     let mut start = 0;
     let mut kept = Vec::with_capacity(batches.len());
     for batch in batches {
-        check_wanted()?;
+        check_cancelled()?;
         let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
         kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
         start += batch.rows();

@@ -6,13 +6,13 @@
 
 use crate::{
     batch::StoredBatch,
+    cancel_check::{CHECK_ROWS, check_at_row},
     key_index::KeyIndex,
-    wanted::{CHECK_ROWS, check_now_and_then},
 };
 use std::collections::BTreeMap;
 use volley_connector::KeyDefinition;
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::{Error, Result};
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Comparable, Rows, Vector};
 
@@ -71,7 +71,7 @@ impl NewKeys {
         let index = KeyIndex::with_room(count, pool)?;
         let columns = key.columns.iter().zip(&types).map(|(column, data_type)| {
             let parts: Vec<Vector> = rows.iter().map(|it| it.column(*column).clone()).collect();
-            Vector::concat_checked(data_type, &parts, &check_wanted)
+            Vector::concat_checked(data_type, &parts, &check_cancelled)
         });
         let rows = Batch::new(columns.collect::<Result<_>>()?, count);
         let (keys, hashes) = (Keys::new(&rows)?, hashes(&rows)?);
@@ -83,7 +83,7 @@ impl NewKeys {
 
     fn find_among_themselves(&mut self) -> Result<()> {
         for (row, hash) in self.hashes.iter().enumerate() {
-            check_now_and_then(row)?;
+            check_at_row(row)?;
             if self.keys.has_null(row) {
                 continue;
             }
@@ -107,7 +107,7 @@ impl NewKeys {
     fn find_in(&mut self, stored: &Batch, counts: impl Fn(usize) -> bool) -> Result<()> {
         let old = Keys::new(stored)?;
         for (row, hash) in hashes(stored)?.iter().enumerate() {
-            check_now_and_then(row)?;
+            check_at_row(row)?;
             if counts(row)
                 && let Some(found) = self.row_equal_to(*hash, &old, row)
             {
@@ -126,7 +126,7 @@ impl NewKeys {
     ) -> Result<()> {
         let old = Keys::new(stored)?;
         for (row, hash) in self.hashes.iter().enumerate() {
-            check_now_and_then(row)?;
+            check_at_row(row)?;
             if !self.found[row] && !self.keys.has_null(row) {
                 let mut rows = index.rows(*hash).filter(|it| counts(*it));
                 self.found[row] = rows.any(|it| self.keys.is_equal(row, &old, it));
@@ -141,7 +141,7 @@ pub(crate) fn hashes(rows: &Batch) -> Result<Vec<u64>> {
     let mut hashes = vec![0; rows.rows()];
     for (index, column) in rows.columns().iter().enumerate() {
         for (part, hashes) in hashes.chunks_mut(CHECK_ROWS).enumerate() {
-            check_wanted()?;
+            check_cancelled()?;
             let column = column.slice(part * CHECK_ROWS, hashes.len());
             match index {
                 0 => column.hash_into(hashes)?,
@@ -167,7 +167,7 @@ pub(crate) fn conflicts(
     if new.has_keys {
         let least_rows = count.saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
         for (index, batch) in stored.iter().enumerate() {
-            check_wanted()?;
+            check_cancelled()?;
             let rows = batch.batch().project(&key.columns);
             let replaced = replaced.get(&index);
             let counts = |row: usize| {

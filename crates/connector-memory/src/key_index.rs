@@ -1,8 +1,8 @@
 //! Where the rows of a batch are, by the hashes of their keys.
 
 use crate::{
+    cancel_check::check_at_row,
     key::{Keys, hashes},
-    wanted::check_now_and_then,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_error::{Error, ErrorKind, Result};
@@ -32,7 +32,7 @@ impl KeyIndex {
         };
         let (columns, hashes) = (Keys::new(keys)?, hashes(keys)?);
         for (row, hash) in hashes.iter().enumerate() {
-            check_now_and_then(row)?;
+            check_at_row(row)?;
             if !columns.has_null(row) {
                 index.insert(row, *hash);
             }

@@ -20,7 +20,7 @@ mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
-mod wanted;
+mod cancel_check;
 
 pub use change::{Changed, RowChanges, RowUpdates};
 pub use lock::{WriteGuard, WriteLock};

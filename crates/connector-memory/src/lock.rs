@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 use volley_error::Result;
+use volley_memory::check_cancelled;
 
-/// Waiting threads look this often whether they are still wanted.
+/// Time between two checks of a waiting thread whether its statement is cancelled.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Lets one statement at a time change a table. All versions of a table share one.
@@ -21,16 +22,15 @@ pub struct WriteLock {
 pub struct WriteGuard(Arc<WriteLock>);
 
 impl WriteLock {
-    /// Waits for the right to change the table; `check` is asked meanwhile whether to go on
-    /// waiting.
+    /// Waits for the right to change the table.
     ///
     /// # Errors
     ///
-    /// What `check` says.
-    pub fn acquire(self: &Arc<Self>, check: impl Fn() -> Result<()>) -> Result<WriteGuard> {
+    /// The statement of this thread was cancelled.
+    pub fn acquire(self: &Arc<Self>) -> Result<WriteGuard> {
         let mut is_held = self.is_held.lock().unwrap_or_else(PoisonError::into_inner);
         while *is_held {
-            check()?;
+            check_cancelled()?;
             let waited = self.released.wait_timeout(is_held, LOOK_AGAIN);
             is_held = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

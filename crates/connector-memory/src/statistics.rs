@@ -2,11 +2,12 @@
 
 use crate::batch::StoredBatch;
 use volley_connector::{ColumnStatistics, TableStatistics};
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 use volley_types::{Schema, Type, Value, match_integer};
 use volley_vector::{Rows, Vector};
 
-/// Statistics of the rows of batches that were not deleted; fails when nobody wants them any more.
+/// Statistics of the rows of batches that were not deleted; fails when the query is cancelled.
 pub(crate) fn statistics_of(schema: &Schema, batches: &[StoredBatch]) -> Result<TableStatistics> {
     let column = |(index, data_type)| statistics_of_column(index, data_type, batches);
     Ok(TableStatistics {
@@ -24,7 +25,7 @@ fn statistics_of_column(
     let mut nulls = 0;
     let mut range: Option<(i128, i128)> = None;
     for batch in batches {
-        check_wanted()?;
+        check_cancelled()?;
         let (column, live) = (batch.batch().column(index), batch.live());
         nulls += nulls_of(column, live);
         if let Some(other) = range_of(column, live) {

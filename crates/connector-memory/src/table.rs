@@ -12,8 +12,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::Pool;
+use volley_error::{Error, Result};
+use volley_memory::{Pool, check_cancelled};
 use volley_plan::TableHandle;
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Vector};
@@ -40,7 +40,7 @@ impl MemoryTable {
     ///
     /// # Errors
     ///
-    /// Out of memory; what a lazy column's loader reports; nobody wants it any more.
+    /// Out of memory; what a lazy column's loader reports; the query was cancelled.
     pub fn new(
         name: impl Into<String>,
         schema: Schema,
@@ -140,7 +140,7 @@ impl MemoryTable {
 pub(crate) fn own(schema: &Schema, batches: Vec<Batch>, pool: &Pool) -> Result<Vec<StoredBatch>> {
     let mut owned = Vec::with_capacity(batches.len());
     for batch in batches.into_iter().filter(|it| it.rows() > 0) {
-        check_wanted()?;
+        check_cancelled()?;
         let rows = batch.rows();
         let columns = batch.into_columns().into_iter().zip(schema.types()).map(|(column, to)| {
             let is_untyped = *column.data_type() == Type::Unknown;

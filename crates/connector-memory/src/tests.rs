@@ -1,14 +1,8 @@
 use crate::{MemoryTable, RowChanges, RowUpdates, row_id::row_id};
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{collections::BTreeSet, sync::Arc};
 use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
-use volley_error::{Error, ErrorKind, Result, Wanted, while_wanted};
-use volley_memory::Pool;
+use volley_error::{ErrorKind, Result};
+use volley_memory::{CancellationToken, Pool, with_cancellation};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -185,28 +179,12 @@ fn keys_are_looked_for_in_batches_of_every_size() {
     assert_eq!(error.to_string(), "duplicate key of UNIQUE: a = 99998");
 }
 
-/// Stops work when it asks for the `count`th time.
-struct Stops {
-    count: usize,
-    asked: AtomicUsize,
-}
-
-impl Wanted for Stops {
-    fn check(&self) -> Result<()> {
-        match self.asked.fetch_add(1, Ordering::Relaxed) {
-            it if it == self.count => Err(Error::cancelled()),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// Stops `change` wherever it asks; how often it does.
 #[track_caller]
 fn stop_everywhere<T>(old: &MemoryTable, pool: &Pool, change: impl Fn() -> Result<T>) -> usize {
     let (before, bytes) = (values(old), pool.stats().bytes);
     for count in 0.. {
-        let stops = Arc::new(Stops { count, asked: AtomicUsize::new(0) });
-        match while_wanted(stops, &change) {
+        match with_cancellation(&CancellationToken::after_checks(count), &change) {
             Ok(_) => return count,
             Err(error) => assert_eq!(error.kind(), ErrorKind::Cancelled),
         }

@@ -5,14 +5,7 @@
 //! ([`ErrorKind::is_transient`]). Errors that come from SQL text also carry the [`Span`] of the
 //! text they speak of and a hint that says what to do.
 //!
-//! Whether the result of some work is wanted at all is asked by [`check_wanted`], which fails with
-//! such an error when it is not.
-//!
 //! This crate knows nothing of the engine.
-
-mod wanted;
-
-pub use wanted::{Wanted, check_wanted, while_wanted};
 
 use std::{error, fmt, time::Duration};
 

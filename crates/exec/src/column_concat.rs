@@ -2,7 +2,8 @@
 //! once.
 
 use crate::BatchCharge;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 use volley_types::{PhysicalType, Type};
 use volley_vector::{Batch, Values, Vector};
 
@@ -44,7 +45,7 @@ impl ColumnConcat {
         // Refused before it is allocated; counted as what it is afterwards.
         let mut estimate = charge.pool().reservation();
         estimate.resize(self.rows.saturating_mul(row_bytes(data_type)))?;
-        let joined = Vector::concat_checked(data_type, &column, &check_wanted)?;
+        let joined = Vector::concat_checked(data_type, &column, &check_cancelled)?;
         drop(estimate);
         charge.add(&Batch::new(vec![joined.clone()], self.rows))?;
         for part in column {

@@ -34,7 +34,8 @@ use std::{
     },
     task::{Wake, Waker},
 };
-use volley_error::{Result, while_wanted};
+use volley_error::Result;
+use volley_memory::with_cancellation;
 
 const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
@@ -125,8 +126,8 @@ impl Driver {
             true => chain.rest(&waker).map(|()| Progress::Blocked),
             false => chain.run(&waker, QUANTUM, &interrupted),
         };
-        let wanted = Arc::clone(&self.task);
-        let result = while_wanted(wanted, || catch_unwind(AssertUnwindSafe(run)));
+        let caught = || catch_unwind(AssertUnwindSafe(run));
+        let result = with_cancellation(self.task.cancellation(), caught);
         result.unwrap_or_else(|panic| Err(self.task.panic_error(chain.current(), &*panic)))
     }
 

@@ -18,7 +18,7 @@ use std::{
 pub(crate) use timer::{Alarm, Timer};
 use turns::Turns;
 use volley_error::{Error, ErrorKind, Result};
-use volley_function::QueryConstants;
+use volley_memory::CancellationToken;
 
 /// How long a driver keeps its thread while others wait for it.
 pub(crate) const QUANTUM: Duration = Duration::from_millis(5);
@@ -108,11 +108,11 @@ impl Executor {
     }
 
     /// As [`Executor::wait_released`], for a query that may be cancelled, or out of time, before.
-    pub(crate) fn wait_released_for(&self, query: &QueryConstants) -> Result<()> {
+    pub(crate) fn wait_released_for(&self, query: &CancellationToken) -> Result<()> {
         let queue = &self.0.queue;
         let mut state = queue.lock();
         while state.unreleased > 0 {
-            query.check_wanted()?;
+            query.check()?;
             let waited = queue.released.wait_timeout(state, RELEASE_LOOK);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -49,8 +49,8 @@ use crate::{
     shared::SharedRows,
 };
 use std::{collections::HashMap, ops::Range, sync::Arc};
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::Pool;
+use volley_error::{Error, Result};
+use volley_memory::{Pool, check_cancelled};
 use volley_plan::{PlanNode, Visit};
 
 /// What lowering functions share: the pipelines that are complete, and where the task is.
@@ -186,7 +186,7 @@ impl Lowering {
             if left_out[position] {
                 continue;
             }
-            check_wanted()?;
+            check_cancelled()?;
             self.node = position;
             let inputs = if visit.repeated { 0 } else { visit.node.inputs().len() };
             let count = (0..inputs).filter(|it| !left_out[plan.input(position, *it)]).count();

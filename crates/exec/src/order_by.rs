@@ -28,7 +28,8 @@ use crate::{
     spill::{SPILL_BYTES_MIN, SpillWriter},
 };
 use runs::{Runs, RunsStep};
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::Batch;
@@ -152,7 +153,7 @@ impl Spill for OrderBy {
         // Nothing is put out before all input is there, or the run is written.
         let input_done = std::mem::replace(&mut self.input_done, false);
         while !matches!(phase, Phase::Collect) {
-            check_wanted()?;
+            check_cancelled()?;
             phase = self.advance(phase)?.0;
         }
         self.input_done = input_done;

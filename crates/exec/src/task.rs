@@ -11,13 +11,13 @@ mod panic_tests;
 mod tests;
 
 pub use control::{Priority, TaskHandle};
+use shared::Ending;
 pub(crate) use shared::TaskShared;
 
 use crate::{
     Executor, LoweringRegistry, OperatorContext, OperatorMetrics, TaskContext, TaskStatistics,
     chain::{Chain, Stage},
     driver::Driver,
-    executor::Alarm,
     lowering::lower,
     pipeline::PipelineBuilder,
     recursion::StepRecords,
@@ -33,7 +33,7 @@ use std::{
 };
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
-use volley_function::{QueryConstants, Registry, StopFlag};
+use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
 use volley_vector::Batch;
@@ -51,7 +51,8 @@ pub struct TaskConfig {
     pub registry: Arc<Registry>,
     /// How plan nodes of other crates run.
     pub lowerings: Arc<LoweringRegistry>,
-    /// What is the same for every row of the query; also when it must have ended.
+    /// What is the same for every row of the query; also its cancellation token, of which the task
+    /// makes a child.
     pub query: Arc<QueryConstants>,
     /// The query's pool; operators get children of it.
     pub pool: Pool,
@@ -85,7 +86,7 @@ pub struct TaskConfig {
 /// use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 /// use volley_error::{Error, Result};
 /// use volley_exec::{Executor, Priority, Task, TaskConfig};
-/// use volley_function::{QueryConstants, Registry, StopFlag};
+/// use volley_function::{QueryConstants, Registry};
 /// use volley_memory::{Pool, spill::SpillSpace};
 /// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
 /// use volley_types::{Type, Value};
@@ -138,8 +139,7 @@ pub struct Task {
     /// Of operators that run again and again.
     steps: Arc<StepRecords>,
     plan: Arc<PlanNode>,
-    /// Goes off when its time is over.
-    _alarm: Option<Alarm>,
+    _ending: Ending,
     /// Keeps the threads alive.
     _executor: Executor,
 }
@@ -153,9 +153,13 @@ impl Task {
     /// cancelled, or is out of time, already.
     pub fn start(config: TaskConfig, executor: &Executor) -> Result<Task> {
         let plan = Arc::clone(&config.plan);
-        // A flag of its own: other tasks may have the same constants.
-        let stop = StopFlag::default();
-        let query = QueryConstants { stop: stop.clone(), ..QueryConstants::clone(&config.query) };
+        let of_query = config.query.cancellation.clone();
+        // A token of its own, as the task also ends alone.
+        let cancellation = of_query.child();
+        let query = QueryConstants {
+            cancellation: cancellation.clone(),
+            ..QueryConstants::clone(&config.query)
+        };
         let context = Arc::new(TaskContext {
             tables: config.tables,
             sinks: config.sinks,
@@ -173,10 +177,10 @@ impl Task {
         });
         let lowered = lower(&plan, &context)?;
         // The memory limit must not refuse what is free in a moment.
-        executor.wait_released_for(&config.query)?;
+        executor.wait_released_for(&of_query)?;
         let mut records = Vec::new();
         let share = executor.join(config.priority);
-        let shared = TaskShared::new(&lowered, &plan, stop, share);
+        let shared = TaskShared::new(&lowered, &plan, cancellation, share);
         let last = lowered.pipelines.len().saturating_sub(1);
         let mut drivers = Vec::new();
         for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
@@ -186,12 +190,11 @@ impl Task {
                 drivers.push(Arc::new(Driver::new(chain, Arc::clone(&shared), pipeline)));
             }
         }
-        config.query.check_wanted()?;
-        let deadline = config.query.deadline;
-        let alarm = deadline.map(|it| shared.end_at(it, executor.timer())).transpose()?;
+        of_query.check()?;
+        let ending = shared.end_with(&of_query, executor.timer())?;
         shared.launch(drivers, last);
         let steps = Arc::clone(&context.steps);
-        Ok(Task { shared, records, steps, plan, _alarm: alarm, _executor: executor.clone() })
+        Ok(Task { shared, records, steps, plan, _ending: ending, _executor: executor.clone() })
     }
 
     /// The next batch of the result; waits for it. `None` at the end, when no driver runs any more.

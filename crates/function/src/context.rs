@@ -1,15 +1,9 @@
 //! What evaluation carries along.
 
 use crate::{RowErrors, Sequences, sequences::NoSequences};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
-use volley_error::{Error, Result, Wanted, check_wanted};
-use volley_memory::Reservation;
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_memory::{CancellationToken, Reservation};
 use volley_types::Zone;
 use volley_vector::{Recycler, Vector};
 
@@ -51,10 +45,8 @@ pub struct QueryConstants {
     pub now_micros: i64,
     /// The session's time zone.
     pub time_zone: Zone,
-    /// Raised once nobody wants the query's result any more.
-    pub stop: StopFlag,
-    /// When the query must have ended; `None` for no such moment.
-    pub deadline: Option<Deadline>,
+    /// Cancels the query; knows its deadline.
+    pub cancellation: CancellationToken,
     /// The sequences.
     pub sequences: Arc<dyn Sequences>,
 }
@@ -64,71 +56,9 @@ impl Default for QueryConstants {
         QueryConstants {
             now_micros: 0,
             time_zone: Zone::default(),
-            stop: StopFlag::default(),
-            deadline: None,
+            cancellation: CancellationToken::new(),
             sequences: Arc::new(NoSequences),
         }
-    }
-}
-
-/// The moment when a query must have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline {
-    /// The moment.
-    pub at: Instant,
-    /// How long after the beginning of the query it is.
-    pub limit: Duration,
-}
-
-/// A flag that stays up once it is raised. Clones are the same flag.
-#[derive(Clone, Debug, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
-
-impl QueryConstants {
-    /// Fails once nobody wants the query's result any more or its time is over. For work before
-    /// the query runs, such as planning.
-    ///
-    /// # Errors
-    ///
-    /// Cancelled; timed out.
-    pub fn check_wanted(&self) -> Result<()> {
-        if self.stop.is_raised() {
-            return Err(Error::cancelled());
-        }
-        match self.deadline {
-            Some(deadline) if deadline.at <= Instant::now() => Err(deadline.error()),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Wanted for QueryConstants {
-    fn check(&self) -> Result<()> {
-        self.check_wanted()
-    }
-}
-
-impl Deadline {
-    /// `limit` from now on; `None` when that is beyond all times.
-    pub fn after(limit: Duration) -> Option<Deadline> {
-        Some(Deadline { at: Instant::now().checked_add(limit)?, limit })
-    }
-
-    /// What a query ends with that has not ended by then.
-    pub fn error(&self) -> Error {
-        Error::timed_out(self.limit)
-    }
-}
-
-impl StopFlag {
-    /// Raises the flag.
-    pub fn raise(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    /// Whether it is up.
-    pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Acquire)
     }
 }
 
@@ -136,16 +66,6 @@ impl EvalContext {
     /// A context for one evaluation.
     pub fn new(query: Arc<QueryConstants>) -> EvalContext {
         EvalContext { query, ..EvalContext::default() }
-    }
-
-    /// Fails once nobody wants the query's result any more, as [`check_wanted`] does, or its flag
-    /// is raised. For loops that may take long within one evaluation; costs some nanoseconds.
-    ///
-    /// # Errors
-    ///
-    /// Cancelled; timed out, before the query runs.
-    pub fn check_stopped(&self) -> Result<()> {
-        if self.query.stop.is_raised() { Err(Error::cancelled()) } else { check_wanted() }
     }
 
     /// Charges `bytes` of a result that is being made. They are given back with the context.

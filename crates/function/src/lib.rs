@@ -29,7 +29,7 @@ pub use aggregate::{
     RunningFrames, StateLayout,
 };
 pub use block::{BLOCK_ROWS, BlockArg, BlockFunction, BlockInput, block_binary, block_unary};
-pub use context::{BadParts, Deadline, EvalContext, QueryConstants, StopFlag};
+pub use context::{BadParts, EvalContext, QueryConstants};
 pub use higher_order::{
     Applied, ArgumentType, BindHigherOrder, BoundHigherOrder, CHUNK_ELEMENTS, HigherOrderFunction,
     Lambda, LambdaType,

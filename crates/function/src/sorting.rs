@@ -9,7 +9,8 @@ use std::{
     cmp::Ordering,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
 
 /// How many values are sorted without a look.
 const FEW_VALUES: usize = if cfg!(test) { 100 } else { 1 << 16 };
@@ -21,7 +22,7 @@ const COMPARISONS: usize = if cfg!(test) { 100 } else { 1 << 16 };
 ///
 /// # Errors
 ///
-/// Nobody wants the result any more; the values are in any order then.
+/// The query was cancelled; the values are in any order then.
 pub fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Result<()> {
     if values.len() <= FEW_VALUES {
         values.sort_by(compare);
@@ -34,7 +35,7 @@ pub fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Res
 ///
 /// # Errors
 ///
-/// Nobody wants the result any more; the values are in any order then.
+/// The query was cancelled; the values are in any order then.
 pub fn sort_unstable_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Result<()> {
     if values.len() <= FEW_VALUES {
         values.sort_unstable_by(compare);
@@ -48,7 +49,7 @@ pub fn sort_unstable_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Orderin
 ///
 /// # Errors
 ///
-/// Nobody wants the result any more; the values are in any order then.
+/// The query was cancelled; the values are in any order then.
 ///
 /// # Panics
 ///
@@ -65,14 +66,14 @@ pub fn select_nth_by<T>(
     stopped_by_unwinding(|| _ = values.select_nth_unstable_by(index, looking(compare)))
 }
 
-/// The same comparison, which unwinds with an error once nobody wants the result.
+/// The same comparison, which unwinds with an error once the query is cancelled.
 fn looking<T>(compare: impl Fn(&T, &T) -> Ordering) -> impl FnMut(&T, &T) -> Ordering {
     let mut left = COMPARISONS;
     move |a, b| {
         left -= 1;
         if left == 0 {
             left = COMPARISONS;
-            check_wanted().unwrap_or_else(|error| resume_unwind(Box::new(error)));
+            check_cancelled().unwrap_or_else(|error| resume_unwind(Box::new(error)));
         }
         compare(a, b)
     }
@@ -89,25 +90,9 @@ fn stopped_by_unwinding(sort: impl FnOnce()) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        cell::Cell,
-        panic::panic_any,
-        sync::{
-            Arc,
-            atomic::{AtomicUsize, Ordering::Relaxed},
-        },
-    };
-    use volley_error::{ErrorKind, Wanted, while_wanted};
-
-    /// Wanted for so many looks.
-    struct Looks(AtomicUsize);
-
-    impl Wanted for Looks {
-        fn check(&self) -> Result<()> {
-            let is_wanted = self.0.fetch_update(Relaxed, Relaxed, |it| it.checked_sub(1)).is_ok();
-            if is_wanted { Ok(()) } else { Err(Error::cancelled()) }
-        }
-    }
+    use std::{cell::Cell, panic::panic_any};
+    use volley_error::ErrorKind;
+    use volley_memory::{CancellationToken, with_cancellation};
 
     fn numbered(count: usize) -> Vec<(u32, usize)> {
         (0..count).map(|row| (row as u32 * 7919 % 10_007 % 20, row)).collect()
@@ -151,8 +136,8 @@ mod tests {
         for sort in sorts {
             for looks in [0, 1, 17] {
                 let (mut values, calls) = (numbered(5000), Cell::new(0));
-                let wanted = Arc::new(Looks(AtomicUsize::new(looks)));
-                let ended = while_wanted(wanted, || sort(&mut values, &calls));
+                let token = CancellationToken::after_checks(looks);
+                let ended = with_cancellation(&token, || sort(&mut values, &calls));
                 assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
                 assert_eq!(calls.get(), (looks + 1) * COMPARISONS - 1);
                 values.sort_unstable_by_key(|it| it.1);

@@ -15,6 +15,7 @@
 
 mod allocation;
 mod arbiter;
+mod cancellation;
 mod field_rows;
 mod pool;
 mod reservation;
@@ -28,6 +29,9 @@ pub use allocation::{note_failed_allocation, take_failed_allocation};
 pub use arbiter::{
     Arbitration, ArbitrationPolicy, Candidate, LargestFirst, Offer, Participant,
     UNCHARGED_BYTES_MAX,
+};
+pub use cancellation::{
+    CancelHook, CancellationToken, Deadline, check_cancelled, with_cancellation,
 };
 pub use field_rows::FieldRows;
 pub use pool::{Pool, PoolStats};

@@ -46,7 +46,7 @@ pub fn optimize(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let plan = keys::compare_by_keys(plan, ctx)?;
     let mut plan = unnest::unnest(plan, ctx)?;
     for rule in all::SEQUENCE {
-        ctx.query.check_wanted()?;
+        ctx.query.cancellation.check()?;
         if ctx.is_enabled(rule.name) {
             plan = (rule.apply)(plan, ctx)?;
         }

@@ -10,15 +10,16 @@
 //! raw      one LZ4 block
 //! ```
 //!
-//! Large pages of ZSTD, GZIP, BROTLI and LZ4 frames are made block by block, and between blocks it
-//! is asked whether anybody still wants them.
+//! Large pages of ZSTD, GZIP, BROTLI and LZ4 frames are made block by block; between blocks the
+//! decompressor checks for cancellation.
 
 use crate::error::corrupt;
 use lz4_flex::{block::decompress_into, frame::FrameDecoder};
 use parquet::basic::Compression;
 use std::{fmt::Display, io::Read};
-use volley_error::{Error, ErrorKind, Result, check_wanted};
+use volley_error::{Error, ErrorKind, Result};
 use volley_kernels::snappy;
+use volley_memory::check_cancelled;
 
 /// How a frame begins.
 const LZ4_FRAME_MAGIC: [u8; 4] = 0x184d_2204_u32.to_le_bytes();
@@ -104,7 +105,7 @@ fn wrong_size() -> Error {
 /// All of `reader`, which must be as long as `out`, in blocks.
 fn read_all(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
     for block in out.chunks_mut(BLOCK_BYTES) {
-        check_wanted()?;
+        check_cancelled()?;
         reader.read_exact(block).map_err(invalid)?;
     }
     if reader.read(&mut [0]).map_err(invalid)? > 0 {
@@ -173,14 +174,8 @@ impl Read for Frames<'_> {
 mod tests {
     use super::*;
     use lz4_flex::block::compress;
-    use std::{
-        io::Write,
-        sync::{
-            Arc,
-            atomic::{AtomicBool, Ordering},
-        },
-    };
-    use volley_error::{Wanted, while_wanted};
+    use std::io::Write;
+    use volley_memory::{CancellationToken, with_cancellation};
     use volley_vector::random::Generator;
 
     fn text(len: usize) -> Vec<u8> {
@@ -250,16 +245,6 @@ mod tests {
         check(zstd, &[frame(&all[..999]), frame(&all[999..])].concat(), &all);
     }
 
-    /// Stops work when it asks for the second time.
-    #[derive(Default)]
-    struct StopsSecond(AtomicBool);
-
-    impl Wanted for StopsSecond {
-        fn check(&self) -> Result<()> {
-            if self.0.swap(true, Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
-        }
-    }
-
     #[test]
     fn large_pages_are_decompressed_in_blocks_that_can_be_stopped() {
         let all = text(2 * BLOCK_BYTES + 77);
@@ -273,7 +258,8 @@ mod tests {
         for (codec, bytes) in pages {
             check(codec, &bytes, &all);
             let stop = || decompress(codec, &bytes, all.len()).unwrap_err().kind();
-            assert_eq!(while_wanted(Arc::<StopsSecond>::default(), stop), ErrorKind::Cancelled);
+            let second = CancellationToken::after_checks(1);
+            assert_eq!(with_cancellation(&second, stop), ErrorKind::Cancelled);
         }
         let first = zstd::bulk::compress(&all[..BLOCK_BYTES], 1).unwrap();
         let last = zstd::bulk::compress(&all[BLOCK_BYTES..], 1).unwrap();

@@ -13,7 +13,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 use volley_connector::ScanMetrics;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
 use volley_types::Type;
 use volley_vector::{Loader, Vector};
 
@@ -182,7 +183,7 @@ impl ColumnLoader {
 
 impl Loader for ColumnLoader {
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
-        check_wanted()?;
+        check_cancelled()?;
         let column = self.column()?;
         if column.current.load(Ordering::Acquire) != self.start {
             return Err(Error::internal("lazy column loaded after its scan went on"));

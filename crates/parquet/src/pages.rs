@@ -16,10 +16,11 @@ use parquet::{
     file::metadata::ColumnChunkMetaData,
 };
 use std::sync::Arc;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_io::{BufferPool, PooledBuffer};
 use volley_kernels::snappy;
 use volley_memory::Reservation;
+use volley_memory::check_cancelled;
 use volley_vector::Vector;
 
 /// What an entry of a nested column takes while its page is read: its levels.
@@ -261,7 +262,7 @@ impl Pages {
     /// The next data page's header, if there is one. Keeps the dictionary until a page needs it.
     fn look(&mut self) -> Result<Option<PageHeader>> {
         while self.next.is_none() {
-            check_wanted()?;
+            check_cancelled()?;
             self.find_page();
             if self.at >= self.chunk.len() {
                 return Ok(None);

@@ -15,8 +15,9 @@ use std::{
     sync::{Arc, atomic::AtomicUsize},
 };
 use volley_connector::{Bounds, Conditions, ScanMetrics};
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_io::{BufferPool, RandomAccessFile};
+use volley_memory::check_cancelled;
 use volley_memory::{Pool, Reservation};
 
 /// No batch is current.
@@ -152,7 +153,7 @@ impl Group {
     ) -> Result<()> {
         let mut chunks = chunks.into_iter().enumerate();
         let column = |(column, use_before): (&usize, &Arc<Use>)| {
-            check_wanted()?;
+            check_cancelled()?;
             let name = self.file.schema().fields.get(*column).map(|it| it.name.clone());
             let place = (self.file.path().to_owned(), self.group, name.unwrap_or_default());
             let node = self.file.node(*column)?;

@@ -11,9 +11,10 @@ use crate::{
     ExchangeKind, Generator, GeneratorKind, PlanNode, SampleMethod, SampleNode, SortKey,
     TableScanNode, TableWriteNode, UnnestNode, ValuesNode,
 };
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_expression::Expr;
 use volley_function::Registry;
+use volley_memory::check_cancelled;
 use volley_types::{CustomOrder, Schema, Type};
 
 impl PlanNode {
@@ -48,7 +49,7 @@ impl PlanNode {
     pub fn check(&self, registry: &Registry) -> Result<()> {
         self.check_graph()?;
         for visit in self.walk() {
-            check_wanted()?;
+            check_cancelled()?;
             let node = visit.node;
             node.check_node(registry).map_err(|it| it.at("plan node", node.label()))?;
         }

@@ -50,7 +50,7 @@ pub trait Catalog {
     ///
     /// # Errors
     ///
-    /// Out of memory; cancelled or timed out: nobody wants the statement any more.
+    /// Out of memory; cancelled or timed out.
     fn take_memory(&self, _bytes: usize) -> Result<()> {
         Ok(())
     }

@@ -274,9 +274,9 @@ impl Dialect for VolleyDialect {
     }
 
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-        if volley_error::check_wanted().is_err() {
+        if volley_memory::check_cancelled().is_err() {
             // The error itself is found again where the parser's are told.
-            return Some(Err(ParserError::ParserError("not wanted any more".to_owned())));
+            return Some(Err(ParserError::ParserError("query cancelled".to_owned())));
         }
         let token = parser.peek_token_ref();
         if let Token::Word(word) = &token.token

@@ -10,8 +10,8 @@ use crate::{
     text_type::{CANDIDATES, TextFormats, TextType},
 };
 use std::collections::{HashMap, HashSet};
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::{Error, Result};
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type, nearest_name};
 
 /// The delimiter of options that say nothing, where nothing is found out.
@@ -34,7 +34,7 @@ impl Text {
         let fields = line.record().len().saturating_mul(CSV_BYTES_PER_VALUE);
         let bytes = held.saturating_mul(DECODER_BYTES_PER_BYTE).saturating_add(fields);
         if bytes > self.reservation.bytes() {
-            check_wanted()?;
+            check_cancelled()?;
         }
         self.reservation.resize(bytes)
     }

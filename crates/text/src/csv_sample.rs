@@ -5,8 +5,8 @@ use crate::{
     csv_split::{Record, Splitter},
     input::FileStream,
 };
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::Reservation;
+use volley_error::{Error, Result};
+use volley_memory::{Reservation, check_cancelled};
 
 /// What delimiter and header are found out from; where memory is short, at least some of it.
 const SAMPLE_BYTES: usize = 4 << 20;
@@ -79,7 +79,7 @@ impl Sample {
         charge: &mut Reservation,
     ) -> Result<()> {
         loop {
-            check_wanted()?;
+            check_cancelled()?;
             let next = stream.fill()?;
             self.is_whole = next.is_empty();
             if self.is_whole || self.text.len() >= bytes {

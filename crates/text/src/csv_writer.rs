@@ -1,7 +1,8 @@
 //! Writes CSV: values as people read them, quotes where needed.
 
 use std::io::Write;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
 use volley_types::Schema;
 use volley_vector::{Batch, Cells, PIECE_BYTES, pieces};
 
@@ -167,7 +168,7 @@ impl<W: Write> Gathered<W> {
         if self.text.len() < PIECE_BYTES { Ok(()) } else { self.write() }
     }
 
-    /// Writes the text, if anybody wants it still.
+    /// Writes the text, unless the query is cancelled.
     pub(crate) fn write(&mut self) -> Result<()> {
         let (output, name) = (&mut self.output, self.name);
         write_piece(output, name, &mut self.text)
@@ -188,7 +189,7 @@ impl<W: Write> Gathered<W> {
 }
 
 fn write_piece(output: &mut impl Write, name: &str, text: &mut String) -> Result<()> {
-    check_wanted()?;
+    check_cancelled()?;
     let result = output.write_all(text.as_bytes());
     text.clear();
     // A single large value does not keep its memory.
@@ -199,8 +200,8 @@ fn write_piece(output: &mut impl Write, name: &str, text: &mut String) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
-    use volley_error::{ErrorKind, Wanted, while_wanted};
+    use volley_error::ErrorKind;
+    use volley_memory::{CancellationToken, with_cancellation};
     use volley_types::{Field, Type, Value};
     use volley_vector::Vector;
 
@@ -272,20 +273,13 @@ mod tests {
         assert!(output.bytes == line.repeat(3).as_bytes());
     }
 
-    struct Never;
-
-    impl Wanted for Never {
-        fn check(&self) -> Result<()> {
-            Err(Error::cancelled())
-        }
-    }
-
     #[test]
     fn nobody_waits_for_what_is_not_wanted() {
         let schema = Schema::new(vec![Field::new("c", Type::BigInt)]);
         let mut writer = CsvWriter::new(Vec::new(), &schema, ',');
         let batch = Batch::new(vec![Vector::constant(Type::BigInt, &Value::BigInt(1), 9)], 9);
-        let result = while_wanted(Arc::new(Never), || writer.write(&batch));
+        let result =
+            with_cancellation(&CancellationToken::after_checks(0), || writer.write(&batch));
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }

@@ -11,8 +11,8 @@ use std::{
     io::{self, BufReader, Read},
     rc::Rc,
 };
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::{Error, Result};
+use volley_memory::{Pool, Reservation, check_cancelled};
 
 /// What is kept of a byte of text at most: strings are put together in a buffer that grows by
 /// doubling.
@@ -55,7 +55,7 @@ impl ShapeCharge {
 
 impl Read for ChargedStream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        check_wanted().map_err(io::Error::other)?;
+        check_cancelled().map_err(io::Error::other)?;
         let count = self.stream.read(out)?;
         self.charge.grow(count.saturating_mul(BYTES_PER_BYTE)).map_err(io::Error::other)?;
         Ok(count)

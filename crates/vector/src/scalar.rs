@@ -4,10 +4,11 @@ use crate::{
     BooleanBuffer, Decoded, FixedArrays, Nested, NullBuffer, StringBuilder, Values, Vector,
 };
 use std::{ops::Range, sync::Arc};
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
 use volley_types::{Native, PhysicalType, Type, Value, match_native};
 
-/// How many scalars are made between two looks at whether somebody still wants them.
+/// How many scalars are made between two checks for cancellation.
 const CHECKED_VALUES: usize = 1 << 16;
 
 impl Vector {
@@ -42,14 +43,14 @@ impl Vector {
     ///
     /// # Errors
     ///
-    /// As [`Vector::value`]; nobody wants the values any more.
+    /// As [`Vector::value`]; the query was cancelled.
     pub fn to_values(&self) -> Result<Vec<Value>> {
         let decoded = Decoded::new(self)?;
         let parts = Parts::of(&decoded)?;
         let mut values = Vec::with_capacity(self.len());
         for start in (0..self.len()).step_by(CHECKED_VALUES) {
             if start > 0 {
-                check_wanted()?;
+                check_cancelled()?;
             }
             for row in start..self.len().min(start + CHECKED_VALUES) {
                 values.push(value_of(&decoded, &parts, row)?);

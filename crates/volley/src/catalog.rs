@@ -180,13 +180,12 @@ impl Catalog {
 
     /// Ends the transaction: others see its changes, all at once; none of them, after an error.
     /// `check` is asked whether to go on waiting for who changes the same tables.
-    pub(crate) fn commit(&self, check: impl Fn() -> Result<()>) -> Result<()> {
+    pub(crate) fn commit(&self) -> Result<()> {
         let transaction = self.transaction().take().ok_or_else(no_transaction)?;
         transaction.check_not_aborted("none of its changes were made; it is rolled back")?;
         // Who changes rows that are there relies on nobody else doing so.
         let locks = transaction.locks();
-        let _guards =
-            locks.iter().map(|it| it.acquire(&check)).collect::<Result<Vec<WriteGuard>>>()?;
+        let _guards = locks.iter().map(|it| it.acquire()).collect::<Result<Vec<WriteGuard>>>()?;
         let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
         transaction.publish(&mut shared)
     }
@@ -239,15 +238,15 @@ impl Catalog {
     }
 
     /// Waits for the right to change the rows of a table; `None` when it is none that can be
-    /// changed. `check` is asked meanwhile whether to go on waiting.
-    pub(crate) fn lock(
-        &self,
-        name: &str,
-        check: impl Fn() -> Result<()>,
-    ) -> Result<Option<WriteGuard>> {
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// The statement was cancelled meanwhile.
+    pub(crate) fn lock(&self, name: &str) -> Result<Option<WriteGuard>> {
         loop {
             let Some(Entry::Memory(table)) = self.get(name) else { return Ok(None) };
-            let guard = table.lock().acquire(&check)?;
+            let guard = table.lock().acquire()?;
             match self.get(name) {
                 // Another table may have its name by now.
                 Some(Entry::Memory(table)) if !guard.is_of(table.lock()) => {}

@@ -37,7 +37,7 @@ pub(crate) fn copy_from(
     let mut charge = pool.reservation();
     let mut batches = Vec::new();
     while let Some(batch) = rows.next(READ_ROWS)? {
-        cx.constants.check_wanted()?;
+        cx.constants.cancellation.check()?;
         charge.grow(batch.retained_bytes())?;
         batches.push(batch);
     }

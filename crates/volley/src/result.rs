@@ -1,10 +1,7 @@
 //! The rows of a query.
 
 use crate::statement::Collected;
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Weak},
-};
+use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_memory::Reservation;
@@ -19,8 +16,6 @@ pub struct ResultStream {
     schema: Schema,
     rows: Rows,
     is_plain_text: bool,
-    /// Lives as long as the result, for the session's list of running queries.
-    alive: Arc<()>,
 }
 
 enum Rows {
@@ -64,12 +59,7 @@ impl ResultStream {
     }
 
     fn new(schema: Schema, rows: Rows) -> ResultStream {
-        ResultStream { schema, rows, is_plain_text: false, alive: Arc::new(()) }
-    }
-
-    /// Tells whether the result is still held.
-    pub(crate) fn alive(&self) -> Weak<()> {
-        Arc::downgrade(&self.alive)
+        ResultStream { schema, rows, is_plain_text: false }
     }
 
     /// Names and types of the columns.

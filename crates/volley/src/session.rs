@@ -13,16 +13,16 @@ use crate::{
 use arrow_array::RecordBatch;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 use volley_connector::{PlanTable, Table, TableFunction};
 use volley_connector_hive::{FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryTable;
-use volley_error::{Error, Result, while_wanted};
-use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskHandle};
-use volley_function::{Deadline, QueryConstants, Registry};
-use volley_memory::{Pool, spill::SpillSpace};
+use volley_error::{Error, Result};
+use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig};
+use volley_function::{QueryConstants, Registry};
+use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
 use volley_types::{Field, Schema, Type, Value, Zone};
@@ -71,21 +71,12 @@ pub struct Session {
     spill: SpillSpace,
     settings: Mutex<Settings>,
     executor: Mutex<Executor>,
-    /// The queries that were started; ended ones are forgotten at the next start.
-    running: Mutex<Running>,
+    /// Parent of the tokens of the statements that run; replaced when it is cancelled.
+    cancellation: Mutex<CancellationToken>,
     /// What PREPARE kept, by lower-case name.
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
     /// What SET VARIABLE gave values, by lower-case name.
     variables: Mutex<BTreeMap<String, Variable>>,
-}
-
-/// What can be cancelled.
-#[derive(Default)]
-struct Running {
-    /// Statements; dead when they are done or their query was started.
-    statements: Vec<Weak<QueryConstants>>,
-    /// Queries that were started, and what is dead when nobody holds the result any more.
-    queries: Vec<(Weak<()>, TaskHandle)>,
 }
 
 impl Session {
@@ -136,7 +127,7 @@ impl Session {
             spill: SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes),
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
-            running: Mutex::default(),
+            cancellation: Mutex::default(),
             prepared: Mutex::default(),
             variables: Mutex::default(),
         })
@@ -170,7 +161,7 @@ impl Session {
             spill: self.spill.clone(),
             executor: Mutex::new(lock(&self.executor).clone()),
             settings: Mutex::new(self.settings()),
-            running: Mutex::default(),
+            cancellation: Mutex::default(),
             prepared: Mutex::default(),
             variables: Mutex::default(),
         }
@@ -217,7 +208,7 @@ impl Session {
     fn parse_charged(&self, sql: &str) -> Result<(Vec<ParsedStatement>, StatementMemory)> {
         let memory = StatementMemory::new(self);
         memory.take(volley_sql::memory_bytes(sql))?;
-        let statements = while_wanted(self.begin(), || volley_sql::parse(sql))?;
+        let statements = with_cancellation(&self.begin().cancellation, || volley_sql::parse(sql))?;
         Ok((statements, memory))
     }
 
@@ -517,9 +508,9 @@ impl Session {
     /// Stops all statements of this session, also those that are planned; each fails with the
     /// cancelled error. To stop a single query, see [`ResultStream::handle`].
     pub fn cancel(&self) {
-        let running = std::mem::take(&mut *lock(&self.running));
-        running.statements.iter().filter_map(Weak::upgrade).for_each(|it| it.stop.raise());
-        running.queries.iter().for_each(|it| it.1.cancel());
+        // Not under the lock: hooks run.
+        let running = std::mem::take(&mut *lock(&self.cancellation));
+        running.cancel();
     }
 
     /// What is the same for every row of the query of a statement that begins now.
@@ -527,17 +518,13 @@ impl Session {
         let settings = self.settings();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-        let constants = Arc::new(QueryConstants {
+        let deadline = settings.statement_timeout.and_then(Deadline::after);
+        Arc::new(QueryConstants {
             now_micros,
             time_zone: settings.time_zone,
-            deadline: settings.statement_timeout.and_then(Deadline::after),
+            cancellation: lock(&self.cancellation).child_until(deadline),
             sequences: Arc::new(self.catalog.sequences()),
-            ..QueryConstants::default()
-        });
-        let mut running = lock(&self.running);
-        running.statements.retain(|it| it.strong_count() > 0);
-        running.statements.push(Arc::downgrade(&constants));
-        constants
+        })
     }
 
     /// Starts a plan.
@@ -555,7 +542,7 @@ impl Session {
             sinks: Arc::new(FileSinkFactory),
             registry: Arc::clone(&self.registry),
             lowerings: Arc::clone(&self.lowerings),
-            query: Arc::clone(&constants),
+            query: constants,
             pool: self.pool.child("query"),
             spill: self.spill.clone(),
             drivers: settings.drivers(),
@@ -565,15 +552,7 @@ impl Session {
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();
-        let task = Task::start(config, &executor)?;
-        let result = ResultStream::of_task(schema, task);
-        let mut running = lock(&self.running);
-        running.queries.retain(|it| it.0.strong_count() > 0);
-        running.queries.push((result.alive(), result.handle()));
-        drop(running);
-        // Who cancelled before could not see the query.
-        constants.check_wanted()?;
-        Ok(result)
+        Ok(ResultStream::of_task(schema, Task::start(config, &executor)?))
     }
 }
 

@@ -14,10 +14,11 @@ use crate::{
 use std::sync::Arc;
 use volley_connector::{Table, TableArguments};
 use volley_connector_memory::{MemoryTable, WriteGuard};
-use volley_error::{Error, Result, Span, while_wanted};
+use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
 use volley_memory::Reservation;
+use volley_memory::with_cancellation;
 use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
 use volley_sql::{
     BindSettings, Catalog, MacroDefinition, Parameters, ParsedStatement, Query, Relation,
@@ -53,10 +54,12 @@ pub(crate) fn run_with(
     place: Option<Span>,
 ) -> Result<Outcome> {
     let constants = session.begin();
-    while_wanted(constants.clone(), || run_wanted(session, parsed, parameters, place, constants))
+    let cancellation = constants.cancellation.clone();
+    with_cancellation(&cancellation, || run_current(session, parsed, parameters, place, constants))
 }
 
-fn run_wanted(
+/// Runs a statement whose token is the current one.
+fn run_current(
     session: &Session,
     parsed: &ParsedStatement,
     parameters: Parameters,
@@ -64,9 +67,8 @@ fn run_wanted(
     constants: Arc<QueryConstants>,
 ) -> Result<Outcome> {
     // Who changes rows that are there begins with what others, which are at it, leave.
-    let check = || constants.check_wanted();
     let guard = match parsed.changed_table() {
-        Some(name) => session.catalog.lock(&name, check)?,
+        Some(name) => session.catalog.lock(&name)?,
         None => None,
     };
     let cx = StatementContext::begin(session, constants);
@@ -74,7 +76,7 @@ fn run_wanted(
     volley_sql::with_room(parsed.text().len(), || {
         let statement = bind(session, parsed, &cx, (parameters, place));
         if let Ok(Statement::Transaction(step)) = statement {
-            return transaction(session, step, &cx).map(|()| Outcome::Done(None));
+            return transaction(session, step).map(|()| Outcome::Done(None));
         }
         session.catalog.check_not_aborted()?;
         let outcome = statement.and_then(|it| execute(session, it, guard, &cx));
@@ -123,7 +125,7 @@ impl Catalog for RunningCatalog<'_> {
     }
 
     fn take_memory(&self, bytes: usize) -> Result<()> {
-        self.cx.constants.check_wanted()?;
+        self.cx.constants.cancellation.check()?;
         self.cx.memory.take(bytes)
     }
 
@@ -283,10 +285,10 @@ fn execute_in_session(
     }
 }
 
-fn transaction(session: &Session, step: TransactionStep, cx: &StatementContext) -> Result<()> {
+fn transaction(session: &Session, step: TransactionStep) -> Result<()> {
     match step {
         TransactionStep::Begin => session.catalog.begin(),
-        TransactionStep::Commit => session.catalog.commit(|| cx.constants.check_wanted()),
+        TransactionStep::Commit => session.catalog.commit(),
         TransactionStep::RollBack => session.catalog.roll_back(),
         TransactionStep::Save(name) => session.catalog.in_transaction(|it| it.save(&name)),
         TransactionStep::RollBackTo(name) => {
@@ -310,7 +312,7 @@ fn create_table(session: &Session, statement: Statement, cx: &StatementContext) 
     let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
     let table = table.with_definition(Arc::new(definition));
     let rows = table.rows() as u64;
-    cx.constants.check_wanted()?;
+    cx.constants.cancellation.check()?;
     session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
     Ok(Outcome::Done(Some(rows)))
 }

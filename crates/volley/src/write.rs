@@ -17,7 +17,8 @@ use crate::{
 use std::sync::Arc;
 use volley_connector::Table;
 use volley_connector_memory::{MemoryTable, RowChanges, RowUpdates, WriteGuard};
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
 use volley_plan::TableHandle;
 use volley_sql::{Alteration, MergeAction, Query, Write, WriteKind};
 use volley_types::{Field, Schema, Type, Value};
@@ -44,10 +45,9 @@ pub(crate) fn write_rows(
 ) -> Result<Outcome> {
     let seen = table(cx.catalog.get(&write.table), &write.table)?;
     let changes = changes_of(&write.kind, rows.batches)?;
-    let check = || cx.constants.check_wanted();
     let _guard = match guard {
         Some(guard) => Some(guard),
-        None => session.catalog.lock(&write.table, check)?,
+        None => session.catalog.lock(&write.table)?,
     };
     let current = table(session.catalog.get(&write.table).as_ref(), &write.table)?;
     current.check_same(&seen)?;
@@ -80,7 +80,7 @@ pub(crate) fn write_rows(
             returned = Some(query_over(session, query, (&handle, &shown), cx)?);
         }
     }
-    cx.constants.check_wanted()?;
+    cx.constants.cancellation.check()?;
     session.catalog.replace(&write.table, &current, changed.table)?;
     Ok(match returned {
         Some(returned) => Outcome::Rows(ResultStream::of_collected(returned)),
@@ -152,7 +152,7 @@ fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
         }
         WriteKind::Delete => {
             for batch in rows {
-                check_wanted()?;
+                check_cancelled()?;
                 changes.deleted.extend(ids_of(batch.column(0))?);
             }
         }
@@ -162,7 +162,7 @@ fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
         }
         WriteKind::Merge { statement } => {
             for batch in rows {
-                check_wanted()?;
+                check_cancelled()?;
                 split_merged(batch, &mut changes)?;
             }
             check_once(&changes, statement)?;
@@ -174,7 +174,7 @@ fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
 /// Ids in the first column, values from column `first` on.
 fn updates_of(rows: Vec<Batch>, first: usize) -> Result<Vec<RowUpdates>> {
     let update = |batch: Batch| {
-        check_wanted()?;
+        check_cancelled()?;
         let ids = ids_of(batch.column(0))?;
         let values: Vec<usize> = (first..batch.columns().len()).collect();
         Ok(RowUpdates { ids, values: batch.project(&values) })
@@ -211,7 +211,7 @@ fn check_once(changes: &RowChanges, statement: &str) -> Result<()> {
     let mut ids: Vec<i64> = updated.chain(&changes.deleted).copied().collect();
     // Parts that are sorted are merged fast.
     for part in ids.chunks_mut(SORTED_IDS) {
-        check_wanted()?;
+        check_cancelled()?;
         part.sort_unstable();
     }
     ids.sort();
@@ -261,6 +261,6 @@ pub(crate) fn alter(
         }
         Alteration::Define { definition } => current.promising(definition)?,
     };
-    cx.constants.check_wanted()?;
+    cx.constants.cancellation.check()?;
     session.catalog.replace(name, &current, altered)
 }

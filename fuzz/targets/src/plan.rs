@@ -8,8 +8,8 @@ use std::{
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
 use volley_exec::{Executor, Priority, Task, TaskConfig};
-use volley_function::{Deadline, QueryConstants};
-use volley_memory::{Pool, spill::SpillSpace};
+use volley_function::QueryConstants;
+use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace};
 use volley_plan::{PlanNode, TableWriteNode};
 use volley_types::Type;
 use volley_vector::save::Writer;
@@ -69,7 +69,10 @@ pub fn plan(bytes: &[u8]) {
 
 fn run(plan: Arc<PlanNode>) -> Result<()> {
     let executor = EXECUTOR.clone()?;
-    let query = QueryConstants { deadline: Deadline::after(TIME), ..QueryConstants::default() };
+    let query = QueryConstants {
+        cancellation: CancellationToken::until(Deadline::after(TIME)),
+        ..QueryConstants::default()
+    };
     let config = TaskConfig {
         plan,
         tables: Arc::new(TABLES.clone()),

@@ -6,9 +6,10 @@ use crate::{
     rows::RowList,
 };
 use std::sync::Arc;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_expression::Place;
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
+use volley_memory::check_cancelled;
 use volley_memory::{Pool, Reservation};
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::Type;
@@ -171,7 +172,7 @@ impl Accumulator {
         seen.freeze()?;
         let mut cursor = GroupCursor::default();
         loop {
-            check_wanted()?;
+            check_cancelled()?;
             let rows = seen.next_groups(&mut cursor, batch_rows);
             if rows.is_empty() {
                 return Ok(());

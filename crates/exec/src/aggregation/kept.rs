@@ -20,8 +20,9 @@ use crate::{
     rows::RowList,
     sort::{RowSorter, sort_bytes_per_row},
 };
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_function::AggregateKind;
+use volley_memory::check_cancelled;
 use volley_memory::{Pool, Reservation, Slots};
 use volley_plan::{AggregateStep, SortKey};
 use volley_types::{PhysicalType, Type};
@@ -43,7 +44,7 @@ const TEXTS_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 20 };
 /// What a value that is no text takes in one, with what stands around it.
 const TEXT_BYTES: usize = 8;
 
-/// How many rows are gathered between two looks at whether somebody still wants them.
+/// How many rows are gathered between two checks for cancellation.
 const GATHERED_ROWS: usize = 1 << 18;
 
 /// Rows kept until the end of input: the columns to order by, then the arguments.
@@ -158,7 +159,7 @@ impl KeptRows {
         let Some(groups) = &self.groups else { return Ok(()) };
         let mut start = 0;
         for part in self.parts.drain(..) {
-            check_wanted()?;
+            check_cancelled()?;
             let end = start + part.rows() as u32;
             let rows: Vec<u32> = (start..end).collect();
             let mut columns = table.keys_of(&groups.pick(&rows))?;
@@ -427,9 +428,9 @@ fn gather(columns: &[Vector], positions: &[u32], charge: &mut Reservation) -> Re
         if positions.len() <= GATHERED_ROWS {
             return column.gather(positions);
         }
-        let part = |chunk: &[u32]| check_wanted().and_then(|()| column.gather(chunk));
+        let part = |chunk: &[u32]| check_cancelled().and_then(|()| column.gather(chunk));
         let parts = positions.chunks(GATHERED_ROWS).map(part).collect::<Result<Vec<_>>>()?;
-        Vector::concat_checked(column.data_type(), &parts, &check_wanted)
+        Vector::concat_checked(column.data_type(), &parts, &check_cancelled)
     };
     columns.iter().map(gather_column).collect()
 }

@@ -20,8 +20,9 @@ use crate::{
 };
 use portions::copied_bytes;
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_function::AggregateKind;
+use volley_memory::check_cancelled;
 use volley_memory::{Pool, Reservation};
 use volley_vector::{Batch, Rows, Vector};
 
@@ -204,7 +205,7 @@ impl HashAggregation {
         if let Some(part) = spread.take_due() {
             let waiting = spread.waiting(part);
             while self.collect_part(&mut spread, part)? {
-                check_wanted()?;
+                check_cancelled()?;
             }
             spread.grouped(waiting, self.table.len());
             self.hand_over(&mut |batch| spread.add_groups(part, batch))?;
@@ -277,7 +278,7 @@ impl HashAggregation {
     ) -> Result<usize> {
         let mut all = 0;
         loop {
-            check_wanted()?;
+            check_cancelled()?;
             let before = cursor;
             let groups = self.table.next_groups(&mut cursor, self.groups_at_once());
             if groups.is_empty() {

@@ -18,8 +18,9 @@ use super::{
 };
 use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
 use std::sync::Arc;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_function::AggregateState;
+use volley_memory::check_cancelled;
 use volley_memory::{Pool, Slots};
 use volley_types::Type;
 use volley_vector::{Decoded, Vector};
@@ -356,7 +357,7 @@ impl GroupTable {
         let mut cursor = GroupCursor::default();
         let mut words = Vec::new();
         loop {
-            check_wanted()?;
+            check_cancelled()?;
             let groups = self.next_groups(&mut cursor, REBUILD_ROWS);
             if groups.is_empty() {
                 return Ok(());

@@ -9,8 +9,8 @@
 //! most two thirds of the entries are used. There is no deletion.
 
 use crate::rows::RowContainer;
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation, RowPtr, zeroed_words};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, RowPtr, check_cancelled, zeroed_words};
 
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
@@ -119,7 +119,7 @@ impl Index {
         self.shift = 64 - len.trailing_zeros();
         for (chunk, entries) in old.chunks(MOVE_ENTRIES).enumerate() {
             if (chunk * MOVE_ENTRIES).is_multiple_of(CHECK_ENTRIES) {
-                check_wanted()?;
+                check_cancelled()?;
             }
             let rows = entries.iter().filter(|it| **it != 0).map(|it| it & ADDRESS_MASK);
             rows.for_each(|it| prefetch(RowPtr::from_exposed(it)));

@@ -28,8 +28,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 use volley_connector::{KeyFilter, KeyFilterBuilder};
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation, RowPtr, zeroed_atomic_words};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, RowPtr, check_cancelled, zeroed_atomic_words};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 
@@ -192,7 +192,7 @@ impl JoinRows {
         self.container.freeze_strings();
         while let Some(block) = self.container.blocks().checked_sub(1) {
             for start in (0..).step_by(CHUNK_ROWS) {
-                check_wanted()?;
+                check_cancelled()?;
                 let list = self.container.block_rows(block, start, CHUNK_ROWS);
                 if !list.is_empty() {
                     let columns = (0..self.columns).map(|it| self.container.gather(it, &list));

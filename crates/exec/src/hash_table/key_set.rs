@@ -9,8 +9,8 @@
 
 use hashbrown::{HashMap, hash_map::Entry};
 use volley_connector::KeyFilter;
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Type, match_integer};
 use volley_vector::{Decoded, Vector};
 
@@ -105,7 +105,7 @@ impl KeySet {
         self.keys += other.keys;
         let mut pages: Vec<_> = other.pages.into_iter().map(Some).collect();
         for (number, from) in other.places {
-            check_wanted()?;
+            check_cancelled()?;
             let Some(page) = pages[from].take() else { continue };
             match self.places.entry(number) {
                 Entry::Occupied(entry) => {
@@ -144,7 +144,7 @@ impl KeySet {
         charge.grow(bytes as usize)?;
         let mut words = vec![0; pages as usize * PAGE_WORDS];
         for (number, place) in &self.places {
-            check_wanted()?;
+            check_cancelled()?;
             let start = (number - first) as usize * PAGE_WORDS;
             words[start..start + PAGE_WORDS].copy_from_slice(&*self.pages[*place]);
         }
@@ -162,7 +162,7 @@ impl KeySet {
         mut take: impl FnMut(Vector) -> Result<()>,
     ) -> Result<()> {
         for (number, place) in &self.places {
-            check_wanted()?;
+            check_cancelled()?;
             let mut keys = Vec::new();
             for (word, bits) in self.pages[*place].iter().enumerate() {
                 let mut bits = *bits;

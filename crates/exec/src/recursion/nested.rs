@@ -21,7 +21,8 @@ use std::{
     task::{Wake, Waker},
     time::Duration,
 };
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 
 /// How long a chain runs before others, and the driver around, have their turn: an iteration of few
 /// rows is over before that.
@@ -125,7 +126,7 @@ impl NestedRun {
         let mut chain = lock(&self.chains[index]);
         let progress = match chain.as_mut() {
             Some(chain) => {
-                let interrupted = || check_wanted().is_err();
+                let interrupted = || check_cancelled().is_err();
                 chain.run(&self.wakers[index], MOMENT, &interrupted)
             }
             None => Ok(Progress::Finished),

@@ -22,8 +22,8 @@ use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation, spill::SpillSpace};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;
@@ -247,7 +247,7 @@ pub(super) fn for_each_batch(
     table.freeze()?;
     let mut cursor = GroupCursor::default();
     loop {
-        check_wanted()?;
+        check_cancelled()?;
         let groups = table.next_groups(&mut cursor, batch_rows);
         if groups.is_empty() {
             return Ok(());

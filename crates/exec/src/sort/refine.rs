@@ -13,7 +13,8 @@
 
 use super::{ENTRY_KEY_BYTES, KeyLayout, MERGE_ROWS, RUN_ROWS, RowSorter};
 use std::{cmp::Ordering, ops::Range};
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 use volley_plan::SortKey;
 use volley_vector::{StringValues, Values, Vector};
 
@@ -94,7 +95,7 @@ impl RowSorter {
             }
             chunks.fill(place, group);
             if group.len() > RUN_ROWS {
-                check_wanted()?;
+                check_cancelled()?;
             }
             sort_long(group, u128::cmp)?;
             let mut start = 0;
@@ -130,7 +131,7 @@ fn sort_long(
     }
     for run in entries.chunks_mut(RUN_ROWS) {
         run.sort_unstable_by(compare);
-        check_wanted()?;
+        check_cancelled()?;
     }
     let mut merged = Vec::with_capacity(entries.len());
     let mut run_rows = RUN_ROWS;
@@ -142,7 +143,7 @@ fn sort_long(
                 let from = if compare(b, a).is_lt() { &mut right } else { &mut left };
                 merged.extend(from.split_off_first());
                 if merged.len().is_multiple_of(MERGE_ROWS) {
-                    check_wanted()?;
+                    check_cancelled()?;
                 }
             }
             merged.extend_from_slice(left);

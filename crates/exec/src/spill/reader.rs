@@ -2,9 +2,9 @@
 
 use super::READER_BYTES;
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_memory::{
-    Pool, Reservation,
+    Pool, Reservation, check_cancelled,
     spill::{SpillFileReader, SpillSpace},
 };
 use volley_types::Type;
@@ -66,7 +66,7 @@ impl SpillReader {
     }
 
     fn read_block(&mut self) -> Result<Option<Batch>> {
-        check_wanted()?;
+        check_cancelled()?;
         let Some(file) = &mut self.file else { return Ok(None) };
         let Some(bytes) = file.next_bytes()? else { return Ok(None) };
         // As bytes, compressed and not, and decoded.

@@ -2,9 +2,9 @@
 
 use super::{BLOCK_BYTES, BLOCK_ROWS_MAX, SpillReader, WRITER_BYTES};
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_memory::{
-    Pool, Reservation,
+    Pool, Reservation, check_cancelled,
     spill::{SpillFile, SpillSpace},
 };
 use volley_types::Type;
@@ -171,7 +171,7 @@ impl SpillRun {
     }
 
     fn append(&mut self, block: &[u8]) -> Result<()> {
-        check_wanted()?;
+        check_cancelled()?;
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(self.space.create_file()?),

@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 use volley_error::{ErrorKind, Result};
-use volley_function::{Deadline, QueryConstants};
-use volley_memory::Pool;
+use volley_function::QueryConstants;
+use volley_memory::{CancellationToken, Deadline, Pool};
 use volley_plan::{CustomNode, PlanBuilder};
 use volley_types::Schema;
 use volley_vector::Batch;
@@ -34,7 +34,10 @@ fn rows_scanned(task: &Task) -> u64 {
 }
 
 fn in_time(config: TaskConfig, limit: Duration) -> TaskConfig {
-    let query = QueryConstants { deadline: Deadline::after(limit), ..(*config.query).clone() };
+    let query = QueryConstants {
+        cancellation: CancellationToken::until(Deadline::after(limit)),
+        ..(*config.query).clone()
+    };
     TaskConfig { query: Arc::new(query), ..config }
 }
 
@@ -241,7 +244,7 @@ fn a_task_whose_time_is_over_or_that_was_cancelled_does_not_start() {
     let error = Task::start(late, &executor).map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     let config = hog(&tables, SETUP);
-    config.query.stop.raise();
+    config.query.cancellation.cancel();
     let error = Task::start(config, &executor).map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
 }

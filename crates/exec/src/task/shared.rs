@@ -14,17 +14,23 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use volley_error::{Error, Result, Wanted};
-use volley_function::{Deadline, StopFlag};
+use volley_error::{Error, ErrorKind, Result};
+use volley_memory::{CancelHook, CancellationToken};
 use volley_plan::PlanNode;
 
 /// The most bytes of a plan's text in an error.
 const PLAN_BYTES_MAX: usize = 4000;
 
+/// What ends a task from outside. Dropped with the task.
+pub(super) struct Ending {
+    _hook: CancelHook,
+    _alarm: Option<Alarm>,
+}
+
 /// What drivers and the task's owner share.
 pub(crate) struct TaskShared {
-    /// Also among the constants of the query, for long evaluations.
-    stopped: StopFlag,
+    /// A child of the query's. It is cancelled once drivers should end, for whatever reason.
+    cancellation: CancellationToken,
     /// Whether somebody outside asked for the end: then memory may be given back after it.
     cancelled: AtomicBool,
     paused: AtomicBool,
@@ -49,11 +55,11 @@ impl TaskShared {
     pub(super) fn new(
         lowered: &LoweredPlan,
         plan: &Arc<PlanNode>,
-        stopped: StopFlag,
+        cancellation: CancellationToken,
         share: Share,
     ) -> Arc<TaskShared> {
         Arc::new(TaskShared {
-            stopped,
+            cancellation,
             cancelled: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             results: Arc::clone(&lowered.results),
@@ -84,23 +90,34 @@ impl TaskShared {
         drivers.iter().for_each(Driver::schedule);
     }
 
-    /// Ends the task at a moment.
-    pub(super) fn end_at(
+    /// Ends the task when `query` is cancelled, and sets an alarm that cancels it at its deadline:
+    /// drivers that wait make no checks.
+    pub(super) fn end_with(
         self: &Arc<Self>,
-        deadline: Deadline,
+        query: &CancellationToken,
         timer: &Arc<Timer>,
-    ) -> Result<Alarm> {
+    ) -> Result<Ending> {
         let shared = Arc::downgrade(self);
-        timer.set(deadline.at, move || {
+        let hook = query.on_cancel(move |cause| {
             if let Some(shared) = shared.upgrade() {
-                shared.give_up(deadline.error());
+                shared.give_up(cause.clone());
             }
-        })
+        });
+        let alarm = query.deadline().map(|deadline| {
+            let query = query.clone();
+            timer.set(deadline.at, move || query.cancel_with(deadline.error()))
+        });
+        Ok(Ending { _hook: hook, _alarm: alarm.transpose()? })
+    }
+
+    /// The token of the task's work.
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
     }
 
     /// Whether drivers should give up: the task failed, was cancelled, or its result is complete.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_raised()
+        self.cancellation.is_cancelled()
     }
 
     /// Whether somebody outside asked for the end of the task.
@@ -125,6 +142,10 @@ impl TaskShared {
 
     /// Ends the task with an error, unless it has ended already.
     pub(crate) fn fail(&self, error: Error) {
+        // An operator may notice the deadline before the alarm does.
+        if error.kind() == ErrorKind::TimedOut {
+            self.cancelled.store(true, Ordering::Release);
+        }
         self.stop(Err(error));
     }
 
@@ -132,7 +153,7 @@ impl TaskShared {
         // The outcome first: a driver that ends because of the flag must not be taken for one that
         // has put out everything.
         self.results.close(outcome);
-        self.stopped.raise();
+        self.cancellation.cancel();
         self.share.hurry();
         // Drivers that wait must come to their end, too.
         if self.is_cancelled() {
@@ -184,7 +205,8 @@ impl TaskShared {
         }
         drop(progress);
         if result_complete {
-            self.stop(Ok(()));
+            // The driver may have ended because the query was cancelled, whose hook comes later.
+            self.stop(self.cancellation.cause().map_or(Ok(()), Err));
         }
     }
 
@@ -213,11 +235,5 @@ impl TaskShared {
 impl fmt::Debug for TaskShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TaskShared")
-    }
-}
-
-impl Wanted for TaskShared {
-    fn check(&self) -> Result<()> {
-        if self.is_stopped() { Err(Error::cancelled()) } else { Ok(()) }
     }
 }

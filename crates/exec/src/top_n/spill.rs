@@ -8,7 +8,8 @@
 
 use super::TopN;
 use crate::{Spill, spill::SPILL_BYTES_MIN};
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 
 impl Spill for TopN {
     fn reclaimable_bytes(&self) -> usize {
@@ -27,7 +28,7 @@ impl Spill for TopN {
             self.start_cut()?;
         }
         while let Some(cut) = self.cut.take() {
-            check_wanted()?;
+            check_cancelled()?;
             self.advance_cut(cut)?;
         }
         if self.held.rows() == 0 && self.output.is_none() {

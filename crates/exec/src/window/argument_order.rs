@@ -2,8 +2,8 @@
 
 use super::{STEP_ROWS, run::Run};
 use std::cmp::Ordering;
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_plan::SortKey;
 use volley_vector::{Comparator, comparator};
 
@@ -63,7 +63,7 @@ impl ArgumentOrder {
 /// somebody can stop it.
 fn sort_in_steps(rows: &mut [u32], compare: impl Fn(u32, u32) -> Ordering) -> Result<()> {
     for piece in rows.chunks_mut(STEP_ROWS) {
-        check_wanted()?;
+        check_cancelled()?;
         piece.sort_unstable_by(|a, b| compare(*a, *b));
     }
     let mut sorted = STEP_ROWS;
@@ -72,7 +72,7 @@ fn sort_in_steps(rows: &mut [u32], compare: impl Fn(u32, u32) -> Ordering) -> Re
         for (pair, out) in rows.chunks(2 * sorted).zip(merged.chunks_mut(2 * sorted)) {
             let (mut left, mut right) = pair.split_at(sorted.min(pair.len()));
             for part in out.chunks_mut(STEP_ROWS) {
-                check_wanted()?;
+                check_cancelled()?;
                 for place in part {
                     let from = match (left.first(), right.first()) {
                         (Some(a), Some(b)) if compare(*b, *a).is_lt() => &mut right,

@@ -7,6 +7,7 @@ use crate::{
 };
 use volley_error::Result;
 use volley_function::{Applied, EvalContext, Lambda};
+use volley_memory::check_cancelled;
 use volley_vector::{Batch, Rows, Vector};
 
 /// Smaller results of a lambda are not charged: a byte for each element of a chunk.
@@ -80,7 +81,7 @@ impl Lambda for BoundLambda<'_> {
 
 impl BoundLambda<'_> {
     fn evaluate_slice(&mut self, applied: &Applied<'_>, ctx: &mut EvalContext) -> Result<Vector> {
-        ctx.check_stopped()?;
+        check_cancelled()?;
         let mut composed = Vec::new();
         let captures = self.captures.iter().map(|it| it.wrap(applied.owners, &mut composed));
         let columns = captures.chain(applied.parameters.iter().cloned()).collect();

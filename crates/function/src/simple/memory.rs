@@ -11,12 +11,12 @@
 //!
 //! A refusal is an error of the query and not of the row, so `TRY` does not hide it: it is kept,
 //! all that is asked later is refused as well, and the call ends with it. Whoever is refused may
-//! give any answer, soon. That nobody wants the result any more ends a call in the same way.
+//! give any answer, soon. That the query was cancelled ends a call in the same way.
 
 use crate::EvalContext;
 use std::cell::RefCell;
-use volley_error::{Error, Result, check_wanted};
-use volley_memory::Reservation;
+use volley_error::{Error, Result};
+use volley_memory::{Reservation, check_cancelled};
 use volley_vector::INLINE_BYTES;
 
 /// Memory is taken in steps of this many bytes; a batch of short results costs nothing.
@@ -28,7 +28,7 @@ const LEAST_BYTES: usize = 64 << 10;
 /// What a closure may have for a row without asking.
 const SCRATCH_FREE_BYTES: usize = 64 << 10;
 
-/// How many steps of a loop there are between two looks at whether anybody wants the answer.
+/// How many steps of a loop there are between two checks for cancellation.
 pub(super) const LOOK_STEPS: usize = 1 << 16;
 
 /// The most bytes of one text.
@@ -49,7 +49,7 @@ struct Call {
 impl Call {
     fn take(&mut self, bytes: usize) -> bool {
         if self.refusal.is_none() {
-            self.refusal = check_wanted().and_then(|()| self.grow(bytes)).err();
+            self.refusal = check_cancelled().and_then(|()| self.grow(bytes)).err();
         }
         self.refusal.is_none()
     }
@@ -75,12 +75,12 @@ pub(super) fn take_if_much(bytes: usize) -> bool {
 fn take_if_there(bytes: usize) -> bool {
     CURRENT.with_borrow_mut(|it| {
         it.as_mut().is_none_or(|it| {
-            it.refusal.is_none() && check_wanted().is_ok() && it.grow(bytes).is_ok()
+            it.refusal.is_none() && check_cancelled().is_ok() && it.grow(bytes).is_ok()
         })
     })
 }
 
-/// Whether anybody wants the answer. For loops that may take longer than some milliseconds; when
+/// Whether the query goes on. For loops that may take longer than some milliseconds; when
 /// it is `false` the call fails whatever is answered.
 pub fn is_wanted() -> bool {
     take_memory(0)
@@ -331,10 +331,10 @@ impl Looks {
     ///
     /// # Errors
     ///
-    /// Nobody wants the result any more.
+    /// The query was cancelled.
     #[inline]
     pub fn check(&mut self, steps: usize) -> Result<()> {
-        if self.is_due(steps) { check_wanted() } else { Ok(()) }
+        if self.is_due(steps) { check_cancelled() } else { Ok(()) }
     }
 
     #[inline(always)]
@@ -351,22 +351,13 @@ impl Looks {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use std::sync::Arc;
-    use volley_error::{ErrorKind, Wanted, while_wanted};
-    use volley_memory::Pool;
-
-    pub(in crate::simple) struct Never;
-
-    impl Wanted for Never {
-        fn check(&self) -> Result<()> {
-            Err(Error::cancelled())
-        }
-    }
+    use volley_error::ErrorKind;
+    use volley_memory::{CancellationToken, Pool, with_cancellation};
 
     #[test]
     fn loops_look_now_and_then() {
         let (mut of_closure, mut of_rows) = (Looks::default(), Looks::default());
-        while_wanted(Arc::new(Never), || {
+        with_cancellation(&CancellationToken::after_checks(0), || {
             let mut ctx = EvalContext::default();
             let ended = with_memory(&mut ctx, |_| {
                 assert!(of_closure.go_on(1) && !of_closure.go_on(LOOK_STEPS));

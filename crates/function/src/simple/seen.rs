@@ -179,15 +179,12 @@ fn part_of(hash: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::{
-        Lent,
-        tests::{Never, limited},
-        with_memory,
-    };
+    use super::super::memory::{Lent, tests::limited, with_memory};
     use super::*;
     use crate::EvalContext;
-    use std::{collections::HashSet, sync::Arc};
-    use volley_error::{ErrorKind, while_wanted};
+    use std::collections::HashSet;
+    use volley_error::ErrorKind;
+    use volley_memory::{CancellationToken, with_cancellation};
 
     #[test]
     fn a_set_has_what_was_put_in_however_large_it_is() {
@@ -248,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_set_that_nobody_wants_ends() {
-        while_wanted(Arc::new(Never), || {
+        with_cancellation(&CancellationToken::after_checks(0), || {
             let ended = with_memory(&mut EvalContext::default(), |_| {
                 let some: Seen<u64> = (0..1 << 30).collect();
                 assert!(some.len() < 1 << 20);

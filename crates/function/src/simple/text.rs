@@ -21,7 +21,7 @@ use volley_vector::{
 /// Bytes of a block of what is written repeatedly.
 const REPEATED_BYTES: usize = 4096;
 
-/// Such blocks between two looks at whether anybody wants them.
+/// Such blocks between two checks for cancellation.
 const REPEATED_BLOCKS: usize = 256;
 
 /// Where a closure writes its result: text by `push_str`, `push` and `write!`, bytes by
@@ -64,7 +64,7 @@ impl StringWriter {
         }
     }
 
-    /// Appends the same bytes again and again, in blocks; fewer once nobody wants them.
+    /// Appends the same bytes again and again, in blocks; fewer once the query is cancelled.
     pub fn push_repeated(&mut self, bytes: &[u8], count: usize) {
         let in_block = REPEATED_BYTES.checked_div(bytes.len()).unwrap_or(count).max(1);
         if in_block >= count {

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
+    BoundScalar, FunctionDoc, Registry, ScalarTraits,
     simple::{Looks, vectorized},
     sort_unstable_by,
 };
 use volley_functions::value_aggregate::compare_values;
+use volley_memory::check_cancelled;
 use volley_types::{CustomOrder, Type, Value, comparable_type_by_position};
 use volley_vector::{Rows, Vector};
 
@@ -28,25 +29,19 @@ fn bind(given: &[Type], negated: bool) -> Option<BoundScalar> {
     if !common.is_nested() || common.order() < CustomOrder::Equality {
         return None;
     }
-    let function = vectorized(move |rows, args, to, ctx| compare(rows, args, to, ctx, negated));
+    let function = vectorized(move |rows, args, to, _| compare(rows, args, to, negated));
     let args = vec![common.clone(), common];
     Some(BoundScalar::new(args, Type::Boolean, ScalarTraits::INFALLIBLE, function))
 }
 
-fn compare(
-    rows: &Rows,
-    args: &[Vector],
-    to: &Type,
-    ctx: &mut EvalContext,
-    negated: bool,
-) -> Result<Vector> {
+fn compare(rows: &Rows, args: &[Vector], to: &Type, negated: bool) -> Result<Vector> {
     let [left, right] = args else {
         return Err(Error::internal("comparison of other than two values"));
     };
     let mut results = vec![Value::Null; left.len()];
     let mut looks = Looks::default();
     rows.try_for_each(|row| {
-        ctx.check_stopped()?;
+        check_cancelled()?;
         let value = |it: &Vector| it.value(row).map(|value| it.data_type().key_of(&value));
         let equal = is_equal(&value(left)?, &value(right)?, &mut looks)?;
         if let Some(result) = results.get_mut(row) {

@@ -9,6 +9,7 @@ use volley_function::{
     ScalarTraits,
     simple::{StringWriter, Varchar, map_text, take_memory, with_memory},
 };
+use volley_memory::check_cancelled;
 use volley_types::Type;
 use volley_vector::{
     Decoded, Nested, NullBuffer, Rows, ScalarBuffer, StringBuilder, Values, Vector,
@@ -138,7 +139,7 @@ fn apply(matches: &mut Matches, lambda: &mut dyn Lambda, ctx: &mut EvalContext) 
     let groups = matches.groups()?;
     let mut results = Vec::new();
     for start in (0..groups.len()).step_by(CHUNK_ELEMENTS) {
-        ctx.check_stopped()?;
+        check_cancelled()?;
         let len = CHUNK_ELEMENTS.min(groups.len() - start);
         let owners = matches.owners.get(start..start + len).unwrap_or_default();
         let owners: ScalarBuffer<u32> = owners.to_vec().into();

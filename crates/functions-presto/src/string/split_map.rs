@@ -7,6 +7,7 @@ use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
     simple::{Array, Looks, MapWriter, Scratch, Varchar, map_written},
 };
+use volley_memory::check_cancelled;
 use volley_types::Type;
 use volley_vector::{Decoded, NullBuffer, Rows, ScalarBuffer, StringBuilder, Vector};
 
@@ -141,7 +142,7 @@ fn split_and_resolve(
         Ok::<_, Error>(())
     })?;
     for round in rounds {
-        ctx.check_stopped()?;
+        check_cancelled()?;
         resolve(&mut split, &round, *lambda, ctx)?;
     }
     let mut split = split.into_iter();

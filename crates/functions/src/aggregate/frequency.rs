@@ -8,11 +8,12 @@ use crate::{
     value_aggregate::{self, Keys, ValueAggregate, ValueMap, ValueRow, entries},
 };
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_function::{BoundAggregate, Registry};
+use volley_memory::check_cancelled;
 use volley_types::{CustomOrder, Type, Value};
 
-/// How many entries are merged between two looks at whether somebody still wants them.
+/// How many entries are merged between two checks for cancellation.
 const CHECKED_ENTRIES: usize = 1 << 16;
 
 /// Registers `histogram`, `mode` and `entropy`.
@@ -90,7 +91,7 @@ impl ValueAggregate for Frequency {
     fn merge(&self, state: &mut ValueMap<i64>, partial: &Value) -> Result<()> {
         for (position, (key, count)) in entries(partial).iter().enumerate() {
             if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
-                check_wanted()?;
+                check_cancelled()?;
             }
             let count = count.as_i128().unwrap_or(0) as i64;
             *state.entry(&self.keys, key.clone(), || 0) += count;

@@ -16,13 +16,14 @@ use super::{
 };
 use crate::value_aggregate::CompactMap;
 use std::{marker::PhantomData, sync::Arc};
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_function::{BoundAggregate, simple::Source, sort_unstable_by};
 use volley_memory::TypedSlots;
+use volley_memory::check_cancelled;
 use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 
-/// How many entries are worked on between two looks at whether somebody still wants them.
+/// How many entries are worked on between two checks for cancellation.
 const CHECKED_ENTRIES: usize = if cfg!(test) { 100 } else { 1 << 16 };
 
 /// The binding of an aggregate that tells of frequencies; `None` for keys that are compared
@@ -138,7 +139,7 @@ fn mode<H: HeldKey>(state: Counts<H>) -> Result<Option<H::Kept>> {
     let mut most: Option<(H::Kept, i64)> = None;
     for (position, entry) in state.into_entries().enumerate() {
         if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
-            check_wanted()?;
+            check_cancelled()?;
         }
         let is_more = most.as_ref().is_none_or(|most| {
             let by_count = entry.1.cmp(&most.1);
@@ -195,7 +196,7 @@ impl<H: HeldKey> Form for Frequency<H> {
         let (keys, counts) = (H::base(&partial.keys)?, native_of::<i64>(&partial.counts)?);
         for (position, entry) in partial.maps.range(index).enumerate() {
             if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
-                check_wanted()?;
+                check_cancelled()?;
             }
             let times = counts[partial.counts.index(entry)];
             Self::count(state, H::get(&keys, partial.keys.index(entry)), times);

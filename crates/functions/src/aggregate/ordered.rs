@@ -28,15 +28,16 @@ use items::{Items, Keys, ValueRows};
 use place::{Between, Place, Share};
 use states::OrderedStates;
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_function::{
     BoundAggregate, CollectingFunction, Expanded, Registry,
     aggregate::form::{bound_collecting, bound_keeping},
 };
+use volley_memory::check_cancelled;
 use volley_types::{Field, Type, Value, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 
-/// How many values are worked on between two looks at whether somebody still wants them.
+/// How many values are worked on between two checks for cancellation.
 const CHECKED_VALUES: usize = 1 << 16;
 
 /// Registers the functions.
@@ -181,7 +182,7 @@ impl Ordered {
             items.clear();
             for from in (start..end).step_by(CHECKED_VALUES) {
                 if from > start {
-                    check_wanted()?;
+                    check_cancelled()?;
                 }
                 values.extend(&mut items, from..end.min(from + CHECKED_VALUES));
             }
@@ -273,7 +274,7 @@ impl Choice {
             values.make_distances(part, found)?;
         }
         if items.len() > CHECKED_VALUES {
-            check_wanted()?;
+            check_cancelled()?;
         }
         at(items, share).map(Some)
     }

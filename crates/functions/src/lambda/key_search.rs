@@ -48,7 +48,7 @@ impl KeySearch {
     ///
     /// # Errors
     ///
-    /// Nobody wants the result any more.
+    /// The query was cancelled.
     pub(super) fn enter(&mut self, range: Range<usize>) -> Result<()> {
         self.sorted.clear();
         if range.len() > COMPARED_MAX {

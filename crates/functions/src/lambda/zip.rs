@@ -6,11 +6,12 @@ use crate::{
     nested::{entries_of, gather_or_null, nested_of},
 };
 use std::sync::Arc;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
     simple::Looks,
 };
+use volley_memory::check_cancelled;
 use volley_types::Type;
 use volley_vector::{Rows, ScalarBuffer, Values, Vector};
 
@@ -133,7 +134,7 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let both = [from_left[0].clone(), from_right[0].clone()];
         let mut pairs = match_keys(&left, &right, &both, rows, ctx)?;
         // The keys of both, one after the other; a pair's key stands in one of them.
-        let keys = Vector::concat_checked(&key, &both, &check_wanted)?;
+        let keys = Vector::concat_checked(&key, &both, &check_cancelled)?;
         ctx.charge(keys.retained_bytes_beyond(&both))?;
         let beyond = from_left[0].len() as u32;
         ctx.charge(pairs.owners.len() * POSITION_BYTES)?;

@@ -2,11 +2,12 @@
 
 use crate::documentation::doc;
 use std::sync::Arc;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_function::{
     AggregateKind, BindAggregate, BoundAggregate, BoundScalar, CollectingFunction, EvalContext,
     FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups, simple::Looks,
 };
+use volley_memory::check_cancelled;
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
 
@@ -117,7 +118,7 @@ impl ScalarFunction for OfElements {
         }
         let mut good = Vec::with_capacity(rows.count());
         rows.try_for_each(|row| {
-            ctx.check_stopped()?;
+            check_cancelled()?;
             match self.results(&elements, &Rows::from_indices(rows.len(), [row]), args, ctx) {
                 Ok(_) => good.push(row),
                 Err(error) if error.kind().is_transient() => return Err(error),
@@ -184,10 +185,10 @@ impl OfElements {
             }
             ends.push(places.len() as u32);
         }
-        check_wanted()?;
+        check_cancelled()?;
         let arguments = elements.arguments(&places, &sources, args)?;
         let flat = arguments.iter().map(Vector::flatten).collect::<Result<Vec<_>>>()?;
-        check_wanted()?;
+        check_cancelled()?;
         function.results(&flat, &ends)
     }
 }
@@ -209,7 +210,7 @@ fn folded(
             sources.push(*row);
             targets.push(group as u32);
             if places.len() == ELEMENTS_AT_ONCE {
-                check_wanted()?;
+                check_cancelled()?;
                 groups.add(&targets, &elements.arguments(&places, &sources, args)?)?;
                 let bytes = groups.bytes();
                 ctx.charge(bytes.saturating_sub(charged))?;

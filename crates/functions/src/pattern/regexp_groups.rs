@@ -6,11 +6,12 @@ use super::{PatternCache, expression::Options};
 use crate::documentation::doc;
 use regex::{Captures, Regex};
 use std::sync::Arc;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarTraits,
     simple::{self, Looks},
 };
+use volley_memory::check_cancelled;
 use volley_types::{Field, Type, Value};
 use volley_vector::{Decoded, Vector};
 
@@ -142,7 +143,7 @@ fn all(expression: &Regex, text: &str, names: usize, ctx: &mut EvalContext) -> R
     let mut found = Vec::new();
     for captures in expression.captures_iter(text) {
         if found.len().is_multiple_of(CHARGED) {
-            check_wanted()?;
+            check_cancelled()?;
             ctx.charge(CHARGED * bytes)?;
         }
         let fields = (1..=names).map(|at| part(&captures, at).unwrap_or(Value::Null));

@@ -34,7 +34,7 @@ pub(super) fn register(registry: &mut Registry) {
 /// The fewest characters to insert, delete or replace to make one text the other.
 ///
 /// Cost: the product of their lengths; 8 bytes for each character of the shorter text. Any number
-/// when the call that asks has no memory for that, or nobody wants the answer.
+/// when the call that asks has no memory for that, or the query is cancelled.
 pub fn levenshtein(left: &str, right: &str) -> i64 {
     let (left, right) = if left.len() < right.len() { (right, left) } else { (left, right) };
     let bytes = right.len().saturating_mul(size_of::<char>() + size_of::<u32>());

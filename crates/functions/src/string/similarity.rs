@@ -60,7 +60,7 @@ fn add_similarity(
 /// The Jaro similarity, from 0 to 1; 0 when nothing is alike.
 ///
 /// Cost: the product of the lengths. Any number when the call that asks has no memory for a copy,
-/// or nobody wants the answer.
+/// or the query is cancelled.
 pub fn jaro<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
     let (of_left, of_right) = matched(left, right);
     if of_left.is_empty() {

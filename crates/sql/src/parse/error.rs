@@ -7,7 +7,8 @@ use sqlparser::{
     parser::ParserError,
     tokenizer::{Location, Token, TokenWithSpan},
 };
-use volley_error::{Error, ErrorKind, Span, check_wanted};
+use volley_error::{Error, ErrorKind, Span};
+use volley_memory::check_cancelled;
 
 /// Words before which lists of expressions end.
 const BEGINS_CLAUSE: [Keyword; 8] = [
@@ -23,7 +24,7 @@ const BEGINS_CLAUSE: [Keyword; 8] = [
 
 /// The parser's error with the token that it speaks of.
 pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &Positions) -> Error {
-    if let Err(error) = check_wanted() {
+    if let Err(error) = check_cancelled() {
         return error;
     }
     let text = match error {

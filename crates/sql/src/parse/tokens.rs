@@ -33,7 +33,8 @@ use sqlparser::{
     tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer},
 };
 use std::collections::HashSet;
-use volley_error::{Error, ErrorKind, Result, Span as TextSpan, check_wanted};
+use volley_error::{Error, ErrorKind, Result, Span as TextSpan};
+use volley_memory::check_cancelled;
 
 /// What stands between queries.
 const SET_OPERATIONS: [Keyword; 3] = [Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT];
@@ -65,7 +66,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
         let span = start.map_or(positions.end(), |start| TextSpan { start, end: start });
         Error::new(ErrorKind::Syntax, lower_first(&it.message)).span(Some(span))
     })?;
-    check_wanted()?;
+    check_cancelled()?;
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     check_chains(&tokens)?;
     let ends = tokens.iter().map(|it| it.span.end).collect();
@@ -73,12 +74,12 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let tokens = with_numbers(with_unpacked(tokens), positions)?;
     let tokens = with_rows(with_calls(with_powers(tokens)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
-    check_wanted()?;
+    check_cancelled()?;
     let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
     let tokens = with_no_arguments(with_nested_queries(tokens));
     let tokens = with_trims(with_null_treatments(tokens));
     let tokens = with_nested_types(tokens, &Text { sql, positions });
-    check_wanted()?;
+    check_cancelled()?;
     let (tokens, exclusions) = take_out_exclusions(tokens);
     let (tokens, inserts) = take_out_inserts(with_open_slices(tokens));
     let (list, materialized) = take_out_materialized(with_limit_calls(with_select(

@@ -3,7 +3,8 @@
 
 use super::{HashAggregation, Phase};
 use crate::aggregation::AggregationSpec;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 use volley_types::PhysicalType;
 use volley_vector::{Batch, Decoded, ScalarBuffer, StringView, Values, Vector};
 
@@ -23,7 +24,7 @@ impl HashAggregation {
             self.rest = rest;
             self.accept_portion(portion, bytes)?;
             if self.rest.is_some() {
-                check_wanted()?;
+                check_cancelled()?;
             }
         }
         Ok(())
@@ -38,7 +39,7 @@ impl HashAggregation {
             next = rest;
             if next.is_some() {
                 self.outside.take_refusal().map_or(Ok(()), Err)?;
-                check_wanted()?;
+                check_cancelled()?;
             }
         }
         Ok(())

@@ -18,7 +18,8 @@ use super::{
     Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators, copied_bytes,
 };
 use crate::{Spill, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 use volley_vector::Batch;
 
 impl HashAggregation {
@@ -146,7 +147,7 @@ impl HashAggregation {
     fn write_part(&mut self, spread: &mut Spread, part: usize, disk: &mut Disk) -> Result<()> {
         let passes = spread.reduces_little();
         while let Some(waiting) = spread.pop(part) {
-            check_wanted()?;
+            check_cancelled()?;
             match waiting {
                 Waiting::Groups(batch) => disk.write_spread(part, batch)?,
                 Waiting::Rows(batch) => match if passes { self.lift(&batch)? } else { None } {
@@ -184,7 +185,7 @@ impl HashAggregation {
         let Some(disk) = &self.disk else { return Ok(Phase::Emitting(cursor)) };
         let mut writer = disk.results(&self.spec.result_types())?;
         while let Some(batch) = self.emit(&mut cursor)? {
-            check_wanted()?;
+            check_cancelled()?;
             writer.write(&batch)?;
         }
         self.table.clear();

@@ -2,12 +2,12 @@
 
 use super::{Groups, Lookup, LookupSpec, MaxTree, Second, SortedKeys};
 use crate::sort::RowSorter;
-use volley_error::{Result, check_wanted};
-use volley_memory::{Pool, Reservation};
+use volley_error::Result;
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_plan::{Comparison, SortKey};
 use volley_vector::{Batch, Decoded};
 
-/// Rows handled between two looks at whether somebody still wants them.
+/// Rows handled between two checks for cancellation.
 const CHUNK_ROWS: usize = 1 << 16;
 
 /// An index being made.
@@ -94,7 +94,7 @@ impl LookupBuilder {
             let decoded = Decoded::new(build.column(column))?;
             if decoded.nulls().is_some() {
                 rows.retain(|row| !decoded.is_null(*row as usize));
-                check_wanted()?;
+                check_cancelled()?;
             }
         }
         Ok(rows)
@@ -102,7 +102,7 @@ impl LookupBuilder {
 
     fn finish(self, order: Vec<u32>, by_second: Option<Vec<u32>>, build: &Batch) -> Result<Lookup> {
         let first = SortedKeys::new(build.column(self.spec.first()?.build).gather(&order)?)?;
-        check_wanted()?;
+        check_cancelled()?;
         let second = match (by_second, self.spec.second()) {
             (Some(rows), Some(range)) => {
                 let keys = SortedKeys::new(build.column(range.build).gather(&rows)?)?;
@@ -139,7 +139,7 @@ fn ranks(
         let rank = if comparison.is_less() { rank } else { last - rank };
         rank_of[*row as usize] = rank as u32;
     }
-    check_wanted()?;
+    check_cancelled()?;
     Ok(order.iter().map(|row| rank_of[*row as usize]).collect())
 }
 
@@ -156,7 +156,7 @@ fn sorter_rows(phase: &Phase, rows: usize) -> Result<Vec<u32>> {
     let (Phase::First(sorter) | Phase::Second(sorter, _)) = phase;
     let mut all = Vec::with_capacity(rows);
     for start in (0..rows).step_by(CHUNK_ROWS) {
-        check_wanted()?;
+        check_cancelled()?;
         all.extend(sorter.rows(start, rows.min(start + CHUNK_ROWS)));
     }
     Ok(all)

@@ -5,8 +5,8 @@ use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
-use volley_error::{ErrorKind, Wanted, while_wanted};
-use volley_memory::Pool;
+use volley_error::ErrorKind;
+use volley_memory::{CancellationToken, Pool, with_cancellation};
 
 /// What the pool may hold; results need more.
 const LIMIT: usize = 8 << 20;
@@ -96,21 +96,13 @@ fn sets_of_elements_are_charged_and_given_back_with_the_row() {
     assert_eq!(evaluate(400_000).unwrap_err().kind(), ErrorKind::OutOfMemory);
 }
 
-struct Never;
-
-impl Wanted for Never {
-    fn check(&self) -> Result<()> {
-        Err(Error::cancelled())
-    }
-}
-
-/// What a call with one row of `count` is refused, where nobody wants its result.
+/// What a call with one row of `count` is refused, when the query is cancelled.
 fn unwanted<M>(function: impl IntoSimple<M>, count: i64) -> ErrorKind {
     let bound = scalar(function).bind(&[Type::BigInt]).unwrap();
     let args = [ints(&[Some(count)])];
     let mut ctx = EvalContext::default();
     let evaluate = || bound.function.evaluate(&Rows::all(1), &args, &bound.result, &mut ctx);
-    let result = while_wanted(Arc::new(Never), evaluate);
+    let result = with_cancellation(&CancellationToken::after_checks(0), evaluate);
     result.unwrap_err().kind()
 }
 
@@ -133,27 +125,16 @@ fn push_sorted(count: i64, values: impl Iterator<Item = i64>, out: &mut ArrayWri
     }
 }
 
-/// Always wanted, and how often it was asked.
-#[derive(Default)]
-struct Counted(AtomicUsize);
-
-impl Wanted for Counted {
-    fn check(&self) -> Result<()> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
 #[test]
 fn writers_of_arrays_look_while_there_is_room() {
-    let counted = Arc::new(Counted::default());
+    let counted = CancellationToken::after_checks(1000);
     let extend = |count: i64, out: &mut ArrayWriter<i64>| out.extend(0..count);
     let bound = scalar(extend).bind(&[Type::BigInt]).unwrap();
     let args = [ints(&[Some(4 << 20)])];
     let mut ctx = EvalContext::default();
     let evaluate = || bound.function.evaluate(&Rows::all(1), &args, &bound.result, &mut ctx);
-    let array = while_wanted(counted.clone(), evaluate).unwrap();
-    let looks = counted.0.load(Ordering::Relaxed);
+    let array = with_cancellation(&counted, evaluate).unwrap();
+    let looks = 1000 - counted.checks_left();
     assert!((64..150).contains(&looks), "{looks}");
     let Value::Array(elements) = array.value(0).unwrap() else { panic!("no array") };
     assert!(elements.iter().enumerate().all(|(at, it)| *it == Value::BigInt(at as i64)));
@@ -180,7 +161,7 @@ fn rows_that_nobody_wants_are_left() {
         let mut ctx = EvalContext::default();
         let rows = Rows::all(count);
         let evaluate = || bound.function.evaluate(&rows, &args, &bound.result, &mut ctx);
-        let result = while_wanted(Arc::new(Never), evaluate);
+        let result = with_cancellation(&CancellationToken::after_checks(0), evaluate);
         let kind = result.err().map(|it| it.kind());
         assert_eq!(kind, is_left.then_some(ErrorKind::Cancelled));
     }
@@ -198,7 +179,7 @@ fn a_long_array_ends_when_nobody_wants_it() {
             };
             let sum = evaluate().unwrap().value(0).unwrap();
             assert_eq!(sum, Value::BigInt(count * (count - 1) / 2));
-            let unwanted = while_wanted(Arc::new(Never), evaluate);
+            let unwanted = with_cancellation(&CancellationToken::after_checks(0), evaluate);
             let kind = unwanted.err().map(|it| it.kind());
             assert_eq!(kind, (count > 65_536).then_some(ErrorKind::Cancelled), "{count}");
         }

@@ -6,6 +6,7 @@ use crate::aggregate::{
     states::{folding, run_bound},
 };
 use volley_function::{Registry, aggregate::Groups};
+use volley_memory::{CancellationToken, with_cancellation};
 use volley_types::{Field, Interval, Value, custom::Uuid};
 use volley_vector::{
     ScalarBuffer,
@@ -109,14 +110,6 @@ fn fixed_width_and_strings_are_typed_and_others_are_not() {
     }
 }
 
-struct Never;
-
-impl volley_error::Wanted for Never {
-    fn check(&self) -> Result<()> {
-        Err(volley_error::Error::cancelled())
-    }
-}
-
 #[test]
 fn many_entries_are_left_when_nobody_wants_them() {
     let numbers = |count: i64| {
@@ -127,7 +120,8 @@ fn many_entries_are_left_when_nobody_wants_them() {
         for (count, is_left) in [(10, false), (100_000, name != "entropy")] {
             let mut groups = Groups::new(Arc::clone(folding(&bound)), 1);
             groups.add(&vec![0; count as usize], &[numbers(count)]).unwrap();
-            let results = volley_error::while_wanted(Arc::new(Never), || groups.results());
+            let results =
+                with_cancellation(&CancellationToken::after_checks(0), || groups.results());
             assert_eq!(results.is_err(), is_left, "{name} of {count}");
         }
     }

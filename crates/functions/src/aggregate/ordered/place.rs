@@ -94,7 +94,7 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// Nobody wants the result any more.
+    /// The query was cancelled.
     pub(super) fn at<K: Copy>(
         self,
         all: &mut [K],

@@ -9,7 +9,8 @@
 
 use super::CHECKED_VALUES;
 use std::cmp::Ordering;
-use volley_error::{Result, check_wanted};
+use volley_error::Result;
+use volley_memory::check_cancelled;
 
 /// How many values the sample has.
 const SAMPLE: usize = if cfg!(test) { 16 } else { 1 << 14 };
@@ -102,7 +103,7 @@ impl<K: Copy + Ord> Narrowed<K> {
     ) -> Result<Narrowed<K>> {
         let mut narrowed = Narrowed { window, before: 0, equal: (0, 0), between: Vec::new() };
         for part in pieces.iter().flat_map(|it| it.chunks(CHECKED_VALUES)) {
-            check_wanted()?;
+            check_cancelled()?;
             part.iter().try_for_each(|it| key(*it).map(|it| narrowed.add(it)))?;
         }
         Ok(narrowed)

@@ -3,8 +3,9 @@
 use super::{VALUES_MAX, arrays_of, too_many};
 use crate::date::instant_moved;
 use std::sync::Arc;
-use volley_error::{Error, Result, check_wanted};
+use volley_error::{Error, Result};
 use volley_function::{BoundScalar, EvalContext, ScalarTraits, simple};
+use volley_memory::check_cancelled;
 use volley_types::{Clock, Interval, Series, SeriesStep, Type, custom::TimestampTz};
 use volley_vector::{Decoded, NullBuffer, Rows, Vector};
 
@@ -54,7 +55,7 @@ pub(super) fn bind(args: &[Type], includes_end: bool) -> Option<BoundScalar> {
                         return Err(too_many());
                     }
                     if !values.is_empty() && values.len().is_multiple_of(VALUES_BETWEEN_LOOKS) {
-                        check_wanted()?;
+                        check_cancelled()?;
                         // The list is made twice as large when it is full.
                         ctx.charge(2 * VALUES_BETWEEN_LOOKS * size_of::<i64>())?;
                     }
