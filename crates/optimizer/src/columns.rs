@@ -1,4 +1,4 @@
-//! Which columns a plan makes, uses, and takes from outside.
+//! The columns that a plan makes, uses, and references from outside.
 
 use crate::expr::{ColumnSet, collect_used};
 use crate::stack::deep;
@@ -59,7 +59,7 @@ fn defined((column, expr): &(Column, Expr)) -> Option<ColumnId> {
     (!passes).then_some(column.id)
 }
 
-/// The identities of the columns that a plan puts out.
+/// The identities of the output columns of a plan.
 pub(crate) fn output_set(plan: &Plan) -> ColumnSet {
     plan.column_refs().into_iter().map(|it| it.id).collect()
 }
@@ -69,7 +69,7 @@ pub(crate) fn pass(column: &Column) -> (Column, Expr) {
     (column.clone(), Expr::column(column.id, column.data_type.clone()))
 }
 
-/// A projection to exactly these columns of the input; the input itself when it puts out just them.
+/// A projection to exactly these columns of the input; the input itself if it has exactly these.
 pub(crate) fn project_to(input: Plan, columns: &[Column]) -> Plan {
     if input.columns().iter().map(|it| it.id).eq(columns.iter().map(|it| it.id)) {
         return input;

@@ -1,4 +1,4 @@
-//! What planning needs to know besides the plan.
+//! The context of planning: registry, settings, constants.
 
 use std::{collections::BTreeSet, sync::Arc};
 use volley_expression::ExprSet;

@@ -1,4 +1,4 @@
-//! Questions to expressions, and small expressions to build.
+//! Properties of expressions, and builders of small expressions.
 
 use crate::stack::deep;
 use std::collections::{BTreeSet, HashMap};
@@ -161,7 +161,7 @@ pub(crate) fn substitute_in_plan(plan: &mut Plan, by: &HashMap<ColumnId, Expr>) 
     });
 }
 
-/// Appends the conjuncts of `expr` to `conjuncts`: ANDs are taken apart.
+/// Appends the conjuncts of `expr` to `conjuncts`: ANDs are split.
 pub(crate) fn split_conjuncts(expr: Expr, conjuncts: &mut Vec<Expr>) {
     split(expr, SpecialForm::And, conjuncts);
 }
@@ -282,7 +282,7 @@ pub(crate) fn as_constant(expr: &Expr) -> Option<&Value> {
     }
 }
 
-/// Whether two expressions are the same but for their places in the text. Subqueries never are.
+/// Whether two expressions are the same except for their places in the text. Subqueries never are.
 pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
     deep(|| {
         let same_kind = match (&left.kind, &right.kind) {
@@ -363,7 +363,7 @@ pub(crate) fn without_duplicates(exprs: Vec<Expr>) -> Vec<Expr> {
     kept
 }
 
-/// How a function behaves, besides the lambdas that it is given; `None` when there is no such
+/// How a function behaves, besides the lambdas that it is given; `None` if there is no such
 /// function.
 pub(crate) fn call_traits(name: &str, args: &[Expr], registry: &Registry) -> Option<ScalarTraits> {
     if args.iter().any(|it| matches!(it.kind, ExprKind::Lambda { .. })) {

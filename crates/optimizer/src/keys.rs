@@ -1,5 +1,5 @@
-//! Types with an order of their own: what a query compares, groups and sorts by becomes the values'
-//! keys ([`volley_types::ComparisonKey`]), so that nothing behind this knows of them.
+//! Custom types with comparison keys: comparisons, groups and sorts use the keys of the values
+//! ([`volley_types::ComparisonKey`]). Later steps need not know these types.
 //!
 //! ```text
 //! a = b, a IN (b, ...)    key(a) = key(b), ...          so joins on them hash keys
@@ -8,8 +8,8 @@
 //! a IN (SELECT b ...)     key(a) IN (SELECT key(b) ...)
 //! ```
 //!
-//! This happens before unnesting, which groups and joins by what it takes from outer queries: there
-//! rows must stay apart that are equal but not the same.
+//! This runs before unnesting. Unnesting groups and joins by columns of outer queries, where values
+//! that are equal but not identical must stay distinct.
 
 use crate::{
     OptimizerContext,
@@ -28,7 +28,7 @@ const KEY: &str = "comparison_key";
 const COMPARISONS: [&str; 8] =
     ["eq", "neq", "lt", "lte", "gt", "gte", "is_distinct_from", "is_not_distinct_from"];
 
-/// Rewrites a plan whose expressions may have subqueries; it puts out the same columns.
+/// Rewrites a plan whose expressions may have subqueries. The output columns stay the same.
 pub(crate) fn compare_by_keys(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     if !has_keys(&plan) {
         return Ok(plan);

@@ -1,12 +1,12 @@
-//! From what a query means to how it runs.
+//! Optimizes logical plans and lowers them to plan nodes.
 //!
 //! ```text
 //! logical::Plan ── unnest ──> without subqueries ── rules ──> cheaper ── lower ──> plan::PlanNode
 //! ```
 //!
 //! Read [`optimize`], [`lower`] and [`rules`] first. Unnesting and lowering always happen; every
-//! rule can be switched off by its name, and answers are the same with any subset of them off. This
-//! crate does not know SQL text or execution.
+//! rule can be switched off by its name. Results are the same with any subset of the rules off.
+//! This crate does not know SQL text or execution.
 
 mod context;
 mod optimize;

@@ -1,9 +1,9 @@
-//! From the logical plan to the plan: columns become positions.
+//! Lowers the logical plan to plan nodes: columns become positions.
 //!
-//! Top down goes what is *required* of a node's columns; bottom up comes a [`Lowered`]: the node,
-//! and at which position of its output each column stands. Renaming and dropping columns costs no
-//! node: positions that nobody asked for are simply not named. They are projected away where they
-//! would be stored: under sorts, exchanges, unions and on the build side of joins.
+//! Top down, a node is given the *required* columns. Bottom up, it returns a [`Lowered`]: the node,
+//! and the position of each column in its output. Renaming and dropping columns needs no node:
+//! positions that are not required have no name. They are projected away before rows are stored:
+//! below sorts, exchanges, unions and on the build side of joins.
 
 mod expr;
 mod relation;
@@ -32,8 +32,8 @@ use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
 use volley_plan::{PlanNode, ProjectNode, SharedNode};
 use volley_types::{Field, Schema};
 
-/// Turns a plan without subqueries and lateral joins into plan nodes. The root puts out exactly
-/// the plan's columns, in order, under their names.
+/// Turns a plan without subqueries and lateral joins into plan nodes. The root returns exactly the
+/// plan's columns, in order, under their names.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ impl Lowered {
         Lowered { node: Arc::new(node), columns }
     }
 
-    /// A node that puts out the columns of its input, at their positions.
+    /// A node that returns the columns of its input, at their positions.
     fn same_columns(node: PlanNode, columns: Vec<(Column, usize)>) -> Lowered {
         Lowered { node: Arc::new(node), columns }
     }
@@ -175,7 +175,7 @@ impl Lowered {
         self
     }
 
-    /// A node that puts out exactly these columns, under these names.
+    /// A node that returns exactly these columns, under these names.
     fn named(&self, columns: &[Column]) -> Result<Arc<PlanNode>> {
         let node = self.exactly(columns)?;
         if *node.schema() == schema_of(columns) {
@@ -184,7 +184,7 @@ impl Lowered {
         self.projected(columns)
     }
 
-    /// A node that puts out exactly these columns, under whatever names.
+    /// A node that returns exactly these columns, under any names.
     fn exactly(&self, columns: &[Column]) -> Result<Arc<PlanNode>> {
         let positions = self.positions();
         let in_place = columns.len() == self.width()

@@ -34,8 +34,8 @@ pub fn rules() -> Vec<RuleInfo> {
     infos
 }
 
-/// Rewrites a plan into one of the same meaning without subqueries and lateral joins, and cheaper
-/// by all rules that are switched on. It puts out the same columns.
+/// Unnests subqueries and lateral joins, and applies all rules that are switched on. The output
+/// columns stay the same.
 ///
 /// # Errors
 ///

@@ -4,23 +4,23 @@ mod rewrite;
 mod cte;
 mod fold;
 mod simplify;
-mod casts;
+mod narrow_constants;
 mod outer_joins;
 mod filters;
-mod inner;
+mod inner_joins;
 mod block;
 mod join_order;
 mod partition_aggregates;
 mod window_aggregates;
 mod early_aggregation;
 mod semi_joins;
-mod sides;
+mod choose_build_sides;
 mod limits;
 mod window_limits;
-mod empty;
+mod drop_empty;
 mod distinct;
-mod answers;
-mod share;
+mod answer_from_statistics;
+mod share_subplans;
 mod keep_rows;
 mod share_sorts;
 mod split_distinct;
@@ -46,8 +46,8 @@ const SIMPLIFY: Rule = Rule {
 
 const DROP_EMPTY: Rule = Rule {
     name: "drop_empty",
-    description: "does not run what has no rows",
-    apply: empty::drop_empty,
+    description: "does not run plans without rows",
+    apply: drop_empty::drop_empty,
 };
 
 const MERGE_PROJECTIONS: Rule = Rule {
@@ -62,12 +62,12 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     Rule {
         name: "narrow_constants",
         description: "compares columns as stored, instead of widened, with constants",
-        apply: casts::narrow_constants,
+        apply: narrow_constants::narrow_constants,
     },
     SIMPLIFY,
     Rule {
         name: "inline_ctes",
-        description: "puts common table expressions in the place of their only reference",
+        description: "replaces the only reference of a common table expression by its definition",
         apply: cte::inline_ctes,
     },
     MERGE_PROJECTIONS,
@@ -89,12 +89,12 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     },
     Rule {
         name: "derive_from_or",
-        description: "tells each input of a join what an OR over several inputs says of it",
+        description: "derives conditions on each input of a join from an OR over several inputs",
         apply: |plan, _| Ok(plan),
     },
     Rule {
         name: "limit_windows",
-        description: "keeps the first rows of each partition where a filter on ranks asks for them",
+        description: "keeps the first rows of each partition if a filter on ranks selects them",
         apply: window_limits::limit_windows,
     },
     DROP_EMPTY,
@@ -106,7 +106,7 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     Rule {
         name: "answer_from_statistics",
         description: "counts rows and finds extremes of whole tables in their statistics",
-        apply: answers::answer_from_statistics,
+        apply: answer_from_statistics::answer_from_statistics,
     },
     Rule {
         name: "push_limits",
@@ -135,18 +135,18 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     },
     Rule {
         name: "order_joins",
-        description: "orders inner joins by what they cost, and holds the smaller side in memory",
+        description: "orders inner joins by cost, and holds the smaller side in memory",
         apply: join_order::order_joins,
     },
     Rule {
         name: "choose_build_sides",
         description: "holds the smaller side of outer, semi and anti joins in memory",
-        apply: sides::choose_build_sides,
+        apply: choose_build_sides::choose_build_sides,
     },
     Rule {
         name: "share_subplans",
         description: "runs equal subplans once",
-        apply: share::share_subplans,
+        apply: share_subplans::share_subplans,
     },
     // Done while joins are lowered.
     Rule {
@@ -156,23 +156,23 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     },
     Rule {
         name: "keep_rows",
-        description: "runs once what does not depend on the iterations of a recursion",
+        description: "runs subplans once that do not depend on the iterations of a recursion",
         apply: keep_rows::keep_rows,
     },
     Rule {
         name: "prune_columns",
-        description: "drops columns that nobody reads, down to the scans",
+        description: "drops unused columns, down to the scans",
         apply: prune::prune_columns,
     },
     Rule {
         name: "split_distinct",
-        description: "aggregates by itself what has DISTINCT arguments of its own",
+        description: "splits aggregations by their lists of DISTINCT arguments",
         apply: split_distinct::split_distinct,
     },
     Rule {
         name: "hold_narrow_sides",
-        description: "holds the side of an inner join with fewer bytes, where rows are about as many",
-        apply: sides::hold_narrow_sides,
+        description: "holds the side of an inner join with fewer bytes, if row counts are similar",
+        apply: choose_build_sides::hold_narrow_sides,
     },
     Rule {
         name: "share_sorts",
@@ -188,7 +188,7 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     // Done while windows and sorts are lowered.
     Rule {
         name: "keep_orders",
-        description: "does not sort again what comes sorted",
+        description: "does not sort sorted inputs again",
         apply: |plan, _| Ok(plan),
     },
     MERGE_PROJECTIONS,

@@ -1,8 +1,8 @@
-//! Guesses: how many rows a plan makes, and what its columns hold.
+//! Estimates: the number of rows of a plan, and the values of its columns.
 //!
-//! Tables say what they know ([`volley_connector::TableStatistics`]); what they don't know is
-//! guessed from the textbook: uniform distributions, independent columns, keys that find their
-//! partners.
+//! Tables provide their statistics ([`volley_connector::TableStatistics`]). Missing values are
+//! estimated by the usual assumptions: uniform distributions, independent columns, keys that find
+//! their partners.
 
 mod estimate;
 mod ranges;

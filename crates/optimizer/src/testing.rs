@@ -1,4 +1,4 @@
-//! A catalog of tables that have statistics and no rows, and plans of SQL text over it.
+//! A catalog of tables with statistics and without rows, and plans of SQL text over it.
 
 use crate::{OptimizerContext, lower, optimize};
 use std::sync::Arc;

@@ -5,10 +5,10 @@
 //! 1. [`lift`]: a subquery in an expression becomes a lateral join below the node that has the
 //!    expression, and a column in its place. EXISTS and IN become semi, anti and mark joins; a
 //!    scalar subquery becomes an inner join with a `SingleRow`.
-//! 2. [`dependent`]: a lateral join `left ⋈ right(left)` becomes a plain one, outermost first. What
-//!    the right side takes from the left one becomes columns of the right side itself: either
-//!    columns that it equates with them anyway, or columns of a *domain*, the distinct combinations
-//!    that occur in `left`, joined in where the right side first needs them ([`push`]).
+//! 2. [`dependent`]: a lateral join `left ⋈ right(left)` becomes a plain one, outermost first. The
+//!    left columns that the right side uses become columns of the right side: either columns that
+//!    it equates with them anyway, or columns of a *domain*, the distinct combinations in `left`,
+//!    which is joined where the right side first needs them ([`push`]).
 //!
 //! ```text
 //! by equality       l ⋈ᴸ γ(σ[r.a = l.a] r)   becomes   l ⋈ᴸ[l.a = r.a] γ[r.a](r)
@@ -31,12 +31,12 @@ use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
 use volley_logical::{Cte, Plan};
 
-/// Rewrites `plan` without subqueries and lateral joins. Columns that the plan puts out keep their
-/// identities; there may be more of them.
+/// Rewrites `plan` without subqueries and lateral joins. Output columns of the plan keep their
+/// identities; further columns may be added.
 ///
 /// # Errors
 ///
-/// Unsupported, naming the construct, when a subquery stands where it cannot be unnested.
+/// Unsupported, naming the construct, if a subquery cannot be unnested in its position.
 pub(crate) fn unnest(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let mut unnesting = Unnesting { ctx, ctes: HashMap::new(), next_cte: first_free_cte(&plan) };
     unnesting.unnest(plan)

@@ -38,7 +38,6 @@ const NOT_CLEAN: &[&str] = &[
     "crates/io/",
     "crates/memory/",
     "crates/operators/",
-    "crates/optimizer/",
     "crates/parquet/",
     "crates/sql/",
     "crates/state/",

@@ -65,7 +65,7 @@ impl Lowering<'_> {
         self.among_drivers(single, rows, groups)
     }
 
-    /// Distinct arguments first, where nobody hears of another order of rows.
+    /// Finds distinct arguments first, if no call depends on the order of rows.
     fn in_one_driver(&self, single: AggregationNode, groups: f64) -> Result<PlanNode> {
         let mut is_due =
             groups <= DISTINCT_GROUPS_MAX && self.can_split(&single.aggregates, groups)?;

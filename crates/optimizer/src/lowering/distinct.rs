@@ -1,4 +1,4 @@
-//! Aggregates of distinct arguments, where groups are few.
+//! Aggregates with DISTINCT arguments and few groups.
 //!
 //! ```text
 //! Aggregation Partial        keys         count(partial x), sum(partial y)     (then as always)
@@ -7,12 +7,12 @@
 //!       Aggregation Partial  keys, x      sum(y)
 //! ```
 //!
-//! With one driver, `PartialOnce` takes the place of the exchange and the two steps around it.
+//! With one driver, `PartialOnce` replaces the exchange and the two steps around it.
 //!
-//! All drivers find distinct rows, the rest of the aggregates go along as intermediate results. One
-//! list of distinct arguments is possible; `rules/split_distinct.rs` makes such aggregations of
-//! others. A filter of the calls is one more column to be distinct in: of equal arguments, at most
-//! one row passes it.
+//! All drivers find distinct rows. The other aggregates are carried along as intermediate results.
+//! All calls must have the same DISTINCT arguments; `rules/split_distinct.rs` splits other
+//! aggregations. A filter of the calls is one more key column: for equal arguments, at most one row
+//! passes it.
 
 use super::aggregate::exchange;
 use crate::OptimizerContext;

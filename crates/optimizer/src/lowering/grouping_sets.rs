@@ -11,9 +11,9 @@
 //!     Project
 //! ```
 //!
-//! The extra row of a set without keys is null in all columns but the set. It does not count for
-//! functions that ignore nulls in their first argument, nor where a FILTER is null; the others
-//! get a filter that leaves it out.
+//! The extra row of a set without keys is null in all columns except the set. Functions that ignore
+//! nulls in their first argument ignore it, and so do calls with a FILTER. All other calls get a
+//! filter that excludes it.
 
 use super::aggregate::{PARTIAL_ROWS_PER_GROUP_MIN, exchange, lower_call};
 use super::expr::Computed;
@@ -186,7 +186,7 @@ impl<'p> OverSets<'p> {
         all_below.then_some(OverSets { base, set_keys, sets, extra_rows, keys, calls })
     }
 
-    /// The columns put out.
+    /// The output columns.
     fn columns(&self) -> impl Iterator<Item = &Column> {
         self.keys.iter().map(|it| &it.0).chain(self.calls.iter().map(|it| &it.0))
     }

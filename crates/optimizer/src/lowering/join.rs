@@ -1,4 +1,4 @@
-//! Joins: equalities between the sides become keys of a hash join.
+//! Joins: equalities between the two inputs become keys of a hash join.
 
 use super::expr::{Computed, lower_conjuncts, side_by_side};
 use super::{Lowered, Lowering, not_this_node};
@@ -42,7 +42,7 @@ impl<T> Columns for HashMap<ColumnId, T> {
     }
 }
 
-/// The conjunct as a key of a join of inputs that put out these columns.
+/// The conjunct as a key of a join of inputs with these columns.
 pub(crate) fn as_key<'a>(
     conjunct: &'a Expr,
     left_columns: &impl Columns,
@@ -231,8 +231,8 @@ pub(super) fn with_keys<'a>(
     Ok((computed.finish(), positions))
 }
 
-/// The required ones of the columns that the join's kind puts out: their identities, their
-/// positions among all of them, and their schema.
+/// The required output columns of the join: their identities, their positions among all columns of
+/// the join's kind, and their schema.
 pub(super) fn put_out(
     probe: &Lowered,
     build: &Lowered,

@@ -1,4 +1,4 @@
-//! Joins on equal keys of inputs that are sorted by these.
+//! Merge joins: joins on equal keys whose inputs are sorted by the keys.
 
 use super::Lowering;
 use std::sync::Arc;

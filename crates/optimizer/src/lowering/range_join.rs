@@ -12,11 +12,11 @@ use volley_error::{Error, Result};
 use volley_logical::{ColumnId, Expr, JoinKind, Plan};
 use volley_plan::{AsofJoinNode, Comparison, NestedLoopJoinNode, PlanNode, RangeCondition};
 
-/// A join looks up rows by at most so many comparisons.
+/// The maximum number of comparisons that a join looks up.
 const RANGES_MAX: usize = 2;
 
-/// Where there is more to test than comparisons, at most so many of all pairs are looked up: nested
-/// loops test many pairs at once, and need nothing but the columns that a condition reads.
+/// If the condition has more than comparisons, the maximum share of all pairs for which lookups
+/// pay: nested loops test many pairs at once, and need only the columns that a condition reads.
 const LOOKED_UP_SHARE_MAX: f64 = 0.5;
 
 /// What it costs to find the pairs of a row by comparisons, and by a hash; what it costs to test a
@@ -24,12 +24,12 @@ const LOOKED_UP_SHARE_MAX: f64 = 0.5;
 const ROW_COSTS: (f64, f64) = (15.0, 5.0);
 const PAIR_COSTS: (f64, f64) = (2.0, 1.0);
 
-/// Comparisons beside equalities are looked up where that is cheaper by this factor: their share is
-/// a guess.
+/// Comparisons next to equalities are looked up where that is cheaper by this factor: their share
+/// is a guess.
 const COST_FACTOR: f64 = 4.0;
 
-/// And only where equalities leave at least so many of all pairs: where memory is short,
-/// comparisons are tested by nested loops, which must not be hopelessly slower.
+/// The minimum share of all pairs that satisfy the equalities. When memory is short, nested loops
+/// test the comparisons, and must not be much slower.
 const HASHED_SHARE_MIN: f64 = 0.01;
 
 const COMPARISONS: [(&str, Comparison); 4] = [

@@ -1,8 +1,8 @@
 //! Recursions.
 //!
-//! A step is a plan of its own, which runs again for every iteration. A common table expression
-//! that it refers to either depends on the rows that came last; then it is part of the step. Or it
-//! does not; then it is lowered outside, runs once, and the step reads its rows from the recursion.
+//! A step is a plan of its own, which runs again for every iteration. If a common table expression
+//! in it depends on the rows of the last iteration, it is part of the step. Otherwise it is lowered
+//! outside and runs once, and the step reads its rows from the recursion.
 
 use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::ColumnSet;
@@ -52,8 +52,8 @@ impl Recursions {
         SHARED_IN_STEP + self.next_shared
     }
 
-    /// Notes that a common table expression was lowered in the step at hand, of which its nodes are
-    /// part.
+    /// Notes that a common table expression was lowered in the step available, of which its nodes
+    /// are part.
     pub(super) fn note_lowered(&mut self, cte: u32) {
         self.open.last_mut().into_iter().for_each(|it| it.lowered.push(cte));
     }
@@ -97,7 +97,7 @@ impl Lowering<'_> {
         Ok(Lowered::new(node, columns.iter().cloned()))
     }
 
-    /// A part of a recursion, with exactly the columns that the recursion puts out.
+    /// The anchor or the step of a recursion, with exactly the output columns of the recursion.
     fn fed(
         &mut self,
         (plan, feeds): &(Plan, Vec<ColumnId>),

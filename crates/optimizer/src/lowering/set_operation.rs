@@ -146,7 +146,7 @@ fn count_of(arg: Expr) -> AggregateCall {
     }
 }
 
-/// How often a row is put out that the inputs have `left` and `right` times.
+/// How often a row is returned that the inputs have `left` and `right` times.
 fn repetitions(operation: SetOperation, all: bool, left: Expr, right: Expr) -> Expr {
     let less = |a: Expr, b: Expr| Expr::call("lt", vec![a, b], Type::Boolean);
     let choose = |condition: Expr, yes: Expr, no: Expr| {

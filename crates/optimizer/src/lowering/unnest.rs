@@ -1,4 +1,4 @@
-//! Rows made of rows.
+//! Unnest nodes.
 
 use super::expr::Computed;
 use super::{Lowered, Lowering, not_this_node, schema_of};

@@ -1,7 +1,7 @@
-//! Inner joins as relations and conjuncts, with all that only filters and computes taken off.
+//! Inner joins as relations and conjuncts, without the filters and projections above the relations.
 
 use super::filters::push;
-use super::inner::join_in_order;
+use super::inner_joins::join_in_order;
 use crate::OptimizerContext;
 use crate::columns::pass;
 use crate::expr::{Growth, as_column, behavior, substitute};
@@ -79,7 +79,7 @@ impl Block {
         expr
     }
 
-    /// The columns that the block's plan put out, above another plan of its relations.
+    /// The output columns of the block's plan, above another plan of its relations.
     pub(super) fn restored(
         &self,
         plan: Plan,

@@ -1,4 +1,4 @@
-//! Common table expressions: rewriting their definitions, and putting them where they are used.
+//! Common table expressions: rewrites and inlines their definitions.
 
 use crate::OptimizerContext;
 use crate::columns::{fresh_copy, rewrite_up};
@@ -7,7 +7,7 @@ use volley_error::Result;
 use volley_logical::{Cte, Expr, Plan};
 
 /// Applies `f` to the plan and, once each, to the definitions of the common table expressions that
-/// it uses; references see the new definitions, which put out the same columns.
+/// it uses; references see the new definitions, which have the same output columns.
 pub(crate) fn with_ctes(plan: Plan, f: &mut dyn FnMut(Plan) -> Result<Plan>) -> Result<Plan> {
     let mut done = HashMap::new();
     let plan = replace_definitions(plan, f, &mut done)?;
@@ -90,7 +90,7 @@ fn inline_in(
         let Plan::CteRef { cte, columns } = node else { return Ok(node) };
         let once = counts.get(&cte.id) == Some(&1);
         if once && !cte.materialized {
-            // Nobody else sees it: no copy, which would be one of all that it stands on.
+            // This is the only reference: no copy, which would copy the whole subtree.
             let plan = inline_in(cte.plan.clone(), counts, definitions, ctx)?;
             let exprs = columns.into_iter().zip(plan.columns());
             let exprs = exprs.map(|(it, inner)| (it, Expr::column(inner.id, inner.data_type)));

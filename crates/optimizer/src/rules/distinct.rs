@@ -1,4 +1,4 @@
-//! DISTINCT of what is distinct already, or where repetitions do not matter.
+//! Drops DISTINCT if the input is distinct, or if repetitions do not matter.
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;

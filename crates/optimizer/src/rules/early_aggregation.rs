@@ -1,7 +1,7 @@
-//! Aggregates of one side of a join are computed before the join, and put together after it.
+//! Computes aggregates of one side of a join before the join, and merges them after it.
 //!
-//! After Yan and Larson, "Eager Aggregation and Lazy Aggregation" (VLDB 1995). `R` makes all that
-//! is aggregated; `N` are the columns of `R` that conditions and keys use:
+//! After Yan and Larson, "Eager Aggregation and Lazy Aggregation" (VLDB 1995). `R` has all
+//! aggregated columns; `N` are the columns of `R` that conditions and keys use:
 //!
 //! ```text
 //! γ[G; f(a)](L ⟕[c] R)   becomes   γ[G; f'(p)](L ⟕[c] γ[N; p = f(a)](R))
@@ -14,16 +14,18 @@
 //! min, max, bool_and, bool_or                     the same of p
 //! ```
 //!
-//! The rows of `R` that agree in `N` have the same partners and keys, so that a partner has them
-//! all or none; which row stands for them does not matter, because `N` has no types with equal
-//! values that differ. Without a partner, a row of `L` stays alone either way; then `f` must not
-//! see it: every argument is null when the columns of `R` are.
+//! The rows of `R` that agree in `N` have the same partners and keys, so that a partner has all or
+//! none of them. Any of these rows may represent them, because `N` has no types with equal values
+//! that differ. Without a partner, a row of `L` is padded with nulls either way. Then `f` must
+//! ignore it: every argument is null if the columns of `R` are.
 //!
 //! Counts are sums of type HUGEINT, cast back; partial sums of numbers of up to 19 digits fit the
-//! type that they have, however many rows there are. All else is left alone: `avg`, whose states
-//! cannot be written in SQL; sums of DOUBLE, which are rounded in another order; DISTINCT, FILTER,
-//! orders; expressions that may fail for a row, which the join might have dropped, or whose value
-//! may differ from call to call; aggregates without keys.
+//! type that they have, however many rows there are. Not rewritten:
+//! - `avg`, whose states SQL cannot express;
+//! - sums of DOUBLE, which would be rounded in another order;
+//! - DISTINCT, FILTER and orders;
+//! - expressions that may fail for a row that the join would drop, and volatile expressions;
+//! - aggregates without keys.
 
 use super::block::{Block, joined};
 use super::join_order::rows_of_joins;
@@ -167,7 +169,7 @@ impl Sides {
             return None;
         }
         let (left, right) = if kind == JoinKind::Left { (left, right) } else { (right, left) };
-        let inner = super::inner::inner_join(
+        let inner = super::inner_joins::inner_join(
             left.as_ref().clone(),
             right.as_ref().clone(),
             conditions.clone(),

@@ -1,17 +1,17 @@
-//! Pushing filters down to where their columns come from.
+//! Pushes filters down to the plans that make their columns.
 //!
 //! Conjuncts travel down with the recursion; every node passes on what may be evaluated below it
 //! and keeps the rest above it. Inner joins that follow each other are one set of inputs and one
-//! set of conjuncts ([`super::inner`]).
+//! set of conjuncts ([`super::inner_joins`]).
 //!
-//! A conjunct that may fail for a row (a division, a cast of text) goes as far as one that may not,
-//! but not into a scan: there, and in filters, conjuncts that cannot fail come first, so that rows
-//! that they drop raise no error. What a join would have dropped may raise one, as in other
-//! engines. One whose value may differ from call to call stays where it is.
+//! A conjunct that may fail for a row (a division, a cast of text) is pushed as far as others, but
+//! not into a scan. Filters evaluate conjuncts that cannot fail first, so that rows that these drop
+//! raise no error. A row that a join would have dropped may raise one, as in other engines. A
+//! volatile conjunct is not pushed.
 
 mod grouping_sets;
 
-use super::inner::push_into_inner;
+use super::inner_joins::push_into_inner;
 use crate::OptimizerContext;
 use crate::columns::output_set;
 use crate::expr::{
@@ -97,7 +97,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
     })
 }
 
-/// Nodes that put columns beside those of their input, whose filters go below.
+/// Nodes that put columns next to those of their input, whose filters go below.
 fn push_past_added(mut plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>) -> Plan {
     let mut above = conjuncts;
     for input in plan.inputs_mut() {
@@ -193,7 +193,7 @@ fn push_into_join(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>) 
 /// What tests of one side and the equalities between the sides say of the other side.
 fn inferred_across(tests: &[Expr], conditions: &[Expr], other: &ColumnSet) -> Vec<Expr> {
     let all: Vec<Expr> = tests.iter().chain(conditions).cloned().collect();
-    let mut more = super::inner::inferred(&all);
+    let mut more = super::inner_joins::inferred(&all);
     more.retain(|it| uses_some_of(it, other));
     more
 }

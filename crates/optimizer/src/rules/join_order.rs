@@ -1,9 +1,9 @@
 //! The order of inner joins, by cost.
 //!
-//! Inner joins that follow each other, with projections between them taken apart, are a *region*: a
-//! set of inputs, and conjuncts. Equal columns form classes, so that `a = b AND b = c` also joins
-//! `a` with `c`. Up to [`INPUTS_OF_DP_MAX`] inputs, dynamic programming over sets of inputs finds
-//! the cheapest tree, bushy ones included ([`dp`]); above, the pair that makes the fewest rows is
+//! Adjacent inner joins, with the projections between them inlined, are a *region*: a set of
+//! inputs, and conjuncts. Equal columns form classes, so that `a = b AND b = c` also joins `a` with
+//! `c`. Up to [`INPUTS_OF_DP_MAX`] inputs, dynamic programming over sets of inputs finds the
+//! cheapest tree, bushy ones included ([`dp`]); above, the pair that makes the fewest rows is
 //! joined first ([`greedy`]).
 
 mod region;

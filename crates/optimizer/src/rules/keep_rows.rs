@@ -1,4 +1,4 @@
-//! What does not depend on the iterations of a recursion runs once.
+//! Runs subplans of a recursive step once if they do not depend on the iteration.
 //!
 //! ```text
 //! Recursive                     Recursive
@@ -12,7 +12,7 @@
 //!
 //! Lowering reads such a reference from rows that the recursion keeps (`lowering/recursive.rs`).
 
-use super::share::repeats;
+use super::share_subplans::repeats;
 use crate::OptimizerContext;
 use crate::columns::{for_each_node, fresh_copy, rewrite_up};
 use crate::stack::deep;

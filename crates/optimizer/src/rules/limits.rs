@@ -1,4 +1,4 @@
-//! Limits, and limits of sorted rows, move to where rows come from.
+//! Pushes limits, and limits of sorted rows, towards the scans.
 
 use crate::OptimizerContext;
 use crate::columns::output_set;

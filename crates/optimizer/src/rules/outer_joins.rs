@@ -1,4 +1,4 @@
-//! Outer joins become inner ones where a filter above rejects the rows of nulls.
+//! Turns outer joins into inner joins if a filter above rejects the null-padded rows.
 
 use crate::OptimizerContext;
 use crate::columns::output_set;

@@ -1,4 +1,4 @@
-//! Aggregates over whole partitions are computed by groups, and joined to the rows.
+//! Computes aggregates over whole window partitions by groups, and joins them to the rows.
 //!
 //! ```text
 //! ω[k; f(a)](R)   becomes   R ⋈[k is k'] γ[k'; f(a')](R')
@@ -6,16 +6,16 @@
 //!
 //! `R'` is a copy of `R`. Every row has its own group, nulls included, so that the join neither
 //! drops a row nor makes one twice. A window keeps its rows and sorts them by the keys; the join
-//! keeps one row per partition. That costs a second reading of `R`, so that `R` must be cheap: a
-//! scan of a table that knows how many rows it has (and neither parses text for them nor makes them
-//! as it goes), with filters and projections. Windows of other kinds that stand between do not
-//! matter, since they pass their rows on: `R'` is a copy of what is below them.
+//! keeps one row per partition. That costs a second read of `R`, so that `R` must be cheap: a scan
+//! of a table with a known number of rows (not text, not generated), with filters and projections.
+//! Other windows in between do not matter, since they pass their rows on: `R'` is a copy of the
+//! plan below them.
 //!
-//! Left alone are calls whose order of rows may be seen (all of a node with an order), whose
-//! results may be large (the join copies them to every row), or that are no aggregates, and
-//! expressions whose value may differ from call to call.
+//! Not rewritten: calls that depend on the order of rows (all calls of a node with an order), calls
+//! with large results (the join copies them to every row), calls that are not aggregates, and
+//! volatile expressions.
 
-use super::share::repeats;
+use super::share_subplans::repeats;
 use crate::columns::{fresh_copy, output_set, project_to, rename_in_expr};
 use crate::expr::{ColumnSet, behavior, collect_used, same};
 use crate::stack::deep;
@@ -56,7 +56,7 @@ fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) 
 
 /// What takes the place of a window.
 struct Groups {
-    /// Puts out the keys, then the calls' results.
+    /// Returns the keys, then the calls' results.
     plan: Plan,
     keys: Vec<Column>,
 }

@@ -1,4 +1,4 @@
-//! Dropping columns that nobody reads, down to the scans.
+//! Drops unused columns, down to the scans.
 
 use crate::OptimizerContext;
 use crate::expr::{ColumnSet, collect_used, stays_small};
@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
 use volley_logical::{Column, ColumnId, Cte, Expr, Plan, SetOperation};
 
-/// Drops unused columns everywhere; the plan itself puts out what it did.
+/// Drops unused columns everywhere; the output columns of the plan stay the same.
 pub(super) fn prune_columns(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let columns = plan.columns();
     let required = columns.iter().map(|it| it.id).collect();

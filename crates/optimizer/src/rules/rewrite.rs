@@ -1,4 +1,4 @@
-//! Applying rewrites of expressions to all expressions of a plan.
+//! Applies a rewrite to all expressions of a plan.
 
 use crate::columns::rewrite_up;
 use crate::stack::deep;

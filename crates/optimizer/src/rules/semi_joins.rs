@@ -1,7 +1,7 @@
-//! Semi and anti joins move to the one input of inner joins whose columns they test, when that
-//! input has not many more rows than the inner joins make, or when they drop most of its rows. The
-//! guesses do not depend on the order in which inner joins are written, as long as the columns are
-//! of one of their inputs: joins are ordered later.
+//! Moves semi and anti joins below inner joins, to the input whose columns they test. The rule
+//! applies if that input has not many more rows than the inner joins return, or if they drop most
+//! of its rows. The estimates do not depend on the order of the inner joins if the columns belong
+//! to one of their inputs: joins are ordered later.
 
 use super::join_order::rows_of_joins;
 use crate::columns::output_set;

@@ -1,4 +1,4 @@
-//! Windows that follow one another, in an order in which one sort serves several.
+//! Orders adjacent windows so that one sort serves several.
 //!
 //! ```text
 //! PARTITION BY a ORDER BY b               sorted by b after a, by whom it is sorted already

@@ -1,4 +1,4 @@
-//! Aggregations into few groups get one aggregation per list of DISTINCT arguments.
+//! Splits aggregations into few groups: one aggregation per list of DISTINCT arguments.
 //!
 //! ```text
 //! Aggregate k, count(distinct x), count(distinct y), sum(z)
@@ -10,14 +10,14 @@
 //!   Aggregate k, sum(z)
 //! ```
 //!
-//! Each of them finds distinct arguments before groups, in all drivers (`lowering/distinct.rs`). A
-//! scan with what filters and computes is read again by each, which reads only the columns that it
-//! needs; the rows of other inputs are made once and shared. Calls that are not done in steps stay
-//! together, where they do not hold back the others.
+//! Each of them finds distinct arguments before groups, in all drivers (`lowering/distinct.rs`).
+//! Each repeats the scan with its filters and projections, and reads only the columns that it
+//! needs. Other inputs run once and are shared. Calls that cannot be computed in steps stay in one
+//! aggregation, separate from the others.
 
 use super::cte::is_cheap;
 use super::filters::push;
-use super::inner::inner_join;
+use super::inner_joins::inner_join;
 use crate::columns::{for_each_node, fresh_copy, pass, rewrite_up};
 use crate::expr::{behavior, same, same_expr, without_duplicates};
 use crate::lowering::DISTINCT_GROUPS_MAX;

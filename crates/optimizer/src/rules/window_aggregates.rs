@@ -1,9 +1,9 @@
-//! Aggregates of what is joined anyway become windows.
+//! Turns aggregates of tables that are joined anyway into windows.
 //!
 //! After Zuzarte, Pirahesh, Ma, Cheng, Liu and Wong, "WinMagic: Subquery Elimination Using Window
 //! Aggregation" (SIGMOD 2003). A correlated scalar subquery, once unnested, or a derived table that
-//! one joins oneself, is an aggregation `G = γ[k; f(a)](S)` joined to other relations on `x = k`.
-//! Where the other relations contain those of `S`, they need not be read twice:
+//! the query joins, is an aggregation `G = γ[k; f(a)](S)` joined to other relations on `x = k`. If
+//! the other relations contain those of `S`, they need not be read twice:
 //!
 //! ```text
 //! σ[late](X ⋈[x = k] γ[k; f(a)](S))   becomes   σ[late](ω[μ(k); f(μ(a))](X'))
@@ -24,19 +24,18 @@
 //!    relations, which multiply them all by the number of their partners.
 //!
 //! Conjuncts of `X` that are not so are applied above the window. A more relation that only these
-//! connect, or that an equality joins to a shared column that is not determined, is joined above
-//! it, too; `X'` is the rest. A key that is null has no group that it equals: where no equality
-//! says so already, `X'` is filtered by `μ(k) IS NOT NULL`. A row of `X'` is in its own partition,
-//! so that no group is empty; what an outer join makes of rows without a group is not looked at
-//! here: outer joins are no inner joins, and stay.
+//! connect, or that an equality joins to a shared column that is not determined, is also joined
+//! above it; `X'` is the rest. A null key equals no group: unless an equality implies it, `X'` is
+//! filtered by `μ(k) IS NOT NULL`. A row of `X'` is in its own partition, so that no group is
+//! empty. Outer joins are not part of the blocks.
 //!
-//! As every row may be seen several times, `f` must not mind: `min`, `max`, `bool_and`, `bool_or`,
-//! and `avg` of exact numbers (of DOUBLE it would round otherwise; a quotient of sums beyond 53
-//! bits may differ in its last place). `avg` of DOUBLE, `sum`, `count` and `count_if` are taken
-//! when all more relations are known to have one partner at most; tables do not say which columns
-//! are unique, but groups do. Calls with DISTINCT or an order, and expressions whose value may
-//! differ from call to call, are left alone. A LIMIT or DISTINCT in the subquery makes a relation
-//! that `X` does not have.
+//! As `f` may see every row several times, repetitions must not change its result: `min`, `max`,
+//! `bool_and`, `bool_or`, and `avg` of exact numbers (of DOUBLE it would round otherwise; a
+//! quotient of sums beyond 53 bits may differ in its last place). `avg` of DOUBLE, `sum`, `count`
+//! and `count_if` are rewritten if all more relations are known to have at most one partner. Tables
+//! do not declare unique columns, but groups do. Calls with DISTINCT or an order, and volatile
+//! expressions, are not rewritten. A LIMIT or DISTINCT in the subquery makes a relation that `X`
+//! does not have.
 //!
 //! A window keeps all its rows and sorts them, so that it pays only where `X'` is small
 //! ([`WINDOW_ROW_COST`]).

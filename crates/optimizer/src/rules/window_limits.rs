@@ -1,5 +1,5 @@
-//! Filters on ranks become limits of windows: `row_number() OVER ... <= n` keeps the first rows of
-//! each partition.
+//! Turns filters on ranks into limits of windows: `row_number() OVER ... <= n` keeps the first rows
+//! of each partition.
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;

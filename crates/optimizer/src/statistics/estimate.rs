@@ -1,4 +1,4 @@
-//! What each node makes.
+//! Estimates of each node.
 
 use super::selectivity::{conjuncts_share, key_share};
 use super::value::{as_number, steps};

@@ -1,4 +1,4 @@
-//! Which share of pairs of rows satisfies comparisons of columns of both sides.
+//! The share of pairs of rows that satisfy comparisons between both sides.
 
 use super::Estimate;
 use volley_logical::ColumnId;

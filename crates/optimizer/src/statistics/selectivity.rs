@@ -1,4 +1,4 @@
-//! Which share of rows satisfies a condition.
+//! The share of rows that satisfy a condition.
 
 use super::value::{as_number, steps};
 use super::{ColumnEstimate, Estimate};

@@ -1,4 +1,4 @@
-//! Queries of great size plan quickly and without overflowing the stack.
+//! Very large queries are planned quickly and without overflowing the stack.
 
 use crate::testing::plan_without;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What follows from the order of rows, and of how joins go on comparisons.
+//! Plans that use the order of rows, and range joins.
 
 use crate::testing::plan_for;
 

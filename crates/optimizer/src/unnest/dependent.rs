@@ -1,4 +1,4 @@
-//! Lateral joins become plain ones.
+//! Turns lateral joins into plain joins.
 
 use super::Unnesting;
 use super::domain::{Domain, Mapping, Pushed, equalities, replacements};
@@ -8,7 +8,7 @@ use crate::stack::deep;
 use volley_error::Result;
 use volley_logical::{Column, Expr, JoinKind, Plan};
 
-/// A lateral join, taken apart. The left side depends on nothing.
+/// A lateral join, split. The left side depends on nothing.
 pub(super) struct Lateral {
     pub(super) left: Plan,
     pub(super) right: Plan,

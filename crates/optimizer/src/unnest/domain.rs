@@ -1,4 +1,4 @@
-//! What a lateral join's right side takes from its left one.
+//! The columns that a lateral join's right side uses from its left side.
 
 use super::Unnesting;
 use crate::columns::fresh_copy;
@@ -9,8 +9,8 @@ use std::{
 };
 use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
 
-/// The distinct combinations of the columns that the right side of one lateral join takes from the
-/// left side. It is a plan only once somebody asks for it.
+/// The distinct combinations of the columns that the right side of one lateral join uses from the
+/// left side. The plan is built on first use.
 pub(super) struct Domain {
     /// The left side.
     left: Plan,

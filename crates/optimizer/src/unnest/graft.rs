@@ -1,5 +1,5 @@
-//! Lateral joins whose right side makes rows of single rows: what it does to one row of the left
-//! side, it does to the left side.
+//! Lateral joins whose right side processes single rows: the right side is applied to the left side
+//! directly.
 //!
 //! ```text
 //! t ⋈ᴸ π(σ(unnest[t.a](1)))     becomes     π(σ(unnest[a](t)))

@@ -1,4 +1,4 @@
-//! Subqueries in expressions become lateral joins.
+//! Turns subqueries in expressions into lateral joins.
 
 use super::Unnesting;
 use crate::columns::{map_inputs, output_set, project_to};
@@ -175,8 +175,8 @@ impl Unnesting<'_> {
         Ok((plan, conditions))
     }
 
-    /// The plan with new identities for the columns that it puts out; a subquery may put out a
-    /// column of the outer query.
+    /// The plan with new identities for its output columns; a subquery may return a column of the
+    /// outer query.
     fn renamed(&self, plan: Plan) -> (Plan, Vec<Column>) {
         let ids = self.ctx.column_ids;
         let exprs: Vec<_> = plan

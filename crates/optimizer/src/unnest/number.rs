@@ -1,7 +1,7 @@
-//! Lateral joins whose right side makes rows of single rows, by numbers of the left rows.
+//! Lateral joins whose right side processes single rows: joined by numbers of the left rows.
 //!
-//! Where the right side takes lists apart, their distinct combinations are costly to find, and
-//! mostly as many as there are rows. Instead of them the rows are numbered:
+//! If the right side expands lists, their distinct combinations are expensive to find, and usually
+//! as many as the rows. The rows are numbered instead:
 //!
 //! ```text
 //! t ⟕ᴸ[c] π(unnest[t.a](1))    becomes    t' ⟕[t'.n = u.n and c] π(unnest[u.a](u))

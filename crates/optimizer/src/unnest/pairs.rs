@@ -1,7 +1,7 @@
 //! Subqueries in the condition of an outer, semi or anti join that use columns of both sides.
 //!
-//! Such a subquery has a value per pair of rows. The pairs are made by an inner join, filtered, and
-//! joined back to the numbered rows of the side that is preserved:
+//! Such a subquery has a value per pair of rows. An inner join makes the pairs, which are filtered
+//! and joined to the numbered rows of the preserved side:
 //!
 //! ```text
 //! l ⟕[p] r         l' ⟕[l'.id = x.id] x        x = σ[p](l' × r)      l' = number(l)

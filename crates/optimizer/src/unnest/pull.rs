@@ -1,5 +1,5 @@
-//! Filters of a lateral join's right side that use columns of the left side become conditions of
-//! the join. Where that is all of the correlation, the join is a plain one already.
+//! Turns filters of a lateral join's right side that use columns of the left side into conditions
+//! of the join. If that removes all correlation, the join is a plain one.
 
 use super::dependent::Lateral;
 use crate::columns::{output_set, pass};
@@ -57,7 +57,7 @@ impl Lateral {
     }
 }
 
-/// Drops columns of a projection that nobody uses.
+/// Drops unused columns of a projection.
 fn without_unused(plan: Plan, used: &ColumnSet) -> Plan {
     match plan {
         Plan::Project { input, mut exprs } => {

@@ -1,5 +1,5 @@
-//! Pushing the domain down: from a plan that is computed per row of the left side to one that is
-//! computed once, for all of them.
+//! Pushes the domain down: turns a plan that runs per row of the left side into one that runs once,
+//! for all rows.
 
 mod join;
 mod group;
@@ -80,7 +80,7 @@ impl Unnesting<'_> {
         })
     }
 
-    /// What takes nothing from the left side: beside every row of the domain, if it is needed.
+    /// What takes nothing from the left side: next to every row of the domain, if it is needed.
     fn push_closed(&mut self, plan: Plan, need: &ColumnSet, domain: &mut Domain) -> Pushed {
         if need.is_empty() {
             return Pushed { plan, map: Mapping::new() };
@@ -216,7 +216,7 @@ fn substituted_plan(mut plan: Plan, map: &Mapping) -> Plan {
     plan
 }
 
-/// Whether a plan puts out a column.
+/// Whether a plan returns a column.
 fn puts_out(plan: &Plan, id: ColumnId) -> bool {
     output_set(plan).contains(&id)
 }

@@ -1,8 +1,8 @@
 //! Lateral joins with exactly one row per row of the left side: scalar subqueries.
 //!
-//! An aggregation without keys has a row even where its input has none. Instead of making that row
-//! on the right side, which needs the domain, an outer join makes a row of nulls, in which counts
-//! are then set to zero; what the subquery computes from its aggregates is computed above the join.
+//! An aggregation without keys has a row even without input. Making that row on the right side
+//! would need the domain. Instead an outer join makes a row of nulls, counts in it are set to zero,
+//! and the expressions over the aggregates are computed above the join.
 
 use super::Unnesting;
 use super::dependent::{Lateral, with_outer};
@@ -145,7 +145,7 @@ impl Unnesting<'_> {
         let by = replacements(map);
         let keys: Vec<_> = map.values().map(|it| pass(&it.column)).collect();
         let is_key = |id: &ColumnId| map.values().any(|it| it.column.id == *id);
-        // The plan's columns are put out under their own identities: they are renamed below.
+        // The plan's columns are returned under their own identities: they are renamed below.
         let mut renames = Vec::new();
         let mut aggregates = vec![(count.clone(), call("count", Vec::new(), Type::BigInt))];
         for column in columns.iter().filter(|it| !by.contains_key(&it.id) && !is_key(&it.id)) {

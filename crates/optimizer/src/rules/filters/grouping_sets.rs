@@ -1,5 +1,5 @@
-//! Filters of groups of several grouping sets: sets whose groups they drop are not made, and tests
-//! of keys that all the others have go below, as do those of columns that are passed on.
+//! Filters above grouping sets: drops sets whose groups the filters reject. Pushes tests of keys
+//! that all other sets have, and tests of columns that are passed on.
 
 use super::{filtered, is_stable, push, split_by, uses_some_of};
 use crate::OptimizerContext;

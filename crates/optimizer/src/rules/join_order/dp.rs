@@ -6,8 +6,8 @@
 //!         keep the cheapest of cost(L) + cost(R) + cost of joining them
 //! ```
 //!
-//! Where conditions connect not all inputs, parts that hang together are solved first, and then
-//! multiplied, small ones first.
+//! If conditions do not connect all inputs, connected components are solved first and then joined
+//! by cross products, small ones first.
 
 use super::Tree;
 use super::graph::{Graph, Inputs};
@@ -15,7 +15,7 @@ use super::graph::{Graph, Inputs};
 /// What a row costs that is put into a hash table, against one that probes it.
 const BUILD_COST: f64 = 2.0;
 
-/// What a row costs that a join puts out, against one that probes it.
+/// The cost of an output row of a join, relative to a probe row.
 const OUTPUT_COST: f64 = 1.0;
 
 #[derive(Clone)]

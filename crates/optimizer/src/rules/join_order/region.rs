@@ -1,4 +1,4 @@
-//! Taking inner joins apart and putting them together.
+//! Flattens inner joins to regions and rebuilds them.
 
 use super::graph::Graph;
 use super::{Guessed, Tree, passes_all};
@@ -8,7 +8,7 @@ use crate::expr::{
     without_duplicates,
 };
 use crate::rules::filters::filtered_plainly;
-use crate::rules::inner::{EqualColumns, equality, inner_join};
+use crate::rules::inner_joins::{EqualColumns, equality, inner_join};
 use crate::stack::deep;
 use crate::statistics::Estimate;
 use crate::{Estimator, OptimizerContext};

@@ -6,7 +6,7 @@ use crate::columns::output_set;
 use crate::expr::{ColumnSet, as_column, is_not_null, same_expr, substitute, used_columns};
 use crate::rules::block::{Block, joined};
 use crate::rules::distinct::is_unique;
-use crate::rules::inner::{EqualColumns, equal_pair, equality};
+use crate::rules::inner_joins::{EqualColumns, equal_pair, equality};
 use std::collections::HashMap;
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, Frame, FrameBound, Plan, WindowCall};
 use volley_types::Type;
@@ -17,7 +17,7 @@ const EXACT_DIGITS_MAX: u8 = 19;
 /// Columns that are equal, with their types.
 type Class = Vec<(ColumnId, Type)>;
 
-/// The relations beside an aggregation, and what is said of them.
+/// The relations next to an aggregation, and what is said of them.
 pub(super) struct Attempt<'a> {
     block: &'a Block,
     group: &'a Group<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Attempt<'a> {
     equal: EqualColumns,
     /// Other conjuncts on the relations.
     own: Vec<Expr>,
-    /// Conjuncts that use what the aggregation puts out, but for equal columns.
+    /// Conjuncts that use output columns of the aggregation, except equalities of columns.
     of_group: Vec<Expr>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// The plan with the window, which puts out `columns`.
+    /// The plan with the window, with the output columns `columns`.
     pub(super) fn built(
         &self,
         windowed: Windowed,

@@ -1,9 +1,9 @@
-//! What is aggregated, and which relations outside read the same.
+//! Matches the aggregated relations with relations outside that read the same tables.
 
 use crate::OptimizerContext;
 use crate::expr::{ColumnSet, as_column, behavior};
 use crate::rules::block::Block;
-use crate::rules::share::{Renaming, repeats, same_plan};
+use crate::rules::share_subplans::{Renaming, repeats, same_plan};
 use std::collections::HashMap;
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, Plan};
 
@@ -14,9 +14,9 @@ const ASSIGNMENTS_MAX: usize = 16;
 pub(super) struct Group<'a> {
     /// What is aggregated.
     pub(super) input: &'a Plan,
-    /// The same, taken apart.
+    /// The same, split.
     pub(super) block: Block,
-    /// The key columns put out, and columns of the block.
+    /// The output key columns, and columns of the block.
     pub(super) keys: Vec<(ColumnId, ColumnId)>,
     /// In columns of the block.
     pub(super) calls: Vec<(Column, AggregateCall)>,
@@ -48,7 +48,7 @@ impl Group<'_> {
         Some(Group { input, block, keys, calls })
     }
 
-    /// The columns put out.
+    /// The output columns.
     pub(super) fn columns(&self) -> ColumnSet {
         let keys = self.keys.iter().map(|it| it.0);
         keys.chain(self.calls.iter().map(|it| it.0.id)).collect()

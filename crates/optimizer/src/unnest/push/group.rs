@@ -1,4 +1,4 @@
-//! Pushing the domain through aggregations, limits and single rows.
+//! Pushes the domain through aggregations, limits and single rows.
 
 use super::{own_columns, taken_by, taken_by_exprs};
 use crate::columns::pass;

@@ -1,4 +1,4 @@
-//! Pushing the domain through what is repeated for grouping sets.
+//! Pushes the domain through the row repetition of grouping sets.
 
 use super::taken_by_exprs;
 use crate::columns::{fresh_copy, pass};

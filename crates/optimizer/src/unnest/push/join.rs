@@ -1,4 +1,4 @@
-//! Pushing the domain through joins.
+//! Pushes the domain through joins.
 
 use super::{substituted_plan, taken_by, taken_by_exprs};
 use crate::columns::pass;
@@ -86,7 +86,7 @@ impl Unnesting<'_> {
         Ok(join_pushed(left, right, own))
     }
 
-    /// Joins that put out rows of the left input, each for itself: it holds what is needed.
+    /// Joins that return rows of the left input independently: the left input provides the domain.
     fn push_preserving(
         &mut self,
         plan: Plan,

@@ -1,5 +1,5 @@
-//! Pushing the domain through recursions: all rows of the domain recur at once, and what is held of
-//! the left side becomes part of the rows that come.
+//! Pushes the domain through recursions: all rows of the domain recur at once, and the columns of
+//! the left side become part of the recursion's rows.
 //!
 //! ```text
 //! Recursive anchor(l) step(l, w)
@@ -7,8 +7,8 @@
 //! Recursive (anchor with d) (step with d over σ[w.d = l] w, for all l that w has)
 //! ```
 //!
-//! A row of the left side whose recursion has ended has no rows in the working table, and so no
-//! part in later iterations, even where the step makes a row of nothing.
+//! A row of the left side whose recursion has ended has no rows in the working table, and takes no
+//! part in later iterations, even if the step makes a row without input.
 
 use crate::columns::{fresh_copy, rewrite_up};
 use crate::expr::same;
@@ -91,7 +91,7 @@ impl Widened {
         Plan::Project { input: Box::new(table), exprs: outer.collect() }
     }
 
-    /// A part and what feeds the columns put out.
+    /// The anchor or the step, and the columns behind its output columns.
     fn fed(&self, part: Pushed, mut feeds: Vec<ColumnId>) -> Result<(Plan, Vec<ColumnId>)> {
         let Pushed { plan, map } = part;
         for feed in &mut feeds {

@@ -1,5 +1,4 @@
-//! Pushing the domain through set operations: what is held of the left side becomes part of the
-//! rows.
+//! Pushes the domain through set operations: the columns of the left side become part of the rows.
 
 use super::puts_out;
 use crate::expr::ColumnSet;
@@ -63,7 +62,7 @@ impl Unnesting<'_> {
     }
 }
 
-/// An input may put out a column of the left side as its own.
+/// An input may return a column of the left side as its own.
 pub(super) fn feed(id: ColumnId, plan: &Plan, map: &Mapping) -> ColumnId {
     match map.get(&id) {
         Some(source) if !puts_out(plan, id) => source.column.id,

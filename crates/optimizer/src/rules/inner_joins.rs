@@ -1,4 +1,4 @@
-//! Inner joins as a set of inputs and a set of conjuncts.
+//! Inner joins flattened to a set of inputs and a set of conjuncts.
 
 use super::filters::{as_or, filtered, push, split_by, uses_some_of};
 use crate::OptimizerContext;

@@ -1,4 +1,4 @@
-//! Which side of a join is held in memory.
+//! Chooses the build side of joins, which is held in memory.
 
 use crate::lowering::as_key;
 use crate::stack::deep;
@@ -12,10 +12,10 @@ use volley_types::{PhysicalType, Type};
 /// smaller one is a guess.
 const SWAP_FACTOR: f64 = 2.0;
 
-/// So many times as many rows are about as many.
+/// Row counts that differ by at most this factor count as similar.
 const ABOUT: f64 = 1.25;
 
-/// What a row takes in a hash table, beside its columns.
+/// What a row takes in a hash table, next to its columns.
 const ROW_BYTES: f64 = 16.0;
 
 /// What texts and nested values are taken to be long.

@@ -1,9 +1,8 @@
-//! Equal subplans run once.
+//! Runs equal subplans once.
 //!
-//! Two subplans are equal when they have the same shape over the same tables, with the same
-//! expressions once the columns that one makes are taken for those of the other. The largest ones
-//! become a common table expression, if they make far fewer rows than they read: its result is held
-//! in memory.
+//! Two subplans are equal if they have the same shape over the same tables and, after renaming
+//! columns, the same expressions. The largest ones become a common table expression if they return
+//! far fewer rows than they read: the result is buffered.
 
 use crate::columns::{for_each_node, fresh_copy};
 use crate::expr::{behavior, same_expr, substitute};

@@ -1,5 +1,5 @@
-//! Comparing a widened column with a constant: the constant is narrowed instead, so that the
-//! comparison is one of the column as stored, which scans can prune and evaluate while encoded.
+//! Comparisons of a widened column with a constant: narrows the constant instead. The comparison
+//! then reads the column as stored, which scans can prune and evaluate on encoded data.
 
 use super::rewrite::rewrite_exprs;
 use crate::OptimizerContext;

@@ -1,4 +1,4 @@
-//! What reads nothing is not run.
+//! Drops subplans without rows.
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;
@@ -90,7 +90,7 @@ fn simplified_join(plan: Plan) -> Plan {
     }
 }
 
-/// The rows of a plan beside nulls.
+/// The rows of a plan next to nulls.
 fn beside_nulls(plan: Plan, missing: Vec<Column>) -> Plan {
     let mut exprs: Vec<_> = plan.columns().iter().map(crate::columns::pass).collect();
     for column in missing {

@@ -1,4 +1,4 @@
-//! Aggregates of whole tables that the tables' statistics answer.
+//! Answers aggregates of whole tables from the tables' statistics.
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;
