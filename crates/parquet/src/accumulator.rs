@@ -289,8 +289,8 @@ fn finish_codes(
     }
 }
 
-/// Whether all codes are the same: a run that covers all rows, as in files that are sorted or
-/// written part by part. Then filters, keys and functions look at one row of the batch.
+/// Whether all codes are the same: a run that covers all rows, as in sorted files. Then filters,
+/// keys and functions process one row of the batch.
 fn is_one_run(codes: &[u32]) -> bool {
     match codes {
         [first, .., last] if first == last => codes.iter().all(|it| it == first),

@@ -1,13 +1,13 @@
-//! Bloom filters of column chunks rule out row groups for conditions of equality.
+//! Bloom filters of column chunks, which rule out row groups for equality conditions.
 //!
 //! ```text
 //! filter   header { 1 bytes  2 algorithm { 1 blocks }  3 hash { 1 XXH64 }  4 codec { 1 none } }
 //!          bits, in blocks of 32 bytes
 //! ```
 //!
-//! A filter holds hashes of values as PLAIN encoding has them (strings without length). A constant
-//! is looked up when it is stored in one way only: not zero or NaN of floats, nor what is rounded
-//! while it is read. (parquet-format, `BloomFilter.md`.)
+//! A filter holds hashes of values in PLAIN encoding (strings without length). A constant is looked
+//! up only if it has a single stored form: not zero or NaN of floats, and not values that are
+//! rounded when they are read. (parquet-format, `BloomFilter.md`.)
 
 use crate::{
     file::ParquetFile,
@@ -79,12 +79,12 @@ impl BloomReads {
         self.ranges.iter().map(|it| it.end - it.start).sum()
     }
 
-    /// The most memory that it takes to look at them.
+    /// The maximum memory for reading them.
     pub fn bytes_max(&self) -> usize {
         (self.bytes() as usize).saturating_mul(BYTES_PER_BYTE)
     }
 
-    /// Whether some row may match, by the filters, of which `bytes` were read.
+    /// Whether some row may match according to the filters in `bytes`.
     pub fn may_match(&self, conditions: &Conditions, bytes: &[Bytes]) -> bool {
         let filter = |(column, (leaf, place)): (&usize, &(Leaf, usize))| {
             Some((*column, (leaf.clone(), read_filter(bytes.get(*place)?)?)))

@@ -1,4 +1,4 @@
-//! What footers say of the values of a column chunk.
+//! The statistics of column chunks in footers.
 
 use crate::{
     accumulator::Accumulator,
@@ -41,7 +41,7 @@ pub(crate) fn noted_chunk_bounds(
     stored_of(chunk, |stored| noted_bounds(leaf, stored, order))
 }
 
-/// Hands on what a chunk's statistics say.
+/// Returns a chunk's statistics.
 fn stored_of(chunk: &ColumnChunkMetaData, read: impl FnOnce(&StoredBounds) -> Bounds) -> Bounds {
     let stored = chunk.statistics().map(|it| StoredBounds {
         min: it.min_bytes_opt(),

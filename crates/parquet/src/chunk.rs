@@ -6,7 +6,7 @@ use volley_error::Result;
 use volley_io::{BufferPool, RandomAccessFile};
 use volley_memory::Reservation;
 
-/// What is read at once of a chunk, as long as pages are no larger: pages are then decompressed
+/// Bytes of a chunk that are read at once, unless pages are larger: pages are then decompressed
 /// from the processor's cache.
 const WINDOW_BYTES: usize = 256 << 10;
 
@@ -17,7 +17,7 @@ pub(crate) struct ChunkBytes {
     window: Bytes,
     /// Where the window begins in the chunk.
     window_start: usize,
-    /// Bytes that somebody else has read, ascending: where they begin in the chunk.
+    /// Bytes that were read in advance, ascending, with their offsets in the chunk.
     parts: Vec<(usize, Bytes)>,
     /// The parts of the chunk that will be asked for, ascending, if that is not all of it.
     wanted: Vec<Range<usize>>,
@@ -36,7 +36,7 @@ struct ChunkFile {
 }
 
 impl ChunkBytes {
-    /// A chunk that was read, and charged, by somebody else.
+    /// A chunk that the caller has read and reserved.
     #[cfg(test)]
     pub fn whole(bytes: Bytes) -> ChunkBytes {
         ChunkBytes { len: bytes.len(), window: bytes, ..ChunkBytes::default() }
@@ -54,12 +54,12 @@ impl ChunkBytes {
         Ok(ChunkBytes { len, file, ..ChunkBytes::default() })
     }
 
-    /// With `parts`, which were read, and charged, by somebody else: where they begin, ascending.
+    /// With `parts`, which the caller has read and reserved, at ascending offsets.
     pub fn with_parts(self, parts: Vec<(usize, Bytes)>) -> ChunkBytes {
         ChunkBytes { parts, ..self }
     }
 
-    /// Windows end with those of the `wanted` parts, ascending, in which they begin.
+    /// A window ends with the `wanted` part (ascending) in which it begins.
     pub fn wanting(self, wanted: Vec<Range<usize>>) -> ChunkBytes {
         ChunkBytes { wanted, ..self }
     }

@@ -1,7 +1,7 @@
 //! Decompresses pages.
 //!
-//! Nothing grows beyond the size that the page's header has, which was charged. LZ4 has three
-//! framings that files call by one name:
+//! No output exceeds the size in the page's header, which is reserved. LZ4 has three framings under
+//! one name:
 //!
 //! ```text
 //! Hadoop   blocks of: size when decompressed (4 bytes, big-endian), then chunks until it is
@@ -10,8 +10,8 @@
 //! raw      one LZ4 block
 //! ```
 //!
-//! Large pages of ZSTD, GZIP, BROTLI and LZ4 frames are made block by block; between blocks the
-//! decompressor checks for cancellation.
+//! Large pages of ZSTD, GZIP, BROTLI and LZ4 frames are decompressed block by block, with a check
+//! for cancellation between blocks.
 
 use crate::error::corrupt;
 use lz4_flex::{block::decompress_into, frame::FrameDecoder};

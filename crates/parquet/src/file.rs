@@ -57,8 +57,8 @@ impl ParquetFile {
         ParquetFile::open_with(file, ParquetReadOptions::default(), &mut charge)
     }
 
-    /// As [`ParquetFile::open`], read as `options` say. Adds what is kept of the footer to
-    /// `charge`, and what reading it takes meanwhile.
+    /// Like [`ParquetFile::open`], with `options`. Reserves the memory of the cached footer in
+    /// `charge`, and temporarily the memory for reading it.
     ///
     /// # Errors
     ///
@@ -119,8 +119,8 @@ impl ParquetFile {
         self.chunk_bounds(group, column, chunk_bounds)
     }
 
-    /// As [`ParquetFile::bounds`], for heuristics: the values but for NaNs, which are no values for
-    /// most writers.
+    /// Like [`ParquetFile::bounds`], for heuristics: bounds of the values without NaNs, which most
+    /// writers ignore.
     pub fn noted_bounds(&self, group: usize, column: usize) -> Bounds {
         self.chunk_bounds(group, column, noted_chunk_bounds)
     }
@@ -170,7 +170,7 @@ impl ParquetFile {
         let ratio = chunk.uncompressed_size() as f64 / chunk.compressed_size().max(1) as f64;
         let value_bytes = match leaf.fixed_bytes() {
             Some(width) => width as f64,
-            // A length and, for want of better knowledge, a short word.
+            // A length and, as an estimate, a short word.
             None => 4.0 + 8.0,
         };
         let estimate = stored as f64 * ratio.max(1.0) / value_bytes;
@@ -211,18 +211,19 @@ pub(crate) fn chunk_range(chunk: &ColumnChunkMetaData) -> Range<u64> {
     start..start + chunk.compressed_size() as u64
 }
 
-/// What is held of a byte of a footer at most while it is read; what is kept is known then.
+/// The maximum memory per byte of a footer while it is read; afterwards the size of the result is
+/// known.
 const KEPT_BYTES_PER_BYTE: usize = 10;
 
-/// What stands at the end of a file.
+/// The bytes at the end of a file.
 pub(crate) struct Footer {
     pub metadata: ParquetMetaData,
     /// Its bytes in the file, without their number and the magic.
     pub bytes: u64,
 }
 
-/// Reads the footer; of what it says, the schema's shape alone is checked. What is kept of it is
-/// added to `charge`.
+/// Reads the footer and checks only the schema's shape. Reserves the memory of the result in
+/// `charge`.
 pub(crate) fn read_footer(file: &dyn RandomAccessFile, charge: &mut Reservation) -> Result<Footer> {
     let size = file.size_bytes();
     if size < FILE_BYTES_MIN {

@@ -1,5 +1,5 @@
-//! Looks at the schema of a footer before the `parquet` crate builds a tree from it, which trusts
-//! the numbers of children and recurses as deep as they say.
+//! Validates the schema of a footer before the `parquet` crate builds a tree from it: the crate
+//! trusts the numbers of children and recurses to any depth.
 //!
 //! The fields read here, by number: of the footer, 2 (the schema: a list of elements, parents
 //! before their children); of an element, 5 (the number of its children).

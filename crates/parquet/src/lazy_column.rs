@@ -1,8 +1,8 @@
 //! Columns that are decoded on first use.
 //!
-//! A lazy column shares its reader with the columns of later batches. Readers go forward only: rows
-//! of batches that nobody loaded are passed over by the next load, whole pages without
-//! decompression. Once the source has moved on, loading is an error.
+//! A lazy column shares its reader with the columns of later batches. Readers only move forward:
+//! the next load skips rows of batches that were not loaded, whole pages without decompression.
+//! Once the source has moved on, loading is an error.
 //!
 //! Large dictionaries are decompressed two at a time, when the columns of both were used in the row
 //! group before.
@@ -18,8 +18,8 @@ use volley_memory::check_cancelled;
 use volley_types::Type;
 use volley_vector::{Loader, Vector};
 
-/// The most columns among which one is looked for whose dictionary goes well with that of another:
-/// each of them looks at all.
+/// The maximum number of columns among which a partner for a dictionary is searched; the search is
+/// quadratic.
 const PAIRED_COLUMNS_MAX: usize = 1000;
 
 /// Whether a column gets used, which many are not: where filters drop whole row groups.
@@ -109,8 +109,8 @@ impl SharedColumn {
         error.at("file", file).at("row group", group).at("column", column)
     }
 
-    /// Decompresses the dictionary beside that of another column, the one that is most like it in
-    /// size, if there is one that was used in the row group before and has not been used in this.
+    /// Decompresses the dictionary together with that of another column: the one most similar in
+    /// size that was used in the previous row group and is not used yet in this one.
     fn begin_with_another(&self, columns: &[SharedColumn]) {
         let mut reader = self.lock();
         let Some(pages) = reader.flat_pages() else { return };

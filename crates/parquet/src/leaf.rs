@@ -1,4 +1,4 @@
-//! Leaf columns: how stored values become values of our types.
+//! Leaf columns: conversion of stored values to our types.
 
 use crate::error::corrupt;
 use parquet::{

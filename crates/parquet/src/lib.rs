@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Read [`ParquetFile`] and [`RowGroupReader`] first. Invariants: no input makes this crate panic;
-//! nothing is allocated from a length that was not checked against what is there; errors name the
-//! file, the row group and the column. This crate does not know tables.
+//! no allocation uses a length that was not checked against the input; errors name the file, the
+//! row group and the column. This crate does not know tables.
 
 mod error;
 mod leaf;

@@ -1,4 +1,4 @@
-//! What the footer of a file says, as rows.
+//! The contents of a footer as rows.
 
 use crate::{
     bounds::stored_value,

@@ -1,4 +1,4 @@
-//! Reads a nested column: levels and values of its leaves, put together into arrays, maps and rows.
+//! Reads a nested column: assembles levels and values of its leaves into arrays, maps and rows.
 //!
 //! Each leaf yields entries: a definition level, a repetition level and, at the highest definition
 //! level, a value. A node's slots are the entries of its first leaf that begin a new one there:
@@ -103,7 +103,7 @@ impl LeafReader {
         Ok(Entries { reps, defs, values })
     }
 
-    /// Passes over rows: whole pages without decompressing them, where an index tells.
+    /// Skips rows: whole pages without decompression if an index locates them.
     fn skip(&mut self, mut rows: usize) -> Result<()> {
         if self.pages.is_indexed() {
             let left = self.page.as_ref().map_or(0, LeafPage::rows_left);
@@ -208,7 +208,7 @@ fn load(pages: &mut Pages) -> Result<LeafPage> {
     }
 }
 
-/// Where a node stands among lists.
+/// The position of a node among lists.
 #[derive(Clone, Copy)]
 struct Place {
     /// Lists around it.

@@ -8,7 +8,7 @@
 //!                5 numbers of nulls  8 numbers of NaNs
 //! ```
 //!
-//! An index that contradicts itself, the column chunk or the number of rows is taken for none.
+//! An index that contradicts itself, the column chunk or the number of rows is ignored.
 
 use crate::{
     bounds::{StoredBounds, bounds_of},

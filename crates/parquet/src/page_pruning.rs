@@ -52,7 +52,7 @@ struct LeafReads {
     column_index: Option<(usize, usize)>,
 }
 
-/// What page indexes tell of a row group.
+/// The information of page indexes on a row group.
 pub(crate) struct GroupPages {
     /// The rows that may match. Ascending, with gaps between them.
     pub rows: Vec<Range<usize>>,
@@ -156,8 +156,8 @@ impl IndexReads {
         });
     }
 
-    /// What the indexes tell, of which `bytes` were read; `None` if all rows may match, also later.
-    /// `bounds`: those of a column in the row group, by position in the table.
+    /// Evaluates the indexes in `bytes`; `None` if all rows may match, also later. `bounds`: those
+    /// of a column in the row group, by position in the table.
     pub fn evaluate(
         &self,
         conditions: &Conditions,

@@ -154,7 +154,7 @@ pub(crate) fn take_fixed(bytes: &mut Bytes, width: usize, count: usize) -> Resul
     Ok(bytes.split_to(len.ok_or_else(|| corrupt("page ends early"))?))
 }
 
-/// Values whose first bytes stand together, then their second bytes and so on, in PLAIN order.
+/// Values stored as all first bytes, then all second bytes and so on, in PLAIN order.
 fn join_byte_streams(bytes: &[u8], width: usize) -> Result<Bytes> {
     let values = bytes.len() / width;
     if values * width != bytes.len() {

@@ -1,4 +1,4 @@
-//! The pages of a column chunk: decompressed on demand, or passed over.
+//! The pages of a column chunk: decompressed on demand, or skipped.
 
 use crate::{
     chunk::ChunkBytes,
@@ -110,8 +110,8 @@ pub(crate) struct DataPage {
     pub bytes: Bytes,
 }
 
-/// Decompresses the dictionaries of two chunks, whose codec is Snappy; leaves alone what is
-/// damaged, or takes too much memory, for whoever needs it.
+/// Decompresses the dictionaries of two chunks, whose codec is Snappy. Skips a dictionary that is
+/// damaged or too large; the reader that needs it reports the error.
 pub(crate) fn decompress_dictionaries(a: &mut Pages, b: &mut Pages) {
     let (Some(stored_a), Some(stored_b)) = (a.stored_dictionary(), b.stored_dictionary()) else {
         return;
@@ -127,7 +127,7 @@ pub(crate) fn decompress_dictionaries(a: &mut Pages, b: &mut Pages) {
     b.set_dictionary_page(buffer_b.filter(|_| done));
 }
 
-/// The size of a chunk's dictionary as stored, as its metadata tells; 0 without one.
+/// The stored size of a chunk's dictionary according to the metadata; 0 without one.
 fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> usize {
     let start = chunk.dictionary_page_offset().filter(|it| *it > 0);
     let bytes = start.and_then(|it| chunk.data_page_offset().checked_sub(it));
@@ -182,9 +182,9 @@ impl Pages {
         }
     }
 
-    /// What a row takes, in pages: on average, as in the page at hand, of which `rows_left` rows
-    /// are left, or as in the next one if that has some of the next `rows` rows; or in a vector:
-    /// whichever is most.
+    /// The estimated bytes of a row: the maximum of the average, of the current page (with
+    /// `rows_left` remaining rows), of the next page if it has some of the next `rows` rows, and of
+    /// the size in a vector.
     pub fn row_bytes(&mut self, rows_left: usize, rows: usize) -> usize {
         let mut value_bytes = self.value_bytes;
         if rows_left < rows
@@ -197,7 +197,7 @@ impl Pages {
         here.max(self.bytes) / self.rows.max(1)
     }
 
-    /// Whether so many bytes are not all that there is, and rows may take more or less of them.
+    /// Whether these bytes are not all of the chunk, so that the size of rows may vary.
     pub fn may_have_wide_rows(&self, bytes: usize) -> bool {
         self.bytes > bytes && self.leaf.fixed_bytes().is_none()
     }
@@ -248,7 +248,7 @@ impl Pages {
         passed
     }
 
-    /// The rows of the page that was taken last, if an index tells.
+    /// The rows of the last page, if an index has them.
     pub fn indexed_rows(&self) -> Option<usize> {
         let page = self.page.checked_sub(1)?;
         Some(self.index.as_ref()?.rows(page).len())
@@ -390,7 +390,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Charges what putting rows together takes that have so many entries, until
+    /// Reserves the memory for assembling rows with this number of entries, until
     /// [`Pages::release`].
     ///
     /// # Errors
@@ -400,8 +400,7 @@ impl Pages {
         self.reservation.grow(entries.saturating_mul(ASSEMBLED_ENTRY_BYTES))
     }
 
-    /// Gives back what pages before the current one took, once nothing that was read from them is
-    /// held here.
+    /// Releases the memory of pages before the current one, once no data of them is held here.
     pub fn release(&mut self) {
         let dictionary = self.dictionary.as_ref().map_or(0, |it| it.retained_bytes())
             + self.dictionary_page.as_ref().map_or(0, |it| it.charged);
@@ -450,7 +449,7 @@ impl Pages {
     /// Refuses sizes that no page can have, before anything is allocated for them.
     fn check_size(&self, header: &PageHeader) -> Result<()> {
         let (from, to) = (header.compressed_bytes as u64, header.uncompressed_bytes as u64);
-        // The most that one byte can stand for in each codec.
+        // The maximum expansion of one byte in each codec.
         let factor = match self.compression {
             Compression::UNCOMPRESSED => 1,
             Compression::SNAPPY => 64,
@@ -473,8 +472,8 @@ impl Pages {
         Ok(out.freeze())
     }
 
-    /// Decompresses a page of codes, of which nothing is kept once they are read: what did not
-    /// compress stays where it is.
+    /// Decompresses a page of codes, which is not kept after reading: uncompressed parts are not
+    /// copied.
     fn decompress_codes(&mut self, bytes: Bytes, len: usize) -> Result<Bytes> {
         if self.compression == Compression::SNAPPY
             && let Some(literal) = snappy::only_literal(&bytes).filter(|it| it.len() == len)
@@ -484,7 +483,8 @@ impl Pages {
         self.decompress(bytes, len)
     }
 
-    /// The size as stored of a dictionary ahead that is worth decompressing beside another; or 0.
+    /// The stored size of a later dictionary that is worth decompressing together with another; or
+    /// 0.
     pub fn large_dictionary_bytes(&self) -> usize {
         let was_used = self.dictionary_at.is_some() && self.dictionary_page.is_none();
         let is_ahead = !was_used && self.compression == Compression::SNAPPY;
@@ -500,7 +500,7 @@ impl Pages {
 
     /// The dictionary as stored, if it comes before all data pages.
     fn stored_dictionary(&mut self) -> Option<Bytes> {
-        // Whoever needs it looks again, and gets the error.
+        // The reader that needs it tries again and gets the error.
         match self.index.as_ref().map(|it| it.start()) {
             None => drop(self.look().ok()?),
             // The next data page may be one that is left out.
@@ -524,7 +524,7 @@ impl Pages {
         Some(self.buffers.take(len))
     }
 
-    /// Takes the dictionary's page decompressed, or gives back what was charged for it.
+    /// Takes the decompressed page of the dictionary, or releases its reservation.
     fn set_dictionary_page(&mut self, decompressed: Option<PooledBuffer>) {
         let Some(page) = &mut self.dictionary_page else { return };
         let stored = page.header.compressed_bytes;
@@ -558,7 +558,7 @@ impl Pages {
             LevelLayout::Before { definition_bytes, repetition_bytes, is_compressed } => {
                 let mut levels = |max, len| {
                     let levels = Levels::split_off_v2(&mut bytes, len, max);
-                    // Some writers leave levels out that are all the same.
+                    // Some writers leave levels out that are nevertheless.
                     levels.map(|it| if max > 0 && len > 0 { Some(it) } else { None })
                 };
                 let levels =

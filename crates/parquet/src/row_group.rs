@@ -1,4 +1,4 @@
-//! The row group that is being read.
+//! The current row group.
 
 use crate::{
     bloom::BloomReads,
@@ -28,7 +28,7 @@ pub(crate) struct Group {
     pub file: ParquetFile,
     pub group: usize,
     rows: usize,
-    /// The first row that was not put out.
+    /// The first row that was not returned.
     pub row: usize,
     /// What page indexes leave of it, unless that is all and will be.
     pub pages: Option<GroupPages>,
@@ -88,8 +88,8 @@ impl Group {
         Ok(index.filter(|it| self.reservation.grow(it.bytes_max).is_ok()))
     }
 
-    /// Leaves out what page indexes rule out, of which `bytes` were read; how many pages and rows
-    /// that is. `needed`: as in [`Group::index_reads`].
+    /// Skips the rows that the page indexes in `bytes` rule out; returns the number of pages and
+    /// rows. `needed`: as in [`Group::index_reads`].
     pub fn use_index(
         &mut self,
         index: &IndexReads,
@@ -176,8 +176,8 @@ impl Group {
         Ok(())
     }
 
-    /// The next rows to put out: at most `most` of them, and fewer where their pages take more than
-    /// about `bytes`.
+    /// The next rows to return: at most `most`, and fewer if their pages take more than about
+    /// `bytes`.
     pub fn next_rows(&self, most: usize, bytes: usize) -> Option<Range<usize>> {
         let row_bytes =
             |sum: usize, it: &SharedColumn| sum.saturating_add(it.row_bytes(most, bytes));
@@ -195,8 +195,8 @@ impl Group {
         Some(range.start..end).filter(|it| !it.is_empty())
     }
 
-    /// Leaves out what bounds rule out of the rows that were not put out, if they have changed; how
-    /// many pages and rows that is. `needed`: as in [`Group::index_reads`].
+    /// Skips the remaining rows that bounds rule out, if the bounds have changed; returns the
+    /// number of pages and rows. `needed`: as in [`Group::index_reads`].
     pub fn look_again(&mut self, conditions: &Conditions, needed: &[usize]) -> ScanMetrics {
         let mut left_out = ScanMetrics::default();
         let version = conditions.version();
@@ -218,8 +218,8 @@ impl Group {
         left_out
     }
 
-    /// Passes over the rows before the next one in the columns where that takes decoding, so that
-    /// it does not pile up until somebody loads them.
+    /// Skips the rows before the next one in columns whose skipping needs decoding, so that the
+    /// work does not accumulate until the next load.
     pub fn pass_over(&self) -> Result<()> {
         self.columns.iter().try_for_each(|it| it.pass_nested_to(self.row))
     }

@@ -1,4 +1,4 @@
-//! Reads row groups: filters first, then the other columns for the rows that are left.
+//! Reads row groups: filters first, then the other columns for the remaining rows.
 //!
 //! ```text
 //! start(group)   page indexes, if they may rule out pages, tell which rows to read; Bloom filters,
@@ -41,7 +41,7 @@ const STEP_TIME: Duration = Duration::from_millis(5);
 
 /// Reads row groups of files with the same columns.
 pub struct RowGroupReader {
-    /// Columns to put out, by position in the table.
+    /// Columns to return, by position in the table.
     columns: Vec<usize>,
     conditions: Conditions,
     conjuncts: Option<Conjuncts>,
@@ -107,7 +107,7 @@ impl RowGroupReader {
         })
     }
 
-    /// Begins a row group. `place` tells where a column of the table stands in the file.
+    /// Begins a row group. `place` maps a column of the table to its position in the file.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl RowGroupReader {
         }
     }
 
-    /// Looks up constants in Bloom filters, if that may save reading what is left.
+    /// Looks up constants in Bloom filters, if that may save reading the remaining rows.
     fn look_up(&mut self, mut group: Group) -> Result<()> {
         if group.pages.as_ref().is_some_and(|it| it.rows.is_empty()) {
             return self.skip();
@@ -211,7 +211,7 @@ impl RowGroupReader {
             let places = self.needed.iter().map(|it| place(*it)).collect();
             let mut group = Group::new(file.clone(), group, places, &self.pool);
             let ranges = match group.index_reads(&self.conditions, &self.needed)? {
-                // Which pages are needed, it will tell.
+                // It will determine which pages are needed.
                 Some(index) => index.ranges,
                 None => group.chunks()?.iter().flat_map(ChunkParts::ranges).collect(),
             };
@@ -268,7 +268,7 @@ impl RowGroupReader {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Looking(group, look, _) => {
                 self.looked(group, look, &bytes)?;
-                // What was begun now has nobody to wake yet.
+                // Reads that begin now have no waker yet.
                 return self.poll(waker);
             }
             State::Reading(mut group, chunks, _) => {

@@ -25,7 +25,7 @@ pub(crate) struct StringPage {
 enum Utf8Check {
     /// Nothing to check: bytes, or all ASCII.
     Unneeded,
-    /// Text that nobody has looked at.
+    /// Text that is not validated yet.
     Unknown,
     /// Each string is checked.
     Needed,
@@ -37,8 +37,8 @@ impl StringPage {
         StringPage { bytes, at: 0, check }
     }
 
-    /// Looks at the whole page once: when every byte is ASCII, lengths included, so is every
-    /// string, at a fraction of what it costs to check them one by one.
+    /// Checks the whole page once: if every byte is ASCII, lengths included, so is every string.
+    /// That is much cheaper than checking strings one by one.
     fn look(&mut self) {
         if self.check == Utf8Check::Unknown {
             let is_ascii = volley_kernels::text::is_ascii(&self.bytes);

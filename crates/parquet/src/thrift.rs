@@ -1,4 +1,4 @@
-//! The compact protocol of Thrift, as far as metadata must be looked at before it is trusted.
+//! A reader of the Thrift compact protocol, for metadata that must be validated.
 //!
 //! A struct is a row of fields, then a zero byte. Each field begins with a byte: the low four bits
 //! are its type, the high four the distance to the previous field's number (0: the number follows

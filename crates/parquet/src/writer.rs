@@ -31,8 +31,8 @@ pub enum Compression {
     Lz4,
 }
 
-/// What writing takes for each byte of a batch: elements of arrays have 12 bytes of levels and
-/// positions beside their 1 to 16 bytes, and all values are held once in Arrow's form and once in
+/// Memory for writing each byte of a batch: elements of arrays have 12 bytes of levels and
+/// positions besides their 1 to 16 bytes, and all values exist once in Arrow's layout and once in
 /// pages.
 const WRITE_FACTOR: usize = 3;
 
@@ -53,8 +53,8 @@ impl<W: Write + Send> ParquetWriter<W> {
         ParquetWriter::with_row_groups(output, schema, compression, None)
     }
 
-    /// As [`ParquetWriter::new`], with at most so many rows in a row group, which may end before:
-    /// [`ParquetWriter::end_row_group`].
+    /// Like [`ParquetWriter::new`], with a maximum number of rows per row group. A row group may
+    /// end earlier: [`ParquetWriter::end_row_group`].
     ///
     /// # Errors
     ///
@@ -81,8 +81,8 @@ impl<W: Write + Send> ParquetWriter<W> {
             Compression::Gzip => Codec::GZIP(GzipLevel::default()),
             Compression::Lz4 => Codec::LZ4_RAW,
         };
-        // Names of list and map parts as the format's specification wants them, and no schema of
-        // Arrow beside: other readers, and old ones, see plain Parquet.
+        // Names of list and map elements follow the format's specification, and no Arrow schema is
+        // added: other readers, and old ones, see plain Parquet.
         let properties = WriterProperties::builder().set_compression(codec).set_coerce_types(true);
         let properties = match rows_max {
             Some(rows) => properties.set_max_row_group_row_count(Some(rows)),
@@ -113,8 +113,8 @@ impl<W: Write + Send> ParquetWriter<W> {
         self.writer.memory_size()
     }
 
-    /// The most bytes of memory that writing a batch of so many bytes, flat, takes on top: columns
-    /// in Arrow's form, levels of nested ones, and pages.
+    /// The maximum additional memory for writing a batch of this number of flat bytes: columns in
+    /// Arrow's layout, levels of nested ones, and pages.
     pub fn write_bytes(flat_bytes: usize) -> usize {
         flat_bytes.saturating_mul(WRITE_FACTOR)
     }

@@ -1,4 +1,4 @@
-//! What spilling costs: batches to bytes, to compressed blocks in a file, and back, on one thread.
+//! Measures spilling: batches to bytes, to compressed blocks in a file, and back, on one thread.
 //!
 //! `cargo bench -p volley-wire` prints MB/s of the flat columns for each step, best of some runs.
 
@@ -118,7 +118,7 @@ fn measure(name: &str) -> Result<()> {
     let space = SpillSpace::new(std::env::temp_dir(), None);
     let mut file: Option<SpillFile> = None;
     let write = best(|| {
-        // Without the time to give back what the last run wrote.
+        // Without the time to free the data of the last run.
         let file = file.insert(space.create_file()?);
         encode_all(&batches, &mut encoder, |it| file.append(it).map(drop))
     })?;

@@ -1,4 +1,4 @@
-//! A column on its way to bytes: rows are appended, then written at once.
+//! Collects the rows of a column, then writes them at once.
 
 use crate::{
     integers::{integer_width, write_integers},
@@ -156,7 +156,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Appends values that nobody looks at.
+    /// Appends arbitrary values, for null rows.
     fn append_nothing(&mut self, rows: usize) {
         match &mut self.values {
             Buffered::Nothing => {}
@@ -170,7 +170,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Appends rows that nobody looks at.
+    /// Appends arbitrary rows, for null rows.
     fn append_defaults(&mut self, rows: usize) {
         self.append_nothing(rows);
         self.append_validity(None, &Picks::Range(0..rows));

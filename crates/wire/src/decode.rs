@@ -1,5 +1,4 @@
-//! Reading batches. Nothing is taken for granted: lengths are checked against the bytes that are
-//! left before memory is taken.
+//! Decodes batches. Every length is checked against the remaining bytes before memory is allocated.
 
 use crate::{
     CONSTANT, DICTIONARY, FLAT,

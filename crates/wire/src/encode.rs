@@ -1,4 +1,4 @@
-//! Writing batches.
+//! Encodes batches.
 
 use crate::{
     CONSTANT, DICTIONARY, FLAT,
@@ -10,7 +10,7 @@ use volley_error::{Error, Result};
 use volley_types::Type;
 use volley_vector::{Batch, Encoding, Vector};
 
-/// A dictionary stays one when there are at least so many rows per distinct value.
+/// The minimum number of rows per distinct value for which a dictionary is kept.
 pub(crate) const ROWS_PER_VALUE: usize = 4;
 
 /// No number yet.
@@ -56,7 +56,7 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Unsupported: opaque types, whose objects have no form outside of the process.
+    /// Unsupported: opaque types, whose objects cannot be serialized.
     pub fn new(types: &[Type]) -> Result<Encoder> {
         let columns = types.iter().map(ColumnBuffer::new).collect::<Result<_>>()?;
         Ok(Encoder { columns, rows: 0 })

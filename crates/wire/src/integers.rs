@@ -1,4 +1,4 @@
-//! Integers in as few bytes as their range needs: how far they are from the least of them.
+//! Integers in as few bytes as their range needs, as differences from the least one.
 
 use crate::decode::{Input, corruption};
 use arrow_buffer::MutableBuffer;
@@ -9,10 +9,10 @@ use volley_vector::Buffer;
 
 /// What integers of some bytes are computed with.
 trait Integer: Copy + Ord + Send + Sync + 'static {
-    /// Of so many bytes.
+    /// Integers of this number of bytes.
     fn read<const WIDTH: usize>(bytes: &[u8]) -> Self;
 
-    /// As so many bytes.
+    /// Stored in this number of bytes.
     fn write<const WIDTH: usize>(self, out: &mut [u8]);
 
     /// How far it is from `least`, which is not greater; the greatest number where that is less.
@@ -246,7 +246,7 @@ mod tests {
         assert!(input.raw(1).is_err(), "bytes are left");
     }
 
-    /// So many integers, each the one or the other.
+    /// This number of integers, each one of two values.
     fn two(rows: usize, from: i128, by: i128) -> Vec<i128> {
         (0..rows).map(|it| if it % 2 == 0 { from } else { from.wrapping_add(by) }).collect()
     }

@@ -1,4 +1,4 @@
-//! Batches as bytes: the engine's own form, for spill files.
+//! Serializes batches in the engine's own format, for spill files.
 //!
 //! ```text
 //! batch       rows: u32, then one column per type
@@ -21,11 +21,11 @@
 //! bits        one per row, in whole bytes, the lowest bit first
 //! ```
 //!
-//! Numbers are little-endian. Types do not stand in the bytes: whoever reads them knows them. The
-//! form belongs to one version of the engine, and is for what one process writes and reads again.
+//! Numbers are little-endian. The bytes contain no types: the reader must know them. The format
+//! belongs to one version of the engine, for data that one process writes and reads again.
 //!
-//! Read [`Encoder`] and [`decode`] first. Decoding trusts nothing: any bytes are a valid batch or a
-//! corruption error, and take memory in proportion to the bytes. Text is always checked to be
+//! Read [`Encoder`] and [`decode`] first. Decoding trusts no input: any bytes give a valid batch or
+//! a corruption error, and take memory in proportion to the bytes. Text is always checked to be
 //! UTF-8. This crate knows neither files nor compression.
 
 mod picks;
@@ -44,7 +44,7 @@ pub use size::{encoded_bytes, flat_bytes};
 /// A column with a body of its rows.
 const FLAT: u8 = 0;
 
-/// A column whose rows are all the same.
+/// A column whose rows are nevertheless.
 const CONSTANT: u8 = 1;
 
 /// A column of codes and a base.

@@ -1,4 +1,4 @@
-//! Which rows of a vector are meant, while descending into its parts.
+//! The selected rows of a vector, while descending into its children.
 
 use std::{borrow::Cow, ops::Range};
 use volley_error::{Error, ErrorKind, Result};
@@ -30,7 +30,7 @@ impl<'a> Picks<'a> {
         }
     }
 
-    /// Where the values of these rows of `decoded` stand in its base.
+    /// The positions of these rows of `decoded` in its base.
     pub(crate) fn positions<'b>(&'b self, decoded: &'b Decoded<'_>) -> Picks<'b> {
         match (decoded.indices(), self) {
             (Indices::Identity, Picks::Range(range)) => Picks::Range(range.clone()),

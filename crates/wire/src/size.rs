@@ -1,4 +1,4 @@
-//! How large batches are as bytes.
+//! The serialized size of batches.
 
 use crate::{
     encode::ROWS_PER_VALUE,
@@ -92,7 +92,7 @@ fn elements_bytes<'a>(
     if count <= elements.len() {
         return bytes(elements, &picks()?);
     }
-    // Rows share elements. There may be too many to list, and so all are taken to be alike.
+    // Rows share elements. There may be too many to list, so that all are treated as equal in size.
     let all = bytes(elements, &Picks::Range(0..elements.len()))?;
     Ok((all as u128 * count as u128 / elements.len().max(1) as u128) as usize)
 }

@@ -166,7 +166,8 @@ fn what_batches_take_is_estimated() {
         encoder.append(&batch, 0..300).unwrap();
         encoder.take(&mut bytes).unwrap();
         let estimate = flat_bytes(&batch).unwrap();
-        // Elements that rows share are taken to be alike; lengths count as they are in memory.
+        // Elements that rows share are treated as equal in size; lengths count as they are in
+        // memory.
         assert!(bytes.len() < 3 * estimate + 500, "seed {seed}: {} of {estimate}", bytes.len());
         assert!(
             estimate < 12 * bytes.len() + 3 * 300 * 5,

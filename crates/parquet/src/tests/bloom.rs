@@ -81,8 +81,8 @@ fn equal(file: &ParquetFile, value: &Value) -> Expr {
     Expr::call("eq", vec![column, Expr::constant(value.clone(), data_type)], Type::Boolean)
 }
 
-/// Writes what `make` makes of every other number and looks for all of it. What is not there rules
-/// the row group out if `is_pruned`.
+/// Writes the values of `make` for every other number and looks up all of them. A missing value
+/// rules the row group out if `is_pruned`.
 #[track_caller]
 fn check(make: impl Fn(Vec<i64>) -> ArrayRef, is_pruned: bool) {
     let all = make((1..=100).collect());

@@ -1,4 +1,4 @@
-//! Bounds that tighten while a row group is read: what they rule out by then is not read.
+//! Bounds that tighten while a row group is read: the rows that they rule out are not read.
 
 use super::{DistantFile, MemoryFile, request};
 use crate::{ParquetFile, RowGroupReader};
@@ -17,7 +17,7 @@ const ROWS: i64 = 1000;
 const PAGE_ROWS: usize = 100;
 
 /// A file whose column `a` has the values of `number` of each row (null where there is none), with
-/// its row as text `s` and a list of as many elements as the row modulo 3 beside.
+/// its row as text `s` and a list of as many elements as the row modulo 3 next to.
 fn file(statistics: EnabledStatistics, number: impl Fn(i64) -> Option<i64>) -> Vec<u8> {
     let numbers = Int64Array::from_iter((0..ROWS).map(number));
     let texts = StringArray::from_iter_values((0..ROWS).map(|it| format!("row ä {it}")));
@@ -37,7 +37,7 @@ fn file(statistics: EnabledStatistics, number: impl Fn(i64) -> Option<i64>) -> V
     writer.into_inner().unwrap()
 }
 
-/// A bound that comes once some rows were put out.
+/// A bound that arrives after some rows were returned.
 struct Tightening {
     after_rows: usize,
     value: Value,
@@ -47,7 +47,7 @@ struct Tightening {
 const UP: BoundOrder = BoundOrder { descending: false, nulls_first: false };
 const DOWN: BoundOrder = BoundOrder { descending: true, nulls_first: false };
 
-/// The rows that are put out, by the number in their text, and what was read.
+/// The returned rows, by the number in their text, and the bytes that were read.
 fn read(file: &ParquetFile, batch_rows: usize, bound: &Tightening) -> (Vec<usize>, ScanMetrics) {
     let filter = Arc::new(DynamicFilter::bounded(bound.order));
     let dynamic_filters = vec![ColumnFilter { column: 0, filter: Arc::clone(&filter) }];

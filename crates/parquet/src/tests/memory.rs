@@ -1,4 +1,4 @@
-//! What is decompressed is charged before.
+//! Memory is reserved before pages are decompressed.
 
 use super::{MemoryFile, read_batches, request};
 use crate::ParquetFile;
@@ -66,7 +66,7 @@ fn pages_that_a_batch_holds_are_charged_together() {
         .set_write_batch_size(1)
         .set_data_page_row_count_limit(1);
     let file = write(texts.collect(), properties);
-    // All of them are one batch where there is no limit to speak of.
+    // All of them are one batch with a large limit.
     assert_eq!(read_sizes(&file, 1024, 10 << 10).unwrap(), [15, 15, 10]);
     check_limit(&file, 1024, 1);
     for megabytes in [10, 60] {
@@ -85,7 +85,7 @@ fn batches_of_wide_rows_have_fewer() {
     assert!(sizes.iter().all(|it| *it <= 102), "{sizes:?}");
     assert_eq!(read_sizes(&file, 3, 64).unwrap()[..2], [3, 3]);
 
-    // Wide ones at the end: the page at hand tells.
+    // Wide ones at the end: the current page shows it.
     let width = |it: usize| if it < 30_000 { 10 } else { 200 << 10 };
     let texts = (0..30_060).map(|it| "z".repeat(width(it)));
     let pages = plain().set_write_batch_size(10).set_data_page_row_count_limit(10_000);

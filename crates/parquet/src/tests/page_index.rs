@@ -115,7 +115,7 @@ fn locations_that_contradict_themselves_are_none() {
 }
 
 /// A file whose column `a` counts up, with a list of as many elements as the row's number modulo 3
-/// beside, in pages of [`PAGE_ROWS`] rows.
+/// next to, in pages of [`PAGE_ROWS`] rows.
 fn file_bytes() -> Vec<u8> {
     let numbers = Int64Array::from_iter_values(0..ROWS as i64);
     let lists = (0..ROWS as i64).map(|it| Some((0..it % 3).map(move |at| Some(it + at))));

@@ -1,4 +1,4 @@
-//! Row groups that cannot match are ruled out, pages that nobody needs are never decompressed.
+//! Row groups that cannot match are ruled out, and unneeded pages are never decompressed.
 
 use crate::{ParquetFile, RowGroupReader};
 use arrow_array::{Int64Array, RecordBatch, StringArray};
@@ -141,7 +141,7 @@ fn write_paged(path: &str, rows: i64, statistics: EnabledStatistics) {
     writer.close().unwrap();
 }
 
-/// Looks for one row of 10,000; what was read for it.
+/// Searches one row of 10,000; returns what was read for it.
 fn find_row(statistics: EnabledStatistics) -> ScanMetrics {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("paged.parquet").to_string_lossy().into_owned();

@@ -205,7 +205,7 @@ fn floats_may_be_nan_or_either_zero() {
         Statistics::Double(values.with_nan_count(nans))
     };
     let double = |it| Some(Value::Double(it));
-    // NaN is the greatest value for us; nobody counted them.
+    // NaN is the greatest value for us; the writer did not count them.
     let values = [1.0, f64::NAN, 3.0];
     check(column(&values), statistics(1.0, 3.0, None), true, [double(1.0), None]);
     check(column(&values), statistics(1.0, 3.0, Some(1)), true, [double(1.0), None]);
