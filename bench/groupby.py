@@ -6,7 +6,7 @@
 
 The keys have as many different values as a query makes groups, in random order: integers from 0 on,
 integers far apart, two integers, texts of 8 and of 40 bytes, decimals. Every query counts the rows of
-each group and adds up two columns, and puts out sums over the groups. DuckDB writes the data into
+each group and adds up two columns, and returns sums over the groups. DuckDB writes the data into
 data/ on first use. See `statements.py` for how times are taken.
 """
 

@@ -41,7 +41,7 @@ def tpch(number):
     return compare.query_text(number)
 
 
-# Every query puts out a few rows, since printing is not what is counted.
+# Every query returns a few rows, since printing is not what is counted.
 STATEMENTS = {
     "filter and sum (TPC-H 6)": tpch(6),
     "few groups (TPC-H 1)": tpch(1),

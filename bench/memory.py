@@ -33,7 +33,7 @@ ENGINES = ["volley", "duckdb"]
 # What may be resident beyond the limit.
 ALLOWANCE = 256_000_000
 
-# Each puts out one row, of whole numbers and texts.
+# Each returns one row, of whole numbers and texts.
 LARGE = {
     "100 million groups": """
         select count(*) as groups, sum(n) as rows, max(n) as most from (

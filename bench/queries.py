@@ -4,8 +4,8 @@
     bench/queries.py                    scale 10
     bench/queries.py --scale 1 --only join,distinct
 
-They are what people ask of tables: counts, extremes, groups of all sizes, distinct values, texts, top
-rows, windows, joins of all kinds. Each puts out one row. `volley tpch generate` makes the files on
+Common queries: counts, extremes, groups of all sizes, distinct values, texts, top
+rows, windows, joins of all kinds. Each returns one row. `volley tpch generate` makes the files on
 first use. See `statements.py` for how times are taken.
 """
 

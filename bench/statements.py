@@ -2,7 +2,7 @@
 
 For `groupby.py`, `join.py`, `ranges.py` and `window.py`. The runs are interleaved: in each round every statement runs in every
 engine, one after the other. Each engine runs all statements in a process of its own, which is held to
-as many CPUs as it has threads. The table shows the best time of each. A statement puts out one row,
+as many CPUs as it has threads. The table shows the best time of each. A statement returns one row,
 which must be the same in all engines.
 """
 

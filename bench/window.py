@@ -5,7 +5,7 @@
     bench/window.py --rows 1000000 --threads 4 --runs 7 --only rank,lag
 
 A statement sums up the results of its window function, so that all of them are computed and next to
-nothing is put out. Polars' SQL has no frames; there, statements are written in its own expressions.
+no rows are returned. Polars' SQL has no frames; there, statements are written in its own expressions.
 DuckDB writes the data into data/ on first use. See `statements.py` for how times are taken.
 """
 

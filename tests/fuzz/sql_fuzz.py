@@ -290,7 +290,7 @@ def main():
     parser.add_argument("--volley", default=str(ROOT / "target" / "release" / "volley"), help="Volley's binary")
     parser.add_argument("--timeout", type=float, default=20, help="seconds for one query")
     parser.add_argument("--shrink", type=float, default=30, help="seconds to spend on cutting down each difference")
-    parser.add_argument("--stop-after", type=int, default=20, help="stop after so many differences")
+    parser.add_argument("--stop-after", type=int, default=20, help="stop after this number of differences")
     parser.add_argument("--generate-only", action="store_true", help="run DuckDB alone, to check the generator")
     arguments = parser.parse_args()
     if arguments.generate_only:

@@ -1,4 +1,4 @@
-//! Checks of the house: `cargo run -p xtask -- tidy`. `cargo test` runs them, too.
+//! Checks of the repository: `cargo run -p xtask -- tidy`. `cargo test` runs them, too.
 
 use std::{path::Path, process::ExitCode};
 

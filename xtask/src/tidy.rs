@@ -1,4 +1,5 @@
-//! Layering, the checks of style that clippy and rustfmt do not make, and what the corpus lacks.
+//! Checks of layering, of style beyond clippy and rustfmt, of words and links, and of gaps in the
+//! SQL corpus.
 
 use std::{
     fs,

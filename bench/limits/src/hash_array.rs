@@ -1,4 +1,4 @@
-//! A hash table of 64-bit keys over two arrays: what a program writes that knows its keys.
+//! A hash table of 64-bit keys over two arrays: the table of a program that knows its keys.
 
 /// Keys that are not 0, each with one value. Open addressing, linear probing, at most half full.
 pub struct HashArray {
@@ -9,7 +9,7 @@ pub struct HashArray {
 }
 
 impl HashArray {
-    /// A table for at most so many keys.
+    /// A table for this maximum number of keys.
     pub fn with_capacity(keys: usize) -> HashArray {
         let slots = (keys * 2).next_power_of_two().max(2);
         HashArray { keys: vec![0; slots], values: vec![0; slots], shift: 64 - slots.ilog2() }

@@ -1,4 +1,4 @@
-//! Measures how far Volley's operators are from hand-written loops that do the same work.
+//! Compares Volley's operators with hand-written loops that do the same work.
 //!
 //! ```text
 //! cargo run --release -p volley-bench-limits                       all, TPC-H of scale 1
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Every line of the table compares an operator, run by the whole engine from its plan to the last
-//! row, with a loop over arrays that knows everything beforehand: the types, that nothing is null,
-//! how many groups or keys there are. Both use one thread and run in turn in the same process, and
-//! both must give the same answer. The ratio is the price of being an engine. TPC-H data is made
-//! under `data/` on first use.
+//! row, with a loop over arrays that knows the types, the absence of nulls, and the number of
+//! groups or keys. Both use one thread, run alternately in the same process, and must return the
+//! same answer. The ratio is the overhead of a general engine. TPC-H data is generated under
+//! `data/` on first use.
 
 mod groups;
 mod hash_array;

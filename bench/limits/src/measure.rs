@@ -24,7 +24,7 @@ impl Table {
         Table { rounds: rounds.max(1), limit: "limit, ms", has_head: false }
     }
 
-    /// Begins another table, whose lines compare with something else.
+    /// Begins another table, with another reference.
     pub fn begin(&mut self, limit: &'static str) {
         *self = Table { limit, has_head: false, ..*self };
         println!();

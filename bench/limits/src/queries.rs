@@ -91,7 +91,7 @@ impl Lines {
     }
 
     fn query_1(&self) -> Groups {
-        // Flags are A, N and R, statuses F and O: four bits and one bit of each tell them apart.
+        // Flags are A, N and R, statuses F and O: four bits and one bit of each distinguish them.
         let group = |row: usize| {
             usize::from(self.return_flag[row] & 31) << 1 | usize::from(self.status[row] & 8 == 8)
         };

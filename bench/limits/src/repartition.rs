@@ -1,8 +1,8 @@
-//! Splitting by hash against splitting row by row, in CPU time of one thread, and whole exchanges
-//! against that, in CPU time of all threads.
+//! Hash partitioning compared with row-by-row partitioning, in CPU time of one thread, and whole
+//! exchanges, in CPU time of all threads.
 //!
-//! Up to 8 partitions nothing is copied: batches are dictionaries over those that came. Whoever
-//! reads them pays for that, so they are measured flattened, too.
+//! Up to 8 partitions nothing is copied: output batches are dictionaries over input batches. That
+//! makes reading them slower, so that flattened output is measured, too.
 
 use crate::{
     Args,

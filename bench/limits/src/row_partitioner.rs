@@ -13,7 +13,7 @@ pub struct RowPartitioner {
     partitions_wanted: usize,
 }
 
-/// The rows of a partition that were not put out.
+/// The rows of a partition that were not emitted.
 #[derive(Default)]
 struct Partition {
     rows: usize,
@@ -30,7 +30,7 @@ trait Builder {
 }
 
 impl RowPartitioner {
-    /// A partitioner whose batches have `batch_rows` rows, but for the last ones.
+    /// A partitioner whose batches have `batch_rows` rows, except the last ones.
     pub fn new(partitions: usize, batch_rows: usize) -> RowPartitioner {
         RowPartitioner { batch_rows, partitions: Vec::new(), partitions_wanted: partitions }
     }

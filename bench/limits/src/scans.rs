@@ -1,8 +1,8 @@
 //! Scans of Parquet columns against decompressing the pages of these columns and nothing else.
 //!
-//! The pages are read beforehand: of what a scan does, the limit leaves out reading the file,
-//! unpacking codes, checking them and copying values. A scan may be faster than that only by
-//! leaving out pages, and a scan of whole columns has none to leave out.
+//! The pages are read beforehand: the limit does not include reading the file, unpacking codes,
+//! checking them and copying values. A scan can only be faster by skipping pages, and a scan of
+//! whole columns skips none.
 
 use crate::{
     Args,

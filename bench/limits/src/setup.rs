@@ -1,4 +1,4 @@
-//! What the chapters share: sessions, TPC-H files, tables in memory and columns as arrays.
+//! Shared by the chapters: sessions, TPC-H files, tables in memory and columns as arrays.
 
 use crate::Args;
 use std::{path::PathBuf, sync::Arc};
@@ -10,7 +10,7 @@ use volley::{
 /// Rows per batch of tables in memory, the engine's default.
 pub const BATCH: usize = 8192;
 
-/// A session of so many threads.
+/// A session with this number of threads.
 pub fn session(threads: usize) -> Result<Session> {
     Session::with_settings(Settings { threads, ..Settings::default() })
 }
@@ -26,7 +26,7 @@ pub fn tpch_file(args: &Args, table: &str) -> Result<PathBuf> {
     Ok(folder.join(format!("{table}.parquet")))
 }
 
-/// Runs statements that put out no rows.
+/// Runs statements without result rows.
 pub fn execute(session: &Session, sql: &str) -> Result<()> {
     for statement in &volley::parse(sql)? {
         if let Outcome::Rows(mut rows) = session.run(statement)? {

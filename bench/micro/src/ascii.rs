@@ -1,4 +1,4 @@
-//! Text functions with and without the shorter way for ASCII (figures 2 and 3 of the Velox paper).
+//! Text functions with and without the fast path for ASCII (figures 2 and 3 of the Velox paper).
 
 use crate::{
     measure::Comparison,

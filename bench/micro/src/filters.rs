@@ -1,4 +1,4 @@
-//! Filters on flat columns, in values per nanosecond, beside the time to read them from memory.
+//! Filters on flat columns, in values per nanosecond, and the time to read them from memory.
 
 use crate::{
     measure::Comparison,

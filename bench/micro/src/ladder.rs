@@ -1,4 +1,4 @@
-//! From boxed values to the speed of light: the same arithmetic at every level of interpretation
+//! From boxed values to a hand-written loop: the same arithmetic at every level of interpretation
 //! (the ladder of "How we built a vectorized execution engine", CockroachDB).
 
 use crate::{

@@ -1,4 +1,4 @@
-//! What the chapters share: data, and expressions compiled and run.
+//! Shared by the chapters: data, and expressions compiled and run.
 
 use std::sync::Arc;
 use volley_error::Result;

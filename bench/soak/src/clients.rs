@@ -1,4 +1,4 @@
-//! Those who ask.
+//! The clients: threads that run random statements.
 
 use crate::statements::Statement;
 use fastrand::Rng;
@@ -16,7 +16,7 @@ use volley::{Error, ErrorKind, Result, ResultStream, Session};
 /// The longest time after which a query is cancelled.
 const CANCEL_MILLIS_MAX: u64 = 3000;
 
-/// One in so many clients reads slowly.
+/// One of this number of clients reads slowly.
 const SLOW_READERS: u32 = 10;
 
 /// What all clients did.
@@ -137,7 +137,7 @@ impl Clients {
         lock(&self.counts).clone()
     }
 
-    /// Tells the clients to end after what they do now.
+    /// Asks the clients to end after their current statement.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
     }

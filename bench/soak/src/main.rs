@@ -1,15 +1,15 @@
-//! Runs random queries side by side in one process, with a limit of memory and random cancels, and
-//! looks for wrong answers, queries that are stuck, and memory or files that are left.
+//! Runs random queries concurrently in one process, with a memory limit and random cancels. Checks
+//! for wrong answers, stuck queries, and leaked memory or files.
 //!
 //! ```text
 //! cargo run --release -p volley-bench-soak                          30 minutes, 16 clients, 2 GB
 //! cargo run --release -p volley-bench-soak -- --minutes 1 --clients 4 --memory-limit 300MB
 //! ```
 //!
-//! First each statement runs alone and without a limit; what it answers is what it must answer from
-//! then on. A line per interval tells what was done since the last, and how much memory the process
-//! has. A query that does not get memory counts as refused, which is allowed; whatever else goes
-//! wrong ends the program with status 1.
+//! First each statement runs alone and without a limit, which gives the expected answer. A line per
+//! interval reports the work since the last line and the memory of the process. A query without
+//! enough memory counts as refused, which is allowed. Any other failure ends the program with
+//! status 1.
 
 mod clients;
 mod report;

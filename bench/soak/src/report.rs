@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed report.
 
 use crate::clients::{Clients, Counts};
 use std::{
@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Resident memory of the last third may be so many times that of the second one.
+/// The maximum ratio of resident memory in the last third to that in the second.
 const GROWTH_MAX: f64 = 1.15;
 
-/// Fewer lines tell nothing of growth.
+/// Fewer lines show no growth.
 const LINES_MIN: usize = 9;
 
 /// How many of the slowest cancels are named.
@@ -100,7 +100,7 @@ impl Report {
     }
 }
 
-/// Resident memory of the process; 0 where the system does not tell.
+/// Resident memory of the process; 0 if the system does not report it.
 fn resident_mib() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));

@@ -15,19 +15,19 @@ pub use reserve::refill;
 /// mimalloc's `mi_option_purge_delay`, which the bindings leave out.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// mimalloc's `mi_option_allow_thp`: huge pages of the system, 2 MiB. Where virtual machines hand
-/// free memory to their host, the system has to ask for a huge page again and to clear it: a sort
-/// in memory waited for that half of its time.
+/// mimalloc's `mi_option_allow_thp`: huge pages of the system, 2 MiB. If a virtual machine returns
+/// free memory to its host, the system has to request a huge page again and clear it: an in-memory
+/// sort waited half of its time for that.
 const ALLOW_HUGE_PAGES: mi_option_t = 37;
 
-/// Freed memory goes back to the operating system after so many milliseconds. By default that is
-/// soon, so that the next query waits for the same memory to be cleared again: a tenth of the time
-/// of a session of many queries.
+/// Milliseconds after which freed memory is returned to the operating system. The default is short,
+/// so that the next query waits until the same memory is cleared again: a tenth of the time of a
+/// session of many queries.
 const PURGE_MILLISECONDS: std::ffi::c_long = 10_000;
 
-/// The same, once memory was scarce. What is freed and taken again meanwhile need not come from
-/// the system anew: giving it back at once would make statements that spill take a tenth longer.
-/// What is kept counts as resident.
+/// The same, once memory was scarce. Memory that is freed and allocated again within the delay need
+/// not come from the system: returning it at once would make spilling statements take a tenth
+/// longer. Memory that is kept counts as resident.
 const PURGE_MILLISECONDS_SCARCE: std::ffi::c_long = 10;
 
 /// A process of more bytes can afford some hundred MiB, which are less than what it then spends on
@@ -50,22 +50,23 @@ pub fn set_up() {
     refill();
 }
 
-/// Arbitration by size in which the allocator gives back first what it keeps, and keeps nothing
-/// from then on: what is free counts against the process, too.
+/// Arbitration by size in which the allocator first releases its free memory, and keeps none from
+/// then on: free memory counts against the process, too.
 #[derive(Debug)]
 pub struct FreeFirst;
 
-/// Gives back what is free, and from now on after `delay`. Each thread has its own.
+/// Releases free memory now, and from now on after `delay`. Each thread has its own allocator
+/// state.
 fn collect(delay: std::ffi::c_long) {
     // SAFETY: sets a number of the allocator, under a number that it checks.
     unsafe { mi_option_set(PURGE_DELAY, delay) };
     use_small_pages();
-    // SAFETY: frees what nobody uses.
+    // SAFETY: frees unused memory only.
     unsafe { mi_collect(true) };
 }
 
-/// Makes the kernel use small pages from now on, also where the process asked for huge ones: of
-/// these, the parts that were given back come again with the first byte that is used.
+/// Makes the kernel use small pages from now on, also where the process requested huge ones: a
+/// released part of a huge page becomes resident with the first byte that is used.
 #[cfg(target_os = "linux")]
 fn use_small_pages() {
     // A kernel without huge pages refuses; nothing is lost then.

@@ -60,7 +60,7 @@ pub struct SessionArgs {
     pub set: Vec<String>,
 }
 
-/// What `volley` does beside SQL.
+/// The subcommands of `volley`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Runs the TPC-H queries; makes the data on first use
@@ -103,7 +103,7 @@ pub struct RunArgs {
     /// Runs this query only; may be repeated
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=22))]
     pub query: Vec<u8>,
-    /// Runs every query so many times
+    /// Number of runs of every query
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
     /// Writes the figures to this file

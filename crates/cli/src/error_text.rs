@@ -1,4 +1,4 @@
-//! Errors for people: the message, the place in the text, what to do.
+//! Errors as text: the message, the position in the SQL text, the hint.
 
 use std::{
     fmt::Write as _,
@@ -7,7 +7,7 @@ use std::{
 use unicode_width::UnicodeWidthChar;
 use volley::{Blame, Error};
 
-/// Stands for what is left out of a long line.
+/// Marks the omitted part of a long line.
 const CUT: &str = "...";
 
 /// Why the command ends with a status other than 0.
@@ -23,12 +23,12 @@ pub enum Failure {
         /// What is printed.
         String,
     ),
-    /// Whoever read the output has enough (`volley ... | head`): status 0, nothing printed.
+    /// The reader closed the output (`volley ... | head`): status 0, nothing printed.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure of a statement of `sql`, before which stand other lines of the same text.
+    /// A failure of a statement of `sql`, which follows other lines of the same text.
     pub fn of_statement(error: &Error, sql: &str, lines_before: usize) -> Failure {
         Failure::Statement(render(error, sql, lines_before))
     }

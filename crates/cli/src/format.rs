@@ -35,7 +35,7 @@ pub struct Printing {
     pub format: Format,
     /// The most rows of a table.
     pub rows_max: usize,
-    /// The width of the terminal in characters; `None` when the output is no terminal.
+    /// The width of the terminal in characters; `None` if the output is not a terminal.
     pub width: Option<u16>,
 }
 
@@ -137,7 +137,7 @@ fn print_rows(
 /// An output that takes no more once Ctrl-C was pressed.
 struct Interruptible<'a>(&'a mut dyn Write);
 
-/// The most bytes that are written between two looks.
+/// The maximum number of bytes written between two checks for an interrupt.
 const WRITE_BYTES: usize = 1 << 20;
 
 impl Write for Interruptible<'_> {
@@ -159,7 +159,7 @@ struct Lines<'a> {
     out: &'a mut dyn Write,
 }
 
-/// From so many bytes on, what is gathered is written.
+/// The buffer is written when it has this number of bytes.
 const LINES_BYTES: usize = 64 << 10;
 
 impl Lines<'_> {
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// The output, of which no write was longer than `longest`.
+    /// The output, after a check that no write was longer than `longest`.
     #[track_caller]
     fn large(format: Format, sql: &str, longest: usize) -> String {
         let session = Session::new().unwrap();

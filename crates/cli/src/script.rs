@@ -1,4 +1,4 @@
-//! Running statements: from the command line, files, standard input or a prompt.
+//! Runs statements from the command line, files, standard input or a prompt.
 
 use crate::{
     allocator,
@@ -62,8 +62,8 @@ pub fn main(args: &Args) -> Result<(), Failure> {
 /// What some editors write at the beginning of a file of UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Runs statements as their lines come, `from` somewhere: whoever writes them may wait for the rows
-/// of one before writing the next, and of a dump there is one statement at a time in memory.
+/// Runs statements as their lines arrive. The writer may wait for the rows of one statement before
+/// it writes the next, and only one statement of a dump is in memory at a time.
 fn run_lines(runner: &Runner, mut input: impl BufRead, from: impl Display) -> Result<(), Failure> {
     let (mut sql, mut lines_before) = (String::new(), 0);
     let mut ends = StatementEnds::new();
@@ -109,7 +109,7 @@ impl Runner {
         self.run_after(0, sql)
     }
 
-    /// Runs the statements of `sql`, which stand behind `lines_before` other lines of a text.
+    /// Runs the statements of `sql`, which follow `lines_before` other lines of a text.
     fn run_after(&self, lines_before: usize, sql: &str) -> Result<(), Failure> {
         if !self.keeps_going || u32::try_from(sql.len()).is_err() {
             return self.run_part(sql, |e| Failure::of_statement(&e, sql, lines_before));
@@ -157,7 +157,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Tells of a failure and goes on, where that is wanted.
+    /// Reports a failure, and continues if the options say so.
     fn go_on(&self, result: Result<(), Failure>) -> Result<(), Failure> {
         match result {
             Err(failure @ Failure::Statement(_)) if self.keeps_going => {
@@ -190,7 +190,7 @@ impl Runner {
     }
 }
 
-/// Tells at the prompt that a statement without rows is done.
+/// Reports at the prompt that a statement without rows is done.
 fn confirm(rows: Option<u64>) {
     match rows {
         None => println!("done"),

@@ -1,4 +1,4 @@
-//! The session that the command line asks for.
+//! The session with the options of the command line.
 
 use crate::{allocator::FreeFirst, args::SessionArgs, error_text::Failure};
 use std::{collections::HashSet, fs, path::Path, sync::Arc};
@@ -11,7 +11,7 @@ const ENDINGS: [&str; 5] = ["parquet", "csv", "json", "ndjson", "jsonl"];
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
     let session = Session::new().map_err(|e| Failure::of_error(&e))?;
     session.pool().set_arbitration_policy(Arc::new(FreeFirst));
-    // Where a person sits; a program says what it wants.
+    // For interactive use; a program sets its own options.
     session.set("timezone", Zone::of_machine().name()).map_err(|e| Failure::of_error(&e))?;
     let set = |name: &str, value: &str| session.set(name, value).map_err(|e| Failure::usage(&e));
     if let Some(threads) = &args.threads {

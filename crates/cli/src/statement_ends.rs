@@ -1,4 +1,4 @@
-//! Where statements end in text that comes line by line.
+//! Finds the ends of statements in text that arrives line by line.
 
 /// What the end of a text is within.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ enum Within {
     LineComment,
 }
 
-/// Tells whether a text ends with a whole statement. Looks at each line once.
+/// Determines whether a text ends with a whole statement. Reads each line once.
 #[derive(Debug)]
 pub struct StatementEnds {
     within: Within,
@@ -83,7 +83,7 @@ impl StatementEnds {
             [b'/', b'*', ..] => (Within::Comment(1), 2),
             [b'\'', ..] => (Within::Text(false), 1),
             [b'e' | b'E', b'\'', ..] => (Within::Text(true), 2),
-            // An operator, of which the second half begins no comment.
+            // An operator whose second half does not begin a comment.
             [b'/', b'/', ..] => (Within::Nothing, 2),
             [quote @ (b'"' | b'`'), ..] => (Within::Name(*quote), 1),
             [b'$', ..] => match dollars(rest) {

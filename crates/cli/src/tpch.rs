@@ -1,4 +1,4 @@
-//! `volley tpch`: makes the data and runs the queries.
+//! `volley tpch`: generates the data and runs the queries.
 
 use crate::{
     args::{RunArgs, SessionArgs, TpchArgs, TpchCommand},

@@ -102,7 +102,7 @@ fn files_and_standard_input_run_too() {
     let (out, err, status) = run_in(dir.path(), &args);
     assert_eq!((out.as_str(), status), ("{\"a\":1}\n", 1), "{err}");
     assert!(err.contains("q.sql") && err.contains("UTF-8"), "{err}");
-    // A byte order mark is no part of the text.
+    // A byte order mark is not part of the text.
     fs::write(dir.path().join("q.sql"), "\u{feff}SELECT '\u{feff}' = chr(65279) AS a").unwrap();
     let (out, err, status) = run_in(dir.path(), &args);
     assert!(out == "{\"a\":true}\n" && err.is_empty() && status == 0, "{out}{err}");

@@ -1,4 +1,4 @@
-//! Writing the tables.
+//! Generates the tables.
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;

@@ -11,7 +11,7 @@ use volley::{
 
 struct HarmonicMean;
 
-/// What is kept per group. It lives inside the group's row of the hash table.
+/// The state of a group, stored in the group's row of the hash table.
 #[derive(Clone, Default)]
 struct State {
     /// Of the reciprocals.

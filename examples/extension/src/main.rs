@@ -1,11 +1,11 @@
-//! A crate that extends Volley without touching it: a scalar function, an aggregate, a type and an
-//! operator, each in a file of its own, used through SQL and through the plan builder.
+//! A crate that extends Volley without changing it: a scalar function, an aggregate, a type and an
+//! operator, each in its own file, used through SQL and through the plan builder.
 //!
 //! ```text
 //! cargo run -p volley-example-extension
 //! ```
 //!
-//! Read on in `initials.rs`, the shortest one; then `harmonic_mean.rs`, `version.rs` and
+//! Start with `initials.rs`, the shortest one; then read `harmonic_mean.rs`, `version.rs` and
 //! `running_total.rs`.
 
 mod harmonic_mean;

@@ -1,8 +1,8 @@
 //! An operator: appends the sum of a column from the first row to the current one.
 //!
-//! It has three parts. A plan node says what is to be done, as plain data that can be printed and
-//! checked. A lowering function turns the node into operators of a pipeline. The operator does it,
-//! batch by batch.
+//! It has three parts. A plan node describes the work as plain data, which can be printed and
+//! checked. A lowering function turns the node into operators of a pipeline. The operator does the
+//! work, batch by batch.
 
 use std::sync::Arc;
 use volley::{
@@ -38,7 +38,7 @@ impl CustomNode for RunningTotal {
         NAME
     }
 
-    /// Checks the node and says what it puts out: asked when a plan is built.
+    /// Checks the node and returns its output columns; called when a plan is built.
     fn schema(&self, inputs: &[&Schema]) -> Result<Schema> {
         let [input] = inputs else {
             return Err(Error::invalid_query("RunningTotal has one input"));
@@ -82,8 +82,9 @@ pub fn table_function(call: &TableCall<'_>) -> Result<Arc<dyn Table>> {
     call.made_by(call.scan(0)?.custom(RunningTotal::of(call.text(1)?)))
 }
 
-/// One instance runs in one driver, so nothing is locked. It keeps a single number; whoever keeps
-/// rows charges them first: [`volley::exec::BatchCharge`] with the pool of the context.
+/// One instance runs in one driver, so that nothing is locked. It keeps a single number. An
+/// operator that keeps rows must reserve their bytes first, with [`volley::exec::BatchCharge`] and
+/// the pool of the context.
 struct TotalOperator {
     column: usize,
     total: i64,

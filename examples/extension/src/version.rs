@@ -12,9 +12,9 @@ use volley::{
 /// Bits of each of the last two parts.
 const PART_BITS: u32 = 20;
 
-/// `VERSION`: three numbers in one BIGINT, the first one in the highest bits. So comparing and
-/// hashing what is stored is comparing and hashing versions; types whose order is another one name
-/// a key, see [`CustomType::key`].
+/// `VERSION`: three numbers in one BIGINT, the first one in the highest bits. Stored values
+/// therefore compare and hash as versions do. Types with a different order define a key, see
+/// [`CustomType::key`].
 #[derive(Debug)]
 pub struct Version;
 
@@ -54,8 +54,8 @@ fn major(stored: i64) -> i64 {
     stored >> (2 * PART_BITS)
 }
 
-/// `major(VERSION) -> BIGINT`. There is no marker for our type: `Physical` reads what is stored,
-/// and the types are given to `bind`.
+/// `major(VERSION) -> BIGINT`. No marker exists for our type: `Physical` reads the stored values,
+/// and `bind` receives the types.
 pub fn bind_major() -> BindScalar {
     let version = Pattern::Exact(Type::Custom(Custom::new(Version)));
     let function = simple::function1::<Physical<i64>, BigInt, _>(major);

@@ -1,6 +1,5 @@
-//! Makes `fuzz/corpus/spill`: a few random batches of each list of types; and `fuzz/corpus/plan`:
-//! the plans of `fuzz/corpus/sql`, of those that are small the ones with nodes or functions of
-//! their own.
+//! Makes `fuzz/corpus/spill`: a few random batches of each list of types. Makes `fuzz/corpus/plan`:
+//! the plans of `fuzz/corpus/sql` that are small and have nodes or functions that no other has.
 
 use std::{collections::HashSet, error::Error, fs, path::Path};
 use volley_fuzz_targets::{lowered, plan_content, spill_types};
@@ -10,7 +9,7 @@ use volley_wire::encode;
 /// Rows of the batches.
 const ROWS: [usize; 4] = [0, 1, 9, 40];
 
-/// Bytes of a plan that is kept.
+/// Maximum bytes of a plan that is kept.
 const PLAN_BYTES_MAX: usize = 2500;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -33,7 +32,7 @@ fn batches(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The smallest plans first; a plan is kept for a word that none of those before had.
+/// The smallest plans first. A plan is kept if it has a word that no earlier one had.
 fn plans(texts: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
     let mut plans = Vec::new();
     for file in fs::read_dir(texts)? {

@@ -1,5 +1,4 @@
-//! What fuzzing feeds with bytes: each function takes any bytes, and panics if the engine does
-//! something that no bytes may make it do.
+//! The fuzz targets: each function takes any bytes, and panics if the engine misbehaves.
 //!
 //! ```text
 //! parquet   a file: all of its columns are read, with filters and without
@@ -54,7 +53,7 @@ pub const TARGETS: [(&str, Target); 7] = [
 /// What a reader may charge, in bytes.
 const POOL_BYTES: usize = 64 << 20;
 
-/// Rows after which a reader is left: few bytes may stand for very many.
+/// Rows after which a reader stops: few bytes may encode very many.
 const ROWS_MAX: usize = 100_000;
 
 static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| {
@@ -63,7 +62,7 @@ static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| {
     Arc::new(registry)
 });
 
-/// Loads and looks at every value; errors of lazy columns are fine.
+/// Loads and reads every value; errors of lazy columns are allowed.
 fn look_at(batch: &Batch) {
     for column in batch.columns() {
         let Ok(column) = column.loaded() else { continue };

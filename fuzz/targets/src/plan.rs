@@ -37,7 +37,7 @@ impl SinkFactory for NoFiles {
     }
 }
 
-/// What [`plan`] takes: the bytes of a file with a plan without what stands around its content.
+/// The input of [`plan`]: the content of a file with a plan, without its header and checksum.
 pub fn plan_content(plan: &Arc<PlanNode>) -> Result<Vec<u8>> {
     let bytes = plan.to_bytes()?;
     Ok(bytes[FRAME_BYTES.0..bytes.len() - FRAME_BYTES.1].to_vec())
@@ -50,8 +50,8 @@ pub fn read_plan(content: &[u8]) -> Result<Arc<PlanNode>> {
     PlanNode::from_bytes(&writer.finish(), &REGISTRY)
 }
 
-/// Reads a plan; if it is one, it is the same after it was bytes again, and running it is no error
-/// of the engine's.
+/// Reads a plan. A valid plan must survive another round trip, and running it must not be an
+/// internal error.
 pub fn plan(bytes: &[u8]) {
     let plan = match read_plan(bytes) {
         Ok(plan) => plan,

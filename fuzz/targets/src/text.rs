@@ -16,7 +16,7 @@ const FAST_FOLDER: &str = "/dev/shm";
 /// A longer line is none where not all lines need to fit.
 const LINE_BYTES_MAX: u64 = 200;
 
-/// Reads a CSV file as it comes, then as one whose lines may be wrong.
+/// Reads a CSV file strictly, then ignoring invalid lines.
 pub fn csv(bytes: &[u8]) {
     let compression = compression(bytes);
     let lenient = CsvReadOptions {

@@ -1,6 +1,6 @@
-//! What fuzzing started from and what it found once goes through every target without a panic; so
-//! does the corpus with random changes: `VOLLEY_FUZZ_SEEDS=1000..9000` makes others, and
-//! `VOLLEY_FUZZ_TARGET=plan` for one target alone.
+//! Every target runs the seeds and findings of fuzzing without a panic, and the corpus with random
+//! changes: `VOLLEY_FUZZ_SEEDS=1000..9000` makes others, and `VOLLEY_FUZZ_TARGET=plan` for one
+//! target alone.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

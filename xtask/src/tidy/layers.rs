@@ -1,4 +1,4 @@
-//! Dependencies point up in the table of crates.
+//! Checks that dependencies point up in the table of crates.
 
 use std::{fs, path::Path};
 
@@ -51,8 +51,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("text", "parquet", "formats must not know each other"),
 ];
 
-/// Who uses whom: folder names of crates, from the `[dependencies]` of every manifest. Crates
-/// beside `crates` are named with their folder, such as `examples/extension`.
+/// The dependencies between crates, by folder name, from the `[dependencies]` of every manifest.
+/// Crates outside of `crates` are named with their folder, such as `examples/extension`.
 pub fn edges(root: &Path) -> Vec<(String, String)> {
     let mut edges = Vec::new();
     for (parent, prefix) in [("crates", ""), ("bench", "bench/"), ("examples", "examples/")] {

@@ -1,4 +1,4 @@
-//! Modules: every file is reached, and names say what is inside.
+//! Checks that a `mod` line reaches every file, and that modules have telling names.
 
 use super::Source;
 use std::collections::HashSet;

@@ -1,5 +1,4 @@
-//! How many rows of the corpus call each function of Presto's package: too few, and it is not known
-//! to be right.
+//! Checks that the corpus tests each function of Presto's package with enough rows.
 //!
 //! A call counts once for each row that the record expects, and once in a record that fails.
 

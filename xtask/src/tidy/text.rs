@@ -1,4 +1,4 @@
-//! Sizes and banned words of one file.
+//! Checks the size of one file and the code that it must not contain.
 
 /// Most lines of a file, tests apart.
 const FILE_LINES_MAX: usize = 700;
@@ -9,7 +9,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Most columns of a line.
 const COLUMNS_MAX: usize = 100;
 
-/// Where `unsafe` may stand: beginnings of paths.
+/// Where `unsafe` is allowed: beginnings of paths.
 const UNSAFE_ALLOWED: &[&str] = &[
     "crates/cli/src/allocator",
     "crates/kernels/",
@@ -21,7 +21,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/exec/src/hash_join",
 ];
 
-/// Where `macro_rules!` may stand: dispatch in `types`, and files whose macros implement a trait
+/// Where `macro_rules!` is allowed: dispatch in `types`, and files whose macros implement a trait
 /// for a list of types. This list may only shrink.
 const MACROS_ALLOWED: &[&str] = &[
     "crates/types/src/",
@@ -41,7 +41,7 @@ const MACROS_ALLOWED: &[&str] = &[
     "crates/vector/src/scalar.rs",
 ];
 
-/// Words that must not stand in code, where they may all the same, and what to do instead.
+/// Rejected code, the paths where it is allowed, and what to write instead.
 const BANNED: &[(&str, &[&str], &str)] = &[
     ("unsafe {", UNSAFE_ALLOWED, "unsafe code has its crates"),
     ("unsafe fn", UNSAFE_ALLOWED, "unsafe code has its crates"),
@@ -106,8 +106,8 @@ fn banned(path: &str, number: usize, line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Functions over the limit. Relies on rustfmt: a function ends at the first `}` that stands as far
-/// to the right as its `fn` line.
+/// Functions over the limit. Relies on rustfmt: a function ends at the first `}` with the
+/// indentation of its `fn` line.
 fn long_functions(path: &str, lines: &[&str]) -> Vec<String> {
     let mut findings = Vec::new();
     for (start, line) in lines.iter().enumerate() {

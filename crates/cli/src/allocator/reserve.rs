@@ -1,8 +1,9 @@
-//! What is left when the system refuses memory: enough for queries to end with an error.
+//! A memory reserve for the case that the system refuses memory: enough for queries to end with an
+//! error.
 //!
-//! Linux grants nearly everything and takes it back by ending processes; it refuses where a process
-//! has limits of its own (`ulimit -v`, `-d`) or memory is accounted for strictly
-//! (`vm.overcommit_memory = 2`). Address space that nobody uses is kept for that case.
+//! Linux grants nearly every allocation and reclaims memory by ending processes. It refuses if a
+//! process has its own limits (`ulimit -v`, `-d`) or if memory is accounted for strictly
+//! (`vm.overcommit_memory = 2`). The allocator keeps unused address space for that case.
 
 use mimalloc::MiMalloc;
 use std::{
@@ -91,7 +92,7 @@ mod system {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
     use std::ptr;
 
-    /// Memory that is promised, and takes none until it is used.
+    /// Memory that is reserved, and not resident until it is used.
     pub(super) fn map(bytes: usize) -> Option<*mut u8> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping, at no given address.
@@ -101,7 +102,7 @@ mod system {
     }
 
     pub(super) fn unmap(mapped: *mut u8, bytes: usize) {
-        // SAFETY: a whole mapping of `map`, which nobody uses.
+        // SAFETY: a whole, unused mapping of `map`.
         let _ = unsafe { munmap(mapped.cast(), bytes) };
     }
 }

@@ -68,7 +68,7 @@ fn push_field(lines: &mut Lines<'_>, text: &str) -> io::Result<()> {
     lines.push("\"")
 }
 
-/// What stands between quotes.
+/// The content of quotes.
 fn push_quoted(lines: &mut Lines<'_>, text: &str) -> io::Result<()> {
     for (index, part) in text.split('"').enumerate() {
         lines.push(if index == 0 { "" } else { "\"\"" })?;

@@ -1,9 +1,9 @@
-//! A table with lines, fit to the terminal.
+//! A table with borders, fitted to the width of the terminal.
 //!
 //! Widths are those of the first rows. Text that does not fit its column ends in `…`; numbers are
-//! never cut. When the columns do not fit even so, some in the middle are left out, and a column of
-//! `…` stands for them. Rows after the first ones stream, so that a long result takes no memory;
-//! and of a text that is wider than the terminal only the beginning is looked at.
+//! never cut. If the columns still do not fit, some in the middle are omitted and replaced by a
+//! column of `…`. Rows after the first ones stream, so that a long result takes no memory. Of a
+//! text wider than the terminal, only the beginning is read.
 
 use super::{Lines, PrintError, Printer, Printing};
 use crate::interrupt;
@@ -46,7 +46,7 @@ enum ShownColumn {
         width: usize,
         is_numeric: bool,
     },
-    /// Stands for those that do not fit.
+    /// The column that replaces those that do not fit.
     Gap,
 }
 
@@ -307,7 +307,7 @@ fn cell(
         cell.push_str(&one_line(part));
         width = width.saturating_add(part.width());
         part.clear();
-        // Characters that become one on the terminal may stand in two parts.
+        // Characters that combine on the terminal may be in two parts.
         if width / 4 > width_max { Err(Stop::Wide) } else { Ok(()) }
     });
     if let Err(Stop::Failed(error)) = pushed {

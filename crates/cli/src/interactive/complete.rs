@@ -15,7 +15,8 @@ impl SqlCompleter {
         SqlCompleter { session }
     }
 
-    /// What can stand at the end of `text` (which ends at the cursor), and where it begins.
+    /// The completions at the end of `text` (which ends at the cursor), and where the completed
+    /// word begins.
     fn candidates(&self, text: &str, whole: &str) -> (usize, BTreeSet<String>) {
         let pieces = scan(text);
         let last = match pieces.last() {

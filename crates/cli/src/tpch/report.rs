@@ -1,4 +1,4 @@
-//! The figures as a table and as JSON.
+//! The measurements as a table and as JSON.
 
 use super::run::Figures;
 use crate::format;
@@ -8,7 +8,7 @@ use volley::{Field, Schema, Type, format_bytes};
 
 /// Query, rows, seconds, bytes scanned; totals below.
 pub fn write_table(figures: &[Figures], out: &mut dyn Write) -> io::Result<()> {
-    // Numbers stand right, and so do these texts of numbers.
+    // Numbers are aligned right, and so are these texts of numbers.
     let names = ["query", "rows", "seconds", "bytes scanned"];
     let schema: Schema = names.iter().map(|it| Field::new(*it, Type::BigInt)).collect();
     let row = |name: String, rows: u64, seconds: f64, bytes: u64| {

@@ -1,4 +1,4 @@
-//! Running one query several times.
+//! Runs one query several times.
 
 use super::checksum::Checksum;
 use crate::error_text::Failure;
