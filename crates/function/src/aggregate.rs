@@ -1,6 +1,7 @@
 //! Aggregate functions.
 //!
-//! Most fold rows into a state, a Rust value inside each group's row of the hash table. Steps:
+//! Most aggregates fold rows into a state, a Rust value inside each group's row of the hash table.
+//! Steps:
 //!
 //! ```text
 //! single       add ... add                       extract
@@ -9,8 +10,8 @@
 //! final        merge ... merge                   extract
 //! ```
 //!
-//! Those whose result is made of all rows of a group collect them. The rows of all groups are kept
-//! as columns beside the hash table and sorted by group at the end:
+//! Aggregates whose result needs all rows of a group collect the rows. The rows of all groups are
+//! stored as columns next to the hash table and sorted by group at the end:
 //!
 //! ```text
 //! single, partial       keep arguments            ── by group ──> results or intermediate
@@ -30,7 +31,7 @@ use volley_memory::Slots;
 use volley_types::Type;
 use volley_vector::{Rows, Vector};
 
-/// What is kept per group, as a hash table sees it. `slots`: one per group.
+/// The state of a group, as a hash table sees it. `slots`: one per group.
 pub trait AggregateState: Send + Sync {
     /// The state's layout and type.
     fn state(&self) -> StateLayout;
@@ -74,10 +75,10 @@ pub trait AggregateFunction: AggregateState {
 
     /// Adds the frames of `frames.ranges` one after the other to one group, the only slot, and
     /// copies it: slot `i` of `results`, which is not initialized, becomes what the group is with
-    /// the rows of frame `i`. A frame that begins where the one before did, and does not end before
-    /// it, goes on from there. The other rows of `args` than the active `rows` do not count.
+    /// the rows of frame `i`. A frame that begins like the previous one, and does not end before
+    /// it, continues from it. Only the active `rows` of `args` count.
     ///
-    /// False, with nothing done, by functions whose states cannot be copied: their frames are
+    /// Returns false and does nothing for functions whose states cannot be copied: their frames are
     /// merged from intermediate results.
     ///
     /// # Errors
@@ -157,7 +158,7 @@ pub trait CollectingFunction: Send + Sync {
     /// As [`CollectingFunction::results`].
     fn intermediate(&self, args: &[Vector], ends: &[u32]) -> Result<Vector>;
 
-    /// The rows that stand behind the intermediate results in `rows`.
+    /// The rows from which the intermediate results in `rows` were made.
     ///
     /// # Errors
     ///
@@ -213,9 +214,9 @@ pub struct BoundAggregate {
     pub ignores_nulls: bool,
     /// The implementation.
     pub function: AggregateKind,
-    /// The same function over rows, by functions whose states hold all values of a group: what
-    /// frames of windows share is not put together for each of them then. Partial results of such
-    /// functions are as large as their rows.
+    /// The same function over collected rows, for functions whose states hold all values of a
+    /// group. Frames of windows then share the collected rows. Partial results of such functions
+    /// are as large as their rows.
     pub over_rows: Option<Arc<dyn CollectingFunction>>,
 }
 

@@ -1,8 +1,8 @@
-//! Functions that run on blocks of rows, for expressions of several of them.
+//! Functions that run on blocks of rows, for nested calls.
 //!
-//! Called one after the other, functions write whole columns that the next one reads again. A
-//! function that offers a [`BlockFunction`] can also run on one block after the other, so that what
-//! lies between functions stays in the first-level cache.
+//! Called one after the other, functions write whole columns that the next function reads again. A
+//! function with a [`BlockFunction`] can also run block by block, so that intermediate results stay
+//! in the first-level cache.
 
 use std::{any::Any, marker::PhantomData, sync::Arc};
 use volley_error::Result;
@@ -15,8 +15,8 @@ use volley_vector::{
 /// Rows per block: a few columns of 8 bytes fit the first-level cache.
 pub const BLOCK_ROWS: usize = 1024;
 
-/// An argument's part of a block, as the bytes of its fixed-width elements: one per row, or a
-/// single one that stands for all rows.
+/// An argument's block, as the bytes of its fixed-width elements: one per row, or a single one for
+/// all rows.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockArg<'a>(pub &'a [u8]);
 
@@ -29,8 +29,8 @@ pub trait BlockFunction: Any + Send + Sync {
     fn run(&self, args: &[BlockArg<'_>], out: &mut [u8]) -> bool;
 
     /// Both functions in one loop: this one, with the results of `inner` as argument number `arg`.
-    /// The arguments are this function's, with those of `inner` in that one's place;
-    /// `is_constant` tells which of these are. `None`: there is no such loop.
+    /// The arguments are this function's, with argument `arg` replaced by those of `inner`;
+    /// `is_constant` marks the constant ones. `None`: no such loop exists.
     fn over(
         &self,
         _arg: usize,

@@ -68,7 +68,7 @@ impl EvalContext {
         EvalContext { query, ..EvalContext::default() }
     }
 
-    /// Charges `bytes` of a result that is being made. They are given back with the context.
+    /// Charges `bytes` of a result that is being made. They are released with the context.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl EvalContext {
         made.retained_bytes_beyond(known)
     }
 
-    /// Records that `row` failed; `error` runs only if somebody will read its message.
+    /// Records that `row` failed; `error` runs only if its message will be read.
     pub fn fail(&mut self, row: usize, error: impl FnOnce() -> Error) {
         let error = (!self.errors_discarded).then(error);
         self.errors.add(row, error);

@@ -75,14 +75,14 @@ pub struct LambdaType {
     pub result: Option<Type>,
 }
 
-/// Settles the types of a function that takes lambdas: `None` when it does not take these
+/// Determines the types of a function that takes lambdas: `None` if it does not accept these
 /// arguments.
 ///
-/// Who binds a call does not know the types of the parameters before this says them, nor the type
-/// of a body before it has bound it. So it asks twice or more: first with [`Type::Unknown`] for
-/// every parameter and no results; then with the parameters that the answer gave and the results
-/// of the bodies, until the parameters stay the same. Binding an answer's own types again must
-/// give the same answer.
+/// The binder does not know the types of the parameters before this returns them, nor the type of a
+/// body before it is bound. It therefore calls this at least twice: first with [`Type::Unknown`]
+/// for every parameter and no results, then with the returned parameters and the results of the
+/// bodies, until the parameters stay the same. Binding the returned types again must return the
+/// same types.
 pub type BindHigherOrder = Arc<dyn Fn(&[ArgumentType]) -> Option<BoundHigherOrder> + Send + Sync>;
 
 /// A function that takes lambdas, with its types settled.

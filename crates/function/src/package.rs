@@ -1,4 +1,4 @@
-//! Packages of functions, and finding a function by the name that a person wrote.
+//! Packages of functions, and resolution of unqualified names.
 
 #[cfg(test)]
 mod tests;
@@ -74,7 +74,7 @@ impl<'a> FunctionNames<'a> {
         candidates.next().map_or_else(|| self.registry.check_name(name), |_| Ok(()))
     }
 
-    /// The names in the registry that `name` may stand for, in order, those with a prefix included.
+    /// The names in the registry that `name` may refer to, in order, including those with a prefix.
     pub fn known(&self, name: &str) -> Vec<String> {
         self.candidates(name).collect()
     }
@@ -146,8 +146,8 @@ impl<'a> FunctionNames<'a> {
         self.first(name, |it| self.registry.resolve_window(it, args))
     }
 
-    /// Whose conversion turns a type into another when that is asked for, and the conversion: that
-    /// of the first package, or the core's where it has none.
+    /// The package whose conversion an explicit cast uses, and the conversion: that of the first
+    /// package, or the core's if it has none.
     ///
     /// # Errors
     ///
@@ -185,15 +185,15 @@ impl<'a> FunctionNames<'a> {
 }
 
 impl Registry {
-    /// Gives the function `target` the further name `name` in `package`, where it means the same.
-    /// There may be overloads of that name as well, which come first.
+    /// Gives the function `target` the additional name `name` in `package`. Overloads of that name
+    /// in the package take precedence.
     pub fn share(&mut self, package: Package, name: &str, target: &str) {
         let name = format!("{}{name}", package.prefix());
         self.shared_names_mut().insert(name, target.to_owned());
     }
 
-    /// Gives the function `name` of `package`, whose other overloads are its own, those of the
-    /// function `target` that take lambdas.
+    /// Adds to the function `name` of `package` the overloads of the function `target` that take
+    /// lambdas.
     pub fn share_with_lambdas(&mut self, package: Package, name: &str, target: &str) {
         let name = format!("{}{name}", package.prefix());
         self.copy_lambdas(target, &name);

@@ -1,4 +1,4 @@
-//! The registry: from a name and argument types to a function.
+//! The registry: resolves a name and argument types to a function.
 
 use crate::{
     ArgumentType, BindHigherOrder, BoundAggregate, BoundHigherOrder, BoundScalar, BoundWindow,
@@ -78,7 +78,7 @@ pub enum FunctionKind {
 /// A function as people read about it.
 #[derive(Clone, Copy, Debug)]
 pub struct PackageDoc<'a> {
-    /// Whose it is.
+    /// The package that it belongs to.
     pub package: Package,
     /// Its name without the package.
     pub name: &'a str,
@@ -97,7 +97,7 @@ pub struct Registry {
     higher_order: BTreeMap<String, Entry<BindHigherOrder>>,
     aggregates: BTreeMap<String, Entry<BindAggregate>>,
     windows: BTreeMap<String, Entry<BindWindow>>,
-    /// Special forms that look like functions: only described here.
+    /// Special forms with the syntax of functions: only documented here.
     forms: BTreeMap<String, FunctionDoc>,
     casts: Vec<BindCast>,
     /// Conversions whose rules are those of a package other than the core.
@@ -211,7 +211,7 @@ impl Registry {
         is_known(name) || is_known(self.target(name))
     }
 
-    /// Whether this lower-case name is that of a function, which is no special form.
+    /// Whether this lower-case name is that of a function, not of a special form.
     fn is_function(&self, name: &str) -> bool {
         self.scalars.contains_key(name)
             || self.higher_order.contains_key(name)
@@ -458,7 +458,7 @@ fn add<B>(entries: &mut BTreeMap<String, Entry<B>>, name: &str, doc: FunctionDoc
     entry.overloads.push(bind);
 }
 
-/// The overload that costs least in implicit casts to the types that `wanted` finds in it.
+/// The overload with the cheapest implicit casts to the types that `wanted` finds in it.
 fn cheapest<B>(
     entry: &Entry<Arc<dyn Fn(&[Type]) -> Option<B> + Send + Sync>>,
     args: &[Type],

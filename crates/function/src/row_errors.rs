@@ -1,4 +1,4 @@
-//! Errors of single rows, beside the batch.
+//! Errors of single rows, stored next to the batch.
 
 use volley_error::Error;
 use volley_vector::Rows;
@@ -12,7 +12,7 @@ pub struct RowErrors {
 }
 
 impl RowErrors {
-    /// Records that `row` failed. `error` is `None` when nobody will read it (inside TRY).
+    /// Records that `row` failed. `error` is `None` if its message is never read (inside TRY).
     pub fn add(&mut self, row: usize, error: Option<Error>) {
         self.failed.push((row as u32, error));
     }

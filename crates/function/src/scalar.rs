@@ -12,7 +12,7 @@ pub trait ScalarFunction: Send + Sync {
     ///
     /// `args`: one vector per argument, each of `rows.len()` rows, in any encoding, not lazy. With
     /// [`ScalarTraits::propagates_nulls`], active rows have no null argument. The result has
-    /// `rows.len()` rows of `result_type`; what stands in inactive rows does not matter.
+    /// `rows.len()` rows of `result_type`; values of inactive rows do not matter.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ pub trait ScalarFunction: Send + Sync {
     }
 
     /// A version of this function for arguments some of which are constant, such as a compiled
-    /// pattern. It gets the same arguments when it is evaluated. `None`: nothing to gain.
+    /// pattern. It gets the same arguments when it is evaluated. `None`: it would not be faster.
     ///
     /// # Errors
     ///

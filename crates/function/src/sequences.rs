@@ -1,11 +1,12 @@
-//! Where `nextval` finds the numbers.
+//! The source of the numbers of `nextval`.
 
 use std::fmt;
 use volley_error::{Error, Result};
 
 /// The sequences that a session sees.
 pub trait Sequences: fmt::Debug + Send + Sync {
-    /// Puts the next numbers of a sequence, which nobody else gets, into all of `numbers`.
+    /// Fills `numbers` with the next numbers of a sequence. No other caller receives the same
+    /// numbers.
     ///
     /// # Errors
     ///

@@ -11,9 +11,8 @@
 //! registry.simple("multiply", doc, |a: i64, b: i64| a.checked_mul(b).ok_or(overflow));
 //! ```
 //!
-//! The closure's types say what the function takes and gives. Encodings, rows that are not active,
-//! nulls and errors are handled here, once; the closure is compiled into one loop per shape of the
-//! arguments.
+//! The closure's types determine the SQL types of the function. Encodings, inactive rows, nulls and
+//! errors are handled here, once. The closure is compiled into one loop per shape of the arguments.
 //!
 //! ```text
 //! closure of one row ─> Args (how arguments are read)      ─┐
@@ -38,11 +37,11 @@
 //! | [`LambdaView<B>`] | a lambda over the first array or map |
 //! | `Option<T>` | as `T`, and the closure sees nulls |
 //!
-//! Within views stand markers, which name how a value is read: `i64` and the other numbers stand
-//! for themselves, and then there are [`Varchar`], [`Varbinary`], [`Array<A>`], [`Map<K, V>`],
+//! Views contain markers, which define how a value is read: `i64` and the other numbers are their
+//! own markers. Others are [`Varchar`], [`Varbinary`], [`Array<A>`], [`Map<K, V>`],
 //! [`Row<(A, B)>`](Row), [`Any<0>`], [`Equatable<0>`] and [`Orderable<0>`].
 //!
-//! A row with a null argument is null, and the closure is not asked, unless the parameter is an
+//! A row with a null argument is null, and the closure is not called, unless the parameter is an
 //! `Option`. Elements and fields are always `Option`s. Arguments are cast as implicit casts allow.
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! Window functions.
 //!
-//! A window function answers one value per row from the rows around it. Whoever runs it has sorted
-//! the rows by partition and order, and tells for each row where its neighbors stand:
+//! A window function returns one value per row from the rows around it. The caller has sorted the
+//! rows by partition and order, and provides for each row the positions of its neighbors:
 //!
 //! ```text
 //! position   0   1   2   3   4   5   6        positions of all sorted rows
@@ -10,12 +10,12 @@
 //! frame          [   ]                        what the OVER clause chose for a row
 //! ```
 //!
-//! A call answers for some of the rows, in order, and may look at all of them. Aggregates need no
-//! window form: whoever runs them makes one of their states.
+//! A call computes some of the rows, in order, and may read all of them. Aggregates need no window
+//! interface: the engine runs their states over frames.
 //!
 //! # Examples
 //!
-//! How many rows of the partition come before a row, as a function of its own:
+//! A function that counts the rows of the partition before a row:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -78,26 +78,26 @@ pub struct BoundWindow {
     pub result: Type,
     /// Whether results depend on the frame, not on the partition and its order alone.
     pub uses_frame: bool,
-    /// Whether it looks at [`WindowRows::peers`] or [`WindowRows::groups_before`] itself.
+    /// Whether it reads [`WindowRows::peers`] or [`WindowRows::groups_before`] itself.
     pub uses_peers: bool,
     /// Whether IGNORE NULLS and RESPECT NULLS may follow the call.
     pub takes_null_treatment: bool,
-    /// Which rows it looks at.
+    /// The rows that it reads.
     pub reach: WindowReach,
     /// The implementation.
     pub function: Arc<dyn WindowFunction>,
 }
 
-/// Which rows of a partition a function looks at. A partition that does not fit in memory comes in
-/// pieces, with the rows around each that calls look at.
+/// The rows of a partition that a function reads. A partition that does not fit in memory is
+/// processed in segments, with the surrounding rows that calls read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowReach {
     /// Any: the partition must fit.
     Partition,
-    /// None; it asks [`WindowRows::row_place`], [`WindowRows::group_place`] and where
-    /// [`WindowRows::peer_places`] start.
+    /// None; it uses [`WindowRows::row_place`], [`WindowRows::group_place`] and the starts of
+    /// [`WindowRows::peer_places`].
     Starts,
-    /// None; it asks where peers and the partition end, too.
+    /// None; it also uses the ends of peers and of the partition.
     Ends,
     /// One that comes as many rows before the row as the second argument says, or one row.
     Before,
@@ -112,8 +112,7 @@ pub enum WindowReach {
 }
 
 impl BoundWindow {
-    /// A function that looks at peers and any rows, but not at frames, and does not take IGNORE
-    /// NULLS.
+    /// A function that reads peers and any rows, but not frames, and does not accept IGNORE NULLS.
     pub fn new(
         args: Vec<Type>,
         result: Type,

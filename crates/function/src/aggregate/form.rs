@@ -1,5 +1,5 @@
-//! The full form of an aggregate that folds rows: states of a Rust type, batches opened as the
-//! function likes, results made as vectors. The adapter to [`AggregateFunction`]:
+//! The full interface of an aggregate that folds rows: states of a Rust type, batches decoded by
+//! the function, results as vectors. The adapter to [`AggregateFunction`]:
 //!
 //! ```text
 //! add       decode arguments once ─> drop null rows ─> one loop per kind of indices
@@ -23,7 +23,7 @@ use volley_vector::{BooleanBuffer, Decoded, Indices, NullBuffer, Rows, Values, V
 ///
 /// Errors of any method fail the query.
 pub trait Form: Send + Sync + 'static {
-    /// What is kept per group.
+    /// The state of a group.
     type State: Clone + Send + 'static;
     /// The arguments of a batch, ready to be read.
     type Input<'a>;
@@ -53,7 +53,7 @@ pub trait Form: Send + Sync + 'static {
     /// Opens the arguments.
     fn open<'a>(&self, args: &'a [Source<'a>]) -> Result<Self::Input<'a>>;
 
-    /// Adds a row, whose first argument's value stands at `index`.
+    /// Adds a row, whose first argument's value is at `index`.
     fn add(
         &self,
         state: &mut Self::State,

@@ -1,4 +1,4 @@
-//! Aggregates outside of plans: the states of some groups, in memory of their own.
+//! Aggregates outside of plans: the states of some groups, in their own memory.
 
 use super::AggregateFunction;
 use std::sync::Arc;

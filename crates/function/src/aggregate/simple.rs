@@ -1,4 +1,4 @@
-//! The simple form of an aggregate: plain Rust values in, plain Rust values out.
+//! The simple interface of an aggregate: Rust values in, Rust values out.
 //!
 //! ```text
 //! State            what is kept per group, inside its row of the hash table
@@ -10,7 +10,7 @@
 //! intermediate column (ROW of a tuple) <── Outputs ── partial / merge ──> State
 //! ```
 //!
-//! Encodings are looked at once per batch; the loop over rows is compiled for each aggregate and
+//! Encodings are inspected once per batch; the loop over rows is compiled for each aggregate and
 //! for each frequent shape of the arguments. Rows where an argument is null do not count, unless
 //! its marker is [`Nullable`](crate::simple::Nullable).
 
@@ -38,22 +38,23 @@ pub type PartialItems<'a, A> = <<A as SimpleAggregate>::Partial as Outputs>::Ite
 /// The result that `A` makes.
 pub type ResultItems<'a, A> = <<A as SimpleAggregate>::Result as Outputs>::Items<'a>;
 
-/// An aggregate function in simple form.
+/// An aggregate function with the simple interface.
 ///
 /// SQL types are named by the markers of [`crate::simple`]: one of them, or a tuple of up to four.
-/// Values are what the marker says (`i64` for `BigInt`, `&str` for `Varchar`); text goes out as
-/// `Cow<str>`, so that a state can lend it, and arrays, maps and rows as a [`Write`]: a boxed
-/// closure that gets the writer that simple functions have. A tuple as `Partial` becomes a ROW.
+/// Values are what the marker says (`i64` for `BigInt`, `&str` for `Varchar`); text results are
+/// `Cow<str>`, so that a state can return a reference, and arrays, maps and rows as a [`Write`]: a
+/// boxed closure that gets the writer that simple functions have. A tuple as `Partial` becomes a
+/// ROW.
 ///
-/// The engine calls `add` for rows and `result` at the end, or, where work is spread over threads,
-/// `add` and `partial` in each and then `merge` and `result`: both ways must give the same. Groups
-/// without rows are asked for their result, too. DISTINCT, ORDER BY and FILTER are the engine's.
+/// The engine calls `add` for rows and `result` at the end, or, with several threads, `add` and
+/// `partial` in each and then `merge` and `result`. Both ways must give the same result. `result`
+/// is also called for groups without rows. The engine implements DISTINCT, ORDER BY and FILTER.
 ///
 /// Errors of any method fail the query.
 ///
 /// # Examples
 ///
-/// The longest of some texts, and how often it came:
+/// The longest text, and how often it occurs:
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -166,7 +167,7 @@ pub type ResultItems<'a, A> = <<A as SimpleAggregate>::Result as Outputs>::Items
 /// # Ok::<(), volley_error::Error>(())
 /// ```
 pub trait SimpleAggregate: Send + Sync + 'static {
-    /// What is kept per group. The default is the state of an empty group, and holds no memory
+    /// The state of a group. The default is the state of an empty group, and holds no memory
     /// outside the row: a `Vec::new()` or an `Option<Box<...>>`, but no `Box`. At most 16 bytes
     /// aligned.
     type State: Default + Clone + Send + 'static;

@@ -43,7 +43,7 @@ pub struct AnyColumn {
     pub(super) vector: Vector,
     /// Present where values are compared.
     comparable: Option<Comparable>,
-    /// One per row, once somebody has asked.
+    /// One per row, computed on first use.
     hashes: OnceCell<Vec<u64>>,
 }
 

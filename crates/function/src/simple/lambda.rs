@@ -1,4 +1,4 @@
-//! Functions that take lambdas, in their simple form.
+//! Functions that take lambdas, with the simple interface.
 //!
 //! The framework applies the lambda to all elements of the first array (or to all entries of the
 //! first map) at once. The closure sees, per row, the array and an array of the lambda's results,
@@ -9,8 +9,8 @@
 //!     |array: ArrayView<Any<0>>, keep: LambdaView<bool>, out: &mut ArrayWriter<Any<0>>| ...
 //! ```
 //!
-//! A lambda may have a second parameter, the place of the element from 1; over a map it has two,
-//! key and value. Where a lambda needs more than one collection or its own results (zip, reduce),
+//! A lambda may have a second parameter, the position of the element from 1; over a map it has two,
+//! key and value. If a lambda needs more than one collection or its own results (zip, reduce),
 //! write a [`HigherOrderFunction`].
 
 use super::{
@@ -144,7 +144,7 @@ impl OverLambda {
         Some(variables)
     }
 
-    /// Where the array or map stands that the lambdas are applied to.
+    /// The position of the array or map that the lambdas are applied to.
     fn collection(&self) -> Option<usize> {
         self.args.iter().position(|it| matches!(it, Pattern::Array(_) | Pattern::Map(_)))
     }
@@ -189,7 +189,7 @@ impl HigherOrderFunction for BoundOverLambda {
     ) -> Result<Vector> {
         let too_few = || Error::internal("function over lambdas with too few arguments");
         let at = self.shared.collection().ok_or_else(too_few)?;
-        // Lambdas do not stand among the values.
+        // Lambdas are not among the values.
         let before = self.shared.args[..at].iter().filter(|it| is_lambda(it)).count();
         let elements = Elements::new(args.get(at - before).ok_or_else(too_few)?, rows)?;
         let errors = ctx.errors.take();

@@ -25,7 +25,7 @@ pub trait Args: 'static {
     const ALL_PROPAGATE: bool;
     /// Which null arguments do.
     const PROPAGATES: &'static [bool];
-    /// The last one stands for any number of arguments.
+    /// The last one represents any number of arguments.
     const IS_VARIADIC: bool;
 
     /// The arguments, decoded.
@@ -67,7 +67,7 @@ pub trait RowLoop<V> {
     /// Whether the loop has no branches, so that one for each shape of the arguments pays.
     const BRANCH_FREE: bool;
 
-    /// Does it for the rows of `work`, whose arguments `values` gives.
+    /// Computes the rows of `work`, whose arguments `values` returns.
     fn run(self, work: Work, values: impl Fn(usize) -> V) -> Self::Result;
 }
 
@@ -419,7 +419,7 @@ impl<'v> Inputs<'v> {
     ) -> Result<Inputs<'v>> {
         let sources = match const { T::CHEAP } {
             true => T::decode(args)?,
-            // What stands below may have to be expanded.
+            // Nested values may have to be expanded.
             false => with_memory(ctx, |_| T::decode(args))?,
         };
         let mut nulls = None;

@@ -1,4 +1,4 @@
-//! Keys of maps: none is null, none stands twice.
+//! Checks keys of maps: no nulls, no duplicates.
 
 use super::{memory::take_if_much, sorted::sorted_unstable};
 use crate::EvalContext;
@@ -51,7 +51,7 @@ impl MapKeys {
         if range.len() <= COMPARED_MAX {
             return range.clone().any(|at| (range.start..at).any(|it| self.is_equal(it, at)));
         }
-        // Those with the same hash come to stand side by side.
+        // Keys with the same hash become adjacent.
         let by_hash = |a: &usize, b: &usize| self.hashes[*a].cmp(&self.hashes[*b]);
         let Some(order) = sorted_unstable(range.len(), range, by_hash) else { return false };
         order.chunk_by(|a, b| self.hashes[*a] == self.hashes[*b]).any(|alike| {

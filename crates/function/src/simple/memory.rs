@@ -271,7 +271,7 @@ impl Growth {
     }
 }
 
-/// Memory that a closure needs for one row; given back when this is dropped.
+/// Memory that a closure needs for one row; released when this is dropped.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// What was taken of the call's memory.

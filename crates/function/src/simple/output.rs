@@ -63,8 +63,8 @@ pub trait Output<C: Column>: Sized {
     /// Whether the loop has no branches, so that one for each shape of the arguments pays.
     const BRANCH_FREE: bool = false;
 
-    /// Computes `rows`; with `dense`, others may be computed, too, where that is faster. Answers
-    /// the column and the rows that became null, beside those with null arguments.
+    /// Computes `rows`; with `dense`, others may be computed, too, where that is faster. Returns
+    /// the column and the rows that became null, in addition to those with null arguments.
     fn fill(
         rows: &Rows,
         dense: bool,
@@ -135,8 +135,8 @@ impl<C: Column, T: Stored<C>> Output<C> for Result<T, Error> {
     }
 }
 
-/// An error that is made only when somebody asks: the closure runs for all rows in a loop without a
-/// branch, and only if one failed, again for the active rows.
+/// An error that is made lazily: the closure runs for all rows in a loop without a branch, and only
+/// if one failed, again for the active rows.
 impl<C: Column, T: Stored<C>, E: Fn() -> Error + Copy> Output<C> for Result<T, E> {
     const FALLIBLE: bool = true;
     const BRANCH_FREE: bool = true;

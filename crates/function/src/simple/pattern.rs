@@ -1,21 +1,21 @@
-//! Signatures with type variables, and what they become for given arguments.
+//! Signatures with type variables, and their resolution for given arguments.
 //!
 //! ```text
 //! contains(array(T), T)     for (array(integer), bigint): T = bigint
 //!                           -> contains(array(bigint), bigint) -> boolean
 //! ```
 //!
-//! A variable becomes the common type of all arguments that stand for it.
+//! A variable becomes the common type of all its arguments.
 
 use super::args::{Arg, DateDays, Nullable, Sql, TimeMicros, TimestampMicros, Varbinary, Varchar};
 use volley_types::{CustomOrder, Field, Type, common_type, implicit_cast_cost};
 
-/// The types that a marker stands for.
+/// The types of a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// This type.
     Exact(Type),
-    /// Any type with at least this order, the same wherever the number stands.
+    /// Any type with at least this order, the same for all uses of the number.
     Variable(usize, CustomOrder),
     /// A decimal of any precision and scale; integers become one.
     Decimal,
@@ -23,7 +23,7 @@ pub enum Pattern {
     Array(Box<Pattern>),
     /// Maps: keys and values.
     Map(Box<(Pattern, Pattern)>),
-    /// Rows of so many fields, whatever their names.
+    /// Rows with this number of fields, of any names.
     Row(Vec<Pattern>),
     /// The results of a lambda for each element of the first array or map.
     Lambda(Box<Pattern>),
@@ -41,12 +41,12 @@ impl Pattern {
     }
 }
 
-/// A marker that stands for SQL types.
+/// A marker for SQL types.
 pub trait SqlType: Arg {
     /// The types.
     fn pattern() -> Pattern;
 
-    /// The type of a marker that stands for one; of others, that of NULL.
+    /// The type of a marker for a single type; for others, the type of NULL.
     fn data_type() -> Type {
         Self::pattern().only_type().unwrap_or(Type::Unknown)
     }
@@ -59,7 +59,7 @@ impl<A: SqlType> SqlType for Nullable<A> {
 }
 
 impl Pattern {
-    /// The type that the pattern stands for, when it is but one.
+    /// The type of the pattern, if it is a single one.
     fn only_type(&self) -> Option<Type> {
         Some(match self {
             Pattern::Exact(data_type) => data_type.clone(),
@@ -96,7 +96,7 @@ impl Variables {
         Some(())
     }
 
-    /// Learns from an argument of a given type; `None` when it does not fit.
+    /// Binds variables to an argument of a given type; `None` if it does not match.
     pub(super) fn learn(&mut self, pattern: &Pattern, given: &Type) -> Option<()> {
         match (pattern, given) {
             (Pattern::Variable(number, order), _) => {
@@ -203,7 +203,7 @@ impl Variables {
     }
 }
 
-/// Says which types simple markers stand for.
+/// Defines the types of simple markers.
 macro_rules! sql_types {
     ($($marker:ty = $data_type:ident;)*) => {
         $(impl SqlType for $marker {

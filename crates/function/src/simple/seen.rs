@@ -5,7 +5,7 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashTable, hash_table::Entry};
 use std::hash::{BuildHasher, Hash};
 
-/// A table with room for so many values is not made larger, but has parts from then on.
+/// A table with this capacity does not grow; it is divided into several tables.
 const PARTED_MIN: usize = if cfg!(test) { 1000 } else { 1 << 20 };
 
 /// How many.
@@ -156,8 +156,8 @@ impl<T: Eq + Hash> Seen<T> {
         self.bytes = self.parts.iter().map(HashTable::allocation_size).sum();
     }
 
-    /// Whether so many `tables`, each with room for `values`, may be made beside those that are
-    /// there.
+    /// Whether this number of `tables`, each with a capacity of `values`, fit next to the existing
+    /// ones.
     fn may_hold(&mut self, tables: usize, values: usize) -> bool {
         // An eighth of the slots is kept free, and a table has a byte beside each.
         let slots = (values * 8 / 7).next_power_of_two();

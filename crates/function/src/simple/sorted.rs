@@ -1,4 +1,4 @@
-//! Values that a closure sorts for one row.
+//! Values of one row that a closure sorts.
 
 use super::memory::{Scratch, or_refuse};
 use crate::{sort_by, sort_unstable_by};

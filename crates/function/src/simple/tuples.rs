@@ -1,5 +1,5 @@
-//! What is the same for tuples of every length: closures by the number of their parameters, and
-//! rows by the number of their fields.
+//! Implementations for tuples of every length: closures by the number of parameters, and rows by
+//! the number of fields.
 
 use super::{
     args::{Arg, Below, Source},

@@ -1,8 +1,8 @@
 //! Arrays, maps and rows as arguments: views into the argument's own columns.
 //!
-//! A view is made per row without allocation. Elements stand in a column of their own, which is
-//! decoded once per batch; the view is a range of it. Views nest: the elements of
-//! `ArrayView<Array<i64>>` are `ArrayView<i64>`.
+//! A view is made per row without allocation. Elements are in their own column, which is decoded
+//! once per batch; the view is a range of it. Views nest: the elements of `ArrayView<Array<i64>>`
+//! are `ArrayView<i64>`.
 
 use super::{
     args::{Arg, Below, ColumnRef, Contiguous, FlatColumn, Varbinary, Varchar},
@@ -25,7 +25,7 @@ pub struct Map<K, V>(PhantomData<(K, V)>);
 /// An array: a range of the elements of all rows.
 pub struct ArrayView<'a, A: Arg> {
     base: A::Base<'a>,
-    /// Where the first element stands in `base`.
+    /// The position of the first element in `base`.
     first: usize,
     /// By position among all elements.
     nulls: Option<&'a NullBuffer>,
@@ -49,7 +49,7 @@ impl<'a, A: Arg> ArrayView<'a, A> {
         self.len
     }
 
-    /// Whether there is no element.
+    /// Whether the array is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -88,7 +88,7 @@ impl<'a, A: Arg> ArrayView<'a, A> {
         Elements { view: *self, range: 0..self.len }
     }
 
-    /// Where the first element equal to `value` stands, from 0.
+    /// The position of the first element equal to `value`, from 0.
     #[inline(always)]
     pub fn position(&self, value: A::Value<'_>) -> Option<usize>
     where
@@ -154,7 +154,7 @@ impl<'a, A: Arg> Iterator for Elements<'a, A> {
         self.range.size_hint()
     }
 
-    /// Looks once whether there are nulls at all.
+    /// Checks once whether there are nulls at all.
     #[inline(always)]
     fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
         let (view, mut rest) = (self.view, self.range);
@@ -201,7 +201,7 @@ impl<A: Arg> Clone for ArrayBase<'_, A> {
 impl<A: Arg> Copy for ArrayBase<'_, A> {}
 
 impl<'a, A: Arg> ArrayBase<'a, A> {
-    /// Arrays in `nested` whose elements stand in `elements`.
+    /// Arrays in `nested` whose elements are in `elements`.
     fn new(nested: &'a Nested, elements: ColumnRef<'a>) -> Option<Self> {
         Some(ArrayBase {
             offsets: &nested.offsets,
@@ -256,7 +256,7 @@ impl<A: SqlType> SqlType for Array<A> {
 pub struct MapView<'a, K: Arg, V: Arg> {
     keys: ArrayBase<'a, K>,
     values: ArrayBase<'a, V>,
-    /// Where the map stands in both.
+    /// The position of the map in both.
     index: usize,
 }
 
@@ -275,7 +275,7 @@ impl<'a, K: Arg, V: Arg> MapView<'a, K, V> {
         self.keys.sizes[self.index] as usize
     }
 
-    /// Whether there is no entry.
+    /// Whether the map is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -299,7 +299,7 @@ impl<'a, K: Arg, V: Arg> MapView<'a, K, V> {
         (0..keys.len()).map(move |index| (keys.value(index), values.get(index)))
     }
 
-    /// Where the key stands; `None` when it is not in the map.
+    /// The position of the key; `None` if it is not in the map.
     #[inline(always)]
     pub fn position(&self, key: K::Value<'_>) -> Option<usize>
     where
@@ -324,7 +324,7 @@ pub trait Key: Arg {
     /// Whether both are the same value, as SQL has it.
     fn same(left: Self::Value<'_>, right: Self::Value<'_>) -> bool;
 
-    /// Where the first of `values`, none of which is null, stands that is the same.
+    /// The position of the first equal one of `values`, which are not null.
     #[inline(always)]
     fn find(values: &ArrayView<'_, Self>, wanted: Self::Value<'_>) -> Option<usize>
     where

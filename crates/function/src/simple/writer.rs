@@ -1,7 +1,7 @@
-//! Results that a closure writes piece by piece: text, arrays, maps, rows, values of any type.
+//! Results that a closure writes incrementally: text, arrays, maps, rows, values of any type.
 //!
-//! A writer appends to the column of results itself; nothing is collected per row. What a row has
-//! written is dropped again when it turns out to be null or to fail.
+//! A writer appends to the column of results itself; nothing is collected per row. The values of a
+//! row are removed again if the row becomes null or fails.
 //!
 //! ```text
 //! ArrayWriter<i64>            elements.push(1) ──> values [.., 1]      sizes, offsets per row

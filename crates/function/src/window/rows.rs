@@ -1,4 +1,4 @@
-//! What a window function sees of the rows.
+//! The view of the rows that a window function has.
 
 use std::ops::Range;
 use volley_error::Result;
@@ -41,10 +41,10 @@ pub struct PartitionPiece {
     pub peers_start: u64,
     /// How many more groups come before a row than the rows that are there show.
     pub groups_missing: i64,
-    /// How many rows come up to the last one of the group of the last row to answer for; known when
-    /// functions look at the ends of groups.
+    /// The number of rows up to the end of the peer group of the last row to compute; known if
+    /// functions read the ends of groups.
     pub peers_end: u64,
-    /// How many rows there are; known when functions look at the ends of groups.
+    /// The number of rows; known if functions read the ends of groups.
     pub partition_rows: u64,
 }
 
@@ -122,7 +122,7 @@ impl WindowRows<'_> {
     }
 }
 
-/// Where rows stand in the whole partition, also when it comes in pieces.
+/// The positions of rows in the whole partition, also if it is processed in segments.
 impl WindowRows<'_> {
     /// How many rows of its partition come before the row at `index` of `rows`.
     #[inline]
@@ -211,7 +211,7 @@ impl FrameParts {
         self.iter().map(|it| (it.1 - it.0) as usize).sum()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }

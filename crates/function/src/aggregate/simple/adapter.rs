@@ -1,4 +1,4 @@
-//! From the simple form to the full form.
+//! Adapter from the simple interface to the full one.
 
 use super::{Inputs, Outputs, SimpleAggregate};
 use crate::{

@@ -1,4 +1,4 @@
-//! The columns that a simple aggregate reads and makes, named by markers or tuples of them.
+//! The input and output columns of a simple aggregate, named by markers or tuples of markers.
 
 mod tuples;
 mod written;
@@ -31,7 +31,7 @@ pub trait InputTypes: Inputs {
     fn types() -> Vec<Type>;
 }
 
-/// A marker whose values can be answered.
+/// A marker whose values can be results.
 pub trait Answer: 'static {
     /// An answered value.
     type Item<'a>;

@@ -1,4 +1,4 @@
-//! Every form of a simple function, over every encoding of its arguments, against the same closure
+//! Every kind of simple function, over every encoding of its arguments, against the same closure
 //! called with the values of one row at a time.
 
 use super::{super::*, call};

@@ -1,4 +1,4 @@
-//! What closures' types become as signatures.
+//! The signatures of closures' types.
 
 use super::super::*;
 use crate::{FunctionDoc, Registry};

@@ -13,7 +13,7 @@ use volley_error::{Error, ErrorKind, Result};
 use volley_types::Type;
 use volley_vector::{Nested, Values, Vector};
 
-/// Writes arrays with elements that marker `R` stands for.
+/// Writes arrays whose elements have the marker `R`.
 pub struct ArrayWriter<R: Collected> {
     elements: R::Builder,
     offsets: Vec<i32>,

@@ -49,7 +49,7 @@ pub struct PartBuilder<const N: usize> {
     /// Which string of the argument the current row has.
     index: usize,
     views: Vec<u128>,
-    /// Those that are no parts, numbered from the end of the argument's buffers.
+    /// Values that are not parts of the argument, numbered from the end of the argument's buffers.
     copies: StringBuilder,
     set: Option<u128>,
     nulls: NullPositions,

@@ -1,4 +1,4 @@
-//! Answers that are written piece by piece: arrays, maps and rows.
+//! Results that are written element by element: arrays, maps and rows.
 
 use super::Answer;
 use crate::{
