@@ -67,3 +67,43 @@ pub fn prefetch<T>(values: &[T], index: usize) {
     }
     let _ = (values, index);
 }
+
+/// One of the sets of instructions that [`dispatch`] chooses from, for tests.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Variant {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Those that this CPU has.
+#[cfg(test)]
+pub(crate) fn variants() -> Vec<Variant> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut variants = vec![Variant::Portable];
+        variants.extend(has_avx2().then_some(Variant::Avx2));
+        variants.extend(has_avx512().then_some(Variant::Avx512));
+        variants
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    vec![Variant::Portable]
+}
+
+#[cfg(test)]
+impl Variant {
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self {
+            Variant::Portable => kernel.run(),
+            // SAFETY: `variants` checked that the CPU has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            Variant::Avx2 => unsafe { with_avx2(kernel) },
+            // SAFETY: `variants` checked that the CPU has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            Variant::Avx512 => unsafe { with_avx512(kernel) },
+        }
+    }
+}

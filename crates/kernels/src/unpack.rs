@@ -71,7 +71,7 @@ pub fn unpack_u64(src: &[u8], width: usize, out: &mut [u64]) {
 }
 
 /// The integer at position `index`; `width` is at most 64.
-fn unpack_one(src: &[u8], width: usize, index: usize) -> u64 {
+pub(crate) fn unpack_one(src: &[u8], width: usize, index: usize) -> u64 {
     let bit = index * width;
     let first = bit / 8;
     let mut window = [0; 16];

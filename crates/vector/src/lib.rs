@@ -40,6 +40,7 @@ mod parts;
 mod change;
 mod scalar;
 mod cells;
+mod column_test;
 mod keys;
 pub mod compare;
 mod hash;
@@ -64,6 +65,7 @@ pub use cells::{
     Cells, Full, JsonStyle, PIECE_BYTES, PlainJson, PushKey, pieces, push_json_string,
 };
 pub use change::CopyRange;
+pub use column_test::ColumnTest;
 pub use compare::{Comparable, Comparator, comparator, interval_nanos};
 pub use decoded::{Decoded, Indices};
 pub use fixed_array::FixedArrays;

@@ -10,6 +10,7 @@ const CRATES: &[(&str, char)] = &[
     ("memory", DATA),
     ("vector", DATA),
     ("wire", DATA),
+    ("codec", DATA),
     ("function", COMPUTE),
     ("expression", COMPUTE),
     ("functions", COMPUTE),
