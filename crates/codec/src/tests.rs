@@ -301,9 +301,13 @@ fn read_all(bytes: Vec<u8>, data_type: &Type, random: &mut Generator) -> volley_
     vector.validate().unwrap();
     if rows > 0 {
         let row = random.below(rows as usize) as u32;
-        reader.read(0..rows, Some(&[row]))?.validate().unwrap();
+        let picked = reader.read(0..rows, Some(&[row]))?;
+        picked.validate().unwrap();
+        assert_eq!(text(&picked), text(&vector.slice(row as usize, 1)));
         reader.select(0..rows, &ColumnTest::IsNull, &Rows::all(rows as usize))?;
     }
+    let mut again = open(&vector, Options::default());
+    assert_eq!(text(&again.read(0..rows, None)?), text(&vector));
     Ok(())
 }
 

@@ -2,7 +2,11 @@
 //!
 //! A running sum is a chain of additions, one after the other. The vector is cut into blocks whose
 //! sums are computed first, in vector registers; then each block has a chain of its own, and the
-//! CPU works at all chains at the same time.
+//! CPU works at all chains at the same time. Where registers have 512 bits, sums are computed
+//! within them instead, which takes less than half the time.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 use crate::{
     cpu::{self, Kernel},
@@ -19,9 +23,28 @@ const CHAIN: usize = VECTOR / CHAINS;
 /// power of its bits.
 pub fn prefix_sum<T: Lane>(values: &mut [T], start: T) {
     match <&mut [T; VECTOR]>::try_from(&mut *values) {
-        Ok(values) => cpu::dispatch(PrefixSum { values, start }),
+        Ok(values) => prefix_sum_vector(values, start),
         Err(_) => prefix_sum_serial(values, start),
     }
+}
+
+fn prefix_sum_vector<T: Lane>(values: &mut [T; VECTOR], start: T) {
+    #[cfg(target_arch = "x86_64")]
+    if cpu::has_avx512() {
+        let at = values.as_mut_ptr();
+        match T::BITS {
+            32 => {
+                // SAFETY: the CPU has the instructions, and there are 1024 integers of 32 bits.
+                return unsafe { avx512::prefix_sum_32(at.cast(), VECTOR, start.wide() as u32) };
+            }
+            64 => {
+                // SAFETY: the CPU has the instructions, and there are 1024 integers of 64 bits.
+                return unsafe { avx512::prefix_sum_64(at.cast(), VECTOR, start.wide()) };
+            }
+            _ => {}
+        }
+    }
+    cpu::dispatch(PrefixSum { values, start });
 }
 
 /// As [`prefix_sum`], one after the other.

@@ -47,6 +47,27 @@ impl SymbolTable {
     ///
     /// Bytes of `out` beyond those may be overwritten.
     pub fn decode(&self, codes: &[u8], out: &mut [u8]) -> Option<usize> {
+        self.run(codes, out, &mut NoEnds)
+    }
+
+    /// As [`SymbolTable::decode`]; `ends[i]` becomes the number of bytes that the codes up to
+    /// `codes[i]` made. The codes of many texts are decoded at once so, whatever their lengths.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one end per code.
+    pub fn decode_with_ends(
+        &self,
+        codes: &[u8],
+        out: &mut [u8],
+        ends: &mut [u32],
+    ) -> Option<usize> {
+        assert_eq!(codes.len(), ends.len(), "one end per code");
+        self.run(codes, out, ends)
+    }
+
+    #[inline(always)]
+    fn run<E: Ends + ?Sized>(&self, codes: &[u8], out: &mut [u8], ends: &mut E) -> Option<usize> {
         let (mut read, mut written) = (0, 0);
         loop {
             // Every code of a block makes at most 8 bytes and writes 8.
@@ -55,18 +76,20 @@ impl SymbolTable {
                 && !has_escape(*block)
             {
                 // SAFETY: the room was checked in the line above.
-                let bytes = unsafe { self.decode_block(*block, out, written) }?;
+                let bytes = unsafe { self.decode_block(*block, out, written, read, ends) }?;
                 written += bytes;
                 read += BLOCK;
             }
             let Some(code) = codes.get(read) else { return Some(written) };
             let (symbol, bytes) = match *code {
                 ESCAPE => {
+                    ends.set(read, written);
                     read += 1;
                     (u64::from(*codes.get(read)?), 1)
                 }
                 code => {
-                    (self.symbols[usize::from(code)], usize::from(self.lengths[usize::from(code)]))
+                    let code = usize::from(code);
+                    (self.symbols[code], usize::from(self.lengths[code]))
                 }
             };
             if bytes == 0 {
@@ -78,6 +101,7 @@ impl SymbolTable {
                 None => out.get_mut(written..written + bytes)?.copy_from_slice(&symbol[..bytes]),
             }
             written += bytes;
+            ends.set(read, written);
             read += 1;
         }
     }
@@ -88,14 +112,17 @@ impl SymbolTable {
     ///
     /// `out` has at least 64 bytes from `written` on.
     #[inline(always)]
-    unsafe fn decode_block(
+    unsafe fn decode_block<E: Ends + ?Sized>(
         &self,
         codes: [u8; BLOCK],
         out: &mut [u8],
         written: usize,
+        read: usize,
+        ends: &mut E,
     ) -> Option<usize> {
         let (mut at, mut has_all) = (0, true);
-        for code in codes {
+        let mut block_ends = [0; BLOCK];
+        for (code, end) in codes.into_iter().zip(&mut block_ends) {
             let (symbol, length) =
                 (self.symbols[usize::from(code)], self.lengths[usize::from(code)]);
             let place = out.as_mut_ptr().wrapping_add(written + at).cast::<u64>();
@@ -103,9 +130,40 @@ impl SymbolTable {
             // within the 64 that the caller has checked.
             unsafe { place.write_unaligned(symbol.to_le()) };
             at += usize::from(length);
+            *end = (written + at) as u32;
             has_all &= length != 0;
         }
+        ends.set_block(read, block_ends);
         has_all.then_some(at)
+    }
+}
+
+/// Takes the number of bytes after each code.
+trait Ends {
+    fn set(&mut self, code: usize, end: usize);
+
+    fn set_block(&mut self, code: usize, ends: [u32; BLOCK]);
+}
+
+struct NoEnds;
+
+impl Ends for NoEnds {
+    #[inline(always)]
+    fn set(&mut self, _code: usize, _end: usize) {}
+
+    #[inline(always)]
+    fn set_block(&mut self, _code: usize, _ends: [u32; BLOCK]) {}
+}
+
+impl Ends for [u32] {
+    #[inline(always)]
+    fn set(&mut self, code: usize, end: usize) {
+        self[code] = end as u32;
+    }
+
+    #[inline(always)]
+    fn set_block(&mut self, code: usize, ends: [u32; BLOCK]) {
+        self[code..code + BLOCK].copy_from_slice(&ends);
     }
 }
 
@@ -154,9 +212,16 @@ mod tests {
             for extra in [0, 1, 8, 64, 500] {
                 let mut out = vec![1; bytes + extra];
                 let made = table.decode(&codes, &mut out);
+                let mut ends = vec![0; codes.len()];
+                assert_eq!(table.decode_with_ends(&codes, &mut out, &mut ends), made);
                 if let Some(expected) = &expected {
                     assert_eq!(made, Some(bytes));
                     assert_eq!(out[..bytes], expected[..]);
+                    for (code, end) in ends.iter().enumerate() {
+                        // A code that is an escape made nothing yet.
+                        let made = naive(&codes[..=code]).or_else(|| naive(&codes[..code]));
+                        assert_eq!(made.map(|it| it.len()), Some(*end as usize));
+                    }
                 } else {
                     assert_eq!(made, None);
                 }

@@ -33,9 +33,10 @@ pub const ROW_BYTES: usize = VECTOR / 8;
 /// Integers that are computed before the first of them is written.
 const GROUP: usize = 16;
 
-/// An unsigned integer that is packed.
+/// An unsigned integer that is packed: of 8, 16, 32 or 64 bits.
 pub trait Lane:
-    Copy
+    sealed::Sealed
+    + Copy
     + Ord
     + Default
     + Debug
@@ -96,6 +97,16 @@ pub trait Lane:
     fn bit_length(self) -> usize {
         64 - self.wide().leading_zeros() as usize
     }
+}
+
+/// Kernels rely on lanes being unsigned integers.
+mod sealed {
+    pub trait Sealed {}
+
+    impl Sealed for u8 {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
 }
 
 impl Lane for u8 {

@@ -1,8 +1,11 @@
-//! Makes `fuzz/corpus/spill`: a few random batches of each list of types. Makes `fuzz/corpus/plan`:
-//! the plans of `fuzz/corpus/sql` that are small and have nodes or functions that no other has.
+//! Makes `fuzz/corpus/spill`: a few random batches of each list of types.
+//! Makes `fuzz/corpus/codec`: a random column of each type in every codec that can hold it.
+//! Makes `fuzz/corpus/plan`: the plans of `fuzz/corpus/sql` that are small and have nodes or
+//! functions that no other has.
 
 use std::{collections::HashSet, error::Error, fs, path::Path};
-use volley_fuzz_targets::{lowered, plan_content, spill_types};
+use volley_codec::{CodecId, Options};
+use volley_fuzz_targets::{codec_types, lowered, plan_content, spill_types};
 use volley_vector::{Batch, random::Generator};
 use volley_wire::encode;
 
@@ -15,6 +18,7 @@ const PLAN_BYTES_MAX: usize = 2500;
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     batches(&corpus.join("spill"))?;
+    columns(&corpus.join("codec"))?;
     plans(&corpus.join("sql"), &corpus.join("plan"))
 }
 
@@ -27,6 +31,25 @@ fn batches(folder: &Path) -> Result<(), Box<dyn Error>> {
             let mut bytes = vec![u8::try_from(index)?];
             encode(&Batch::new(columns, rows).loaded()?, &mut bytes)?;
             fs::write(folder.join(format!("{index}_{rows}")), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
+    let mut random = Generator::new(2);
+    for (index, data_type) in codec_types().iter().enumerate() {
+        let mut known = HashSet::new();
+        for codec in CodecId::ALL {
+            let vector = random.vector(data_type, *random.clone().choose(&ROWS[1..]));
+            let mut bytes = vec![u8::try_from(index)?];
+            let options = Options { codec: Some(codec), ..Options::default() };
+            bytes.extend(volley_codec::encode(&vector, options)?);
+            // The byte after the type is the codec that holds the column.
+            if known.insert(bytes.get(1).copied()) {
+                fs::write(folder.join(format!("{index}_{}", codec.name())), bytes)?;
+            }
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! parquet   a file: all of its columns are read, with filters and without
 //! csv, json a file
 //! spill     the bytes of a batch
+//! codec     the bytes of a column of a segment
 //! sql       a text: parsed, bound, optimized, lowered; not run
 //! cast      a text, cast to every type and back
 //! plan      the bytes of a plan: checked, and run for a moment with little memory
@@ -14,6 +15,7 @@
 
 mod batch;
 mod cast;
+mod codec;
 mod parquet;
 mod plan;
 mod query;
@@ -21,6 +23,7 @@ mod text;
 
 pub use batch::{spill, spill_types};
 pub use cast::cast;
+pub use codec::{codec, codec_types};
 pub use parquet::parquet;
 pub use plan::{plan, plan_content, read_plan};
 pub use query::{lowered, sql};
@@ -40,7 +43,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
@@ -48,6 +51,7 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("json", json),
     ("cast", cast),
     ("plan", plan),
+    ("codec", codec),
 ];
 
 /// What a reader may charge, in bytes.

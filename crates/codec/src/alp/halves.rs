@@ -101,8 +101,9 @@ pub(crate) fn open_halves<T: Float + ArrowNativeType>(
         let numbers = input.integers::<u16>(2 * usize::from(count))?;
         let patch = |it: &[u16; 2]| (it[0], shifted::<T>(it[1], width));
         let of_vector: Vec<(u16, T::Bits)> = numbers.as_chunks().0.iter().map(patch).collect();
-        if of_vector.iter().any(|it| usize::from(it.0) >= rows_of(index, rows)) {
-            return Err(corruption("position of upper bits"));
+        let is_beyond = |it: &(u16, T::Bits)| usize::from(it.0) >= rows_of(index, rows);
+        if !of_vector.is_sorted_by(|a, b| a.0 < b.0) || of_vector.last().is_some_and(is_beyond) {
+            return Err(corruption("positions of upper bits"));
         }
         patches.push(of_vector);
     }

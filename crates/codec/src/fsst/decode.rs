@@ -74,18 +74,19 @@ impl Coded {
     fn read_all(&self, index: usize, texts: &mut Texts) -> Result<()> {
         let mut lengths = self.lengths(index)?;
         let Some(head) = self.heads.get(index) else { return Ok(()) };
+        // All codes at once: a loop per text would end at an unforeseen code of each.
         let mut bytes = vec![0; head.text_bytes];
+        let mut ends = vec![0; head.codes.len()];
+        let made = self.table.decode_with_ends(&head.codes, &mut bytes, &mut ends);
+        if made.ok_or_else(bad_codes)? != bytes.len() {
+            return Err(corruption("bytes of texts"));
+        }
         let (mut read, mut written) = (0, 0);
         for length in &mut lengths {
-            let codes = head.codes.get(read..read + *length as usize).unwrap_or_default();
-            read += codes.len();
-            let room = bytes.get_mut(written..).unwrap_or_default();
-            let made = self.table.decode(codes, room).ok_or_else(bad_codes)?;
-            written += made;
-            *length = made as u32;
-        }
-        if written != bytes.len() {
-            return Err(corruption("bytes of texts"));
+            read += *length as usize;
+            let end = read.checked_sub(1).and_then(|it| ends.get(it)).copied().unwrap_or(0);
+            *length = end - written;
+            written = end;
         }
         texts.push_all(Buffer::from_vec(bytes), &lengths)
     }

@@ -132,7 +132,12 @@ impl Body for Frames {
         while start < rows.end {
             let number = start / frame_rows;
             let end = rows.end.min((number + 1) * frame_rows);
-            self.push(number, start..end, &mut texts)?;
+            let frame = self.frame(number)?;
+            if end - start == frame.lengths.len() {
+                texts.push_all(frame.text.clone(), &frame.lengths)?;
+            } else {
+                self.push(number, start..end, &mut texts)?;
+            }
             start = end;
         }
         Ok(texts.finish())

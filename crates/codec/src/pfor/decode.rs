@@ -61,9 +61,12 @@ impl<T: Lane> Packed<T> {
         let packed = Packed { rows, heads, bytes: input.take(offset)? };
         for index in 0..count {
             let len = rows_of(index, rows);
-            let mut exceptions = packed.bytes_of(index)?.exceptions();
-            if !exceptions.all(|(position, _)| position < len) {
-                return Err(corruption("position of an exception"));
+            let vector = packed.bytes_of(index)?;
+            let positions = || vector.exceptions().map(|it| it.0);
+            if !positions().is_sorted_by(|a, b| a < b)
+                || positions().last().is_some_and(|it| it >= len)
+            {
+                return Err(corruption("positions of exceptions"));
             }
         }
         Ok(packed)
