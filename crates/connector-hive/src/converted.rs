@@ -6,9 +6,9 @@ use crate::{
     split::FileSplit,
 };
 use std::{sync::Arc, task::Waker};
-use volley_connector::{Conjuncts, ScanMetrics, ScanRequest, SourceStep};
+use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
-use volley_expression::{Expr, ExprKind, ExprSet};
+use volley_expression::{Expr, ExprKind, ExprSet, filter::Conjuncts};
 use volley_function::Package;
 use volley_parquet::{ParquetFile, RowGroupReader};
 use volley_text::{TextReader, TextStep};
@@ -68,7 +68,7 @@ impl ConvertedSource {
         let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         Ok(ConvertedSource {
             request: request.clone(),
-            conjuncts: Conjuncts::new(request)?,
+            conjuncts: request.conjuncts()?,
             needed: needed.to_vec(),
             fields: Schema::new(fields),
             current: None,

@@ -10,9 +10,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use volley_connector::{
-    BoundOrder, Scan, ScanMetrics, ScanRequest, Source, Split, compare_values, may_join, may_match,
+    Scan, ScanMetrics, ScanRequest, Source, Split, compare_values, may_join, may_match,
 };
 use volley_error::Result;
+use volley_expression::filter::BoundOrder;
 use volley_text::CsvChunks;
 use volley_types::{Schema, Value};
 

@@ -2,8 +2,9 @@
 
 use crate::{batch::StoredBatch, row_id::row_id};
 use std::{sync::Arc, task::Waker};
-use volley_connector::{Conjuncts, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split};
+use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split};
 use volley_error::{Error, Result};
+use volley_expression::filter::Conjuncts;
 use volley_types::Type;
 use volley_vector::{Batch, Rows, Vector};
 
@@ -48,7 +49,7 @@ impl Scan for MemoryScan {
             row_ids: self.row_ids,
             columns: request.columns.clone(),
             batch_rows: request.batch_rows.max(1),
-            conjuncts: Conjuncts::new(request)?,
+            conjuncts: request.conjuncts()?,
             current: None,
             metrics: ScanMetrics::default(),
         }))

@@ -1,7 +1,7 @@
 //! The conditions of a scan that bounds of columns may decide.
 
-use crate::{Bounds, ColumnFilter, ScanRequest, bounded_columns, may_match};
-use volley_expression::Expr;
+use crate::{Bounds, ScanRequest, bounded_columns, may_match};
+use volley_expression::{Expr, filter::ColumnFilter};
 
 /// Gives the bounds of a column of the table, by its position.
 pub type Bounding<'a> = &'a dyn Fn(usize) -> Bounds;
@@ -48,12 +48,5 @@ impl Conditions {
                 let may_tell = it.filter.get().is_some() || it.filter.is_bounded();
                 it.column == column && may_tell
             })
-    }
-}
-
-impl ColumnFilter {
-    /// The condition that its bound is by now.
-    pub fn bound_condition(&self) -> Option<Expr> {
-        self.filter.bound().map(|it| it.condition(self.column))
     }
 }

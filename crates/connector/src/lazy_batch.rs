@@ -1,8 +1,8 @@
 //! Batches whose columns are decoded for the rows that satisfy the filters alone.
 
-use crate::Conjuncts;
 use std::sync::Arc;
 use volley_error::Result;
+use volley_expression::filter::Conjuncts;
 use volley_vector::{Batch, Vector};
 
 /// Makes a column of the table lazily: of some rows, or of all when there is no selection.

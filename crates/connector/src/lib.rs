@@ -11,10 +11,7 @@
 
 mod bounds;
 mod conditions;
-mod conjuncts;
 mod definition;
-mod dynamic_filter;
-mod key_filter;
 mod lazy_batch;
 mod lookup;
 mod plan_table;
@@ -28,12 +25,9 @@ mod table_option;
 
 pub use bounds::{Bounds, compare_values, is_ordered};
 pub use conditions::{Bounding, Conditions};
-pub use conjuncts::{Conjuncts, Selected};
 pub use definition::{
     CheckDefinition, ColumnDefinition, KeyDefinition, StoredTable, TableDefinition,
 };
-pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
-pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};
 pub use lazy_batch::{MakeLazy, select_lazily};
 pub use lookup::{Lookup, LookupKey};
 pub use plan_table::PlanTable;

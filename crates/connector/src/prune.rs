@@ -3,12 +3,9 @@
 //! A filter drops a row unless it is true; so a part is ruled out when the filter is false or null
 //! for all values within the bounds. What is not understood is never ruled out.
 
-use crate::{
-    KeyFilter,
-    bounds::{Bounds, compare_values, is_ordered},
-};
+use crate::bounds::{Bounds, compare_values, is_ordered};
 use std::{cell::RefCell, cmp::Ordering};
-use volley_expression::{Expr, ExprKind, SpecialForm};
+use volley_expression::{Expr, ExprKind, SpecialForm, filter::KeyFilter};
 use volley_types::{Type, Value};
 
 const DAY_MICROS: i128 = 86_400_000_000;

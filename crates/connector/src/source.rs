@@ -2,6 +2,7 @@
 
 use std::{any::Any, fmt, sync::Arc, task::Waker};
 use volley_error::Result;
+use volley_expression::filter::DroppedRows;
 use volley_vector::Batch;
 
 /// One scan of a table, shared by the drivers of a pipeline.
@@ -102,6 +103,13 @@ pub struct ScanMetrics {
     pub rows_dropped_by_joins: u64,
     /// Rows behind the first ones of an order that were dropped.
     pub rows_dropped_by_bounds: u64,
+}
+
+impl std::ops::AddAssign<DroppedRows> for ScanMetrics {
+    fn add_assign(&mut self, dropped: DroppedRows) {
+        self.rows_dropped_by_joins += dropped.by_joins;
+        self.rows_dropped_by_bounds += dropped.by_bounds;
+    }
 }
 
 impl std::ops::AddAssign for ScanMetrics {

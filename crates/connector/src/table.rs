@@ -1,9 +1,12 @@
 //! Tables.
 
-use crate::{ColumnFilter, PlanTable, Scan, StoredTable, TableStatistics};
+use crate::{PlanTable, Scan, StoredTable, TableStatistics};
 use std::{fmt, sync::Arc};
 use volley_error::Result;
-use volley_expression::Expr;
+use volley_expression::{
+    Expr,
+    filter::{ColumnFilter, Conjuncts, ConjunctsSpec},
+};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_plan::TableHandle;
@@ -61,6 +64,24 @@ pub struct ScanRequest {
     pub query: Arc<QueryConstants>,
     /// Where buffers are charged.
     pub pool: Pool,
+}
+
+impl ScanRequest {
+    /// Compiles the filters of the request; `None` when there are none. Filters of joins count when
+    /// they are known by now.
+    ///
+    /// # Errors
+    ///
+    /// A filter that does not compile.
+    pub fn conjuncts(&self) -> Result<Option<Conjuncts>> {
+        Conjuncts::new(ConjunctsSpec {
+            filters: self.filters.clone(),
+            dynamic_filters: self.dynamic_filters.clone(),
+            registry: Arc::clone(&self.registry),
+            query: Arc::clone(&self.query),
+            pool: self.pool.clone(),
+        })
+    }
 }
 
 /// Finds the tables that a plan names.

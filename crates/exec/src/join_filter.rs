@@ -2,7 +2,7 @@
 
 use crate::Promise;
 use std::sync::Arc;
-use volley_connector::{DynamicFilter, KeyFilter};
+use volley_expression::filter::{DynamicFilter, KeyFilter};
 
 /// The filter of one key of a join, for the scans that produce the key on the probe side.
 #[derive(Debug, Default)]

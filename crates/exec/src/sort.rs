@@ -32,7 +32,7 @@ pub(crate) use put_out::Taken;
 use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::Reservation;
-use volley_plan::SortKey;
+use volley_types::SortKey;
 use volley_vector::{Comparator, Vector, comparator};
 
 /// Entries sorted in one step: 512 KiB, which fits a second-level cache.

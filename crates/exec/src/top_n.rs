@@ -23,13 +23,15 @@ mod spill_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::compact::compact_strings;
-use crate::sort::{BatchSort, SortInput, SortShape, Taken, Tie, key_prefixes};
-use crate::{Operator, OperatorContext, Spill, Step, StepContext};
+use crate::{
+    Operator, OperatorContext, Spill, Step, StepContext,
+    compact::compact_strings,
+    sort::{BatchSort, SortInput, SortShape, Taken, Tie, key_prefixes},
+};
 use output::Output;
 use std::{cmp::Ordering, sync::Arc};
-use volley_connector::{Bound, BoundOrder, DynamicFilter};
 use volley_error::Result;
+use volley_expression::filter::{Bound, BoundOrder, DynamicFilter};
 use volley_plan::SortKey;
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};

@@ -9,6 +9,7 @@ mod expr_set;
 mod node;
 mod compile;
 mod evaluate;
+pub mod filter;
 mod in_set;
 mod merge;
 pub mod marks;

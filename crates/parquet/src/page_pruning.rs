@@ -19,9 +19,9 @@ use crate::{
 use bytes::Bytes;
 use parquet::file::metadata::ColumnChunkMetaData;
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
-use volley_connector::{Bounding, Bounds, ColumnFilter, Conditions, may_join, may_match};
+use volley_connector::{Bounding, Bounds, Conditions, may_join, may_match};
 use volley_error::Result;
-use volley_expression::Expr;
+use volley_expression::{Expr, filter::ColumnFilter};
 
 /// Larger indexes, of hundreds of thousands of pages, are not read.
 const INDEX_BYTES_MAX: u64 = 4 << 20;

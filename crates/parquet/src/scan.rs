@@ -25,10 +25,9 @@ use std::{
     task::Waker,
     time::{Duration, Instant},
 };
-use volley_connector::{
-    Conditions, Conjuncts, ScanMetrics, ScanRequest, SourceStep, select_lazily,
-};
+use volley_connector::{Conditions, ScanMetrics, ScanRequest, SourceStep, select_lazily};
 use volley_error::{Error, Result};
+use volley_expression::filter::Conjuncts;
 use volley_io::{BufferPool, RangeReads};
 use volley_memory::Pool;
 use volley_vector::Vector;
@@ -88,7 +87,7 @@ impl RowGroupReader {
     ///
     /// A filter that does not compile.
     pub fn new(request: &ScanRequest) -> Result<RowGroupReader> {
-        let conjuncts = Conjuncts::new(request)?;
+        let conjuncts = request.conjuncts()?;
         let mut needed = request.columns.clone();
         needed.extend(conjuncts.iter().flat_map(|it| it.columns()));
         needed.sort_unstable();

@@ -3,7 +3,7 @@
 mod window;
 
 use crate::nodes::*;
-use crate::{Aggregate, ExchangeKind, PlanNode, SortKey};
+use crate::{Aggregate, ExchangeKind, PlanNode};
 use std::fmt::{self, Display, Write};
 use volley_types::Schema;
 
@@ -224,14 +224,6 @@ fn output(columns: &[usize], schema: &Schema) -> String {
 fn join(parts: &[impl Display]) -> String {
     let parts: Vec<_> = parts.iter().map(ToString::to_string).collect();
     parts.join(", ")
-}
-
-impl Display for SortKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let direction = if self.descending { " desc" } else { "" };
-        let nulls = if self.nulls_first { " nulls first" } else { "" };
-        write!(f, "#{}{direction}{nulls}", self.column)
-    }
 }
 
 impl Display for Aggregate {

@@ -15,8 +15,8 @@ use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
-use volley_connector::{KeyFilter, KeyFilterBuilder};
 use volley_error::Result;
+use volley_expression::filter::{KeyFilter, KeyFilterBuilder};
 use volley_memory::{Pool, Reservation, spill::SpillSpace};
 use volley_vector::{Batch, Decoded};
 

@@ -20,8 +20,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Waker,
 };
-use volley_connector::KeyFilter;
 use volley_error::Result;
+use volley_expression::filter::KeyFilter;
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 use volley_wire::Encoder;

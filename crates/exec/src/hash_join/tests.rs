@@ -9,9 +9,8 @@ use crate::{
     testing::{Random, drive, operator_context},
 };
 use std::sync::Arc;
-use volley_connector::KeyFilter;
 use volley_error::Result;
-use volley_expression::{Expr, SpecialForm};
+use volley_expression::{Expr, SpecialForm, filter::KeyFilter};
 use volley_memory::Pool;
 use volley_plan::{HashJoinNode, JoinKind, PlanNode, ValuesNode};
 use volley_types::{Field, Schema, Type, Value};

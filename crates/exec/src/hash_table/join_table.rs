@@ -27,8 +27,8 @@ use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
-use volley_connector::{KeyFilter, KeyFilterBuilder};
 use volley_error::Result;
+use volley_expression::filter::{KeyFilter, KeyFilterBuilder};
 use volley_memory::{Pool, Reservation, RowPtr, check_cancelled, zeroed_atomic_words};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};

@@ -8,8 +8,8 @@
 //! Keys that are too far apart for that are kept in rows like all others.
 
 use hashbrown::{HashMap, hash_map::Entry};
-use volley_connector::KeyFilter;
 use volley_error::Result;
+use volley_expression::filter::KeyFilter;
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Type, match_integer};
 use volley_vector::{Decoded, Vector};

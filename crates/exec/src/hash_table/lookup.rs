@@ -13,8 +13,8 @@ use super::{
 };
 use crate::rows::RowContainer;
 use std::sync::{Arc, Weak};
-use volley_connector::KeyFilterMemo;
 use volley_error::Result;
+use volley_expression::filter::KeyFilterMemo;
 use volley_memory::RowPtr;
 use volley_vector::{Encoding, NullBuffer, Rows, Vector};
 

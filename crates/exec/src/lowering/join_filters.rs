@@ -21,7 +21,7 @@ use super::{
 };
 use crate::join_filter::{JoinFilter, JoinFilterSetter};
 use std::{collections::HashMap, sync::Arc};
-use volley_connector::KeyFilter;
+use volley_expression::filter::KeyFilter;
 use volley_plan::{HashJoinNode, JoinKind, PlanNode};
 
 /// The filters of all joins of a plan, by the position of nodes in [`PlanNode::walk`].

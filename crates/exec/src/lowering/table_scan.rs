@@ -5,8 +5,9 @@ use crate::{
     table_scan::{SplitQueue, TableScan},
 };
 use std::sync::Arc;
-use volley_connector::{ColumnFilter, ScanRequest};
+use volley_connector::ScanRequest;
 use volley_error::{Error, Result};
+use volley_expression::filter::ColumnFilter;
 use volley_plan::TableScanNode;
 use volley_types::{Schema, Type};
 

@@ -3,8 +3,8 @@
 use super::order_by;
 use crate::{Lowering, PipelineBuilder, limit::Limit, top_n::TopN};
 use std::sync::Arc;
-use volley_connector::DynamicFilter;
 use volley_error::Result;
+use volley_expression::filter::DynamicFilter;
 use volley_plan::TopNNode;
 
 /// Above this many rows a plain sort is better: it does not sort rows again and again.

@@ -20,7 +20,7 @@ use super::{
     top_n::is_heap,
 };
 use std::{collections::HashMap, sync::Arc};
-use volley_connector::{Bound, BoundOrder, DynamicFilter};
+use volley_expression::filter::{Bound, BoundOrder, DynamicFilter};
 use volley_plan::{PlanNode, TopNNode};
 
 /// The filters of all TopN nodes of a plan, by the position of nodes in [`PlanNode::walk`].

@@ -23,8 +23,7 @@ use crate::{
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation};
-use volley_plan::SortKey;
-use volley_types::Type;
+use volley_types::{SortKey, Type};
 use volley_vector::{Batch, Parts, Vector};
 
 /// What is sorted, and by what.

@@ -13,8 +13,7 @@
 //! not settled by bytes: rows that are equal up to there are compared by value, from that key on.
 
 use std::ops::Range;
-use volley_plan::SortKey;
-use volley_types::{PhysicalType, Type};
+use volley_types::{PhysicalType, SortKey, Type};
 use volley_vector::{Decoded, StringValues, StringView, Values, Vector, interval_nanos};
 
 /// Bytes per row, at most.

@@ -12,8 +12,7 @@
 use super::{Tie, key_prefixes};
 use std::{cmp::Ordering, task::Waker};
 use volley_error::Result;
-use volley_plan::SortKey;
-use volley_types::Type;
+use volley_types::{SortKey, Type};
 use volley_vector::{Batch, Decoded, Parts, Pick};
 
 /// Rows of sorted runs in order.

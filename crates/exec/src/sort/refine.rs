@@ -15,7 +15,7 @@ use super::{ENTRY_KEY_BYTES, KeyLayout, MERGE_ROWS, RUN_ROWS, RowSorter};
 use std::{cmp::Ordering, ops::Range};
 use volley_error::Result;
 use volley_memory::check_cancelled;
-use volley_plan::SortKey;
+use volley_types::SortKey;
 use volley_vector::{StringValues, Values, Vector};
 
 /// Groups of up to so many rows are compared row by row.

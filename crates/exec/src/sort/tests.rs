@@ -2,8 +2,7 @@ use super::{Phase, RowSorter, Tie, key_prefixes};
 use crate::test_kit::Random;
 use std::{cmp::Ordering, sync::Arc};
 use volley_memory::Pool;
-use volley_plan::SortKey;
-use volley_types::{Interval, Type, Value};
+use volley_types::{Interval, SortKey, Type, Value};
 use volley_vector::{Decoded, Vector, random::opaque_type};
 
 /// Values of every type that are hard for an encoding.

@@ -16,10 +16,11 @@ use parquet::{
     file::properties::{EnabledStatistics, WriterProperties},
 };
 use std::{sync::Arc, task::Waker};
-use volley_connector::{
-    ColumnFilter, DynamicFilter, KeyFilter, ScanMetrics, ScanRequest, SourceStep,
+use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
+use volley_expression::{
+    Expr, SpecialForm,
+    filter::{ColumnFilter, DynamicFilter, KeyFilter},
 };
-use volley_expression::{Expr, SpecialForm};
 use volley_io::RandomAccessFile;
 use volley_types::{
     Field, Schema, Type, Value,

@@ -8,9 +8,8 @@ use parquet::{
     file::properties::{EnabledStatistics, WriterProperties},
 };
 use std::{sync::Arc, task::Waker};
-use volley_connector::{
-    Bound, BoundOrder, ColumnFilter, DynamicFilter, ScanMetrics, ScanRequest, SourceStep,
-};
+use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
+use volley_expression::filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
 use volley_types::{Type, Value};
 
 const ROWS: i64 = 1000;

@@ -14,9 +14,12 @@ use parquet::{
     file::properties::WriterProperties,
 };
 use std::{ops::Range, sync::Arc, task::Waker};
-use volley_connector::{ColumnFilter, DynamicFilter, KeyFilter, ScanRequest, SourceStep};
+use volley_connector::{ScanRequest, SourceStep};
 use volley_error::Result;
-use volley_expression::Expr;
+use volley_expression::{
+    Expr,
+    filter::{ColumnFilter, DynamicFilter, KeyFilter},
+};
 use volley_types::{Type, Value};
 
 /// Rows of the files here, and of their pages.

@@ -1,9 +1,11 @@
 //! The filters of a scan, evaluated one after the other in an order learnt from the data.
 
-use crate::{DynamicFilter, KeyFilter, KeyFilterMemo, ScanMetrics, ScanRequest};
+use super::{ColumnFilter, DynamicFilter, KeyFilter, KeyFilterMemo};
+use crate::{Expr, ExprSet};
 use std::{sync::Arc, time::Instant};
 use volley_error::Result;
-use volley_expression::{Expr, ExprSet};
+use volley_function::{QueryConstants, Registry};
+use volley_memory::Pool;
 use volley_vector::{Batch, Encoding, Rows, Vector};
 
 /// The order is reconsidered after this many batches.
@@ -31,10 +33,33 @@ pub struct Conjuncts {
     /// In the order of evaluation.
     conjuncts: Vec<Conjunct>,
     batches: u32,
-    dropped_by_joins: u64,
-    dropped_by_bounds: u64,
+    dropped: DroppedRows,
     /// For compiling bounds.
-    request: ScanRequest,
+    spec: ConjunctsSpec,
+}
+
+/// The filters of a scan, and what compiling them takes.
+#[derive(Clone)]
+pub struct ConjunctsSpec {
+    /// Conjuncts over the columns of a table.
+    pub filters: Vec<Expr>,
+    /// Filters that other operators make. Those of joins count when they are known by now.
+    pub dynamic_filters: Vec<ColumnFilter>,
+    /// For compiling filters.
+    pub registry: Arc<Registry>,
+    /// For compiling filters.
+    pub query: Arc<QueryConstants>,
+    /// Where buffers are charged.
+    pub pool: Pool,
+}
+
+/// How many rows dynamic filters dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedRows {
+    /// Rows that filters of joins dropped.
+    pub by_joins: u64,
+    /// Rows behind the first ones of an order.
+    pub by_bounds: u64,
 }
 
 /// A conjunct, what it cost and what it did so far.
@@ -164,15 +189,15 @@ impl BoundTest {
     }
 
     /// The rows of `rows` that the bound leaves.
-    fn select(&mut self, batch: &Batch, rows: &Rows, request: &ScanRequest) -> Result<Rows> {
+    fn select(&mut self, batch: &Batch, rows: &Rows, spec: &ConjunctsSpec) -> Result<Rows> {
         let version = self.filter.version();
         if version != self.version {
             let condition = self.filter.bound().as_ref().map(|it| it.condition(self.column));
             let compile = |it: Expr| {
-                let query = Arc::clone(&request.query);
-                ExprSet::compile(&[it], &request.registry, query).ok()
+                let query = Arc::clone(&spec.query);
+                ExprSet::compile(&[it], &spec.registry, query).ok()
             };
-            self.exprs = condition.and_then(compile).map(|it| it.charged_to(&request.pool));
+            self.exprs = condition.and_then(compile).map(|it| it.charged_to(&spec.pool));
             self.version = version;
         }
         match &mut self.exprs {
@@ -198,32 +223,31 @@ impl Rest {
 }
 
 impl Conjuncts {
-    /// Compiles the filters of a request; `None` when there are none. Filters of joins count when
-    /// they are known by now.
+    /// Compiles the filters; `None` when there are none.
     ///
     /// # Errors
     ///
     /// A filter that does not compile.
-    pub fn new(request: &ScanRequest) -> Result<Option<Conjuncts>> {
-        let dynamic = || request.dynamic_filters.iter();
+    pub fn new(spec: ConjunctsSpec) -> Result<Option<Conjuncts>> {
+        let dynamic = || spec.dynamic_filters.iter();
         let known: Vec<_> =
             dynamic().filter_map(|it| Some((it.column, Arc::clone(it.filter.get()?)))).collect();
         let bounds: Vec<_> = dynamic().filter(|it| it.filter.is_bounded()).cloned().collect();
-        if request.filters.is_empty() && known.is_empty() && bounds.is_empty() {
+        if spec.filters.is_empty() && known.is_empty() && bounds.is_empty() {
             return Ok(None);
         }
         let mut columns: Vec<usize> = known.iter().map(|(column, _)| *column).collect();
         columns.extend(bounds.iter().map(|it| it.column));
-        for filter in &request.filters {
+        for filter in &spec.filters {
             filter.for_each_column(&mut |column| columns.push(column));
         }
         columns.sort_unstable();
         columns.dedup();
         let place = |column: usize| columns.binary_search(&column).unwrap_or_default();
-        let mut filters = join_by_column(&request.filters);
+        let mut filters = join_by_column(&spec.filters);
         filters.iter_mut().for_each(|it| it.map_columns(&place));
-        let query = Arc::clone(&request.query);
-        let exprs = ExprSet::compile(&filters, &request.registry, query)?.charged_to(&request.pool);
+        let query = Arc::clone(&spec.query);
+        let exprs = ExprSet::compile(&filters, &spec.registry, query)?.charged_to(&spec.pool);
         let tests = filters.iter().enumerate().map(|(index, filter)| {
             let mut columns = Vec::new();
             filter.for_each_column(&mut |column| columns.push(column));
@@ -243,9 +267,8 @@ impl Conjuncts {
             exprs,
             conjuncts,
             batches: 0,
-            dropped_by_joins: 0,
-            dropped_by_bounds: 0,
-            request: ScanRequest { filters: Vec::new(), ..request.clone() },
+            dropped: DroppedRows::default(),
+            spec: ConjunctsSpec { filters: Vec::new(), ..spec },
         }))
     }
 
@@ -255,12 +278,8 @@ impl Conjuncts {
     }
 
     /// How many rows were dropped by dynamic filters.
-    pub fn dropped(&self) -> ScanMetrics {
-        ScanMetrics {
-            rows_dropped_by_joins: self.dropped_by_joins,
-            rows_dropped_by_bounds: self.dropped_by_bounds,
-            ..ScanMetrics::default()
-        }
+    pub fn dropped(&self) -> DroppedRows {
+        self.dropped
     }
 
     /// The rows of `batch` that satisfy all conjuncts.
@@ -303,14 +322,14 @@ impl Conjuncts {
                     let column = left.batch.column(test.column);
                     left.rows = test.filter.select(column, &left.rows, &mut test.memo)?;
                     test.rest.learn(before, left.rows.count() as u64, self.batches);
-                    self.dropped_by_joins += before - left.rows.count() as u64;
+                    self.dropped.by_joins += before - left.rows.count() as u64;
                 }
                 Test::Bound(test) if test.rest.until > self.batches => continue,
                 Test::Bound(test) if test.filter.version() == 0 => continue,
                 Test::Bound(test) => {
-                    left.rows = test.select(&left.batch, &left.rows, &self.request)?;
+                    left.rows = test.select(&left.batch, &left.rows, &self.spec)?;
                     test.rest.learn(before, left.rows.count() as u64, self.batches);
-                    self.dropped_by_bounds += before - left.rows.count() as u64;
+                    self.dropped.by_bounds += before - left.rows.count() as u64;
                 }
             }
             conjunct.nanos += start.map_or(0, |it| it.elapsed().as_nanos() as u64);
@@ -349,25 +368,20 @@ fn join_by_column(filters: &[Expr]) -> Vec<Expr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ColumnFilter, DynamicFilter};
     use std::sync::Mutex;
-    use volley_function::{QueryConstants, Registry};
-    use volley_memory::Pool;
     use volley_types::Type;
     use volley_vector::Loader;
 
-    /// A request with a filter for each column: integers up to `limits[column]`.
-    fn request(limits: &[i64]) -> ScanRequest {
+    /// Filters with a filter for each column: integers up to `limits[column]`.
+    fn spec(limits: &[i64]) -> ConjunctsSpec {
         let filter = |(column, limit): (usize, &i64)| {
             let filter = DynamicFilter::default();
             filter.set(Some(Arc::new(KeyFilter::range(0, *limit))));
             ColumnFilter { column, filter: Arc::new(filter) }
         };
-        ScanRequest {
-            columns: Vec::new(),
+        ConjunctsSpec {
             filters: Vec::new(),
             dynamic_filters: limits.iter().enumerate().map(filter).collect(),
-            batch_rows: 1024,
             registry: Arc::new(Registry::default()),
             query: Arc::new(QueryConstants::default()),
             pool: Pool::root("test", None),
@@ -401,7 +415,7 @@ mod tests {
         let first = Vector::native::<i64>(Type::BigInt, numbers(100), None);
         let (second, third) = ((0..100).collect(), (0..100).rev().collect());
         let batch = Batch::new(vec![first, lazy(second), lazy(third)], 100);
-        let mut conjuncts = Conjuncts::new(&request(&[9, 60, 90])).unwrap().unwrap();
+        let mut conjuncts = Conjuncts::new(spec(&[9, 60, 90])).unwrap().unwrap();
         let selected = conjuncts.select(batch).unwrap();
         // Of the rows with 7 * row % 100 < 10, those up to 60, and from 9 on.
         let left: Vec<u32> = (0..100).filter(|row| row * 7 % 100 < 10).collect();
@@ -413,12 +427,12 @@ mod tests {
         let expected = Vector::native::<i64>(Type::BigInt, values, None);
         assert_eq!(column.to_values().unwrap(), expected.to_values().unwrap());
         assert_eq!(*loads.lock().unwrap(), [Some(left.clone()), Some(left)]);
-        assert_eq!(conjuncts.dropped().rows_dropped_by_joins, 100 - found.len() as u64);
+        assert_eq!(conjuncts.dropped().by_joins, 100 - found.len() as u64);
     }
 
     #[test]
     fn a_filter_of_a_join_that_drops_little_rests_for_a_while() {
-        let mut conjuncts = Conjuncts::new(&request(&[998])).unwrap().unwrap();
+        let mut conjuncts = Conjuncts::new(spec(&[998])).unwrap().unwrap();
         let column = Vector::native::<i64>(Type::BigInt, numbers(1000), None);
         let mut counts = Vec::new();
         for _ in 0..380 {

@@ -10,12 +10,12 @@
 //! match. A row behind a bound is not among the first rows of the order. Hence a source may use the
 //! filters of a request, or leave them alone.
 
-use crate::KeyFilter;
+use super::KeyFilter;
+use crate::{Expr, SpecialForm};
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
-use volley_expression::{Expr, SpecialForm};
 use volley_types::{Type, Value};
 
 /// What a scan may leave out: values that are not among the keys of a join, once its build side is
@@ -118,6 +118,13 @@ impl DynamicFilter {
 impl SharedBound {
     fn lock(&self) -> MutexGuard<'_, Option<Bound>> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ColumnFilter {
+    /// The condition that its bound is by now.
+    pub fn bound_condition(&self) -> Option<Expr> {
+        self.filter.bound().map(|it| it.condition(self.column))
     }
 }
 
