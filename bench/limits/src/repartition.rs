@@ -12,8 +12,8 @@ use crate::{
 };
 use std::{fs, ops::Range, sync::Arc};
 use volley::{Batch, Error, PlanBuilder, PlanNode, Result, Session, Type, Vector};
-use volley_exec::{Partitioner, Purpose};
 use volley_memory::Pool;
+use volley_state::partition::{Partitioner, Purpose};
 use volley_vector::{BooleanBuffer, NullBuffer, StringValues};
 
 /// Partitions, and whether batches are flattened that were left as dictionaries.

@@ -17,10 +17,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Operator, OperatorContext, Step, StepContext, coalesce::Coalescer};
+use crate::{Operator, OperatorContext, Step, StepContext};
 use std::time::{Duration, Instant};
 use volley_error::Result;
 use volley_expression::{Expr, ExprKind, ExprSet};
+use volley_state::coalesce::Coalescer;
 use volley_types::PhysicalType;
 use volley_vector::{Batch, Encoding, Rows};
 

@@ -33,8 +33,9 @@ mod spill_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::{Lowering, PipelineBuilder, hash_table::JoinTableSpec, join_filter::JoinFilterSetter};
+use crate::{Lowering, PipelineBuilder, join_filter::JoinFilterSetter};
 pub(crate) use kept::KeptBuilds;
+use volley_state::hash_table::JoinTableSpec;
 
 use build::HashBuild;
 use output::OutputColumn;
@@ -252,7 +253,7 @@ impl HashJoinSpec {
 
     fn columns(&self, keys: usize) -> Vec<Type> {
         let keys = self.build_keys[..keys].iter();
-        let keys = keys.map(|it| crate::hash_table::key_type(&self.build_types[*it]));
+        let keys = keys.map(|it| volley_state::hash_table::key_type(&self.build_types[*it]));
         keys.chain(self.payload.iter().map(|it| self.build_types[*it].clone())).collect()
     }
 }

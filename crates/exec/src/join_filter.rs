@@ -1,8 +1,8 @@
 //! Filters on the way from a join's build side to scans on its probe side.
 
-use crate::Promise;
 use std::sync::Arc;
 use volley_expression::filter::{DynamicFilter, KeyFilter};
+use volley_state::Promise;
 
 /// The filter of one key of a join, for the scans that produce the key on the probe side.
 #[derive(Debug, Default)]

@@ -13,29 +13,17 @@
 
 mod operator;
 mod metrics;
-mod barrier;
 mod chain;
 mod driver;
 mod executor;
-mod partition;
 mod pipeline;
 mod result_queue;
 mod task;
 mod statistics;
 mod lowering;
 
-mod rows;
-mod hash_table;
-
 #[cfg(test)]
 mod testing;
-
-mod charge;
-mod coalesce;
-mod compact;
-mod column_concat;
-mod spill;
-mod sort;
 
 mod table_scan;
 mod values;
@@ -67,14 +55,10 @@ mod table_write;
 #[cfg(test)]
 mod test_kit;
 
-pub use barrier::{Barrier, Promise, Ticket, Waiters};
-pub use charge::BatchCharge;
-pub use coalesce::Coalescer;
 pub use executor::Executor;
 pub use lowering::{LowerNode, Lowering, LoweringRegistry};
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
-pub use partition::{Partitioner, Purpose};
 pub use pipeline::{OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
 pub use statistics::{NodeStatistics, OperatorStatistics, TaskStatistics};
 pub use task::{Priority, Task, TaskConfig, TaskHandle};

@@ -23,7 +23,6 @@ mod tests;
 pub use receiver::ExchangeReceiver;
 pub use sender::ExchangeSender;
 
-use crate::{BatchCharge, barrier::Waiters, charge::queue_bytes};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -31,6 +30,7 @@ use std::{
 };
 use volley_error::Result;
 use volley_memory::Pool;
+use volley_state::{BatchCharge, barrier::Waiters, charge::queue_bytes};
 use volley_vector::Batch;
 use waiting_senders::WaitingSenders;
 

@@ -18,7 +18,6 @@ mod tests;
 pub(crate) use receiver::{MergeReceiver, Received};
 pub(crate) use sender::MergeSender;
 
-use crate::{BatchCharge, barrier::Waiters, charge::queue_bytes, sort::RunStep};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,6 +25,7 @@ use std::{
 };
 use volley_error::Result;
 use volley_memory::Pool;
+use volley_state::{BatchCharge, barrier::Waiters, charge::queue_bytes, sort::RunStep};
 use volley_vector::Batch;
 
 /// A sender waits while its queue holds so many batches.

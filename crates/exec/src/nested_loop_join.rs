@@ -31,10 +31,7 @@ mod probe;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    Barrier, BatchCharge, Lowering, PipelineBuilder, Promise, join_output::JoinOutput,
-    spill::SpillRun,
-};
+use crate::{Lowering, PipelineBuilder, join_output::JoinOutput};
 use blocks::BuildSide;
 use build::NestedLoopBuild;
 pub(crate) use condition::Condition;
@@ -45,6 +42,7 @@ use volley_error::Result;
 use volley_expression::Expr;
 use volley_memory::{Pool, Reservation};
 use volley_plan::{AsofJoinNode, NestedLoopJoinNode};
+use volley_state::{Barrier, BatchCharge, Promise, spill::SpillRun};
 use volley_vector::Batch;
 
 /// What the drivers of both sides share.

@@ -21,16 +21,16 @@ mod spill_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    Operator, OperatorContext, Spill, Step, StepContext,
-    compact::compact_strings,
-    sort::{BatchSort, SortInput, SortShape, Taken},
-    spill::{SPILL_BYTES_MIN, SpillWriter},
-};
+use crate::{Operator, OperatorContext, Spill, Step, StepContext};
 use runs::{Runs, RunsStep};
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_plan::SortKey;
+use volley_state::{
+    compact::compact_strings,
+    sort::{BatchSort, SortInput, SortShape, Taken},
+    spill::{SPILL_BYTES_MIN, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 

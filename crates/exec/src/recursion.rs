@@ -29,7 +29,6 @@ pub use seen::DistinctWriter;
 
 use crate::{
     Lowering, TaskContext,
-    barrier::Waiters,
     hash_join::KeptBuilds,
     shared::{Cursor, SharedRows, SharedWriter},
     task::make_chains,
@@ -47,6 +46,7 @@ use std::{
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_plan::{PlanNode, RecursiveUnionNode};
+use volley_state::barrier::Waiters;
 use volley_types::Type;
 
 /// An iteration over more rows than this is spread over drivers,

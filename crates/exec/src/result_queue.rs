@@ -11,8 +11,6 @@ mod tests;
 
 use crate::{
     BlockedOn, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext, TaskContext,
-    barrier::Waiters,
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
 };
 use backlog::{Backlog, First};
 use std::{
@@ -25,6 +23,10 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::{
+    barrier::Waiters,
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;

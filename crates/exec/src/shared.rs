@@ -12,11 +12,7 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    BlockedOn, Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext,
-    barrier::Waiters,
-    spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillWriter},
-};
+use crate::{BlockedOn, Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext};
 use pieces::{Piece, Pieces, Run};
 use std::{
     sync::{
@@ -27,6 +23,10 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::{
+    barrier::Waiters,
+    spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;

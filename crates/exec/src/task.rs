@@ -8,6 +8,8 @@ mod control_tests;
 #[cfg(test)]
 mod panic_tests;
 #[cfg(test)]
+mod spill_tests;
+#[cfg(test)]
 mod tests;
 
 pub use control::{Priority, TaskHandle};

@@ -5,6 +5,7 @@ mod table;
 
 pub(crate) use harness::Harness;
 pub(crate) use table::{Manners, TestTables};
+pub(crate) use volley_testkit::{Random, RowValues, integers, rows_of, sorted};
 
 use crate::{Executor, Priority, Task, TaskConfig};
 use std::{
@@ -17,11 +18,7 @@ use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{PlanBuilder, PlanNode, TableWriteNode};
-use volley_types::{Type, Value};
-use volley_vector::Batch;
-
-/// Rows as values.
-pub(crate) type RowValues = Vec<Vec<Value>>;
+use volley_types::Type;
 
 /// One way to run a plan.
 #[derive(Clone, Copy, Debug)]
@@ -161,24 +158,6 @@ pub(crate) fn drain(task: &Task) -> Result<RowValues> {
     Ok(rows)
 }
 
-/// The rows of a batch.
-pub(crate) fn rows_of(batch: &Batch) -> RowValues {
-    let columns: Vec<Vec<Value>> =
-        batch.columns().iter().map(|it| it.to_values().unwrap()).collect();
-    (0..batch.rows()).map(|row| columns.iter().map(|it| it[row].clone()).collect()).collect()
-}
-
-/// Rows in an order of no meaning, to compare results without an order.
-pub(crate) fn sorted(mut rows: RowValues) -> RowValues {
-    rows.sort_by_cached_key(|it| format!("{it:?}"));
-    rows
-}
-
-/// BIGINT rows of one column.
-pub(crate) fn integers(values: impl IntoIterator<Item = i64>) -> RowValues {
-    values.into_iter().map(|it| vec![Value::BigInt(it)]).collect()
-}
-
 /// A BIGINT column `a`.
 pub(crate) const A: [(&str, Type); 1] = [("a", Type::BigInt)];
 
@@ -187,23 +166,5 @@ struct NoSinks;
 impl SinkFactory for NoSinks {
     fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
         Err(Error::unsupported("sinks"))
-    }
-}
-
-/// Pseudo-random numbers (splitmix64), the same for the same seed.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// A number below `end`.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
     }
 }

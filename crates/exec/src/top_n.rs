@@ -23,16 +23,16 @@ mod spill_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    Operator, OperatorContext, Spill, Step, StepContext,
-    compact::compact_strings,
-    sort::{BatchSort, SortInput, SortShape, Taken, Tie, key_prefixes},
-};
+use crate::{Operator, OperatorContext, Spill, Step, StepContext};
 use output::Output;
 use std::{cmp::Ordering, sync::Arc};
 use volley_error::Result;
 use volley_expression::filter::{Bound, BoundOrder, DynamicFilter};
 use volley_plan::SortKey;
+use volley_state::{
+    compact::compact_strings,
+    sort::{BatchSort, SortInput, SortShape, Taken, Tie, key_prefixes},
+};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 

@@ -10,10 +10,11 @@ mod series;
 #[cfg(test)]
 mod tests;
 
-use crate::{BatchCharge, Operator, OperatorContext, Step, StepContext};
+use crate::{Operator, OperatorContext, Step, StepContext};
 use generator::Rows;
 use volley_error::Result;
 use volley_plan::{Generator, UnnestNode};
+use volley_state::BatchCharge;
 use volley_types::Type;
 use volley_vector::{Batch, NullBuffer, Vector};
 

@@ -82,5 +82,7 @@ pub use volley_memory::{
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 pub use volley_sql::{ParsedStatement, parse, split};
+/// What operators keep rows in.
+pub use volley_state as state;
 pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name};
 pub use volley_vector::{Batch, Decoded, PlainJson, Rows, Vector, arrow};

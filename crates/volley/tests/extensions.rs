@@ -8,8 +8,9 @@ use volley::{
     Batch, CustomNode, CustomPlanNode, Error, ErrorKind, Field, MemoryTable, PlanBuilder, PlanNode,
     Result, Schema, Session, SessionBuilder, Settings, Table, Type, Value, Vector,
     custom::{CustomType, Json},
-    exec::{BatchCharge, BlockedOn, Lowering, Operator, PipelineBuilder, Step, StepContext},
+    exec::{BlockedOn, Lowering, Operator, PipelineBuilder, Step, StepContext},
     function::{FunctionDoc, aggregate, simple},
+    state::BatchCharge,
 };
 
 /// Puts out the rows of its input from the last to the first.

@@ -83,7 +83,7 @@ pub fn table_function(call: &TableCall<'_>) -> Result<Arc<dyn Table>> {
 }
 
 /// One instance runs in one driver, so that nothing is locked. It keeps a single number. An
-/// operator that keeps rows must reserve their bytes first, with [`volley::exec::BatchCharge`] and
+/// operator that keeps rows must reserve their bytes first, with [`volley::state::BatchCharge`] and
 /// the pool of the context.
 struct TotalOperator {
     column: usize,

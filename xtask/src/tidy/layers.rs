@@ -11,6 +11,7 @@ const CRATES: &[(&str, char)] = &[
     ("vector", DATA),
     ("wire", DATA),
     ("codec", DATA),
+    ("testkit", TEST),
     ("function", COMPUTE),
     ("expression", COMPUTE),
     ("functions", COMPUTE),
@@ -19,6 +20,7 @@ const CRATES: &[(&str, char)] = &[
     ("io", IO),
     ("connector", IO),
     ("logical", PLAN),
+    ("state", RUN),
     ("exec", RUN),
     ("parquet", LEAF),
     ("text", LEAF),
@@ -40,6 +42,7 @@ const RUN: char = 'r';
 const LEAF: char = 'l';
 const FRONT: char = 'f';
 const DOOR: char = 'o';
+const TEST: char = 't';
 
 /// Pairs of crates that know each other's neighbours but must not meet.
 const FORBIDDEN: &[(&str, &str, &str)] = &[
@@ -47,6 +50,9 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("sql", "optimizer", "the binder must not know the optimizer"),
     ("optimizer", "sql", "the optimizer must not know SQL text"),
     ("optimizer", "exec", "plans are data; the optimizer must not know how they run"),
+    ("state", "functions", "state calls no function by name"),
+    ("state", "plan", "state must not know how it is used"),
+    ("state", "connector", "state must not know where rows come from"),
     ("exec", "functions", "execution finds functions in a registry"),
     ("parquet", "text", "formats must not know each other"),
     ("text", "parquet", "formats must not know each other"),
@@ -111,6 +117,9 @@ fn fault(from: &str, to: &str) -> Option<String> {
     if to_tier == LEAF && ![LEAF, DOOR].contains(&from_tier) {
         return Some(format!("{from} -> {to}: leaf crates are named by the facade only"));
     }
+    if to_tier == TEST && from_tier != TEST {
+        return Some(format!("{from} -> {to}: test kits are development dependencies only"));
+    }
     let reason = FORBIDDEN.iter().find(|it| (it.0, it.1) == (from, to))?.2;
     Some(format!("{from} -> {to}: {reason}"))
 }
@@ -132,6 +141,9 @@ mod tests {
         check_edge("exec", "parquet", false);
         check_edge("optimizer", "connector-memory", false);
         check_edge("sql", "exec", false);
+        check_edge("state", "expression", true);
+        check_edge("state", "connector", false);
+        check_edge("exec", "testkit", false);
         check_edge("vector", "unheard-of", false);
         check_edge("examples/extension", "volley", true);
         check_edge("examples/extension", "exec", false);

@@ -15,8 +15,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/kernels/",
     "crates/memory/",
     "crates/vector/",
-    "crates/exec/src/rows",
-    "crates/exec/src/hash_table",
+    "crates/state/src/rows",
+    "crates/state/src/hash_table",
     "crates/exec/src/aggregation",
     "crates/exec/src/hash_join",
 ];

@@ -1,17 +1,16 @@
 //! One aggregate of an aggregation: which rows it takes, and in which order.
 
 use super::{grouping::GroupRanges, kept::KeptRows};
-use crate::{
-    hash_table::{GroupCursor, GroupTable},
-    rows::RowList,
-};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_expression::Place;
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
-use volley_memory::check_cancelled;
-use volley_memory::{Pool, Reservation};
+use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_plan::{AggregateStep, SortKey};
+use volley_state::{
+    hash_table::{GroupCursor, GroupTable},
+    rows::RowList,
+};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Values, Vector};
 

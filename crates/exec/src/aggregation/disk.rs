@@ -11,13 +11,13 @@
 //! next level.
 
 use super::spread;
-use crate::{
-    OperatorContext,
+use crate::OperatorContext;
+use volley_error::Result;
+use volley_memory::Reservation;
+use volley_state::{
     partition::{Partitioner, Purpose},
     spill::{SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillReader, SpillRun, SpillWriter},
 };
-use volley_error::Result;
-use volley_memory::Reservation;
 use volley_types::Type;
 use volley_vector::Batch;
 

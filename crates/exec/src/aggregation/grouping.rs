@@ -9,14 +9,14 @@
 //! Per row it takes the address of its group while rows come, then four bytes; nothing is kept or
 //! freed group by group.
 
-use crate::{
+use volley_error::{Error, ErrorKind, Result};
+use volley_function::{AggregateState, StateLayout};
+use volley_memory::{Pool, Reservation, Slots};
+use volley_state::{
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
     sort::RowSorter,
 };
-use volley_error::{Error, ErrorKind, Result};
-use volley_function::{AggregateState, StateLayout};
-use volley_memory::{Pool, Reservation, Slots};
 
 /// Groups or rows handled in one step.
 const STEP_ROWS: usize = 1 << 16;

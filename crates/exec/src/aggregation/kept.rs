@@ -12,7 +12,11 @@ use super::{
     accumulator::{AccumulatorSpec, GrownStates, Target, collected},
     grouping::{GroupRange, Grouped, Grouping},
 };
-use crate::{
+use volley_error::Result;
+use volley_function::AggregateKind;
+use volley_memory::{Pool, Reservation, Slots, check_cancelled};
+use volley_plan::{AggregateStep, SortKey};
+use volley_state::{
     BatchCharge,
     column_concat::{ColumnConcat, concat_bytes, joined_bytes},
     compact::compact_strings,
@@ -20,11 +24,6 @@ use crate::{
     rows::RowList,
     sort::{RowSorter, sort_bytes_per_row},
 };
-use volley_error::Result;
-use volley_function::AggregateKind;
-use volley_memory::check_cancelled;
-use volley_memory::{Pool, Reservation, Slots};
-use volley_plan::{AggregateStep, SortKey};
 use volley_types::{PhysicalType, Type};
 use volley_vector::{Batch, Decoded, Rows, StringView, Values, Vector};
 

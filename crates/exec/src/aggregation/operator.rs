@@ -12,18 +12,17 @@ use super::{
     runs::Runs,
     spread::{Spread, SpreadPolicy, Waiting},
 };
-use crate::{
-    Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
-    hash_table::{GroupCursor, GroupTable},
-    rows::RowList,
-    spill::SpillReader,
-};
+use crate::{Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext};
 use portions::copied_bytes;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::AggregateKind;
-use volley_memory::check_cancelled;
-use volley_memory::{Pool, Reservation};
+use volley_memory::{Pool, Reservation, check_cancelled};
+use volley_state::{
+    hash_table::{GroupCursor, GroupTable},
+    rows::RowList,
+    spill::SpillReader,
+};
 use volley_vector::{Batch, Rows, Vector};
 
 /// Groups are put out together while they have collected at most this many rows.

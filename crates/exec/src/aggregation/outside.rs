@@ -4,9 +4,9 @@
 //! takes long, and costs no more than the rows: the next one begins after as many rows as there are
 //! groups, or when states may have copied many bytes of strings.
 
-use crate::hash_table::{GroupCursor, GroupTable};
 use volley_error::Error;
 use volley_memory::{Pool, Reservation};
+use volley_state::hash_table::{GroupCursor, GroupTable};
 
 /// The least number of rows between two passes.
 const PASS_ROWS: usize = 1 << 13;

@@ -11,12 +11,12 @@
 //! A row is copied twice, but found in a cache; and rows are smaller than states, of which only one
 //! part's take memory at a time.
 
-use crate::{
+use volley_error::Result;
+use volley_memory::Pool;
+use volley_state::{
     BatchCharge,
     partition::{Partitioner, Purpose, SpreadInput},
 };
-use volley_error::Result;
-use volley_memory::Pool;
 use volley_vector::Batch;
 
 /// The parts, a power of two. Tables of this share of the groups fit the caches for some ten

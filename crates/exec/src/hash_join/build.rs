@@ -7,13 +7,11 @@ use super::{
     reload::Reload,
     shared::{BuildContext, BuildPart, JoinShared},
 };
-use crate::{
-    BlockedOn, Operator, OperatorContext, Spill, Step, StepContext, hash_table::encode_key,
-    spill::SPILL_BYTES_MIN,
-};
+use crate::{BlockedOn, Operator, OperatorContext, Spill, Step, StepContext};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_memory::Pool;
+use volley_state::{hash_table::encode_key, spill::SPILL_BYTES_MIN};
 use volley_vector::{Batch, Rows, Vector};
 
 /// Keeps rows, then inserts them into the shared table.

@@ -10,7 +10,7 @@ use super::{
     partitions::{PARTITIONS, PartitionWriters, partitions},
     shared::BuildPart,
 };
-use crate::{hash_table::KeyRange, join_filter::JoinFilterSetter};
+use crate::join_filter::JoinFilterSetter;
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
@@ -18,6 +18,7 @@ use std::sync::{
 use volley_error::Result;
 use volley_expression::filter::{KeyFilter, KeyFilterBuilder};
 use volley_memory::{Pool, Reservation, spill::SpillSpace};
+use volley_state::hash_table::KeyRange;
 use volley_vector::{Batch, Decoded};
 
 /// The part of its rows that a driver gives back at least when it is asked: a fraction. A greater

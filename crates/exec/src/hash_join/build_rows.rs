@@ -1,9 +1,9 @@
 //! Rows of a build side in memory, on their way to tables.
 
 use super::HashJoinSpec;
-use crate::hash_table::JoinRows;
 use volley_error::Result;
 use volley_memory::Pool;
+use volley_state::hash_table::JoinRows;
 use volley_vector::{Batch, Decoded, Rows, ScalarBuffer, Vector};
 
 /// The rows of one driver, or of a part of a partition.

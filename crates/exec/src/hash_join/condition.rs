@@ -1,12 +1,10 @@
 //! Which candidate pairs match.
 
 use super::{Filter, FilterColumn, HashJoinSpec};
-use crate::{
-    OperatorContext,
-    hash_table::{JoinTable, PairCursor, Pairs},
-};
+use crate::OperatorContext;
 use volley_error::Result;
 use volley_expression::ExprSet;
+use volley_state::hash_table::{JoinTable, PairCursor, Pairs};
 use volley_vector::{Batch, Rows, ScalarBuffer, Vector};
 
 /// The compiled filter of a join.

@@ -1,11 +1,11 @@
 //! The batches that a join puts out.
 
 use super::HashJoinSpec;
-use crate::{
+use volley_error::Result;
+use volley_state::{
     hash_table::{JoinTable, Pairs},
     rows::RowList,
 };
-use volley_error::Result;
 use volley_vector::{Batch, ScalarBuffer, Vector};
 
 /// Where an output column comes from.

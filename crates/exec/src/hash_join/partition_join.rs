@@ -18,13 +18,11 @@ use super::{
     shared::BuildTables,
     spill::{Claimed, SpilledPartition},
 };
-use crate::{
-    OperatorContext, OperatorMetrics,
-    spill::{SpillReader, SpillRun},
-};
+use crate::{OperatorContext, OperatorMetrics};
 use std::{sync::Arc, task::Waker};
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::{Pool, Reservation, spill::SpillSpace};
+use volley_state::spill::{SpillReader, SpillRun};
 use volley_vector::Batch;
 
 /// Partitions are split so often at most.

@@ -3,17 +3,17 @@
 //! All drivers write to the same files, one per partition and side: buffers of writers are the
 //! memory that a spilled join cannot do without.
 
-use crate::{
-    OperatorMetrics,
-    partition::{Purpose, partitions_of, split_by_targets},
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
-};
+use crate::OperatorMetrics;
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU32, Ordering},
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::{
+    partition::{Purpose, partitions_of, split_by_targets},
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 

@@ -8,13 +8,14 @@ use super::{
     spill::{Claim, SpilledJoin},
     unknown::UnknownSearch,
 };
-use crate::{
-    BlockedOn, Operator, OperatorContext, Step, StepContext, Ticket,
-    hash_table::{LookupMemory, PairCursor},
-};
+use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext};
 use std::{sync::Arc, task::Waker};
 use volley_error::{Error, Result};
 use volley_plan::JoinKind;
+use volley_state::{
+    Ticket,
+    hash_table::{LookupMemory, PairCursor},
+};
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Vector};
 
 /// Looks rows up in the build side's table.
@@ -282,7 +283,7 @@ impl HashJoinSpec {
     fn pairs_output(
         &self,
         batch: &Batch,
-        pairs: crate::hash_table::Pairs,
+        pairs: volley_state::hash_table::Pairs,
         tables: &BuildTables,
     ) -> Result<Step> {
         let is_silent = matches!(self.kind, JoinKind::RightSemi | JoinKind::RightAnti);

@@ -6,9 +6,9 @@ use super::{
     build_disk::BuildDisk,
     shared::{BuildContext, BuildPart},
 };
-use crate::spill::{SpillReader, SpillRun};
 use volley_error::{ErrorKind, Result};
 use volley_memory::Reservation;
+use volley_state::spill::{SpillReader, SpillRun};
 
 /// A build side whose rows have all come, on its way to tables.
 pub(super) struct Reload {

@@ -4,10 +4,7 @@ use super::{
     HashJoinSpec, build_disk::BuildDisk, build_rows::BuildRows, partitions::PartitionSet,
     reload::Reload, spill::SpilledJoin,
 };
-use crate::{
-    Barrier, OperatorContext, OperatorMetrics, Promise, Ticket, hash_table::JoinTable,
-    join_filter::JoinFilterSetter, spill::SpillRun,
-};
+use crate::{OperatorContext, OperatorMetrics, join_filter::JoinFilterSetter};
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -17,6 +14,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::{Barrier, Promise, Ticket, hash_table::JoinTable, spill::SpillRun};
 
 /// The state of one join.
 pub(super) struct JoinShared {

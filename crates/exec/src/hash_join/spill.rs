@@ -14,7 +14,7 @@ use super::{
     partitions::{PartitionSet, PartitionWriters},
     shared::{BuildContext, BuildTables},
 };
-use crate::{OperatorMetrics, Waiters, hash_table::encode_key, spill::SpillRun};
+use crate::OperatorMetrics;
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -22,6 +22,7 @@ use std::{
 };
 use volley_error::Result;
 use volley_expression::filter::KeyFilter;
+use volley_state::{Waiters, hash_table::encode_key, spill::SpillRun};
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 use volley_wire::Encoder;

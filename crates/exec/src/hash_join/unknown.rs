@@ -5,8 +5,8 @@ use super::{
     condition::{Condition, ProbeSide},
     shared::BuildTables,
 };
-use crate::hash_table::{JoinTable, LookupMemory, PairCursor};
 use volley_error::Result;
+use volley_state::hash_table::{JoinTable, LookupMemory, PairCursor};
 use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
 /// How many pairs are looked at per step: few where one row alone has more of them, and the first

@@ -1,12 +1,10 @@
 //! The sink of a pipeline before an exchange.
 
 use super::{Exchange, Partitioning, Room};
-use crate::{
-    BlockedOn, Operator, OperatorContext, Step, StepContext,
-    partition::{Partitioner, Purpose},
-};
+use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext};
 use std::sync::Arc;
 use volley_error::Result;
+use volley_state::partition::{Partitioner, Purpose};
 use volley_vector::Batch;
 
 /// Sends batches to the queues of an exchange.

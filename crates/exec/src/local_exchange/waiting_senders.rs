@@ -1,10 +1,10 @@
 //! Senders that wait for room, in the order in which they came.
 
-use crate::barrier::Waiters;
 use std::{
     collections::{HashSet, VecDeque},
     task::Waker,
 };
+use volley_state::barrier::Waiters;
 
 /// Wakers, each once, whatever their number.
 #[derive(Debug, Default)]

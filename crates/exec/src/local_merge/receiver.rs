@@ -1,13 +1,11 @@
 //! The source of the pipeline after a merge.
 
 use super::MergeQueue;
-use crate::{
-    BlockedOn, Operator, OperatorContext, Step, StepContext,
-    sort::{MergeStep, RunMerge, RunStep, SortedRun},
-};
+use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext};
 use std::{sync::Arc, task::Waker};
 use volley_error::{Error, Result};
 use volley_plan::SortKey;
+use volley_state::sort::{MergeStep, RunMerge, RunStep, SortedRun};
 use volley_types::Type;
 use volley_vector::Batch;
 

@@ -10,15 +10,15 @@
 //! ```
 
 use super::{MergeSpec, side::partition_point};
-use crate::{
-    BatchCharge, OperatorContext, Step,
-    nested_loop_join::Condition,
-    sort::Tie,
-    spill::{SpillReader, SpillRun},
-};
+use crate::{OperatorContext, Step, nested_loop_join::Condition};
 use std::{cmp::Ordering, sync::Arc};
 use volley_error::Result;
 use volley_memory::Reservation;
+use volley_state::{
+    BatchCharge,
+    sort::Tie,
+    spill::{SpillReader, SpillRun},
+};
 use volley_vector::{Batch, ScalarBuffer};
 
 /// Rows of both sides that match no others.

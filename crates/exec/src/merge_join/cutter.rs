@@ -5,13 +5,14 @@ use super::{
     chunk::{Chunk, ChunkRows},
     side::{Bound, Side},
 };
-use crate::{
-    BatchCharge, TaskContext, Waiters, charge::queue_bytes, compact::own_batch, spill::SpillWriter,
-};
+use crate::TaskContext;
 use std::{cmp::Ordering, sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::JoinKind;
+use volley_state::{
+    BatchCharge, Waiters, charge::queue_bytes, compact::own_batch, spill::SpillWriter,
+};
 use volley_vector::Batch;
 use volley_wire::Encoder;
 

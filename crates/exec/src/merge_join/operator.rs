@@ -5,13 +5,10 @@ use super::{
     chunk::ChunkJoin,
     cutter::{Cut, Cutter},
 };
-use crate::{
-    BlockedOn, Operator, OperatorContext, Step, StepContext,
-    nested_loop_join::Condition,
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS},
-};
+use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext, nested_loop_join::Condition};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_error::{Error, Result};
+use volley_state::spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS};
 use volley_vector::Batch;
 
 /// The counter of chunks.

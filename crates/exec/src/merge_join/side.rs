@@ -1,14 +1,14 @@
 //! One side of a merge join: sorted rows as they come, until they are cut off.
 
-use crate::{
-    BatchCharge,
-    local_merge::{MergeQueue, Received},
-    sort::{MergeStep, RunMerge, RunStep, SortedRun, Tie},
-};
+use crate::local_merge::{MergeQueue, Received};
 use std::{cmp::Ordering, collections::VecDeque, sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_plan::SortKey;
+use volley_state::{
+    BatchCharge,
+    sort::{MergeStep, RunMerge, RunStep, SortedRun, Tie},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 

@@ -1,10 +1,10 @@
 //! The build side as the probe side goes over it, once per probe batch.
 
 use super::lookup::Lookup;
-use crate::spill::{SpillReader, SpillRun};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_memory::Pool;
+use volley_state::spill::{SpillReader, SpillRun};
 use volley_vector::Batch;
 
 /// A finished build side.

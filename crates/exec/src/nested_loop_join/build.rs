@@ -6,14 +6,15 @@ use super::{
     lookup::{Lookup, LookupBuilder, LookupSpec},
     nearest::RunSort,
 };
-use crate::{
-    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext, Ticket,
-    column_concat::{ColumnConcat, concat_bytes},
-    spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillWriter},
-};
+use crate::{Operator, OperatorContext, Spill, Step, StepContext};
 use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
 use volley_error::{ErrorKind, Result};
 use volley_memory::Pool;
+use volley_state::{
+    BatchCharge, Ticket,
+    column_concat::{ColumnConcat, concat_bytes},
+    spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;

@@ -14,15 +14,15 @@ use super::{
     blocks::{Block, Blocks},
     lookup::AsofSpec,
 };
-use crate::{
-    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
-    order_by::OrderBy,
-    sort::Tie,
-    spill::{SpillReader, SpillRun, SpillWriter},
-};
+use crate::{Operator, OperatorContext, Spill, Step, StepContext, order_by::OrderBy};
 use std::{collections::VecDeque, sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_plan::{Comparison, SortKey};
+use volley_state::{
+    BatchCharge,
+    sort::Tie,
+    spill::{SpillReader, SpillRun, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 

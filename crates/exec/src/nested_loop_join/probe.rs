@@ -7,7 +7,7 @@ use super::{
     lookup::{Candidates, Lookup, asks_for_build_rows},
     nearest::NearestMerge,
 };
-use crate::{BlockedOn, Operator, OperatorContext, Spill, Step, StepContext, coalesce::Coalescer};
+use crate::{BlockedOn, Operator, OperatorContext, Spill, Step, StepContext};
 use std::{
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
@@ -15,6 +15,7 @@ use std::{
 use volley_error::Result;
 use volley_memory::Reservation;
 use volley_plan::JoinKind;
+use volley_state::coalesce::Coalescer;
 use volley_vector::{Batch, Rows, ScalarBuffer};
 
 /// The counter of probe rows whose build rows were looked up.

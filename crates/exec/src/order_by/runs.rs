@@ -1,14 +1,14 @@
 //! The sorted runs of a sort that did not fit in memory.
 
-use crate::{
-    OperatorContext, OperatorMetrics,
-    sort::{MergeStep, RunMerge, RunStep, SortedRun},
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillRun, SpillWriter},
-};
+use crate::{OperatorContext, OperatorMetrics};
 use std::{sync::Arc, task::Waker};
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::SortKey;
+use volley_state::{
+    sort::{MergeStep, RunMerge},
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillRun, SpillWriter},
+};
 use volley_types::Type;
 use volley_vector::Batch;
 
@@ -135,11 +135,5 @@ impl Runs {
             self.place += 1;
         }
         Ok(())
-    }
-}
-
-impl SortedRun for SpillReader {
-    fn next(&mut self, _waker: &Waker) -> Result<RunStep> {
-        Ok(SpillReader::next(self)?.map_or(RunStep::End, RunStep::Batch))
     }
 }

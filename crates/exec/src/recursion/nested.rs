@@ -12,7 +12,6 @@
 use super::lock;
 use crate::{
     OperatorCounts,
-    barrier::Waiters,
     chain::{Chain, Progress},
     statistics::OperatorRecord,
 };
@@ -23,6 +22,7 @@ use std::{
 };
 use volley_error::Result;
 use volley_memory::check_cancelled;
+use volley_state::barrier::Waiters;
 
 /// How long a chain runs before others, and the driver around, have their turn: an iteration of few
 /// rows is over before that.

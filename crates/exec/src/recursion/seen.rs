@@ -10,13 +10,7 @@
 
 use super::{lock, settle::Settling};
 use crate::{
-    Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext,
-    hash_table::{GroupCursor, GroupTable},
-    partition::{Partitioner, Purpose},
-    shared::SharedWriter,
-    spill::{
-        SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillRun, SpillWriter,
-    },
+    Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext, shared::SharedWriter,
 };
 use std::sync::{
     Arc, Mutex,
@@ -24,6 +18,13 @@ use std::sync::{
 };
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
+use volley_state::{
+    hash_table::{GroupCursor, GroupTable},
+    partition::{Partitioner, Purpose},
+    spill::{
+        SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillRun, SpillWriter,
+    },
+};
 use volley_types::Type;
 use volley_vector::Batch;
 use volley_wire::Encoder;

@@ -2,13 +2,12 @@
 //! after the other, whose rows become a table.
 
 use super::seen::{Part, SeenRows, count_spilled, for_each_batch, new_rows};
-use crate::{
-    OperatorMetrics,
+use crate::{OperatorMetrics, shared::SharedRows};
+use volley_error::Result;
+use volley_state::{
     hash_table::GroupTable,
-    shared::SharedRows,
     spill::{SpillReader, SpillRun, SpillWriter},
 };
-use volley_error::Result;
 
 /// A part in more files than this is written anew, as one.
 const RUNS_MAX: usize = 16;

@@ -1,14 +1,15 @@
 //! The batches that the task's owner has not taken yet: the oldest in runs on disk, the others in
 //! memory.
 
-use crate::{
-    BatchCharge, TaskContext,
-    charge::queue_bytes,
-    spill::{SPILL_BYTES_MIN, SpillReader, SpillRun},
-};
+use crate::TaskContext;
 use std::collections::VecDeque;
 use volley_error::Result;
 use volley_memory::Pool;
+use volley_state::{
+    BatchCharge,
+    charge::queue_bytes,
+    spill::{SPILL_BYTES_MIN, SpillReader, SpillRun},
+};
 use volley_vector::Batch;
 
 /// It is full with more bytes than this in memory, or their share of the memory limit,

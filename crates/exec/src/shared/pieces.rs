@@ -1,12 +1,12 @@
 //! The batches that readers have not taken yet: in memory, or in runs on disk.
 
-use crate::{
-    BatchCharge,
-    spill::{SpillReader, SpillRun},
-};
 use std::{collections::VecDeque, sync::Arc};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
+use volley_state::{
+    BatchCharge,
+    spill::{SpillReader, SpillRun},
+};
 use volley_vector::Batch;
 use volley_wire::flat_bytes;
 

@@ -2,8 +2,9 @@
 //! are left.
 
 use super::TopN;
-use crate::{Operator, Step, StepContext, limit::Limit, order_by::OrderBy, sort::SortShape};
+use crate::{Operator, Step, StepContext, limit::Limit, order_by::OrderBy};
 use volley_error::Result;
+use volley_state::sort::SortShape;
 
 /// Sorts all rows that may be among the first, and puts these out.
 pub(super) struct Output {

@@ -7,9 +7,10 @@
 //! ```
 
 use super::TopN;
-use crate::{Spill, spill::SPILL_BYTES_MIN};
+use crate::Spill;
 use volley_error::Result;
 use volley_memory::check_cancelled;
+use volley_state::spill::SPILL_BYTES_MIN;
 
 impl Spill for TopN {
     fn reclaimable_bytes(&self) -> usize {

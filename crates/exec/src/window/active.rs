@@ -6,10 +6,10 @@ use super::{
     run::Run,
     spec::CallSpec,
 };
-use crate::hash_table::GroupTable;
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
+use volley_state::hash_table::GroupTable;
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, Rows, ScalarBuffer, Values, Vector};
 

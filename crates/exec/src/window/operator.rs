@@ -10,17 +10,18 @@ use super::{
     spec::WindowSpec,
     units::{Unit, Units, UnitsStep},
 };
-use crate::{
-    BatchCharge, Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext,
+use crate::{Operator, OperatorContext, OperatorMetrics, Spill, Step, StepContext};
+use std::{ops::Range, sync::Arc};
+use volley_error::{Error, Result};
+use volley_function::PartitionPiece;
+use volley_memory::Reservation;
+use volley_state::{
+    BatchCharge,
     column_concat::{ColumnConcat, concat_bytes, joined_bytes, row_bytes},
     compact::compact_batch,
     sort::{RowSorter, sort_bytes_per_row},
     spill::{SPILL_BYTES_MIN, SpillReader},
 };
-use std::{ops::Range, sync::Arc};
-use volley_error::{Error, Result};
-use volley_function::PartitionPiece;
-use volley_memory::Reservation;
 use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 
 /// What a call is taken to need per row, beside the arranged columns.

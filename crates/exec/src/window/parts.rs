@@ -11,8 +11,11 @@
 //! and columns instead of all rows'.
 
 use super::spec::WindowSpec;
-use crate::{
-    BatchCharge, OperatorContext,
+use crate::OperatorContext;
+use volley_error::Result;
+use volley_memory::Reservation;
+use volley_state::{
+    BatchCharge,
     column_concat::concat_bytes,
     partition::SpreadInput,
     spill::{
@@ -20,8 +23,6 @@ use crate::{
         SpillWriter,
     },
 };
-use volley_error::Result;
-use volley_memory::Reservation;
 use volley_vector::Batch;
 
 /// The parts, a power of two. Ten million rows make parts whose order fits the caches.

@@ -27,13 +27,14 @@ mod reach;
 mod scan;
 
 use super::{places::Places, run::Run, running::CarriedState, spec::WindowSpec};
-use crate::{BatchCharge, OperatorContext, compact::own_batch, spill::SpillReader};
+use crate::OperatorContext;
 pub(super) use plan::PiecePlan;
 use reach::Reach;
 use scan::{PieceEnd, Scan};
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::PartitionPiece;
+use volley_state::{BatchCharge, compact::own_batch, spill::SpillReader};
 use volley_vector::{Batch, Vector};
 
 /// Of the rows of a piece, one in so many are there after it at first, for frames by value.

@@ -1,11 +1,11 @@
 //! Where partitions and groups of peers end.
 
 use super::{STEP_ROWS, run::Run, spec::WindowSpec};
-use crate::sort::RowSorter;
 use std::ops::Range;
 use volley_error::Result;
 use volley_function::Ranges;
 use volley_memory::{Pool, Reservation};
+use volley_state::sort::RowSorter;
 use volley_types::{Native, match_integer};
 use volley_vector::{NullBuffer, Vector, comparator};
 

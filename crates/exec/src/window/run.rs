@@ -1,10 +1,10 @@
 //! Sorted rows: the input, an order, and the columns that calls read in that order.
 
 use super::STEP_ROWS;
-use crate::BatchCharge;
 use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation};
+use volley_state::BatchCharge;
 use volley_vector::{Batch, Vector};
 
 /// Rows in the order of their partitions, of which each is whole.

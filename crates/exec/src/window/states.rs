@@ -1,10 +1,10 @@
 //! States of an aggregate, one per frame.
 
-use crate::rows::{RowContainer, RowLayout, RowLinks, RowList};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{AggregateFunction, RunningFrames};
 use volley_memory::{Pool, Reservation};
+use volley_state::rows::{RowContainer, RowLayout, RowLinks, RowList};
 use volley_vector::{Rows, Vector};
 
 /// Some states of one aggregate.

@@ -22,11 +22,11 @@ use super::{
     states::States,
     weights::{RowWeights, answer_bytes},
 };
-use crate::{BatchCharge, column_concat::joined_bytes};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{AggregateFunction, FrameParts, Ranges, RunningFrames};
 use volley_memory::{Pool, Reservation};
+use volley_state::{BatchCharge, column_concat::joined_bytes};
 use volley_vector::{Batch, ScalarBuffer, Vector};
 
 /// Children of a node: few levels, yet few rows at the ends of a frame.

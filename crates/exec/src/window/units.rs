@@ -9,13 +9,13 @@ use super::{
     running::CarriedState,
     spec::WindowSpec,
 };
-use crate::{
-    BatchCharge, Operator, OperatorContext, Spill, Step, StepContext,
-    compact::{compact_batch, own_batch},
-    order_by::OrderBy,
-};
+use crate::{Operator, OperatorContext, Spill, Step, StepContext, order_by::OrderBy};
 use std::{sync::Arc, task::Waker};
 use volley_error::{Error, ErrorKind, Result};
+use volley_state::{
+    BatchCharge,
+    compact::{compact_batch, own_batch},
+};
 use volley_vector::{Batch, Comparator, comparator};
 
 /// Partitions are put together until they have so many rows.

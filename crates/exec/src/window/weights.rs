@@ -3,8 +3,8 @@
 //! The results of a batch of frames may take far more than its rows: an array of all rows before
 //! for each row. So they are made and put out some frames at a time.
 
-use crate::column_concat::row_bytes;
 use volley_memory::Pool;
+use volley_state::column_concat::row_bytes;
 use volley_vector::{StringValues, StringView, Values, Vector};
 
 /// Results are put out when they take one of so many bytes of the memory limit,

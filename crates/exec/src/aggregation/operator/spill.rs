@@ -17,9 +17,10 @@
 use super::{
     Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators, copied_bytes,
 };
-use crate::{Spill, hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
+use crate::Spill;
 use volley_error::Result;
 use volley_memory::check_cancelled;
+use volley_state::{hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
 use volley_vector::Batch;
 
 impl HashAggregation {

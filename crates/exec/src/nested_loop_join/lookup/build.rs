@@ -1,10 +1,10 @@
 //! Making the index of a build side, step by step.
 
 use super::{Groups, Lookup, LookupSpec, MaxTree, Second, SortedKeys};
-use crate::sort::RowSorter;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_plan::{Comparison, SortKey};
+use volley_state::sort::RowSorter;
 use volley_vector::{Batch, Decoded};
 
 /// Rows handled between two checks for cancellation.

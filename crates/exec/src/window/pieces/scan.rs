@@ -9,15 +9,15 @@ use super::{
     },
     plan::{Known, PiecePlan},
 };
-use crate::{
-    OperatorContext, OperatorMetrics,
-    compact::own_batch,
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
-};
+use crate::{OperatorContext, OperatorMetrics};
 use std::{collections::VecDeque, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{AggregateKind, Ranges, RunningFrames};
 use volley_memory::Reservation;
+use volley_state::{
+    compact::own_batch,
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+};
 use volley_vector::{Batch, Rows, Vector, comparator};
 
 /// What comes after a piece.
