@@ -23,8 +23,8 @@
 
 use crate::{
     chain::{Chain, Progress},
-    executor::QUANTUM,
-    task::TaskShared,
+    executor::{QUANTUM, Run},
+    task::{TaskDriver, TaskShared},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -57,61 +57,6 @@ impl Driver {
     pub(crate) fn new(chain: Chain, task: Arc<TaskShared>, pipeline: usize) -> Driver {
         let (state, chain) = (AtomicU8::new(IDLE), Mutex::new(Some(chain)));
         Driver { state, chain, task, pipeline }
-    }
-
-    /// Which pipeline it belongs to.
-    pub(crate) fn pipeline(&self) -> usize {
-        self.pipeline
-    }
-
-    /// Makes the driver run, now or as soon as it is off its thread.
-    pub(crate) fn schedule(self: &Arc<Self>) {
-        // Either the driver sees what was changed before, or here it is seen to run already.
-        fence(Ordering::SeqCst);
-        let next = |state| match state {
-            IDLE => Some(QUEUED),
-            RUNNING => Some(NOTIFIED),
-            _ => None,
-        };
-        let previous = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
-        if previous == Ok(IDLE) {
-            self.task.share().push(Arc::clone(self));
-        }
-    }
-
-    /// Waits for the end of the step that the driver takes now, if it takes one.
-    pub(crate) fn wait_off_thread(&self) {
-        drop(self.chain.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Ends the driver, whose task was cancelled, unless it is on a thread: there it ends soon.
-    pub(crate) fn end_off_thread(&self) {
-        let next = |state| matches!(state, IDLE | QUEUED).then_some(DONE);
-        if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_ok() {
-            self.end();
-        }
-    }
-
-    /// Runs for a quantum. Called by a thread of the pool that took the driver from the queue.
-    pub(crate) fn run(self: Arc<Self>) {
-        let queued =
-            self.state.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire);
-        if queued.is_err() {
-            return;
-        }
-        fence(Ordering::SeqCst);
-        match self.run_chain() {
-            Ok(_) if self.task.is_stopped() => self.end(),
-            Ok(Progress::Ready) => self.requeue(),
-            Ok(Progress::Blocked) => self.park(),
-            Ok(Progress::Finished) => self.end(),
-            Err(error) => {
-                // Before anything is dropped: whoever sees this driver's operators go must be able
-                // to see that the task failed.
-                self.task.fail(error);
-                self.end();
-            }
-        }
     }
 
     fn run_chain(self: &Arc<Self>) -> Result<Progress> {
@@ -160,12 +105,67 @@ impl Driver {
     }
 }
 
+impl TaskDriver for Driver {
+    fn pipeline(&self) -> usize {
+        self.pipeline
+    }
+
+    fn schedule(self: Arc<Self>) {
+        // Either the driver sees what was changed before, or here it is seen to run already.
+        fence(Ordering::SeqCst);
+        let next = |state| match state {
+            IDLE => Some(QUEUED),
+            RUNNING => Some(NOTIFIED),
+            _ => None,
+        };
+        let previous = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        if previous == Ok(IDLE) {
+            let task = Arc::clone(&self.task);
+            task.share().push(self);
+        }
+    }
+
+    fn wait_off_thread(&self) {
+        drop(self.chain.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn end_off_thread(&self) {
+        let next = |state| matches!(state, IDLE | QUEUED).then_some(DONE);
+        if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).is_ok() {
+            self.end();
+        }
+    }
+}
+
+impl Run for Driver {
+    fn run(self: Arc<Self>) {
+        let queued =
+            self.state.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire);
+        if queued.is_err() {
+            return;
+        }
+        fence(Ordering::SeqCst);
+        match self.run_chain() {
+            Ok(_) if self.task.is_stopped() => self.end(),
+            Ok(Progress::Ready) => self.requeue(),
+            Ok(Progress::Blocked) => self.park(),
+            Ok(Progress::Finished) => self.end(),
+            Err(error) => {
+                // Before anything is dropped: whoever sees this driver's operators go must be able
+                // to see that the task failed.
+                self.task.fail(error);
+                self.end();
+            }
+        }
+    }
+}
+
 impl Wake for Driver {
     fn wake(self: Arc<Self>) {
         self.schedule();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.schedule();
+        Arc::clone(self).schedule();
     }
 }

@@ -6,10 +6,12 @@
 //! What cancelled drivers held is given back by the same threads, in turn with the tasks: gigabytes
 //! take longer to free than a user should wait for the end of a query.
 
+mod priority;
 mod timer;
 mod turns;
 
-use crate::{chain::Chain, driver::Driver, task::Priority};
+use crate::chain::Chain;
+pub use priority::Priority;
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -54,9 +56,15 @@ struct QueueState {
     shut_down: bool,
 }
 
+/// What a thread runs for a quantum: a driver.
+pub(crate) trait Run: Send + Sync {
+    /// Runs, if it is still in the queue; puts itself back when there is more to do.
+    fn run(self: Arc<Self>);
+}
+
 /// One turn.
 enum Work {
-    Run(Arc<Driver>),
+    Run(Arc<dyn Run>),
     Release(Box<Chain>),
 }
 
@@ -133,7 +141,7 @@ impl Executor {
 
 impl Share {
     /// Lets a driver of the task run when it is its turn.
-    pub(crate) fn push(&self, driver: Arc<Driver>) {
+    pub(crate) fn push(&self, driver: Arc<dyn Run>) {
         let pushed = self.queue.lock().ready.push(self.number, Work::Run(driver));
         debug_assert!(pushed.is_ok(), "the share of the task is gone");
         self.queue.arrived.notify_one();

@@ -13,7 +13,7 @@ const SETS_MAX: usize = 64;
 
 /// Expressions and what they were compiled to.
 #[derive(Default)]
-pub(crate) struct KeptExprs(Mutex<Vec<(Vec<Expr>, ExprSet)>>);
+pub struct KeptExprs(Mutex<Vec<(Vec<Expr>, ExprSet)>>);
 
 impl KeptExprs {
     /// As [`ExprSet::compile`], once for identical expressions.

@@ -15,8 +15,9 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use receiver::{MergeReceiver, Received};
-pub(crate) use sender::MergeSender;
+pub(crate) use receiver::MergeReceiver;
+pub use receiver::Received;
+pub use sender::MergeSender;
 
 use std::{
     collections::VecDeque,
@@ -36,7 +37,7 @@ const BYTES_MAX: usize = 2 << 20;
 
 /// The queue of one sender.
 #[derive(Debug)]
-pub(crate) struct MergeQueue {
+pub struct MergeQueue {
     state: Mutex<State>,
     bytes_max: usize,
 }
@@ -65,7 +66,7 @@ enum Room {
 
 impl MergeQueue {
     /// Queues of `senders`; what they hold is charged to `pool`.
-    pub(crate) fn new(senders: usize, pool: &Pool) -> Vec<Arc<MergeQueue>> {
+    pub fn new(senders: usize, pool: &Pool) -> Vec<Arc<MergeQueue>> {
         let state = || State {
             batches: VecDeque::new(),
             charge: BatchCharge::new(pool),

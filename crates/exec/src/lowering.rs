@@ -1,109 +1,51 @@
-//! From plan nodes to pipelines: one function per node, in a file of its own.
+//! From plan nodes to pipelines: calls the lowering function of each node, and owns what stands
+//! between pipelines.
 //!
 //! Nodes are lowered inputs first, without recursion, however deep the plan is. A node that needs
 //! all rows in one stream, or rows with equal keys in the same driver, gets an exchange put before
-//! it unless its input is so already: a plan without exchanges is executed correctly, too.
+//! it unless its input is so already: a plan without exchanges is executed correctly, too. This
+//! module does not know what nodes do: [`LoweringRegistry`] finds their functions.
 
-mod aggregation;
-mod column_origin;
 mod custom;
-mod enforce_single_row;
-mod filter;
-mod group_id;
-mod group_limit;
-mod hash_join;
-mod join_filters;
-mod limit;
-mod local_exchange;
-mod merge_join;
-mod nested_loop_join;
-mod order_by;
-mod project;
-mod repeat;
-mod recursive_union;
-mod sample;
-mod shared;
-mod table_scan;
-mod table_write;
-mod top_n;
-mod top_n_filters;
-mod union;
-mod unique_id;
-mod unnest;
-mod values;
-mod window;
-#[cfg(test)]
-mod tests;
+mod plan_walk;
+mod registry;
 
-pub use custom::{LowerNode, LoweringRegistry};
-pub(crate) use filter::FilterProjectSpec;
-use join_filters::JoinFilters;
-use top_n_filters::TopNFilters;
+pub use plan_walk::PlanWalk;
+pub use registry::{BeforePlan, Fusion, LowerNode, LoweringRegistry, SkipInput};
 
 use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
-    hash_join::KeptBuilds,
     local_exchange::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning},
-    pipeline::OperatorSpec,
+    local_merge::{MergeQueue, MergeReceiver, MergeSender},
+    pipeline::{FusedOperator, OperatorSpec},
     result_queue::{ResultQueue, ResultSink},
-    shared::SharedRows,
 };
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    ops::Range,
+    sync::Arc,
+};
 use volley_error::{Error, Result};
 use volley_memory::{Pool, check_cancelled};
-use volley_plan::{PlanNode, Visit};
+use volley_plan::PlanNode;
+use volley_types::{SortKey, Type};
 
-/// What lowering functions share: the pipelines that are complete, and where the task is.
+/// What lowering functions work with: the pipelines that are complete, the node being lowered, and
+/// what other functions have left.
 pub struct Lowering {
     task: Arc<TaskContext>,
+    registry: Arc<LoweringRegistry>,
     /// The plan node being lowered, by its position in [`PlanNode::walk`].
     node: usize,
+    /// The positions of its inputs.
+    inputs: Vec<usize>,
     complete: Vec<PipelineBuilder>,
-    /// Results of shared subplans, by [`volley_plan::SharedNode::id`].
-    shared: HashMap<u32, Arc<SharedRows>>,
-    filters: JoinFilters,
-    top_n_filters: TopNFilters,
-    /// Where the plan begins in the walk of the whole plan: more than zero for a recursion's step.
+    /// What lowering functions share, by its type.
+    state: HashMap<TypeId, Box<dyn Any>>,
+    /// Where the plan begins in the walk of the whole plan: more than zero for a plan that an
+    /// operator lowers while the task runs.
     base: usize,
-    /// Rows that recursions around the plan keep, by identity.
-    kept: HashMap<u32, Arc<SharedRows>>,
-    /// In a recursion's step: which recursion, and the build sides that it keeps.
-    builds: Option<(u32, Arc<KeptBuilds>)>,
-}
-
-/// A plan's nodes, and how to find their inputs among them.
-struct Visited<'a> {
-    visits: Vec<Visit<'a>>,
-    /// For each node, the position after the last one below it.
-    ends: Vec<usize>,
-}
-
-impl<'a> Visited<'a> {
-    fn new(plan: &'a PlanNode) -> Visited<'a> {
-        let visits = plan.walk();
-        let mut ends = vec![0; visits.len()];
-        // The nodes whose ends are not known yet, each below the one before.
-        let mut open: Vec<usize> = Vec::new();
-        for (position, visit) in visits.iter().enumerate() {
-            let closed = open.partition_point(|it| visits[*it].depth < visit.depth);
-            open.drain(closed..).for_each(|it| ends[it] = position);
-            open.push(position);
-        }
-        open.into_iter().for_each(|it| ends[it] = visits.len());
-        Visited { visits, ends }
-    }
-
-    /// The positions of an input of the node at `position` and of all nodes below it.
-    fn below(&self, position: usize, index: usize) -> Range<usize> {
-        let input = self.input(position, index);
-        input..self.ends.get(input).copied().unwrap_or(input)
-    }
-
-    /// The position of an input of the node at `position`.
-    fn input(&self, position: usize, index: usize) -> usize {
-        let next = |it: usize| self.ends.get(it).copied().unwrap_or(usize::MAX);
-        (0..index).fold(position + 1, |it, _| next(it))
-    }
 }
 
 /// The pipelines of a task; the last one makes the result.
@@ -113,8 +55,12 @@ pub(crate) struct LoweredPlan {
 }
 
 /// Cuts `plan` into pipelines.
-pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredPlan> {
-    let mut cx = Lowering::new(task);
+pub(crate) fn lower(
+    plan: &PlanNode,
+    task: &Arc<TaskContext>,
+    registry: &Arc<LoweringRegistry>,
+) -> Result<LoweredPlan> {
+    let mut cx = Lowering::new(task, registry);
     let mut last = cx.lower_plan(plan)?;
     let types = plan.schema().types().cloned().collect();
     let results = Arc::new(ResultQueue::new(types, &task.pool.child("result"), task));
@@ -124,46 +70,51 @@ pub(crate) fn lower(plan: &PlanNode, task: &Arc<TaskContext>) -> Result<LoweredP
     Ok(LoweredPlan { pipelines: cx.complete, results })
 }
 
-/// Where the last input of a node stands; zero for a node without inputs.
-fn last_input(plan: &Visited<'_>, position: usize) -> usize {
-    let visit = &plan.visits[position];
-    let inputs = if visit.repeated { 0 } else { visit.node.inputs().len() };
-    inputs.checked_sub(1).map_or(0, |it| plan.input(position, it))
-}
-
-/// The lowered inputs of a node, in order.
-struct Inputs(std::vec::IntoIter<PipelineBuilder>);
+/// The lowered inputs of a node, in order; those that are not lowered with the plan are missing.
+pub struct Inputs(std::vec::IntoIter<PipelineBuilder>);
 
 impl Inputs {
-    fn take(&mut self) -> Result<PipelineBuilder> {
+    /// The next input.
+    ///
+    /// # Errors
+    ///
+    /// Internal, when there is none.
+    pub fn take(&mut self) -> Result<PipelineBuilder> {
         self.0.next().ok_or_else(|| Error::internal("a plan node without its input"))
+    }
+
+    /// The next input, unless it is not lowered here.
+    pub fn take_optional(&mut self) -> Option<PipelineBuilder> {
+        self.0.next()
+    }
+
+    /// All inputs.
+    pub fn take_all(&mut self) -> Vec<PipelineBuilder> {
+        self.0.by_ref().collect()
     }
 }
 
 impl Lowering {
-    fn new(task: &Arc<TaskContext>) -> Lowering {
+    fn new(task: &Arc<TaskContext>, registry: &Arc<LoweringRegistry>) -> Lowering {
         Lowering {
             task: Arc::clone(task),
+            registry: Arc::clone(registry),
             node: 0,
+            inputs: Vec::new(),
             complete: Vec::new(),
-            shared: HashMap::new(),
-            filters: JoinFilters::default(),
-            top_n_filters: TopNFilters::default(),
+            state: HashMap::new(),
             base: 0,
-            kept: HashMap::new(),
-            builds: None,
         }
     }
 
-    /// For the step of a recursion, which begins at `base` in the walk of the whole plan; `kept`:
-    /// the rows that it can read; `builds`: the recursion, and the build sides that it keeps.
-    pub(crate) fn nested(
+    /// For a plan that an operator lowers while the task runs, such as the step of a recursion. It
+    /// begins at `base` in the walk of the whole plan, where statistics count what it does.
+    pub fn nested(
         task: &Arc<TaskContext>,
+        registry: &Arc<LoweringRegistry>,
         base: usize,
-        kept: HashMap<u32, Arc<SharedRows>>,
-        builds: (u32, Arc<KeptBuilds>),
     ) -> Lowering {
-        Lowering { base, kept, builds: Some(builds), ..Lowering::new(task) }
+        Lowering { base, ..Lowering::new(task, registry) }
     }
 
     /// The pipelines that are complete.
@@ -172,28 +123,35 @@ impl Lowering {
     }
 
     /// Lowers a plan, but for its last sink.
-    pub(crate) fn lower_plan(&mut self, plan: &PlanNode) -> Result<PipelineBuilder> {
-        let plan = Visited::new(plan);
-        if self.task.dynamic_filters {
-            self.filters = JoinFilters::of_plan(&plan);
-            self.top_n_filters = TopNFilters::of_plan(&plan);
-        }
-        let left_out = self.left_out(&plan);
+    ///
+    /// # Errors
+    ///
+    /// A node without a lowering function; what a lowering function reports; cancelled.
+    pub fn lower_plan(&mut self, plan: &PlanNode) -> Result<PipelineBuilder> {
+        let plan = PlanWalk::new(plan);
+        let registry = Arc::clone(&self.registry);
+        registry.looks_before().iter().for_each(|it| it(&plan, self));
+        let skipped = self.skipped(&plan, &registry);
         // Last to first, every node comes after all nodes below it; its inputs' pipelines are on
         // top of the stack, the first input uppermost.
         let mut open: Vec<PipelineBuilder> = Vec::new();
         for (position, visit) in plan.visits.iter().enumerate().rev() {
-            if left_out[position] {
+            if skipped[position] {
                 continue;
             }
             check_cancelled()?;
             self.node = position;
-            let inputs = if visit.repeated { 0 } else { visit.node.inputs().len() };
-            let count = (0..inputs).filter(|it| !left_out[plan.input(position, *it)]).count();
+            self.inputs.clear();
+            self.inputs.extend((0..plan.inputs(position)).map(|it| plan.input(position, it)));
+            let count = self.inputs.iter().filter(|it| !skipped[**it]).count();
             let mut inputs = open.split_off(open.len().saturating_sub(count));
             inputs.reverse();
-            let last = last_input(&plan, position);
-            open.push(self.lower_node(visit.node, Inputs(inputs.into_iter()), last)?);
+            let lowering = registry.get(visit.node.kind())?;
+            if lowering.fusion == Fusion::Never {
+                inputs.iter_mut().for_each(|it| self.close_fused(it));
+            }
+            let mut inputs = Inputs(inputs.into_iter());
+            open.push((lowering.lower)(visit.node, &mut inputs, self)?);
         }
         self.node = 0;
         let mut last = open.pop().ok_or_else(|| Error::internal("a plan without a node"))?;
@@ -201,24 +159,42 @@ impl Lowering {
         Ok(last)
     }
 
-    /// Which nodes are not lowered here: the steps of recursions, which are in every iteration, and
-    /// build sides that a recursion keeps.
-    fn left_out(&self, plan: &Visited<'_>) -> Vec<bool> {
-        let mut left_out = vec![false; plan.visits.len()];
+    /// Which nodes are not lowered here: all below an input that a node's function skips.
+    fn skipped(&mut self, plan: &PlanWalk<'_>, registry: &LoweringRegistry) -> Vec<bool> {
+        let mut skipped = vec![false; plan.visits.len()];
         for (position, visit) in plan.visits.iter().enumerate() {
-            let below = match visit.node {
-                PlanNode::RecursiveUnion(node) => plan.below(position, 1 + node.kept.len()),
-                PlanNode::HashJoin(_) if self.has_build(position) => plan.below(position, 1),
-                _ => continue,
-            };
-            left_out[below].fill(true);
+            let skip = registry.find(visit.node.kind()).and_then(|it| it.skip);
+            if let Some(index) = skip.and_then(|it| it(visit.node, position, self)) {
+                skipped[plan.below(position, index)].fill(true);
+            }
         }
-        left_out
+        skipped
     }
 
-    /// Whether the recursion keeps the build side of the join at `position`.
-    fn has_build(&self, position: usize) -> bool {
-        self.builds.as_ref().is_some_and(|(_, it)| it.has(position))
+    /// The plan node being lowered, by its position in the walk of the plan that is lowered.
+    pub fn node(&self) -> usize {
+        self.node
+    }
+
+    /// Where an input of the node being lowered stands in the walk of the whole plan.
+    ///
+    /// # Errors
+    ///
+    /// Internal, when there is no such input.
+    pub fn input_base(&self, index: usize) -> Result<usize> {
+        let input = self.inputs.get(index).map(|it| self.base + it);
+        input.ok_or_else(|| Error::internal("a plan node without its input"))
+    }
+
+    /// How plan nodes run.
+    pub fn registry(&self) -> &Arc<LoweringRegistry> {
+        &self.registry
+    }
+
+    /// What lowering functions of one plan share: one value of each type.
+    pub fn state<T: Any + Default>(&mut self) -> &mut T {
+        let state = self.state.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
+        state.downcast_mut().expect("a state is stored under its own type")
     }
 
     /// What is the same for all operators of the task.
@@ -317,7 +293,7 @@ impl Lowering {
     }
 
     /// Ends all `inputs` with senders and opens a pipeline of `drivers` receivers.
-    fn exchange(
+    pub fn exchange(
         &mut self,
         inputs: Vec<PipelineBuilder>,
         drivers: usize,
@@ -342,53 +318,44 @@ impl Lowering {
         output
     }
 
-    /// One arm per plan node.
-    fn lower_node(
+    /// The rows of `input`, which each of its drivers has in the order of `keys`, in that order and
+    /// one stream: the pipeline itself if it has one driver.
+    pub fn merge(
         &mut self,
-        node: &PlanNode,
-        mut inputs: Inputs,
-        last_input: usize,
-    ) -> Result<PipelineBuilder> {
-        match node {
-            PlanNode::TableScan(node) => table_scan::lower(node, self),
-            PlanNode::Values(node) => values::lower(node, self),
-            PlanNode::Filter(node) => filter::lower(node, inputs.take()?, self),
-            PlanNode::Project(node) => project::lower(node, inputs.take()?, self),
-            PlanNode::Aggregation(node) => aggregation::lower(node, inputs.take()?, self),
-            PlanNode::GroupId(node) => group_id::lower(node, inputs.take()?, self),
-            PlanNode::Window(node) => window::lower(node, inputs.take()?, self),
-            PlanNode::HashJoin(node) => {
-                hash_join::lower(node, inputs.take()?, inputs.take().ok(), self)
-            }
-            PlanNode::NestedLoopJoin(node) => {
-                nested_loop_join::lower(node, inputs.take()?, inputs.take()?, self)
-            }
-            PlanNode::AsofJoin(node) => {
-                nested_loop_join::lower_asof(node, inputs.take()?, inputs.take()?, self)
-            }
-            PlanNode::MergeJoin(node) => {
-                merge_join::lower(node, inputs.take()?, inputs.take()?, self)
-            }
-            PlanNode::OrderBy(node) => order_by::lower(node, inputs.take()?, self),
-            PlanNode::TopN(node) => top_n::lower(node, inputs.take()?, self),
-            PlanNode::Limit(node) => limit::lower(node, inputs.take()?, self),
-            PlanNode::GroupLimit(node) => group_limit::lower(node, inputs.take()?, self),
-            PlanNode::Repeat(node) => repeat::lower(node, inputs.take()?, self),
-            PlanNode::Unnest(node) => unnest::lower(node, inputs.take()?, self),
-            PlanNode::Sample(node) => sample::lower(node, inputs.take()?, self),
-            PlanNode::Union(_) => union::lower(inputs.0.collect(), self),
-            PlanNode::UniqueId(node) => unique_id::lower(node, inputs.take()?, self),
-            PlanNode::EnforceSingleRow(node) => {
-                enforce_single_row::lower(node, inputs.take()?, self)
-            }
-            PlanNode::LocalExchange(node) => local_exchange::lower(node, inputs.take()?, self),
-            PlanNode::Shared(node) => shared::lower(node, inputs.take().ok(), self),
-            PlanNode::RecursiveUnion(node) => {
-                recursive_union::lower(node, &mut inputs, self.base + last_input, self)
-            }
-            PlanNode::WorkingTable(node) => recursive_union::lower_working_table(node, self),
-            PlanNode::TableWrite(node) => table_write::lower(node, inputs.take()?, self),
-            PlanNode::Custom(node) => custom::lower(node, inputs.0.collect(), self),
+        mut input: PipelineBuilder,
+        types: &[Type],
+        keys: &[SortKey],
+    ) -> PipelineBuilder {
+        self.close_fused(&mut input);
+        if input.drivers() == 1 {
+            return input;
         }
+        let pool = self.pool("local merge");
+        let queues = MergeQueue::new(input.drivers(), &pool);
+        let senders = queues.clone();
+        self.add_in_pool(&mut input, "local merge sender", pool.clone(), move |cx| {
+            Ok(Box::new(MergeSender::new(senders[cx.driver].clone())))
+        });
+        self.seal(input);
+        let (types, keys) = (types.to_vec(), keys.to_vec());
+        self.source_in_pool("local merge receiver", 1, pool, move |cx| {
+            Ok(Box::new(MergeReceiver::new(&types, &keys, &queues, cx)))
+        })
+    }
+
+    /// Ends `pipeline` with an operator that the functions of further nodes may change.
+    pub fn fuse(&mut self, pipeline: &mut PipelineBuilder, operator: impl FusedOperator) {
+        self.close_fused(pipeline);
+        pipeline.fused = Some(Box::new(operator));
+    }
+
+    /// Makes the operator at the end of `pipeline` that could still change, if there is one.
+    pub fn close_fused(&mut self, pipeline: &mut PipelineBuilder) {
+        let Some(fused) = pipeline.fused.take() else { return };
+        let partitioned_by = fused.partitioned_by(pipeline.partitioned_by.take());
+        let node = std::mem::replace(&mut self.node, fused.node());
+        self.add(pipeline, fused.name(), fused.into_factory());
+        self.node = node;
+        pipeline.partitioned_by = partitioned_by;
     }
 }

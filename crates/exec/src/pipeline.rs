@@ -19,11 +19,8 @@
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
 //! in the shared state ([`volley_state::Promise`], [`volley_state::Barrier`]).
 
-use crate::{
-    LoweringRegistry, Operator, OperatorMetrics, kept_exprs::KeptExprs,
-    lowering::FilterProjectSpec, recursion::StepRecords,
-};
-use std::sync::Arc;
+use crate::{KeptExprs, Operator, OperatorMetrics, StepRecords};
+use std::{any::Any, sync::Arc};
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
@@ -57,8 +54,6 @@ pub struct TaskContext {
     pub sinks: Arc<dyn SinkFactory>,
     /// For compiling expressions and finding aggregates.
     pub registry: Arc<Registry>,
-    /// How plan nodes of other crates run.
-    pub lowerings: Arc<LoweringRegistry>,
     /// For compiling expressions.
     pub query: Arc<QueryConstants>,
     /// The query's pool.
@@ -74,9 +69,9 @@ pub struct TaskContext {
     /// Whether operators that can spill do so before every step: for tests.
     pub spill_always: bool,
     /// What operators have done that were made anew in each iteration of a recursion.
-    pub(crate) steps: Arc<StepRecords>,
+    pub steps: Arc<StepRecords>,
     /// Where operators that are made anew in each iteration find their expressions compiled.
-    pub(crate) exprs: Option<Arc<KeptExprs>>,
+    pub exprs: Option<Arc<KeptExprs>>,
 }
 
 impl TaskContext {
@@ -85,7 +80,7 @@ impl TaskContext {
     /// # Errors
     ///
     /// As [`ExprSet::compile`].
-    pub(crate) fn compile(&self, exprs: &[Expr]) -> Result<ExprSet> {
+    pub fn compile(&self, exprs: &[Expr]) -> Result<ExprSet> {
         match &self.exprs {
             Some(kept) => kept.compile(exprs, &self.registry, &self.query),
             None => ExprSet::compile(exprs, &self.registry, Arc::clone(&self.query)),
@@ -107,10 +102,27 @@ pub struct PipelineBuilder {
     pub(crate) operators: Vec<OperatorSpec>,
     pub(crate) drivers: usize,
     /// The columns by which rows are spread over drivers, when they are: rows that are equal in all
-    /// of them are in the same driver.
-    pub(crate) partitioned_by: Option<Vec<usize>>,
-    /// A filter and projection at the end of the pipeline that may still grow.
-    pub(crate) fused: Option<FilterProjectSpec>,
+    /// of them are in the same driver. An operator that is added clears it; a lowering function
+    /// that knows where the columns are afterwards sets it again.
+    pub partitioned_by: Option<Vec<usize>>,
+    /// An operator at the end of the pipeline that may still grow.
+    pub(crate) fused: Option<Box<dyn FusedOperator>>,
+}
+
+/// An operator that does the work of several plan nodes, not yet made: the lowering functions of
+/// further nodes may change it as long as nothing else is added to the pipeline.
+pub trait FusedOperator: Any {
+    /// The plan node whose output the operator puts out, by [`crate::Lowering::node`].
+    fn node(&self) -> usize;
+
+    /// The operator's name.
+    fn name(&self) -> &'static str;
+
+    /// By which of its output columns rows are spread, when its input is spread by `input`.
+    fn partitioned_by(&self, input: Option<Vec<usize>>) -> Option<Vec<usize>>;
+
+    /// What makes the operator.
+    fn into_factory(self: Box<Self>) -> OperatorFactory;
 }
 
 impl PipelineBuilder {
@@ -121,8 +133,14 @@ impl PipelineBuilder {
     }
 
     /// Whether rows that are equal in all of `keys` are in the same driver.
-    pub(crate) fn is_partitioned(&self, keys: &[usize]) -> bool {
+    pub fn is_partitioned(&self, keys: &[usize]) -> bool {
         let by = self.partitioned_by.as_ref();
         self.drivers == 1 || by.is_some_and(|by| by.iter().all(|column| keys.contains(column)))
+    }
+
+    /// The operator at the end of the pipeline that may still grow, if it is a `T`.
+    pub fn fused_mut<T: FusedOperator>(&mut self) -> Option<&mut T> {
+        let fused: &mut dyn Any = &mut **self.fused.as_mut()?;
+        fused.downcast_mut()
     }
 }

@@ -1,9 +1,19 @@
 //! What a task's operators did, per driver, per operator and per plan node.
 
-use crate::{OperatorCounts, OperatorMetrics, recursion::StepRecord, table_scan};
-use std::{fmt::Write, sync::Arc, time::Duration};
+use crate::{OperatorCounts, OperatorMetrics};
+use std::{
+    fmt::Write,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 use volley_memory::Pool;
 use volley_plan::PlanNode;
+
+/// The counter of splits that a scan has read to their end.
+pub const SPLITS_DONE: &str = "splits";
+
+/// The counter of all splits of a scan.
+pub const SPLITS_TOTAL: &str = "splits in all";
 
 /// One operator of one driver.
 pub(crate) struct OperatorRecord {
@@ -13,6 +23,21 @@ pub(crate) struct OperatorRecord {
     pub position: usize,
     pub pool: Pool,
     pub metrics: Arc<OperatorMetrics>,
+}
+
+/// What the operators of steps have done, over all iterations.
+#[derive(Debug, Default)]
+pub struct StepRecords(Mutex<Vec<StepRecord>>);
+
+/// An operator of a step.
+#[derive(Clone, Debug)]
+pub(crate) struct StepRecord {
+    pub node: usize,
+    pub name: &'static str,
+    pub pipeline: usize,
+    pub position: usize,
+    pub peak_bytes: usize,
+    pub counts: OperatorCounts,
 }
 
 /// What every operator of a task did so far.
@@ -97,7 +122,7 @@ impl TaskStatistics {
     /// How many splits all scans have read, and how many there are: the progress of a query that
     /// mostly scans.
     pub fn splits(&self) -> (u64, u64) {
-        (self.total(table_scan::SPLITS_DONE), self.total(table_scan::SPLITS_TOTAL))
+        (self.total(SPLITS_DONE), self.total(SPLITS_TOTAL))
     }
 
     /// The plan as an indented tree with the counters of every node.
@@ -124,9 +149,41 @@ impl OperatorStatistics {
     }
 
     /// The sum of a named counter over the drivers.
-    pub(crate) fn counted(&self, name: &str) -> u64 {
+    pub fn counted(&self, name: &str) -> u64 {
         let named = self.drivers.iter().flat_map(|it| &it.named);
         named.filter(|it| it.0 == name).map(|it| it.1).sum()
+    }
+}
+
+impl StepRecords {
+    /// Adds what the operators of an iteration have done.
+    pub(crate) fn add(&self, records: &[OperatorRecord]) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            let counts = record.metrics.counts();
+            let peak_bytes = record.pool.stats().peak_bytes;
+            // Pipelines have other numbers in iterations that do not make all of them.
+            let same = |it: &&mut StepRecord| (it.node, it.name) == (record.node, record.name);
+            match all.iter_mut().find(same) {
+                Some(found) => {
+                    found.counts += &counts;
+                    found.peak_bytes = found.peak_bytes.max(peak_bytes);
+                }
+                None => all.push(StepRecord {
+                    node: record.node,
+                    name: record.name,
+                    pipeline: record.pipeline,
+                    position: record.position,
+                    peak_bytes,
+                    counts,
+                }),
+            }
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<StepRecord> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

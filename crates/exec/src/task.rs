@@ -3,27 +3,14 @@
 mod batch_rows;
 mod control;
 mod shared;
-#[cfg(test)]
-mod control_tests;
-#[cfg(test)]
-mod panic_tests;
-#[cfg(test)]
-mod spill_tests;
-#[cfg(test)]
-mod tests;
 
-pub use control::{Priority, TaskHandle};
+pub use control::TaskHandle;
 use shared::Ending;
-pub(crate) use shared::TaskShared;
+pub(crate) use shared::{TaskDriver, TaskShared};
 
 use crate::{
-    Executor, LoweringRegistry, OperatorContext, OperatorMetrics, TaskContext, TaskStatistics,
-    chain::{Chain, Stage},
-    driver::Driver,
-    lowering::lower,
-    pipeline::PipelineBuilder,
-    recursion::StepRecords,
-    statistics::OperatorRecord,
+    Executor, LoweringRegistry, Priority, StepRecords, TaskContext, TaskStatistics, driver::Driver,
+    lowering::lower, make_chains::make_chains, statistics::OperatorRecord,
 };
 use batch_rows::batch_rows;
 use std::{
@@ -51,7 +38,7 @@ pub struct TaskConfig {
     pub sinks: Arc<dyn SinkFactory>,
     /// The functions that it calls.
     pub registry: Arc<Registry>,
-    /// How plan nodes of other crates run.
+    /// How plan nodes run.
     pub lowerings: Arc<LoweringRegistry>,
     /// What is the same for every row of the query; also its cancellation token, of which the task
     /// makes a child.
@@ -118,7 +105,7 @@ pub struct TaskConfig {
 ///     tables: Arc::new(Nothing),
 ///     sinks: Arc::new(Nothing),
 ///     registry,
-///     lowerings: Arc::default(),
+///     lowerings: Arc::new(volley_operators::registry()),
 ///     query: Arc::new(QueryConstants::default()),
 ///     pool: Pool::root("query", Some(1 << 20)),
 ///     spill: SpillSpace::new(std::env::temp_dir(), None),
@@ -166,7 +153,6 @@ impl Task {
             tables: config.tables,
             sinks: config.sinks,
             registry: config.registry,
-            lowerings: config.lowerings,
             query: Arc::new(query),
             pool: config.pool,
             spill: config.spill,
@@ -177,19 +163,21 @@ impl Task {
             steps: Arc::default(),
             exprs: None,
         });
-        let lowered = lower(&plan, &context)?;
+        let lowered = lower(&plan, &context, &config.lowerings)?;
         // The memory limit must not refuse what is free in a moment.
         executor.wait_released_for(&of_query)?;
         let mut records = Vec::new();
         let share = executor.join(config.priority);
-        let shared = TaskShared::new(&lowered, &plan, cancellation, share);
+        let shared = TaskShared::new(&lowered.results, &plan, cancellation, share);
         let last = lowered.pipelines.len().saturating_sub(1);
         let mut drivers = Vec::new();
         for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
             let made = AssertUnwindSafe(|| make_chains(builder, pipeline, &context, &mut records));
             let panicked = |it: Box<dyn Any + Send>| Err(shared.panic_error("start", &*it));
             for chain in catch_unwind(made).unwrap_or_else(panicked)? {
-                drivers.push(Arc::new(Driver::new(chain, Arc::clone(&shared), pipeline)));
+                let driver: Arc<dyn TaskDriver> =
+                    Arc::new(Driver::new(chain, Arc::clone(&shared), pipeline));
+                drivers.push(driver);
             }
         }
         of_query.check()?;
@@ -230,14 +218,20 @@ impl Task {
         TaskHandle::new(&self.shared)
     }
 
+    /// Whether the task has ended: its result is complete, it failed or it was cancelled. Drivers
+    /// may still take their last step.
+    pub fn is_stopped(&self) -> bool {
+        self.shared.is_stopped()
+    }
+
     /// What every operator did so far.
     pub fn statistics(&self) -> TaskStatistics {
         TaskStatistics::collect(&self.plan, &self.records, &self.steps.all())
     }
 
-    /// Waits until no driver runs; without an end when the result does not fit into its queue.
-    #[cfg(test)]
-    pub(crate) fn wait_idle(&self) {
+    /// Waits until no driver runs. Does not return while the result is larger than what its queue
+    /// takes in memory and on disk: another thread has to read it.
+    pub fn wait_idle(&self) {
         self.shared.wait_idle();
     }
 
@@ -262,40 +256,4 @@ impl Drop for Task {
         // The thread of the last driver may hold what is shared a moment longer.
         self.shared.results.forget();
     }
-}
-
-/// One chain per driver of the pipeline.
-pub(crate) fn make_chains(
-    mut builder: PipelineBuilder,
-    pipeline: usize,
-    task: &Arc<TaskContext>,
-    records: &mut Vec<OperatorRecord>,
-) -> Result<Vec<Chain>> {
-    let drivers = builder.drivers;
-    let mut chains = Vec::with_capacity(drivers);
-    for driver in 0..drivers {
-        let mut stages = Vec::with_capacity(builder.operators.len());
-        for (position, spec) in builder.operators.iter_mut().enumerate() {
-            let metrics = Arc::new(OperatorMetrics::default());
-            let context = OperatorContext {
-                driver,
-                drivers,
-                pool: spec.pool.clone(),
-                metrics: Arc::clone(&metrics),
-                task: Arc::clone(task),
-            };
-            let operator = Some((spec.factory)(&context)?);
-            stages.push(Stage { name: spec.name, operator, metrics: Arc::clone(&metrics) });
-            records.push(OperatorRecord {
-                node: spec.node,
-                name: spec.name,
-                pipeline,
-                position,
-                pool: spec.pool.clone(),
-                metrics,
-            });
-        }
-        chains.push(Chain::new(stages, task));
-    }
-    Ok(chains)
 }

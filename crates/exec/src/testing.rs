@@ -1,88 +1,16 @@
-//! Operators without a task, for tests.
+//! What unit tests of this crate share: its own build of the test kit's harness.
 
-pub(crate) use volley_testkit::RandomColumns as Random;
+#[path = "../../exec-testkit/src/harness.rs"]
+#[expect(dead_code, reason = "tests of operators use all of it")]
+mod harness;
 
-use crate::{Operator, OperatorContext, Step, StepContext, TaskContext};
+pub(crate) use harness::Harness;
+
 use std::sync::Arc;
-use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
-use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_memory::{Pool, spill::SpillSpace};
-use volley_plan::{TableHandle, TableWriteNode};
-use volley_types::Type;
-use volley_vector::Batch;
+use volley_testkit::{RowValues, rows_of};
 
-/// A context for one of `drivers` drivers of an operator, charged to `pool`.
-pub(crate) fn operator_context(
-    pool: &Pool,
-    (driver, drivers): (usize, usize),
-    batch_rows: usize,
-) -> OperatorContext {
-    let task = TaskContext {
-        tables: Arc::new(Nothing),
-        sinks: Arc::new(Nothing),
-        registry: Arc::new(Registry::new()),
-        lowerings: Arc::default(),
-        query: Arc::default(),
-        pool: pool.clone(),
-        spill: SpillSpace::new(std::env::temp_dir(), None),
-        drivers,
-        batch_rows,
-        dynamic_filters: true,
-        spill_always: false,
-        steps: Arc::default(),
-        exprs: None,
-    };
-    OperatorContext {
-        driver,
-        drivers,
-        pool: pool.clone(),
-        metrics: Arc::default(),
-        task: Arc::new(task),
-    }
-}
-
-/// Neither tables nor sinks.
-struct Nothing;
-
-impl TableProvider for Nothing {
-    fn table(&self, _handle: &TableHandle) -> Result<Arc<dyn Table>> {
-        Err(Error::invalid_query("no tables in this test"))
-    }
-}
-
-impl SinkFactory for Nothing {
-    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
-        Err(Error::invalid_query("no sinks in this test"))
-    }
-}
-
-/// Runs an operator on this thread, which waits when the operator is blocked.
-pub(crate) fn drive(operator: &mut dyn Operator, batches: Vec<Batch>) -> Result<Vec<Batch>> {
-    struct Unpark(std::thread::Thread);
-
-    impl std::task::Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
-    let waker = Arc::new(Unpark(std::thread::current())).into();
-    let (mut batches, mut output) = (batches.into_iter(), Vec::new());
-    loop {
-        match operator.step(&mut StepContext { waker: &waker })? {
-            Step::Output(batch) => {
-                assert!(batch.rows() > 0, "an empty batch was put out");
-                // A lazy column may be loaded only until the next step.
-                output.push(batch.loaded()?);
-            }
-            Step::NeedInput => match batches.next() {
-                Some(batch) => operator.accept(batch)?,
-                None => operator.finish_input()?,
-            },
-            Step::Yield => {}
-            Step::Blocked(_) => std::thread::park(),
-            Step::Finished => return Ok(output),
-        }
-    }
+/// No functions.
+fn registry() -> Arc<Registry> {
+    Arc::default()
 }

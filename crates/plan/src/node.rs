@@ -64,6 +64,40 @@ pub enum PlanNode {
 }
 
 impl PlanNode {
+    /// What kind of node it is, such as `HashJoin`; the name of a node of another crate. Lowering
+    /// finds by it how the node runs.
+    pub fn kind(&self) -> &str {
+        match self {
+            PlanNode::TableScan(_) => "TableScan",
+            PlanNode::Values(_) => "Values",
+            PlanNode::Filter(_) => "Filter",
+            PlanNode::Project(_) => "Project",
+            PlanNode::Aggregation(_) => "Aggregation",
+            PlanNode::GroupId(_) => "GroupId",
+            PlanNode::Window(_) => "Window",
+            PlanNode::HashJoin(_) => "HashJoin",
+            PlanNode::NestedLoopJoin(_) => "NestedLoopJoin",
+            PlanNode::AsofJoin(_) => "AsofJoin",
+            PlanNode::MergeJoin(_) => "MergeJoin",
+            PlanNode::OrderBy(_) => "OrderBy",
+            PlanNode::TopN(_) => "TopN",
+            PlanNode::Limit(_) => "Limit",
+            PlanNode::GroupLimit(_) => "GroupLimit",
+            PlanNode::Repeat(_) => "Repeat",
+            PlanNode::Unnest(_) => "Unnest",
+            PlanNode::Sample(_) => "Sample",
+            PlanNode::Union(_) => "Union",
+            PlanNode::UniqueId(_) => "UniqueId",
+            PlanNode::EnforceSingleRow(_) => "EnforceSingleRow",
+            PlanNode::LocalExchange(_) => "LocalExchange",
+            PlanNode::Shared(_) => "Shared",
+            PlanNode::RecursiveUnion(_) => "RecursiveUnion",
+            PlanNode::WorkingTable(_) => "WorkingTable",
+            PlanNode::TableWrite(_) => "TableWrite",
+            PlanNode::Custom(node) => node.node.name(),
+        }
+    }
+
     /// The output columns of the node.
     pub fn schema(&self) -> &Schema {
         match self {

@@ -47,7 +47,7 @@ impl Default for SessionBuilder {
         SessionBuilder {
             settings: Settings::default(),
             registry,
-            lowerings: LoweringRegistry::default(),
+            lowerings: volley_operators::registry(),
             table_functions: BTreeMap::new(),
             error: None,
         }

@@ -78,7 +78,7 @@ fn run(plan: Arc<PlanNode>) -> Result<()> {
         tables: Arc::new(TABLES.clone()),
         sinks: Arc::new(NoFiles),
         registry: Arc::clone(&REGISTRY),
-        lowerings: Arc::default(),
+        lowerings: Arc::new(volley_operators::registry()),
         query: Arc::new(query),
         pool: Pool::root("query", Some(MEMORY_BYTES)),
         spill: SpillSpace::new(std::env::temp_dir(), Some(0)),

@@ -17,8 +17,6 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/vector/",
     "crates/state/src/rows",
     "crates/state/src/hash_table",
-    "crates/exec/src/aggregation",
-    "crates/exec/src/hash_join",
 ];
 
 /// Where `macro_rules!` is allowed: dispatch in `types`, and files whose macros implement a trait

@@ -1,53 +1,12 @@
 use super::{
     BATCHES_MAX_PER_RECEIVER, Exchange, ExchangeReceiver, ExchangeSender, Partitioning, WOKEN_MAX,
 };
-use crate::{
-    BlockedOn, Step,
-    test_kit::{A, Harness, Manners, RowValues, SETUPS, TestTables, run, sorted},
-};
+use crate::{BlockedOn, Step, testing::Harness};
 use std::sync::Arc;
 use volley_memory::Pool;
+use volley_testkit::RowValues;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
-
-fn rows() -> RowValues {
-    let row = |it: i64| {
-        let text = if it % 5 == 0 { Value::Null } else { Value::text(format!("text {}", it % 5)) };
-        vec![Value::BigInt(it), text]
-    };
-    (0..200).map(row).collect()
-}
-
-const COLUMNS: [(&str, Type); 2] = [("a", Type::BigInt), ("b", Type::Varchar)];
-
-#[test]
-fn no_row_is_lost_or_repeated_in_any_exchange() {
-    for manners in Manners::WHOLE {
-        let tables = TestTables::one(&COLUMNS, rows(), manners);
-        let scan = tables.scan("t");
-        let plans = [
-            scan.clone().gather(),
-            scan.clone().round_robin(),
-            scan.clone().partition(&["b"]),
-            scan.clone().partition(&["b", "a"]).partition(&["a"]).round_robin().gather(),
-        ];
-        for plan in plans {
-            for setup in SETUPS {
-                let result = run(plan.clone(), &tables, setup).unwrap();
-                assert_eq!(sorted(result), sorted(rows()), "{manners:?} {setup:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn no_row_comes_out_of_an_empty_input() {
-    let tables = TestTables::one(&A, Vec::new(), Manners::Flat);
-    for setup in SETUPS {
-        let plan = tables.scan("t").partition(&["a"]).round_robin();
-        assert!(run(plan, &tables, setup).unwrap().is_empty());
-    }
-}
 
 fn batch(values: Vec<Value>) -> Batch {
     let rows = values.len();

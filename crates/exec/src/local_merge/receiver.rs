@@ -15,10 +15,11 @@ pub(crate) struct MergeReceiver {
 }
 
 /// A queue's end; when it is dropped, its sender ends.
-pub(crate) struct Received(Arc<MergeQueue>);
+pub struct Received(Arc<MergeQueue>);
 
 impl Received {
-    pub(crate) fn new(queue: &Arc<MergeQueue>) -> Received {
+    /// The receiving end of a queue.
+    pub fn new(queue: &Arc<MergeQueue>) -> Received {
         Received(Arc::clone(queue))
     }
 }

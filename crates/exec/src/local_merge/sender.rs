@@ -7,14 +7,15 @@ use volley_error::Result;
 use volley_vector::Batch;
 
 /// Sends sorted rows to a queue.
-pub(crate) struct MergeSender {
+pub struct MergeSender {
     queue: Arc<MergeQueue>,
     pending: Option<Batch>,
     input_done: bool,
 }
 
 impl MergeSender {
-    pub(crate) fn new(queue: Arc<MergeQueue>) -> MergeSender {
+    /// Sends to a queue.
+    pub fn new(queue: Arc<MergeQueue>) -> MergeSender {
         MergeSender { queue, pending: None, input_done: false }
     }
 }

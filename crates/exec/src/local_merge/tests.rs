@@ -1,10 +1,5 @@
 use super::{BATCHES_MAX, MergeQueue, MergeReceiver, MergeSender, Room};
-use crate::{
-    BlockedOn, Operator, Step, StepContext,
-    order_by::OrderBy,
-    test_kit::{A, Harness, Manners, RowValues, SETUPS, TestTables, integers, rows_of, run},
-    testing::Random,
-};
+use crate::{BlockedOn, Operator, Step, StepContext, testing::Harness};
 use std::{
     sync::{
         Arc,
@@ -13,27 +8,29 @@ use std::{
     task::{Wake, Waker},
 };
 use volley_memory::Pool;
-use volley_plan::SortKey;
-use volley_types::{Type, Value};
+use volley_state::sort::{SortInput, SortShape, Taken};
+use volley_testkit::{RandomColumns, RowValues, integers, rows_of};
+use volley_types::{SortKey, Type, Value};
 use volley_vector::{Batch, Vector};
 
 const BY_A: SortKey = SortKey { column: 0, descending: false, nulls_first: false };
 
 /// Rows of `types`, sorted by `keys` in one stream.
 fn sort(types: &[Type], keys: &[SortKey], batches: Vec<Batch>, batch_rows: usize) -> Vec<Batch> {
-    let cx = Harness::context(batch_rows);
-    let mut operator = OrderBy::new(types.to_vec(), keys.to_vec(), &cx);
-    for batch in batches {
-        assert!(matches!(step(&mut operator, Waker::noop()), Step::NeedInput));
-        operator.accept(batch).unwrap();
+    let shape = SortShape { types: types.into(), keys: keys.into() };
+    let mut input = SortInput::new(shape, &Pool::root("test", None));
+    batches.into_iter().for_each(|it| input.push(it).unwrap());
+    if input.rows() == 0 {
+        return Vec::new();
     }
-    operator.finish_input().unwrap();
+    let mut sort = input.start().unwrap();
+    while !sort.step().unwrap() {}
     let mut sorted = Vec::new();
     loop {
-        match step(&mut operator, Waker::noop()) {
-            Step::Output(batch) => sorted.push(batch),
-            Step::Finished => return sorted,
-            _ => {}
+        match sort.take(batch_rows).unwrap() {
+            Taken::Rows(batch) => sorted.push(batch),
+            Taken::Progress => {}
+            Taken::End => return sorted,
         }
     }
 }
@@ -48,7 +45,7 @@ fn merge(
     keys: &[SortKey],
     runs: Vec<Vec<Batch>>,
     batch_rows: usize,
-    random: &mut Random,
+    random: &mut RandomColumns,
 ) -> RowValues {
     let pool = Pool::root("test", None);
     let queues = MergeQueue::new(runs.len(), &pool);
@@ -92,8 +89,8 @@ fn merge(
 
 #[test]
 fn rows_of_every_type_merge_as_one_driver_sorts_them() {
-    let mut random = Random::new(3);
-    for data_type in Random::key_types() {
+    let mut random = RandomColumns::new(3);
+    for data_type in RandomColumns::key_types() {
         for batch_rows in [1, 3, 1024] {
             let types = [data_type.clone(), Type::TinyInt, Type::BigInt];
             let rows = if batch_rows == 1024 { 4_000 } else { 40 };
@@ -162,13 +159,4 @@ fn a_full_queue_keeps_no_other_sender_waiting() {
     queues[0].send(batch([7, 8])).unwrap();
     assert_eq!(pool.stats().bytes, 0);
     assert!(matches!(step(&mut MergeSender::new(queues[0].clone()), &wakers[0]), Step::Finished));
-}
-
-#[test]
-fn a_limit_ends_all_senders() {
-    let tables = TestTables::one(&A, integers((0..5_000).rev()), Manners::Flat);
-    let plan = tables.scan("t").round_robin().order_by(&["a"]).limit(10, 20);
-    for setup in SETUPS {
-        assert_eq!(run(plan.clone(), &tables, setup).unwrap(), integers(10..30), "{setup:?}");
-    }
 }

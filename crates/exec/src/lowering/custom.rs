@@ -1,79 +1,24 @@
 //! Nodes of other crates: a function found by the node's name adds their operators.
 
+use super::Inputs;
 use crate::{Lowering, Operator, PipelineBuilder, Spill, Step, StepContext};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_plan::CustomPlanNode;
+use volley_plan::{CustomPlanNode, PlanNode};
 use volley_types::{Schema, Type};
 use volley_vector::Batch;
 
-/// Adds the operators of a node to its inputs' pipelines, in order, and gives the pipeline that
-/// puts out the node's columns. See [`PipelineBuilder`] for how.
-pub type LowerNode = Arc<
-    dyn Fn(&CustomPlanNode, Vec<PipelineBuilder>, &mut Lowering) -> Result<PipelineBuilder>
-        + Send
-        + Sync,
->;
-
-/// How nodes of other crates run, by their names.
-#[derive(Clone, Default)]
-pub struct LoweringRegistry {
-    by_name: BTreeMap<String, LowerNode>,
-}
-
-impl LoweringRegistry {
-    /// Adds the function for nodes called `name`.
-    ///
-    /// # Errors
-    ///
-    /// Invalid value, when there is one already.
-    pub fn add(
-        &mut self,
-        name: &str,
-        lower: impl Fn(&CustomPlanNode, Vec<PipelineBuilder>, &mut Lowering) -> Result<PipelineBuilder>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Result<()> {
-        if self.by_name.contains_key(name) {
-            let message = format!("there is already an operator for plan nodes called {name}");
-            return Err(Error::invalid_value(message));
-        }
-        self.by_name.insert(name.to_owned(), Arc::new(lower));
-        Ok(())
-    }
-
-    /// The names, in alphabetical order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
-    }
-
-    fn get(&self, name: &str) -> Result<LowerNode> {
-        let found = self.by_name.get(name).cloned();
-        found.ok_or_else(|| {
-            let error = Error::invalid_query(format!("no operator for the plan node {name}"));
-            match volley_types::nearest_name(name, self.names()) {
-                Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                None => error.hint("add a lowering function for it to the session"),
-            }
-        })
-    }
-}
-
-impl fmt::Debug for LoweringRegistry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.by_name.keys()).finish()
-    }
-}
-
+/// Calls the function for nodes of other crates, and checks what its operators put out.
 pub(super) fn lower(
-    node: &CustomPlanNode,
-    mut inputs: Vec<PipelineBuilder>,
+    node: &PlanNode,
+    inputs: &mut Inputs,
+    lower: &dyn Fn(&CustomPlanNode, Vec<PipelineBuilder>, &mut Lowering) -> Result<PipelineBuilder>,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    let lower = cx.task().lowerings.get(node.node.name())?;
-    inputs.iter_mut().for_each(|it| cx.close_fused(it));
-    let mut pipeline = lower(node, inputs, cx)?;
+    let PlanNode::Custom(node) = node else {
+        return Err(Error::internal("a plan node of the engine with the name of another crate's"));
+    };
+    let mut pipeline = lower(node, inputs.take_all(), cx)?;
     check_output(node, &mut pipeline, cx);
     Ok(pipeline)
 }

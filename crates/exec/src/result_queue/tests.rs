@@ -1,8 +1,9 @@
 use super::{backlog::RUNS_MAX, *};
-use crate::test_kit::{Harness, rows_of};
+use crate::testing::Harness;
 use std::thread;
 use volley_error::ErrorKind;
 use volley_memory::spill::Fault;
+use volley_testkit::rows_of;
 use volley_types::Value;
 use volley_vector::Vector;
 

@@ -32,7 +32,8 @@ fn columns_max(plan: &Arc<PlanNode>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_kit::plan;
+    use volley_function::Registry;
+    use volley_plan::PlanBuilder;
     use volley_types::{Type, Value};
 
     #[test]
@@ -40,7 +41,10 @@ mod tests {
         let rows = |columns: usize, most: usize| {
             let names: Vec<String> = (0..columns).map(|it| format!("c{it}")).collect();
             let fields: Vec<(&str, Type)> = names.iter().map(|it| (&**it, Type::BigInt)).collect();
-            let plan = plan().values(&fields, vec![vec![Value::Null; columns]]).build().unwrap();
+            let plan = PlanBuilder::new(&Arc::new(Registry::new()))
+                .values(&fields, vec![vec![Value::Null; columns]])
+                .build()
+                .unwrap();
             batch_rows(&plan, most)
         };
         assert_eq!(rows(1, 1024), 1024);

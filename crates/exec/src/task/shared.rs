@@ -1,9 +1,7 @@
 //! What the drivers of a task and its owner share.
 
 use crate::{
-    driver::Driver,
     executor::{Alarm, Share, Timer},
-    lowering::LoweredPlan,
     result_queue::ResultQueue,
 };
 use std::{
@@ -48,12 +46,27 @@ struct Progress {
     live: usize,
     live_in_last: usize,
     last_pipeline: usize,
-    drivers: Vec<Arc<Driver>>,
+    drivers: Vec<Arc<dyn TaskDriver>>,
+}
+
+/// A driver, as its task sees it.
+pub(crate) trait TaskDriver: Send + Sync {
+    /// Which pipeline it belongs to.
+    fn pipeline(&self) -> usize;
+
+    /// Makes the driver run, now or as soon as it is off its thread.
+    fn schedule(self: Arc<Self>);
+
+    /// Waits for the end of the step that the driver takes now, if it takes one.
+    fn wait_off_thread(&self);
+
+    /// Ends the driver, whose task was cancelled, unless it is on a thread: there it ends soon.
+    fn end_off_thread(&self);
 }
 
 impl TaskShared {
     pub(super) fn new(
-        lowered: &LoweredPlan,
+        results: &Arc<ResultQueue>,
         plan: &Arc<PlanNode>,
         cancellation: CancellationToken,
         share: Share,
@@ -62,7 +75,7 @@ impl TaskShared {
             cancellation,
             cancelled: AtomicBool::new(false),
             paused: AtomicBool::new(false),
-            results: Arc::clone(&lowered.results),
+            results: Arc::clone(results),
             plan: Arc::clone(plan),
             share,
             progress: Mutex::default(),
@@ -79,7 +92,7 @@ impl TaskShared {
         &self.share
     }
 
-    pub(super) fn launch(&self, drivers: Vec<Arc<Driver>>, last_pipeline: usize) {
+    pub(super) fn launch(&self, drivers: Vec<Arc<dyn TaskDriver>>, last_pipeline: usize) {
         let in_last = drivers.iter().filter(|it| it.pipeline() == last_pipeline).count();
         let mut progress = self.lock();
         progress.live = drivers.len();
@@ -87,7 +100,7 @@ impl TaskShared {
         progress.last_pipeline = last_pipeline;
         progress.drivers.clone_from(&drivers);
         drop(progress);
-        drivers.iter().for_each(Driver::schedule);
+        drivers.into_iter().for_each(|it| it.schedule());
     }
 
     /// Ends the task when `query` is cancelled, and sets an alarm that cancels it at its deadline:
@@ -183,7 +196,7 @@ impl TaskShared {
 
     fn schedule_all(&self) {
         let drivers = self.lock().drivers.clone();
-        drivers.iter().for_each(Driver::schedule);
+        drivers.into_iter().for_each(|it| it.schedule());
     }
 
     pub(super) fn forget_drivers(&self) {

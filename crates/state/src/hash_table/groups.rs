@@ -89,6 +89,11 @@ impl GroupTable {
         self.container.rows()
     }
 
+    /// Whether there is no group.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How groups are found: `array`, `exact` or `hash`.
     #[cfg(test)]
     pub fn mode(&self) -> &'static str {
@@ -128,7 +133,7 @@ impl GroupTable {
         columns.extend(nested.map(Decoded::new).collect::<Result<Vec<_>>>()?);
         let change = self.keys.words(&encoded, &mut self.words, rows)?;
         let became_dense = !self.index.is_array()
-            && self.len() > 0
+            && !self.is_empty()
             && GroupIndex::wants_array(self.keys.count(), self.len());
         if change == WordsChange::All || became_dense {
             self.rebuild(rows)?;
@@ -354,7 +359,7 @@ impl GroupTable {
         let count = self.keys.count();
         let wants_array = GroupIndex::wants_array(count, self.len() + rows);
         self.index.reset(count.filter(|_| wants_array))?;
-        if self.len() == 0 {
+        if self.is_empty() {
             return Ok(());
         }
         self.container.freeze()?;

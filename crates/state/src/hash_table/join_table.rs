@@ -336,6 +336,11 @@ impl JoinTable {
         self.set.as_ref().map_or(self.container.rows(), |it| it.len)
     }
 
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The keys, when there are no rows.
     pub(super) fn set(&self) -> Option<&KeyMembers> {
         self.set.as_ref()

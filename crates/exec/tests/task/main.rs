@@ -1,0 +1,10 @@
+//! Tasks that run plans with the operators of the engine.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod control;
+mod exchange;
+mod kit;
+mod panic;
+mod plans;
+mod spill;

@@ -1,0 +1,279 @@
+//! What an aggregation has on disk: groups and rows, by the hash of the groups' keys.
+//!
+//! ```text
+//! write   streams ──split by the hash──> files: one per stream and part
+//! close   parts wait to be read
+//! open    a part after the other: its streams in their order, rows in the order of writing
+//! ```
+//!
+//! The first level splits as `spread` does, so that what is spread goes to the files as it is. A
+//! part that does not fit in memory either is written again, split by other bits of the hash: the
+//! next level.
+
+use super::spread;
+use volley_error::Result;
+use volley_exec::OperatorContext;
+use volley_memory::Reservation;
+use volley_state::{
+    partition::{Partitioner, Purpose},
+    spill::{SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillReader, SpillRun, SpillWriter},
+};
+use volley_types::Type;
+use volley_vector::Batch;
+
+/// The most parts of a level. A power of two, as all numbers of parts.
+const PARTS_MAX: usize = if cfg!(test) { 8 } else { 32 };
+
+/// The most files that a driver writes at once.
+const WRITERS_MAX: usize = 64;
+
+/// Buffers of files that are written take one of so many bytes of the limit, in all drivers.
+const WRITERS_SHARE: usize = 16;
+
+/// Parts are split again so many times. What does not fit then is of one group, or nearly so.
+const LEVELS_MAX: u32 = if cfg!(test) { 3 } else { 8 };
+
+/// Streams of batches that begin with the groups' keys, on their way to disk and back.
+pub(super) struct Disk {
+    keys: usize,
+    /// How many parts a stream is split into.
+    parts: usize,
+    cx: OperatorContext,
+    /// How often the rows at hand were split.
+    level: u32,
+    /// What is written now; empty when nothing was.
+    streams: Vec<Stream>,
+    stream_count: usize,
+    waiting: Vec<Part>,
+    reading: Option<Reading>,
+    /// What writing will take at first, and the next growth of tables.
+    ahead: Reservation,
+}
+
+/// A stream that is written.
+struct Stream {
+    partitioner: Partitioner,
+    writers: Vec<Option<SpillWriter>>,
+}
+
+/// What was written for some groups.
+struct Part {
+    /// Split so many times.
+    level: u32,
+    /// By stream.
+    runs: Vec<Option<SpillRun>>,
+}
+
+/// A part that is read.
+struct Reading {
+    stream: usize,
+    reader: Option<SpillReader>,
+    /// Streams not yet begun, in order.
+    runs: std::vec::IntoIter<Option<SpillRun>>,
+}
+
+impl Disk {
+    /// For `streams` streams whose first `keys` columns are the keys.
+    pub(super) fn new(keys: usize, streams: usize, cx: &OperatorContext) -> Disk {
+        Disk {
+            keys,
+            parts: parts(streams, cx),
+            cx: cx.clone(),
+            level: 0,
+            streams: Vec::new(),
+            stream_count: streams,
+            waiting: Vec::new(),
+            reading: None,
+            ahead: cx.pool.promise(),
+        }
+    }
+
+    /// Whether what is in memory may be written: not when it was split too often.
+    pub(super) fn can_write(&self) -> bool {
+        self.level < LEVELS_MAX
+    }
+
+    /// Whether something was written since the last [`Disk::close`].
+    pub(super) fn has_written(&self) -> bool {
+        !self.streams.is_empty()
+    }
+
+    /// Whether parts wait to be read.
+    pub(super) fn has_parts(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Charges, if there is room, what writing will take at first, and `growth` more bytes.
+    pub(super) fn charge_ahead(&mut self, growth: usize) {
+        let writers = self.parts * self.stream_count * SpillWriter::BYTES;
+        let bytes = growth + if self.has_written() { 0 } else { writers };
+        // Without room, memory is scarce already, and will be asked for.
+        let _ = self.ahead.resize(bytes);
+    }
+
+    /// Gives back what was charged for what happens now.
+    pub(super) fn release_ahead(&mut self) {
+        self.ahead.clear();
+    }
+
+    /// Writes a batch of a stream.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk, out of memory, cancelled.
+    pub(super) fn write(&mut self, stream: usize, batch: &Batch) -> Result<()> {
+        self.begin();
+        let split = self.streams[stream].partitioner.split(batch)?;
+        self.streams[stream].write(split, &self.cx)
+    }
+
+    /// As [`Disk::write`] for the first stream, of a batch that is all in one part of what is
+    /// spread.
+    pub(super) fn write_spread(&mut self, part: usize, batch: Batch) -> Result<()> {
+        if self.level > 0 {
+            return self.write(0, &batch);
+        }
+        self.begin();
+        let part = part * self.parts / spread::PARTS;
+        self.streams[0].write(vec![(part, batch)], &self.cx)
+    }
+
+    /// Makes what is written to, unless it is there.
+    fn begin(&mut self) {
+        if !self.streams.is_empty() {
+            return;
+        }
+        let purpose = match self.level {
+            0 => Purpose::Spread,
+            level => Purpose::Spill(level),
+        };
+        self.streams.resize_with(self.stream_count, || Stream {
+            partitioner: Partitioner::new(
+                (0..self.keys).collect(),
+                self.parts,
+                purpose,
+                self.cx.task.batch_rows,
+                &self.cx.pool,
+            ),
+            writers: (0..self.parts).map(|_| None).collect(),
+        });
+    }
+
+    /// Writes what is held back, after the last batch of a spill.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::write`].
+    pub(super) fn flush(&mut self) -> Result<()> {
+        for stream in &mut self.streams {
+            let rest = stream.partitioner.finish()?;
+            stream.write(rest, &self.cx)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the files: their parts wait to be read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::write`].
+    pub(super) fn close(&mut self) -> Result<()> {
+        self.flush()?;
+        let mut parts: Vec<Part> =
+            (0..self.parts).map(|_| Part { level: self.level + 1, runs: Vec::new() }).collect();
+        for stream in std::mem::take(&mut self.streams) {
+            for (part, writer) in parts.iter_mut().zip(stream.writers) {
+                let run = writer.map(SpillWriter::finish).transpose()?;
+                if let Some(run) = &run {
+                    self.cx.metrics.add(SPILLED_ROWS, run.rows() as u64);
+                    self.cx.metrics.add(SPILLED_BYTES, run.bytes());
+                }
+                part.runs.push(run);
+            }
+        }
+        parts.retain(|it| it.runs.iter().any(Option::is_some));
+        self.cx.metrics.add(SPILLED_PARTITIONS, parts.len() as u64);
+        self.waiting.extend(parts);
+        Ok(())
+    }
+
+    /// Begins to read the next part; false when there is none.
+    pub(super) fn open(&mut self) -> bool {
+        let Some(part) = self.waiting.pop() else { return false };
+        self.level = part.level;
+        // The first stream begins with the first batch.
+        let runs = part.runs.into_iter();
+        self.reading = Some(Reading { stream: 0, reader: None, runs });
+        true
+    }
+
+    /// The next batch of the part that is read, and its stream.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, out of memory, cancelled.
+    pub(super) fn read(&mut self) -> Result<Option<(usize, Batch)>> {
+        let Some(reading) = &mut self.reading else { return Ok(None) };
+        loop {
+            if let Some(reader) = &mut reading.reader {
+                if let Some(batch) = reader.next()? {
+                    return Ok(Some((reading.stream - 1, batch)));
+                }
+                reading.reader = None;
+            }
+            let Some(run) = reading.runs.next() else {
+                self.reading = None;
+                return Ok(None);
+            };
+            reading.stream += 1;
+            let read = |it: SpillRun| it.read(&self.cx.pool, self.cx.task.batch_rows);
+            reading.reader = run.map(read).transpose()?;
+        }
+    }
+
+    /// A file of its own for finished results.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; types that cannot be written.
+    pub(super) fn results(&self, types: &[Type]) -> Result<SpillWriter> {
+        SpillWriter::new(&self.cx.task.spill, types, &self.cx.pool)
+    }
+
+    /// The results that were written, to be put out.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk, out of memory.
+    pub(super) fn read_results(&self, writer: SpillWriter) -> Result<SpillReader> {
+        let run = writer.finish()?;
+        self.cx.metrics.add(SPILLED_ROWS, run.rows() as u64);
+        self.cx.metrics.add(SPILLED_BYTES, run.bytes());
+        run.read(&self.cx.pool, self.cx.task.batch_rows)
+    }
+}
+
+/// How many parts each of so many streams is split into: many, so that a part fits in memory, but
+/// each has a buffer, in every driver.
+fn parts(streams: usize, cx: &OperatorContext) -> usize {
+    let buffers = cx.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES / cx.drivers.max(1);
+    let parts = (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, PARTS_MAX);
+    1 << parts.ilog2()
+}
+
+impl Stream {
+    fn write(&mut self, batches: Vec<(usize, Batch)>, cx: &OperatorContext) -> Result<()> {
+        for (part, batch) in batches {
+            let writer = match &mut self.writers[part] {
+                Some(writer) => writer,
+                none => {
+                    let types: Vec<Type> =
+                        batch.columns().iter().map(|it| it.data_type().clone()).collect();
+                    none.insert(SpillWriter::new(&cx.task.spill, &types, &cx.pool)?)
+                }
+            };
+            writer.write(&batch)?;
+        }
+        Ok(())
+    }
+}

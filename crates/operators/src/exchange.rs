@@ -1,0 +1,49 @@
+//! LocalExchange and Union: the queues between drivers are those of the lowering.
+
+use crate::registration::wrong_node;
+use volley_error::{Error, Result};
+use volley_exec::{Inputs, Lowering, Partitioning, PipelineBuilder};
+use volley_plan::{ExchangeKind, PlanNode};
+
+pub(crate) fn lower(
+    node: &PlanNode,
+    inputs: &mut Inputs,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let PlanNode::LocalExchange(node) = node else { return Err(wrong_node()) };
+    let input = inputs.take()?;
+    Ok(match &node.kind {
+        ExchangeKind::Gather => cx.gather(input),
+        ExchangeKind::RoundRobin => {
+            let drivers = cx.task().drivers;
+            if drivers == 1 && input.drivers() == 1 {
+                return Ok(input);
+            }
+            cx.exchange(vec![input], drivers, &Partitioning::Any)
+        }
+        ExchangeKind::Hash(keys) => {
+            if keys.is_empty() || cx.task().drivers == 1 {
+                return Ok(cx.gather(input));
+            }
+            let drivers = cx.task().drivers;
+            cx.exchange(vec![input], drivers, &Partitioning::Hash(keys.clone()))
+        }
+    })
+}
+
+/// Every input sends to one exchange that any driver may read.
+pub(crate) fn lower_union(
+    _node: &PlanNode,
+    inputs: &mut Inputs,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let mut inputs = inputs.take_all();
+    match inputs.len() {
+        0 => Err(Error::internal("a union without inputs")),
+        1 => inputs.pop().ok_or_else(|| Error::internal("a union without inputs")),
+        _ => {
+            let drivers = cx.task().drivers;
+            Ok(cx.exchange(inputs, drivers, &Partitioning::Any))
+        }
+    }
+}

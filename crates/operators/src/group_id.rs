@@ -1,0 +1,131 @@
+//! Repeats rows for grouping sets.
+//!
+//! Every batch is put out once per set. Values are not copied: the columns of all these batches are
+//! the same, but for keys that a set lacks, which are constant nulls.
+
+mod lower;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use lower::lower;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+use volley_error::Result;
+use volley_exec::{Operator, Step, StepContext};
+use volley_plan::GroupingSet;
+use volley_types::{Type, Value};
+use volley_vector::{Batch, Vector};
+
+/// What to repeat.
+pub(crate) struct GroupIdSpec {
+    /// The key columns of all sets.
+    pub keys: Vec<usize>,
+    pub sets: Vec<GroupingSet>,
+    pub extra_rows: bool,
+    /// The types of the columns put out.
+    pub types: Vec<Type>,
+}
+
+/// Repeats the rows of one driver.
+pub(crate) struct GroupId {
+    spec: Arc<GroupIdSpec>,
+    /// Whether some driver puts out the extra rows.
+    extra_taken: Arc<AtomicBool>,
+    pending: Pending,
+    input_done: bool,
+}
+
+/// What is being put out.
+enum Pending {
+    Nothing,
+    /// A batch, from this set on.
+    Batch(Batch, usize),
+    /// The extra rows, from this set on.
+    Extra(usize),
+}
+
+impl GroupId {
+    /// `extra_taken`: shared by the drivers, and false.
+    pub(crate) fn new(spec: Arc<GroupIdSpec>, extra_taken: Arc<AtomicBool>) -> GroupId {
+        GroupId { spec, extra_taken, pending: Pending::Nothing, input_done: false }
+    }
+
+    /// The next batch of what is pending.
+    fn next(&mut self) -> Option<Batch> {
+        match &mut self.pending {
+            Pending::Nothing => None,
+            Pending::Batch(batch, next) => {
+                let set = self.spec.sets.get(*next)?;
+                *next += 1;
+                Some(self.spec.of_set(set, batch))
+            }
+            Pending::Extra(next) => {
+                let mut rest = self.spec.sets.get(*next..)?.iter();
+                let skipped = rest.position(|it| it.keys.is_empty())?;
+                let set = self.spec.sets.get(*next + skipped)?;
+                *next += skipped + 1;
+                Some(self.spec.extra_row(set))
+            }
+        }
+    }
+}
+
+impl GroupIdSpec {
+    /// The rows of a batch, for one set.
+    fn of_set(&self, set: &GroupingSet, batch: &Batch) -> Batch {
+        let rows = batch.rows();
+        let mut columns = batch.columns().to_vec();
+        for (at, key) in self.keys.iter().enumerate() {
+            let key = batch.column(*key);
+            columns.push(match set.keys.contains(&at) {
+                true => key.clone(),
+                false => Vector::nulls(key.data_type().clone(), rows),
+            });
+        }
+        columns.push(Vector::constant(Type::BigInt, &Value::BigInt(set.id), rows));
+        if self.extra_rows {
+            columns.push(Vector::constant(Type::Boolean, &Value::Boolean(true), rows));
+        }
+        Batch::new(columns, rows)
+    }
+
+    /// A row of nulls, for one set.
+    fn extra_row(&self, set: &GroupingSet) -> Batch {
+        let id = self.types.len().saturating_sub(2);
+        let column = |(at, data_type): (usize, &Type)| match at == id {
+            true => Vector::constant(Type::BigInt, &Value::BigInt(set.id), 1),
+            false => Vector::nulls(data_type.clone(), 1),
+        };
+        Batch::new(self.types.iter().enumerate().map(column).collect(), 1)
+    }
+}
+
+impl Operator for GroupId {
+    fn name(&self) -> &'static str {
+        "group id"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        self.pending = Pending::Batch(input.loaded()?, 0);
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        if self.spec.extra_rows && !self.extra_taken.swap(true, Ordering::Relaxed) {
+            self.pending = Pending::Extra(0);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        if let Some(batch) = self.next() {
+            return Ok(Step::Output(batch));
+        }
+        self.pending = Pending::Nothing;
+        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+    }
+}

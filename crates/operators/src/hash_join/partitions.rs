@@ -1,0 +1,181 @@
+//! The rows of one side of a join by a hash of their keys: some partitions are on disk.
+//!
+//! All drivers write to the same files, one per partition and side: buffers of writers are the
+//! memory that a spilled join cannot do without.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU32, Ordering},
+};
+use volley_error::{Error, Result};
+use volley_exec::OperatorMetrics;
+use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::{
+    partition::{Purpose, partitions_of, split_by_targets},
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+};
+use volley_types::Type;
+use volley_vector::{Batch, Decoded, Vector};
+
+/// Partitions of each level: their writers take 2 MiB.
+pub(super) const PARTITIONS: usize = if cfg!(test) { 4 } else { 16 };
+
+/// Some of the partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PartitionSet(u32);
+
+/// Writes rows of one side whose partitions are on disk; drivers write side by side.
+pub(super) struct PartitionWriters {
+    types: Vec<Type>,
+    level: u32,
+    /// Keys by which rows whose key is null are not written: they match nothing.
+    unmatched_nulls: Vec<usize>,
+    space: SpillSpace,
+    pool: Pool,
+    /// The partitions whose rows are written, as [`PartitionSet`].
+    on_disk: AtomicU32,
+    /// `None` where a partition is not on disk, and after an error.
+    writers: Vec<Mutex<Option<SpillWriter>>>,
+    /// The first error, for the other drivers: nobody knows which one's is seen.
+    failure: Mutex<Option<Error>>,
+}
+
+impl PartitionSet {
+    pub(super) const ALL: PartitionSet = PartitionSet((1 << PARTITIONS) - 1);
+
+    pub(super) fn contains(self, partition: usize) -> bool {
+        self.0 >> partition & 1 == 1
+    }
+
+    pub(super) fn insert(&mut self, partition: usize) {
+        self.0 |= 1 << partition;
+    }
+}
+
+/// The partition of every row by its keys.
+///
+/// # Errors
+///
+/// What a lazy key's loader reports.
+pub(super) fn partitions(keys: &[Vector], rows: usize, level: u32) -> Result<Vec<u32>> {
+    partitions_of(keys, rows, PARTITIONS, Purpose::Spill(level))
+}
+
+impl PartitionWriters {
+    /// Writers of rows of `types`; no partition is on disk yet. They are charged to `pool`.
+    pub(super) fn new(
+        types: Vec<Type>,
+        level: u32,
+        space: &SpillSpace,
+        pool: &Pool,
+    ) -> PartitionWriters {
+        PartitionWriters {
+            types,
+            level,
+            unmatched_nulls: Vec::new(),
+            space: space.clone(),
+            pool: pool.clone(),
+            on_disk: AtomicU32::new(0),
+            writers: (0..PARTITIONS).map(|_| Mutex::default()).collect(),
+            failure: Mutex::default(),
+        }
+    }
+
+    /// Writes no rows with a null in one of `keys`.
+    pub(super) fn without_nulls(mut self, keys: Vec<usize>) -> PartitionWriters {
+        self.unmatched_nulls = keys;
+        self
+    }
+
+    /// The partitions whose rows are written.
+    pub(super) fn on_disk(&self) -> PartitionSet {
+        PartitionSet(self.on_disk.load(Ordering::Acquire))
+    }
+
+    /// From now on, rows of these partitions are written, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`SpillWriter::new`].
+    pub(super) fn open(&self, partitions: PartitionSet) -> Result<()> {
+        for partition in (0..PARTITIONS).filter(|it| partitions.contains(*it)) {
+            let mut slot = lock(&self.writers[partition]);
+            if !self.on_disk().contains(partition) {
+                *slot = Some(SpillWriter::new(&self.space, &self.types, &self.pool)?);
+                self.on_disk.fetch_or(1 << partition, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of a batch, by their `keys`, which stand beside it, whose partitions are on
+    /// disk; the others, which may be rows without a match.
+    ///
+    /// # Errors
+    ///
+    /// As [`SpillWriter::write`], also when another driver came across it.
+    pub(super) fn write(&self, batch: &Batch, keys: &[Vector]) -> Result<Option<Batch>> {
+        let on_disk = self.on_disk();
+        let mut targets = partitions(keys, batch.rows(), self.level)?;
+        for target in targets.iter_mut().filter(|it| !on_disk.contains(**it as usize)) {
+            *target = PARTITIONS as u32;
+        }
+        for key in &self.unmatched_nulls {
+            let decoded = Decoded::new(&keys[*key])?;
+            let Some(nulls) = decoded.nulls() else { continue };
+            let rows = targets.iter_mut().enumerate().filter(|(row, _)| nulls.is_null(*row));
+            rows.for_each(|(_, target)| *target = PARTITIONS as u32);
+        }
+        let mut others = None;
+        for (partition, rows) in split_by_targets(batch, &targets, PARTITIONS + 1) {
+            match self.writers.get(partition) {
+                Some(slot) => self.write_to(slot, &rows)?,
+                None => others = Some(rows),
+            }
+        }
+        Ok(others)
+    }
+
+    fn write_to(&self, slot: &Mutex<Option<SpillWriter>>, rows: &Batch) -> Result<()> {
+        let mut slot = lock(slot);
+        let mut writer = slot.take().ok_or_else(|| self.failure())?;
+        writer.write(rows).inspect_err(|it| self.fail(it))?;
+        *slot = Some(writer);
+        Ok(())
+    }
+
+    /// The partitions on disk, which are complete.
+    ///
+    /// # Errors
+    ///
+    /// As [`SpillWriter::finish`].
+    pub(super) fn finish(&self, metrics: &OperatorMetrics) -> Result<Vec<Option<SpillRun>>> {
+        let finish = |partition: usize| {
+            if !self.on_disk().contains(partition) {
+                return Ok(None);
+            }
+            let writer = lock(&self.writers[partition]).take();
+            let run = writer.ok_or_else(|| self.failure())?.finish();
+            let run = run.inspect_err(|it| self.fail(it))?;
+            metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
+            metrics.add(SPILLED_ROWS, run.rows() as u64);
+            metrics.add(SPILLED_BYTES, run.bytes());
+            Ok(Some(run))
+        };
+        (0..PARTITIONS).map(finish).collect()
+    }
+
+    fn fail(&self, error: &Error) {
+        lock(&self.failure).get_or_insert_with(|| error.clone());
+    }
+
+    /// The error that another driver came across.
+    fn failure(&self) -> Error {
+        let unknown = || Error::internal("a partition of a join is used after it was finished");
+        lock(&self.failure).clone().unwrap_or_else(unknown)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,189 @@
+//! WITH RECURSIVE: a plan that runs again and again over the rows that it made last.
+//!
+//! ```text
+//! anchor ─── writer ──> rows 0 ──┐
+//! kept parts ── writers ──> rows │ that every iteration reads
+//!                                v
+//! RecursiveUnion   puts out rows i; then lowers the step over them, and runs its chains within its
+//!                  own steps (see `nested`), until rows i + 1 are complete; ends without rows
+//! helpers          run chains of the same iteration, when it takes long enough
+//! ```
+//!
+//! With UNION, writers drop the rows that came before (see `seen`).
+//!
+//! Nothing of an iteration is left for the next one but its rows, the rows that are kept, the
+//! tables of joins whose build side is kept, and what expressions were compiled to. An iteration of
+//! few rows runs with one driver per pipeline, on the thread that began it: to wake another one
+//! would take longer.
+
+mod lower;
+mod operator;
+mod seen;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use lower::{lower, lower_working_table, skipped_input};
+pub use operator::{RecursionHelper, RecursiveUnion};
+pub use seen::DistinctWriter;
+
+use crate::{
+    hash_join::{KeptBuilds, StepBuilds},
+    shared::{Cursor, SharedRows, SharedWriter},
+};
+use lower::KeptRowsById;
+use seen::SeenRows;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use volley_error::Result;
+use volley_exec::{Lowering, LoweringRegistry, NestedRun, PipelineBuilder, TaskContext};
+use volley_memory::Pool;
+use volley_plan::{PlanNode, RecursiveUnionNode};
+use volley_state::barrier::Waiters;
+use volley_types::Type;
+
+/// An iteration over more rows than this is spread over drivers,
+const PARALLEL_ROWS: usize = 1 << 14;
+
+/// and so is one after an iteration that took longer than this.
+const PARALLEL_TIME: Duration = Duration::from_millis(2);
+
+/// What the drivers of a recursion share.
+pub struct Recursion {
+    step: Arc<PlanNode>,
+    registry: Arc<LoweringRegistry>,
+    id: u32,
+    /// Where the step stands in [`PlanNode::walk`] of the whole plan.
+    base: usize,
+    types: Vec<Type>,
+    pool: Pool,
+    /// As the query's, and with one driver per pipeline.
+    task: Arc<TaskContext>,
+    single: Arc<TaskContext>,
+    /// What recursions around the step keep, and this one, by identity.
+    kept: HashMap<u32, Arc<SharedRows>>,
+    /// Keeps it.
+    _holders: Vec<Arc<Cursor>>,
+    builds: Arc<KeptBuilds>,
+    seen: Option<Arc<SeenRows>>,
+    /// The iteration that helpers may take part in.
+    run: Mutex<Option<Arc<NestedRun>>>,
+    helpers: Mutex<Waiters>,
+    has_ended: AtomicBool,
+}
+
+/// The rows of an iteration.
+pub(crate) struct Generation {
+    rows: Arc<SharedRows>,
+    /// Keeps them for readers that come later.
+    _holder: Arc<Cursor>,
+    output: Arc<Cursor>,
+}
+
+impl Recursion {
+    /// Of a node at `position` in the plan's walk; `kept`: what recursions around it keep, and its
+    /// own parts.
+    pub(crate) fn new(
+        node: &RecursiveUnionNode,
+        base: usize,
+        kept: HashMap<u32, Arc<SharedRows>>,
+        cx: &Lowering,
+    ) -> Recursion {
+        let task = cx.task();
+        let pool = task.pool.child("recursion");
+        let types: Vec<Type> = node.schema.types().cloned().collect();
+        let exprs = Some(Arc::default());
+        let context = |drivers| {
+            let (pool, exprs) = (pool.clone(), exprs.clone());
+            Arc::new(TaskContext { drivers, pool, exprs, ..TaskContext::clone(task) })
+        };
+        Recursion {
+            step: Arc::clone(&node.step),
+            registry: Arc::clone(cx.registry()),
+            id: node.id,
+            base,
+            seen: node.distinct.then(|| Arc::new(SeenRows::new(&types, &pool, task))),
+            types,
+            task: context(task.drivers),
+            single: context(1),
+            pool,
+            _holders: kept.values().map(SharedRows::add_reader).collect(),
+            kept,
+            builds: Arc::default(),
+            run: Mutex::default(),
+            helpers: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Rows that `writers` drivers will write.
+    pub(crate) fn generation(&self, writers: usize) -> Generation {
+        let rows = Arc::new(SharedRows::new(self.types.clone(), &self.pool, &self.task));
+        rows.expect_writers(writers);
+        Generation { _holder: rows.add_reader(), output: rows.add_reader(), rows }
+    }
+
+    /// Ends `pipeline` with writers to `generation`.
+    pub(crate) fn write(
+        self: &Arc<Self>,
+        generation: &Generation,
+        mut pipeline: PipelineBuilder,
+        cx: &mut Lowering,
+    ) {
+        let (rows, seen) = (Arc::clone(&generation.rows), self.seen.clone());
+        cx.add(&mut pipeline, "recursion writer", move |cx| {
+            let writer = SharedWriter::new(Arc::clone(&rows), &cx.metrics);
+            Ok(match &seen {
+                Some(seen) => Box::new(DistinctWriter::new(writer, Arc::clone(seen), &cx.metrics)),
+                None => Box::new(writer),
+            })
+        });
+        cx.seal(pipeline);
+    }
+
+    /// Lowers the step over `last`; the rows that it will make, and what makes them.
+    fn iterate(
+        self: &Arc<Self>,
+        last: &Generation,
+        last_took: Duration,
+    ) -> Result<(Generation, Arc<NestedRun>)> {
+        let is_large = last.rows.rows() > PARALLEL_ROWS || last_took > PARALLEL_TIME;
+        let task = if is_large { &self.task } else { &self.single };
+        let mut kept = self.kept.clone();
+        kept.insert(self.id, Arc::clone(&last.rows));
+        let mut cx = Lowering::nested(task, &self.registry, self.base);
+        *cx.state() = KeptRowsById(kept);
+        *cx.state() = StepBuilds(Some((self.id, Arc::clone(&self.builds))));
+        let pipeline = cx.lower_plan(&self.step)?;
+        let next = self.generation(pipeline.drivers());
+        self.write(&next, pipeline, &mut cx);
+        let run = NestedRun::of(cx)?;
+        if is_large {
+            *lock(&self.run) = Some(Arc::clone(&run));
+            std::mem::take(&mut *lock(&self.helpers)).wake();
+        }
+        Ok((next, run))
+    }
+
+    /// Takes the iteration away from helpers.
+    pub(super) fn close_run(&self) {
+        *lock(&self.run) = None;
+    }
+
+    /// Lets helpers end.
+    pub(super) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        self.close_run();
+        std::mem::take(&mut *lock(&self.helpers)).wake();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

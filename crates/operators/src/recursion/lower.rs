@@ -1,0 +1,87 @@
+//! RecursiveUnion: the anchor and what is kept are pipelines of the task; the step is lowered again
+//! in every iteration (see [`crate::recursion`]).
+
+use super::{Recursion, RecursionHelper, RecursiveUnion};
+use crate::{
+    registration::wrong_node,
+    shared::{SharedReader, SharedRows, SharedWriter},
+};
+use std::{collections::HashMap, sync::Arc};
+use volley_error::{Error, Result};
+use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_plan::{PlanNode, RecursiveUnionNode};
+
+/// Rows that recursions around a plan keep, by identity.
+#[derive(Default)]
+pub(crate) struct KeptRowsById(pub HashMap<u32, Arc<SharedRows>>);
+
+/// The step is lowered again in every iteration.
+pub(crate) fn skipped_input(
+    node: &PlanNode,
+    _position: usize,
+    _cx: &mut Lowering,
+) -> Option<usize> {
+    match node {
+        PlanNode::RecursiveUnion(node) => Some(step_input(node)),
+        _ => None,
+    }
+}
+
+/// Which input of the node the step is: after the anchor and what is kept.
+fn step_input(node: &RecursiveUnionNode) -> usize {
+    1 + node.kept.len()
+}
+
+pub(crate) fn lower(
+    node: &PlanNode,
+    inputs: &mut Inputs,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let PlanNode::RecursiveUnion(node) = node else { return Err(wrong_node()) };
+    let task = Arc::clone(cx.task());
+    let anchor = inputs.take()?;
+    let mut kept = cx.state::<KeptRowsById>().0.clone();
+    for part in &node.kept {
+        let mut input = inputs.take()?;
+        let types = part.input.schema().types().cloned().collect();
+        let rows = Arc::new(SharedRows::new(types, &cx.pool("kept rows"), &task));
+        rows.expect_writers(input.drivers());
+        kept.insert(part.id, Arc::clone(&rows));
+        cx.add(&mut input, "kept rows writer", move |cx| {
+            Ok(Box::new(SharedWriter::new(Arc::clone(&rows), &cx.metrics)))
+        });
+        cx.seal(input);
+    }
+    let step = cx.input_base(step_input(node))?;
+    let recursion = Arc::new(Recursion::new(node, step, kept, cx));
+    let first = recursion.generation(anchor.drivers());
+    recursion.write(&first, anchor, cx);
+    if task.drivers > 1 {
+        let shared = Arc::clone(&recursion);
+        let helper = cx.source("recursion helper", task.drivers - 1, move |_| {
+            Ok(Box::new(RecursionHelper::new(Arc::clone(&shared))))
+        });
+        cx.seal(helper);
+    }
+    let mut first = Some(first);
+    Ok(cx.source("recursive union", 1, move |cx| {
+        let first = first.take().ok_or_else(|| Error::internal("a recursion with two drivers"))?;
+        Ok(Box::new(RecursiveUnion::new(Arc::clone(&recursion), first, &cx.metrics)))
+    }))
+}
+
+/// The rows of the iteration before, or rows that are kept.
+pub(crate) fn lower_working_table(
+    node: &PlanNode,
+    _inputs: &mut Inputs,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let PlanNode::WorkingTable(node) = node else { return Err(wrong_node()) };
+    let rows = cx.state::<KeptRowsById>().0.get(&node.id);
+    let rows = rows.ok_or_else(|| Error::internal("a working table outside of its recursion"))?;
+    let reader = rows.add_reader();
+    let drivers = cx.task().drivers;
+    Ok(cx.source("working table", drivers, move |cx| {
+        Ok(Box::new(SharedReader::new(Arc::clone(&reader), &cx.metrics)))
+    }))
+}

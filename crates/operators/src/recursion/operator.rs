@@ -1,0 +1,238 @@
+//! The operators of a recursion.
+
+use super::{Generation, Recursion, lock, settle::Settling};
+use crate::shared::Next;
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+use volley_error::{Error, Result};
+use volley_exec::{
+    BlockedOn, NestedRun, Operator, OperatorMetrics, Spill, Step, StepContext, Turn,
+};
+use volley_vector::Batch;
+
+/// The counter of iterations, the one without rows included.
+const ITERATIONS: &str = "iterations";
+
+/// The source that puts out the rows of all iterations.
+pub struct RecursiveUnion {
+    recursion: Arc<Recursion>,
+    current: Generation,
+    phase: Phase,
+    /// How long the last iteration took.
+    took: Duration,
+    metrics: Arc<OperatorMetrics>,
+}
+
+enum Phase {
+    /// The anchor's rows are not complete.
+    Anchor,
+    /// Rows of which it is not known whether they came before are looked for on disk.
+    Settle(Settling),
+    Emit,
+    Run {
+        next: Generation,
+        run: Arc<NestedRun>,
+        since: Instant,
+    },
+    Done,
+}
+
+impl RecursiveUnion {
+    /// Begins with the anchor's rows.
+    pub(crate) fn new(
+        recursion: Arc<Recursion>,
+        anchor: Generation,
+        metrics: &Arc<OperatorMetrics>,
+    ) -> RecursiveUnion {
+        let phase = if recursion.seen.is_some() { Phase::Anchor } else { Phase::Emit };
+        RecursiveUnion {
+            recursion,
+            current: anchor,
+            phase,
+            took: Duration::ZERO,
+            metrics: Arc::clone(metrics),
+        }
+    }
+
+    /// Begins to put out rows that are complete.
+    fn settle(&self) -> Result<Phase> {
+        let settling = self.recursion.seen.as_ref().map(|it| it.settle()).transpose()?.flatten();
+        Ok(settling.map_or(Phase::Emit, Phase::Settle))
+    }
+
+    /// Begins the next iteration, unless there was nothing to begin it with.
+    fn iterate(&mut self) -> Result<Step> {
+        if self.current.rows.rows() == 0 {
+            self.phase = Phase::Done;
+            self.recursion.end();
+            return Ok(Step::Finished);
+        }
+        self.metrics.add(ITERATIONS, 1);
+        let since = Instant::now();
+        let (next, run) = self.recursion.iterate(&self.current, self.took)?;
+        self.phase = Phase::Run { next, run, since };
+        Ok(Step::Yield)
+    }
+
+    fn run(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        let Phase::Run { run, since, .. } = &self.phase else { return Ok(Step::Yield) };
+        match run.step(cx.waker)? {
+            Turn::Worked => return Ok(Step::Yield),
+            Turn::Wait => return Ok(Step::Blocked(BlockedOn::Build)),
+            Turn::Over => {}
+        }
+        self.took = since.elapsed();
+        self.recursion.close_run();
+        if let Phase::Run { next, .. } = std::mem::replace(&mut self.phase, Phase::Emit) {
+            self.current = next;
+        }
+        self.phase = self.settle()?;
+        Ok(Step::Yield)
+    }
+}
+
+impl Operator for RecursiveUnion {
+    fn name(&self) -> &'static str {
+        "recursive union"
+    }
+
+    fn accept(&mut self, _input: Batch) -> Result<()> {
+        Err(Error::internal("input of a source"))
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        match &mut self.phase {
+            Phase::Anchor => {
+                if !self.current.rows.is_complete(cx.waker) {
+                    return Ok(Step::Blocked(BlockedOn::Build));
+                }
+                self.phase = self.settle()?;
+                Ok(Step::Yield)
+            }
+            Phase::Settle(settling) => {
+                if settling.step(&self.current.rows, &self.metrics)? {
+                    self.phase = Phase::Emit;
+                }
+                Ok(Step::Yield)
+            }
+            Phase::Emit => match self.current.output.next(cx)? {
+                Next::Batch(batch) => Ok(Step::Output(batch)),
+                Next::Wait => Ok(Step::Blocked(BlockedOn::Exchange)),
+                Next::End => self.iterate(),
+            },
+            Phase::Run { .. } => self.run(cx),
+            Phase::Done => Ok(Step::Finished),
+        }
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        Some(self)
+    }
+
+    fn withdraw(&mut self) {
+        if let Phase::Run { run, .. } = &self.phase {
+            run.withdraw();
+        }
+    }
+}
+
+impl Spill for RecursiveUnion {
+    fn reclaimable_bytes(&self) -> usize {
+        let seen = self.recursion.seen.as_ref().map_or(0, |it| it.reclaimable_bytes());
+        let bytes = seen.max(self.current.rows.reclaimable_bytes());
+        match &self.phase {
+            Phase::Run { run, .. } => bytes.max(run.reclaimable_bytes()),
+            _ => bytes,
+        }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.recursion.builds.forget();
+        let rows = self.current.rows.reclaimable_bytes();
+        let seen = self.recursion.seen.as_ref();
+        let seen_bytes = seen.map_or(0, |it| it.reclaimable_bytes());
+        if let Phase::Run { run, .. } = &self.phase
+            && run.reclaimable_bytes() > rows.max(seen_bytes)
+        {
+            return run.spill();
+        }
+        match seen {
+            Some(seen) if seen_bytes > rows => seen.spill(&self.metrics),
+            _ => self.current.rows.spill(&self.metrics),
+        }
+    }
+}
+
+impl Drop for RecursiveUnion {
+    fn drop(&mut self) {
+        self.recursion.end();
+    }
+}
+
+/// Runs chains of iterations that take long; a pipeline of its own, which puts nothing out.
+pub struct RecursionHelper {
+    recursion: Arc<Recursion>,
+}
+
+impl RecursionHelper {
+    /// Of this recursion.
+    pub(crate) fn new(recursion: Arc<Recursion>) -> RecursionHelper {
+        RecursionHelper { recursion }
+    }
+
+    fn run(&self) -> Option<Arc<NestedRun>> {
+        lock(&self.recursion.run).clone()
+    }
+}
+
+impl Operator for RecursionHelper {
+    fn name(&self) -> &'static str {
+        "recursion helper"
+    }
+
+    fn accept(&mut self, _input: Batch) -> Result<()> {
+        Err(Error::internal("input of a source"))
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        if self.recursion.has_ended.load(Ordering::Acquire) {
+            return Ok(Step::Finished);
+        }
+        let run = self.run();
+        match run.as_ref().map_or(Ok(Turn::Over), |it| it.step(cx.waker))? {
+            Turn::Worked => Ok(Step::Yield),
+            Turn::Wait => Ok(Step::Blocked(BlockedOn::Exchange)),
+            Turn::Over => {
+                lock(&self.recursion.helpers).add(cx.waker);
+                // What came meanwhile has woken nobody.
+                let is_same = self.run().as_ref().map(Arc::as_ptr) == run.as_ref().map(Arc::as_ptr);
+                let is_idle = is_same && !self.recursion.has_ended.load(Ordering::Acquire);
+                Ok(if is_idle { Step::Blocked(BlockedOn::Exchange) } else { Step::Yield })
+            }
+        }
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        Some(self)
+    }
+}
+
+impl Spill for RecursionHelper {
+    fn reclaimable_bytes(&self) -> usize {
+        self.run().map_or(0, |it| it.reclaimable_bytes())
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.run().map_or(Ok(()), |it| it.spill())
+    }
+}

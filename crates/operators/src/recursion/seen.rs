@@ -1,0 +1,312 @@
+//! The rows that a recursion with UNION has made so far.
+//!
+//! ```text
+//! in memory   a table of groups without aggregates: a row that begins a group is new
+//! on disk     parts by the hash of rows; rows that come are candidates, written to their part's
+//!             file; once an iteration is complete, each part is read, and its candidates looked up
+//! ```
+//!
+//! Once on disk, they stay there: what there is to look up in is larger than memory.
+
+use super::{lock, settle::Settling};
+use crate::shared::SharedWriter;
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+use volley_error::Result;
+use volley_exec::{Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext};
+use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
+use volley_state::{
+    hash_table::{GroupCursor, GroupTable},
+    partition::{Partitioner, Purpose},
+    spill::{
+        SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillRun, SpillWriter,
+    },
+};
+use volley_types::Type;
+use volley_vector::Batch;
+use volley_wire::Encoder;
+
+/// The most parts on disk.
+const PARTS_MAX: usize = 16;
+
+/// Buffers of files that are written take one of so many bytes of the limit.
+const WRITERS_SHARE: usize = 32;
+
+/// The rows that came so far.
+#[derive(Clone)]
+pub(super) struct SeenRows {
+    pub(super) types: Arc<[Type]>,
+    pub(super) pool: Pool,
+    pub(super) space: SpillSpace,
+    pub(super) batch_rows: usize,
+    can_spill: bool,
+    state: Arc<Mutex<Seen>>,
+    /// What the table in memory takes.
+    held_bytes: Arc<AtomicUsize>,
+}
+
+enum Seen {
+    Memory(Memory),
+    Disk(Disk),
+}
+
+struct Memory {
+    table: GroupTable,
+    /// Charged for the next growth, and for files.
+    ahead: Reservation,
+}
+
+/// Rows on disk.
+pub(super) struct Disk {
+    partitioner: Partitioner,
+    pub(super) parts: Vec<Part>,
+}
+
+/// Rows of some hashes.
+#[derive(Default)]
+pub(super) struct Part {
+    /// Rows that came before.
+    pub(super) seen: Vec<SpillRun>,
+    /// Rows that maybe did.
+    pub(super) candidates: Option<SpillWriter>,
+}
+
+impl SeenRows {
+    /// None, of `types`; charges to `pool`.
+    pub(super) fn new(types: &[Type], pool: &Pool, task: &TaskContext) -> SeenRows {
+        let table = GroupTable::new(types.to_vec(), Vec::new(), pool);
+        let memory = Memory { table, ahead: pool.promise() };
+        SeenRows {
+            types: types.into(),
+            pool: pool.clone(),
+            space: task.spill.clone(),
+            batch_rows: task.batch_rows,
+            can_spill: Encoder::new(types).is_ok(),
+            state: Arc::new(Mutex::new(Seen::Memory(memory))),
+            held_bytes: Arc::default(),
+        }
+    }
+
+    /// The rows of a batch that did not come before; `None` also when that is not yet known.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; I/O.
+    fn insert(&self, batch: &Batch) -> Result<Option<Batch>> {
+        match &mut *lock(&self.state) {
+            Seen::Memory(memory) => {
+                // Otherwise the growth would have to be paid for twice.
+                if memory.table.may_grow(batch.rows()) {
+                    memory.ahead.clear();
+                }
+                let new = new_rows(&mut memory.table, batch)?;
+                let bytes = memory.table.bytes();
+                if bytes >= SPILL_BYTES_MIN {
+                    let files = self.parts() * SpillWriter::BYTES;
+                    // Without room, memory is scarce already, and will be asked for.
+                    let _ = memory.ahead.resize(files + memory.table.growth_bytes());
+                }
+                self.held_bytes.store(bytes, Ordering::Relaxed);
+                Ok(new)
+            }
+            Seen::Disk(disk) => {
+                for (part, rows) in disk.partitioner.split(batch)? {
+                    disk.add_candidates(part, &rows, self)?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn reclaimable_bytes(&self) -> usize {
+        let bytes = self.held_bytes.load(Ordering::Relaxed);
+        if bytes < SPILL_BYTES_MIN || !self.can_spill { 0 } else { bytes }
+    }
+
+    fn parts(&self) -> usize {
+        (self.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES).clamp(2, PARTS_MAX)
+    }
+
+    /// Writes all rows to disk, if there are any in memory.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk, out of memory, cancelled.
+    pub(super) fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
+        let mut state = lock(&self.state);
+        let Seen::Memory(memory) = &mut *state else { return Ok(()) };
+        if memory.table.len() == 0 || !self.can_spill {
+            return Ok(());
+        }
+        memory.ahead.clear();
+        let parts = self.parts();
+        let keys = (0..self.types.len()).collect();
+        let purpose = Purpose::Spill(0);
+        let mut partitioner = Partitioner::new(keys, parts, purpose, self.batch_rows, &self.pool);
+        let mut writers: Vec<Option<SpillWriter>> = (0..parts).map(|_| None).collect();
+        let mut write = |part: usize, rows: &Batch| self.write(&mut writers[part], rows);
+        for_each_batch(&mut memory.table, self.batch_rows, |batch| {
+            partitioner.split(batch)?.iter().try_for_each(|(part, rows)| write(*part, rows))
+        })?;
+        partitioner.finish()?.iter().try_for_each(|(part, rows)| write(*part, rows))?;
+        let mut parts = Vec::with_capacity(parts);
+        for writer in writers {
+            let run = writer.map(SpillWriter::finish).transpose()?;
+            run.iter().for_each(|it| count_spilled(it, metrics));
+            parts.push(Part { seen: run.into_iter().collect(), candidates: None });
+        }
+        metrics.add(SPILLED_PARTITIONS, parts.len() as u64);
+        self.held_bytes.store(0, Ordering::Relaxed);
+        *state = Seen::Disk(Disk { partitioner, parts });
+        Ok(())
+    }
+
+    fn write(&self, writer: &mut Option<SpillWriter>, rows: &Batch) -> Result<()> {
+        let writer = match writer {
+            Some(writer) => writer,
+            none => none.insert(SpillWriter::new(&self.space, &self.types, &self.pool)?),
+        };
+        writer.write(rows)
+    }
+
+    /// What is to be done for a complete iteration; `None` when all its new rows are known.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk, out of memory.
+    pub(super) fn settle(&self) -> Result<Option<Settling>> {
+        let mut state = lock(&self.state);
+        let Seen::Disk(disk) = &mut *state else { return Ok(None) };
+        for (part, rows) in disk.partitioner.finish()? {
+            disk.add_candidates(part, &rows, self)?;
+        }
+        let has_candidates = disk.parts.iter().any(|it| it.candidates.is_some());
+        Ok(has_candidates.then(|| Settling::new(self.clone())))
+    }
+
+    /// The next part with candidates, which is taken out; and its number.
+    pub(super) fn take_part(&self) -> Option<(usize, Part)> {
+        let mut state = lock(&self.state);
+        let Seen::Disk(disk) = &mut *state else { return None };
+        let part = disk.parts.iter().position(|it| it.candidates.is_some())?;
+        Some((part, std::mem::take(&mut disk.parts[part])))
+    }
+
+    pub(super) fn put_back(&self, number: usize, seen: Vec<SpillRun>) {
+        if let Seen::Disk(disk) = &mut *lock(&self.state)
+            && let Some(part) = disk.parts.get_mut(number)
+        {
+            part.seen = seen;
+        }
+    }
+}
+
+impl Disk {
+    fn add_candidates(&mut self, part: usize, rows: &Batch, seen: &SeenRows) -> Result<()> {
+        seen.write(&mut self.parts[part].candidates, rows)
+    }
+}
+
+/// Counts a run that was written.
+pub(super) fn count_spilled(run: &SpillRun, metrics: &OperatorMetrics) {
+    metrics.add(SPILLED_ROWS, run.rows() as u64);
+    metrics.add(SPILLED_BYTES, run.bytes());
+}
+
+/// The rows of a batch that begin a group of `table`, if there are any.
+///
+/// # Errors
+///
+/// Out of memory.
+pub(super) fn new_rows(table: &mut GroupTable, batch: &Batch) -> Result<Option<Batch>> {
+    table.find_or_insert(batch.columns(), batch.rows())?;
+    let new = table.new_rows();
+    match new.len() {
+        0 => Ok(None),
+        count if count == batch.rows() => Ok(Some(batch.clone())),
+        _ => {
+            let mut new = new.to_vec();
+            new.sort_unstable();
+            batch.gather(&new).map(Some)
+        }
+    }
+}
+
+/// Calls `take` with the rows of a table.
+///
+/// # Errors
+///
+/// Those of `take`; cancelled.
+pub(super) fn for_each_batch(
+    table: &mut GroupTable,
+    batch_rows: usize,
+    mut take: impl FnMut(&Batch) -> Result<()>,
+) -> Result<()> {
+    table.freeze()?;
+    let mut cursor = GroupCursor::default();
+    loop {
+        check_cancelled()?;
+        let groups = table.next_groups(&mut cursor, batch_rows);
+        if groups.is_empty() {
+            return Ok(());
+        }
+        take(&Batch::new(table.keys_of(&groups)?, groups.len()))?;
+    }
+}
+
+/// Writes the rows that did not come before.
+pub struct DistinctWriter {
+    writer: SharedWriter,
+    seen: Arc<SeenRows>,
+    metrics: Arc<OperatorMetrics>,
+}
+
+impl DistinctWriter {
+    pub(super) fn new(
+        writer: SharedWriter,
+        seen: Arc<SeenRows>,
+        metrics: &Arc<OperatorMetrics>,
+    ) -> DistinctWriter {
+        DistinctWriter { writer, seen, metrics: Arc::clone(metrics) }
+    }
+}
+
+impl Operator for DistinctWriter {
+    fn name(&self) -> &'static str {
+        "recursion writer"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        match self.seen.insert(&input.loaded()?)? {
+            Some(new) => self.writer.accept(new),
+            None => Ok(()),
+        }
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.writer.finish_input()
+    }
+
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        self.writer.step(cx)
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        if self.seen.can_spill { Some(self) } else { None }
+    }
+}
+
+impl Spill for DistinctWriter {
+    fn reclaimable_bytes(&self) -> usize {
+        self.seen.reclaimable_bytes().max(self.writer.reclaimable_bytes())
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        if self.writer.reclaimable_bytes() > self.seen.reclaimable_bytes() {
+            return self.writer.spill();
+        }
+        self.seen.spill(&self.metrics)
+    }
+}

@@ -1,0 +1,114 @@
+use crate::test_kit::{A, Manners, SETUPS, TestTables, registry, run, run_limited};
+use std::{collections::BTreeSet, sync::Arc};
+use volley_plan::{
+    HashJoinNode, JoinKind, KeptRows, PlanBuilder, PlanNode, RecursiveUnionNode, WorkingTableNode,
+};
+use volley_testkit::{RowValues, integers, sorted};
+use volley_types::{Schema, Type, Value};
+
+/// All that can be reached from the first row of `starts` by `edges`.
+fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
+    let anchor = tables.scan("starts").build().unwrap();
+    let edges = tables.scan("edges").build().unwrap();
+    let schema: Schema = anchor.schema().clone();
+    let working = |id, name: &str, schema: &Schema| {
+        let (name, schema) = (name.to_owned(), schema.clone());
+        Arc::new(PlanNode::WorkingTable(WorkingTableNode { id, name, schema }))
+    };
+    let join = HashJoinNode {
+        kind: JoinKind::Inner,
+        probe: working(0, "t", &schema),
+        build: working(1, "edges", edges.schema()),
+        probe_keys: vec![0],
+        build_keys: vec![0],
+        nulls_equal: vec![false],
+        filter: None,
+        null_aware: false,
+        output: vec![2],
+        schema: schema.clone(),
+    };
+    let node = RecursiveUnionNode {
+        id: 0,
+        anchor,
+        step: Arc::new(PlanNode::HashJoin(join)),
+        kept: vec![KeptRows { id: 1, input: edges }],
+        distinct,
+        schema,
+    };
+    PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::RecursiveUnion(node)))
+}
+
+fn tables(starts: &[i64], edges: &[(i64, i64)], manners: Manners) -> TestTables {
+    let columns = [("a", Type::BigInt), ("b", Type::BigInt)];
+    let rows = edges.iter().map(|(a, b)| vec![Value::BigInt(*a), Value::BigInt(*b)]);
+    TestTables::default().with("starts", &A, integers(starts.iter().copied()), manners).with(
+        "edges",
+        &columns,
+        rows.collect(),
+        manners,
+    )
+}
+
+/// By definition: with every way to a node, or each node once.
+fn expected(starts: &[i64], edges: &[(i64, i64)], distinct: bool) -> RowValues {
+    let (mut seen, mut all, mut last) = (BTreeSet::new(), Vec::new(), starts.to_vec());
+    while !last.is_empty() {
+        if distinct {
+            last.retain(|it| seen.insert(*it));
+        }
+        all.extend(&last);
+        let next = |from: &i64| {
+            let from = *from;
+            edges.iter().filter(move |it| it.0 == from).map(|it| it.1)
+        };
+        last = last.iter().flat_map(next).collect();
+    }
+    sorted(integers(all))
+}
+
+#[test]
+fn rows_come_until_an_iteration_makes_none() {
+    let edges: Vec<(i64, i64)> = (0..60).flat_map(|it| [(it, it * 3 % 61), (it, it + 7)]).collect();
+    let acyclic: Vec<(i64, i64)> = (0..40).flat_map(|it| [(it, it + 9), (it, it + 13)]).collect();
+    for manners in Manners::WHOLE {
+        for (starts, edges, distinct) in [
+            (&[0, 5, 5][..], &edges, true),
+            (&[][..], &edges, true),
+            (&[1000][..], &edges, true),
+            (&[0, 5, 5][..], &acyclic, true),
+            (&[0, 5, 5][..], &acyclic, false),
+            (&[][..], &acyclic, false),
+        ] {
+            let tables = tables(starts, edges, manners);
+            let expected = expected(starts, edges, distinct);
+            for setup in SETUPS {
+                let rows = run(reach(&tables, distinct), &tables, setup).unwrap();
+                assert_eq!(sorted(rows), expected, "{manners:?} {setup:?} {distinct}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_came_before_are_found_on_disk() {
+    let nodes = 60_000;
+    let edges: Vec<(i64, i64)> =
+        (0..nodes).flat_map(|it| [(it, it * 2 % nodes), (it, (it * 2 + 1) % nodes)]).collect();
+    let tables = tables(&[0], &edges, Manners::Flat);
+    let plan = reach(&tables, true).build().unwrap();
+    let whole = run_limited(&plan, &tables, SETUPS[5], None, None);
+    let all = sorted(whole.rows.unwrap());
+    assert_eq!(all.len(), nodes as usize);
+    let run = run_limited(&plan, &tables, SETUPS[2], Some(10 << 20), None);
+    assert!(sorted(run.rows.unwrap()) == all);
+    assert!(run.spilled_bytes > 0 && whole.spilled_bytes == 0);
+}
+
+#[test]
+fn a_limit_ends_a_recursion_without_an_end() {
+    let tables = tables(&[0], &[(0, 1), (1, 0)], Manners::Flat);
+    for setup in SETUPS {
+        let rows = run(reach(&tables, false).limit(2, 4), &tables, setup).unwrap();
+        assert_eq!(rows, integers([0, 1, 0, 1]), "{setup:?}");
+    }
+}

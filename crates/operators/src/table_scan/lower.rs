@@ -1,0 +1,60 @@
+//! TableScan: as many drivers as there are splits, at most.
+
+use crate::{
+    dynamic_filters::{JoinFilters, TopNFilters},
+    registration::wrong_node,
+    table_scan::{SplitQueue, TableScan},
+};
+use std::sync::Arc;
+use volley_connector::ScanRequest;
+use volley_error::{Error, Result};
+use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_expression::filter::ColumnFilter;
+use volley_plan::{PlanNode, TableScanNode};
+use volley_types::{Schema, Type};
+
+pub(crate) fn lower(
+    node: &PlanNode,
+    _inputs: &mut Inputs,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let PlanNode::TableScan(node) = node else { return Err(wrong_node()) };
+    let task = Arc::clone(cx.task());
+    let pool = cx.pool("table scan");
+    let table = task.tables.table(&node.table)?;
+    check(node, table.schema())?;
+    let position = cx.node();
+    let filters = cx.state::<JoinFilters>().take_scan(position);
+    let bounds = cx.state::<TopNFilters>().take_scan(position);
+    let joins = filters.iter().map(|(column, it)| (*column, Arc::clone(&it.filter)));
+    let dynamic_filters =
+        joins.chain(bounds).map(|(column, filter)| ColumnFilter { column, filter });
+    let scan = table.scan(ScanRequest {
+        columns: node.columns.clone(),
+        filters: node.filters.clone(),
+        dynamic_filters: dynamic_filters.collect(),
+        batch_rows: task.batch_rows,
+        registry: Arc::clone(&task.registry),
+        query: Arc::clone(&task.query),
+        pool: pool.clone(),
+    })?;
+    let filters = filters.into_iter().map(|(_, it)| it).collect();
+    let splits = SplitQueue::new(scan, filters);
+    let drivers = task.drivers.min(splits.total()).max(1);
+    Ok(cx.source_in_pool("table scan", drivers, pool, move |cx| {
+        Ok(Box::new(TableScan::new(&splits, cx)))
+    }))
+}
+
+/// Checks that the table has the columns that the node reads.
+fn check(node: &TableScanNode, table: &Schema) -> Result<()> {
+    let types: Vec<Type> = table.types().cloned().collect();
+    for (column, field) in node.columns.iter().zip(&node.schema.fields) {
+        if types.get(*column) != Some(&field.data_type) {
+            let message =
+                format!("{} has no column #{column} of type {}", node.table.table, field.data_type);
+            return Err(Error::invalid_query(message));
+        }
+    }
+    node.filters.iter().try_for_each(|it| it.check_columns(&types))
+}

@@ -1,0 +1,177 @@
+//! Makes rows of rows: elements of lists, series.
+//!
+//! Rows of the input are replicated as dictionaries over one code buffer; elements are a slice of
+//! the input's where they stand next to each other, or else a dictionary over them. One row may
+//! make many batches: what it makes is made batch by batch.
+
+mod elements;
+mod generator;
+mod series;
+mod lower;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use lower::lower;
+
+use generator::Rows;
+use volley_error::Result;
+use volley_exec::{Operator, OperatorContext, Step, StepContext};
+use volley_plan::{Generator, UnnestNode};
+use volley_state::BatchCharge;
+use volley_types::Type;
+use volley_vector::{Batch, NullBuffer, Vector};
+
+/// Puts each row out once for every row that its generators make.
+pub struct Unnest {
+    batch_rows: usize,
+    /// The input's columns that are put out.
+    replicated: Vec<usize>,
+    generators: Vec<Generator>,
+    ordinality: bool,
+    /// How often a row is put out of which nothing is made.
+    least: u64,
+    charge: BatchCharge,
+    pending: Option<Pending>,
+    input_done: bool,
+}
+
+/// A batch whose rows are being put out.
+struct Pending {
+    /// The replicated columns.
+    replicated: Batch,
+    generators: Vec<Rows>,
+    /// How many rows are made of each row.
+    counts: Vec<u64>,
+    /// The row that is being put out.
+    row: usize,
+    /// How many rows were made of it.
+    made: u64,
+    /// The places of the rows made among what is made of their rows, from 1; 0 where nothing is.
+    places: Vec<i64>,
+}
+
+impl Unnest {
+    /// One driver's instance for `node`.
+    pub fn new(node: &UnnestNode, cx: &OperatorContext) -> Unnest {
+        Unnest {
+            batch_rows: cx.task.batch_rows,
+            replicated: node.replicated.clone(),
+            generators: node.generators.clone(),
+            ordinality: node.ordinality,
+            least: u64::from(node.outer),
+            charge: BatchCharge::new(&cx.pool),
+            pending: None,
+            input_done: false,
+        }
+    }
+
+    /// The columns that are needed, the replicated ones first.
+    fn needed(&self, input: &Batch) -> Batch {
+        let args = self.generators.iter().flat_map(|it| &it.args);
+        input.project(&self.replicated.iter().chain(args).copied().collect::<Vec<_>>())
+    }
+
+    /// The generators over `needed`.
+    fn generators(&self, needed: &Batch) -> Result<Vec<Rows>> {
+        let mut args = needed.columns().iter().skip(self.replicated.len());
+        let of = |it: &Generator| {
+            let args: Vec<Vector> = args.by_ref().take(it.args.len()).cloned().collect();
+            Rows::new(it.kind, &args)
+        };
+        self.generators.iter().map(of).collect()
+    }
+}
+
+impl Pending {
+    /// Makes the next rows, at most `batch_rows` of them; the row of the input for each. Rows of
+    /// which nothing is made count `least` times.
+    fn make(&mut self, batch_rows: usize, least: u64) -> Vec<u32> {
+        let mut codes = Vec::new();
+        while codes.len() < batch_rows {
+            let Some(own) = self.counts.get(self.row).copied() else { break };
+            let count = own.max(least);
+            let left = count - self.made;
+            let rows = left.min((batch_rows - codes.len()) as u64) as usize;
+            if rows > 0 {
+                for generator in &mut self.generators {
+                    generator.make(self.row, self.made, rows);
+                }
+                codes.resize(codes.len() + rows, self.row as u32);
+                let first = if own > 0 { self.made as i64 + 1 } else { 0 };
+                self.places.extend(first..first + rows as i64);
+                self.made += rows as u64;
+            }
+            if self.made == count {
+                self.row += 1;
+                self.made = 0;
+            }
+        }
+        codes
+    }
+
+    /// The ordinality of the rows made.
+    fn ordinality(&mut self) -> Vector {
+        let places = std::mem::take(&mut self.places);
+        let nulls = NullBuffer::from_iter(places.iter().map(|it| *it != 0));
+        Vector::native::<i64>(Type::BigInt, places, Some(nulls))
+    }
+
+    fn is_done(&self) -> bool {
+        self.row == self.counts.len()
+    }
+}
+
+impl Operator for Unnest {
+    fn name(&self) -> &'static str {
+        "unnest"
+    }
+
+    fn accept(&mut self, input: Batch) -> Result<()> {
+        let rows = input.rows();
+        let mut needed = self.needed(&input);
+        let mut generators = self.generators(&needed)?;
+        let mut counts = vec![0; rows];
+        for generator in &generators {
+            generator.raise_counts(&mut counts);
+        }
+        let total = counts.iter().fold(0u64, |sum, it| sum.saturating_add((*it).max(self.least)));
+        if total > self.batch_rows as u64 {
+            needed = self.charge.keep(needed.loaded()?)?;
+            generators = self.generators(&needed)?;
+        }
+        let replicated = (0..self.replicated.len()).collect::<Vec<_>>();
+        let replicated = needed.project(&replicated);
+        let places = Vec::new();
+        self.pending = Some(Pending { replicated, generators, counts, row: 0, made: 0, places });
+        Ok(())
+    }
+
+    fn finish_input(&mut self) -> Result<()> {
+        self.input_done = true;
+        Ok(())
+    }
+
+    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        if let Some(pending) = &mut self.pending {
+            let codes = pending.make(self.batch_rows, self.least);
+            let rows = codes.len();
+            if rows > 0 {
+                let replicated = pending.replicated.wrap(&codes.into());
+                let mut columns = replicated.into_columns();
+                for generator in &mut pending.generators {
+                    columns.extend(generator.take());
+                }
+                let ordinality = pending.ordinality();
+                columns.extend(Some(ordinality).filter(|_| self.ordinality));
+                if pending.is_done() {
+                    self.pending = None;
+                    self.charge.clear();
+                }
+                return Ok(Step::Output(Batch::new(columns, rows)));
+            }
+            self.pending = None;
+            self.charge.clear();
+        }
+        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+    }
+}
