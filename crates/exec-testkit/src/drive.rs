@@ -6,6 +6,7 @@ use volley_error::Result;
 use volley_exec::{Operator, OperatorContext, Step, StepContext, TaskContext};
 use volley_function::Registry;
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::StateSizes;
 use volley_vector::Batch;
 
 /// A context for one of `drivers` drivers of an operator, charged to `pool`.
@@ -25,6 +26,7 @@ pub fn operator_context(
         batch_rows,
         dynamic_filters: true,
         spill_always: false,
+        sizes: StateSizes::SMALL,
         steps: Arc::default(),
         exprs: None,
     };

@@ -13,6 +13,7 @@ use volley_error::{Error, Result};
 use volley_exec::{Operator, OperatorContext, OperatorMetrics, Step, StepContext, TaskContext};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{TableHandle, TableWriteNode};
+use volley_state::StateSizes;
 use volley_types::Type;
 use volley_vector::Batch;
 
@@ -69,6 +70,7 @@ impl Harness {
             batch_rows,
             dynamic_filters: true,
             spill_always: false,
+            sizes: StateSizes::SMALL,
             steps: Arc::default(),
             exprs: None,
         };

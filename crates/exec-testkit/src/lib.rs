@@ -27,6 +27,7 @@ use volley_exec::{Executor, LoweringRegistry, Priority, Task, TaskConfig};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{PlanBuilder, PlanNode};
+use volley_state::StateSizes;
 use volley_testkit::{RowValues, rows_of};
 use volley_types::Type;
 
@@ -101,6 +102,7 @@ impl Runner {
             batch_rows: setup.batch_rows,
             dynamic_filters: true,
             spill_always: setup.spill_always,
+            sizes: StateSizes::SMALL,
             priority: Priority::Normal,
         }
     }

@@ -26,6 +26,7 @@ use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_state::StateSizes;
 
 /// Makes one driver's instance of an operator.
 pub type OperatorFactory = Box<dyn FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send>;
@@ -68,6 +69,8 @@ pub struct TaskContext {
     pub dynamic_filters: bool,
     /// Whether operators that can spill do so before every step: for tests.
     pub spill_always: bool,
+    /// Where state works in another way.
+    pub sizes: StateSizes,
     /// What operators have done that were made anew in each iteration of a recursion.
     pub steps: Arc<StepRecords>,
     /// Where operators that are made anew in each iteration find their expressions compiled.

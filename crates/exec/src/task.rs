@@ -25,6 +25,7 @@ use volley_error::Result;
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::PlanNode;
+use volley_state::StateSizes;
 use volley_vector::Batch;
 
 /// What to run, and with what.
@@ -55,6 +56,8 @@ pub struct TaskConfig {
     pub dynamic_filters: bool,
     /// Whether operators that can spill do so before every step, short of memory or not: for tests.
     pub spill_always: bool,
+    /// Where state works in another way: [`StateSizes::NORMAL`], but in tests.
+    pub sizes: StateSizes,
     /// How much of the threads' time it gets beside other tasks.
     pub priority: Priority,
 }
@@ -78,6 +81,7 @@ pub struct TaskConfig {
 /// use volley_function::{QueryConstants, Registry};
 /// use volley_memory::{Pool, spill::SpillSpace};
 /// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
+/// use volley_state::StateSizes;
 /// use volley_types::{Type, Value};
 ///
 /// struct Nothing;
@@ -113,6 +117,7 @@ pub struct TaskConfig {
 ///     batch_rows: 1024,
 ///     dynamic_filters: true,
 ///     spill_always: false,
+///     sizes: StateSizes::NORMAL,
 ///     priority: Priority::Normal,
 /// };
 /// let executor = Executor::new(2)?;
@@ -160,6 +165,7 @@ impl Task {
             batch_rows: batch_rows(&plan, config.batch_rows),
             dynamic_filters: config.dynamic_filters,
             spill_always: config.spill_always,
+            sizes: config.sizes,
             steps: Arc::default(),
             exprs: None,
         });

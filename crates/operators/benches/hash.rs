@@ -13,6 +13,7 @@ use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode, TableHandle,
     TableScanNode, TableWriteNode,
 };
+use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -168,6 +169,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             batch_rows: BATCH_ROWS,
             dynamic_filters: true,
             spill_always: false,
+            sizes: StateSizes::NORMAL,
             priority: Priority::Normal,
         };
         let task = Task::start(config, &executor)?;

@@ -40,12 +40,14 @@ pub(crate) use lower::{StepBuilds, lower, skipped_input};
 use output::OutputColumn;
 use volley_expression::Expr;
 use volley_plan::{HashJoinNode, JoinKind};
-use volley_state::hash_table::JoinTableSpec;
+use volley_state::{StateSizes, hash_table::JoinTableSpec};
 use volley_types::Type;
 
 /// What all drivers of a join know.
 #[derive(Debug)]
 struct HashJoinSpec {
+    /// Where the tables work in another way.
+    sizes: StateSizes,
     kind: JoinKind,
     probe_types: Vec<Type>,
     probe_keys: Vec<usize>,
@@ -79,12 +81,13 @@ enum FilterColumn {
 }
 
 impl HashJoinSpec {
-    fn new(node: &HashJoinNode) -> HashJoinSpec {
+    fn new(node: &HashJoinNode, sizes: StateSizes) -> HashJoinSpec {
         let types = |schema: &volley_types::Schema| schema.types().cloned().collect::<Vec<_>>();
         let (probe_types, build_types) = (types(node.probe.schema()), types(node.build.schema()));
         let asks_unknown = matches!(node.kind, JoinKind::LeftAnti | JoinKind::LeftMark);
         let filter = node.filter.as_ref().map(|it| Filter::new(it, probe_types.len()));
         let mut spec = HashJoinSpec {
+            sizes,
             kind: node.kind,
             probe_types,
             probe_keys: node.probe_keys.clone(),
@@ -188,6 +191,7 @@ impl HashJoinSpec {
             nulls_equal: self.nulls_equal.clone(),
             is_set: self.is_existence() && self.filter.is_none(),
             only_asks: self.is_existence() && self.filter.is_none(),
+            sizes: self.sizes,
         }
     }
 
@@ -199,6 +203,7 @@ impl HashJoinSpec {
             nulls_equal: self.nulls_equal[..keys].to_vec(),
             is_set: self.filter.is_none(),
             only_asks: false,
+            sizes: self.sizes,
         }
     }
 

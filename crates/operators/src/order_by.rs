@@ -61,7 +61,8 @@ impl OrderBy {
     /// Sorts rows of `types` by `keys`.
     pub fn new(types: Vec<Type>, keys: Vec<SortKey>, cx: &OperatorContext) -> OrderBy {
         let runs = Runs::new(&types, &keys, cx);
-        let shape = SortShape { types: types.into(), keys: keys.into() };
+        let sizes = cx.task.sizes;
+        let shape = SortShape { types: types.into(), keys: keys.into(), sizes };
         OrderBy {
             batch_rows: cx.task.batch_rows,
             input: SortInput::new(shape, &cx.pool),

@@ -83,7 +83,8 @@ impl TopN {
         cx: &OperatorContext,
     ) -> TopN {
         let rows = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
-        let shape = SortShape { types: types.into(), keys: keys.into() };
+        let sizes = cx.task.sizes;
+        let shape = SortShape { types: types.into(), keys: keys.into(), sizes };
         TopN {
             offset: rows(offset),
             end: rows(offset.saturating_add(limit)),

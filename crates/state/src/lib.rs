@@ -28,7 +28,9 @@ pub mod charge;
 pub mod coalesce;
 pub mod column_concat;
 pub mod compact;
+mod sizes;
 
 pub use barrier::{Barrier, Promise, Ticket, Waiters};
 pub use charge::BatchCharge;
 pub use coalesce::Coalescer;
+pub use sizes::StateSizes;

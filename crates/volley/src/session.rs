@@ -25,6 +25,7 @@ use volley_function::{QueryConstants, Registry};
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
+use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 
@@ -549,6 +550,7 @@ impl Session {
             batch_rows: settings.batch_rows,
             dynamic_filters: settings.dynamic_filters,
             spill_always: settings.spill_always,
+            sizes: StateSizes::NORMAL,
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();

@@ -11,6 +11,7 @@
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_state::{
+    StateSizes,
     hash_table::GroupTable,
     partition::{Partitioner, Purpose},
     spill::{SpillRun, SpillWriter},
@@ -44,7 +45,7 @@ fn types() -> Vec<Type> {
 /// Finds or makes the group of every row in one table.
 pub fn count_in_memory(batches: &[Batch]) -> Result<usize> {
     let pool = Pool::root("distinct rows", Some(64 << 20));
-    let mut table = GroupTable::new(types(), Vec::new(), &pool);
+    let mut table = GroupTable::new(types(), Vec::new(), StateSizes::NORMAL, &pool);
     for batch in batches {
         table.find_or_insert(batch.columns(), batch.rows())?;
     }
@@ -56,7 +57,7 @@ pub fn count_spilled(batches: &[Batch]) -> Result<usize> {
     let pool = Pool::root("distinct rows", Some(16 << 20));
     let mut distinct = 0;
     for run in spill(batches, &pool)? {
-        let mut table = GroupTable::new(types(), Vec::new(), &pool);
+        let mut table = GroupTable::new(types(), Vec::new(), StateSizes::NORMAL, &pool);
         let mut reader = run.read(&pool, BATCH_ROWS)?;
         while let Some(batch) = reader.next()? {
             table.find_or_insert(batch.columns(), batch.rows())?;

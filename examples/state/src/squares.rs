@@ -16,6 +16,7 @@ use volley_exec::{
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode, TableHandle, TableWriteNode};
+use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -135,6 +136,7 @@ fn run_plan(plan: Arc<PlanNode>) -> Result<Vec<i64>> {
         batch_rows: 1024,
         dynamic_filters: false,
         spill_always: false,
+        sizes: StateSizes::NORMAL,
         priority: Priority::Normal,
     };
     let executor = Executor::new(2)?;

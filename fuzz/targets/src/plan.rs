@@ -11,6 +11,7 @@ use volley_exec::{Executor, Priority, Task, TaskConfig};
 use volley_function::QueryConstants;
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace};
 use volley_plan::{PlanNode, TableWriteNode};
+use volley_state::StateSizes;
 use volley_types::Type;
 use volley_vector::save::Writer;
 
@@ -86,6 +87,7 @@ fn run(plan: Arc<PlanNode>) -> Result<()> {
         batch_rows: 64,
         dynamic_filters: true,
         spill_always: false,
+        sizes: StateSizes::SMALL,
         priority: Priority::Normal,
     };
     let task = Task::start(config, &executor)?;

@@ -8,7 +8,10 @@ use std::{
     task::{Wake, Waker},
 };
 use volley_memory::Pool;
-use volley_state::sort::{SortInput, SortShape, Taken};
+use volley_state::{
+    StateSizes,
+    sort::{SortInput, SortShape, Taken},
+};
 use volley_testkit::{RandomColumns, RowValues, integers, rows_of};
 use volley_types::{SortKey, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -17,7 +20,7 @@ const BY_A: SortKey = SortKey { column: 0, descending: false, nulls_first: false
 
 /// Rows of `types`, sorted by `keys` in one stream.
 fn sort(types: &[Type], keys: &[SortKey], batches: Vec<Batch>, batch_rows: usize) -> Vec<Batch> {
-    let shape = SortShape { types: types.into(), keys: keys.into() };
+    let shape = SortShape { types: types.into(), keys: keys.into(), sizes: StateSizes::SMALL };
     let mut input = SortInput::new(shape, &Pool::root("test", None));
     batches.into_iter().for_each(|it| input.push(it).unwrap());
     if input.rows() == 0 {

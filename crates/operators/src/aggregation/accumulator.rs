@@ -8,6 +8,7 @@ use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAgg
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_plan::{AggregateStep, SortKey};
 use volley_state::{
+    StateSizes,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
 };
@@ -32,6 +33,8 @@ pub(super) struct AccumulatorSpec {
     pub order_types: Vec<Type>,
     /// What errors point at.
     pub place: Place,
+    /// Where the table of distinct arguments works in another way.
+    pub sizes: StateSizes,
 }
 
 /// The state of one aggregate beside the groups' rows.
@@ -98,7 +101,7 @@ impl Accumulator {
         let seen = spec.distinct.then(|| {
             let keys = spec.arg_types.iter().map(|it| it.key_type().unwrap_or_else(|| it.clone()));
             let types = std::iter::once(Type::BigInt).chain(keys);
-            GroupTable::new(types.collect(), Vec::new(), pool)
+            GroupTable::new(types.collect(), Vec::new(), spec.sizes, pool)
         });
         let waits = spec.collects() || !spec.order_by.is_empty();
         let kept = waits.then(|| KeptRows::new(spec, step, pool));

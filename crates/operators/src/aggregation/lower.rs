@@ -35,6 +35,7 @@ pub(crate) fn lower(
             order_by: it.order_by.clone(),
             order_types: it.order_by.iter().map(|it| fields[it.column].data_type.clone()).collect(),
             place: it.place,
+            sizes: cx.task().sizes,
         })
     });
     let spec = Arc::new(AggregationSpec {

@@ -91,7 +91,7 @@ impl HashAggregation {
         let states = spec.aggregates.iter().map(|it| Arc::clone(&it.state)).collect();
         HashAggregation {
             name,
-            table: GroupTable::new(spec.key_types.clone(), states, pool),
+            table: GroupTable::new(spec.key_types.clone(), states, cx.task.sizes, pool),
             accumulators: accumulators(&spec, pool),
             partial: spec.step.repeats_groups().then(|| PartialPolicy::new(spec.states_grow())),
             flush_due: false,

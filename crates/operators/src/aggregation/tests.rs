@@ -16,6 +16,7 @@ use volley_function::{
 };
 use volley_memory::{Pool, Slots};
 use volley_plan::{AggregateStep, SortKey};
+use volley_state::StateSizes;
 use volley_testkit::RandomColumns;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Decoded, Rows, Vector};
@@ -184,6 +185,7 @@ pub(super) fn aggregate(
         order_by: Vec::new(),
         order_types: Vec::new(),
         place: volley_expression::Place::default(),
+        sizes: StateSizes::SMALL,
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn lower(
     let filters = cx.state::<JoinFilters>().take_join(position);
     let builds = cx.state::<StepBuilds>().0.clone();
     let kept = builds.filter(|(recursion, _)| keeps_build(node, *recursion)).map(|(_, it)| it);
-    let spec = Arc::new(HashJoinSpec::new(node));
+    let spec = Arc::new(HashJoinSpec::new(node, cx.task().sizes));
     let pool = cx.pool("hash join build");
     let drivers = (build.as_ref().map_or(0, PipelineBuilder::drivers), probe.drivers());
     let shared = Arc::new(JoinShared::new(spec, filters, drivers, &pool));

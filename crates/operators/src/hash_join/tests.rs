@@ -13,6 +13,7 @@ use volley_exec::{Operator, OperatorContext, Step, StepContext};
 use volley_expression::{Expr, SpecialForm, filter::KeyFilter};
 use volley_memory::Pool;
 use volley_plan::{HashJoinNode, JoinKind, PlanNode, ValuesNode};
+use volley_state::StateSizes;
 use volley_testkit::RandomColumns;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Rows, Vector};
@@ -156,7 +157,7 @@ impl Case {
         Setup { drivers, batch_rows, spill_every }: Setup,
     ) -> Vec<String> {
         let pool = Pool::root("test", None);
-        let spec = Arc::new(HashJoinSpec::new(&self.node()));
+        let spec = Arc::new(HashJoinSpec::new(&self.node(), StateSizes::SMALL));
         let filter = Arc::new(JoinFilter::default());
         let is_filtered = self.keys.first().is_some_and(|it| {
             KeyFilter::is_possible_for(it.physical()) && !self.nulls_equal[0] && !self.null_aware
@@ -215,7 +216,7 @@ impl Case {
 
     /// Whether the build side keeps rows that can be spilled: not only integers without rows.
     fn keeps_rows(&self, build: &[Batch]) -> bool {
-        let table = HashJoinSpec::new(&self.node()).table();
+        let table = HashJoinSpec::new(&self.node(), StateSizes::SMALL).table();
         !build.is_empty() && table.key_without_rows().is_none() && self.keys != [Type::Unknown]
     }
 

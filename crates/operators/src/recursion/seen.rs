@@ -18,6 +18,7 @@ use volley_error::Result;
 use volley_exec::{Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext};
 use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
 use volley_state::{
+    StateSizes,
     hash_table::{GroupCursor, GroupTable},
     partition::{Partitioner, Purpose},
     spill::{
@@ -45,6 +46,7 @@ pub(super) struct SeenRows {
     state: Arc<Mutex<Seen>>,
     /// What the table in memory takes.
     held_bytes: Arc<AtomicUsize>,
+    pub(super) sizes: StateSizes,
 }
 
 enum Seen {
@@ -76,9 +78,10 @@ pub(super) struct Part {
 impl SeenRows {
     /// None, of `types`; charges to `pool`.
     pub(super) fn new(types: &[Type], pool: &Pool, task: &TaskContext) -> SeenRows {
-        let table = GroupTable::new(types.to_vec(), Vec::new(), pool);
+        let table = GroupTable::new(types.to_vec(), Vec::new(), task.sizes, pool);
         let memory = Memory { table, ahead: pool.promise() };
         SeenRows {
+            sizes: task.sizes,
             types: types.into(),
             pool: pool.clone(),
             space: task.spill.clone(),

@@ -65,7 +65,7 @@ impl Open {
         candidates.iter().for_each(|it| count_spilled(it, metrics));
         Ok(Open {
             number,
-            table: GroupTable::new(rows.types.to_vec(), Vec::new(), &rows.pool),
+            table: GroupTable::new(rows.types.to_vec(), Vec::new(), rows.sizes, &rows.pool),
             seen: part.seen,
             next_run: 0,
             reader: None,

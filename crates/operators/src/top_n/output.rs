@@ -45,7 +45,7 @@ impl TopN {
     pub(super) fn hand_over(&mut self) -> Result<&mut Output> {
         let output = self.output.get_or_insert_with(|| {
             let limit = Limit::new(self.offset as u64, Some((self.end - self.offset) as u64));
-            let SortShape { types, keys } = &self.shape;
+            let SortShape { types, keys, .. } = &self.shape;
             let sort = OrderBy::new(types.to_vec(), keys.to_vec(), &self.cx);
             Output { sort, limit, input_done: false }
         });

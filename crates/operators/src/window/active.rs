@@ -9,7 +9,7 @@ use super::{
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
-use volley_state::hash_table::GroupTable;
+use volley_state::{StateSizes, hash_table::GroupTable};
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, Rows, ScalarBuffer, Values, Vector};
 
@@ -95,7 +95,12 @@ impl FindingActive {
     ) -> Result<FindingActive> {
         let distinct = match call.distinct {
             true => Some(FindingDistinct {
-                seen: GroupTable::new(compared_types(&call.arg_types), Vec::new(), pool),
+                seen: GroupTable::new(
+                    compared_types(&call.arg_types),
+                    Vec::new(),
+                    StateSizes::NORMAL,
+                    pool,
+                ),
                 args: run.columns(&call.args)?,
                 cursor: PlaceCursor::new(places),
                 last: (!call.frames_grow()).then(HashMap::new),

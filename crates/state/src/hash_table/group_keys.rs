@@ -14,6 +14,7 @@ use super::{
     key_words::{KeyWords, hash_words},
     string_ids::{StringIds, TooMany},
 };
+use crate::StateSizes;
 use volley_error::Result;
 use volley_types::Type;
 use volley_vector::{Decoded, Vector};
@@ -31,6 +32,7 @@ pub(super) struct GroupKeys {
     in_range: Vec<bool>,
     /// Whether ids of strings were given up.
     has_many_strings: bool,
+    sizes: StateSizes,
 }
 
 #[derive(Debug)]
@@ -50,26 +52,27 @@ pub(super) enum WordsChange {
 
 impl GroupKeys {
     /// For keys of `types`, as compared.
-    pub(super) fn new(types: &[Type]) -> GroupKeys {
+    pub(super) fn new(types: &[Type], sizes: StateSizes) -> GroupKeys {
         let is_possible = |it: &Type| it.is_string() || KeyRange::is_known_for(it.physical());
-        let mut keys = GroupKeys::hashed();
+        let mut keys = GroupKeys::hashed(sizes);
         if types.iter().all(is_possible) {
-            keys.columns = types.iter().map(KeyColumn::new).collect();
+            keys.columns = types.iter().map(|it| KeyColumn::new(it, sizes)).collect();
             keys.choose();
         }
         keys
     }
 
-    fn hashed() -> GroupKeys {
+    fn hashed(sizes: StateSizes) -> GroupKeys {
         let (columns, in_range) = (Vec::new(), Vec::new());
-        GroupKeys { keys: KeyWords::Hash, columns, in_range, has_many_strings: false }
+        let keys = KeyWords::Hash { mask: sizes.hash_mask };
+        GroupKeys { keys, columns, in_range, has_many_strings: false, sizes }
     }
 
     /// For another set of groups of the same keys, of `types`.
     pub(super) fn anew(&self, types: &[Type]) -> GroupKeys {
         match self.has_many_strings {
-            true => GroupKeys { has_many_strings: true, ..GroupKeys::hashed() },
-            false => GroupKeys::new(types),
+            true => GroupKeys { has_many_strings: true, ..GroupKeys::hashed(self.sizes) },
+            false => GroupKeys::new(types, self.sizes),
         }
     }
 
@@ -101,7 +104,7 @@ impl GroupKeys {
             change = self.exact_words(keys, words)?;
         }
         if !self.keys.is_exact() {
-            hash_words(keys, words)?;
+            hash_words(keys, words, self.sizes.hash_mask)?;
         }
         Ok(change)
     }
@@ -114,7 +117,7 @@ impl GroupKeys {
             match column.integers_of(key)? {
                 Ok(integers) => ids.push(integers),
                 Err(TooMany) => {
-                    self.keys = KeyWords::Hash;
+                    self.keys = KeyWords::Hash { mask: self.sizes.hash_mask };
                     self.has_many_strings = true;
                     return Ok(WordsChange::All);
                 }
@@ -141,13 +144,14 @@ impl GroupKeys {
 
     fn choose(&mut self) {
         let ranges: Vec<_> = self.columns.iter().map(|it| Some(it.range)).collect();
-        self.keys = KeyWords::choose(&ranges, &vec![true; ranges.len()]);
+        self.keys = KeyWords::choose(&ranges, &vec![true; ranges.len()], self.sizes.hash_mask);
     }
 }
 
 impl KeyColumn {
-    fn new(data_type: &Type) -> KeyColumn {
-        KeyColumn { range: KeyRange::EMPTY, strings: data_type.is_string().then(StringIds::new) }
+    fn new(data_type: &Type, sizes: StateSizes) -> KeyColumn {
+        let strings = || StringIds::new(sizes.key_strings);
+        KeyColumn { range: KeyRange::EMPTY, strings: data_type.is_string().then(strings) }
     }
 
     /// The column as integers: itself, or the ids of its strings.

@@ -16,7 +16,10 @@ use super::{
     group_keys::{GroupKeys, WordsChange},
     key_type,
 };
-use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
+use crate::{
+    StateSizes,
+    rows::{Probe, RowContainer, RowLayout, RowLinks, RowList},
+};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::AggregateState;
@@ -56,10 +59,11 @@ pub struct GroupCursor {
 }
 
 impl GroupTable {
-    /// A table without groups.
+    /// A table without groups; `sizes`: where it works in another way.
     pub fn new(
         key_types: Vec<Type>,
         functions: Vec<Arc<dyn AggregateState>>,
+        sizes: StateSizes,
         pool: &Pool,
     ) -> GroupTable {
         let mut columns: Vec<Type> = key_types.iter().map(key_type).collect();
@@ -70,7 +74,7 @@ impl GroupTable {
         let (groups, new_groups) = (container.new_list(), container.new_list());
         GroupTable {
             index: GroupIndex::new(pool),
-            keys: GroupKeys::new(&columns[..key_types.len()]),
+            keys: GroupKeys::new(&columns[..key_types.len()], sizes),
             container,
             key_types,
             functions,

@@ -22,7 +22,10 @@ use super::{
     key_set::KeySet,
     key_words::{KeyWords, Words},
 };
-use crate::rows::{Probe, RowContainer, RowLayout, RowLinks, RowList};
+use crate::{
+    StateSizes,
+    rows::{Probe, RowContainer, RowLayout, RowLinks, RowList},
+};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -80,6 +83,8 @@ pub struct JoinTableSpec {
     pub is_set: bool,
     /// All that is asked is whether a key is there: see [`PairCursor::rows`].
     pub only_asks: bool,
+    /// Where the table works in another way.
+    pub sizes: StateSizes,
 }
 
 /// All rows of a build side, and an index over them.
@@ -122,7 +127,7 @@ impl JoinRows {
             ranges: spec.columns[..keys].iter().map(range).collect(),
             all_rows: Vec::new(),
             index: pool.reservation(),
-            set: key_type.is_some().then(|| KeySet::new(pool)),
+            set: key_type.is_some().then(|| KeySet::new(spec.sizes.key_set_bytes, pool)),
             key_type,
         }
     }
@@ -259,11 +264,12 @@ fn index_bytes(rows: usize) -> usize {
 /// Joins the sets of all parts; where one has rows, or keys are too far apart, all have them after.
 fn join_sets(
     parts: &mut [JoinRows],
+    free_bytes: usize,
     charge: &mut Reservation,
     pool: &Pool,
 ) -> Result<Option<KeyMembers>> {
     if parts.iter().all(|it| it.set.is_some()) {
-        let mut all = KeySet::new(pool);
+        let mut all = KeySet::new(free_bytes, pool);
         for part in &mut *parts {
             part.set.take().map_or(Ok(()), |it| all.absorb(it))?;
         }
@@ -292,7 +298,7 @@ impl JoinTable {
         pool: &Pool,
     ) -> Result<JoinTable> {
         let mut reservation = pool.reservation();
-        let set = join_sets(&mut parts, &mut reservation, pool)?;
+        let set = join_sets(&mut parts, spec.sizes.key_set_bytes, &mut reservation, pool)?;
         let mut all = JoinRows::new(&spec, pool);
         for part in parts {
             for (into, from) in all.ranges.iter_mut().zip(part.ranges) {
@@ -303,7 +309,7 @@ impl JoinTable {
         let mut container = all.container;
         container.freeze()?;
         container.make_null_row()?;
-        let keys = KeyWords::choose(&all.ranges, &spec.nulls_equal);
+        let keys = KeyWords::choose(&all.ranges, &spec.nulls_equal, spec.sizes.hash_mask);
         let rows = container.rows();
         let (len, is_array) = index_shape(&keys, rows, pool.spare_bytes());
         reservation.grow(len * 8)?;

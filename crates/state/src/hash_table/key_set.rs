@@ -19,13 +19,11 @@ const PAGE_SHIFT: u32 = 16;
 const PAGE_WORDS: usize = 1 << (PAGE_SHIFT - 6);
 const PAGE_BYTES: usize = PAGE_WORDS * 8;
 
-/// Pages may take this much in any case,
-const BYTES_FREE: usize = if cfg!(test) { 4 * PAGE_BYTES } else { 1 << 20 };
-
-/// and this much per key that came: less than a row.
+/// Beside a number of bytes that are free, pages may take this much per key that came: less than a
+/// row.
 const BYTES_PER_KEY: usize = 8;
 
-/// The bitmap may take this many times as much as the pages, or [`BYTES_FREE`].
+/// The bitmap may take this many times as much as the pages, or the free bytes.
 const SPREAD_MAX: u128 = 2;
 
 type Page = [u64; PAGE_WORDS];
@@ -33,6 +31,8 @@ type Page = [u64; PAGE_WORDS];
 /// A set of integers.
 #[derive(Debug)]
 pub(super) struct KeySet {
+    /// Pages may take this much in any case.
+    free_bytes: usize,
     pages: Vec<Box<Page>>,
     /// Where the page of a key, shifted right, stands.
     places: HashMap<i64, usize, foldhash::fast::FixedState>,
@@ -42,10 +42,10 @@ pub(super) struct KeySet {
 }
 
 impl KeySet {
-    /// An empty set, charged to `pool`.
-    pub(super) fn new(pool: &Pool) -> KeySet {
+    /// An empty set, charged to `pool`, whose pages may take `free_bytes` in any case.
+    pub(super) fn new(free_bytes: usize, pool: &Pool) -> KeySet {
         let (pages, places) = (Vec::new(), HashMap::default());
-        KeySet { pages, places, keys: 0, charge: pool.reservation() }
+        KeySet { free_bytes, pages, places, keys: 0, charge: pool.reservation() }
     }
 
     /// Adds the values of `column`, nulls apart; false when they are too far apart: then only some
@@ -86,7 +86,7 @@ impl KeySet {
         let bytes = (place + 1) * PAGE_BYTES;
         match self.places.entry(number) {
             Entry::Occupied(entry) => Ok(Some(*entry.get())),
-            Entry::Vacant(_) if bytes > BYTES_FREE + self.keys * BYTES_PER_KEY => Ok(None),
+            Entry::Vacant(_) if bytes > self.free_bytes + self.keys * BYTES_PER_KEY => Ok(None),
             Entry::Vacant(entry) => {
                 self.charge.grow(PAGE_BYTES)?;
                 self.pages.push(Box::new([0; PAGE_WORDS]));
@@ -138,7 +138,7 @@ impl KeySet {
         let first = number(self.places.keys().min());
         let pages = (i128::from(number(self.places.keys().max())) - i128::from(first)) as u128 + 1;
         let bytes = pages * PAGE_BYTES as u128;
-        if bytes > (self.pages.len() * PAGE_BYTES) as u128 * SPREAD_MAX + BYTES_FREE as u128 {
+        if bytes > (self.pages.len() * PAGE_BYTES) as u128 * SPREAD_MAX + self.free_bytes as u128 {
             return Ok(None);
         }
         charge.grow(bytes as usize)?;

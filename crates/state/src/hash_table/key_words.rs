@@ -21,8 +21,8 @@ pub(super) enum KeyWords {
         /// Words are below this.
         words: u128,
     },
-    /// Words are hashes.
-    Hash,
+    /// Words are hashes, of which these bits count.
+    Hash { mask: u64 },
 }
 
 /// One key of an exact word.
@@ -48,18 +48,20 @@ pub struct Words {
 }
 
 impl KeyWords {
-    /// Chooses how keys become words. `ranges`: one per key, `None` where it has none.
-    pub(super) fn choose(ranges: &[Option<KeyRange>], nulls_equal: &[bool]) -> KeyWords {
+    /// Chooses how keys become words. `ranges`: one per key, `None` where it has none; `mask`: the
+    /// bits of hashes that count.
+    pub(super) fn choose(ranges: &[Option<KeyRange>], nulls_equal: &[bool], mask: u64) -> KeyWords {
+        let hash = KeyWords::Hash { mask };
         let mut columns = Vec::new();
         let mut words = 1u128;
         for (range, nulls_equal) in ranges.iter().zip(nulls_equal) {
-            let Some(range) = range else { return KeyWords::Hash };
+            let Some(range) = range else { return hash };
             let stride = words as u64;
-            let Ok(values) = u64::try_from(range.len()) else { return KeyWords::Hash };
+            let Ok(values) = u64::try_from(range.len()) else { return hash };
             let count = u128::from(values) + u128::from(*nulls_equal);
             words = match words.checked_mul(count.max(1)) {
                 Some(words) if words <= u128::from(u64::MAX) => words,
-                _ => return KeyWords::Hash,
+                _ => return hash,
             };
             columns.push(ExactColumn { min: range.min, values, stride, nulls_equal: *nulls_equal });
         }
@@ -70,7 +72,7 @@ impl KeyWords {
     pub(super) fn count(&self) -> Option<u128> {
         match self {
             KeyWords::Exact { words, .. } => Some(*words),
-            KeyWords::Hash => None,
+            KeyWords::Hash { .. } => None,
         }
     }
 
@@ -102,8 +104,8 @@ impl KeyWords {
                     column.add(&Decoded::new(key)?, &mut out.words, &mut out.may_match);
                 }
             }
-            KeyWords::Hash => {
-                hash_words(keys, &mut out.words)?;
+            KeyWords::Hash { mask } => {
+                hash_words(keys, &mut out.words, *mask)?;
                 for (key, _) in keys.iter().zip(nulls_equal).filter(|(_, equal)| !**equal) {
                     if let Some(nulls) = Decoded::new(key)?.nulls() {
                         exclude_nulls(&nulls, &mut out.may_match);
@@ -116,17 +118,16 @@ impl KeyWords {
     }
 }
 
-/// Tests see few different hashes, so that equal ones of different keys are common.
-const HASH_MASK: u64 = if cfg!(test) { 0xff } else { u64::MAX };
-
-/// Writes the hash of each row's keys to `words`.
+/// Writes the hash of each row's keys to `words`, the bits of `mask` alone.
 ///
 /// # Errors
 ///
 /// What a lazy key's loader reports.
-pub(super) fn hash_words(keys: &[Vector], words: &mut [u64]) -> Result<()> {
+pub(super) fn hash_words(keys: &[Vector], words: &mut [u64], mask: u64) -> Result<()> {
     hash_columns(keys, words)?;
-    words.iter_mut().for_each(|it| *it &= HASH_MASK);
+    if mask != u64::MAX {
+        words.iter_mut().for_each(|it| *it &= mask);
+    }
     Ok(())
 }
 

@@ -12,9 +12,6 @@ use std::{
 use volley_types::{Type, Value};
 use volley_vector::{Buffer, Decoded, Encoding, Indices, StringValues, Values, Vector};
 
-/// More distinct strings than this are not worth ids; tests have fewer.
-const STRINGS_MAX: usize = if cfg!(test) { 1 << 12 } else { 1 << 14 };
-
 /// Dictionaries of more entries per row of a batch are not worth ids, beside those of
 const ENTRIES_PER_ROW: usize = 4;
 
@@ -33,6 +30,8 @@ const NO_ID: u32 = u32::MAX;
 /// The ids of one key column.
 #[derive(Debug)]
 pub(super) struct StringIds {
+    /// More distinct strings than this are not worth ids.
+    strings_max: usize,
     strings: Vec<Box<[u8]>>,
     table: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
@@ -50,8 +49,9 @@ pub(super) struct StringIds {
 pub(super) struct TooMany;
 
 impl StringIds {
-    pub(super) fn new() -> StringIds {
+    pub(super) fn new(strings_max: usize) -> StringIds {
         StringIds {
+            strings_max,
             strings: Vec::new(),
             table: HashTable::new(),
             hasher: foldhash::fast::FixedState::default(),
@@ -74,7 +74,7 @@ impl StringIds {
         };
         let nulls = decoded.nulls();
         if let (Encoding::Dictionary { codes, base }, None) = (column.encoding(), &nulls)
-            && base.len() <= STRINGS_MAX
+            && base.len() <= self.strings_max
             && base.len() <= (codes.len() * ENTRIES_PER_ROW).max(ENTRIES_FREE)
             && matches!(base.encoding(), Encoding::Flat(_))
         {
@@ -158,7 +158,7 @@ impl StringIds {
         if let Some(id) = self.table.find(hash, |id| &*strings[*id as usize] == bytes) {
             return Ok(*id);
         }
-        if self.strings.len() == STRINGS_MAX || bytes.len() > STRING_BYTES_MAX {
+        if self.strings.len() == self.strings_max || bytes.len() > STRING_BYTES_MAX {
             return Err(TooMany);
         }
         let id = self.strings.len() as u32;

@@ -1,6 +1,7 @@
 //! Tables against maps, and proof of the modes that they were in.
 
 use super::{GroupTable, JoinRows, JoinTable, JoinTableSpec, LookupMemory};
+use crate::StateSizes;
 use std::collections::HashMap;
 use volley_memory::Pool;
 use volley_testkit::RandomColumns;
@@ -17,7 +18,12 @@ struct Checked {
 
 impl Checked {
     fn new(types: &[Type]) -> Checked {
-        let table = GroupTable::new(types.to_vec(), Vec::new(), &Pool::root("test", None));
+        let table = GroupTable::new(
+            types.to_vec(),
+            Vec::new(),
+            StateSizes::SMALL,
+            &Pool::root("test", None),
+        );
         Checked { table, types: types.to_vec(), groups: HashMap::new(), modes: Vec::new() }
     }
 
@@ -105,7 +111,12 @@ fn dictionaries_and_their_copies_give_the_same_groups() {
     let flat = Vector::from_values(Type::Varchar, &values);
     let codes: Vec<u32> = vec![2, 1, 0, 1, 2, 2];
     let dictionary = flat.wrap(&codes.clone().into(), &mut Vec::new());
-    let mut table = GroupTable::new(vec![Type::Varchar], Vec::new(), &Pool::root("test", None));
+    let mut table = GroupTable::new(
+        vec![Type::Varchar],
+        Vec::new(),
+        StateSizes::SMALL,
+        &Pool::root("test", None),
+    );
     let mut seen = Vec::new();
     for column in [dictionary.clone(), dictionary.clone(), dictionary.flatten().unwrap()] {
         table.find_or_insert(&[column], codes.len()).unwrap();
@@ -131,8 +142,13 @@ fn a_table_that_was_cleared_begins_anew() {
 fn join_table(key: &Vector, nulls_equal: bool) -> JoinTable {
     let pool = Pool::root("test", None);
     let columns = vec![key.data_type().clone(), Type::BigInt];
-    let spec =
-        JoinTableSpec { columns, nulls_equal: vec![nulls_equal], is_set: false, only_asks: false };
+    let spec = JoinTableSpec {
+        columns,
+        nulls_equal: vec![nulls_equal],
+        is_set: false,
+        only_asks: false,
+        sizes: StateSizes::SMALL,
+    };
     let mut rows = JoinRows::new(&spec, &pool);
     let numbers: Vec<i64> = (0..key.len() as i64).collect();
     rows.append(&[key.clone(), Vector::native::<i64>(Type::BigInt, numbers, None)], key.len())
@@ -240,7 +256,13 @@ fn the_values_of_a_dictionary_are_looked_up_once_and_find_what_rows_find() {
 fn asked_mode(parts: &[Vec<Vec<Value>>], probes: &[Value], data_type: &Type) -> &'static str {
     let pool = Pool::root("test", None);
     let (columns, nulls_equal) = (vec![data_type.clone()], vec![false]);
-    let spec = JoinTableSpec { columns, nulls_equal, is_set: true, only_asks: true };
+    let spec = JoinTableSpec {
+        columns,
+        nulls_equal,
+        is_set: true,
+        only_asks: true,
+        sizes: StateSizes::SMALL,
+    };
     let drivers = parts.iter().map(|batches| {
         let mut rows = JoinRows::new(&spec, &pool);
         for keys in batches {
@@ -319,6 +341,7 @@ fn drained_rows_give_their_memory_back_bit_by_bit() {
         nulls_equal: vec![false],
         is_set: false,
         only_asks: false,
+        sizes: StateSizes::SMALL,
     };
     let text = |it: i64| match it % 5 {
         0 => Value::Null,
@@ -362,7 +385,7 @@ fn drained_rows_give_their_memory_back_bit_by_bit() {
 #[test]
 fn blocks_of_groups_give_their_memory_back_the_last_first() {
     let pool = Pool::root("test", None);
-    let mut table = GroupTable::new(vec![Type::Varchar], Vec::new(), &pool);
+    let mut table = GroupTable::new(vec![Type::Varchar], Vec::new(), StateSizes::SMALL, &pool);
     let text = |it: usize| Value::text(format!("a key longer than a view has room for: {it}"));
     let values: Vec<Value> = (0..50_000).map(text).collect();
     for part in values.chunks(1000) {

@@ -16,7 +16,7 @@ use super::{
     sort_bytes_per_row,
 };
 use crate::{
-    BatchCharge,
+    BatchCharge, StateSizes,
     column_concat::{ColumnConcat, joined_bytes},
     compact::compact_batch,
 };
@@ -33,6 +33,8 @@ pub struct SortShape {
     pub types: Arc<[Type]>,
     /// Most significant first.
     pub keys: Arc<[SortKey]>,
+    /// Where the sort works in another way.
+    pub sizes: StateSizes,
 }
 
 /// Batches that are to be sorted.
@@ -137,7 +139,7 @@ impl SortInput {
     ///
     /// Out of memory.
     pub fn start(mut self) -> Result<BatchSort> {
-        let SortShape { types, keys } = &self.shape;
+        let SortShape { types, keys, .. } = &self.shape;
         let key_types: Vec<Type> = keys.iter().map(|it| types[it.column].clone()).collect();
         let keys_of = |it: &Batch| Batch::new(self.shape.key_columns(it), it.rows());
         let key_batches: Vec<Batch> = self.batches.iter().map(keys_of).collect();
@@ -195,7 +197,7 @@ impl BatchSort {
         for key in sorter.keep_order_alone() {
             self.charge.remove(&Batch::new(vec![key], self.rows));
         }
-        Sorted::new(&self.shape.types, batches, sorter, self.charge.pool())
+        Sorted::new(&self.shape, batches, sorter, self.charge.pool())
     }
 
     /// At most `count` of the next rows, flat. All memory is given back with the last ones.
@@ -274,7 +276,11 @@ mod tests {
         for data_type in RandomColumns::key_types() {
             let types = [data_type, Type::TinyInt, Type::BigInt];
             let key = |column| SortKey { column, descending: column == 0, nulls_first: false };
-            let shape = SortShape { types: types.clone().into(), keys: [key(1), key(2)].into() };
+            let shape = SortShape {
+                types: types.clone().into(),
+                keys: [key(1), key(2)].into(),
+                sizes: StateSizes::SMALL,
+            };
             let batches = random.batches(&types, 4000, 90);
             let joined = Batch::concat(&types, &batches).unwrap();
             let keys = vec![joined.column(1).clone(), joined.column(2).clone()];

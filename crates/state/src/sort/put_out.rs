@@ -10,11 +10,10 @@
 //! put out  7 900 3, then 5 901 4          gathered out of the block
 //! ```
 
-use super::RowSorter;
+use super::{RowSorter, SortShape};
 use crate::BatchCharge;
 use volley_error::Result;
 use volley_memory::Pool;
-use volley_types::Type;
 use volley_vector::{Batch, Parts, Pick, Vector};
 
 /// The next sorted rows.
@@ -30,9 +29,6 @@ pub enum Taken {
 /// A block of sorted rows is one of so many of all: on average 8 of its values stand in a page of
 /// memory.
 const BLOCKS: usize = 64;
-
-/// Fewer rows than make blocks of this many fit the last cache, column by column.
-const BLOCK_ROWS_MIN: usize = if cfg!(test) { 40 } else { 128 << 10 };
 
 /// Sorted rows; those before the position are in the block or were taken.
 pub(super) struct Sorted {
@@ -75,24 +71,24 @@ impl Sorted {
     ///
     /// Internal: values of another layout.
     pub(super) fn new(
-        types: &[Type],
+        shape: &SortShape,
         batches: &[Batch],
         sorter: RowSorter,
         pool: &Pool,
     ) -> Result<Sorted> {
-        let mut parts = Parts::new(types, batches.len());
+        let mut parts = Parts::new(&shape.types, batches.len());
         for (number, batch) in batches.iter().enumerate() {
             parts.set(number, batch)?;
         }
         let rows = batches.iter().map(Batch::rows).sum();
         Ok(Sorted {
             rows,
-            columns: types.len(),
+            columns: shape.types.len(),
             parts,
             places: Places::new(batches),
             sorter,
             position: 0,
-            block_rows: block_rows(rows),
+            block_rows: block_rows(rows, shape.sizes.sort_block_rows),
             block: Block::default(),
             block_charge: BatchCharge::new(pool),
         })
@@ -153,9 +149,9 @@ impl Sorted {
     }
 }
 
-/// The rows of a block of so many; 0 where blocks are of no use.
-fn block_rows(rows: usize) -> usize {
-    Some(rows / BLOCKS).filter(|it| *it >= BLOCK_ROWS_MIN).unwrap_or(0)
+/// The rows of a block of so many, at least `least`; 0 where blocks are of no use.
+fn block_rows(rows: usize, least: usize) -> usize {
+    Some(rows / BLOCKS).filter(|it| *it >= least).unwrap_or(0)
 }
 
 impl Block {
@@ -212,6 +208,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_types::Type;
 
     #[test]
     fn rows_are_found_in_batches_of_any_size() {

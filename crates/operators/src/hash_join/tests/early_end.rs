@@ -5,6 +5,7 @@ use crate::test_kit::{drive, operator_context};
 use std::{collections::VecDeque, sync::Arc, task::Waker};
 use volley_exec::{Operator, OperatorContext, Step, StepContext};
 use volley_memory::Pool;
+use volley_state::StateSizes;
 use volley_testkit::RandomColumns;
 use volley_types::Type;
 use volley_vector::Batch;
@@ -41,7 +42,7 @@ impl Turn {
 /// The sorted rows of a spilled join with two probe drivers, of which one ends after `steps`.
 fn run(case: &Case, probe: &[Batch], build: &[Batch], steps: usize) -> Vec<String> {
     let pool = Pool::root("test", None);
-    let spec = Arc::new(HashJoinSpec::new(&case.node()));
+    let spec = Arc::new(HashJoinSpec::new(&case.node(), StateSizes::SMALL));
     let shared = Arc::new(JoinShared::new(spec, Vec::new(), (1, 2), &pool));
     let contexts = [0, 1].map(|driver| {
         let mut cx = operator_context(&pool, (driver, 2), 7);
