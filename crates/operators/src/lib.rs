@@ -9,9 +9,9 @@
 //!
 //! Read [`registry`], then `limit` (the smallest operator) and `hash_join` (the largest). One
 //! module per plan node; its `lower` is the only function that knows both the node and its
-//! operators. Drivers share one `Arc` of state, each has an operator instance of its own. Invariants: no
-//! operator blocks a thread; an operator that keeps a batch loads its lazy columns and charges its
-//! bytes first. This crate does not know SQL or file formats.
+//! operators. Drivers share one `Arc` of state; each has an operator instance of its own.
+//! Invariants: no operator blocks a thread; an operator that keeps a batch loads its lazy columns
+//! and charges its bytes first. This crate does not know SQL or file formats.
 
 mod registration;
 mod dynamic_filters;

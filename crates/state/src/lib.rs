@@ -13,8 +13,8 @@
 //! holds batches between steps charges them with a [`BatchCharge`]; what waits for others without
 //! blocking a thread stores its waker in [`Waiters`], a [`Promise`] or a [`Barrier`].
 //!
-//! Invariants: memory is charged to a pool before it is allocated; rows never move; spilled rows are
-//! read in the order in which they were written. This crate does not know drivers, tasks, plans or
+//! Invariants: memory is charged to a pool before it is allocated; rows never move; spilled rows
+//! are read in the order in which they were written. This crate does not know drivers, tasks, plans or
 //! connectors: everything in it can be used and tested on its own.
 
 pub mod rows;
