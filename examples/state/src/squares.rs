@@ -15,7 +15,7 @@ use volley_exec::{
 };
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
-use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode, TableHandle, TableWriteNode};
+use volley_plan::{CustomNode, CustomPlanNode, PlanNode, TableHandle, TableWriteNode};
 use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -156,6 +156,7 @@ fn run_plan(plan: Arc<PlanNode>) -> Result<Vec<i64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_plan::PlanBuilder;
 
     #[test]
     fn the_operator_runs_without_operators_of_the_engine() {
