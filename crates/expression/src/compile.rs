@@ -131,7 +131,8 @@ impl<'r> Compiler<'r> {
             }
         }
         for (node, uses) in self.nodes.iter_mut().zip(uses) {
-            node.shared = uses > 1 && node.deterministic && !node.is_leaf();
+            // One that is not deterministic is one call, of which several parts use the value.
+            node.shared = uses > 1 && !node.is_leaf();
         }
     }
 

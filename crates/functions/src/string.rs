@@ -26,7 +26,7 @@ pub use digits::push_digits;
 pub use distance::levenshtein;
 pub use escape::push_percent;
 pub(crate) use occurrence::{Part, of_texts};
-pub use similarity::jaro_winkler;
+pub use similarity::{Transpositions, jaro_winkler};
 
 use crate::documentation::doc;
 use volley_function::{FunctionDoc, Registry};

@@ -183,10 +183,16 @@ fn learn_more(
 }
 
 /// A first line is a header when a column has a type that it does not fit; when all is text, it is
-/// one, too.
+/// one, too. A NULL fits every type, but a line of NULLs alone is a header without names.
 fn is_header(first: &Fields, guesses: &[Guess], rest: &[Fields]) -> bool {
+    let has_names = first.iter().any(|(_, is_null)| !is_null);
+    let fits = |text: &str, is_null: bool, column: TextType| match column {
+        TextType::Varchar => true,
+        _ if is_null => has_names,
+        column => column.accepts(text),
+    };
     let mut columns = first.iter().zip(guesses.iter().map(Guess::best));
-    if columns.any(|((text, _), it)| it != TextType::Varchar && !it.accepts(text)) {
+    if columns.any(|((text, is_null), column)| !fits(text, *is_null, column)) {
         return true;
     }
     let is_text =

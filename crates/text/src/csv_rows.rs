@@ -146,6 +146,17 @@ mod tests {
     fn a_header_is_found() {
         let rows = read("n;s\n1;x\n", 2, CsvReadOptions::default()).unwrap();
         assert_eq!(rows, [["2", "1", "x"]]);
+        let rows = read(",\n1,2\n", 2, CsvReadOptions::default()).unwrap();
+        assert_eq!(rows, [["2", "1", "2"]]);
+    }
+
+    #[test]
+    fn a_first_line_with_an_empty_field_is_no_header() {
+        let rows = |text: &str| read(text, 2, CsvReadOptions::default()).unwrap();
+        assert_eq!(rows("foo,\nbar,3\n"), [["1", "foo", "NULL"], ["2", "bar", "3"]]);
+        assert_eq!(rows("\"\",3\n1,4\n"), [["1", "NULL", "3"], ["2", "1", "4"]]);
+        // One that does not fit is enough.
+        assert_eq!(rows(",c\n1,3\n"), [["2", "1", "3"]]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod temporal;
 mod temporal_parse;
 
 pub use binary::{parse_binary, push_binary};
-pub use interval::{parse_interval, push_interval};
+pub use interval::{interval_unit, parse_interval, push_interval};
 pub use nested::{Unnested, push_quoted_where_needed, unnest};
 pub use number::{
     push_boolean, push_decimal, push_f32, push_f64, push_i64, push_i128, push_type_name,
@@ -26,7 +26,7 @@ pub use temporal::{
 };
 pub use temporal_parse::{WrittenZone, parse_date, parse_time, parse_timestamp, parse_zoned};
 
-use crate::{Field, Type, Value};
+use crate::{Field, Type, Value, custom::Json};
 use std::fmt;
 
 /// Prints a value of a type.
@@ -84,7 +84,11 @@ fn push_array(out: &mut String, elements: &[Value], data_type: &Type) {
     out.push('[');
     for (index, element) in elements.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { ", " });
-        push_inner(out, element, element_type);
+        if has_own_quotes(element_type) {
+            push_value(out, element, element_type);
+        } else {
+            push_inner(out, element, element_type);
+        }
     }
     out.push(']');
 }
@@ -127,6 +131,11 @@ pub fn push_field_name(out: &mut String, name: &str) {
     out.push('\'');
     nested::push_escaped(out, name);
     out.push_str("': ");
+}
+
+/// Whether values of this type have quotes of their own, so that elements of arrays get no others.
+pub fn has_own_quotes(data_type: &Type) -> bool {
+    *data_type == Json::data_type()
 }
 
 /// Appends a value within an array, map or row: text is quoted where it would be misread.

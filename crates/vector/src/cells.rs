@@ -21,7 +21,7 @@ use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_types::{
     Field, Schema, Type, Value,
-    text::{push_binary, push_field_name, push_quoted_where_needed, push_value},
+    text::{has_own_quotes, push_binary, push_field_name, push_quoted_where_needed, push_value},
 };
 
 /// From so many bytes on, text is handed on.
@@ -149,9 +149,13 @@ impl Cells {
         full: Full<'_, E>,
     ) -> Result<(), E> {
         text.push('[');
+        let is_bare = has_own_quotes(&self.children[0].data_type);
         for (index, element) in elements.enumerate() {
             text.push_str(if index == 0 { "" } else { ", " });
-            self.children[0].push_inner(element, text, full)?;
+            match is_bare {
+                true => self.children[0].push_text(element, text, full)?,
+                false => self.children[0].push_inner(element, text, full)?,
+            }
             hand_on(text, full)?;
         }
         text.push(']');

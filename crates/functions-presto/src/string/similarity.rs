@@ -4,6 +4,7 @@ use super::doc;
 use twox_hash::XxHash64;
 use volley_error::{Error, Result};
 use volley_function::Registry;
+use volley_functions::text::{Transpositions, jaro_winkler as jaro_winkler_of};
 
 /// The most pairs of code points that a function compares.
 const PAIRS_MAX: usize = 1_000_000;
@@ -53,6 +54,6 @@ fn jaro_winkler(left: &str, right: &str) -> Result<f64> {
     if left == right {
         return Ok(1.0);
     }
-    let similarity = volley_functions::text::jaro_winkler(&left, &right);
+    let similarity = jaro_winkler_of(&left, &right, Transpositions::Halves);
     Ok((similarity * 100.0).round() / 100.0)
 }

@@ -2,7 +2,7 @@
 //! `min_by`, `max_by`, and `min` and `max` of several.
 //!
 //! Of rows with equal keys, that with the least value counts, so that the answer does not depend on
-//! the order of the rows.
+//! the order of the rows; in `min_by_first` and `max_by_first` that which comes first.
 
 use super::choice_typed;
 use crate::{
@@ -42,6 +42,7 @@ pub(super) fn register(registry: &mut Registry) {
             registry.add_aggregate(name, one.clone(), bind_choice_by::<true>(choice));
             registry.add_aggregate(name, several.clone(), bind_top_by::<true>(choice));
         }
+        register_first(registry, choice, word);
         let name = if choice == Choice::Least { "arg_min_null" } else { "arg_max_null" };
         let with_null = doc(
             &format!("{name}(x, y) -> as x"),
@@ -57,8 +58,53 @@ pub(super) fn register(registry: &mut Registry) {
             "aggregate",
             &[(&format!("{name}(x, 2) FROM (VALUES (3), (3), (NULL)) v(x)"), "[3, 3]")],
         );
-        registry.add_aggregate(name, values, Arc::new(move |args| bind_top(args, choice)));
+        registry.add_aggregate(name, values, Arc::new(move |args| bind_top_values(args, choice)));
     }
+}
+
+/// Registers `min_by_first` or `max_by_first`.
+fn register_first(registry: &mut Registry, choice: Choice, word: &str) {
+    let main = if choice == Choice::Least { "min_by" } else { "max_by" };
+    let name = format!("{main}_first");
+    let one = doc(
+        &format!("{name}(x, y) -> as x"),
+        &format!(
+            "The x of the first row with the {word} y, of rows where neither is null. \
+             `{main}(x, y ORDER BY z)` is the same as `{name}(x, y ORDER BY z)`."
+        ),
+        "aggregate",
+        &[(&format!("{name}(x, y ORDER BY x DESC) FROM (VALUES ('a', 2), ('b', 2)) v(x, y)"), "b")],
+    );
+    let several = doc(
+        &format!("{name}(x, y, n) -> array(as x)"),
+        &format!(
+            "The x of the n first rows with the {word} y, in the order of y, and of rows with equal \
+             y the last one first."
+        ),
+        "aggregate",
+        &[(
+            &format!("{name}(x, y, 2 ORDER BY x) FROM (VALUES ('a', 2), ('b', 2)) v(x, y)"),
+            "[b, a]",
+        )],
+    );
+    let sensitive = |bound: BoundAggregate| BoundAggregate { order_sensitive: true, ..bound };
+    let bind_one = move |args: &[Type]| {
+        let [shown, key] = args else { return None };
+        if key.order() < CustomOrder::Ordered {
+            return None;
+        }
+        let aggregate = ChoiceBy::<true>(Chooser::first(choice, shown, key));
+        let partial = pair_type(shown, key);
+        let bound = value_aggregate::bound(args.to_vec(), partial, shown.clone(), aggregate);
+        Some(sensitive(bound))
+    };
+    registry.add_aggregate(&name, one, Arc::new(bind_one));
+    let bind_several = move |args: &[Type]| {
+        let [shown, key, _] = args else { return None };
+        let chooser = Chooser::first(choice, shown, key);
+        bind_top::<true>(args, chooser).map(sensitive)
+    };
+    registry.add_aggregate(&name, several, Arc::new(bind_several));
 }
 
 /// The binding of `min_by(x, y)` or `max_by(x, y)`; `IGNORES`: rows where x is null do not count.
@@ -80,19 +126,24 @@ pub fn bind_choice_by<const IGNORES: bool>(choice: Choice) -> volley_function::B
 /// The binding of `min_by(x, y, n)` or `max_by(x, y, n)`, as [`bind_choice_by`].
 pub fn bind_top_by<const IGNORES: bool>(choice: Choice) -> volley_function::BindAggregate {
     Arc::new(move |args: &[Type]| {
-        let [shown, key, limit] = args else { return None };
-        if key.order() < CustomOrder::Ordered {
-            return None;
-        }
-        implicit_cast_cost(limit, &Type::BigInt)?;
-        let aggregate = TopBy::<IGNORES>(Chooser::new(choice, shown, key));
-        let partial = limited(Type::array(pair_type(shown, key)));
-        let types = vec![shown.clone(), key.clone(), Type::BigInt];
-        Some(value_aggregate::bound(types, partial, Type::array(shown.clone()), aggregate))
+        let [shown, key, _] = args else { return None };
+        bind_top::<IGNORES>(args, Chooser::new(choice, shown, key))
     })
 }
 
-fn bind_top(args: &[Type], choice: Choice) -> Option<BoundAggregate> {
+fn bind_top<const IGNORES: bool>(args: &[Type], chooser: Chooser) -> Option<BoundAggregate> {
+    let [shown, key, limit] = args else { return None };
+    if key.order() < CustomOrder::Ordered {
+        return None;
+    }
+    implicit_cast_cost(limit, &Type::BigInt)?;
+    let aggregate = TopBy::<IGNORES>(chooser);
+    let partial = limited(Type::array(pair_type(shown, key)));
+    let types = vec![shown.clone(), key.clone(), Type::BigInt];
+    Some(value_aggregate::bound(types, partial, Type::array(shown.clone()), aggregate))
+}
+
+fn bind_top_values(args: &[Type], choice: Choice) -> Option<BoundAggregate> {
     let [value, limit] = args else { return None };
     if value.order() < CustomOrder::Ordered {
         return None;
@@ -119,18 +170,33 @@ fn null_limit() -> Error {
 /// The order in which pairs of a key and what is shown for it are wanted.
 pub(super) struct Chooser {
     choice: Choice,
+    ties: Ties,
     shown: Keys,
     keys: Keys,
 }
 
+/// Which of the rows with equal keys are wanted.
+#[derive(Clone, Copy, PartialEq)]
+enum Ties {
+    Least,
+    First,
+}
+
 impl Chooser {
     pub(super) fn new(choice: Choice, shown: &Type, key: &Type) -> Chooser {
-        Chooser { choice, shown: Keys::of(shown), keys: Keys::of(key) }
+        Chooser { choice, ties: Ties::Least, shown: Keys::of(shown), keys: Keys::of(key) }
+    }
+
+    fn first(choice: Choice, shown: &Type, key: &Type) -> Chooser {
+        Chooser { ties: Ties::First, ..Chooser::new(choice, shown, key) }
     }
 
     fn compare(&self, left: &(Value, Value), right: &(Value, Value)) -> Ordering {
         let order = self.wanted_first(self.keys.compare(&left.0, &right.0));
-        order.then_with(|| self.compare_shown(&left.1, &right.1))
+        match self.ties {
+            Ties::Least => order.then_with(|| self.compare_shown(&left.1, &right.1)),
+            Ties::First => order,
+        }
     }
 
     /// Less for the key that is wanted, by the order of two keys.
@@ -211,9 +277,13 @@ impl<const IGNORES: bool> ValueAggregate for TopBy<IGNORES> {
     }
 
     fn merge(&self, state: &mut Top, partial: &Value) -> Result<()> {
-        merge_top(state, partial, |state, kept| {
+        let [limit, kept] = elements(partial) else { return Ok(()) };
+        state.set_limit(limit.as_i128().unwrap_or(0) as i64)?;
+        // Of equal keys the first stands last.
+        for kept in elements(kept).iter().rev() {
             state.add(pair_of(kept), |left, right| self.0.compare(left, right));
-        })
+        }
+        Ok(())
     }
 
     fn partial(&self, state: &Top) -> Result<Value> {

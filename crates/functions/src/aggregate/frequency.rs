@@ -33,6 +33,14 @@ pub(super) fn register(registry: &mut Registry) {
         &[("mode(x) FROM (VALUES ('b'), ('a'), ('b')) v(x)", "b")],
     );
     registry.add_aggregate("mode", mode, bind(Answer::Mode));
+    let first = doc(
+        "mode_first(x) -> as x",
+        "The value that comes most often, the first one of several; null when there is none. \
+         `mode(x ORDER BY y)` is the same as `mode_first(x ORDER BY y)`.",
+        "aggregate",
+        &[("mode_first(x ORDER BY x DESC) FROM (VALUES ('a'), ('b')) v(x)", "b")],
+    );
+    registry.add_aggregate("mode_first", first, Arc::new(bind_first));
     let entropy = doc(
         "entropy(x) -> double",
         "The entropy in bits of how often each value comes; 0 when there is none.",
@@ -66,6 +74,17 @@ fn bind_types(args: &[Type], answer: Answer) -> Option<BoundAggregate> {
     };
     let typed = frequency_typed::bind(answer, arg, &result);
     Some(typed.unwrap_or_else(|| of_values(answer, arg, result)))
+}
+
+fn bind_first(args: &[Type]) -> Option<BoundAggregate> {
+    let [arg] = args else { return None };
+    if arg.order() < CustomOrder::Equality {
+        return None;
+    }
+    let map = Type::map(arg.clone(), Type::BigInt);
+    let first = FirstMode { keys: Keys::of(arg) };
+    let bound = value_aggregate::bound(vec![arg.clone()], map, arg.clone(), first);
+    Some(BoundAggregate { order_sensitive: true, ..bound })
 }
 
 /// The binding for values of any type.
@@ -123,6 +142,64 @@ impl ValueAggregate for Frequency {
     }
 
     fn outside_bytes(&self, state: &ValueMap<i64>) -> usize {
+        state.bytes()
+    }
+}
+
+/// Of the values that come most often the one that came first.
+struct FirstMode {
+    keys: Keys,
+}
+
+/// How often a value came, and how many others came before it.
+#[derive(Clone, Copy)]
+struct Arrival {
+    count: i64,
+    position: usize,
+}
+
+impl FirstMode {
+    fn add_count(&self, state: &mut ValueMap<Arrival>, value: Value, count: i64) {
+        let position = state.len();
+        let new = || Arrival { count: 0, position };
+        state.entry(&self.keys, value, new).count += count;
+    }
+}
+
+impl ValueAggregate for FirstMode {
+    type State = ValueMap<Arrival>;
+
+    fn add(&self, state: &mut ValueMap<Arrival>, row: ValueRow<'_>) -> Result<()> {
+        self.add_count(state, row.value(0), 1);
+        Ok(())
+    }
+
+    fn merge(&self, state: &mut ValueMap<Arrival>, partial: &Value) -> Result<()> {
+        for (position, (key, count)) in entries(partial).iter().enumerate() {
+            if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
+                check_cancelled()?;
+            }
+            self.add_count(state, key.clone(), count.as_i128().unwrap_or(0) as i64);
+        }
+        Ok(())
+    }
+
+    fn partial(&self, state: &ValueMap<Arrival>) -> Result<Value> {
+        if state.is_empty() {
+            return Ok(Value::Null);
+        }
+        let mut arrived: Vec<(&Value, &Arrival)> = state.iter().collect();
+        arrived.sort_by_key(|it| it.1.position);
+        let entry = |(key, it): (&Value, &Arrival)| (key.clone(), Value::BigInt(it.count));
+        Ok(Value::Map(arrived.into_iter().map(entry).collect()))
+    }
+
+    fn result(&self, state: &ValueMap<Arrival>) -> Result<Value> {
+        let most = state.iter().max_by_key(|(_, it)| (it.count, std::cmp::Reverse(it.position)));
+        Ok(most.map_or(Value::Null, |it| it.0.clone()))
+    }
+
+    fn outside_bytes(&self, state: &ValueMap<Arrival>) -> usize {
         state.bytes()
     }
 }

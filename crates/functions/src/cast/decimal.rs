@@ -20,8 +20,8 @@ const EXACT_F64: u128 = 1 << 53;
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     let (p1, s1) = from.decimal_shape()?;
     let (p2, s2) = to.decimal_shape()?;
-    // An integer type holds its shape's digits at least, so that only the target's range counts.
-    let fits = s2 >= s1 && p2 - s2 >= p1 - s1 && !is_hugeint(from);
+    let digits = if from.is_decimal() { digits_held(to, p2) } else { p2 };
+    let fits = s2 >= s1 && digits - s2 >= p1 - s1 && !is_hugeint(from);
     if fits && s1 == s2 && from.physical() == to.physical() {
         let relabel = simple::vectorized(|_, args, to, _| Ok(args[0].with_type(to.clone())));
         return infallible(from, to, relabel);
@@ -38,6 +38,12 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         }, else return None)
     }, else return None);
     if fits { infallible(from, to, function) } else { fallible(from, to, function) }
+}
+
+/// The digits for which the type has every number. The largest numbers of an integer type have one
+/// more, except those of HUGEINT, whose shape is cut to the 38 digits of decimals.
+fn digits_held(data_type: &Type, precision: u8) -> u8 {
+    if data_type.is_decimal() || is_hugeint(data_type) { precision } else { precision - 1 }
 }
 
 fn is_hugeint(data_type: &Type) -> bool {

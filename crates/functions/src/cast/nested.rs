@@ -1,10 +1,11 @@
 //! Arrays, maps and rows, by element.
 
 use super::settle;
+use crate::value_aggregate::{Keys, ValueMap};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BadParts, BoundScalar, EvalContext, ScalarTraits, simple};
-use volley_types::{Field, Type};
+use volley_types::{Field, Type, Value};
 use volley_vector::{FixedArrays, Nested, NullBuffer, Rows, Values, Vector};
 
 /// Which conversion an element or field has; `None` for none.
@@ -79,7 +80,8 @@ pub fn bind_parts(
             let key = FieldCast { source: Some(0), cast: key, errors: PartErrors::Spread };
             let value = FieldCast { source: Some(1), cast: value, errors: rules.errors };
             let entry = bind_row(&from.entry_type(), &to.entry_type(), vec![key, value])?;
-            self::bind_elements(from, to, entry, PartErrors::Spread)
+            let cast = self::bind_elements(from, to, entry, PartErrors::Spread)?;
+            Some(if a.0 == b.0 { cast } else { with_distinct_keys(cast, &b.0) })
         }
         (Type::Row(a), Type::Row(b)) => {
             let sources = matching_fields(a, b, rules.fields)?;
@@ -92,6 +94,37 @@ pub fn bind_parts(
         }
         _ => None,
     }
+}
+
+/// A cast to maps that fails rows where two keys become the same.
+fn with_distinct_keys(cast: BoundScalar, key: &Type) -> BoundScalar {
+    let keys = Keys::of(key);
+    let inner = cast.function;
+    let function = simple::vectorized(move |rows, args, to, ctx| {
+        let result = inner.evaluate(rows, args, to, ctx)?;
+        let mut check = |row: usize| -> Result<()> {
+            let Value::Map(entries) = result.value(row)? else { return Ok(()) };
+            let mut seen: ValueMap<()> = ValueMap::default();
+            for (key, _) in entries.iter().filter(|it| !it.0.is_null()) {
+                let known = seen.len();
+                seen.entry(&keys, key.clone(), || ());
+                if seen.len() == known {
+                    ctx.fail(row, || Error::invalid_value("two keys of a map become the same"));
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let mut checked = Ok(());
+        rows.for_each(|row| {
+            if checked.is_ok() {
+                checked = check(row);
+            }
+        });
+        checked.map(|()| result)
+    });
+    let traits = ScalarTraits { infallible: false, ..cast.traits };
+    BoundScalar { traits, function, ..cast }
 }
 
 fn bind_elements(

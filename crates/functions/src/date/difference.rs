@@ -13,7 +13,8 @@ use volley_function::{
     simple::{BigInt, Date, Time, Timestamp, Varchar, ternary},
 };
 use volley_types::civil::{
-    MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, add_months, civil_of_days, timestamp_of,
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, add_months,
+    civil_of_days, timestamp_of,
 };
 
 /// Registers `date_diff` and `date_sub`.
@@ -92,7 +93,8 @@ fn is_day(unit: Unit) -> bool {
 
 pub(super) fn borders(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
     if let Some(step) = micros_of(unit) {
-        return Ok(end.div_euclid(step) - start.div_euclid(step));
+        let borders = end.div_euclid(step).checked_sub(start.div_euclid(step));
+        return borders.ok_or_else(timestamp_out_of_range);
     }
     let (first, last) = (split(start).0, split(end).0);
     let days = i64::from(last) - i64::from(first);
@@ -119,11 +121,13 @@ pub(super) fn borders(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
 }
 
 pub(super) fn whole(unit: Unit, start: i64, end: i64) -> Result<i64, Error> {
-    let micros = end.checked_sub(start).ok_or_else(timestamp_out_of_range)?;
+    let micros = i128::from(end) - i128::from(start);
     if let Some(step) = micros_of(unit) {
-        return Ok(micros / step);
+        let count = i64::try_from(micros / i128::from(step));
+        return count.map_err(|_| timestamp_out_of_range());
     }
-    let days = micros / (24 * MICROS_PER_HOUR);
+    // 2^64 microseconds are fewer days than 2^31.
+    let days = (micros / i128::from(MICROS_PER_DAY)) as i64;
     let months_each = match unit {
         Unit::Month => 1,
         Unit::Quarter => 3,

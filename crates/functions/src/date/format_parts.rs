@@ -25,6 +25,7 @@ pub(super) struct Parts {
     second: i64,
     micros: i64,
     zone: Option<ReadZone>,
+    calendars: Calendars,
 }
 
 /// The number of a week.
@@ -72,9 +73,15 @@ impl Parts {
             second: 0,
             micros: 0,
             zone: None,
+            calendars: Calendars::default(),
         };
         let unknown = || Error::invalid_value(format!("unknown date format: '{format}'"));
         match parts.read_all(text.trim_ascii(), format.trim_ascii()) {
+            Read::Rest("") if parts.calendars.contradict() => {
+                let message = format!("date format with contradicting weeks: '{format}'");
+                Err(Error::invalid_value(message)
+                    .hint("%V goes with %G; %U or %W with %Y; a day of the year with no week"))
+            }
             Read::Rest("") => Ok(Some(parts)),
             Read::Rest(_) | Read::Misfit => Ok(None),
             Read::Unknown => Err(unknown()),
@@ -120,6 +127,7 @@ impl Parts {
         let (digits, rest) = leading_digits(text, digits_max);
         let value: Option<i64> = digits.parse().ok().filter(|it| range.contains(it));
         let Some(value) = value else { return Read::Misfit };
+        self.calendars.add(specifier);
         match specifier {
             'Y' | 'G' => self.year = value,
             // As in POSIX: 69 to 99 are in the twentieth century.
@@ -250,6 +258,42 @@ impl Parts {
             (None, None) => return checked_days(self.year, self.month, self.day),
         };
         i32::try_from(days).ok()
+    }
+}
+
+/// Which ways of counting days a format uses.
+#[derive(Default)]
+struct Calendars {
+    has_year: bool,
+    has_iso_year: bool,
+    has_iso_week: bool,
+    has_week_from_sunday: bool,
+    has_week_from_monday: bool,
+    has_day_of_year: bool,
+}
+
+impl Calendars {
+    fn add(&mut self, specifier: char) {
+        match specifier {
+            'Y' | 'y' => self.has_year = true,
+            'G' => self.has_iso_year = true,
+            'V' => self.has_iso_week = true,
+            'U' => self.has_week_from_sunday = true,
+            'W' => self.has_week_from_monday = true,
+            'j' => self.has_day_of_year = true,
+            _ => {}
+        }
+    }
+
+    /// Whether they give different days.
+    fn contradict(&self) -> bool {
+        let has_plain_week = self.has_week_from_sunday || self.has_week_from_monday;
+        let is_iso = self.has_iso_week || self.has_iso_year;
+        let has_week = has_plain_week || is_iso;
+        (self.has_week_from_sunday && self.has_week_from_monday)
+            || (has_plain_week && is_iso)
+            || (self.has_iso_week && self.has_year && !self.has_iso_year)
+            || (self.has_day_of_year && has_week)
     }
 }
 

@@ -52,7 +52,12 @@ impl Parser<'_> {
         }
         field.width = self.size()?;
         if self.rest.next_if_eq(&'.').is_some() {
-            field.precision = Some(self.size()?.unwrap_or(Size::Fixed(0)));
+            let size = self.size()?;
+            // As in fmt's printf a point alone separates the thousands of an integer.
+            match (size, self.rest.clone().next()) {
+                (None, Some('d' | 'i')) => field.separator = Some('.'),
+                (size, _) => field.precision = Some(size.unwrap_or(Size::Fixed(0))),
+            }
         }
         while self.rest.next_if(|it| "hljztL".contains(*it)).is_some() {}
         field.index = index.unwrap_or_else(|| self.take());

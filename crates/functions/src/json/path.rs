@@ -84,10 +84,16 @@ impl Path {
     /// More values than [`FOUND_MAX`]: several `..` find the same ones again and again.
     pub fn find_all(&self, document: &Document<'_>) -> Result<Vec<usize>> {
         let mut found = vec![document.root()];
-        for step in &self.steps {
+        for (position, step) in self.steps.iter().enumerate() {
             let mut next = Vec::new();
+            let before = position.checked_sub(1).and_then(|it| self.steps.get(it));
+            let is_within = matches!(before, Some(Step::Within));
             for at in found {
                 match step {
+                    // `..*` leads to all values within, also the elements of arrays.
+                    Step::Members if is_within && document.kind(at) == Kind::Array => {
+                        next.extend(document.elements(at));
+                    }
                     Step::Members => next.extend(document.members(at).map(|it| it.1)),
                     Step::Elements => next.extend(document.elements(at)),
                     Step::Within => next.extend(document.within(at)),

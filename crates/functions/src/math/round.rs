@@ -98,6 +98,22 @@ impl Rounding {
         }
     }
 
+    /// `value * power`, rounded by the exact product: that of floats may be a half where the exact
+    /// one is less.
+    fn float_scaled(self, value: f64, power: f64) -> f64 {
+        let product = value * power;
+        let whole = product.trunc();
+        let is_half = (product - whole).abs() == 0.5;
+        // What the product lacks, without a rounding in between.
+        if self == Rounding::Nearest
+            && is_half
+            && value.mul_add(power, -product) * product.signum() < 0.0
+        {
+            return whole;
+        }
+        self.float(product)
+    }
+
     /// To so many digits after the point.
     fn float_digits(self, value: f64, digits: i64) -> f64 {
         let power = 10f64.powi(digits.unsigned_abs().min(400) as i32);
@@ -108,7 +124,7 @@ impl Rounding {
             let rounded = self.float(value / power) * power;
             return if rounded.is_finite() { rounded } else { 0.0 };
         }
-        let rounded = self.float(value * power) / power;
+        let rounded = self.float_scaled(value, power) / power;
         // So many digits that the power is infinite: nothing to round.
         if rounded.is_finite() { rounded } else { value }
     }

@@ -81,6 +81,7 @@ fn bind_length(args: &[Type]) -> Option<BoundScalar> {
 
 /// `concat` and `list_concat` leave out null arrays; `||` with one is null.
 fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
+    let args: Vec<Type> = args.iter().map(Type::without_size).collect();
     let is_array = |it: &Type| matches!(it, Type::Array(_) | Type::Unknown);
     if args.len() < 2 || !args.iter().all(is_array) || args.iter().all(|it| *it == Type::Unknown) {
         return None;

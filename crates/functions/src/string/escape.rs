@@ -188,9 +188,8 @@ fn bar((x, least, greatest): (f64, f64, f64), width: f64, out: &mut StringWriter
     let (whole, part) = (eighths / 8, PARTS[eighths % 8]);
     let missing = (width as usize).saturating_sub(whole + usize::from(!part.is_empty()));
     (0..whole.min(width as usize)).for_each(|_| out.push('█'));
-    if whole < width as usize {
-        out.push_str(part);
-    }
+    // A width with a fraction has room for a part of a character behind the whole ones.
+    out.push_str(part);
     (0..missing).for_each(|_| out.push(' '));
     Ok(())
 }

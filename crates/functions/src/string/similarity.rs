@@ -19,14 +19,18 @@ pub(super) fn register(registry: &mut Registry) {
         "The Jaro similarity of the bytes of two texts, from 0 to 1; 0 when it is below `least`.",
         &[("jaro_similarity('duck', 'duckdb')", "0.8888888888888888")],
     );
-    add_similarity(registry, "jaro_similarity", jaro_doc, jaro);
+    add_similarity(registry, "jaro_similarity", jaro_doc, |left, right| {
+        jaro(left, right, Transpositions::Whole)
+    });
     let winkler_doc = string_doc(
         "jaro_winkler_similarity(varchar, varchar[, least]) -> double",
         "The Jaro-Winkler similarity of the bytes of two texts, which is higher than that of Jaro \
          for texts that begin alike; 0 when it is less than `least`.",
         &[("jaro_winkler_similarity('duck', 'duckdb')", "0.9333333333333333")],
     );
-    add_similarity(registry, "jaro_winkler_similarity", winkler_doc, jaro_winkler);
+    add_similarity(registry, "jaro_winkler_similarity", winkler_doc, |left, right| {
+        jaro_winkler(left, right, Transpositions::Whole)
+    });
     let jaccard_doc = string_doc(
         "jaccard(varchar, varchar) -> double",
         "The number of characters that both texts have, divided by that of those that one has.",
@@ -57,24 +61,41 @@ fn add_similarity(
     });
 }
 
+/// What an odd number of matches in another order counts: two of them are a transposition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transpositions {
+    /// The last one counts half.
+    Halves,
+    /// The last one does not count, as in Jaro's and Winkler's programs.
+    Whole,
+}
+
 /// The Jaro similarity, from 0 to 1; 0 when nothing is alike.
 ///
 /// Cost: the product of the lengths. Any number when the call that asks has no memory for a copy,
 /// or the query is cancelled.
-pub fn jaro<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
+pub fn jaro<T: Copy + PartialEq>(left: &[T], right: &[T], transpositions: Transpositions) -> f64 {
     let (of_left, of_right) = matched(left, right);
     if of_left.is_empty() {
         return 0.0;
     }
     let matches = of_left.len() as f64;
-    let moved = of_left.iter().zip(&of_right).filter(|(a, b)| a != b).count() as f64 / 2.0;
+    let moved = of_left.iter().zip(&of_right).filter(|(a, b)| a != b).count();
+    let moved = match transpositions {
+        Transpositions::Halves => moved as f64 / 2.0,
+        Transpositions::Whole => (moved / 2) as f64,
+    };
     (matches / left.len() as f64 + matches / right.len() as f64 + (matches - moved) / matches) / 3.0
 }
 
 /// The Jaro-Winkler similarity: where that of Jaro is above 0.7, more for each of the first four
 /// that are alike.
-pub fn jaro_winkler<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
-    let jaro = jaro(left, right);
+pub fn jaro_winkler<T: Copy + PartialEq>(
+    left: &[T],
+    right: &[T],
+    transpositions: Transpositions,
+) -> f64 {
+    let jaro = jaro(left, right, transpositions);
     let prefix = left.iter().zip(right).take(4).take_while(|(a, b)| a == b).count() as f64;
     if jaro > 0.7 { jaro + 0.1 * prefix * (1.0 - jaro) } else { jaro }
 }

@@ -64,7 +64,8 @@ impl Top {
         &self.kept
     }
 
-    /// Adds a value; `compare`: `Less` when the first is wanted more.
+    /// Adds a value; `compare`: `Less` when the first is wanted more. Of equal values those added
+    /// first are kept; they stand behind those added later.
     pub fn add(
         &mut self,
         new: (Value, Value),
@@ -80,7 +81,7 @@ impl Top {
             }
         }
         self.bytes += Top::pair_bytes(&new);
-        let position = self.kept.partition_point(|it| compare(it, &new).is_le());
+        let position = self.kept.partition_point(|it| compare(it, &new).is_lt());
         self.kept.insert(position, new);
     }
 

@@ -13,6 +13,11 @@ impl Json {
     pub fn data_type() -> Type {
         Type::Custom(Custom::new(Json))
     }
+
+    /// Whether a text is one JSON value.
+    pub fn is_valid(text: &str) -> bool {
+        serde_json::from_str::<IgnoredAny>(text).is_ok()
+    }
 }
 
 impl CustomType for Json {
@@ -29,7 +34,7 @@ impl CustomType for Json {
     }
 
     fn parse(&self, text: &str) -> Option<Value> {
-        serde_json::from_str::<IgnoredAny>(text).ok().map(|_| Value::text(text))
+        Json::is_valid(text).then(|| Value::text(text))
     }
 
     fn exchange(&self) -> Exchange {

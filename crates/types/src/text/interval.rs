@@ -9,8 +9,14 @@ use crate::{
 /// Intervals keep nanoseconds; SQL sees microseconds.
 const NANOS_PER_MICRO: i64 = 1_000;
 
-/// Fractions are read in millionths.
-const MILLION: i64 = 1_000_000;
+/// Digits of a fraction that count: fewer would lose microseconds of a millennium.
+const FRACTION_DIGITS: usize = 18;
+
+/// A unit in the parts that its fractions are read in.
+const WHOLE: i128 = 10_i128.pow(FRACTION_DIGITS as u32);
+
+/// The digits of a time of day's seconds that count; those behind them are cut, as in timestamps.
+const CLOCK_DIGITS: usize = 6;
 
 /// Days that a fraction of a month counts.
 const DAYS_PER_MONTH: i64 = 30;
@@ -123,7 +129,7 @@ impl Parts {
             true => (Written::Nothing, Unit::Micros(MICROS_PER_SECOND)),
             false => (Written::Name, unit_of(name)?),
         };
-        self.add(unit, count, millionths(fraction), sign)?;
+        self.add(unit, count, scaled(fraction, FRACTION_DIGITS), sign)?;
         Some((written, rest))
     }
 
@@ -143,28 +149,30 @@ impl Parts {
         let micros = hours
             .checked_mul(MICROS_PER_HOUR)?
             .checked_add(minutes * MICROS_PER_MINUTE + seconds * MICROS_PER_SECOND)?
-            .checked_add(millionths(fraction))?;
+            .checked_add(i64::try_from(scaled(fraction, CLOCK_DIGITS)).ok()?)?;
         self.micros = self.micros.checked_add(sign * micros)?;
         Some(rest)
     }
 
-    /// Adds `count` and `fraction` millionths of a unit. Fractions flow into the next smaller part.
-    fn add(&mut self, unit: Unit, count: i64, fraction: i64, sign: i64) -> Option<()> {
+    /// Adds `count` of a unit and `fraction` of its [`WHOLE`] parts. Fractions flow into the next
+    /// smaller part; those of microseconds are rounded, halves away from zero.
+    fn add(&mut self, unit: Unit, count: i64, fraction: i128, sign: i64) -> Option<()> {
+        let whole = |part: i128| i64::try_from(part / WHOLE).ok();
         match unit {
             Unit::Months(each) => {
-                let part = each.checked_mul(fraction)?;
-                let months = count.checked_mul(each)?.checked_add(part / MILLION)?;
+                let part = i128::from(each) * fraction;
+                let months = count.checked_mul(each)?.checked_add(whole(part)?)?;
                 self.months = self.months.checked_add(sign * months)?;
-                self.add(Unit::Days(DAYS_PER_MONTH), 0, part % MILLION, sign)
+                self.add(Unit::Days(DAYS_PER_MONTH), 0, part % WHOLE, sign)
             }
             Unit::Days(each) => {
-                let part = each.checked_mul(fraction)?;
-                let days = count.checked_mul(each)?.checked_add(part / MILLION)?;
+                let part = i128::from(each) * fraction;
+                let days = count.checked_mul(each)?.checked_add(whole(part)?)?;
                 self.days = self.days.checked_add(sign * days)?;
-                self.add(Unit::Micros(MICROS_PER_DAY), 0, part % MILLION, sign)
+                self.add(Unit::Micros(MICROS_PER_DAY), 0, part % WHOLE, sign)
             }
             Unit::Micros(each) => {
-                let part = i128::from(each) * i128::from(fraction) / i128::from(MILLION);
+                let part = (i128::from(each) * fraction + WHOLE / 2) / WHOLE;
                 let micros = count.checked_mul(each)?.checked_add(i64::try_from(part).ok()?)?;
                 self.micros = self.micros.checked_add(sign * micros)?;
                 Some(())
@@ -193,29 +201,38 @@ fn read_digits(text: &str) -> (&str, &str) {
     text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// The first six digits of a fraction.
-fn millionths(fraction: &str) -> i64 {
-    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(6);
-    digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'))
+/// The first `digits` digits of a fraction, as an integer.
+fn scaled(fraction: &str, digits: usize) -> i128 {
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(digits);
+    digits.fold(0, |value, digit| value * 10 + i128::from(digit - b'0'))
+}
+
+/// The units, each with its names, the plain one first.
+const UNITS: [(&[&str], Unit); 13] = [
+    (&["millennium", "millennia", "millenniums", "millenium", "mil", "mils"], Unit::Months(12_000)),
+    (&["century", "centuries", "cent", "c"], Unit::Months(1_200)),
+    (&["decade", "decades", "dec", "decs"], Unit::Months(120)),
+    (&["year", "years", "yr", "yrs", "y"], Unit::Months(12)),
+    (&["quarter", "quarters"], Unit::Months(3)),
+    (&["month", "months", "mon", "mons"], Unit::Months(1)),
+    (&["week", "weeks", "w"], Unit::Days(7)),
+    (&["day", "days", "dayofmonth", "d"], Unit::Days(1)),
+    (&["hour", "hours", "hr", "hrs", "h"], Unit::Micros(MICROS_PER_HOUR)),
+    (&["minute", "minutes", "min", "mins", "m"], Unit::Micros(MICROS_PER_MINUTE)),
+    (&["second", "seconds", "sec", "secs", "s"], Unit::Micros(MICROS_PER_SECOND)),
+    (&["millisecond", "milliseconds", "ms", "msec", "msecs"], Unit::Micros(1_000)),
+    (&["microsecond", "microseconds", "us", "usec", "usecs"], Unit::Micros(1)),
+];
+
+/// The plain name of the unit that `name` means in an interval, in any case.
+pub fn interval_unit(name: &str) -> Option<&'static str> {
+    named_unit(name)?.0.first().copied()
 }
 
 fn unit_of(name: &str) -> Option<Unit> {
-    Some(match name.to_ascii_lowercase().as_str() {
-        "millennium" | "millennia" | "millenniums" | "millenium" | "mil" | "mils" => {
-            Unit::Months(12_000)
-        }
-        "century" | "centuries" | "cent" | "c" => Unit::Months(1_200),
-        "decade" | "decades" | "dec" | "decs" => Unit::Months(120),
-        "year" | "years" | "yr" | "yrs" | "y" => Unit::Months(12),
-        "quarter" | "quarters" => Unit::Months(3),
-        "month" | "months" | "mon" | "mons" => Unit::Months(1),
-        "week" | "weeks" | "w" => Unit::Days(7),
-        "day" | "days" | "dayofmonth" | "d" => Unit::Days(1),
-        "hour" | "hours" | "hr" | "hrs" | "h" => Unit::Micros(MICROS_PER_HOUR),
-        "minute" | "minutes" | "min" | "mins" | "m" => Unit::Micros(MICROS_PER_MINUTE),
-        "second" | "seconds" | "sec" | "secs" | "s" => Unit::Micros(MICROS_PER_SECOND),
-        "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => Unit::Micros(1_000),
-        "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Unit::Micros(1),
-        _ => return None,
-    })
+    named_unit(name).map(|it| it.1)
+}
+
+fn named_unit(name: &str) -> Option<&'static (&'static [&'static str], Unit)> {
+    UNITS.iter().find(|(names, _)| names.iter().any(|it| it.eq_ignore_ascii_case(name)))
 }

@@ -51,7 +51,7 @@ pub fn parse_decimal(text: &str, scale: u8) -> Option<i128> {
     let (number, exponent) = split_exponent(unsigned)?;
     let digits = read_digits(number)?;
     let shift = i32::from(scale) - digits.fraction_digits + exponent;
-    let value = scale_by(digits.value, shift, digits.dropped)?;
+    let value = scale_by(&digits, shift)?;
     if negative { 0i128.checked_sub_unsigned(value) } else { i128::try_from(value).ok() }
 }
 
@@ -62,23 +62,31 @@ struct Digits {
     fraction_digits: i32,
     /// Whether digits of the fraction were left out for lack of room.
     dropped: bool,
+    /// Whether they are half of the last digit or more.
+    rounds_up: bool,
 }
 
 fn read_digits(text: &[u8]) -> Option<Digits> {
-    let mut digits = Digits { value: 0, fraction_digits: 0, dropped: false };
+    let mut digits = Digits { value: 0, fraction_digits: 0, dropped: false, rounds_up: false };
     let (mut seen_digit, mut seen_point) = (false, false);
     for (index, &byte) in text.iter().enumerate() {
         match byte {
             b'0'..=b'9' => {
                 seen_digit = true;
                 let digit = u128::from(byte - b'0');
-                let has_room = digits.value < 10u128.pow(DIGITS_KEPT);
-                if seen_point && (digits.dropped || !has_room) {
-                    digits.dropped = true;
-                    continue;
+                let has_room = !digits.dropped && digits.value < 10u128.pow(DIGITS_KEPT);
+                let longer = digits.value.checked_mul(10).and_then(|it| it.checked_add(digit));
+                match longer {
+                    Some(value) if !seen_point || has_room => {
+                        digits.value = value;
+                        digits.fraction_digits += i32::from(seen_point);
+                    }
+                    _ if seen_point => {
+                        digits.rounds_up |= !digits.dropped && digit >= 5;
+                        digits.dropped = true;
+                    }
+                    _ => return None,
                 }
-                digits.value = digits.value.checked_mul(10)?.checked_add(digit)?;
-                digits.fraction_digits += i32::from(seen_point);
             }
             b'.' if !seen_point => seen_point = true,
             b'_' if is_between_digits(text, index) => {}
@@ -113,8 +121,9 @@ fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// `value * 10^shift`, rounded half up. With `dropped`, digits below the last are missing.
-fn scale_by(value: u128, shift: i32, dropped: bool) -> Option<u128> {
+/// The digits as an integer times `10^shift`, rounded half up.
+fn scale_by(digits: &Digits, shift: i32) -> Option<u128> {
+    let Digits { value, dropped, rounds_up, .. } = *digits;
     if value == 0 {
         return Some(0);
     }
@@ -122,6 +131,7 @@ fn scale_by(value: u128, shift: i32, dropped: bool) -> Option<u128> {
         if shift > 0 && dropped {
             return None;
         }
+        let value = value + u128::from(rounds_up);
         return value.checked_mul(10u128.checked_pow(shift.unsigned_abs())?);
     }
     // More places than digits: rounds to zero.

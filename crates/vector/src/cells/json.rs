@@ -1,8 +1,8 @@
 //! Cells as JSON.
 //!
 //! Numbers are numbers (also decimals, digit by digit), NaN and infinities are null, as JSON has
-//! none; JSON is itself, without white space; everything that JSON does not know is text. Where
-//! dialects differ, a [`JsonStyle`] says what is written.
+//! none; JSON is itself, without white space, or text where it is not valid; everything that JSON
+//! does not know is text. Where dialects differ, a [`JsonStyle`] says what is written.
 
 use super::{Cells, Full, PIECE_BYTES, hand_on, pieces};
 use crate::Values;
@@ -110,7 +110,11 @@ impl Cells {
             return push_json_bytes(out, bytes);
         }
         if let Some(json) = self.json(row) {
-            return push_compact(out, json);
+            // Files and casts from VARCHAR may bring other texts.
+            return match Json::is_valid(json) {
+                true => push_compact(out, json),
+                false => push_json_text(out, json),
+            };
         }
         match (self.elements(row), &self.data_type) {
             (Some(entries), Type::Map(_)) => self.push_json_entries(out, entries),
