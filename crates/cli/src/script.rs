@@ -9,6 +9,7 @@ use crate::{
     statement_ends::StatementEnds,
 };
 use std::{
+    borrow::Cow,
     cell::Cell,
     fmt::Display,
     fs::File,
@@ -16,7 +17,7 @@ use std::{
     sync::Arc,
     time::Instant,
 };
-use volley::{Error, Outcome, ParsedStatement, ResultStream, Session};
+use volley::{Error, ErrorKind, Outcome, ParsedStatement, ResultStream, Session};
 
 /// `volley` without a subcommand.
 pub fn main(args: &Args) -> Result<(), Failure> {
@@ -67,16 +68,27 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 fn run_lines(runner: &Runner, mut input: impl BufRead, from: impl Display) -> Result<(), Failure> {
     let (mut sql, mut lines_before) = (String::new(), 0);
     let mut ends = StatementEnds::new();
+    let (mut line, mut invalid_line) = (Vec::new(), None);
     loop {
         let line_start = sql.len();
-        let read = input.read_line(&mut sql);
+        line.clear();
+        let read = input.read_until(b'\n', &mut line);
         read.map_err(|e| Failure::of_error(&Error::io(&from, e)))?;
+        let text = String::from_utf8_lossy(&line);
+        if matches!(text, Cow::Owned(_)) && invalid_line.is_none() {
+            invalid_line = Some(lines_before + sql.matches('\n').count() + 1);
+        }
+        sql.push_str(&text);
         if lines_before == 0 && line_start == 0 && sql.starts_with(BYTE_ORDER_MARK) {
             sql.remove(0);
         }
         let is_end = sql.len() == line_start;
         if ends.is_after(&sql[line_start..]) || is_end {
-            runner.go_on(runner.run_after(lines_before, &sql))?;
+            // A text with other characters in the place of the bytes would mean something else.
+            runner.go_on(match invalid_line.take() {
+                Some(number) => Err(Failure::of_error(&not_utf8(&from, number))),
+                None => runner.run_after(lines_before, &sql),
+            })?;
             lines_before += sql.matches('\n').count();
             sql.clear();
             ends = StatementEnds::new();
@@ -85,6 +97,11 @@ fn run_lines(runner: &Runner, mut input: impl BufRead, from: impl Display) -> Re
             return Ok(());
         }
     }
+}
+
+fn not_utf8(from: impl Display, line: usize) -> Error {
+    let message = format!("{from} is not UTF-8 in line {line}; the statement is not run");
+    Error::new(ErrorKind::Syntax, message)
 }
 
 /// Runs statements and prints their rows.

@@ -102,6 +102,13 @@ fn files_and_standard_input_run_too() {
     let (out, err, status) = run_in(dir.path(), &args);
     assert_eq!((out.as_str(), status), ("{\"a\":1}\n", 1), "{err}");
     assert!(err.contains("q.sql") && err.contains("UTF-8"), "{err}");
+    // With --keep-going the statements in other lines run.
+    let text = b"SELECT 1 AS a;\nSELECT '\xff'\n, ';';\nSELECT 2 AS b;\n\xfe";
+    fs::write(dir.path().join("q.sql"), text).unwrap();
+    let keeps_going = ["--keep-going", "--format", "ndjson", "-f", "q.sql"];
+    let (out, err, status) = run_in(dir.path(), &keeps_going);
+    assert_eq!((out.as_str(), status), ("{\"a\":1}\n{\"b\":2}\n", 1), "{err}");
+    assert!(err.contains("not UTF-8 in line 2") && err.contains("not UTF-8 in line 5"), "{err}");
     // A byte order mark is not part of the text.
     fs::write(dir.path().join("q.sql"), "\u{feff}SELECT '\u{feff}' = chr(65279) AS a").unwrap();
     let (out, err, status) = run_in(dir.path(), &args);

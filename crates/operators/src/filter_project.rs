@@ -240,7 +240,7 @@ impl Operator for FilterProject {
         if let Some(batch) = self.pending.take() {
             let output = match self.process_slice(batch)? {
                 Some(batch) => self.coalesce(batch)?,
-                None => None,
+                None => self.coalescer.as_mut().map_or(Ok(None), Coalescer::pass_vain_input)?,
             };
             let rest = if self.pending.is_some() { Step::Yield } else { Step::NeedInput };
             return Ok(output.map_or(rest, Step::Output));

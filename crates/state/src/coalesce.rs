@@ -6,6 +6,10 @@ use volley_memory::Pool;
 use volley_types::Type;
 use volley_vector::Batch;
 
+/// Batches are held while at most this many inputs bring no rows: a LIMIT above may wait for just
+/// these rows, of an input that never ends.
+const VAIN_INPUTS_MAX: usize = 64;
+
 /// Joins small batches to larger ones. Batches that have many rows already pass as they are.
 #[derive(Debug)]
 pub struct Coalescer {
@@ -16,6 +20,8 @@ pub struct Coalescer {
     enough_bytes: usize,
     parts: Vec<Batch>,
     rows: usize,
+    /// How many inputs brought no batch since one is held.
+    vain_inputs: usize,
     charge: BatchCharge,
 }
 
@@ -25,7 +31,8 @@ impl Coalescer {
     pub fn new(types: Vec<Type>, enough_rows: usize, pool: &Pool) -> Coalescer {
         let charge = BatchCharge::new(pool);
         let enough_bytes = pool.batch_bytes();
-        Coalescer { types, enough_rows, enough_bytes, parts: Vec::new(), rows: 0, charge }
+        let (parts, rows, vain_inputs) = (Vec::new(), 0, 0);
+        Coalescer { types, enough_rows, enough_bytes, parts, rows, vain_inputs, charge }
     }
 
     /// The rows that are held back.
@@ -55,6 +62,16 @@ impl Coalescer {
         if is_enough { self.flush() } else { Ok(None) }
     }
 
+    /// An input brought no batch: answers what is held if there were many of these.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coalescer::flush`].
+    pub fn pass_vain_input(&mut self) -> Result<Option<Batch>> {
+        self.vain_inputs += usize::from(!self.parts.is_empty());
+        if self.vain_inputs > VAIN_INPUTS_MAX { self.flush() } else { Ok(None) }
+    }
+
     /// What is held, as one batch.
     ///
     /// # Errors
@@ -65,7 +82,7 @@ impl Coalescer {
             return Ok(None);
         }
         let parts = std::mem::take(&mut self.parts);
-        self.rows = 0;
+        (self.rows, self.vain_inputs) = (0, 0);
         self.charge.clear();
         match parts.len() {
             1 => Ok(parts.into_iter().next()),
