@@ -51,6 +51,20 @@ SHAPES = {
     "date": ["({date} + {int}::INTEGER)", "({date} - 30)", "({time})::DATE", "coalesce({date}, {date})", "CASE WHEN {bool} THEN {date} END", "greatest({date}, {date})", "least({date}, {date})"],
     "time": ["({date} + INTERVAL '1' MONTH)", "({time} - INTERVAL '36' HOUR)", "date_trunc('month', {time})", "date_trunc('hour', {time})", "({date})::TIMESTAMP", "coalesce({time}, {time})", "({date} - INTERVAL '1' YEAR)", "({time} + INTERVAL '1 month 3 days')", "({date} + {int} * INTERVAL '1' DAY)", "date_trunc('week', {date})::TIMESTAMP", "greatest({time}, {date}::TIMESTAMP)", "TRY_CAST({text} AS TIMESTAMP)"],
 }
+# Casts at the borders of types: numbers around the limits of the narrow ones.
+for name, digits, factor in [("TINYINT", 3, 64), ("SMALLINT", 5, 16384), ("INTEGER", 10, 1073741824), ("BIGINT", 19, 4611686018427387904)]:
+    SHAPES["int"].append(f"(TRY_CAST(TRY_CAST({{int}}::HUGEINT * {factor} AS DECIMAL({digits},0)) AS {name}) % 100)")
+    SHAPES["int"].append(f"(TRY_CAST(TRY_CAST({{int}}::HUGEINT * {factor} + {{int}} AS DECIMAL({digits + 2},1)) AS {name}) % 100)")
+# Slices with steps, and with ends that are left out.
+for stop, step in [("{int}", "2"), ("{int}", "-2"), ("-", "-1"), ("{int}", "(CASE WHEN {bool} THEN 2 ELSE -1 END)"), ("-", "(CASE WHEN {bool} THEN 3 ELSE -2 END)")]:
+    SHAPES["int"].append(f"len(([1, 2, 3, 4, 5])[:{stop}:{step}])")
+    SHAPES["int"].append(f"list_sum(([1, 2, 3, 4, 5])[{{int}}:{stop}:{step}])::BIGINT")
+# Intervals in all units.
+for unit in ["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "DECADE", "CENTURY"]:
+    plural = "CENTURIES" if unit == "CENTURY" else unit + "S"
+    SHAPES["time"] += [f"({{time}} + INTERVAL '2' {plural})", f"({{date}} + INTERVAL 1 {unit})", f"({{time}} + INTERVAL (1 + 1) {plural})"]
+# A volatile operand has one value: the first is always true, the second never.
+SHAPES["bool"] += ["((random() * 10)::INTEGER BETWEEN 0 AND 10)", "((random() * 10)::INTEGER BETWEEN 6 AND 5)"]
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 
 

@@ -12,6 +12,9 @@ AGGREGATES = [
     ("sum", "sum({})", "int"), ("sum", "sum({})", "big"), ("sum", "sum({})", "edge"), ("sum", "sum(DISTINCT {})", "int"), ("sum", "sum({})", "decimal"), ("double", "sum({})", "double"),
     ("double", "avg({})", "int"), ("double", "avg({})", "decimal"), ("double", "var_pop({})", "int"), ("double", "stddev({})", "int"),
     ("same", "min({})", "any"), ("same", "max({})", "any"), ("bool", "bool_and({})", "bool"), ("bool", "bool_or({})", "bool"),
+    ("int", "mode({0} ORDER BY {0})", "int"), ("text", "mode({0} ORDER BY {0} DESC)", "text"), ("int", "mode() WITHIN GROUP (ORDER BY {0} DESC)", "int"),
+    ("double", "quantile_cont({0}, 0.25 ORDER BY {0} DESC)", "int"), ("int", "quantile_disc({0}, 0.75 ORDER BY {0} DESC)", "int"), ("text", "quantile_disc({0}, 0.25 ORDER BY {0})", "text"),
+    ("int", "arg_max({0}, 1 ORDER BY {0} DESC)", "int"), ("text", "arg_min({0}, 1, 2 ORDER BY {0})::VARCHAR", "int"), ("int", "first({0} ORDER BY {0} DESC)", "int"),
     ("text", "string_agg({0}, ',' ORDER BY {0})", "text"), ("text", "string_agg(DISTINCT {0}, ',' ORDER BY {0} DESC)", "text"),
 ]
 
@@ -306,6 +309,11 @@ class Queries:
         if argument == "text" and str(node).startswith("'"):
             # DuckDB rejects ORDER BY of a literal.
             node = f"concat({node}, '')"
+        if template.startswith("mode") and "." not in str(node):
+            # DuckDB does not order texts that are constant.
+            template = "max({})"
+        if argument == "int" and "ORDER BY" in template:
+            node = f"({node} + 0)"
         text = template.replace("{0}", str(node)).replace("{}", str(node))
         if self.rng.random() < 0.2:
             text += f" FILTER (WHERE {plain.make('bool', scope, 1)})"

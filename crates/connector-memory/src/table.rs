@@ -82,6 +82,11 @@ impl MemoryTable {
         Ok(self.with_batches(batches))
     }
 
+    /// A version without rows.
+    pub fn without_rows(&self) -> MemoryTable {
+        self.with_batches(Vec::new())
+    }
+
     /// A version of other batches.
     pub(crate) fn with_batches(&self, batches: Vec<StoredBatch>) -> MemoryTable {
         MemoryTable { batches: batches.into(), statistics: OnceLock::new(), ..self.clone() }

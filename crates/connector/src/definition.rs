@@ -24,6 +24,20 @@ pub struct TableDefinition {
     pub keys: Vec<KeyDefinition>,
     /// What people are told about it.
     pub comment: Option<String>,
+    /// What becomes of its rows when a transaction commits.
+    pub on_commit: OnCommit,
+}
+
+/// What COMMIT does with a temporary table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// Nothing.
+    #[default]
+    PreserveRows,
+    /// Deletes its rows.
+    DeleteRows,
+    /// Drops it.
+    Drop,
 }
 
 /// What holds for a column.

@@ -26,7 +26,7 @@ mod table_option;
 pub use bounds::{Bounds, compare_values, is_ordered};
 pub use conditions::{Bounding, Conditions};
 pub use definition::{
-    CheckDefinition, ColumnDefinition, KeyDefinition, StoredTable, TableDefinition,
+    CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, StoredTable, TableDefinition,
 };
 pub use lazy_batch::{MakeLazy, select_lazily};
 pub use lookup::{Lookup, LookupKey};

@@ -18,6 +18,10 @@ pub struct Column {
     pub data_type: Type,
 }
 
+/// Which call of a volatile function in the text an expression is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occurrence(u32);
+
 /// Hands out column identities of one statement: the binder starts, the optimizer goes on.
 #[derive(Debug, Default)]
 pub struct ColumnIds(Cell<u32>);
@@ -33,6 +37,11 @@ impl ColumnIds {
         let id = self.0.get();
         self.0.set(id + 1);
         ColumnId(id)
+    }
+
+    /// An occurrence that was not handed out before.
+    pub fn occurrence(&self) -> Occurrence {
+        Occurrence(self.next().0)
     }
 
     /// A new column.

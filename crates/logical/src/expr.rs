@@ -1,7 +1,7 @@
 //! Logical expressions: typed, with columns by identity, subqueries, and a position in the text.
 
-use crate::{ColumnId, Plan};
-use std::sync::Arc;
+use crate::{ColumnId, Occurrence, Plan};
+use std::{fmt, sync::Arc};
 use volley_error::Span;
 use volley_function::{ArgumentType, Package};
 use volley_types::{Type, Value};
@@ -9,7 +9,7 @@ use volley_types::{Type, Value};
 pub use volley_expression::{Parameter, SpecialForm};
 
 /// A typed expression.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
@@ -17,6 +17,10 @@ pub struct Expr {
     pub data_type: Type,
     /// Its position in the SQL text, if it comes from there.
     pub span: Option<Span>,
+    /// Of a call of a volatile function: which one in the text. Copies of a call, such as those
+    /// that an alias stands for, are one occurrence, which is evaluated once per row; calls of
+    /// different occurrences are never the same.
+    pub occurrence: Option<Occurrence>,
 }
 
 /// The kinds of expressions. As [`volley_expression::ExprKind`], and subqueries.
@@ -86,10 +90,21 @@ pub enum SubqueryKind {
     In(Vec<Expr>),
 }
 
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = f.debug_struct("Expr");
+        all.field("kind", &self.kind).field("data_type", &self.data_type).field("span", &self.span);
+        if let Some(occurrence) = self.occurrence {
+            all.field("occurrence", &occurrence);
+        }
+        all.finish()
+    }
+}
+
 impl Expr {
     /// An expression without a place in the text.
     pub fn new(kind: ExprKind, data_type: Type) -> Expr {
-        Expr { kind, data_type, span: None }
+        Expr { kind, data_type, span: None, occurrence: None }
     }
 
     /// A column.
@@ -125,7 +140,7 @@ impl Expr {
         let span = self.span;
         let kind =
             ExprKind::Cast { input: Box::new(self), null_on_error: false, package: Package::Core };
-        Expr { kind, data_type, span }
+        Expr { kind, data_type, span, occurrence: None }
     }
 
     /// The expression with a place in the text.

@@ -15,7 +15,7 @@ mod plan;
 mod window;
 mod print;
 
-pub use column::{Column, ColumnId, ColumnIds};
+pub use column::{Column, ColumnId, ColumnIds, Occurrence};
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
 pub use plan::{
     AggregateCall, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,

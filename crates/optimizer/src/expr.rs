@@ -3,6 +3,7 @@
 use crate::stack::deep;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use volley_function::{Registry, ScalarTraits};
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan, SpecialForm, SubqueryKind};
 use volley_types::{Type, Value};
@@ -282,7 +283,8 @@ pub(crate) fn as_constant(expr: &Expr) -> Option<&Value> {
     }
 }
 
-/// Whether two expressions are the same except for their places in the text. Subqueries never are.
+/// Whether two expressions are the same except for their places in the text. Subqueries are if they
+/// are copies of one.
 pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
     deep(|| {
         let same_kind = match (&left.kind, &right.kind) {
@@ -303,11 +305,16 @@ pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
                 ExprKind::Cast { null_on_error: left, package: left_rules, .. },
                 ExprKind::Cast { null_on_error: right, package: right_rules, .. },
             ) => left == right && left_rules == right_rules,
+            (ExprKind::Subquery(left), ExprKind::Subquery(right)) => {
+                std::mem::discriminant(&left.kind) == std::mem::discriminant(&right.kind)
+                    && Arc::ptr_eq(&left.plan, &right.plan)
+            }
             _ => false,
         };
         let (a, b) = (left.children(), right.children());
         same_kind
             && left.data_type == right.data_type
+            && left.occurrence == right.occurrence
             && a.len() == b.len()
             && a.iter().zip(b).all(|(a, b)| same_expr(a, b))
     })

@@ -10,6 +10,7 @@
 
 mod context;
 mod optimize;
+mod volatile;
 mod keys;
 mod rules;
 mod unnest;

@@ -1,6 +1,6 @@
 //! The order in which a plan is rewritten.
 
-use crate::{OptimizerContext, keys, rules as all, unnest};
+use crate::{OptimizerContext, keys, rules as all, unnest, volatile};
 use volley_error::Result;
 use volley_logical::Plan;
 
@@ -43,6 +43,7 @@ pub fn rules() -> Vec<RuleInfo> {
 /// statistics must be read. Cancelled, timed out.
 pub fn optimize(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let columns = plan.columns();
+    let plan = volatile::evaluate_once(plan, ctx)?;
     let plan = keys::compare_by_keys(plan, ctx)?;
     let mut plan = unnest::unnest(plan, ctx)?;
     for rule in all::SEQUENCE {

@@ -7,7 +7,8 @@
 //! [`ColumnId`]: volley_logical::ColumnId
 
 use crate::{
-    Catalog, Dialect, ParsedStatement, Statement, memory::NODE_BYTES, parse::Source, stack,
+    Catalog, DefaultOrder, Dialect, ParsedStatement, Statement, memory::NODE_BYTES, parse::Source,
+    stack,
 };
 use sqlparser::tokenizer::Span as Lines;
 use std::{
@@ -59,6 +60,7 @@ mod positional;
 mod sample;
 mod within_group;
 mod function;
+mod volatile;
 mod lambda;
 mod aggregate;
 mod window;
@@ -106,6 +108,8 @@ pub struct BindSettings {
     pub depth_max: usize,
     /// Whose semantics hold where systems differ.
     pub dialect: Dialect,
+    /// What ORDER BY means where it does not say it.
+    pub default_order: DefaultOrder,
     /// The values of parameters such as `$1`.
     pub parameters: Parameters,
     /// What errors point at in place of the statement's own text: where another statement names it.
@@ -115,7 +119,8 @@ pub struct BindSettings {
 impl Default for BindSettings {
     fn default() -> BindSettings {
         let (dialect, parameters) = (Dialect::default(), Parameters::None);
-        BindSettings { depth_max: 1000, dialect, parameters, place: None }
+        let default_order = DefaultOrder::default();
+        BindSettings { depth_max: 1000, dialect, default_order, parameters, place: None }
     }
 }
 
@@ -241,6 +246,8 @@ struct Binder<'a> {
     bodies: usize,
     /// The columns of COLUMNS in the expression that is being bound.
     choices: Option<columns::Choices>,
+    /// The calls of volatile functions that were bound.
+    occurrences: volatile::Occurrences<'a>,
 }
 
 /// A query under way.
@@ -319,6 +326,7 @@ impl<'a> Binder<'a> {
             lambdas: Vec::new(),
             bodies: 0,
             choices: None,
+            occurrences: volatile::Occurrences::default(),
         }
     }
 

@@ -13,6 +13,7 @@ mod statement;
 mod write;
 mod dialect;
 mod semantics;
+mod default_order;
 mod position;
 mod stack;
 mod memory;
@@ -21,6 +22,7 @@ mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Relation, TEMPORARY_SCHEMA};
+pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;
 pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;

@@ -41,12 +41,12 @@ pub(crate) enum Entry {
 pub(crate) struct Catalog {
     functions: Arc<TableFunctions>,
     /// What all sessions see that share the tables.
-    shared: Arc<RwLock<Arc<Names>>>,
+    pub(crate) shared: Arc<RwLock<Arc<Names>>>,
     /// What this session sees instead while it is in a transaction. Locked before `shared`.
     transaction: Mutex<Option<Transaction>>,
     /// What sequences gave this session.
     last_numbers: Arc<LastNumbers>,
-    temporary: TemporarySchema,
+    pub(crate) temporary: TemporarySchema,
 }
 
 /// What names stand for at one moment.
@@ -143,12 +143,12 @@ impl Catalog {
         Catalog { functions, shared, transaction, last_numbers, temporary }
     }
 
-    fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
+    pub(crate) fn transaction(&self) -> MutexGuard<'_, Option<Transaction>> {
         self.transaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What names stand for now.
-    fn names(&self) -> Arc<Names> {
+    pub(crate) fn names(&self) -> Arc<Names> {
         match &*self.transaction() {
             Some(transaction) => Arc::clone(transaction.names()),
             None => Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner)),
@@ -166,23 +166,27 @@ impl Catalog {
         }
     }
 
-    /// Begins a transaction: from now on this session sees its own changes and no others.
-    pub(crate) fn begin(&self) -> Result<()> {
+    /// Begins a transaction, at `start_micros`: from now on this session sees its own changes and
+    /// no others.
+    pub(crate) fn begin(&self, start_micros: i64) -> Result<()> {
         let mut transaction = self.transaction();
         if transaction.is_some() {
             let error = Error::invalid_query("there is a transaction already");
             return Err(error.hint("COMMIT or ROLLBACK ends it"));
         }
         let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
-        *transaction = Some(Transaction::new(&shared));
+        *transaction = Some(Transaction::new(&shared, start_micros));
         Ok(())
     }
 
     /// Ends the transaction: others see its changes, all at once; none of them, after an error.
     /// `check` is asked whether to go on waiting for who changes the same tables.
     pub(crate) fn commit(&self) -> Result<()> {
-        let transaction = self.transaction().take().ok_or_else(no_transaction)?;
+        let mut transaction = self.transaction().take().ok_or_else(no_transaction)?;
         transaction.check_not_aborted("none of its changes were made; it is rolled back")?;
+        if self.temporary.has_to_commit(transaction.names()) {
+            self.temporary.commit(transaction.names_mut());
+        }
         // Who changes rows that are there relies on nobody else doing so.
         let locks = transaction.locks();
         let _guards = locks.iter().map(|it| it.acquire()).collect::<Result<Vec<WriteGuard>>>()?;

@@ -518,7 +518,8 @@ impl Session {
     pub(crate) fn begin(&self) -> Arc<QueryConstants> {
         let settings = self.settings();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+        let clock_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
+        let now_micros = self.catalog.transaction_start().unwrap_or(clock_micros);
         let deadline = settings.statement_timeout.and_then(Deadline::after);
         Arc::new(QueryConstants {
             now_micros,

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread, time:
 use volley_error::{Error, Result};
 use volley_exec::Priority;
 use volley_memory::{format_bytes, parse_bytes};
-use volley_sql::Dialect;
+use volley_sql::{DefaultOrder, Dialect};
 use volley_types::{Zone, nearest_name};
 
 /// Rows per batch: measured on TPC-H between 1024 and 16384.
@@ -57,6 +57,8 @@ pub struct Settings {
     pub query_priority: Priority,
     /// Whose semantics statements have where systems differ.
     pub dialect: Dialect,
+    /// What ORDER BY means where it does not say it.
+    pub default_order: DefaultOrder,
 }
 
 /// One setting, for people and for SET.
@@ -67,13 +69,31 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 14] = [
+const SETTINGS: [Setting; 16] = [
     Setting {
         name: "batch_rows",
         description: "the most rows of a batch",
         get: |it| it.batch_rows.to_string(),
         set: |it, text| {
             let _: () = it.batch_rows = number("batch_rows", text, BATCH_ROWS_MAX)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "default_null_order",
+        description: "where ORDER BY puts NULL: nulls_last, nulls_first, sqlite, mysql, postgres",
+        get: |it| it.default_order.nulls.to_string(),
+        set: |it, text| {
+            let _: () = it.default_order.nulls = text.parse()?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "default_order",
+        description: "the order of ORDER BY without ASC and DESC: asc or desc",
+        get: |it| it.default_order.direction.to_string(),
+        set: |it, text| {
+            let _: () = it.default_order.direction = text.parse()?;
             Ok(())
         },
     },
@@ -213,6 +233,7 @@ impl Default for Settings {
             statement_timeout: None,
             query_priority: Priority::default(),
             dialect: Dialect::default(),
+            default_order: DefaultOrder::default(),
         }
     }
 }

@@ -76,10 +76,12 @@ fn run_current(
     volley_sql::with_room(parsed.text().len(), || {
         let statement = bind(session, parsed, &cx, (parameters, place));
         if let Ok(Statement::Transaction(step)) = statement {
-            return transaction(session, step).map(|()| Outcome::Done(None));
+            return transaction(session, step, cx.constants.now_micros)
+                .map(|()| Outcome::Done(None));
         }
         session.catalog.check_not_aborted()?;
         let outcome = statement.and_then(|it| execute(session, it, guard, &cx));
+        session.catalog.end_statement();
         // Who goes on after an error, as a script may, is not to commit half of what was meant; but
         // the statement may be tried again where that may help.
         outcome.inspect_err(|it| {
@@ -99,8 +101,9 @@ pub(crate) fn bind(
     (parameters, place): (Parameters, Option<Span>),
 ) -> Result<Statement> {
     cx.memory.take(volley_sql::memory_bytes(parsed.text()))?;
-    let dialect = session.settings().dialect;
-    let settings = BindSettings { dialect, parameters, place, ..BindSettings::default() };
+    let Settings { dialect, default_order, .. } = session.settings();
+    let settings =
+        BindSettings { dialect, default_order, parameters, place, ..BindSettings::default() };
     let catalog = RunningCatalog { session, cx };
     volley_sql::bind(parsed, &catalog, &session.registry, &cx.column_ids, &settings)
 }
@@ -285,9 +288,9 @@ fn execute_in_session(
     }
 }
 
-fn transaction(session: &Session, step: TransactionStep) -> Result<()> {
+fn transaction(session: &Session, step: TransactionStep, start_micros: i64) -> Result<()> {
     match step {
-        TransactionStep::Begin => session.catalog.begin(),
+        TransactionStep::Begin => session.catalog.begin(start_micros),
         TransactionStep::Commit => session.catalog.commit(),
         TransactionStep::RollBack => session.catalog.roll_back(),
         TransactionStep::Save(name) => session.catalog.in_transaction(|it| it.save(&name)),

@@ -6,11 +6,13 @@
 //! key             "temp 7.x", of the session with the number 7
 //! ```
 
-use crate::catalog::{Names, key};
+use crate::catalog::{Entry, Names, key};
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     sync::{Arc, PoisonError, RwLock},
 };
+use volley_connector::OnCommit;
+use volley_connector_memory::MemoryTable;
 use volley_sql::TEMPORARY_SCHEMA;
 
 /// The schema `temp` of one session.
@@ -50,6 +52,48 @@ impl TemporarySchema {
     pub(crate) fn sees(&self, key: &str) -> bool {
         let rest = key.strip_prefix(TEMPORARY_SCHEMA);
         !rest.is_some_and(|it| it.starts_with(' ')) || key.starts_with(&*self.prefix)
+    }
+
+    /// Whether COMMIT changes one of the session's tables.
+    pub(crate) fn has_to_commit(&self, names: &Names) -> bool {
+        self.own(names).any(|(_, table)| match table.definition().on_commit {
+            OnCommit::PreserveRows => false,
+            OnCommit::DeleteRows => table.rows() > 0,
+            OnCommit::Drop => true,
+        })
+    }
+
+    /// Deletes the rows of the session's tables, or drops them, as ON COMMIT says.
+    pub(crate) fn commit(&self, names: &mut Names) {
+        let mut changed = Vec::new();
+        for (key, table) in self.own(names) {
+            match table.definition().on_commit {
+                OnCommit::DeleteRows if table.rows() > 0 => {
+                    changed.push((key.clone(), Some(Arc::new(table.without_rows()))));
+                }
+                OnCommit::PreserveRows | OnCommit::DeleteRows => {}
+                OnCommit::Drop => changed.push((key.clone(), None)),
+            }
+        }
+        for (key, table) in changed {
+            match (table, names.entries.get_mut(&key)) {
+                (Some(table), Some(entry)) => entry.1 = Entry::Memory(table),
+                _ => drop(names.entries.remove(&key)),
+            }
+        }
+    }
+
+    /// The session's tables, by key.
+    fn own<'n>(
+        &self,
+        names: &'n Names,
+    ) -> impl Iterator<Item = (&'n String, &'n Arc<MemoryTable>)> {
+        let behind = names.entries.range(self.prefix.to_string()..);
+        let own = behind.take_while(|it| it.0.starts_with(&*self.prefix));
+        own.filter_map(|(key, (_, entry))| match entry {
+            Entry::Memory(table) => Some((key, table)),
+            _ => None,
+        })
     }
 
     /// The session ends, and with it what is temporary.

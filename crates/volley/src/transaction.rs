@@ -4,8 +4,11 @@
 //! the tables' versions. COMMIT puts what is new in it in the place of what it began with; an entry
 //! that somebody else changed meanwhile is a conflict, and nothing is changed.
 
-use crate::catalog::{Entry, Names};
-use std::{collections::BTreeMap, sync::Arc};
+use crate::catalog::{Catalog, Entry, Names};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
 use volley_connector_memory::WriteLock;
 use volley_error::{Error, Result};
 
@@ -19,6 +22,8 @@ pub(crate) struct Transaction {
     /// What it had made when SAVEPOINT gave it a name, in the order of time. A name may repeat.
     savepoints: Vec<(String, Arc<Names>)>,
     is_aborted: bool,
+    /// When it began, in microseconds since 1970 in UTC: what `now()` is in all its statements.
+    start_micros: i64,
 }
 
 /// What a name stood for at the beginning and stands for now.
@@ -28,11 +33,29 @@ struct Change<'t> {
     new: Option<&'t (String, Entry)>,
 }
 
+impl Catalog {
+    /// When the transaction began, in microseconds since 1970 in UTC; `None` without one.
+    pub(crate) fn transaction_start(&self) -> Option<i64> {
+        self.transaction().as_ref().map(|it| it.start_micros)
+    }
+
+    /// Ends a statement: without a transaction it commits.
+    pub(crate) fn end_statement(&self) {
+        if self.transaction().is_some() {
+            return;
+        }
+        if self.temporary.has_to_commit(&self.names()) {
+            let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);
+            self.temporary.commit(Arc::make_mut(&mut shared));
+        }
+    }
+}
+
 impl Transaction {
-    /// One that begins now.
-    pub(crate) fn new(names: &Arc<Names>) -> Transaction {
+    /// One that begins now, which is `start_micros`.
+    pub(crate) fn new(names: &Arc<Names>, start_micros: i64) -> Transaction {
         let (base, names) = (Arc::clone(names), Arc::clone(names));
-        Transaction { base, names, savepoints: Vec::new(), is_aborted: false }
+        Transaction { base, names, savepoints: Vec::new(), is_aborted: false, start_micros }
     }
 
     /// What it sees.

@@ -6,7 +6,7 @@ use crate::stack::deep;
 use std::collections::{HashMap, hash_map::Entry};
 use volley_error::{Error, Result};
 use volley_expression as physical;
-use volley_logical::{Column, ColumnId, Expr, ExprKind};
+use volley_logical::{Column, ColumnId, Expr, ExprKind, Occurrence};
 use volley_plan::{PlanNode, ProjectNode};
 use volley_types::Field;
 
@@ -63,7 +63,7 @@ pub(super) struct Computed {
     positions: HashMap<ColumnId, usize>,
     /// What is appended to the input's columns.
     added: Vec<(Field, physical::Expr)>,
-    /// Where in `added` an expression of this text stands.
+    /// Where in `added` an expression of this text, with these occurrences, stands.
     by_text: HashMap<String, usize>,
 }
 
@@ -81,7 +81,8 @@ impl Computed {
             return Ok(*position);
         }
         let lowered = lower_expr(expr, &self.positions)?;
-        let position = match self.by_text.entry(format!("{lowered:?}")) {
+        let text = format!("{lowered:?} {:?}", occurrences(expr));
+        let position = match self.by_text.entry(text) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
                 let index = self.added.len();
@@ -109,6 +110,16 @@ impl Computed {
         let node = PlanNode::Project(ProjectNode { input, exprs, schema });
         Lowered::same_columns(node, self.input.columns)
     }
+}
+
+/// The calls of volatile functions in an expression.
+fn occurrences(expr: &Expr) -> Vec<Occurrence> {
+    let (mut found, mut rest) = (Vec::new(), vec![expr]);
+    while let Some(expr) = rest.pop() {
+        found.extend(expr.occurrence);
+        rest.extend(expr.children());
+    }
+    found
 }
 
 /// The columns of two inputs side by side, as conditions on pairs see them.

@@ -1,7 +1,7 @@
 //! Names of columns, fields of rows, elements of lists and maps.
 
 use super::{
-    Binder,
+    Binder, Clause,
     expr::without_parentheses,
     function::row_of,
     inspect,
@@ -13,7 +13,7 @@ use super::{
 use crate::{Dialect, dialect::COLUMN_BY_POSITION, parse::OPEN_END};
 use sqlparser::ast::{self, AccessExpr, Ident, Spanned, Subscript};
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr};
+use volley_logical::{Column, Expr, SpecialForm};
 use volley_types::{Field, Type, Value, custom::Json};
 
 /// The digits of `#1`.
@@ -46,6 +46,15 @@ impl<'a> Binder<'a> {
         for level in (0..=innermost).rev() {
             if self.levels[level].hidden {
                 continue;
+            }
+            // In Presto expressions of ORDER BY see the outputs first, but not in aggregates.
+            if level == innermost
+                && self.shared.is_presto()
+                && matches!(self.levels[level].clause, Clause::OrderBy)
+                && !self.levels[level].in_aggregate
+                && let Some(bound) = self.alias(parts)?
+            {
+                return Ok(bound.at(span));
             }
             if let Some((column, fields)) = self.find(level, parts, span)? {
                 if level < innermost {
@@ -296,19 +305,30 @@ impl<'a> Binder<'a> {
             _ => list,
         };
         let stride = stride.map(|it| self.expr(it)).transpose()?;
-        let ends = match stride.as_ref().and_then(constant).flatten() {
-            Some(step) if step < 0 => [-1, 1],
-            _ => [1, -1],
-        };
         let mut args = vec![list];
-        for (bound, end) in bounds.into_iter().zip(ends) {
+        for (bound, forward) in bounds.into_iter().zip([1, -1]) {
             args.push(match bound.filter(|it| !is_open_end(it)) {
                 Some(bound) => self.expr(bound)?,
-                None => Expr::constant(Value::BigInt(end), Type::BigInt),
+                None => self.open_end(forward, stride.as_ref())?,
             });
         }
         args.extend(stride);
         self.call("array_slice", args, None)
+    }
+
+    /// An end of the list: the one at the index `forward`, or the other if the step is negative.
+    fn open_end(&self, forward: i64, stride: Option<&Expr>) -> Result<Expr> {
+        let end = |index: i64| Expr::constant(Value::BigInt(index), Type::BigInt);
+        match stride.map(|it| (it, constant(it).flatten())) {
+            None => Ok(end(forward)),
+            Some((_, Some(step))) => Ok(end(if step < 0 { -forward } else { forward })),
+            Some((stride, None)) => {
+                let zero = Expr::constant(Value::BigInt(0), Type::BigInt);
+                let is_backward = self.compare("lt", vec![stride.clone(), zero], stride.span)?;
+                let ends = vec![is_backward, end(-forward), end(forward)];
+                Ok(Expr::special(SpecialForm::Switch, ends, Type::BigInt).at(stride.span))
+            }
+        }
     }
 
     fn element(&self, collection: Expr, index: Expr) -> Result<Expr> {

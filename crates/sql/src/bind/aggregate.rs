@@ -15,8 +15,8 @@ use volley_logical::{AggregateCall, Column, ColumnId, ColumnIds, Expr};
 use volley_types::Type;
 
 /// Aggregates whose first argument must have an order.
-const NEEDS_ORDER: [&str; 7] =
-    ["min", "max", "median", "mode", "quantile", "quantile_cont", "quantile_disc"];
+const NEEDS_ORDER: [&str; 8] =
+    ["min", "max", "median", "mode", "mode_first", "quantile", "quantile_cont", "quantile_disc"];
 
 /// The aggregate calls of a query, each once, with the columns that stand for them.
 #[derive(Default)]
@@ -168,7 +168,12 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<AggregateCall> {
         let mut args = written.args.iter().map(|it| self.expr(it)).collect::<Result<Vec<_>>>()?;
-        if let (true, Some(share)) = (written.descends, args.get_mut(1)) {
+        let descends = written.descends || self.is_descending_quantile(name, &written, &args)?;
+        let name = match written.order_by {
+            [] => name,
+            _ => self.with_order(name),
+        };
+        if let (true, Some(share)) = (descends, args.get_mut(1)) {
             let span = share.span;
             *share = self.from_the_greatest(share.clone())?.at(span);
         }

@@ -29,6 +29,13 @@ pub(super) struct Choices {
     at: usize,
 }
 
+impl Choices {
+    /// The number of the column that the expression is bound for.
+    pub(super) fn choice(&self) -> usize {
+        self.at
+    }
+}
+
 impl<'a> Binder<'a> {
     /// `COLUMNS(...)`: the column that the expression is being bound for.
     pub(super) fn columns_call(

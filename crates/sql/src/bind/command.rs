@@ -35,12 +35,7 @@ impl<'a> Binder<'a> {
             Command::Summarize(described, text) => self.summarize(described, text)?,
             Command::CreateView(view) => self.create_view(view)?,
             Command::CreateSequence(sequence) => self.create_sequence(sequence)?,
-            Command::CreateMacro(it) => Statement::CreateMacro {
-                name: parse::dotted(&it.name),
-                or_replace: it.or_replace,
-                if_not_exists: it.if_not_exists,
-                definition: it.definition.clone(),
-            },
+            Command::CreateMacro(it) => self.create_macro(it)?,
             Command::CreateType(create) => self.create_type(create)?,
             Command::DropMacro { name, if_exists } => {
                 let names = vec![parse::dotted(name)];

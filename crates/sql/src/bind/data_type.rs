@@ -103,7 +103,10 @@ impl Binder<'_> {
             let name = it.field_name.as_ref().map_or("", |it| it.value.as_str());
             Ok(Field::new(name, self.data_type(&it.field_type, span)?))
         };
-        Ok(Type::row(fields.iter().map(field).collect::<Result<Vec<_>>>()?))
+        let fields = fields.iter().map(field).collect::<Result<Vec<Field>>>()?;
+        let names: Vec<String> = fields.iter().map(|it| it.name.clone()).collect();
+        self.check_field_names(&names, span)?;
+        Ok(Type::row(fields))
     }
 
     /// Types that the parser has no word for.

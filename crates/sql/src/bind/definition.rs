@@ -16,7 +16,9 @@ use sqlparser::ast::{
     CreateTable, CreateTableLikeKind, DataType, Ident, RenameTableNameKind, Spanned,
     TableConstraint,
 };
-use volley_connector::{CheckDefinition, ColumnDefinition, KeyDefinition, TableDefinition};
+use volley_connector::{
+    CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, TableDefinition,
+};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, Plan};
 use volley_types::{Field, Schema, Type};
@@ -31,7 +33,7 @@ impl<'a> Binder<'a> {
             Some(query) => Some(self.created_rows(query, create)?),
             None => None,
         };
-        let (columns, definition) = match (&query, &create.like) {
+        let (columns, mut definition) = match (&query, &create.like) {
             (Some(query), _) => (query.schema(), TableDefinition::default()),
             (
                 None,
@@ -42,6 +44,7 @@ impl<'a> Binder<'a> {
         if columns.is_empty() {
             return Err(Error::invalid_query("a table needs columns").span(span));
         }
+        definition.on_commit = on_commit(create, span)?;
         let name = parse::dotted(&create.name);
         let name = if create.temporary { temporary_name(name, span)? } else { name };
         Ok(Statement::CreateTable {
@@ -266,8 +269,12 @@ impl<'a> Binder<'a> {
         if is_primary && definition.keys.iter().any(|it| it.is_primary) {
             return Err(Error::invalid_query("a table has one PRIMARY KEY").span(span));
         }
-        for index in &columns {
+        for (position, index) in columns.iter().enumerate() {
             if let Some(field) = schema.fields.get(*index) {
+                if columns[..position].contains(index) {
+                    let message = format!("column {} is twice in a key", field.name);
+                    return Err(Error::invalid_query(message).span(span));
+                }
                 self.needs_equality(&field.data_type, "a key", span)?;
             }
             if let Some(column) = definition.columns.get_mut(*index) {
@@ -553,4 +560,19 @@ pub(super) fn temporary_name(name: String, span: Option<Span>) -> Result<String>
             Err(Error::invalid_query(message).span(span))
         }
     }
+}
+
+/// What COMMIT does with a table to be made.
+fn on_commit(create: &CreateTable, span: Option<Span>) -> Result<OnCommit> {
+    let on_commit = match create.on_commit {
+        None => return Ok(OnCommit::default()),
+        Some(ast::OnCommit::PreserveRows) => OnCommit::PreserveRows,
+        Some(ast::OnCommit::DeleteRows) => OnCommit::DeleteRows,
+        Some(ast::OnCommit::Drop) => OnCommit::Drop,
+    };
+    if !create.temporary {
+        let error = Error::invalid_query("ON COMMIT of a table that is not temporary");
+        return Err(error.hint("CREATE TEMPORARY TABLE makes one that is").span(span));
+    }
+    Ok(on_commit)
 }

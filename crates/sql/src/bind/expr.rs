@@ -165,7 +165,8 @@ impl<'a> Binder<'a> {
         negated: bool,
     ) -> Result<Expr> {
         let first = self.expr(input)?;
-        let second = if inspect::has_subquery(&first) { self.expr(input)? } else { first.clone() };
+        let is_bound_again = inspect::has_subquery(&first) && !inspect::is_volatile(&first);
+        let second = if is_bound_again { self.expr(input)? } else { first.clone() };
         let (low, high) = (self.expr(low)?, self.expr(high)?);
         let span = covering(&[&first, &low, &high]);
         let at_least = self.compare("gte", vec![first, low], span)?;
@@ -189,6 +190,7 @@ impl<'a> Binder<'a> {
             if let (Some(written), Some(bound)) = (operand, &bound_operand)
                 && index > 0
                 && inspect::has_subquery(bound)
+                && !inspect::is_volatile(bound)
             {
                 bound_operand = Some(self.expr(written)?);
             }
@@ -246,7 +248,7 @@ impl<'a> Binder<'a> {
         let cast = self.shared.names.resolve_cast(&input.data_type, &to);
         let (package, _) = cast.map_err(|it| it.span(span))?;
         let kind = ExprKind::Cast { input: Box::new(input), null_on_error, package };
-        Ok(Expr { kind, data_type: to, span })
+        Ok(Expr::new(kind, to).at(span))
     }
 
     fn like(

@@ -6,7 +6,7 @@ use super::{
     collection::{COLLECTION_FORMS, LIST_AGGREGATES},
     columns::COLUMNS,
     constant_forms::{normal_form, rounded_text},
-    expr::{covering, null},
+    expr::{covering, first_span, null},
     inspect,
     json::{GROUP_STRUCTURE, JSON_TRANSFORMS},
     lambda::is_lambda,
@@ -19,6 +19,7 @@ use crate::parse::UNPACKED;
 use sqlparser::ast::{
     self, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Spanned,
 };
+use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
 use volley_function::BoundScalar;
 use volley_logical::{Expr, ExprKind, SpecialForm};
@@ -107,7 +108,8 @@ impl<'a> Binder<'a> {
         if name == GENERATE_SUBSCRIPTS {
             return self.subscripts_call(list, span);
         }
-        self.scalar(&name, list, span)
+        let call = self.scalar(&name, list, span)?;
+        Ok(self.as_occurrence(call, function))
     }
 
     /// A call of what is no function of the registry: a form of its own, or a macro.
@@ -290,7 +292,12 @@ impl<'a> Binder<'a> {
         }))?;
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
-        Ok(Expr::call(bound.name, args, result).at(span))
+        let mut call = Expr::call(bound.name, args, result).at(span);
+        // A function without a result, such as `error`, has no value to be reused.
+        if !bound.traits.deterministic && call.data_type != Type::Unknown {
+            call.occurrence = Some(self.shared.ids.occurrence());
+        }
+        Ok(call)
     }
 
     /// String literals take other types, and values of an ENUM are text, only if there is no
@@ -327,6 +334,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let mut kept = args.first().cloned().unwrap_or_else(null);
         if inspect::has_subquery(&kept)
+            && !inspect::is_volatile(&kept)
             && let Some(first) = written.first()
         {
             kept = self.expr(self.plain_arg(first, span)?)?;
@@ -378,10 +386,25 @@ impl<'a> Binder<'a> {
 
     /// `{'name': value, ...}` or `(value, ...)`.
     pub(super) fn row_value(&mut self, fields: Vec<(&'a str, &'a ast::Expr)>) -> Result<Expr> {
-        let names = fields.iter().map(|it| it.0.to_owned()).collect();
+        let names: Vec<String> = fields.iter().map(|it| it.0.to_owned()).collect();
+        let place = fields.first().and_then(|it| self.span(first_span(it.1)));
+        self.check_field_names(&names, place)?;
         let args = fields.into_iter().map(|it| self.expr(it.1)).collect::<Result<Vec<_>>>()?;
         let span = covering(&args.iter().collect::<Vec<_>>());
         Ok(row_of(args, names, span))
+    }
+
+    /// Refuses rows with two fields of one name, which no name could tell apart.
+    pub(super) fn check_field_names(&self, names: &[String], span: Option<Span>) -> Result<()> {
+        let mut seen = HashSet::new();
+        let named = names.iter().filter(|it| !it.is_empty() && !self.shared.is_presto());
+        match named.map(|it| it.to_lowercase()).find(|it| !seen.insert(it.clone())) {
+            Some(name) => {
+                let message = format!("two fields of a row are called {name}");
+                Err(Error::invalid_query(message).span(span))
+            }
+            None => Ok(()),
+        }
     }
 
     /// `[value, ...]`.

@@ -9,7 +9,7 @@ use volley_types::{Type, Value};
 
 /// Whether two expressions are the same but for their places in the text.
 pub(super) fn same(left: &Expr, right: &Expr) -> bool {
-    if left.data_type != right.data_type {
+    if left.data_type != right.data_type || left.occurrence != right.occurrence {
         return false;
     }
     let children = || {
@@ -75,6 +75,19 @@ pub(super) fn literal(expr: &Expr) -> Option<(Value, Type)> {
         }
         _ => None,
     }
+}
+
+/// Whether the expression contains a call of a volatile function, also inside of subqueries.
+pub(super) fn is_volatile(expr: &Expr) -> bool {
+    let in_plan = match &expr.kind {
+        ExprKind::Subquery(subquery) => has_volatile(&subquery.plan),
+        _ => false,
+    };
+    expr.occurrence.is_some() || in_plan || expr.children().iter().any(is_volatile)
+}
+
+fn has_volatile(plan: &Plan) -> bool {
+    plan.exprs().into_iter().any(is_volatile) || plan.inputs().into_iter().any(has_volatile)
 }
 
 /// Whether the expression contains a subquery.

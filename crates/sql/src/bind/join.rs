@@ -133,7 +133,9 @@ impl<'a> Binder<'a> {
         let mut computed = Vec::new();
         let mut scope = left.clone();
         let mut hidden = right;
-        for Shared { left, right, span } in shared {
+        // In Presto the keys come first, in the order of USING.
+        let keys_first = self.shared.is_presto();
+        for (position, Shared { left, right, span }) in shared.into_iter().enumerate() {
             let exprs = vec![column_expr(&left, span), column_expr(&right, span)];
             conditions.push(self.compare("eq", exprs.clone(), span)?);
             hide(&mut hidden, &right);
@@ -149,9 +151,11 @@ impl<'a> Binder<'a> {
                     computed.push((column.clone(), expr));
                     column
                 }
+                _ if keys_first => left.clone(),
                 _ => continue,
             };
             if let Some(index) = hide(&mut scope, &left) {
+                let index = if keys_first { position } else { index };
                 let column = ScopeColumn { relation: None, column: merged, is_plain: true };
                 scope.columns.insert(index, column);
             }

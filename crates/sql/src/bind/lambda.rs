@@ -209,7 +209,7 @@ impl<'a> Binder<'a> {
         };
         let (data_type, span, level) = (body.data_type.clone(), body.span, self.lambdas.len());
         let kind = ExprKind::Lambda { level, parameters, body: Box::new(body) };
-        Ok(Expr { kind, data_type, span })
+        Ok(Expr::new(kind, data_type).at(span))
     }
 
     /// The parameter that the first part of a name means.

@@ -1,8 +1,8 @@
 //! LIMIT, OFFSET and FETCH.
 //!
-//! WITH TIES, PERCENT and numbers that are computed when the query runs are filters on ranks, which
-//! a window computes in the order of ORDER BY: rows whose rank is at most the number of rows
-//! wanted.
+//! WITH TIES, PERCENT and numbers that are not known before the query runs are filters on ranks,
+//! which a window computes in the order of ORDER BY: rows whose rank is at most the number of rows
+//! wanted. Numbers from subqueries are known where the binder can run queries.
 //! Computed numbers come from the one row of a cross join:
 //!
 //! ```text
@@ -16,6 +16,7 @@ use super::{
     Binder, Clause, expr::first_span, query::constant, scope::Scope, select::column_expr,
     unsupported, write::projected,
 };
+use crate::Parameters;
 use sqlparser::ast::{self, Fetch, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause};
 use volley_error::{Error, Result, Span};
 use volley_logical::{
@@ -141,7 +142,33 @@ impl<'a> Binder<'a> {
                 .map(|it| Some(Count::Known(it)))
                 .map_err(|_| error(format!("{what} is out of range: {count}"))),
             None if matches!(bound.kind, ExprKind::Constant(_)) => Err(error(wanted)),
-            None => Ok(Some(Count::Computed(self.cast_to(bound, Type::BigInt, false)?, what))),
+            None => {
+                let written = self.cast_to(bound, Type::BigInt, false)?;
+                Ok(match self.evaluated(&written) {
+                    Some(count) => count.map(Count::Known),
+                    None => Some(Count::Computed(written, what)),
+                })
+            }
+        }
+    }
+
+    /// The value of a BIGINT without columns, by a query that runs now: a known limit ends the
+    /// reading of rows. `None` where nothing can run or where it fails, which the statement then
+    /// reports.
+    fn evaluated(&self, written: &Expr) -> Option<Option<u64>> {
+        if self.in_view || matches!(self.shared.settings.parameters, Parameters::Unknown) {
+            return None;
+        }
+        let column = self.column("written", Type::BigInt);
+        let query = projected(Plan::one_row(), vec![(column, written.clone())]);
+        let rows = self.shared.catalog.rows(query.into()).ok()?;
+        match rows.as_slice() {
+            [row] => match row.as_slice() {
+                [Value::Null] => Some(None),
+                [Value::BigInt(count)] => u64::try_from(*count).ok().map(Some),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -2,14 +2,23 @@
 //! parameters.
 
 use super::{Binder, Bound, unsupported};
-use crate::{MacroDefinition, MacroParameter, parse, stack};
+use crate::{
+    MacroDefinition, MacroParameter, Statement,
+    parse::{self, CreateMacro, OPEN_END},
+    stack,
+};
 use sqlparser::ast::{
     self, AccessExpr, CastKind, Expr as Written, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, ObjectName, Spanned, TableFunctionArgs, Visit, VisitMut, visit_expressions,
     visit_expressions_mut,
 };
 use sqlparser::tokenizer::Span as Lines;
-use std::{cell::OnceCell, collections::BTreeMap, ops::ControlFlow, sync::Arc};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashSet},
+    ops::ControlFlow,
+    sync::Arc,
+};
 use volley_error::{Error, Result, Span};
 use volley_logical::Expr;
 
@@ -83,13 +92,20 @@ impl<'a> Binder<'a> {
         if function.over.is_some() || function.filter.is_some() {
             return Err(unsupported("OVER and FILTER behind the call of a macro", span));
         }
+        // What an alias stands for is bound again: the calls in it stay the same.
+        if let Some(body) = self.occurrences.expansion(function) {
+            return self.expr(body).map(Some);
+        }
         let lines = function.name.span();
         let arguments = self.arguments(name, &definition, args, lines)?;
         self.names_row_ids |= parse::names_row_ids(&definition.body);
         let body = parse::parse_expr_at(&definition.body, lines);
         let body = body.map_err(|it| in_macro(&it, name, span))?;
         match self.expanded(body, &arguments, Expansion::Expr, span)? {
-            Expansion::Expr(body) => self.expr(body).map(Some),
+            Expansion::Expr(body) => {
+                self.occurrences.keep_expansion(function, body);
+                self.expr(body).map(Some)
+            }
             Expansion::Query(_) => Err(Error::internal("an expression became a query")),
         }
     }
@@ -180,6 +196,105 @@ impl<'a> Binder<'a> {
         }
         Ok(arguments)
     }
+}
+
+impl Binder<'_> {
+    /// CREATE MACRO.
+    pub(super) fn create_macro(&self, create: &CreateMacro) -> Result<Statement> {
+        self.check_macro(&create.definition, self.span(create.name.span()))?;
+        Ok(Statement::CreateMacro {
+            name: parse::dotted(&create.name),
+            or_replace: create.or_replace,
+            if_not_exists: create.if_not_exists,
+            definition: create.definition.clone(),
+        })
+    }
+
+    /// Refuses parameters of one name or in an order that arguments cannot follow, and, in a body
+    /// that is an expression, names that are no parameters.
+    fn check_macro(&self, definition: &MacroDefinition, span: Option<Span>) -> Result<()> {
+        let invalid = |message: String| Err(Error::invalid_query(message).span(span));
+        let mut names = HashSet::new();
+        let mut has_default = false;
+        for parameter in &definition.parameters {
+            let name = &parameter.name;
+            if !names.insert(name.to_lowercase()) {
+                return invalid(format!("two parameters of a macro are called {name}"));
+            }
+            if has_default && parameter.default.is_none() {
+                return invalid(format!("parameter {name} without a default behind one with it"));
+            }
+            has_default |= parameter.default.is_some();
+            if let Some(default) = &parameter.default {
+                let (written, _) = parse::parse_expr(default)?;
+                if has_subquery(&written) {
+                    return invalid(format!("default of parameter {name} with a subquery"));
+                }
+                if let Some(column) = self.free_name(&written, &HashSet::new()) {
+                    return invalid(format!(
+                        "default of parameter {name} names a column: {column}"
+                    ));
+                }
+            }
+        }
+        if definition.is_table {
+            return Ok(());
+        }
+        let (body, _) = parse::parse_expr(&definition.body)?;
+        match self.free_name(&body, &names) {
+            Some(name) => {
+                let error = Error::invalid_query(format!("no such parameter: {name}")).span(span);
+                Err(error.hint("a macro sees its parameters, and columns in its subqueries"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A name in an expression that is neither one of `names` nor a function that is called without
+    /// parentheses; `None` also where subqueries and lambdas may say what names mean.
+    fn free_name(&self, written: &Written, names: &HashSet<String>) -> Option<String> {
+        if has_subquery(written) {
+            return None;
+        }
+        let mut parameters = names.clone();
+        let _ = visit_expressions(written, |expr| {
+            if let Written::Lambda(lambda) = expr {
+                parameters.extend(lambda.params.iter().map(|it| it.name.value.to_lowercase()));
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        let is_known = |name: &ast::Ident| {
+            parameters.contains(&name.value.to_lowercase())
+                || self.shared.names.check_name(&name.value.to_lowercase()).is_ok()
+        };
+        let mut found = None;
+        let _ = visit_expressions(written, |expr| {
+            let name = match expr {
+                Written::Identifier(name) => Some(name),
+                Written::CompoundIdentifier(parts) => parts.first(),
+                _ => None,
+            };
+            match name.filter(|it| !is_known(it) && it.value != OPEN_END) {
+                Some(name) => {
+                    found = Some(name.value.clone());
+                    ControlFlow::Break(())
+                }
+                None => ControlFlow::Continue(()),
+            }
+        });
+        found
+    }
+}
+
+fn has_subquery(written: &Written) -> bool {
+    let is_subquery = |it: &Written| {
+        matches!(it, Written::Subquery(_) | Written::Exists { .. } | Written::InSubquery { .. })
+    };
+    visit_expressions(written, |it| match is_subquery(it) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    })
+    .is_break()
 }
 
 /// The parameter that an argument is for, and its value.

@@ -21,6 +21,13 @@ impl<'a> Binder<'a> {
         right: &'a ast::Expr,
     ) -> Result<Expr> {
         if let Some(name) = comparison_name(op) {
+            if let ast::Expr::BinaryOp { op: inner, .. } = left
+                && comparison_name(inner).is_some()
+            {
+                let error = Error::invalid_query("a comparison is compared with another value");
+                let error = error.span(self.span(first_span(right)));
+                return Err(error.hint("join comparisons by AND, or put one in parentheses"));
+            }
             return self.comparison(name, left, right);
         }
         if let Some(name) = unlike_name(op) {

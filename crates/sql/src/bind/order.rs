@@ -156,11 +156,12 @@ impl<'a> Binder<'a> {
     /// Descending, nulls first.
     fn direction(&self, options: &OrderByOptions) -> Result<(bool, bool)> {
         let descending = match &options.sort {
-            None | Some(OrderBySort::Asc) => false,
-            Some(OrderBySort::Desc) => true,
+            None => None,
+            Some(OrderBySort::Asc) => Some(false),
+            Some(OrderBySort::Desc) => Some(true),
             Some(OrderBySort::Using(_)) => return Err(unsupported("ORDER BY ... USING", None)),
         };
-        Ok((descending, options.nulls_first.unwrap_or(false)))
+        Ok(self.shared.settings.default_order.resolve(descending, options.nulls_first))
     }
 
     fn reject_fill(&self, key: &OrderByExpr) -> Result<()> {

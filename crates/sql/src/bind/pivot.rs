@@ -108,6 +108,7 @@ impl<'a> Binder<'a> {
             groups.iter().map(|it| (it.clone(), column_expr(it, None))).collect();
         let keys = exprs.clone();
         let choices = self.choices_of(&input, &tested, pivot.values)?;
+        check_distinct(&choices)?;
         let mut aggregates = Vec::with_capacity(calls.len() * choices.len());
         for choice in choices {
             let test = self.compare_rows("is_not_distinct_from", tested.clone(), choice.values)?;
@@ -299,6 +300,22 @@ impl<'a> Binder<'a> {
         };
         Ok(rows.into_iter().flatten().filter(|it| !it.is_null()).map(named).collect())
     }
+}
+
+/// Refuses a value that is listed twice.
+fn check_distinct(choices: &[Choice]) -> Result<()> {
+    let same_values = |a: &Choice, b: &Choice| {
+        let pairs = a.values.iter().zip(&b.values);
+        a.values.len() == b.values.len() && pairs.into_iter().all(|(a, b)| inspect::same(a, b))
+    };
+    for (position, choice) in choices.iter().enumerate() {
+        if choices[..position].iter().any(|it| same_values(it, choice)) {
+            let message = format!("a value of PIVOT is listed twice: {}", choice.name);
+            let span = choice.values.first().and_then(|it| it.span);
+            return Err(Error::invalid_query(message).span(span));
+        }
+    }
+    Ok(())
 }
 
 /// The aggregates of PIVOT, and what stands behind its GROUP BY: see the tokens.

@@ -6,7 +6,7 @@ use sqlparser::{
     ast::{ObjectName, Spanned},
     tokenizer::Token,
 };
-use volley_connector::{ColumnDefinition, Table, TableDefinition};
+use volley_connector::{ColumnDefinition, OnCommit, Table, TableDefinition};
 use volley_error::{Error, Result};
 use volley_logical::{Expr, Plan};
 use volley_types::{Field, Type, Value};
@@ -65,7 +65,14 @@ impl Binder<'_> {
             format!("{name}CHECK ({})", check.condition)
         }));
         let parts: Vec<String> = parts.iter().map(|it| format!("{INDENT}{it}")).collect();
-        format!("CREATE TABLE {} (\n{}\n)", quoted_parts(name), parts.join(",\n"))
+        let on_commit = match definition.on_commit {
+            OnCommit::PreserveRows => "",
+            OnCommit::DeleteRows => " ON COMMIT DELETE ROWS",
+            OnCommit::Drop => " ON COMMIT DROP",
+        };
+        let temporary = if on_commit.is_empty() { "" } else { "TEMPORARY " };
+        let (name, parts) = (quoted_parts(name), parts.join(",\n"));
+        format!("CREATE {temporary}TABLE {name} (\n{parts}\n){on_commit}")
     }
 
     fn column_text(&self, field: &Field, column: &ColumnDefinition) -> String {

@@ -18,7 +18,10 @@ impl<'a> Binder<'a> {
     pub(super) fn tuple(&mut self, input: &'a ast::Expr) -> Result<Vec<Expr>> {
         match without_parentheses(input) {
             ast::Expr::Tuple(parts) => parts.iter().map(|it| self.expr(it)).collect(),
-            other => Ok(vec![self.expr(other)?]),
+            other => match row_values(other) {
+                Some(parts) => parts.into_iter().map(|it| self.expr(it)).collect(),
+                None => Ok(vec![self.expr(other)?]),
+            },
         }
     }
 
@@ -30,7 +33,8 @@ impl<'a> Binder<'a> {
         right: &'a ast::Expr,
     ) -> Result<Expr> {
         let pair = (without_parentheses(left), without_parentheses(right));
-        if let (ast::Expr::Tuple(_), ast::Expr::Tuple(_)) = pair {
+        let is_row = |it: &ast::Expr| matches!(it, ast::Expr::Tuple(_)) || row_values(it).is_some();
+        if is_row(pair.0) && is_row(pair.1) {
             let (left, right) = (self.tuple(left)?, self.tuple(right)?);
             return self.compare_rows(name, left, right);
         }
@@ -125,4 +129,19 @@ fn connected(form: SpecialForm, mut parts: Vec<Expr>) -> Expr {
         1 => parts.remove(0),
         _ => Expr::special(form, parts, Type::Boolean),
     }
+}
+
+/// The values of `ROW(value, ...)`.
+fn row_values(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
+    let ast::Expr::Function(function) = expr else { return None };
+    let ast::FunctionArguments::List(list) = &function.args else { return None };
+    let is_row = crate::parse::dotted(&function.name).eq_ignore_ascii_case("row");
+    if !is_row || list.args.is_empty() {
+        return None;
+    }
+    let values = list.args.iter().map(|it| match it {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(value)) => Some(value),
+        _ => None,
+    });
+    values.collect()
 }

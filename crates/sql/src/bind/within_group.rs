@@ -7,10 +7,11 @@ use super::{
     Binder,
     aggregate::{Parsed, Written},
     group::is_constant,
+    inspect,
 };
 use sqlparser::ast::OrderBySort;
 use volley_error::{Error, Result, Span};
-use volley_logical::{Expr, ExprKind};
+use volley_logical::{Expr, ExprKind, SortKey};
 use volley_types::{Type, Value};
 
 /// The registered name of a function with WITHIN GROUP.
@@ -47,6 +48,9 @@ impl<'a> Binder<'a> {
             written.order_by = within_group;
             return Ok(written);
         }
+        if name == "mode" {
+            written.order_by = within_group;
+        }
         let [key] = within_group else {
             return invalid(format!("{name} takes one value in WITHIN GROUP"));
         };
@@ -57,6 +61,33 @@ impl<'a> Binder<'a> {
         written.args.insert(0, &key.expr);
         written.descends = name != "mode" && matches!(key.options.sort, Some(OrderBySort::Desc));
         Ok(written)
+    }
+
+    /// The function that regards the order of the rows, where that without ORDER BY does not.
+    pub(super) fn with_order<'n>(&self, name: &'n str) -> &'n str {
+        match name {
+            _ if self.shared.is_presto() => name,
+            "mode" => "mode_first",
+            "min_by" | "arg_min" | "argmin" => "min_by_first",
+            "max_by" | "arg_max" | "argmax" => "max_by_first",
+            name => name,
+        }
+    }
+
+    /// Whether ORDER BY among the arguments of a quantile says that its share counts from the
+    /// greatest value. By another order than that of its values no quantile changes.
+    pub(super) fn is_descending_quantile(
+        &mut self,
+        name: &str,
+        written: &Written<'a>,
+        args: &[Expr],
+    ) -> Result<bool> {
+        if !matches!(name, "quantile_cont" | "quantile_disc") {
+            return Ok(false);
+        }
+        let (keys, value) = (self.call_order(written.order_by)?, args.first());
+        let is_value = |it: &SortKey| value.is_some_and(|value| inspect::same(&it.expr, value));
+        Ok(keys.first().is_some_and(|it| it.descending && is_value(it)))
     }
 
     /// The share of a quantile is the same for all rows.

@@ -6,6 +6,7 @@ use super::{
     comprehension::with_comprehensions,
     exclusion::{Exclusions, take_out_exclusions},
     insert::{Inserts, take_out_inserts},
+    interval::with_interval_units,
     join::{with_asof, with_positional},
     limit::with_limit_calls,
     lower_first,
@@ -20,6 +21,7 @@ use super::{
     sample::{Samples, take_out_samples},
     slice::with_open_slices,
     star::{with_star_patterns, with_unpacked},
+    trailing_comma::without_trailing_commas,
     trim::with_trims,
     unicode_text::with_unicode_texts,
     values::with_rows,
@@ -70,7 +72,8 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     check_chains(&tokens)?;
     let ends = tokens.iter().map(|it| it.span.end).collect();
-    let tokens = with_unicode_texts(tokens, positions)?;
+    let tokens = without_trailing_commas(with_unicode_texts(tokens, positions)?);
+    let tokens = with_interval_units(tokens, positions)?;
     let tokens = with_numbers(with_unpacked(tokens), positions)?;
     let tokens = with_rows(with_calls(with_powers(tokens)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
