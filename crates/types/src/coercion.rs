@@ -22,13 +22,13 @@ pub fn comparable_type(left: &Type, right: &Type) -> Option<Type> {
     meeting(left, right, Rules { may_round: false, by_name: true })
 }
 
-/// As [`common_type`], but fields of rows belong together by position, and have a name where both
+/// Like [`common_type`], but fields of rows belong together by position, and have a name where both
 /// have the same: Presto's rule.
 pub fn common_type_by_position(left: &Type, right: &Type) -> Option<Type> {
     meeting(left, right, Rules { may_round: true, by_name: false })
 }
 
-/// As [`comparable_type`], with the fields of rows by position.
+/// Like [`comparable_type`], with the fields of rows by position.
 pub fn comparable_type_by_position(left: &Type, right: &Type) -> Option<Type> {
     meeting(left, right, Rules { may_round: false, by_name: false })
 }
@@ -135,7 +135,7 @@ fn common_numeric(left: &Type, right: &Type, may_round: bool) -> Type {
 }
 
 /// Room for the integer digits and the fraction digits of both. Where 38 digits are too few, those
-/// of the fraction are given up if that is allowed, or else those of the integer part.
+/// of the fraction are given up if that is allowed, or those of the integer part.
 fn common_decimal((p1, s1): (u8, u8), (p2, s2): (u8, u8), may_round: bool) -> Type {
     let scale = s1.max(s2);
     let integer_digits = (p1 - s1).max(p2 - s2);

@@ -143,7 +143,7 @@ pub trait CustomType: fmt::Debug + Send + Sync {
     /// The value that a text means, as one of the storage type; `None` when it means none.
     fn parse(&self, text: &str) -> Option<Value>;
 
-    /// Which comparisons there are: of the keys, or else of the storage type.
+    /// Which comparisons there are: of the keys, or of the storage type.
     fn order(&self) -> CustomOrder {
         CustomOrder::Ordered
     }
@@ -275,7 +275,7 @@ const BUILT_IN_NAMES: [&str; 19] = [
     "STRUCT",
 ];
 
-/// Makes the type for the parameters that were written behind its name; `Err` says what is wrong
+/// Makes the type for the parameters that were written after its name; `Err` says what is wrong
 /// with them.
 pub type MakeType = Arc<dyn Fn(&[String]) -> Result<Type, String> + Send + Sync>;
 

@@ -3,13 +3,13 @@
 use crate::{Custom, CustomOrder, Opaque, PhysicalType};
 use std::{borrow::Cow, fmt, sync::Arc};
 
-/// The most digits a DECIMAL holds.
+/// The maximum number of digits a DECIMAL holds.
 pub const DECIMAL_PRECISION_MAX: u8 = 38;
 
-/// The most elements of an array of a fixed size.
+/// The maximum number of elements of an array of a fixed size.
 pub const FIXED_ARRAY_SIZE_MAX: u32 = 100_000;
 
-/// The most digits a DECIMAL holds in 64 bits.
+/// The maximum number of digits a DECIMAL holds in 64 bits.
 const DECIMAL_PRECISION_I64: u8 = 18;
 
 /// A logical type. Cheap to clone.
@@ -340,7 +340,7 @@ impl Schema {
     }
 
     /// The position of a column called `name`, ignoring ASCII case: `place`, its usual position, if
-    /// the column there has that name, or else the first one.
+    /// the column there has that name, or the first one.
     pub fn index_near(&self, name: &str, place: usize) -> Option<usize> {
         let stands = |it: &Field| it.name.eq_ignore_ascii_case(name);
         if self.fields.get(place).is_some_and(stands) { Some(place) } else { self.index_of(name) }

@@ -38,7 +38,7 @@ impl Series {
         if ends_on_step && !self.includes_end { steps } else { steps.saturating_add(1) }
     }
 
-    /// At most as many as there are months between the first and the last timestamp.
+    /// At most all months between the first and the last timestamp.
     fn count_months(&self) -> u64 {
         let (mut count, mut next) = (0, self.first());
         while let Some(value) = next {

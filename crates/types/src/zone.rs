@@ -120,7 +120,7 @@ impl Clock<'_> {
         self.zone.to_offset_info(nearest(instant)).abbreviation().to_owned()
     }
 
-    /// As [`Clock::instant_of`], but the earlier instant where the clocks show `local` twice.
+    /// Like [`Clock::instant_of`], but the earlier instant where the clocks show `local` twice.
     pub fn first_instant_of(&mut self, local: i64) -> i64 {
         let instant = self.instant_of(local);
         let is_fixed = self.start == i64::MIN && self.end == i64::MAX;
@@ -145,7 +145,7 @@ impl Clock<'_> {
         (is_fixed || is_within).then_some(local)
     }
 
-    /// As [`Clock::instant_of`], but of two instants the one at which clocks are `offset` ahead.
+    /// Like [`Clock::instant_of`], but of two instants the one at which clocks are `offset` ahead.
     pub fn instant_near(&mut self, local: i64, offset: i64) -> i64 {
         match self.offsets_of(local) {
             (_, Some(earlier)) if earlier == offset => local.saturating_sub(offset),

@@ -103,7 +103,7 @@ enum Unit {
 }
 
 impl Parts {
-    /// Reads one number with its unit, or a time of day; answers which, and what follows.
+    /// Reads one number with its unit, or a time of day; returns which, and what follows.
     fn read<'a>(&mut self, text: &'a str) -> Option<(Written, &'a str)> {
         let (sign, unsigned) = match text.strip_prefix('-') {
             Some(unsigned) => (-1, unsigned),

@@ -3,7 +3,7 @@
 use crate::Type;
 use std::fmt::{self, Write};
 
-/// The most digits of a 128-bit integer.
+/// The maximum number of digits of a 128-bit integer.
 const DIGITS_MAX: usize = 39;
 
 /// Appends `true` or `false`.
@@ -69,7 +69,7 @@ pub fn push_f64(out: &mut String, value: f64) {
     push_scientific(out, text.as_str());
 }
 
-/// As [`push_f64`], with the digits that a 32-bit float needs.
+/// Like [`push_f64`], with the digits that a 32-bit float needs.
 pub fn push_f32(out: &mut String, value: f32) {
     if push_special(out, value.into()) {
         return;

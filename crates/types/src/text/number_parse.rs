@@ -146,7 +146,7 @@ pub fn parse_f64(text: &str) -> Option<f64> {
     parse_float(text)
 }
 
-/// As [`parse_f64`], rounded once to 32 bits.
+/// Like [`parse_f64`], rounded once to 32 bits.
 pub fn parse_f32(text: &str) -> Option<f32> {
     parse_float(text)
 }

@@ -85,7 +85,7 @@ pub(super) fn push_clock(out: &mut String, micros: u64) {
     }
 }
 
-/// Appends year, month and day; answers whether the year counts before Christ.
+/// Appends year, month and day; returns whether the year counts before Christ.
 fn push_date_digits(out: &mut String, days: i32) -> bool {
     let date = civil_of_days(days);
     let before_christ = date.year <= 0;

@@ -6,7 +6,7 @@ use crate::civil::{
 };
 
 /// Reads a date: `2020-01-31`, also with `/`, `\` or blanks between, one-digit months and days, a
-/// sign before the year, ` (BC)` behind; a time of day may follow and is checked and ignored.
+/// sign before the year, ` (BC)` after; a time of day may follow and is checked and ignored.
 pub fn parse_date(text: &str) -> Option<i32> {
     parse_parts(text).map(|(days, _)| days)
 }
@@ -18,7 +18,7 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     timestamp_of(days, micros)
 }
 
-/// The zone behind a timestamp.
+/// The zone after a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenZone<'a> {
     /// There is none.
@@ -29,7 +29,7 @@ pub enum WrittenZone<'a> {
     Name(&'a str),
 }
 
-/// Reads a timestamp as [`parse_timestamp`] does, and the zone behind it, whether it exists or not:
+/// Reads a timestamp as [`parse_timestamp`] does, and the zone after it, whether it exists or not:
 /// an offset, or a name.
 pub fn parse_zoned(text: &str) -> Option<(i64, WrittenZone<'_>)> {
     let mut cursor = Cursor::new(text);
