@@ -166,7 +166,7 @@ pub trait CollectingFunction: Send + Sync {
     fn expand(&self, intermediate: &Vector, rows: &Rows) -> Result<Expanded>;
 }
 
-/// Rows behind intermediate results.
+/// Rows of intermediate results.
 #[derive(Debug)]
 pub struct Expanded {
     /// One vector per argument.

@@ -160,7 +160,7 @@ impl<'a> FunctionNames<'a> {
         }
     }
 
-    /// The first package's answer that is not an error, or else the first error.
+    /// The first package's answer that is not an error, or the first error.
     fn first<B>(&self, name: &str, resolve: impl Fn(&str) -> Result<B>) -> Result<B> {
         let mut error = None;
         for candidate in self.candidates(name) {

@@ -164,7 +164,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Invalid query, when there is no such conversion.
+    /// Invalid query, if there is no such conversion.
     pub fn resolve_cast(&self, from: &Type, to: &Type) -> Result<BoundScalar> {
         self.casts
             .iter()
@@ -190,11 +190,11 @@ impl Registry {
         casts.into_iter().find_map(|it| it.1(from, to))
     }
 
-    /// As [`Registry::resolve_cast`], by the rules of `package`.
+    /// Like [`Registry::resolve_cast`], by the rules of `package`.
     ///
     /// # Errors
     ///
-    /// Invalid query, when there is no such conversion.
+    /// Invalid query, if there is no such conversion.
     pub fn resolve_cast_of(&self, package: Package, from: &Type, to: &Type) -> Result<BoundScalar> {
         match package {
             Package::Core => self.resolve_cast(from, to),
@@ -219,7 +219,7 @@ impl Registry {
             || self.windows.contains_key(name)
     }
 
-    /// Adds the overloads of `target` with lambdas behind those of `name`, both lower case, to be
+    /// Adds the overloads of `target` with lambdas after those of `name`, both lower case, to be
     /// read about where people read about `name`.
     pub(crate) fn copy_lambdas(&mut self, target: &str, name: &str) {
         let Some(copied) = self.higher_order.get(target).cloned() else { return };

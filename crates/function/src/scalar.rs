@@ -127,7 +127,7 @@ impl ScalarTraits {
         associative: false,
     };
 
-    /// As [`ScalarTraits::DEFAULT`], and no row ever fails.
+    /// Like [`ScalarTraits::DEFAULT`], and no row ever fails.
     pub const INFALLIBLE: ScalarTraits = ScalarTraits { infallible: true, ..ScalarTraits::DEFAULT };
 }
 

@@ -128,7 +128,7 @@
 //!
 //! # Declarations
 //!
-//! A closure is taken to be deterministic; [`scalar`] makes it a [`Simple`], of which more can be
+//! A closure is assumed to be deterministic; [`scalar`] makes it a [`Simple`], of which more can be
 //! declared. [`with_ascii`] takes a second closure for text that is all ASCII.
 //!
 //! ```
@@ -152,10 +152,10 @@
 //!
 //! # Memory
 //!
-//! Writers charge the query for what they make before they allocate it, and drop what it has no
-//! memory for; the query fails then. A closure that needs much beside its result asks for it, with
-//! [`Scratch`], [`Seen`] or [`take_memory`], and may give any answer when it is refused. One that
-//! loops long looks with [`Looks`] or [`is_wanted`] whether anybody wants its answer.
+//! Writers reserve memory before they allocate it. If that is refused, they drop further values and
+//! the query fails. A closure that needs much memory besides its result reserves it with
+//! [`Scratch`], [`Seen`] or [`take_memory`], and may return any result if that is refused. A long
+//! loop checks with [`Looks`] or [`is_wanted`] whether the query is cancelled.
 //!
 //! # Types that are known at bind time
 //!

@@ -1,9 +1,8 @@
-//! Sorting, and selecting, of what may be many values, which ends soon when nobody wants them any
-//! more.
+//! Sorts and selections of many values, which end soon after a cancel.
 //!
-//! The standard library's sorts cannot be cut into steps. Of many values the comparison looks now
-//! and then whether they are wanted, and leaves the sort by unwinding where they are not; these
-//! sorts keep their values whole then, in some order.
+//! The standard library's sorts cannot be divided into steps. For many values the comparison checks
+//! for cancellation from time to time, and unwinds if the query is cancelled. These sorts keep
+//! their values valid then, in some order.
 
 use std::{
     cmp::Ordering,
@@ -12,10 +11,10 @@ use std::{
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 
-/// How many values are sorted without a look.
+/// The number of values that are sorted without a check.
 const FEW_VALUES: usize = if cfg!(test) { 100 } else { 1 << 16 };
 
-/// How many comparisons there are between two looks: some milliseconds.
+/// The number of comparisons between two checks: some milliseconds.
 const COMPARISONS: usize = if cfg!(test) { 100 } else { 1 << 16 };
 
 /// Sorts by `compare`; equal values keep their order. Needs room for half of the values besides.
@@ -31,7 +30,7 @@ pub fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) -> Res
     stopped_by_unwinding(|| values.sort_by(looking(compare)))
 }
 
-/// As [`sort_by`], in place; equal values come in any order.
+/// Like [`sort_by`], in place; equal values come in any order.
 ///
 /// # Errors
 ///
@@ -45,7 +44,7 @@ pub fn sort_unstable_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Orderin
 }
 
 /// Puts the value in place `index` that sorting by `compare` would, those before it in front of it
-/// and those behind it after it.
+/// and those after it.
 ///
 /// # Errors
 ///
@@ -79,7 +78,7 @@ fn looking<T>(compare: impl Fn(&T, &T) -> Ordering) -> impl FnMut(&T, &T) -> Ord
     }
 }
 
-/// Runs `sort`; the error that it unwinds with. Other panics go on.
+/// Runs `sort`; the error that it unwinds with. Other panics continue.
 fn stopped_by_unwinding(sort: impl FnOnce()) -> Result<()> {
     catch_unwind(AssertUnwindSafe(sort)).map_err(|payload| match payload.downcast::<Error>() {
         Ok(error) => *error,

@@ -18,8 +18,9 @@ use volley_memory::{Slots, TypedSlots};
 use volley_types::{Native, Type};
 use volley_vector::{BooleanBuffer, Decoded, Indices, NullBuffer, Rows, Values, Vector};
 
-/// An aggregate in full form. Types are settled; methods are generic, so each form gets its own
-/// loops. [`SimpleAggregate`](super::simple::SimpleAggregate) is shorter, and enough for most.
+/// An aggregate with the full interface. Types are resolved; methods are generic, so each aggregate
+/// has its own loops. [`SimpleAggregate`](super::simple::SimpleAggregate) is shorter, and enough
+/// for most.
 ///
 /// Errors of any method fail the query.
 pub trait Form: Send + Sync + 'static {
@@ -40,7 +41,7 @@ pub trait Form: Send + Sync + 'static {
         args.iter().map(Source::new).collect()
     }
 
-    /// Decodes intermediate results, to be opened: a flat column and behind it its fields, when it
+    /// Decodes intermediate results, to be opened: a flat column and after it its fields, when it
     /// is a ROW.
     fn decode_partial(column: &Vector) -> Result<Vec<Source<'_>>> {
         let mut sources = vec![Source::new(column)?];
@@ -74,7 +75,7 @@ pub trait Form: Send + Sync + 'static {
         for_each_index(first(args), rows, |row, index| self.add(states.get(row), input, row, index))
     }
 
-    /// As [`Form::add_rows`], to one group.
+    /// Like [`Form::add_rows`], to one group.
     fn add_rows_to_one(
         &self,
         state: &mut Self::State,
@@ -237,7 +238,7 @@ impl<F: Form> AggregateFunction for Formed<F> {
     }
 }
 
-/// The binding of a form: argument types, intermediate and result type.
+/// The binding of an aggregate: argument types, intermediate and result type.
 pub fn bound<F: Form>(
     args: Vec<Type>,
     intermediate: Type,
@@ -256,7 +257,7 @@ pub fn bound<F: Form>(
     }
 }
 
-/// The binding of a form whose states hold all values, and the same function over rows.
+/// The binding of an aggregate whose states hold all values, and the same function over rows.
 pub fn bound_keeping<F: Form>(
     args: Vec<Type>,
     intermediate: Type,

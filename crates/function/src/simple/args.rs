@@ -21,7 +21,7 @@ pub trait Arg: 'static {
     const PROPAGATES: bool = true;
     /// Whether it is text.
     const IS_TEXT: bool = false;
-    /// Whether it stands for all arguments from its place on.
+    /// Whether it represents all arguments from its place on.
     const IS_VARIADIC: bool = false;
 
     /// Whether a value is no text, or ASCII.
@@ -30,7 +30,7 @@ pub trait Arg: 'static {
         true
     }
 
-    /// What stands below a flat vector, such as the elements of arrays.
+    /// What is below a flat vector, such as the elements of arrays.
     ///
     /// # Errors
     ///
@@ -47,13 +47,13 @@ pub trait Arg: 'static {
         base
     }
 
-    /// The base from value `start` on, and where `start` stands in it.
+    /// The base from value `start` on, and where `start` is in it.
     #[inline(always)]
     fn window<'a>(base: Self::Base<'a>, start: usize, _len: usize) -> (Self::Base<'a>, usize) {
         (base, start)
     }
 
-    /// The value of `row`, which stands at `index` of the base.
+    /// The value of `row`, which is at `index` of the base.
     fn get<'a>(base: Self::Base<'a>, row: usize, index: usize) -> Self::Value<'a>;
 
     /// What reads the argument at place `at`.
@@ -75,7 +75,7 @@ pub trait Arg: 'static {
 pub struct ColumnRef<'a> {
     /// Flat, with its type.
     pub(super) vector: &'a Vector,
-    /// By row, for an argument; by position, for what stands below one.
+    /// By row, for an argument; by position, for what is below one.
     pub(super) nulls: Option<&'a NullBuffer>,
     pub(super) below: &'a Below,
 }
@@ -128,7 +128,7 @@ pub struct Source<'v> {
     /// By row.
     pub(super) nulls: Option<NullBuffer>,
     below: Below,
-    /// Where the one value of all rows stands, for each row, when some rows are null and the
+    /// The position of the one value of all rows, for each row, when some rows are null and the
     /// closure sees that.
     codes: Option<Vec<u32>>,
     /// Whether its nulls make the result null.
@@ -137,7 +137,7 @@ pub struct Source<'v> {
 }
 
 impl<'v> Source<'v> {
-    /// Decodes a vector, for markers of values that stand in the vector itself.
+    /// Decodes a vector, for markers of values that are in the vector itself.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl<'v> Source<'v> {
     }
 }
 
-/// Where the one value of all rows stands, for each row, when some of them are null.
+/// The position of the one value of all rows, for each row, when some of them are null.
 fn codes_where_nulls_differ(decoded: &Decoded<'_>, nulls: Option<&NullBuffer>) -> Option<Vec<u32>> {
     match (decoded.indices(), nulls) {
         (Indices::Constant(_), Some(nulls)) if nulls.null_count() < nulls.len() => {
@@ -258,7 +258,7 @@ impl<'a, A: Arg> Reader<'a, A> {
     }
 }
 
-/// A marker whose values stand side by side in memory.
+/// A marker whose values stand next to each other in memory.
 pub trait Contiguous: Arg {
     /// One value as it is stored.
     type Element: Native;

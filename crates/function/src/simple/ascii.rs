@@ -2,7 +2,7 @@
 //!
 //! Each takes two closures: one for any text, one for text that is all ASCII, where bytes are code
 //! points. A column knows whether all of its text is ASCII ([`StringValues::is_ascii`], asked
-//! once); where it is, the second closure runs on all rows. Otherwise every row is looked at by
+//! once); where it is, the second closure runs on all rows. Otherwise every row is inspected by
 //! itself. With [`EvalContext::general_text`] the first closure runs on all rows.
 //!
 //! [`preserving_ascii`] declares that ASCII arguments give ASCII results, which need not be looked
@@ -114,7 +114,7 @@ pub fn ascii_slice_binary<B: SqlType>(
     bind(args, Varchar::pattern(), ScalarTraits::INFALLIBLE, function)
 }
 
-/// As [`ascii_slice_binary`], of one more argument.
+/// Like [`ascii_slice_binary`], of one more argument.
 pub fn ascii_slice_ternary<B, C>(
     f: impl for<'a> Fn(&'a str, B::Value<'_>, C::Value<'_>) -> &'a str + Send + Sync + 'static,
     ascii: impl Fn(usize, B::Value<'_>, C::Value<'_>) -> Range<usize> + Send + Sync + 'static,

@@ -70,7 +70,7 @@ pub trait Returning<M>: Send + Sync + 'static {
     /// What it returns.
     type Output: Returned;
 
-    /// What the parameters stand for.
+    /// What the parameters represent.
     fn patterns() -> Vec<Pattern>;
 
     /// Calls the closure.
@@ -80,14 +80,14 @@ pub trait Returning<M>: Send + Sync + 'static {
 /// A closure that writes its result by its last parameter; `M` tells closures of different types
 /// apart.
 pub trait Writing<M>: Send + Sync + 'static {
-    /// The markers of the parameters but for the last one.
+    /// The markers of the parameters except for the last one.
     type Args: Args;
     /// The last parameter.
     type Writer: Writer;
     /// What it returns.
     type Output: Written;
 
-    /// What the parameters stand for.
+    /// What the parameters represent.
     fn patterns() -> Vec<Pattern>;
 
     /// Calls the closure.

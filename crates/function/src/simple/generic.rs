@@ -1,10 +1,10 @@
 //! Values of any type: type variables.
 //!
-//! [`Any<0>`] and [`Any<1>`] stand for two types, each the same in the whole signature. A closure
-//! sees such a value as a reference to a row of a column; it can hand it on, and with
-//! [`Equatable`] compare and hash it, with [`Orderable`] order it. All comparisons are SQL's: NaN
-//! equals itself and is the greatest number, nulls within nested values are equal and last, custom
-//! types compare as they say.
+//! [`Any<0>`] and [`Any<1>`] represent two types, each the same in the whole signature. A closure
+//! sees such a value as a reference to a row of a column; it can hand it on, and with [`Equatable`]
+//! compare and hash it, with [`Orderable`] order it. All comparisons are SQL's: NaN equals itself
+//! and is the greatest number, nulls within nested values are equal and last, custom types compare
+//! as they say.
 
 use super::{
     args::{Arg, Below, ColumnRef},

@@ -10,7 +10,7 @@ use volley_vector::{Comparator, Decoded, Nested, Rows, Values, Vector, comparato
 /// With no more keys than this, each is compared with each.
 const COMPARED_MAX: usize = 16;
 
-/// The keys of a column's maps, side by side, to be checked.
+/// The keys of a column's maps, next to each other, to be checked.
 pub struct MapKeys {
     order: Comparator,
     hashes: Vec<u64>,

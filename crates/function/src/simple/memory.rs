@@ -1,17 +1,18 @@
-//! Memory that a call takes while its rows are computed.
+//! Memory that a call reserves while its rows are computed.
 //!
-//! Closures of one row, and the writers that they append to, see no context. So a call lends its
-//! reservation to the thread while its loop runs; who needs much asks here before allocating:
+//! Closures of one row, and the writers that they append to, have no context. A call therefore
+//! stores its reservation in the thread while its loop runs. Code that needs much memory reserves
+//! it here before it allocates:
 //!
 //! ```text
 //! writers, builders   in steps of 1 MiB     kept until the call ends
-//! closures            Scratch, Seen, Sorted given back with the row
+//! closures            Scratch, Seen, Sorted released with the row
 //!                     take_memory           kept until the call ends
 //! ```
 //!
-//! A refusal is an error of the query and not of the row, so `TRY` does not hide it: it is kept,
-//! all that is asked later is refused as well, and the call ends with it. Whoever is refused may
-//! give any answer, soon. That the query was cancelled ends a call in the same way.
+//! A refusal is an error of the query and not of the row, so that `TRY` does not hide it. The call
+//! keeps it, refuses all later requests, and ends with it. A closure that is refused may return any
+//! result, soon. Cancellation ends a call in the same way.
 
 use crate::EvalContext;
 use std::cell::RefCell;
@@ -19,10 +20,10 @@ use volley_error::{Error, Result};
 use volley_memory::{Reservation, check_cancelled};
 use volley_vector::INLINE_BYTES;
 
-/// Memory is taken in steps of this many bytes; a batch of short results costs nothing.
+/// Memory is reserved in steps of this many bytes; a batch of short results needs no reservation.
 pub(super) const STEP_BYTES: usize = 1 << 20;
 
-/// Where there is no memory for a step: what reservations move in.
+/// The granularity of reservations if there is no memory for a step.
 const LEAST_BYTES: usize = 64 << 10;
 
 /// What a closure may have for a row without asking.
@@ -31,7 +32,7 @@ const SCRATCH_FREE_BYTES: usize = 64 << 10;
 /// How many steps of a loop there are between two checks for cancellation.
 pub(super) const LOOK_STEPS: usize = 1 << 16;
 
-/// The most bytes of one text.
+/// The maximum number of bytes of one text.
 pub const TEXT_BYTES_MAX: usize = i32::MAX as usize;
 
 thread_local! {
@@ -59,19 +60,19 @@ impl Call {
     }
 }
 
-/// Takes `bytes` for the call whose loop this thread runs; to be asked before they are allocated.
-/// When it is `false` the call fails whatever is answered. Outside of such a loop nothing is
-/// counted.
+/// Reserves `bytes` for the call whose loop this thread runs; must be called before they are
+/// allocated. If it returns `false`, the call fails whatever the closure returns. Outside of such a
+/// loop nothing is counted.
 pub fn take_memory(bytes: usize) -> bool {
     CURRENT.with_borrow_mut(|it| it.as_mut().is_none_or(|it| it.take(bytes)))
 }
 
-/// As [`take_memory`], for what is kept once per call: little is not asked for.
+/// Like [`take_memory`], for memory that is needed once per call: small amounts are not reserved.
 pub(super) fn take_if_much(bytes: usize) -> bool {
     bytes <= STEP_BYTES || take_memory(bytes)
 }
 
-/// As [`take_memory`], for what can be done without: the call does not fail.
+/// Like [`take_memory`], for optional memory: the call does not fail.
 fn take_if_there(bytes: usize) -> bool {
     CURRENT.with_borrow_mut(|it| {
         it.as_mut().is_none_or(|it| {
@@ -80,13 +81,13 @@ fn take_if_there(bytes: usize) -> bool {
     })
 }
 
-/// Whether the query goes on. For loops that may take longer than some milliseconds; when
-/// it is `false` the call fails whatever is answered.
+/// Whether the query is neither cancelled nor refused memory. For loops that may take longer than
+/// some milliseconds; if it returns `false`, the call fails whatever the closure returns.
 pub fn is_wanted() -> bool {
     take_memory(0)
 }
 
-/// Whether a loop over rows may go on behind `row`; looks now and then whether anybody wants them:
+/// Whether a loop over rows may continue after `row`. Checks for cancellation from time to time:
 /// the elements of arrays are rows, too.
 #[inline(always)]
 pub(super) fn goes_on_behind(row: usize) -> bool {
@@ -102,8 +103,8 @@ pub(super) fn refuse(error: Error) {
     });
 }
 
-/// Whether `result` is no error; with one, the call fails whatever is answered. For what ends a
-/// query and not a row alone.
+/// Whether `result` is not an error. An error fails the call whatever the closure returns. For
+/// errors of the query, not of a row.
 pub(super) fn or_refuse(result: Result<()>) -> bool {
     result.map_err(refuse).is_ok()
 }
@@ -112,20 +113,20 @@ pub(super) fn text_too_long() -> Error {
     Error::invalid_value(format!("a text of more than {TEXT_BYTES_MAX} bytes"))
 }
 
-/// Charges results of `bytes` for each of `rows`, where that is much: elements of arrays are rows,
+/// Reserves results of `bytes` for each of `rows`, if that is much: elements of arrays are rows,
 /// too.
 pub(super) fn charge_rows(ctx: &mut EvalContext, rows: usize, bytes: usize) -> Result<()> {
     let all = rows.saturating_mul(bytes);
     if all <= STEP_BYTES { Ok(()) } else { ctx.charge(all) }
 }
 
-/// The memory of a context, lent to the thread.
+/// The reservation of a context, stored in the thread.
 pub(super) struct Lent {
     before: Option<Call>,
 }
 
 impl Lent {
-    /// Lends it until [`Lent::give_back`], or until this is dropped.
+    /// Borrows it until [`Lent::give_back`], or until this is dropped.
     pub(super) fn of(ctx: &mut EvalContext) -> Lent {
         let call = Call { memory: ctx.memory.take(), refusal: None };
         Lent { before: CURRENT.replace(Some(call)) }
@@ -150,8 +151,8 @@ impl Drop for Lent {
     }
 }
 
-/// Runs `f`, in which memory is taken by [`take_memory`] and what is built on it instead of from
-/// the context: for loops over rows in vectorized functions.
+/// Runs `f`, which reserves memory by [`take_memory`] and the types above it instead of from the
+/// context: for loops over rows in vectorized functions.
 ///
 /// # Errors
 ///
@@ -217,16 +218,16 @@ impl Growth {
         is_taken
     }
 
-    /// Whether `values` has room for one more, which it makes. Looks now and then whether anybody
-    /// wants them.
+    /// Grows `values` for one more; `false` if that is refused. Checks for cancellation from time
+    /// to time.
     #[inline(always)]
     pub(super) fn has_room<T>(&mut self, values: &mut Vec<T>) -> bool {
         let is_due = values.len() % LOOK_STEPS == LOOK_STEPS - 1;
         values.len() < values.capacity() && !is_due || self.make_room(values, 1)
     }
 
-    /// Makes room for `more` values, and where there is memory for more than that; `false` when it
-    /// is refused, or nobody wants them.
+    /// Grows for `more` values, and further if there is memory; `false` if it is refused, or the
+    /// query is cancelled.
     #[cold]
     #[inline(never)]
     pub(super) fn make_room<T>(&mut self, values: &mut Vec<T>, more: usize) -> bool {
@@ -259,7 +260,7 @@ impl Growth {
             self.refuse(text_too_long());
             return false;
         }
-        // Short ones stand in their views.
+        // Short ones are stored in their views.
         text.len() <= INLINE_BYTES || self.take(text.len())
     }
 
@@ -311,17 +312,16 @@ impl Drop for Scratch {
     }
 }
 
-/// Counts the steps of a loop that may take long, and asks now and then whether anybody wants what
-/// it computes.
+/// Counts the steps of a loop that may take long, and checks for cancellation from time to time.
 #[derive(Debug, Default)]
 pub struct Looks {
-    /// Since it was asked last.
+    /// Since the last check.
     steps: usize,
 }
 
 impl Looks {
-    /// Counts `steps` more; `false` when the loop may end, because the call fails whatever it
-    /// answers.
+    /// Counts `steps` more; `false` if the loop may end, because the call fails whatever it
+    /// returns.
     #[inline]
     pub fn go_on(&mut self, steps: usize) -> bool {
         !self.is_due(steps) || is_wanted()

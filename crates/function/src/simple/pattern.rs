@@ -193,7 +193,7 @@ impl Variables {
         Some((variables, settled))
     }
 
-    /// The type that an argument of the `given` type is cast to; `None` when there is no such cast.
+    /// The type that an argument of the `given` type is cast to; `None` if there is no such cast.
     pub(super) fn settle_argument(&self, pattern: &Pattern, given: &Type) -> Option<Type> {
         let settled = self.settle(pattern, Some(given))?;
         let is_open = !matches!(pattern, Pattern::Exact(_) | Pattern::Decimal);

@@ -11,8 +11,8 @@ const PARTED_MIN: usize = if cfg!(test) { 1000 } else { 1 << 20 };
 /// How many.
 const PARTS: usize = 256;
 
-/// A set that a closure fills with elements: takes memory before it grows, and looks now and then
-/// whether anybody wants the answer. Once that is over, it has nothing and takes nothing.
+/// A set that a closure fills with elements: takes memory before it grows, and looks from time to
+/// time whether anybody wants the answer. Once that is over, it has nothing and takes nothing.
 ///
 /// ```text
 /// few values   one table
@@ -159,7 +159,7 @@ impl<T: Eq + Hash> Seen<T> {
     /// Whether this number of `tables`, each with a capacity of `values`, fit next to the existing
     /// ones.
     fn may_hold(&mut self, tables: usize, values: usize) -> bool {
-        // An eighth of the slots is kept free, and a table has a byte beside each.
+        // An eighth of the slots is kept free, and a table has a byte next to each.
         let slots = (values * 8 / 7).next_power_of_two();
         let bytes = slots.saturating_mul(size_of::<T>() + 1).saturating_mul(tables);
         self.is_over |= !self.scratch.raise(self.bytes.saturating_add(bytes));

@@ -38,7 +38,7 @@ impl<T> DerefMut for Sorted<T> {
     }
 }
 
-/// `values`, which are at most `len`, in the order of `compare`, equal ones as they come; `None`
+/// `values`, which are at most `len`, in the order of `compare`, equal ones as they arrive; `None`
 /// where the call fails whatever is answered.
 pub fn sorted<T>(
     len: usize,
@@ -51,7 +51,7 @@ pub fn sorted<T>(
     or_refuse(sort_by(&mut sorted, compare)).then_some(sorted)
 }
 
-/// As [`sorted`], with equal values in any order, which takes less memory.
+/// Like [`sorted`], with equal values in any order, which takes less memory.
 pub fn sorted_unstable<T>(
     len: usize,
     values: impl Iterator<Item = T>,

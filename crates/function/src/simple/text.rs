@@ -139,7 +139,7 @@ impl StringWriter {
         self.builder.abandon();
     }
 
-    /// Stores a text beside the one that is written.
+    /// Stores a text next to the one that is written.
     #[inline]
     pub(super) fn store(&mut self, text: &[u8]) -> u128 {
         if self.growth.takes_text(text) { self.builder.store(text) } else { 0 }

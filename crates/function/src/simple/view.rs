@@ -129,8 +129,9 @@ impl<'a, A: Arg> IntoIterator for ArrayView<'a, A> {
     }
 }
 
-/// The elements of an array, one after the other; nulls are `None`. Of a long array it looks now
-/// and then whether anybody wants what is made of them, and ends where not: the call fails then.
+/// The elements of an array, one after the other; nulls are `None`. Of a long array it looks from
+/// time to time whether anybody wants what is made of them, and ends where not: the call fails
+/// then.
 pub struct Elements<'a, A: Arg> {
     view: ArrayView<'a, A>,
     range: std::ops::Range<usize>,

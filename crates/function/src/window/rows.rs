@@ -134,7 +134,7 @@ impl WindowRows<'_> {
         }
     }
 
-    /// As [`WindowRows::row_place`], of its first peer, and one past that of its last peer.
+    /// Like [`WindowRows::row_place`], of its first peer, and one past that of its last peer.
     #[inline]
     pub fn peer_places(&self, index: usize) -> (i64, i64) {
         let (start, end) = self.peers.get(index);

@@ -16,7 +16,7 @@ pub(super) struct Adapter<A> {
     pub(super) types: (Type, Type),
 }
 
-/// The tuple of readers behind markers.
+/// The tuple of readers of markers.
 type Tuple<I> = <I as Inputs>::Tuple;
 
 impl<A: SimpleAggregate> Form for Adapter<A> {

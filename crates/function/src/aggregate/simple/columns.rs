@@ -76,7 +76,7 @@ pub trait OutputTypes: Outputs {
     fn data_type() -> Type;
 }
 
-/// Answers and which of them are null.
+/// Results, and which of them are null.
 pub struct Answers<A: Answer> {
     column: A::Column,
     nulls: NullRows,

@@ -15,7 +15,7 @@ use volley_vector::{NullBuffer, Rows, Vector};
 /// What writes one answer.
 pub type Write<'a, W> = Box<dyn FnOnce(&mut W) + 'a>;
 
-/// Answers written one after the other.
+/// Results that are written one after the other.
 pub struct WrittenColumn<W: Writer> {
     builder: W::Builder,
     len: usize,
