@@ -1,7 +1,7 @@
 //! Aggregate functions.
 //!
-//! Most are forms ([`form::Form`]): a state, how a row is added, how states merge, how a result
-//! comes out. `array_agg` collects the rows of each group.
+//! Most implement [`form::Form`]: a state, and how to add a row, merge states and
+//! extract a result. `array_agg` collects the rows of each group.
 
 mod count;
 mod sum;

@@ -1,4 +1,4 @@
-//! Conversions between all types.
+//! Casts between all types.
 //!
 //! ```text
 //! number ─ number     exact, or rounded, or the row fails      cast/number

@@ -23,7 +23,7 @@ pub(crate) use zoned::moved as instant_moved;
 use volley_error::Error;
 use volley_function::Registry;
 
-/// Registers the functions on points in time, but for the operators.
+/// Registers the functions on points in time, except for the operators.
 pub(crate) fn register(registry: &mut Registry) {
     part::register(registry);
     truncate::register(registry);

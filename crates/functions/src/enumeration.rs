@@ -45,7 +45,7 @@ pub(crate) fn register(registry: &mut Registry) {
 fn boundary_doc() -> FunctionDoc {
     doc(
         "enum_range_boundary(from, to) -> array(varchar)",
-        "The values from the first argument to the second one, in their order; NULL stands for the \
+        "The values from the first argument to the second one, in their order; NULL means the \
          first value of the type, or the last one. One argument at least is an ENUM.",
         "enum",
         &[

@@ -1,4 +1,4 @@
-//! Failing on purpose.
+//! `error`: a function that always fails.
 
 use crate::documentation::doc;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use volley_vector::{Decoded, Vector};
 pub(crate) fn register(registry: &mut Registry) {
     let error = doc(
         "error(message varchar) -> unknown",
-        "Fails with this message. It stands for a value of any type.",
+        "Fails with this message. Its type fits everywhere.",
         "error",
         &[("try(error('no'))", "NULL")],
     );

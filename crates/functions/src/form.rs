@@ -1,5 +1,5 @@
-//! Special forms that are written like functions. The expression compiler knows what they do; here
-//! is what people read about them.
+//! Documentation of special forms with the syntax of functions. The expression compiler implements
+//! them.
 
 use crate::documentation::doc;
 use volley_function::Registry;
@@ -74,7 +74,7 @@ fn register_collections(registry: &mut Registry) {
     };
     let append = nested(
         "list_append(list, x) -> list",
-        "The list with x behind its elements.",
+        "The list with x after its elements.",
         ("list_append([1, 2], 3)", "[1, 2, 3]"),
     );
     for name in ["list_append", "array_append", "array_push_back"] {

@@ -61,7 +61,7 @@ pub(crate) fn register(registry: &mut Registry) {
         "json_array_length",
         json_doc(
             "json_array_length(json) -> bigint",
-            "How many elements an array has; 0 for what is no array.",
+            "The number of elements of an array; 0 if it is not an array.",
             &[("json_array_length('[1, 2, 3]')", "3"), ("json_array_length('{}')", "0")],
         ),
         |text: &str| -> Result<i64, Error> {

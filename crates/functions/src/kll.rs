@@ -1,4 +1,4 @@
-//! KLL: a sketch of the distribution of numbers, from which quantiles and ranks can be told
+//! KLL: a sketch of the distribution of numbers, from which quantiles and ranks can be derived
 //! (Karnin, Lang, Liberty: "Optimal quantile approximation in streams", 2016).
 //!
 //! ```text
@@ -37,7 +37,7 @@ const LEVELS_MAX: usize = 62;
 
 /// A number of a sketch.
 pub trait Item: Copy + Default + Send + Sync + 'static {
-    /// Tells sketches of integers and doubles apart.
+    /// Distinguishes sketches of integers and doubles.
     const TAG: u8;
 
     /// The order: NaN is the greatest.
@@ -271,7 +271,7 @@ impl<T: Item> Kll<T> {
         (self.count > 0).then(|| below.sum::<u64>() as f64 / self.count as f64)
     }
 
-    /// The sketch of items each of which stands `factor` times for itself: weights as they round.
+    /// The sketch of items each of which is `factor` times for itself: weights as they round.
     pub fn scaled(&self, factor: f64) -> Option<Kll<T>> {
         let mut scaled = Kll::new(self.k);
         for (level, items) in self.levels.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Functions that take lambdas, over arrays and maps.
 //!
-//! A lambda runs once per element of all active rows, in pieces of
-//! [`CHUNK_ELEMENTS`](volley_function::CHUNK_ELEMENTS), so that what it makes on the way stays
-//! small however long the arrays are, and a cancel does not wait. `reduce` runs it once per
-//! position, for all rows that have an element there; `array_sort` once for many pairs.
+//! A lambda runs once per element of all active rows, in slices of
+//! [`CHUNK_ELEMENTS`](volley_function::CHUNK_ELEMENTS), so that intermediate results stay small
+//! however long the arrays are, and a cancel does not wait. `reduce` runs it once per position, for
+//! all rows that have an element there; `array_sort` once for many pairs.
 
 mod elements;
 mod key_search;

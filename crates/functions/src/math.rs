@@ -18,7 +18,7 @@ use volley_function::{
     simple::{Double, function1, with_block},
 };
 
-/// Registers the functions on numbers, but for the operators.
+/// Registers the functions on numbers, except for the operators.
 pub(crate) fn register(registry: &mut Registry) {
     sign::register(registry);
     round::register(registry);

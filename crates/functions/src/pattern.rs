@@ -39,7 +39,7 @@ const EXPRESSION_BYTES: [usize; 4] = [32 << 10, 256 << 10, 2 << 20, 10 << 20];
 pub struct Compiled<T> {
     /// It.
     pub pattern: T,
-    /// The most bytes that it takes.
+    /// The maximum number of bytes that it takes.
     pub bytes: usize,
 }
 

@@ -1,9 +1,10 @@
-//! What texts such as patterns and paths mean, found out once where many rows have the same one.
+//! A cache of the compiled form of the last text, such as a pattern or a path, for columns in which
+//! many rows have the same one.
 
 use std::{cell::RefCell, rc::Rc};
 use volley_error::Result;
 
-/// What the last text means.
+/// The last text and its compiled form.
 pub struct Remembered<T> {
     last: RefCell<Option<(String, Rc<T>)>>,
 }
@@ -15,7 +16,8 @@ impl<T> Default for Remembered<T> {
 }
 
 impl<T> Remembered<T> {
-    /// What `text` means: what it meant the last time, or else what `make` says.
+    /// The compiled form of `text`: the cached one if the text is the last one, or the result of
+    /// `make`.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use volley_vector::{Decoded, Vector};
 pub(crate) fn register(registry: &mut Registry) {
     let next_doc = doc(
         "nextval(name) -> bigint",
-        "The next number of a sequence, another one in every row; nobody else gets it, even if the \
-         transaction is rolled back. Threads take numbers in any order.",
+        "The next number of a sequence, a different one in every row. Each number is returned \
+         once, even if the transaction is rolled back. Threads take numbers in any order.",
         "sequence",
         &[],
     );

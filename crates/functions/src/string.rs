@@ -1,7 +1,7 @@
 //! Functions on text.
 //!
-//! Positions and lengths count Unicode code points, from 1. Text that is all ASCII takes shorter
-//! ways. Functions that answer a part of their argument copy nothing.
+//! Positions and lengths count Unicode code points, from 1. ASCII text takes fast paths. Functions
+//! that return a part of their argument copy nothing.
 
 mod measure;
 mod case;
@@ -31,7 +31,7 @@ pub use similarity::{Transpositions, jaro_winkler};
 use crate::documentation::doc;
 use volley_function::{FunctionDoc, Registry};
 
-/// Registers the functions on text, but for patterns.
+/// Registers the functions on text, except for patterns.
 pub(crate) fn register(registry: &mut Registry) {
     measure::register(registry);
     case::register(registry);

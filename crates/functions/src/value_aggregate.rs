@@ -1,11 +1,11 @@
-//! Aggregates over values of any type: rows come in, and states hold, [`Value`]s.
+//! Aggregates over values of any type, whose inputs and states are [`Value`]s.
 //!
 //! ```text
 //! columns ── ValueRow ──> add ──> State ── partial ──> intermediate column ── merge ──> State
 //!                                 State ── result ──> column
 //! ```
 //!
-//! For functions whose work per value outweighs making a scalar of it: maps, sets, choices. Those
+//! For functions whose work per value outweighs creating a scalar: maps, sets, choices. Functions
 //! of numbers alone are [`SimpleAggregate`](volley_function::aggregate::simple::SimpleAggregate)s.
 
 mod compact_map;

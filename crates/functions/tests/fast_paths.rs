@@ -1,5 +1,5 @@
-//! Paths of the engine's own functions that answers alone do not show: that they ran, and that they
-//! answer as the plain evaluator.
+//! Fast paths of the engine's functions: proves that they ran, and that they agree with the plain
+//! evaluator.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! `approx_distinct`: about how many different values there are.
+//! `approx_distinct`: an estimate of the number of distinct values.
 
 use super::{
     approx_set::bind_count,

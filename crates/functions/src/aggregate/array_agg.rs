@@ -12,7 +12,7 @@ use volley_vector::{Rows, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let doc = doc(
         "array_agg(x) -> array",
-        "The values of all rows, nulls included; null when there is no row.",
+        "The values of all rows, nulls included; null without rows.",
         "aggregate",
         &[("array_agg(x ORDER BY x) FROM (VALUES (2), (1)) v(x)", "[1, 2]")],
     );

@@ -19,7 +19,7 @@ use volley_vector::{Decoded, Rows, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let numbers = doc(
         "avg(number) -> double",
-        "The mean of the values that are not null; null when there is none.",
+        "The mean of the values that are not null; null if there is none.",
         "aggregate",
         &[("avg(x) FROM (VALUES (1), (2), (NULL)) v(x)", "1.5")],
     );
@@ -87,7 +87,7 @@ struct Average<T> {
 enum Mean {
     /// A DOUBLE; an unscaled decimal is divided by this.
     Double { scale_factor: i128 },
-    /// A whole number, cut, of units of which the input has so many each.
+    /// The quotient by the number of input units per result unit, truncated.
     Whole { to: Type, units: i128 },
 }
 

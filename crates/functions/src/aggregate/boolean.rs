@@ -14,7 +14,7 @@ use volley_types::Type;
 pub(super) fn register(registry: &mut Registry) {
     let and = doc(
         "bool_and(boolean) -> boolean",
-        "Whether all values that are not null are true; null when there is none.",
+        "Whether all values that are not null are true; null if there is none.",
         "aggregate",
         &[("bool_and(x) FROM (VALUES (true), (false)) v(x)", "false")],
     );

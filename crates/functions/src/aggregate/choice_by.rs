@@ -1,8 +1,8 @@
 //! The value of the row with the least or greatest other value, and the least or greatest values:
 //! `min_by`, `max_by`, and `min` and `max` of several.
 //!
-//! Of rows with equal keys, that with the least value counts, so that the answer does not depend on
-//! the order of the rows; in `min_by_first` and `max_by_first` that which comes first.
+//! Among rows with equal keys, the least value wins, so that the result does not depend on the
+//! order of rows.
 
 use super::choice_typed;
 use crate::{

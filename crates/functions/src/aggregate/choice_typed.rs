@@ -1,5 +1,5 @@
-//! `min_by` and `max_by` by keys of fixed width and by strings: keys are kept as they are stored,
-//! and what is shown for them is read only when they win.
+//! `min_by` and `max_by` by keys of fixed width and by strings: keys are kept as stored, and the
+//! value is read only when its key wins.
 
 use super::{
     choice_by::{Chooser, pair_type},

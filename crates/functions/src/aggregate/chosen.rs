@@ -1,4 +1,4 @@
-//! Aggregates that choose one of the values: `min`, `max`, `any_value`.
+//! Aggregates that select one of the values: `min`, `max`, `any_value`.
 
 use super::{
     boolean::{And, BooleanFold, Or},
@@ -19,19 +19,19 @@ use volley_vector::{Rows, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let min = doc(
         "min(x) -> as x",
-        "The least value that is not null; null when there is none.",
+        "The least value that is not null; null if there is none.",
         "aggregate",
         &[("min(x) FROM (VALUES (2), (1)) v(x)", "1")],
     );
     let max = doc(
         "max(x) -> as x",
-        "The greatest value that is not null; null when there is none. NaN is the greatest float.",
+        "The greatest value that is not null; null if there is none. NaN is the greatest float.",
         "aggregate",
         &[("max(x) FROM (VALUES (2), (1)) v(x)", "2")],
     );
     let any = doc(
         "any_value(x) -> as x",
-        "Some value that is not null; null when there is none.",
+        "Some value that is not null; null if there is none.",
         "aggregate",
         &[("any_value(x) FROM (VALUES (NULL), (1)) v(x)", "1")],
     );

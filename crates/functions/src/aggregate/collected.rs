@@ -1,4 +1,4 @@
-//! What is collected of groups as one array for each: the intermediate results of aggregates that
+//! The collected rows of each group as an array: the intermediate results of aggregates that
 //! collect rows.
 
 use super::form::{row_column, unexpected_layout};
@@ -46,7 +46,7 @@ pub(super) struct Parts {
     pub sources: Vec<u32>,
 }
 
-/// As [`CollectingFunction::expand`](volley_function::CollectingFunction::expand), of what
+/// Like [`CollectingFunction::expand`](volley_function::CollectingFunction::expand), of what
 /// [`cut_rows`] made.
 pub(super) fn expand_rows(intermediate: &Vector, rows: &Rows) -> Result<Expanded> {
     let Some(parts) = take_apart(intermediate, rows)? else {

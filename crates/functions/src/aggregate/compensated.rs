@@ -1,4 +1,4 @@
-//! Sums of floats that keep the digits that additions lose: `kahan_sum`, `favg`, `weighted_avg`.
+//! Compensated sums of floats: `kahan_sum`, `favg`, `weighted_avg`.
 
 use crate::documentation::doc;
 use volley_error::Result;
@@ -13,7 +13,7 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["kahan_sum", "fsum", "sumkahan"] {
         let sum = doc(
             &format!("{name}(number) -> double"),
-            "The sum of the values that are not null, with few errors of rounding; null when there \
+            "The sum of the values that are not null, with few errors of rounding; null if there \
              is none.",
             "aggregate",
             &[(&format!("{name}(x) FROM (VALUES (0.1), (0.2), (0.3)) v(x)"), "0.6")],
@@ -22,7 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
     }
     let average = doc(
         "favg(number) -> double",
-        "The average of the values that are not null, with few errors of rounding; null when there \
+        "The average of the values that are not null, with few errors of rounding; null if there \
          is none.",
         "aggregate",
         &[("favg(x) FROM (VALUES (1), (2), (NULL)) v(x)", "1.5")],
@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["weighted_avg", "wavg"] {
         let weighted = doc(
             &format!("{name}(number, weight) -> double"),
-            "The average of the values, each of which counts as much as its weight; null when \
+            "The average of the values, each of which counts as much as its weight; null if \
              there is none. Rows where one of them is null do not count.",
             "aggregate",
             &[(&format!("{name}(x, w) FROM (VALUES (1, 1), (4, 2)) v(x, w)"), "3.0")],

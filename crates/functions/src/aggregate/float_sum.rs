@@ -27,7 +27,7 @@ impl FloatTotal {
 }
 
 /// `sum` or `avg` of DOUBLE. The last digits depend on the order of additions: rows of a flat batch
-/// that all go to one group are added up in several sums side by side.
+/// that all go to one group are added up in several sums next to each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Floats {
     Sum,

@@ -39,14 +39,14 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_aggregate("countif", count_if, simple::bind(CountIf));
     let product = doc(
         "product(number) -> double",
-        "The product of the values that are not null; null when there is none.",
+        "The product of the values that are not null; null if there is none.",
         "aggregate",
         &[("product(x) FROM (VALUES (2), (3), (NULL)) v(x)", "6.0")],
     );
     registry.add_aggregate("product", product, simple::bind(Product));
     let geometric = doc(
         "geomean(number) -> double",
-        "The n-th root of the product of the n values that are not null; null when there is none.",
+        "The n-th root of the product of the n values that are not null; null if there is none.",
         "aggregate",
         &[("geomean(x) FROM (VALUES (4), (1), (NULL)) v(x)", "2.0")],
     );

@@ -1,6 +1,6 @@
-//! Aggregates of how often each value comes: `histogram`, `mode`, `entropy`.
+//! Aggregates of value frequencies: `histogram`, `mode`, `entropy`.
 //!
-//! Those of values that are compared as they are stored are in `frequency_typed`.
+//! `frequency_typed` has those of values that compare as stored.
 
 use super::frequency_typed;
 use crate::{
@@ -20,7 +20,7 @@ const CHECKED_ENTRIES: usize = 1 << 16;
 pub(super) fn register(registry: &mut Registry) {
     let histogram = doc(
         "histogram(x) -> map(x, bigint)",
-        "How often each value comes that is not null, in the order of the values; null when there \
+        "How often each value comes that is not null, in the order of the values; null if there \
          is none.",
         "aggregate",
         &[("histogram(x) FROM (VALUES ('b'), ('a'), ('b')) v(x)", "{a=1, b=2}")],
@@ -28,7 +28,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_aggregate("histogram", histogram, bind(Answer::Histogram));
     let mode = doc(
         "mode(x) -> as x",
-        "The value that comes most often, the least one of several; null when there is none.",
+        "The value that comes most often, the least one of several; null if there is none.",
         "aggregate",
         &[("mode(x) FROM (VALUES ('b'), ('a'), ('b')) v(x)", "b")],
     );
@@ -43,7 +43,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_aggregate("mode_first", first, Arc::new(bind_first));
     let entropy = doc(
         "entropy(x) -> double",
-        "The entropy in bits of how often each value comes; 0 when there is none.",
+        "The entropy in bits of how often each value comes; 0 if there is none.",
         "aggregate",
         &[("entropy(x) FROM (VALUES (1), (2), (3), (4)) v(x)", "2.0")],
     );

@@ -1,10 +1,10 @@
-//! `approx_top_k`, and `approx_most_frequent` of other packages: the values that come most often,
-//! in bounded memory.
+//! `approx_top_k`, and `approx_most_frequent` of other packages: the most frequent values, in
+//! bounded memory.
 //!
 //! Misra and Gries ("Finding repeated elements", 1982), in the form that merges (Agarwal et al.:
 //! "Mergeable summaries", 2012): of more than twice `capacity` counters the greatest `capacity`
 //! stay, each less what the next one has. A count is too low by at most `rows / capacity`; it is
-//! exact while there are no more than `2 * capacity` different values.
+//! exact while there are at most `2 * capacity` different values.
 
 use crate::{
     documentation::doc,

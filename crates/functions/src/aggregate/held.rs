@@ -1,5 +1,5 @@
-//! How one value of a column is kept in a state: fixed-width as it is, strings as a copy of their
-//! bytes, everything else as a scalar.
+//! Owned copies of single column values, for aggregate states: fixed-width values as stored,
+//! strings as a copy of their bytes, everything else as a scalar.
 
 use super::{
     approx_distinct::{hash_bytes, mix},
@@ -38,7 +38,7 @@ pub(super) trait Held: Send + Sync + 'static {
     /// A column of kept values.
     fn column(data_type: &Type, kept: Vec<Option<&Self::Kept>>) -> Vector;
 
-    /// Bytes held beside the state itself.
+    /// Bytes held next to the state itself.
     fn outside_bytes(_kept: &Self::Kept) -> usize {
         0
     }

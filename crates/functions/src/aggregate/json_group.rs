@@ -15,15 +15,15 @@ use volley_vector::{Cells, Rows, Vector, push_json_string};
 pub(super) fn register(registry: &mut Registry) {
     let array = doc(
         "json_group_array(x) -> json",
-        "The values of all rows, nulls included, as a JSON array; null when there is no row.",
+        "The values of all rows, nulls included, as a JSON array; null without rows.",
         "aggregate",
         &[("json_group_array(x ORDER BY x) FROM (VALUES (2), (1)) v(x)", "[1,2]")],
     );
     registry.add_aggregate("json_group_array", array, Arc::new(bind_array));
     let object = doc(
         "json_group_object(name, x) -> json",
-        "The members with the names and values of all rows as a JSON object; null when there is no \
-         row. Names must not be null.",
+        "The members with the names and values of all rows as a JSON object; null without rows. \
+         Names must not be null.",
         "aggregate",
         &[("json_group_object(k, x) FROM (VALUES ('a', 1)) v(k, x)", "{\"a\":1}")],
     );

@@ -1,4 +1,4 @@
-//! `min` and `max` of types with an order of their own: the value with the least or greatest key.
+//! `min` and `max` of types with comparison keys: the value with the least or greatest key.
 
 use super::{
     chosen::Rule,

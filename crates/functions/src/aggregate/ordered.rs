@@ -1,7 +1,6 @@
-//! What is chosen of a group's values in order: quantiles, `median` and `mad`.
+//! Order statistics of a group: quantiles, `median` and `mad`.
 //!
-//! All collect the rows of a group and look at those that are not null. A quantile finds the place
-//! of a share `q` of `n` values:
+//! All ignore nulls. A quantile is the value at the position of a share `q` of `n` values:
 //!
 //! ```text
 //! quantile_disc   the ceil(n * q)-th value, at least the first
@@ -11,7 +10,7 @@
 //! A negative share counts from the greatest value.
 //!
 //! Values are selected, not sorted: those of fixed width as keys that compare as integers do.
-//! Aggregations hold these in states (`states`); others, and the rows of frames of windows, are
+//! Aggregations keep these in states (`states`). Other values, and the rows of window frames, are
 //! collected.
 
 mod group;
@@ -123,7 +122,7 @@ fn bind_mad(args: &[Type]) -> Option<BoundAggregate> {
     Some(bound(vec![value.clone()], value, Choice::Deviation(between)))
 }
 
-/// By states where values have keys, or else by rows.
+/// By states where values have keys, or by rows.
 fn bound(args: Vec<Type>, result: Type, choice: Choice) -> BoundAggregate {
     let row = Type::row(args.iter().map(|it| Field::new("", it.clone())).collect::<Vec<_>>());
     let function = Ordered { choice, row: row.clone(), result: result.clone() };
@@ -133,7 +132,7 @@ fn bound(args: Vec<Type>, result: Type, choice: Choice) -> BoundAggregate {
             return bound_keeping(args, states.partial_type(), result, states, function);
         }, else {})
     }
-    // Rows stand in arrays of rows as intermediate results.
+    // Rows are in arrays of rows as intermediate results.
     let bound = bound_collecting(args, Type::array(row), result, function);
     BoundAggregate { order_sensitive: false, ignores_nulls: true, ..bound }
 }

@@ -200,7 +200,7 @@ impl Sketch {
     /// Bytes on the heap.
     pub(super) fn bytes(&self) -> usize {
         match &self.set {
-            // One control byte per bucket beside the hash.
+            // One control byte per bucket next to the hash.
             Set::Exact(hashes) => hashes.capacity() * 9,
             Set::Dense(registers) => registers.len(),
         }

@@ -144,7 +144,7 @@ impl Form for StringAgg {
     }
 }
 
-/// Stands before the separator of a group that has text, in intermediate results.
+/// Precedes the separator of a group that has text, in intermediate results.
 const PRESENT: char = '+';
 
 /// The texts, which leave their states where they are long; null for empty groups.

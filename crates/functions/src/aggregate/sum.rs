@@ -17,7 +17,7 @@ use volley_vector::{Decoded, Indices, Rows, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let doc = doc(
         "sum(number) -> hugeint, decimal(38, s) or double",
-        "The sum of the values that are not null; null when there is none. Exact for integers and \
+        "The sum of the values that are not null; null if there is none. Exact for integers and \
          decimals.",
         "aggregate",
         &[("sum(x) FROM (VALUES (1), (2), (NULL)) v(x)", "3")],

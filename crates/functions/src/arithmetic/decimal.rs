@@ -15,7 +15,7 @@ use std::sync::Arc;
 use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple};
 use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, text::push_decimal};
 
-/// The most digits of a 64-bit decimal.
+/// The maximum number of digits of a 64-bit decimal.
 const PRECISION_I64: u8 = 18;
 
 /// Precision and scale.

@@ -88,7 +88,7 @@ enum Tree {
 }
 
 impl Tree {
-    /// How many arguments stand in it.
+    /// How many arguments are in it.
     fn arguments(&self) -> usize {
         match self {
             Tree::Argument(_) => 1,
@@ -96,7 +96,7 @@ impl Tree {
         }
     }
 
-    /// The same with `inner` in the place of argument number `arg`.
+    /// The same with `inner` in place of argument number `arg`.
     fn with(&self, arg: usize, inner: &Tree) -> Tree {
         let added = inner.arguments() - 1;
         self.map(&|number| match number.cmp(&arg) {
@@ -303,7 +303,7 @@ const LANES: usize = 32;
 #[derive(Clone, Copy)]
 struct Term<'a> {
     values: &'a [f64],
-    /// Whether there is a value for each row; or else one for all.
+    /// Whether there is a value for each row, or one for all.
     is_column: bool,
     /// The first value, repeated.
     tile: [f64; LANES],

@@ -1,6 +1,7 @@
-//! Custom types: from and to text as they say, and between them and their storage type as it is.
+//! Casts of custom types: from and to text by their own functions, and unchanged from and to their
+//! storage type.
 //!
-//! Functions registered for a custom type may know more conversions; they come before these.
+//! Functions registered for a custom type may add conversions; they take precedence.
 
 use super::{fallible, infallible, invalid_text, to_text};
 use volley_error::Error;

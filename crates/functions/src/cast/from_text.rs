@@ -98,8 +98,8 @@ fn nested() -> Arc<dyn ScalarFunction> {
     })
 }
 
-/// What a text is taken apart into, roughly: for each part its key and its text, strings of their
-/// own, and the value.
+/// What a text is split into, roughly: for each part its key and its text, strings of their own,
+/// and the value.
 fn parts_bytes(text: &str) -> usize {
     /// The smallest allocation that an allocator makes.
     const LEAST_BYTES: usize = 16;

@@ -168,7 +168,7 @@ fn without_size(_: &Rows, args: &[Vector], _: &Type, _: &mut EvalContext) -> Res
 }
 
 /// The arrays of `rows` as arrays of `size` elements, which must have as many; other rows have any
-/// elements. Copies none that stand in order already.
+/// elements. Copies none that are in order already.
 fn sized(nested: &Nested, size: u32, rows: &Rows, ctx: &mut EvalContext) -> Result<FixedArrays> {
     let (len, size) = (nested.offsets.len(), size as usize);
     let mut fitting = rows.clone();
@@ -208,7 +208,7 @@ fn sized(nested: &Nested, size: u32, rows: &Rows, ctx: &mut EvalContext) -> Resu
 }
 
 /// The row of an element that no row has.
-const NOBODY: u32 = u32::MAX;
+const NO_OWNER: u32 = u32::MAX;
 
 fn without_nulls(rows: &Rows, vector: &Vector) -> Rows {
     let mut rows = rows.clone();
@@ -220,11 +220,11 @@ fn without_nulls(rows: &Rows, vector: &Vector) -> Rows {
 
 /// The row of `rows` that each element belongs to; `None` when two rows share one.
 fn owners(nested: &Nested, rows: &Rows) -> Option<Vec<u32>> {
-    let mut owners = vec![NOBODY; nested.elements.len()];
+    let mut owners = vec![NO_OWNER; nested.elements.len()];
     let mut is_shared = false;
     rows.for_each(|row| {
         for owner in &mut owners[nested.range(row)] {
-            is_shared |= *owner != NOBODY;
+            is_shared |= *owner != NO_OWNER;
             *owner = row as u32;
         }
     });
@@ -260,7 +260,7 @@ fn cast_elements(
     ctx: &mut EvalContext,
 ) -> Result<Nested> {
     let len = owners.len();
-    let active = Rows::from_indices(len, (0..len).filter(|it| owners[*it] != NOBODY));
+    let active = Rows::from_indices(len, (0..len).filter(|it| owners[*it] != NO_OWNER));
     let elements = nested.elements.as_ref().clone();
     let bad_parts = errors.bad_parts(ctx);
     let to_row = |element| owners[element] as usize;

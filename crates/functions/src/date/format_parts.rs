@@ -1,4 +1,4 @@
-//! What a text says in a format of `strptime`.
+//! The fields of a text in a format of `strptime`.
 
 use super::{field::iso_year_start, timestamp_out_of_range};
 use volley_error::{Error, Result};
@@ -40,14 +40,14 @@ enum Week {
 
 /// What clocks are ahead of UTC.
 enum ReadZone {
-    /// So many microseconds.
+    /// A number of microseconds.
     Offset(i64),
     Named(Zone),
 }
 
 /// What came of reading one field.
 enum Read<'a> {
-    /// The text behind it.
+    /// The text after it.
     Rest(&'a str),
     Misfit,
     Unknown,
@@ -209,7 +209,7 @@ impl Parts {
         }
     }
 
-    /// The timestamp, in UTC where the text has a time zone; `None` when there is no such day.
+    /// The timestamp, in UTC where the text has a time zone; `None` if there is no such day.
     ///
     /// # Errors
     ///

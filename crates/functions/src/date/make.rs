@@ -171,7 +171,7 @@ fn micros(each: i64) -> BindScalar {
     })
 }
 
-/// A count with a fraction, of units of so many microseconds.
+/// A fractional number of units, each of a number of microseconds.
 fn fraction(micros_each: f64) -> BindScalar {
     unary::<Double, Interval, _>(move |count: f64| {
         let micros = (count * micros_each).round();

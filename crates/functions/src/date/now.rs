@@ -1,4 +1,4 @@
-//! What clocks showed when the query started. It is the same for every row.
+//! The time when the query started. It is the same for every row.
 
 use crate::documentation::doc;
 use volley_function::{

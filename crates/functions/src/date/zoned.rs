@@ -1,13 +1,13 @@
-//! TIMESTAMP WITH TIME ZONE: instants, taken apart and put together in the session's zone.
+//! TIMESTAMP WITH TIME ZONE: instants, converted from and to fields in the session's zone.
 //!
 //! ```text
 //! instant ── local time ──> the function for TIMESTAMP ──> a number, a text, an interval, or
 //!                                                          a local time ──> instant
 //! ```
 //!
-//! Most functions are those for TIMESTAMP of what the session's clocks show; `local` makes them.
-//! The others are in `moved` and `made`. What happens to local times that clocks skip or show twice
-//! is said at [`volley_types::Clock::instant_of`]; these are DuckDB's rules.
+//! Most functions apply the TIMESTAMP function to the local time of the session; `local` makes
+//! them. The others are in `moved` and `made`. Skipped and repeated local times are described at
+//! [`volley_types::Clock::instant_of`]; these are DuckDB's rules.
 
 mod convert;
 mod format;

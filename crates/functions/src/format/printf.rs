@@ -11,7 +11,7 @@ use super::template::{Align, Field, Piece, Size, Style, Template, number};
 use std::{iter::Peekable, str::Chars};
 use volley_error::{Error, Result};
 
-/// What a text with fields behind percent signs means.
+/// What a text with fields after percent signs means.
 ///
 /// # Errors
 ///

@@ -36,7 +36,7 @@ pub(super) struct Field {
     pub align: Option<Align>,
     pub sign: Option<char>,
     pub is_alternate: bool,
-    /// Zeros fill the width, behind the sign.
+    /// Zeros fill the width, after the sign.
     pub has_zeros: bool,
     pub width: Option<Size>,
     pub precision: Option<Size>,
@@ -52,7 +52,7 @@ pub(super) enum Align {
     Left,
     Right,
     Center,
-    /// Right, with the padding behind the sign.
+    /// Right, with the padding after the sign.
     Numeric,
 }
 
@@ -113,7 +113,7 @@ impl Template {
         Ok(template)
     }
 
-    /// Appends a character that stands for itself.
+    /// Appends a character that is taken literally.
     pub(super) fn push_character(&mut self, character: char) {
         match self.pieces.last_mut() {
             Some(Piece::Text(text)) => text.push(character),
@@ -138,7 +138,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// What stands behind a `{`, up to its `}`.
+    /// What follows a `{`, up to its `}`.
     fn field(&mut self) -> Result<Field> {
         let mut field = Field::plain(self.index()?, Style::Fmt);
         if self.rest.next_if_eq(&':').is_some() {
@@ -229,7 +229,7 @@ fn align_of(character: char) -> Option<Align> {
     })
 }
 
-/// The number that comes next, if one does.
+/// The number that follows, if one does.
 pub(super) fn number(rest: &mut Peekable<Chars<'_>>) -> Result<Option<usize>> {
     let mut number = None;
     while let Some(digit) = rest.peek().and_then(|it| it.to_digit(10)) {

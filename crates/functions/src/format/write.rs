@@ -66,10 +66,10 @@ fn wrong(what: &str, field: &Field) -> Error {
 
 /// A value without its padding.
 struct Written<'a> {
-    /// Sign and base: what zeros stand behind.
+    /// Sign and base: what zeros follow.
     prefix: String,
     digits: Cow<'a, str>,
-    /// Where it stands unless the field says otherwise.
+    /// Its alignment unless the field says otherwise.
     align: Align,
     /// Whether zeros may fill the width.
     takes_zeros: bool,

@@ -36,8 +36,8 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let patch = json_doc(
         "json_merge_patch(json, patch) -> json",
-        "The first object with the members of the second one, where null takes a member away (RFC \
-         7396); the patch itself, if one of them is no object.",
+        "The first object with the members of the second one, where null removes a member (RFC \
+         7396); the patch itself, if one of them is not an object.",
         &[(
             "json_merge_patch('{\"a\": 1, \"b\": 2}', '{\"b\": null, \"c\": 3}')",
             "{\"a\":1,\"c\":3}",

@@ -6,8 +6,8 @@
 //! next    7         2      5        4         5       6      7
 //! ```
 //!
-//! `next` is the node behind a value and all within it: the next element, or the end of the list
-//! that it stands in. Names of members are nodes of their own.
+//! `next` is the node after a value and all within it: the next element, or the end of the list
+//! that it is in. Names of members are nodes of their own.
 
 use volley_function::simple::Scratch;
 
@@ -50,7 +50,7 @@ pub struct Document<'a> {
     _scratch: Scratch,
 }
 
-/// What may stand next.
+/// What may occur next.
 #[derive(Clone, Copy, PartialEq)]
 enum Expected {
     Value,
@@ -89,7 +89,7 @@ impl<'a> Document<'a> {
         self.node(at).kind
     }
 
-    /// The position behind a value and all within it.
+    /// The position after a value and all within it.
     pub fn next(&self, at: usize) -> usize {
         self.node(at).next
     }
@@ -107,7 +107,7 @@ impl<'a> Document<'a> {
 
     /// The names and values of an object's members; none of other values.
     pub fn members(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
-        // A name is one node, so its value stands right behind.
+        // A name is one node, so its value directly follows.
         self.list(at, Kind::Object).step_by(2).map(|name| (name, name + 1))
     }
 
@@ -124,7 +124,7 @@ impl<'a> Document<'a> {
         found
     }
 
-    /// The values of the members called `name`: one at most, but for careless writers.
+    /// The values of the members called `name`: one at most, except for careless writers.
     pub fn members_called(&self, at: usize, name: &str) -> impl Iterator<Item = usize> {
         self.members(at).filter(move |it| self.is_text(it.0, name)).map(|it| it.1)
     }
@@ -162,7 +162,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The character that an escape behind its backslash means, and the rest. `None`: half of a
+/// The character that an escape after its backslash means, and the rest. `None`: half of a
 /// surrogate pair.
 pub fn escaped(text: &str) -> (Option<char>, &str) {
     let Some(first) = text.chars().next() else { return (None, text) };

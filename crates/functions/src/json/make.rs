@@ -53,7 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("json_array", list, Arc::new(bind_array_of));
     let object = json_doc(
         "json_object(name, x, ...) -> json",
-        "The JSON object with these members: their names, each with its value behind it.",
+        "The JSON object with these members: their names, each followed by its value.",
         &[("json_object('a', 1, 'b', [2])", "{\"a\":1,\"b\":[2]}")],
     );
     registry.add_scalar("json_object", object, Arc::new(bind_object));

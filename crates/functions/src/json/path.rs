@@ -7,7 +7,7 @@ use super::{
 };
 use volley_error::{Error, Result};
 
-/// The most values that a path leads to on its way.
+/// The maximum number of values that a path leads to on its way.
 const FOUND_MAX: usize = 1_000_000;
 
 /// A way to values: to one at most, unless it has wildcards.
@@ -33,7 +33,7 @@ enum Step {
 }
 
 impl Path {
-    /// What a text means: behind `$` a path, behind `/` a pointer (RFC 6901), else the name of a
+    /// What a text means: after `$` a path, after `/` a pointer (RFC 6901), else the name of a
     /// member; the whole value, when it is empty.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Path {
         Ok(path)
     }
 
-    /// As [`Path::parse`], but the path may have wildcards.
+    /// Like [`Path::parse`], but the path may have wildcards.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ fn steps(text: &str) -> Result<Vec<Step>> {
             rest = behind;
             continue;
         }
-        // Behind `..` is a name, or an index.
+        // After `..` is a name, or an index.
         if rest.starts_with("..") {
             steps.push(Step::Within);
             let behind = &rest[2..];

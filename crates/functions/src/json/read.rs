@@ -161,7 +161,7 @@ impl<R: JsonRules> JsonReader<'_, R> {
     }
 }
 
-/// The error of a name that stands twice where it may not.
+/// The error of a name that occurs twice where it may not.
 pub fn twice_error(what: &str, name: &str) -> Error {
     Error::invalid_value(format!("{what}: {name}"))
 }

@@ -4,7 +4,7 @@ use super::document::{Document, Kind, escaped};
 use std::fmt::Write;
 use volley_types::{Type, Value};
 
-/// Appends the value at a position of a document: members as they come, numbers that are no
+/// Appends the value at a position of a document: members as they arrive, numbers that are no
 /// integers as DOUBLE.
 pub(super) fn push_value(document: &Document<'_>, at: usize, out: &mut impl Write) {
     // Writing to memory does not fail.
@@ -17,7 +17,7 @@ pub(super) fn write_pretty(document: &Document<'_>, at: usize, out: &mut impl Wr
     write_value(document, at, &mut Bounded { out, bytes: 0 }, Layout::Lines).ok()
 }
 
-/// The most bytes of an indented value: deep ones are much longer than they were.
+/// The maximum number of bytes of an indented value: deep ones are much longer than they were.
 pub(super) const PRETTY_BYTES_MAX: usize = 256 << 20;
 
 /// A text that gets no longer than that.
@@ -33,7 +33,7 @@ impl<W: Write> Write for Bounded<'_, W> {
     }
 }
 
-/// What stands between the parts of a value.
+/// What is between the parts of a value.
 #[derive(Clone, Copy, PartialEq)]
 enum Layout {
     /// Nothing.
@@ -43,7 +43,7 @@ enum Layout {
 }
 
 impl Layout {
-    /// Goes to where the next part within so many arrays and objects begins.
+    /// Moves to the start of the next part at this nesting depth of arrays and objects.
     fn write_break(self, depth: usize, out: &mut impl Write) -> std::fmt::Result {
         match self {
             Layout::Compact => Ok(()),
@@ -107,7 +107,7 @@ fn write_value(
     Ok(())
 }
 
-/// Writes the end of an array or object, which stands within `depth` others.
+/// Writes the end of an array or object, which is within `depth` others.
 fn write_end(
     close: char,
     is_empty: bool,

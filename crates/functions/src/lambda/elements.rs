@@ -1,4 +1,4 @@
-//! The elements of arrays and the entries of maps, side by side.
+//! The elements of arrays and the entries of maps, next to each other.
 
 use crate::nested::entry_field;
 use volley_error::{Error, Result};
@@ -14,7 +14,7 @@ pub(super) struct Collections<'a> {
 /// Some elements of some rows.
 #[derive(Default)]
 pub(super) struct Chunk {
-    /// Where each one stands among the elements of the column.
+    /// The position of each one among the elements of the column.
     pub(super) positions: Vec<u32>,
     /// Its place in its row, from 0.
     pub(super) places: Vec<u32>,
@@ -53,7 +53,7 @@ impl<'a> Collections<'a> {
         Ok(self.columns()?[field].select(&positions))
     }
 
-    /// Where the elements of a row stand among all.
+    /// The position of the elements of a row among all.
     pub(super) fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         Ok(self.nested()?.range(self.decoded.index(row)))
     }

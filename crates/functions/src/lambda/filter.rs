@@ -37,7 +37,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_higher_order("map_filter", map_filter, Arc::new(bind_map_filter));
     let find = doc(
         "find_first(array, x -> condition) -> element",
-        "The first element for which the lambda is true; null when there is none.",
+        "The first element for which the lambda is true; null if there is none.",
         "lambda",
         &[("find_first([1, 2, 3], x -> x > 1)", "2")],
     );
@@ -46,7 +46,7 @@ pub(super) fn register(registry: &mut Registry) {
 
 /// The elements that a lambda keeps.
 struct Kept {
-    /// Where they stand among all, row after row.
+    /// Their positions among all, row after row.
     positions: Vec<u32>,
     /// How many each row keeps.
     sizes: Vec<i32>,

@@ -1,4 +1,4 @@
-//! Where keys of one map stand in another one.
+//! The positions of keys of one map in another map.
 
 use std::ops::Range;
 use volley_error::Result;
@@ -14,14 +14,14 @@ pub(super) struct KeySearch {
     order: Comparator,
     /// Theirs; none where all maps are small.
     hashes: [Vec<u64>; 2],
-    /// Where the keys of the current map stand.
+    /// The position of the keys of the current map.
     range: Range<usize>,
     /// The hashes of these keys in order, and where each key stands; none where they are few.
     sorted: Vec<(u64, u32)>,
 }
 
 impl KeySearch {
-    /// For keys of `wanted` in maps that have at most `most` keys each, which stand in `keys`.
+    /// For keys of `wanted` in maps that have at most `most` keys each, which are in `keys`.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl KeySearch {
         Ok(KeySearch { order: comparator(wanted, keys)?, hashes, range: 0..0, sorted: Vec::new() })
     }
 
-    /// Goes to the map whose keys stand at `range`.
+    /// Goes to the map whose keys are at `range`.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl KeySearch {
         Ok(())
     }
 
-    /// Where the wanted key `at` stands in the map, if it does.
+    /// The position of the wanted key `at` in the map, if it does.
     pub(super) fn find(&self, at: usize) -> Option<usize> {
         if self.sorted.is_empty() {
             return self.range.clone().find(|it| self.order.is_equal(at, *it));

@@ -1,7 +1,7 @@
 //! Sorting with a lambda: array_sort with a comparison or a key.
 //!
-//! A comparison is asked for many pairs at once: all rows' arrays are sorted by merging runs of 1,
-//! 2, 4, ... elements, and in each level every element of a left run searches its place in the
+//! A comparison is evaluated for many pairs at once: all rows' arrays are sorted by merging runs of
+//! 1, 2, 4, ... elements, and in each level every element of a left run searches its place in the
 //! right run, all of them halving together:
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //!     merge: each left element stands behind the right ones before its place
 //! ```
 //!
-//! That asks more often than merging pair by pair would, but an array of `n` elements takes about
+//! That compares more often than merging pair by pair, but an array of `n` elements takes about
 //! `log2(n)^2 / 2` evaluations instead of `n log2(n)`. Equal elements keep their order. Places of a
 //! left run that decrease, which only a comparison that contradicts itself gives, are raised: the
 //! result has each element once, whatever the lambda says.
@@ -104,8 +104,8 @@ fn bind_by_key(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     }))
 }
 
-/// Where the elements of the active rows stand, row after row, and for each row which of them are
-/// its own.
+/// The position of the elements of the active rows, row after row, and for each row which of them
+/// are its own.
 fn positions_of(
     arrays: &Collections<'_>,
     rows: &Rows,
@@ -135,7 +135,7 @@ fn sorted(
 /// Arrays being sorted.
 struct MergeSort<'a> {
     elements: &'a Vector,
-    /// Where the elements stand, row after row, in runs that are sorted.
+    /// The position of the elements, row after row, in runs that are sorted.
     order: Vec<u32>,
     /// The rows that have not failed before this level, and which of `order` are theirs.
     rows: Vec<(u32, Range<usize>)>,
@@ -146,7 +146,7 @@ struct MergeSort<'a> {
 /// An element of a left run, which searches its place in the right run.
 struct Search {
     owner: u32,
-    /// Where it stands in the order.
+    /// Where it is in the order.
     at: u32,
     /// Where in the order its place is.
     low: u32,

@@ -1,4 +1,4 @@
-//! Paths of functions with lambdas that answers alone do not show.
+//! Fast paths of functions with lambdas, which results alone do not prove.
 
 use super::{elements::Collections, key_search::KeySearch};
 use std::ops::Range;

@@ -68,7 +68,7 @@ fn bind_transform(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
     }))
 }
 
-/// The lambda's values for all elements of the active rows, side by side.
+/// The lambda's values for all elements of the active rows, next to each other.
 pub(super) fn apply_to_all(
     collections: &Collections<'_>,
     rows: &Rows,

@@ -34,7 +34,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_higher_order("map_zip_with", map_zip, Arc::new(bind_map_zip));
 }
 
-/// What a position takes that may be none: beside it there is a code when it is gathered.
+/// What a position takes that may be none: next to it there is a code when it is gathered.
 const POSITION_BYTES: usize = size_of::<Option<u32>>() + size_of::<u32>();
 
 /// Pairs of elements, one of which may be missing, row after row.
@@ -133,7 +133,7 @@ fn bind_map_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
         let (from_left, from_right) = (left.columns()?, right.columns()?);
         let both = [from_left[0].clone(), from_right[0].clone()];
         let mut pairs = match_keys(&left, &right, &both, rows, ctx)?;
-        // The keys of both, one after the other; a pair's key stands in one of them.
+        // The keys of both, one after the other; a pair's key is in one of them.
         let keys = Vector::concat_checked(&key, &both, &check_cancelled)?;
         ctx.charge(keys.retained_bytes_beyond(&both))?;
         let beyond = from_left[0].len() as u32;

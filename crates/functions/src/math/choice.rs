@@ -67,7 +67,7 @@ fn choose(rows: &Rows, args: &[Vector], to: &Type, wanted: Ordering) -> Result<V
             })
         }
     });
-    // The rows of all arguments stand one after the other.
+    // The rows of all arguments are stored one after the other.
     let len = rows.len() as u32;
     let indices: Vec<u32> = (0..len).zip(&chosen).map(|(row, arg)| arg * len + row).collect();
     Vector::concat(to, args)?.gather(&indices)

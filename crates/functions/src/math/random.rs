@@ -1,4 +1,4 @@
-//! Another value in every row: `random`, `uuid`.
+//! A different value in every row: `random`, `uuid`.
 
 use crate::documentation::doc;
 use std::{

@@ -21,15 +21,15 @@ pub(super) fn register(registry: &mut Registry) {
     };
     let round = doc(
         "round(number[, digits]) -> as the number",
-        "The nearest number with so many digits after the point (before it when negative), halves \
-         away from zero.",
+        "The nearest number with `digits` digits after the point (before it if negative); halves \
+         are rounded away from zero.",
         "math",
         &[("round(2.5)", "3"), ("round(125, -1)", "130")],
     );
     add(registry, "round", round, Rounding::Nearest);
     let trunc = doc(
         "trunc(number[, digits]) -> as the number",
-        "The number without the digits behind the given one.",
+        "The number without the digits after the given one.",
         "math",
         &[("trunc(-1.9)", "-1")],
     );
@@ -220,8 +220,8 @@ fn bind_digits(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
     Some(BoundScalar::new(args, result, traits, function))
 }
 
-/// Integers of units of `10^-scale` with the digits behind the given one zero. Whoever knows the
-/// number of digits may ask for a result of a smaller scale.
+/// Integers of units of `10^-scale`, with zeros after the given digit. A caller that knows the
+/// number of digits may request a result of a smaller scale.
 fn digits_of<A: Whole>(rounding: Rounding, scale: u8) -> Arc<dyn ScalarFunction> {
     simple::vectorized(move |rows, args, to, ctx| {
         let shape = to.decimal_shape().filter(|_| to.is_decimal());

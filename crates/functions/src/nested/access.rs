@@ -15,7 +15,7 @@ use volley_vector::{BooleanBuffer, Encoding, Nested, NullBuffer, Rows, Values, V
 pub(super) fn register(registry: &mut Registry) {
     let element = doc(
         "array_extract(array, index) -> element",
-        "The element at `index`, from 1, or from the end when negative; null when there is none.",
+        "The element at `index`, from 1, or from the end when negative; null if there is none.",
         "nested",
         &[("[10, 20][2]", "20"), ("[10, 20][-1]", "20")],
     );
@@ -103,7 +103,7 @@ fn elements_at(nested: &Nested, nulls: Option<&NullBuffer>, index: i64) -> Vecto
     Vector::dictionary(codes.into(), Arc::clone(elements), nulls)
 }
 
-/// Of the first field, for whoever does not know the name.
+/// Of the first field, if the name is unknown.
 fn bind_field(args: &[Type]) -> Option<BoundScalar> {
     let [Type::Row(fields), Type::Varchar | Type::BigInt] = args else { return None };
     let result = fields.first()?.data_type.clone();

@@ -228,7 +228,7 @@ fn folded(
     groups.results()
 }
 
-/// The results of the chosen ones of so many rows, each in its row.
+/// The results of the chosen rows, each at its row.
 fn spread(results: &Vector, chosen: &[u32], rows: usize) -> Vector {
     if chosen.is_empty() {
         return Vector::nulls(results.data_type().clone(), rows);

@@ -136,7 +136,7 @@ impl<K: Copy + Eq + Hash, V> MapEntries<K, V> {
         self.scratch.raise(len.saturating_mul(bytes))
     }
 
-    /// As [`MapEntries::set`], for a key that must be new.
+    /// Like [`MapEntries::set`], for a key that must be new.
     ///
     /// # Errors
     ///

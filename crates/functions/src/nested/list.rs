@@ -66,7 +66,7 @@ pub(super) fn register(registry: &mut Registry) {
 /// Elements of a repeated array: 64 MiB of positions.
 const REPEATED_MAX: usize = 1 << 24;
 
-/// The sizes are there: as distances from 0, which nobody has to copy.
+/// The sizes exist already, as distances from 0, and need no copy.
 fn bind_length(args: &[Type]) -> Option<BoundScalar> {
     let [Type::Array(_) | Type::Map(_)] = args else { return None };
     let function = infallible(|_, args, to| {
@@ -128,7 +128,7 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
     Some(BoundScalar::new(vec![common.clone(); args.len()], common, traits, function))
 }
 
-/// Where the elements of each part stand among those of all.
+/// The position of the elements of each part among those of all.
 fn starts_of(parts: &[Vector]) -> Result<Vec<u32>> {
     let mut end = 0u32;
     let start = |part: &Vector| {
@@ -146,7 +146,7 @@ fn arrays_of(elements: &Vector, positions: Vec<u32>, sizes: Vec<i32>) -> Result<
     Ok(Values::Array(nested_of(sizes, taken)?))
 }
 
-/// Functions that arrange the elements of one array anew.
+/// Functions that arrange the elements of one array again.
 fn register_values(registry: &mut Registry) {
     let mut add = |names: [&str; 2], text: &str, example: (&str, &str), simple: fn() -> Simple| {
         for name in names {
@@ -156,7 +156,7 @@ fn register_values(registry: &mut Registry) {
     };
     add(
         ["list_distinct", "array_distinct"],
-        "Each element once, where it stands first, without nulls.",
+        "Each element once, at its first position, without nulls.",
         ("list_distinct([2, 1, 2, NULL])", "[2, 1]"),
         || {
             scalar(|array: ArrayView<Equatable<0>>, out: &mut ArrayWriter<Any<0>>| {

@@ -7,7 +7,7 @@ use volley_function::{
     simple::{Any, AnyValue, ArrayView, ArrayWriter},
 };
 
-/// The most elements that an array is filled up to.
+/// The maximum number of elements that an array is filled up to.
 const ELEMENTS_MAX: usize = 32 << 20;
 
 /// Registers the functions.

@@ -52,7 +52,7 @@ fn fields_of(row: &Type) -> Option<&[Field]> {
     }
 }
 
-/// Where the field called `name` stands.
+/// The position of the field called `name`.
 fn place_of(fields: &[Field], name: &str) -> Option<usize> {
     fields.iter().position(|it| !name.is_empty() && it.name.eq_ignore_ascii_case(name))
 }

@@ -25,7 +25,7 @@ pub(super) fn register(registry: &mut Registry) {
     }
     let position = doc(
         "array_position(array, x) -> bigint",
-        "Where the first element equal to x stands, from 1; null when there is none.",
+        "The position of the first element equal to x, from 1; null if there is none.",
         "nested",
         &[("array_position([1, 2], 2)", "2")],
     );
@@ -34,7 +34,7 @@ pub(super) fn register(registry: &mut Registry) {
     }
     let value = doc(
         "element_at(map, key) -> value",
-        "The value of the key; null when there is none.",
+        "The value of the key; null if there is none.",
         "nested",
         &[("map(['a'], [1])['a']", "1")],
     );
@@ -54,7 +54,7 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 /// Adds a function of an array and a value. `answer` is given where the first element stands that
-/// is equal to the value, from 0, and what tells whether an element is null.
+/// is equal to the value, from 0, and what says whether an element is null.
 pub fn add_search<R: Returned>(
     registry: &mut Registry,
     name: &str,

@@ -13,7 +13,7 @@ use volley_function::{
 use volley_types::{Interval, Native, Series, SeriesStep, Type};
 use volley_vector::{Decoded, NullBuffer, Rows, Values, Vector};
 
-/// The most values of one array, and of all arrays of one batch: 256 MiB.
+/// The maximum number of values of one array, and of all arrays of one batch: 256 MiB.
 const VALUES_MAX: usize = 32 << 20;
 
 /// Registers the series.

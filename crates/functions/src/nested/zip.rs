@@ -1,4 +1,4 @@
-//! Arrays side by side: `list_zip`.
+//! Arrays next to each other: `list_zip`.
 
 use super::{LIST_OR_ARRAY, gather_or_null, nested_doc, nested_of, too_many_elements};
 use std::sync::Arc;
@@ -38,8 +38,8 @@ fn bind_zip(given: &[Type]) -> Option<BoundScalar> {
     Some(bound)
 }
 
-/// The binding of a function that puts arrays side by side; behind them a boolean may stand that
-/// says whether the shortest array ends the result.
+/// The binding of a function that puts arrays next to each other; after them a boolean may occur
+/// that says whether the shortest array ends the result.
 pub fn bind(arrays: &[Type]) -> Option<BoundScalar> {
     let element = |it: &Type| match it {
         Type::Array(element) => Some(element.as_ref().clone()),
@@ -82,7 +82,7 @@ fn zipped(
         let lengths = ranges(row).map(|it| it.len());
         if is_cut(row) { lengths.min() } else { lengths.max() }.unwrap_or(0)
     };
-    // Counted first, so that nothing grows. Beside the positions there are codes and elements.
+    // Counted first, so that nothing grows. Next to the positions there are codes and elements.
     let mut total = 0usize;
     rows.for_each(|row| total = total.saturating_add(size_of_row(row)));
     i32::try_from(total).map_err(|_| too_many_elements())?;

@@ -24,7 +24,7 @@ pub(super) fn tokens(pattern: &str) -> Vec<Token> {
     tokens
 }
 
-/// The set whose text begins behind the opening bracket, and what follows the closing one.
+/// The set whose text begins after the opening bracket, and what follows the closing one.
 fn set(text: &str) -> Option<(Token, &str)> {
     let (is_negated, text) = match text.strip_prefix('!') {
         Some(rest) => (true, rest),

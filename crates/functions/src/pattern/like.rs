@@ -18,8 +18,8 @@ use volley_vector::{Rows, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let like = doc(
         "text LIKE pattern [ESCAPE character] -> boolean",
-        "Whether all of the text matches: `%` stands for any characters, `_` for one; the character \
-         after the escape character stands for itself.",
+        "Whether all of the text matches: `%` matches any characters, `_` for one; the character \
+         after the escape character is literal.",
         "string",
         &[("'hello' LIKE 'h%o'", "true"), ("'a_b' LIKE 'a!_b' ESCAPE '!'", "true")],
     );
@@ -31,8 +31,9 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let glob = doc(
         "text GLOB pattern -> boolean",
-        "Whether all of the text matches: `*` stands for any characters, `?` for one, `[a-c]` for one \
-         of these and `[!a-c]` for one of the others; a backslash makes what follows stand for itself.",
+        "Whether all of the text matches: `*` matches any characters, `?` for one, `[a-c]` for \
+         one of these and `[!a-c]` for one of the others; a backslash escapes the next \
+         character.",
         "string",
         &[("'hello' GLOB 'h*[m-o]'", "true"), ("'a*b' GLOB 'a\\*b'", "true")],
     );

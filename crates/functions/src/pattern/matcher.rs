@@ -60,7 +60,7 @@ pub(super) enum Token {
 }
 
 impl Matcher {
-    /// Compiles a pattern; the character after `escape` stands for itself.
+    /// Compiles a pattern; the character after `escape` is taken literally.
     pub(super) fn new(pattern: &str, escape: Option<char>, syntax: Syntax) -> Result<Matcher> {
         let ignores_case = syntax == Syntax::ILike;
         let tokens = match syntax {
@@ -142,8 +142,8 @@ impl Segments {
     }
 }
 
-/// The text behind `start`. Comparing no bytes is not free: a load that is masked out from an
-/// address without memory behind it, as that of an empty string, takes about 20 ns.
+/// The text after `start`. Comparing no bytes is not free: a load that is masked out from an
+/// address without memory after it, as that of an empty string, takes about 20 ns.
 #[inline]
 fn without_start<'t>(text: &'t [u8], start: &[u8]) -> Option<&'t [u8]> {
     if start.is_empty() { Some(text) } else { text.strip_prefix(start) }

@@ -225,8 +225,8 @@ impl Task {
     }
 }
 
-/// Writes the text with the first matches, at most so many, replaced by `new`, in which `$` stands
-/// before groups.
+/// Writes the text with the first matches, up to a maximum number, replaced by `new`, in which `$`
+/// precedes groups.
 fn replace(expression: &Regex, text: &str, new: &str, most: usize, out: &mut StringWriter) {
     let mut start = 0;
     if !new.contains('$') {

@@ -1,6 +1,6 @@
 //! `regexp_extract` and `regexp_extract_all` with names for the groups: rows of texts.
 //!
-//! The names stand in the type of the third argument, which is a null.
+//! The names are in the type of the third argument, which is a null.
 
 use super::{PatternCache, expression::Options};
 use crate::documentation::doc;
@@ -19,8 +19,8 @@ use volley_vector::{Decoded, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let first = doc(
         "regexp_extract(text, pattern, array of names[, options]) -> row",
-        "The groups of the first match, from the first one on, as fields with these names, which are \
-         constants; empty texts when there is no match.",
+        "The groups of the first match, from the first one on, as fields with these names, which \
+         are constants; empty texts without a match.",
         "string",
         &[(
             r"regexp_extract('2020-07', '(\d+)-(\d+)', ['year', 'month'])",
@@ -134,7 +134,7 @@ fn first(expression: &Regex, text: &str, names: usize) -> Value {
     Value::Row((1..=names).map(field).collect())
 }
 
-/// The groups of all matches, charged as they come.
+/// The groups of all matches, charged as they arrive.
 fn all(expression: &Regex, text: &str, names: usize, ctx: &mut EvalContext) -> Result<Value> {
     /// Matches between two charges.
     const CHARGED: usize = 1024;

@@ -41,7 +41,7 @@ fn every_short_pattern_matches_as_defined() {
             let expected = naive(&text.chars().collect::<Vec<_>>(), &characters);
             assert_eq!(matcher.matches(text), expected, "'{text}' LIKE '{pattern}'");
         }
-        // A part behind the first % is searched in all texts together.
+        // A part after the first % is searched in all texts together.
         let rest =
             pattern.strip_prefix('%').and_then(|it| it.trim_start_matches('%').split_once('%'));
         let is_searched = rest.is_some() && !pattern.contains('_');

@@ -8,7 +8,7 @@ use volley_function::{
 };
 use volley_types::Type;
 
-/// The most digits that zeros fill up to.
+/// The maximum number of digits that zeros fill up to.
 const DIGITS_MAX: usize = 1 << 16;
 
 /// Registers the functions.

@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-/// The fewest characters to insert, delete or replace to make one text the other.
+/// The minimum number of characters to insert, delete or replace to make one text the other.
 ///
 /// Cost: the product of their lengths; 8 bytes for each character of the shorter text. Any number
 /// when the call that asks has no memory for that, or the query is cancelled.

@@ -147,7 +147,7 @@ fn register_sizes(registry: &mut Registry) {
     registry.simple("formatreadabledecimalsize", decimal, write);
 }
 
-/// With one digit behind the point, not rounded.
+/// With one digit after the point, not rounded.
 fn readable(bytes: i64, base: u64, units: [&str; 5]) -> String {
     let size = bytes.unsigned_abs();
     let sign = if bytes < 0 { "-" } else { "" };
@@ -169,7 +169,7 @@ fn readable(bytes: i64, base: u64, units: [&str; 5]) -> String {
     }
 }
 
-/// The most characters of a bar.
+/// The maximum number of characters of a bar.
 const BAR_WIDTH_MAX: f64 = 1000.0;
 
 fn bar((x, least, greatest): (f64, f64, f64), width: f64, out: &mut StringWriter) -> Result<()> {

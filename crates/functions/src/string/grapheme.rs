@@ -1,4 +1,4 @@
-//! Parts of texts by what people take for characters: extended grapheme clusters (UAX #29).
+//! Parts of texts by extended grapheme clusters (UAX #29), the characters that users see.
 
 use super::cut::range;
 use crate::documentation::doc;
@@ -12,7 +12,7 @@ use volley_function::{
 pub(super) fn register(registry: &mut Registry) {
     let length = doc(
         "length_grapheme(varchar) -> bigint",
-        "The number of characters as people see them: grapheme clusters.",
+        "The number of user-visible characters: grapheme clusters.",
         "string",
         &[("length_grapheme('e\u{301}a')", "2")],
     );

@@ -1,7 +1,7 @@
 //! Searching a constant in the texts of a column.
 //!
-//! A search of its own costs more to begin than the few bytes of a text take. So long texts that
-//! stand next to each other are searched as one, and a match counts when it lies in a text:
+//! Setting up a search costs more than searching the few bytes of a text. Long texts that are
+//! contiguous are therefore searched at once, and a match counts if it lies within a text:
 //!
 //! ```text
 //! bytes   the quick fox....jumps over the....lazy dog, the end

@@ -87,7 +87,7 @@ fn repeat(bytes: &[u8], count: i64, out: &mut StringWriter) -> Result<(), Error>
     Ok(())
 }
 
-/// How often to repeat so many bytes.
+/// How often to repeat this number of bytes.
 fn repeated(len: usize, count: i64) -> Result<usize, Error> {
     let count = if len == 0 { 0 } else { count.max(0) as u64 };
     let bytes = count.checked_mul(len as u64).filter(|it| *it <= TEXT_BYTES_MAX);

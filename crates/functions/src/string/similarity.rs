@@ -145,7 +145,7 @@ fn damerau_levenshtein(left: &str, right: &str) -> Result<i64> {
     let Some(_scratch) = Scratch::of((left.len() + 2) * width * size_of::<u32>()) else {
         return Ok(0);
     };
-    // Behind a row and a column that are out of reach, those of empty texts.
+    // After a row and a column that are out of reach, those of empty texts.
     let mut distances = vec![far; (left.len() + 2) * width];
     let at = |i: usize, j: usize| i * width + j;
     (0..=left.len()).for_each(|i| distances[at(i + 1, 1)] = i as u32);

@@ -1,4 +1,4 @@
-//! Entries that are found by their keys, small where they are few.
+//! A hash map that is small for few entries.
 //!
 //! ```text
 //! one entry   in the map itself
@@ -7,13 +7,12 @@
 //!             of very many in parts, by the hashes' high bits, so that none takes long to grow
 //! ```
 //!
-//! What keys are equal, and what their hashes are, the caller says: it may look for keys in another
-//! form than the one that is kept.
+//! The caller defines hashes and equality: it may look up keys in another form than the stored one.
 
 /// Entries that are found by looking at each one.
 const SCANNED_MAX: usize = 8;
 
-/// From so many entries on, the index has parts.
+/// From this number of entries on, the index is divided.
 const PARTED_MIN: usize = if cfg!(test) { 100 } else { 1 << 20 };
 
 /// How many.
@@ -63,7 +62,7 @@ impl<K, V> Default for CompactMap<K, V> {
 }
 
 impl<K, V> CompactMap<K, V> {
-    /// The entries in the order in which they came.
+    /// The entries in the order of arrival.
     pub(crate) fn entries(&self) -> &[(K, V)] {
         match &self.entries {
             Entries::None => &[],
@@ -72,7 +71,7 @@ impl<K, V> CompactMap<K, V> {
         }
     }
 
-    /// The entries in the order in which they came, without the map.
+    /// The entries in the order of arrival, without the map.
     pub(crate) fn into_entries(self) -> impl Iterator<Item = (K, V)> {
         let (one, many) = match self.entries {
             Entries::None => (None, Vec::new()),

@@ -1,4 +1,4 @@
-//! A map from values to anything, small where it has few entries.
+//! A map with values as keys, small for few entries.
 //!
 //! Keys are equal as SQL says: NaN equals itself, `-0.0` is `0.0`, nulls are equal, custom types as
 //! their keys are.
@@ -51,12 +51,12 @@ impl<V> ValueMap<V> {
         self.0.entries().len()
     }
 
-    /// Whether there is no entry.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.entries().is_empty()
     }
 
-    /// The entries in the order in which they came.
+    /// The entries in the order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = (&Value, &V)> {
         self.0.entries().iter().map(|it| (&it.0, &it.1))
     }

@@ -16,7 +16,7 @@ impl<'a> ValueRow<'a> {
         ValueRow { columns, row }
     }
 
-    /// The value of an argument; null when there is no such argument.
+    /// The value of an argument; null if there is no such argument.
     pub fn value(&self, argument: usize) -> Value {
         self.columns.get(argument).map_or(Value::Null, |it| row_value(it, self.row))
     }

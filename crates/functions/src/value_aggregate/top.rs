@@ -27,7 +27,7 @@ impl Choice {
 /// The `limit` wanted values of a group, sorted.
 #[derive(Clone, Default)]
 pub struct Top {
-    /// How many are wanted; 0 before the first row.
+    /// The requested number; 0 before the first row.
     limit: usize,
     /// Keys and what is shown for them; null where that is the key.
     kept: Vec<(Value, Value)>,
@@ -35,7 +35,7 @@ pub struct Top {
 }
 
 impl Top {
-    /// The most values that may be wanted.
+    /// The maximum number of values that may be wanted.
     pub const LIMIT_MAX: i64 = 10_000;
 
     /// Settles how many are wanted. The first row says so.
@@ -54,7 +54,7 @@ impl Top {
         Ok(())
     }
 
-    /// How many are wanted; 0 before the first row.
+    /// The requested number; 0 before the first row.
     pub fn limit(&self) -> usize {
         self.limit
     }

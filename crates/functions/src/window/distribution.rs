@@ -1,4 +1,5 @@
-//! Where a row stands relative to the size of its partition: `percent_rank`, `cume_dist`, `ntile`.
+//! The position of a row relative to the size of its partition: `percent_rank`, `cume_dist`,
+//! `ntile`.
 
 use super::{counts, is_count};
 use crate::documentation::doc;

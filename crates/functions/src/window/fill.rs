@@ -1,4 +1,4 @@
-//! `fill`: values in the place of nulls, on the line through the nearest others.
+//! `fill`: values in place of nulls, on the line through the nearest others.
 //!
 //! ```text
 //! t       1   2   3   4   5      the window's order key

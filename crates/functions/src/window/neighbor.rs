@@ -123,7 +123,7 @@ fn moved(row: i64, distance: i64, (start, end): (i64, i64)) -> Option<u32> {
     (start <= target && target < end).then_some(target as u32)
 }
 
-/// As [`moved`], counting the rows that are not null only. A distance of 0 is the row itself.
+/// Like [`moved`], counting the rows that are not null only. A distance of 0 is the row itself.
 fn moved_over_nulls(
     valid: &ValidRows,
     row: usize,

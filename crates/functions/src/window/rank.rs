@@ -1,4 +1,4 @@
-//! Where a row stands in its partition: `row_number`, `rank`, `dense_rank`.
+//! The position of a row in its partition: `row_number`, `rank`, `dense_rank`.
 
 use super::bigints;
 use crate::documentation::doc;
@@ -33,7 +33,7 @@ pub(super) fn register(registry: &mut Registry) {
     let rank = doc(
         "rank() -> bigint",
         "The number of rows of the partition that are ordered before the row, plus 1: rows with \
-         equal order keys have the same rank, and leave a gap behind.",
+         equal order keys have the same rank, and leave a gap after them.",
         "window",
         &[(&format!("rank() OVER (ORDER BY x) {values}"), "1\n1\n3")],
     );

@@ -1,4 +1,5 @@
-//! Aggregates run by hand, in every way that there is. Unit tests of the crate use it, too.
+//! Runs aggregates without a plan, in all combinations of steps. Unit tests of the crate use it,
+//! too.
 
 use std::sync::Arc;
 use volley_function::{AggregateFunction, AggregateKind, BoundAggregate, CollectingFunction};
@@ -14,7 +15,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// Of so many groups without rows.
+    /// Of this number of groups without rows.
     pub(crate) fn new(aggregate: &BoundAggregate, groups: usize) -> States {
         let words = folding(aggregate).state().bytes.div_ceil(16).max(1);
         let mut memory = vec![0u128; words * groups];

@@ -30,7 +30,7 @@ fn resolve(name: &str, types: &[Type]) -> BoundAggregate {
     registry.resolve_aggregate(name, types).unwrap()
 }
 
-/// Every way to each answer is the one by way of values.
+/// Every way to each answer is the one through values.
 #[track_caller]
 fn check(key: &Type, column: &Vector) {
     for (name, answer) in ANSWERS {

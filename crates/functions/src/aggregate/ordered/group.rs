@@ -1,4 +1,4 @@
-//! The values of a group, in pieces: what is large is never copied to grow.
+//! The values of a group, in segments, so that growing copies nothing large.
 
 use volley_types::Native;
 use volley_vector::ScalarBuffer;
@@ -6,7 +6,7 @@ use volley_vector::ScalarBuffer;
 /// The largest piece that grows, in bytes; a longer one is left as it is.
 const PIECE_BYTES: usize = if cfg!(test) { 64 } else { 256 << 10 };
 
-/// So many bytes of another group's values are shared rather than copied.
+/// From this number of bytes on, another group's values are shared instead of copied.
 const SHARED_BYTES: usize = if cfg!(test) { 32 } else { 32 << 10 };
 
 /// Values that are not null, in no order.

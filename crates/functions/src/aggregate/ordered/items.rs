@@ -9,7 +9,7 @@ use volley_vector::{Comparable, Decoded, NullBuffer, Vector};
 
 /// A column as values that can be put in order.
 pub(super) trait Items {
-    /// Stands for a value while values are put in order.
+    /// Represents a value while values are put in order.
     type Item: Copy;
     /// A value that was chosen.
     type Chosen: Copy;

@@ -1,4 +1,4 @@
-//! Places among values in order.
+//! Positions in the order of values.
 
 use crate::order::Ordinal;
 use std::cmp::Ordering;
@@ -67,7 +67,7 @@ impl Between {
     }
 }
 
-/// A share of the values from the least, or else from the greatest.
+/// A share of the values from the least, or from the greatest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     of_all: f64,
@@ -89,7 +89,7 @@ impl Share {
 }
 
 impl Place {
-    /// The value at a share of `all`, at least one, and where the place is behind it, the next one
+    /// The value at a share of `all`, at least one, and where the place is after it, the next one
     /// and how far on the way to that. Puts them in another order.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl Place {
     }
 
     /// The rank, counted from the least value, of the value at a share of `count`, at least one;
-    /// and where the place is behind it, that of the next one and how far on the way to that.
+    /// and where the place is after it, that of the next one and how far on the way to that.
     pub(super) fn ranks(self, count: usize, share: Share) -> (usize, Option<(usize, f64)>) {
         let (first, part) = self.position(count, share);
         let is_between = part > 0.0;

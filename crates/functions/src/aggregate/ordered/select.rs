@@ -1,4 +1,5 @@
-//! The keys at places of the order of many values, without sorting or copying them.
+//! Selects the keys at positions in the order of many values, without sorting or copying the
+//! values.
 //!
 //! ```text
 //! sample   the keys of some values, sorted, tell between which keys the places are, most likely

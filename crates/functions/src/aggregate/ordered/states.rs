@@ -1,5 +1,4 @@
-//! The functions by states, which hold the values of groups: how aggregations compute them, of
-//! values of fixed width.
+//! Order statistics whose states hold the values of groups, for aggregations of fixed-width values.
 
 use super::{
     Choice, Chosen,
@@ -25,7 +24,7 @@ use volley_vector::{Decoded, Nested, ScalarBuffer, Values, Vector};
 /// Of more values than this, places are found without a copy of them.
 const COPIED_MAX: usize = if cfg!(test) { 40 } else { 1 << 18 };
 
-/// Results need so much memory besides: one in so many bytes of the values.
+/// The additional memory for results, as a fraction of the bytes of the values.
 const RESULT_SHARE: usize = 8;
 
 pub(super) struct OrderedStates<T> {

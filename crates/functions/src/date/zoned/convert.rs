@@ -1,4 +1,4 @@
-//! Between instants and what the session's clocks show.
+//! Conversions between instants and local times of the session.
 
 use super::{is_instant, map_micros, to_instants, to_local};
 use volley_error::Result;

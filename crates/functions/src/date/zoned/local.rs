@@ -1,4 +1,4 @@
-//! Functions for TIMESTAMP, applied to what the session's clocks show at an instant.
+//! Functions for TIMESTAMP, applied to the local time of an instant in the session's zone.
 
 use super::{is_instant, to_instants, to_local};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-/// The best overload for timestamps in the place of instants.
+/// The best overload for timestamps in place of instants.
 fn bind(overloads: &[BindScalar], given: &[Type], takes_local: bool) -> Option<BoundScalar> {
     if !given.iter().any(is_instant) {
         return None;
@@ -69,7 +69,7 @@ fn bind(overloads: &[BindScalar], given: &[Type], takes_local: bool) -> Option<B
         casts.map(|(from, to)| implicit_cast_cost(from, to).unwrap_or(1000)).sum()
     };
     let inner = overloads.iter().filter_map(|it| it(&plain)).min_by_key(cost)?;
-    // Timestamps beside an instant are instants, too.
+    // Timestamps next to an instant are instants, too.
     let instant = TimestampTz::data_type();
     let instants = inner.args.iter().map(|it| match it {
         Type::Timestamp => instant.clone(),

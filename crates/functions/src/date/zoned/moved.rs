@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use volley_types::Zone;
 
-    /// Keeps the clock from being made anew for each case.
+    /// Keeps the clock from being made again for each case.
     fn check(zone: &str, start: &str, interval: IntervalValue, expected: &str) {
         let zone = Zone::find(zone).unwrap();
         let micros = |it: &str| volley_types::text::parse_timestamp(it).unwrap();

@@ -9,7 +9,7 @@ use volley_memory::check_cancelled;
 use volley_types::{Clock, Interval, Series, SeriesStep, Type, custom::TimestampTz};
 use volley_vector::{Decoded, NullBuffer, Rows, Vector};
 
-/// How many values are made between looks at whether the query is to stop.
+/// How many values are made between inspects whether the query is to stop.
 const VALUES_BETWEEN_LOOKS: usize = 1 << 16;
 
 /// `(start, end, step)`, of which one bound at least is an instant.
@@ -75,7 +75,7 @@ pub(super) fn bind(args: &[Type], includes_end: bool) -> Option<BoundScalar> {
     Some(BoundScalar::new(takes, Type::array(instant), ScalarTraits::DEFAULT, function))
 }
 
-/// The next instant. Where clocks skipped a day, a day before the one behind it is that one again:
+/// The next instant. Where clocks skipped a day, a day before the one after it is that one again:
 /// then the next is two steps away.
 fn later(clock: &mut Clock<'_>, instant: i64, step: Interval) -> Option<i64> {
     let is_backwards = step.months < 0 || step.days < 0 || step.nanoseconds < 0;
