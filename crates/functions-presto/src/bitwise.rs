@@ -23,7 +23,7 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.simple("presto.bitwise_not", not, |x: i64| !x);
     let count = doc(
         "bit_count(x, bits) -> bigint",
-        "The number of bits set in x, as an integer of so many bits, 2 to 64.",
+        "The number of bits set in x, as an integer of `bits` bits, 2 to 64.",
         &[("bit_count(9, 64)", "2"), ("bit_count(-7, 8)", "6")],
     );
     registry.simple("presto.bit_count", count, bit_count);
@@ -35,11 +35,11 @@ fn doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> Functio
     FunctionDoc::new(signature, description, "bitwise", examples)
 }
 
-/// Shifts of 64-bit integers, of which so many bits count.
+/// Shifts of 64-bit integers, which use only this number of bits.
 fn register_sized_shifts(registry: &mut Registry) {
     let left = doc(
         "bitwise_shift_left(x, shift, bits) -> bigint",
-        "x, as an integer of so many bits, shifted to the left.",
+        "x, as an integer of `bits` bits, shifted to the left.",
         &[("bitwise_shift_left(7, 2, 4)", "12"), ("bitwise_shift_left(7, 2, 64)", "28")],
     );
     registry.simple("presto.bitwise_shift_left", left, |x: i64, shift: i64, bits: i64| {
@@ -48,7 +48,7 @@ fn register_sized_shifts(registry: &mut Registry) {
     });
     let right = doc(
         "bitwise_logical_shift_right(x, shift, bits) -> bigint",
-        "x, as an integer of so many bits, shifted to the right; zeros come in.",
+        "x, as an integer of `bits` bits, shifted to the right and filled with zeros.",
         &[
             ("bitwise_logical_shift_right(7, 2, 4)", "1"),
             ("bitwise_logical_shift_right(-8, 2, 5)", "6"),
@@ -61,7 +61,7 @@ fn register_sized_shifts(registry: &mut Registry) {
     registry.simple("presto.bitwise_logical_shift_right", right, logical);
     let arithmetic = doc(
         "bitwise_arithmetic_shift_right(x, shift) -> bigint",
-        "x shifted to the right; copies of its sign come in.",
+        "x shifted to the right; filled with copies of its sign.",
         &[
             ("bitwise_arithmetic_shift_right(-8, 2)", "-2"),
             ("bitwise_arithmetic_shift_right(7, 2)", "1"),
@@ -84,7 +84,7 @@ fn register_shifts(registry: &mut Registry) {
     );
     let logical = doc(
         "bitwise_right_shift(integer, shift) -> as the integer",
-        "The integer shifted to the right; zeros come in.",
+        "The integer shifted to the right; filled with zeros.",
         &[
             ("bitwise_right_shift(TINYINT '7', 2)", "1"),
             ("bitwise_right_shift(SMALLINT '-8', 2)", "16382"),
@@ -92,7 +92,7 @@ fn register_shifts(registry: &mut Registry) {
     );
     let arithmetic = doc(
         "bitwise_right_shift_arithmetic(integer, shift) -> as the integer",
-        "The integer shifted to the right; copies of its sign come in.",
+        "The integer shifted to the right; filled with copies of its sign.",
         &[
             ("bitwise_right_shift_arithmetic(BIGINT '-8', 2)", "-2"),
             ("bitwise_right_shift_arithmetic(SMALLINT '7', 2)", "1"),
@@ -144,7 +144,7 @@ fn mask(bits: i64) -> Result<i64> {
 
 fn bit_count(x: i64, bits: i64) -> Result<i64> {
     let mask = mask(bits)?;
-    // The greatest integer of so many bits, the least of which is its complement.
+    // The greatest integer of this number of bits; its complement is the least.
     let greatest = (mask as u64 >> 1) as i64;
     if !(!greatest..=greatest).contains(&x) {
         return Err(Error::invalid_value(format!("{x} does not fit {bits} bits")));

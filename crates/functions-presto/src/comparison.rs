@@ -1,4 +1,4 @@
-//! Comparison functions and operators, arithmetic operators, and what a value is.
+//! Comparison functions and operators, arithmetic operators, and functions on types.
 //!
 //! Comparisons are the core's: NaN is the greatest number and equals itself; but equality of
 //! arrays, maps and rows is unknown where a null inside leaves it open. Arithmetic differs where

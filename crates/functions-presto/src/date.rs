@@ -6,9 +6,9 @@
 //! ZONED_TIMESTAMP  an instant, a zone ─┘
 //! ```
 //!
-//! A timestamp without a zone means the instant at which clocks of the session's zone show it.
-//! Where they show it twice it is the first one; where they skip it, as much later as they skip.
-//! Weeks are those of ISO 8601.
+//! A timestamp without a zone is the instant of this local time in the session's zone. A repeated
+//! local time is the first instant; a skipped one is later by the length of the gap. Weeks are
+//! those of ISO 8601.
 
 mod add;
 mod current;

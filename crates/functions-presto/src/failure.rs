@@ -1,4 +1,4 @@
-//! Failing on purpose.
+//! `fail`: a function that always fails.
 
 use std::sync::Arc;
 use volley_error::Error;
@@ -13,8 +13,7 @@ const TRAITS: ScalarTraits = ScalarTraits { deterministic: false, ..ScalarTraits
 pub(crate) fn register(registry: &mut Registry) {
     let fail = FunctionDoc::new(
         "fail([code integer,] message varchar) -> unknown",
-        "Fails with this message; the code says nothing here. It may stand where a value of any \
-         type may.",
+        "Fails with this message; the code is ignored. It may be used as a value of any type.",
         "failure",
         &[("try(fail('no'))", "NULL"), ("IF(true, 1, fail('no'))", "1")],
     );

@@ -4,9 +4,9 @@
 //! register(&mut Registry) ─> one register() per chapter: math, string, ..., aggregate, cast
 //! ```
 //!
-//! A name here is `presto.NAME` in the registry. What means the same in the core is shared, not
-//! written again: [`Registry::share`]. Semantics are those of the chapter "Functions and
-//! Operators" of Presto's manual (0.29x). `reference/names.txt` lists the names of the package,
+//! A name here is `presto.NAME` in the registry. Functions with the same meaning in the core are
+//! shared: [`Registry::share`]. Semantics are those of the chapter "Functions and Operators" of
+//! Presto's manual (0.29x). `reference/names.txt` lists the names of the package,
 //! `reference/absent.txt` those that are left out on purpose. This crate does not know execution.
 
 mod comparison;

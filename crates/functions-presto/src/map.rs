@@ -1,7 +1,7 @@
 //! Map functions, with lambdas and without.
 //!
-//! Keys are equal as values of their type are: NaN equals NaN, custom types by their keys. None is
-//! null, and none stands twice; entries keep their order.
+//! Keys are equal as values of their type are: NaN equals NaN, custom types by their keys. Keys are
+//! unique and not null; entries keep their order.
 
 mod construct;
 mod subset;

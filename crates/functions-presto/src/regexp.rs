@@ -1,8 +1,8 @@
 //! Regular expression functions.
 //!
-//! Patterns are Java's, as far as the engine goes, which takes time linear in the text: there is no
-//! looking around, and no backreferences. Matches are found as Java and Presto find them: behind a
-//! match, an empty one may follow at once.
+//! Patterns have Java's syntax, without lookaround and backreferences: the engine takes time linear
+//! in the text. Matches are those of Java and Presto: an empty match may directly follow another
+//! match.
 
 mod extract;
 mod lambda;
@@ -99,7 +99,7 @@ fn compile(pattern: &str) -> Result<Compiled<Regex>> {
     let within = |bytes: usize| RegexBuilder::new(&translated).size_limit(bytes).build();
     compile_within(within).map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => invalid("it is too large".to_owned()),
-        // The reason stands in the last line of the parser's drawing.
+        // The reason is in the last line of the parser's drawing.
         other => {
             let message = other.to_string();
             let last = message.lines().next_back().unwrap_or_default();
@@ -113,7 +113,7 @@ fn after(text: &str, start: usize, end: usize) -> Option<usize> {
     if start < end {
         return Some(end);
     }
-    // Behind an empty match comes what is one character further.
+    // After an empty match comes what is one character further.
     let character = text.get(end..).and_then(|it| it.chars().next())?;
     Some(end + character.len_utf8())
 }
@@ -143,7 +143,7 @@ fn each_capture(
     Ok(())
 }
 
-/// The text of a group; `None` when it takes no part in the match.
+/// The text of a group; `None` when it is not part of the match.
 fn group<'a>(text: &'a str, groups: &CaptureLocations, group: usize) -> Option<&'a str> {
     let (start, end) = groups.get(group)?;
     text.get(start..end)

@@ -57,7 +57,7 @@ fn byte_of(text: &str, index: usize) -> usize {
     nth_byte(text, index).unwrap_or(text.len())
 }
 
-/// Where the code point number `index` begins; `None` when there are not so many.
+/// Where the code point number `index` begins; `None` if the text has fewer.
 fn nth_byte(text: &str, index: usize) -> Option<usize> {
     text.char_indices().nth(index).map(|it| it.0)
 }

@@ -1,8 +1,7 @@
 //! URLs: their parts, and text as a part of one.
 //!
-//! The syntax is that of RFC 3986, and characters beyond ASCII stand for themselves where others
-//! may stand. What is no URL has no parts: its parts are null. Parts that a URL does not have are
-//! empty, or null for the port.
+//! The syntax is that of RFC 3986; characters beyond ASCII are allowed where other characters are.
+//! The parts of an invalid URL are null. Missing parts of a URL are empty, or null for the port.
 
 mod parse;
 mod escape;

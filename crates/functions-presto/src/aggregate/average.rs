@@ -16,8 +16,8 @@ pub(super) fn register(registry: &mut Registry) {
     let core = core_binding(registry, "avg");
     let doc = doc(
         "avg(x) -> double; as x for real, decimal and interval",
-        "The mean of the values that are not null, of decimals rounded half up to the scale; null \
-         when there is none.",
+        "The mean of the values that are not null, of decimals rounded half up to the scale; \
+         null if there is none.",
         &[("avg(x) FROM (VALUES (1.0), (1.1)) t(x)", "1.1")],
     );
     let bind = move |args: &[Type]| match args {

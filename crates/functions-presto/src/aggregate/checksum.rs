@@ -11,8 +11,8 @@ use volley_types::{CustomOrder, Type, Value};
 pub(super) fn register(registry: &mut Registry) {
     let checksum = doc(
         "checksum(x) -> varbinary",
-        "8 bytes that depend on the values, nulls included, but not on their order; null when there \
-         is no row. The hash is this system's own.",
+        "8 bytes that depend on the values, nulls included, but not on their order; null without \
+         rows. The hash differs from other systems.",
         &[("octet_length(checksum(x)) FROM (VALUES (1), (NULL)) t(x)", "8")],
     );
     let bind = |args: &[Type]| {

@@ -23,7 +23,7 @@ use volley_function::{BoundAggregate, Registry};
 use volley_functions::value_aggregate::{self, ValueAggregate, ValueRow, elements, mix};
 use volley_types::{Field, Type, Value, implicit_cast_cost};
 
-/// The most values of a sample, and buckets of a histogram.
+/// The maximum number of values of a sample, and buckets of a histogram.
 const SIZE_MAX: i64 = 1_000_000;
 
 /// Registers `differential_entropy`.
@@ -31,8 +31,8 @@ pub(super) fn register(registry: &mut Registry) {
     let name = presto("differential_entropy");
     let sampled = doc(
         "differential_entropy(sample_size, x[, weight]) -> double",
-        "About the entropy in bits of the distribution that x is drawn from, told from a random \
-         sample of at most so many rows; NaN when there is no row.",
+        "An estimate of the entropy, in bits, of the distribution of x, from a random sample of \
+         at most `sample_size` rows; NaN without rows.",
         &[(
             "differential_entropy(10, x) FROM (VALUES (1), (2), (3), (4)) t(x)",
             "2.292481250360578",
@@ -41,8 +41,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_aggregate(&name, sampled, Arc::new(bind_sample));
     let of_histogram = doc(
         "differential_entropy(buckets, x, weight, method, min, max) -> double",
-        "The same, told from a histogram with so many buckets from `min` to `max`. The method is \
-         'fixed_histogram_mle' or 'fixed_histogram_jacknife', which corrects the bias.",
+        "The same, estimated from a histogram with `buckets` buckets from `min` to `max`. The \
+         method is 'fixed_histogram_mle' or 'fixed_histogram_jacknife', which corrects the bias.",
         &[(
             "differential_entropy(2, x, 1, 'fixed_histogram_mle', 0, 4) FROM (VALUES (1), (3)) \
              t(x)",

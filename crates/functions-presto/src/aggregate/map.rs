@@ -13,8 +13,8 @@ use volley_types::{CustomOrder, Type, Value};
 pub(super) fn register(registry: &mut Registry) {
     let map_agg = doc(
         "map_agg(key, value) -> map(key, value)",
-        "A map of the keys that are not null to the value of the first row of each; null when there \
-         is no key.",
+        "A map of the keys that are not null to the value of the first row of each; null without \
+         keys.",
         &[("map_agg(k, v) FROM (VALUES ('a', 1), ('b', 2)) t(k, v)", "{a=1, b=2}")],
     );
     registry.add_aggregate(&presto("map_agg"), map_agg, Arc::new(bind_map));

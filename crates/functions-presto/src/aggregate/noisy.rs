@@ -1,7 +1,7 @@
 //! Counts, sums and means with noise of a normal distribution: `noisy_count_gaussian` and others.
 //!
-//! The noise is drawn from a seed, when one is given, or else from the system's random numbers. It
-//! is made by Box's and Muller's transform of two uniform numbers.
+//! The noise is drawn from a seed, when one is given, or from the system's random numbers. It is
+//! made by Box's and Muller's transform of two uniform numbers.
 
 use super::{doc, presto};
 use std::{
@@ -85,9 +85,9 @@ fn bind(args: &[Type], what: What) -> Option<BoundAggregate> {
 
 struct Noisy {
     what: What,
-    /// Where the bounds of values stand among the arguments.
+    /// The position of the bounds of values among the arguments.
     bounds: Option<(usize, usize)>,
-    /// Where the seed stands.
+    /// The position of the seed.
     seed: Option<usize>,
 }
 

@@ -50,9 +50,9 @@ struct NumericHistogram {
 
 #[derive(Clone, Default)]
 struct Bins {
-    /// How many are wanted; 0 before the first row.
+    /// The requested number; 0 before the first row.
     wanted: i64,
-    /// Means and weights: sorted ones of different means, and behind them new ones.
+    /// Means and weights: sorted ones of different means, and after them new ones.
     bins: Vec<(f64, f64)>,
 }
 

@@ -11,9 +11,9 @@ use volley_types::{Type, Value};
 pub(super) fn register(registry: &mut Registry) {
     let doc = doc(
         "reduce_agg(x, initial, (state, x) -> state, (state, state) -> state) -> state",
-        "Goes through the values that are not null: each makes a new state of the one before, \
-         beginning with `initial`. The second lambda says how two states become one; both must \
-         give the same in any order of the rows. Null when there is no value.",
+        "Folds the values that are not null into a state, beginning with `initial`. The second \
+         lambda merges two states; the result must not depend on the order of rows. Null when \
+         there is no value.",
         &[("reduce_agg(x, 0, (s, x) -> s + x, (a, b) -> a + b) FROM (VALUES (1), (2)) t(x)", "3")],
     );
     let bind = |args: &[Type]| {

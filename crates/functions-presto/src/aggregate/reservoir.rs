@@ -1,7 +1,7 @@
 //! `reservoir_sample`: a random sample of values (Vitter: "Random sampling with a reservoir", 1985).
 //!
 //! Numbers are drawn from how many values there were, so that the same rows in the same order give
-//! the same sample. Two samples merge by drawing from each as often as it stands for values.
+//! the same sample. Two samples merge by drawing from each as often as it represents values.
 
 use super::{doc, presto};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use volley_functions::value_aggregate::{
 };
 use volley_types::{Field, Type, Value, implicit_cast_cost};
 
-/// The most values that a sample may have.
+/// The maximum number of values that a sample may have.
 const SAMPLE_MAX: i64 = 1_000_000;
 
 /// Registers `reservoir_sample`.
@@ -90,7 +90,7 @@ impl Reservoir {
         }
     }
 
-    /// Draws from both samples, each value standing for as many as were processed for it.
+    /// Draws from both samples, each value representing as many as were processed for it.
     fn merge(&mut self, processed: i64, sample: &[Value]) {
         let total = self.processed + processed;
         let size = self.size as usize;

@@ -11,15 +11,14 @@ use volley_types::{CustomOrder, Type, Value};
 pub(super) fn register(registry: &mut Registry) {
     let agg = doc(
         "set_agg(x) -> array(as x)",
-        "The different values in their order, null last if it is one of them; null when there is no \
-         row.",
+        "The different values in their order, null last if it is one of them; null without rows.",
         &[("set_agg(x) FROM (VALUES (2), (1), (NULL), (2)) t(x)", "[1, 2, NULL]")],
     );
     registry.add_aggregate(&presto("set_agg"), agg, Arc::new(bind_agg));
     let union = doc(
         "set_union(array) -> as the argument",
         "The different elements of all arrays in their order, null last; an empty array when all \
-         arrays are null, null when there is no row.",
+         arrays are null, null without rows.",
         &[("set_union(x) FROM (VALUES (ARRAY[1, 2, 3]), (ARRAY[2, 3, 4])) t(x)", "[1, 2, 3, 4]")],
     );
     registry.add_aggregate(&presto("set_union"), union, Arc::new(bind_union));

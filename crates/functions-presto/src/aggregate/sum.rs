@@ -16,7 +16,7 @@ pub(super) fn register(registry: &mut Registry) {
     let core = core_binding(registry, "sum");
     let doc = doc(
         "sum(x) -> bigint, real, double, decimal(38, s) or interval",
-        "The sum of the values that are not null; null when there is none. A sum of integers that \
+        "The sum of the values that are not null; null if there is none. A sum of integers that \
          leaves BIGINT is an error.",
         &[("sum(x) FROM (VALUES (1), (2), (NULL)) t(x)", "3")],
     );

@@ -14,7 +14,7 @@ use volley_function::{
 pub(super) fn register(registry: &mut Registry) {
     let element = doc(
         "element_at(array, index) -> element",
-        "The element at `index`, from 1, or from the end when negative; null when there is none.",
+        "The element at `index`, from 1, or from the end when negative; null if there is none.",
         &[("element_at(ARRAY[10, 20], 2)", "20"), ("element_at(ARRAY[10, 20], -1)", "20")],
     );
     registry.simple(
@@ -30,7 +30,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let value = doc(
         "element_at(map, key) -> value",
-        "The value of the key; null when there is none.",
+        "The value of the key; null if there is none.",
         &[("element_at(map(ARRAY['a'], ARRAY[1]), 'b')", "NULL")],
     );
     add_for_keys(registry, "presto.element_at", &value, false);
@@ -58,7 +58,7 @@ pub(super) fn register(registry: &mut Registry) {
     add_for_keys(registry, "presto.subscript", &value, true);
 }
 
-/// Where the element stands, from 0, that an index from 1 or from the end means.
+/// The position of the element, from 0, that an index from 1 or from the end means.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub(super) fn place(index: i64, len: usize) -> Result<Option<usize>> {
     Ok(at.filter(|it| (0..len).contains(it)).map(|it| it as usize))
 }
 
-/// As [`place`], of an index from 1 that must be there.
+/// Like [`place`], of an index from 1 that must be there.
 fn present_place(index: i64, len: usize) -> Result<usize> {
     if index < 0 {
         return Err(Error::invalid_value(format!("array subscript is negative: {index}"))

@@ -10,13 +10,13 @@ use volley_function::{
 /// The most parts that an array is split into.
 const CHUNKS_MAX: usize = 10_000;
 
-/// The most elements of a combination.
+/// The maximum number of elements of a combination.
 const COMBINED_MAX: usize = 5;
 
-/// The most elements of all combinations of an array.
+/// The maximum number of elements of all combinations of an array.
 const COMBINATIONS_ELEMENTS_MAX: u64 = 100_000;
 
-/// The most elements of all n-grams of an array.
+/// The maximum number of elements of all n-grams of an array.
 const NGRAMS_ELEMENTS_MAX: usize = 10_000_000;
 
 /// Registers the functions.
@@ -83,7 +83,7 @@ fn positive(size: i64) -> Option<usize> {
     (size > 0).then(|| usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-/// The parts of `size` elements, or of as many as there are, that begin at `starts`.
+/// The parts of `size` elements, or of all, that begin at `starts`.
 fn write_parts(
     array: ArrayView<'_, Any<0>>,
     starts: impl Iterator<Item = usize>,
@@ -131,7 +131,7 @@ fn write_combinations(
     loop {
         let chosen = places.iter().take(size);
         out.push_with(|part| part.extend(chosen.map(|it| array.get(*it))));
-        // The first place that can move on does; those before it begin anew.
+        // The first place that can move on does; those before it begin again.
         let mut neighbors = places.windows(2);
         let Some(moved) = neighbors.position(|it| it[0] + 1 < it[1]) else { return };
         places[moved] += 1;

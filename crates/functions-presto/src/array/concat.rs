@@ -10,8 +10,8 @@ use volley_function::{
 pub(super) fn register(registry: &mut Registry) {
     let concat = doc(
         "concat(array, ...) -> array",
-        "The elements of all arrays, or of an array with an element before or behind it; null when \
-         an argument is null.",
+        "The elements of all arrays, or of an array with an element before or after it; null \
+         when an argument is null.",
         &[
             ("concat(ARRAY[1], ARRAY[2], ARRAY[3])", "[1, 2, 3]"),
             ("ARRAY[1] || 2", "[1, 2]"),

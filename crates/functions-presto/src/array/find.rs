@@ -11,7 +11,7 @@ use volley_function::{
 pub(super) fn register(registry: &mut Registry) {
     let find = doc(
         "find_first(array[, start], x -> condition) -> element",
-        "The first element for which the lambda is true, which must not be null; null when there \
+        "The first element for which the lambda is true, which must not be null; null if there \
          is none. The search begins at `start`, or goes backwards from the end when negative.",
         &[
             ("find_first(ARRAY[3, 4, 5, 6], x -> x > 3)", "4"),
@@ -35,8 +35,8 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("presto.find_first", find, from_start.errors_only_where_null());
     let index = doc(
         "find_first_index(array[, start], x -> condition) -> bigint",
-        "Where the first element stands, from 1, for which the lambda is true; null when there is \
-         none. The search begins at `start`, or goes backwards from the end when negative.",
+        "The position of the first element, from 1, for which the lambda is true; null if there \
+         is none. The search begins at `start`, or goes backwards from the end when negative.",
         &[
             ("find_first_index(ARRAY[3, 4, 5, 6], x -> x > 3)", "2"),
             ("find_first_index(ARRAY[3, 4, 5, 6], -2, x -> x > 0)", "3"),

@@ -17,7 +17,7 @@ pub(super) fn register(registry: &mut Registry) {
         "presto.array_average",
         doc(
             "array_average(array of double) -> double",
-            "The average of the elements that are not null; null when there is none.",
+            "The average of the elements that are not null; null if there is none.",
             &[("array_average(ARRAY[1, NULL, 4])", "2.5")],
         ),
         |array: ArrayView<f64>| {
@@ -28,7 +28,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let sum = doc(
         "array_sum(array) -> bigint or double",
-        "The sum of the elements that are not null, 0 when there is none: BIGINT of integers, \
+        "The sum of the elements that are not null, 0 if there is none: BIGINT of integers, \
          DOUBLE of other numbers.",
         &[("array_sum(ARRAY[1, NULL, 4])", "5"), ("array_sum(ARRAY[0.5, 0.25])", "0.75")],
     );
@@ -38,7 +38,7 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let strict_sum = doc(
         "array_sum_propagate_element_null(array) -> bigint or double",
-        "The sum of the elements, null when one of them is null and 0 when there is none: BIGINT \
+        "The sum of the elements, null when one of them is null and 0 if there is none: BIGINT \
          of integers, DOUBLE of other numbers.",
         &[("array_sum_propagate_element_null(ARRAY[1, 4])", "5")],
     );

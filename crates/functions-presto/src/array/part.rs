@@ -8,7 +8,7 @@ use volley_function::{
     simple::{Any, AnyValue, ArrayView, ArrayWriter, Scratch, scalar},
 };
 
-/// The most elements that `repeat` makes.
+/// The maximum number of elements that `repeat` makes.
 const REPEATED_MAX: i64 = 10_000;
 
 /// Registers the functions.

@@ -1,4 +1,4 @@
-//! Where an element stands, and whether it does: `contains`, `array_position`.
+//! Membership and position of an element: `contains`, `array_position`.
 
 use super::doc;
 use volley_error::{Error, Result};
@@ -20,14 +20,14 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let position = doc(
         "array_position(array, x) -> bigint",
-        "Where the first element equal to x stands, from 1; 0 when there is none.",
+        "The position of the first element equal to x, from 1; 0 if there is none.",
         &[("array_position(ARRAY[1, 2], 2)", "2"), ("array_position(ARRAY[1, 2], 3)", "0")],
     );
     add_search(registry, "presto.array_position", &position, |place, _| from_one(place));
     let instance = doc(
         "array_position(array, x, instance) -> bigint",
-        "Where the element equal to x stands that is the `instance`-th one, or the `instance`-th \
-         from the end when negative; 0 when there is none.",
+        "The position of the element equal to x that is the `instance`-th one, or the \
+         `instance`-th from the end when negative; 0 if there is none.",
         &[
             ("array_position(ARRAY[1, 2, 1], 1, 2)", "3"),
             ("array_position(ARRAY[1, 2, 1], 1, -2)", "1"),

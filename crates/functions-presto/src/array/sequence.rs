@@ -10,7 +10,7 @@ use volley_types::civil::{
     MICROS_PER_DAY, add_months, civil_of_days, split_timestamp, timestamp_of,
 };
 
-/// The most elements of a sequence.
+/// The maximum number of elements of a sequence.
 const ELEMENTS_MAX: i128 = 10_000;
 
 /// Nanoseconds of a microsecond.
@@ -175,8 +175,8 @@ impl Step {
     }
 }
 
-/// Steps of months from a date on; `at` gives the element so many months later, `stop` is the last
-/// that there may be.
+/// Steps of months from a date on; `at` returns the element a number of months later, `stop` is the
+/// upper bound.
 fn write_months(
     first: i32,
     last: i32,

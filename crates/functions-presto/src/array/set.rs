@@ -1,7 +1,7 @@
 //! Arrays as sets, and how often elements occur.
 //!
-//! Results keep the order in which elements stand first. A null is an element like any other,
-//! equal to itself, unless a function says that it leaves nulls out.
+//! Results keep the order of first occurrences. A null is an element like any other, equal to
+//! itself, unless a function ignores nulls.
 
 use super::doc;
 use std::{collections::HashMap, hash::Hash};
@@ -28,7 +28,7 @@ fn register_sets(registry: &mut Registry) {
         "presto.array_distinct",
         doc(
             "array_distinct(array) -> array",
-            "Each element once, where it stands first.",
+            "Each element once, at its first position.",
             &[("array_distinct(ARRAY[1, 2, NULL, NULL, 2])", "[1, 2, NULL]")],
         ),
         |array: ArrayView<Equatable<0>>, out: &mut ArrayWriter<Any<0>>| {

@@ -91,7 +91,7 @@ fn register_top(registry: &mut Registry) {
     );
 }
 
-/// How many elements are wanted.
+/// The requested number of elements.
 fn count_of(n: i64) -> Result<usize> {
     usize::try_from(n).map_err(|_| {
         Error::invalid_value(format!("the parameter n of array_top_n is negative: {n}"))
@@ -134,7 +134,7 @@ fn bind_top_n(sort: &ComparisonSort, args: &[ArgumentType]) -> Option<BoundHighe
     }))
 }
 
-/// Of arrays and numbers, the last elements of the array, so many, in reverse.
+/// For arrays and numbers: this number of last elements of the array, in reverse.
 ///
 /// # Errors
 ///

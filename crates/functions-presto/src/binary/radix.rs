@@ -8,7 +8,7 @@ pub(super) struct Radix {
     bits: u32,
     /// Digits of the shortest run that is whole bytes.
     pub(super) group: usize,
-    /// What may stand behind the digits.
+    /// What may follow the digits.
     pub(super) padding: Padding,
 }
 
@@ -63,13 +63,14 @@ impl Radix {
         (digits..digits_of_whole_groups(digits, self.group)).for_each(|_| push(b'='));
     }
 
-    /// Whether so many digits can be bytes: the last one must have bits of the last byte.
+    /// Whether this number of digits encodes whole bytes: the last digit must have bits of the last
+    /// byte.
     pub(super) fn can_end(&self, digits: usize) -> bool {
         let bits = digits % self.group * self.bits as usize;
         bits % 8 < self.bits as usize
     }
 
-    /// Gives `push` the bytes; bits behind the last one do not matter. `None`: no digit.
+    /// Gives `push` the bytes; bits after the last one do not matter. `None`: no digit.
     pub(super) fn read(&self, digits: &[u8], mut push: impl FnMut(u8)) -> Option<()> {
         let (mut held, mut held_bits) = (0u32, 0);
         for digit in digits {

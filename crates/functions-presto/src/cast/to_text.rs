@@ -62,7 +62,7 @@ pub(super) fn push_double(out: &mut String, value: f64) {
     push_float(out, value, &format!("{value:e}"));
 }
 
-/// As [`push_double`], with the digits that a REAL needs.
+/// Like [`push_double`], with the digits that a REAL needs.
 pub(super) fn push_real(out: &mut String, value: f32) {
     push_float(out, value.into(), &format!("{value:e}"));
 }

@@ -17,7 +17,7 @@ use volley_function::{
 };
 use volley_types::{DECIMAL_PRECISION_MAX, Type, text::push_decimal};
 
-/// The most digits of a 64-bit decimal.
+/// The maximum number of digits of a 64-bit decimal.
 const PRECISION_I64: u8 = 18;
 
 /// Precision and scale.
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(quotient(2, 2, -3), Some(-67));
         // 10^37 * 10^38 / 10^38 takes 256 bits on the way.
         assert_eq!(quotient(10i128.pow(37), 38, 10i128.pow(37)), Some(10i128.pow(38)));
-        // 1 / 10^10 with 20 digits after the point, by way of 10^40.
+        // 1 / 10^10 with 20 digits after the point, through 10^40.
         assert_eq!(quotient(1, 40, 10i128.pow(30)), Some(10i128.pow(10)));
         assert_eq!(quotient(10i128.pow(37), 38, 1), None);
     }

@@ -1,4 +1,4 @@
-//! LIKE with ESCAPE: the escape character must stand before `%`, `_` or itself.
+//! LIKE with ESCAPE: the escape character must precede `%`, `_` or itself.
 
 use super::core;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use volley_vector::{Decoded, Rows, Vector};
 pub(super) fn register(registry: &mut Registry) {
     let doc = FunctionDoc::new(
         "text LIKE pattern ESCAPE character -> boolean",
-        "Whether all of the text matches. The escape character stands before `%`, `_` or itself, \
-         which then mean themselves.",
+        "Whether all of the text matches. The escape character makes a following `%`, `_` or \
+         itself literal.",
         "comparison",
         &[("'a_c' LIKE 'a#_c' ESCAPE '#'", "true"), ("like('abc', 'a#_c', '#')", "false")],
     );

@@ -30,8 +30,8 @@ pub(super) fn register(registry: &mut Registry) {
     let name = "presto.date_add";
     let described = doc(
         "date_add(unit, value, date, time or timestamp) -> same as input",
-        "The point in time so many units later, or earlier for a negative value. Months end on their \
-         last day, times of day begin anew after midnight.",
+        "The point in time `value` units later, or earlier for a negative value. Months end on \
+         their last day; times of day wrap around at midnight.",
         &[("date_add('month', 1, date '2020-01-31')", "2020-02-29")],
     );
     registry.add_scalar(name, described, added::<OfDate>(Unit::of_date));
@@ -81,7 +81,7 @@ fn added<P: Point>(unit_of: fn(&str) -> Result<Unit>) -> BindScalar {
     exact(types, P::data_type(), ScalarTraits::DEFAULT, function)
 }
 
-/// What clocks show so many days, weeks, months, quarters or years later.
+/// The local time a number of days, weeks, months, quarters or years later.
 fn later_by_calendar(unit: Unit, value: i64, moment: &Moment) -> Result<i64> {
     let of = |count: i64| value.checked_mul(count).ok_or_else(out_of_range);
     let days = match unit {
@@ -176,7 +176,7 @@ fn moved_point<P: Point>(sign: i64, check: fn(IntervalValue) -> Result<()>) -> B
     BoundScalar::new(types, P::data_type(), ScalarTraits::DEFAULT, function)
 }
 
-/// Times of day begin anew after midnight; days and months of the interval change nothing.
+/// Times of day begin again after midnight; days and months of the interval change nothing.
 fn moved_time(sign: i64) -> BoundScalar {
     let function = vectorized(move |rows, args, to, ctx| {
         let add = |it: i64, interval: IntervalValue| {

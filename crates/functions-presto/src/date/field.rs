@@ -47,7 +47,8 @@ const FIELDS: [FieldDoc; 12] = [
     FieldDoc {
         names: &["month"],
         of: |it| civil_of_days(it.days).month.into(),
-        description: "The month of the year, 1 to 12; of an interval the months beside whole years.",
+        description: "The month of the year, 1 to 12; for an interval the months in excess of \
+             whole years.",
         example: ("month(date '2020-02-29')", "2"),
     },
     FieldDoc {
@@ -169,7 +170,7 @@ fn register_of_zones(registry: &mut Registry) {
     registry.add_scalar("presto.timezone_hour", hour, of);
     let minute = doc(
         "timezone_minute(timestamp with time zone) -> bigint",
-        "The minutes of the offset of the time zone from UTC, beside the whole hours.",
+        "The minutes of the offset of the time zone from UTC, in excess of whole hours.",
         &[("timezone_minute(timestamp '2020-07-01 12:00:00 Asia/Kolkata')", "30")],
     );
     let of = field_of::<OfZoned>(move |it, zones| offset(it, zones) % 3_600 / 60);

@@ -105,7 +105,7 @@ fn number(text: &str, width: usize) -> Option<(i64, &str)> {
     Some((digits.parse().ok().filter(|_| is_number)?, rest))
 }
 
-/// A number of two digits behind a separator; `None` without the separator.
+/// A number of two digits after a separator; `None` without the separator.
 fn part(text: &str, separator: char) -> Option<Option<(i64, &str)>> {
     text.strip_prefix(separator).map(|rest| number(rest, 2))
 }

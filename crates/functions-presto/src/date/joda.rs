@@ -16,7 +16,7 @@ use volley_function::{
 };
 use volley_types::{Type, custom::ZonedTimestamp};
 
-/// The most digits of a year.
+/// The maximum number of digits of a year.
 const YEAR_DIGITS_MAX: usize = 9;
 
 /// The most letters of one kind in a row.

@@ -62,7 +62,7 @@ pub(super) enum Part {
     },
     /// The last two digits of a year.
     TwoDigits(Number),
-    /// The fraction of a second: at least so many digits.
+    /// The fraction of a second: the minimum number of digits.
     Fraction {
         least: usize,
         most: usize,

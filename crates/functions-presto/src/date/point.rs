@@ -93,7 +93,7 @@ pub(super) trait Point: 'static {
 
     fn moment(stored: Self::Stored, zones: &Zones) -> Moment;
 
-    /// The value that stands for a changed local time of a moment.
+    /// The value that represents a changed local time of a moment.
     fn changed(local: i64, of: &Moment, zones: &Zones) -> Result<Self::Stored>;
 }
 

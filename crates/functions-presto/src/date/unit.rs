@@ -35,12 +35,12 @@ impl Unit {
         Unit::among(name, "timestamp", |_| true)
     }
 
-    /// As [`Unit::parse`], for dates.
+    /// Like [`Unit::parse`], for dates.
     pub(super) fn of_date(name: &str) -> Result<Unit> {
         Unit::among(name, "date", |it| it.micros().is_none())
     }
 
-    /// As [`Unit::parse`], for times of day: the microseconds of the unit.
+    /// Like [`Unit::parse`], for times of day: the microseconds of the unit.
     pub(super) fn of_time(name: &str) -> Result<i64> {
         let unit = Unit::among(name, "time", |it| it.micros().is_some())?;
         Ok(unit.micros().unwrap_or(1))

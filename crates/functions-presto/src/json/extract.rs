@@ -42,8 +42,8 @@ pub(super) fn register(registry: &mut Registry) {
     let get = doc(
         "json_array_get(json, index) -> json",
         "The element of an array at an index from 0, or from -1 backwards from its end. As in \
-         Presto, an element that is a string comes without quotes, and so is no JSON: \
-         json_extract has no such flaw.",
+         Presto, an element that is a string is returned without quotes, and is therefore not \
+         JSON; json_extract returns JSON.",
         &[("json_array_get('[\"a\", [3, 9], \"c\"]', 1)", "[3,9]")],
     );
     let element = scalar(|text: &str, index: i64, out: &mut StringWriter| -> Option<()> {

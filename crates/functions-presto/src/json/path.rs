@@ -3,7 +3,7 @@
 use super::{Document, Kind};
 use volley_error::{Error, Result};
 
-/// The most values that a path leads to on its way.
+/// The maximum number of values that a path leads to on its way.
 const FOUND_MAX: usize = 1_000_000;
 
 /// A path.

@@ -22,7 +22,7 @@ pub(super) fn register(registry: &mut Registry) {
         "presto.json_array_length",
         doc(
             "json_array_length(json) -> bigint",
-            "How many elements an array has; null for what is no array.",
+            "The number of elements of an array; null if it is not an array.",
             &[("json_array_length('[1, 2, 3]')", "3")],
         ),
         |text: &str| -> Option<i64> {
@@ -33,8 +33,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let contains = doc(
         "json_array_contains(json, value) -> boolean",
-        "Whether an array has an element that is a boolean, number or string; null for what is no \
-         array. A DOUBLE is not compared with numbers that are written without a fraction or \
+        "Whether an array has an element that is a boolean, number or string; null if it is not \
+         an array. A DOUBLE is not compared with numbers that are written without a fraction or \
          exponent, nor a BIGINT with those that have one.",
         &[("json_array_contains('[1, 2, 3]', 2)", "true")],
     );

@@ -52,7 +52,7 @@ pub(super) fn register(registry: &mut Registry) {
     register_replacing(registry);
 }
 
-/// Functions that put values or keys in the place of others.
+/// Functions that put values or keys in place of others.
 fn register_replacing(registry: &mut Registry) {
     registry.simple(
         "presto.map_update",

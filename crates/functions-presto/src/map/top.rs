@@ -79,7 +79,7 @@ pub(super) fn register(registry: &mut Registry) {
     register_comparisons(registry);
 }
 
-/// How many entries are wanted.
+/// The requested number of entries.
 fn count_of(n: i64) -> Result<usize> {
     usize::try_from(n)
         .map_err(|_| Error::invalid_value(format!("n must be greater than or equal to 0: {n}")))
@@ -131,8 +131,8 @@ fn register_comparisons(registry: &mut Registry) {
     );
     let values = doc(
         "map_top_n_values(map, n, (a, b) -> comparison) -> array",
-        "The last n values in the order that the lambda says, in reverse, and nulls behind them; \
-         it answers -1, 0 or 1, as for array_sort.",
+        "The last n values in the order of the lambda, in reverse, and nulls after them; the \
+         lambda returns -1, 0 or 1, as for array_sort.",
         &[(
             "map_top_n_values(map(ARRAY['a', 'b', 'c'], ARRAY[1, -5, NULL]), 3, \
              (a, b) -> IF(abs(a) < abs(b), -1, IF(abs(a) = abs(b), 0, 1)))",

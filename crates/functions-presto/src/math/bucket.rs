@@ -65,7 +65,7 @@ fn by_bins(x: f64, bins: ArrayView<f64>) -> Result<i64> {
     if x.is_nan() {
         return invalid("x must not be NaN");
     }
-    // As in Presto, those bins are looked at that a binary search comes by.
+    // As in Presto, those bins are inspected that a binary search comes by.
     let (mut lower, mut upper) = (0, bins.len());
     while lower < upper {
         let middle = (lower + upper) / 2;

@@ -28,8 +28,9 @@ pub(super) fn register(registry: &mut Registry) {
     add(registry, "floor", floor, f64::floor, downward);
     let round = doc(
         "round(number[, digits]) -> as the number",
-        "The nearest number with so many digits after the point, or before it when `digits` is \
-         negative; halves go away from zero. A DECIMAL without `digits` gets a scale of 0.",
+        "The nearest number with `digits` digits after the point, or before it if `digits` is \
+         negative; halves are rounded away from zero. A DECIMAL without `digits` gets a scale of \
+         0.",
         &[
             ("round(2.5e0)", "3.0"),
             ("round(-123.45)", "-123"),

@@ -65,7 +65,7 @@ fn cut<T: std::str::FromStr + Default>(
     let text = written.text();
     let (mantissa, exponent) = text.split_once('e')?;
     let exponent: i64 = exponent.parse().ok()?;
-    // The digits of the mantissa that stay, of which the first one stands before the point.
+    // The digits of the mantissa that stay, of which the first one precedes the point.
     let keep = exponent + i64::from(digits) + 1;
     if keep <= 0 {
         return Some(T::default());

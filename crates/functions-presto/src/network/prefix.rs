@@ -75,8 +75,7 @@ pub(super) fn register(registry: &mut Registry) {
 fn register_makers(registry: &mut Registry) {
     let prefix = doc(
         "ip_prefix(address, length) -> prefix",
-        "The network that the address is in, an IPADDRESS or its text, with a prefix of so many \
-         bits.",
+        "The network of the address, an IPADDRESS or its text, with a prefix of `length` bits.",
         &[("ip_prefix('192.168.255.255', 9)", "192.128.0.0/9")],
     );
     let function = |args: Type, function: Arc<dyn ScalarFunction>| Function {

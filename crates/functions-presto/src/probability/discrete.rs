@@ -12,8 +12,8 @@ use volley_function::Registry;
 pub(super) fn register(registry: &mut Registry) {
     let binomial_doc = doc(
         "binomial_cdf(trials, probability, value) -> double",
-        "The probability of at most `value` successes in so many trials, each of which succeeds \
-         with the given probability.",
+        "The probability of at most `value` successes in `trials` trials with the given \
+         probability of success.",
         &[("round(binomial_cdf(20, 0.5, 10), 6)", "0.588099")],
     );
     registry.simple(

@@ -34,7 +34,7 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let extract = doc(
         "regexp_extract(varchar, pattern[, group]) -> varchar",
-        "The first match, or a group of it; null when there is none.",
+        "The first match, or a group of it; null if there is none.",
         &[
             (r"regexp_extract('1a 2b 14m', '\d+')", "1"),
             (r"regexp_extract('1a 2b 14m', '(\d+)([a-z]+)', 2)", "a"),

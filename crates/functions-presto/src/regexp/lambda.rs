@@ -45,7 +45,7 @@ fn bind(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
 /// The matches of all rows, one after the other.
 #[derive(Default)]
 struct Matches {
-    /// Where each stands in its text.
+    /// Where each is in its text.
     places: Vec<Range<usize>>,
     /// The row of each.
     owners: Vec<u32>,

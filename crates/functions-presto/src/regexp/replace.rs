@@ -89,7 +89,7 @@ fn illegal(new: &str) -> Error {
     )
 }
 
-/// The group that a reference names, of which `$` is read, and what stands behind it.
+/// The group that a reference names, of which `$` is read, and what follows it.
 fn reference<'a>(regex: &Regex, after: &'a str, new: &str) -> Result<(usize, &'a str)> {
     if let Some(named) = after.strip_prefix('{') {
         let (name, rest) = named.split_once('}').ok_or_else(|| illegal(new))?;

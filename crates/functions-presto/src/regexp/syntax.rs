@@ -52,7 +52,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, &'static str> {
     Ok(out)
 }
 
-/// A bracket, and what stands for itself behind it.
+/// A bracket, and what is taken literally after it.
 fn open_class(rest: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push('[');
     if rest.peek() == Some(&'^') {
@@ -93,7 +93,7 @@ fn push_class(set: &str, is_negated: bool, in_class: bool, out: &mut String) {
     out.push_str(close);
 }
 
-/// What stands up to `\E`, or to the end.
+/// What is up to `\E`, or to the end.
 fn quoted(rest: &mut Peekable<Chars<'_>>, out: &mut String) {
     let mut literal = String::new();
     while let Some(character) = rest.next() {
@@ -106,7 +106,7 @@ fn quoted(rest: &mut Peekable<Chars<'_>>, out: &mut String) {
     out.push_str(&regex::escape(&literal));
 }
 
-/// Refuses flags behind an opening parenthesis that mean something else in Java.
+/// Refuses flags after an opening parenthesis that mean something else in Java.
 fn check_flags(mut rest: Peekable<Chars<'_>>) -> Result<(), &'static str> {
     if rest.next() != Some('?') {
         return Ok(());

@@ -197,7 +197,7 @@ fn weight_of(row: ValueRow<'_>) -> Result<u64> {
     positive.ok_or_else(|| Error::invalid_value(format!("a weight must be above 0: {weight}")))
 }
 
-/// The types of arguments: `value`, a weight and a number, as many as there are.
+/// The types of arguments: `value`, a weight and a number, all.
 fn types_of(args: &[Type], value: Type) -> Option<Vec<Type>> {
     let types = [value, Type::BigInt, Type::Double];
     let types = types.get(..args.len())?;

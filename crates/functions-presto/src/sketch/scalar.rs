@@ -33,7 +33,7 @@ pub(super) fn register(registry: &mut Registry) {
     add(
         registry,
         ("merge_hll", "merge_hll(array(hyperloglog)) -> hyperloglog"),
-        "The sketch of the union of the sets; null when there is none.",
+        "The sketch of the union of the sets; null if there is none.",
         (
             "cardinality(merge_hll(array_agg(s))) FROM (SELECT approx_set(x) FROM (VALUES (1), \
              (2)) t(x) GROUP BY x) v(s)",
@@ -88,7 +88,7 @@ pub(super) fn bound(
     fits.then(|| BoundScalar::new(types, result, ScalarTraits::DEFAULT, vectorized))
 }
 
-/// As [`bound`], for sketches of integers or of doubles.
+/// Like [`bound`], for sketches of integers or of doubles.
 fn of_numbers(
     args: &[Type],
     types: Vec<Type>,
@@ -353,7 +353,7 @@ fn register_parts(registry: &mut Registry, digest: &str) {
     add(
         registry,
         ("merge_tdigest", "merge_tdigest(array(tdigest)) -> tdigest"),
-        "The digest of what all the digests were made of; null when there is none.",
+        "The digest of what all the digests were made of; null if there is none.",
         (&format!("value_at_quantile(merge_tdigest(ARRAY[d, d]), 1.0) {digest}"), "9.0"),
         |args| {
             bound(args, vec![Type::array(t_digest())], t_digest(), |row| {

@@ -1,6 +1,6 @@
-//! SETDIGEST: a sketch of a set from which the size of intersections can be told: the least hashes
-//! of its elements (Broder: "On the resemblance and containment of documents", 1997; Beyer et al.:
-//! "On synopses for distinct-value estimation under multiset operations", 2007), and how often each
+//! SETDIGEST: a sketch of a set that estimates the size of intersections: the least hashes of its
+//! elements (Broder: "On the resemblance and containment of documents", 1997; Beyer et al.: "On
+//! synopses for distinct-value estimation under multiset operations", 2007), and how often each
 //! came.
 //!
 //! ```text

@@ -21,7 +21,7 @@ pub const DEFAULT_COMPRESSION: f64 = 100.0;
 /// The most centroids that bytes may hold.
 const CENTROIDS_MAX: usize = 1 << 20;
 
-/// A mean and how many values it stands for.
+/// A mean and how many values it represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Centroid {
     /// The mean.
@@ -38,7 +38,7 @@ pub struct TDigest {
     max: f64,
     sum: f64,
     total: f64,
-    /// Sorted ones, and behind them new ones.
+    /// Sorted ones, and after them new ones.
     centroids: Vec<Centroid>,
     sorted: usize,
 }
@@ -180,7 +180,7 @@ impl TDigest {
         let mut points = vec![(0.0, self.min)];
         let mut before = 0.0;
         for centroid in &self.centroids {
-            // A value that stands for itself does so from its beginning to its end.
+            // A value that is taken literally does so from its beginning to its end.
             if centroid.weight <= 1.0 {
                 points.push((before, centroid.mean));
                 points.push((before + centroid.weight, centroid.mean));
@@ -228,7 +228,7 @@ impl TDigest {
     }
 
     /// The weight of the centroids between two fractions of the total, and the sum of what they
-    /// stand for.
+    /// represent.
     fn between(&self, low: f64, high: f64) -> (f64, f64) {
         let (low, high) = (low * self.total, high * self.total);
         let (mut before, mut weight, mut sum) = (0.0, 0.0, 0.0);

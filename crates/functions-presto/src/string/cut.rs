@@ -11,8 +11,8 @@ use volley_function::{
 pub(super) fn register(registry: &mut Registry) {
     let substr_doc = doc(
         "substr(x, start[, length]) -> as x",
-        "What begins at position `start`, from 1, or from the end when it is negative. Empty when \
-         there is no such position, as 0.",
+        "The text from position `start`, from 1, or from the end when it is negative. Empty if \
+         there is no such position, such as 0.",
         &[
             ("substr('hello', 2, 3)", "ell"),
             ("substr('hello', -3)", "llo"),

@@ -8,7 +8,7 @@ use volley_function::{FunctionDoc, Registry, simple::StringWriter};
 pub(super) fn register(registry: &mut Registry) {
     let replace_doc = doc(
         "replace(varchar, search[, new]) -> varchar",
-        "The text with every `search` replaced by `new`, or removed. An empty `search` stands \
+        "The text with every `search` replaced by `new`, or removed. An empty `search` matches \
          before every code point and at the end.",
         &[("replace('hello', 'l')", "heo"), ("replace('ab', '', '-')", "-a-b-")],
     );

@@ -8,7 +8,7 @@ use volley_function::{FunctionDoc, Registry};
 pub(super) fn register(registry: &mut Registry) {
     let from_start = doc(
         "strpos(varchar, part[, instance]) -> bigint",
-        "Where the first, or some other, instance of `part` begins, from 1; 0 when there is none. \
+        "Where the first, or some other, instance of `part` begins, from 1; 0 if there is none. \
          Instances may overlap. An empty part begins at 1.",
         &[("strpos('hello', 'l')", "3"), ("strpos('aaa', 'aa', 2)", "2")],
     );
@@ -17,7 +17,7 @@ pub(super) fn register(registry: &mut Registry) {
     });
     let from_end = doc(
         "strrpos(varchar, part[, instance]) -> bigint",
-        "Where the last, or some other, instance of `part` from the end begins, from 1; 0 when \
+        "Where the last, or some other, instance of `part` from the end begins, from 1; 0 if \
          there is none. Instances may overlap. An empty part begins at 1.",
         &[("strrpos('hello', 'l')", "4"), ("strrpos('aaa', 'aa', 2)", "1")],
     );

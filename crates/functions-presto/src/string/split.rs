@@ -14,8 +14,8 @@ type Parts = ArrayWriter<PartOf<0>>;
 pub(super) fn register(registry: &mut Registry) {
     let split_doc = doc(
         "split(varchar, delimiter[, limit]) -> array(varchar)",
-        "The parts between delimiters, at most `limit`, the last of which is all that is left. The \
-         delimiter may not be empty.",
+        "The parts between delimiters, at most `limit`, the last one is the rest. The delimiter \
+         may not be empty.",
         &[("split('a,b,c', ',')", "[a, b, c]"), ("split('a,b,c', ',', 2)", "[a, 'b,c']")],
     );
     let all = |text: &str, delimiter: &str, out: &mut Parts| -> Result<()> {
@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("presto.split", FunctionDoc::default(), limited);
     let part_doc = doc(
         "split_part(varchar, delimiter, index) -> varchar",
-        "The part at `index` between delimiters, from 1; null when there is none.",
+        "The part at `index` between delimiters, from 1; null if there is none.",
         &[("split_part('a,b,c', ',', 2)", "b"), ("split_part('a', ',', 2)", "NULL")],
     );
     registry.simple("presto.split_part", part_doc, split_part);

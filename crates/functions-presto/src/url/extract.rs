@@ -48,8 +48,8 @@ pub(super) fn register(registry: &mut Registry) {
         "presto.url_extract_parameter",
         doc(
             "url_extract_parameter(url, name) -> varchar",
-            "The value of the first parameter of that name in the query of a URL, empty when it is \
-             without one; null when there is no such parameter, and of no URL.",
+            "The value of the first parameter of that name in the query of a URL, empty when it \
+             is without one; null if there is no such parameter, or if it is not a URL.",
             &[("url_extract_parameter('http://example.com/?x=1&y=2', 'y')", "2")],
         ),
         |url: &str, name: &str, out: &mut PartWriter<0>| {
@@ -63,7 +63,7 @@ pub(super) fn register(registry: &mut Registry) {
 
 /// The text that a part of a URL means.
 fn read(part: &str) -> Cow<'_, str> {
-    // Whoever has read the URL has seen that all digits are there.
+    // The parser has checked that all digits exist.
     decoded(part, Plus::IsPlus).unwrap_or(Cow::Borrowed(part))
 }
 

@@ -44,7 +44,7 @@ impl<'a> Url<'a> {
     }
 }
 
-/// What stands before and behind the first separator.
+/// The text before and after the first separator.
 fn split(text: &str, separator: char) -> (&str, Option<&str>) {
     match text.split_once(separator) {
         Some((before, behind)) => (before, Some(behind)),
