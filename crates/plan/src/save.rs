@@ -84,7 +84,7 @@ impl PlanNode {
     }
 }
 
-/// Every node once, behind its inputs.
+/// Every node once, after its inputs.
 fn inputs_first(plan: &Arc<PlanNode>) -> Vec<&Arc<PlanNode>> {
     let mut order = Vec::new();
     let mut seen = HashSet::new();

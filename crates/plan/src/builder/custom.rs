@@ -11,7 +11,7 @@ impl PlanBuilder {
         self.custom_with(node, Vec::new())
     }
 
-    /// As [`PlanBuilder::custom`], with more inputs behind the plan so far.
+    /// Like [`PlanBuilder::custom`], with more inputs after the plan so far.
     pub fn custom_with(self, node: impl CustomNode, others: Vec<PlanBuilder>) -> PlanBuilder {
         let registry = Arc::clone(&self.registry);
         let others = others.into_iter().map(PlanBuilder::build).collect::<Result<Vec<_>>>();

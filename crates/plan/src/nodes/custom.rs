@@ -59,7 +59,7 @@ pub trait CustomNode: Any + fmt::Debug + Send + Sync {
     /// Invalid query: a wrong number of inputs, columns that do not fit, parameters out of range.
     fn schema(&self, inputs: &[&Schema]) -> Result<Schema>;
 
-    /// What EXPLAIN shows behind the name; columns are `#position` in the input.
+    /// What EXPLAIN shows after the name; columns are `#position` in the input.
     fn details(&self) -> String {
         String::new()
     }

@@ -18,7 +18,7 @@ pub struct NestedLoopJoinNode {
     /// The condition on a pair; its columns are those of the probe side, then of the build side.
     pub condition: Option<Expr>,
     /// One or two comparisons that are part of the condition: then the build side is sorted, and
-    /// only pairs that satisfy them are looked at. None, or nested loops, if it does not fit in
+    /// only pairs that satisfy them are inspected. None, or nested loops, if it does not fit in
     /// memory.
     pub ranges: Vec<RangeCondition>,
     /// The rest of the condition.

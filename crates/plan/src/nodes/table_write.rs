@@ -20,7 +20,7 @@ pub enum FileFormat {
 pub struct WriteOptions {
     /// How Parquet pages are compressed.
     pub compression: FileCompression,
-    /// The most rows of a row group of Parquet; `None` leaves it to the writer.
+    /// The maximum number of rows of a row group of Parquet; `None` leaves it to the writer.
     pub row_group_rows: Option<usize>,
     /// Whether CSV begins with a line of column names.
     pub has_header: bool,

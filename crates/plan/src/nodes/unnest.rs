@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use volley_error::{Error, Result};
 use volley_types::{Schema, Type};
 
-/// Puts each row out once for every row that its generators make, side by side: those that make
-/// fewer are filled with nulls.
+/// Puts each row out once for every row that its generators make, next to each other: those that
+/// make fewer are filled with nulls.
 #[derive(Clone, Debug)]
 pub struct UnnestNode {
     /// Where rows come from.
@@ -41,7 +41,7 @@ pub enum GeneratorKind {
     /// `(start, end, step)`: values from the start on, a step apart, before the end. BIGINT all; or
     /// TIMESTAMP, TIMESTAMP, INTERVAL.
     Range,
-    /// As [`GeneratorKind::Range`], up to the end itself.
+    /// Like [`GeneratorKind::Range`], up to the end itself.
     Series,
 }
 
