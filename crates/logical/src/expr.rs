@@ -173,7 +173,7 @@ impl Expr {
         }
     }
 
-    /// As [`Expr::children`], to change.
+    /// Like [`Expr::children`], to change.
     pub fn children_mut(&mut self) -> &mut [Expr] {
         match &mut self.kind {
             ExprKind::Column(_) | ExprKind::Constant(_) | ExprKind::Parameter(_) => &mut [],

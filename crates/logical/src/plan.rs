@@ -207,7 +207,7 @@ pub enum Plan {
         /// The new column.
         column: Column,
     },
-    /// Returns each row once for every row that its generators produce, side by side; shorter
+    /// Returns each row once for every row that its generators produce, next to each other; shorter
     /// generators are padded with nulls. Returns the input's columns, those of the generators, and
     /// the ordinality.
     Unnest {

@@ -37,7 +37,7 @@ impl WindowCall {
         self.args.iter().chain(&self.filter).chain(order).chain(self.frame.columns())
     }
 
-    /// As [`WindowCall::exprs`], to change.
+    /// Like [`WindowCall::exprs`], to change.
     pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let order = self.order_by.iter_mut().map(|it| &mut it.expr);
         self.args.iter_mut().chain(&mut self.filter).chain(order).chain(self.frame.columns_mut())
