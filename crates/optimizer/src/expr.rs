@@ -65,7 +65,7 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
 /// Whether the expression stays small, or does not grow, when its columns become what `by` says.
 pub(crate) fn stays_small<'a>(expr: &'a Expr, by: impl Fn(ColumnId) -> Option<&'a Expr>) -> bool {
     let (mut nodes, mut grows, mut is_small) = (0, false, true);
-    // Each with its level, and whether it is in the place of a column.
+    // Each with its level, and whether it is in place of a column.
     let mut rest = vec![(expr, 1, false)];
     while let Some((expr, depth, is_new)) = rest.pop() {
         nodes += 1;

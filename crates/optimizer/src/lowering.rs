@@ -65,7 +65,7 @@ struct Lowering<'a> {
     exchange_keys: Option<Vec<Expr>>,
 }
 
-/// A node, and where each column stands in its output.
+/// A node, and where each column is in its output.
 #[derive(Clone)]
 struct Lowered {
     node: Arc<PlanNode>,
@@ -160,7 +160,7 @@ impl Lowered {
             .ok_or_else(|| Error::internal(format!("the plan does not make column {id}")))
     }
 
-    /// Where every column stands.
+    /// The position of every column.
     fn positions(&self) -> HashMap<ColumnId, usize> {
         self.columns.iter().rev().map(|(column, position)| (column.id, *position)).collect()
     }

@@ -63,7 +63,7 @@ pub(super) struct Computed {
     positions: HashMap<ColumnId, usize>,
     /// What is appended to the input's columns.
     added: Vec<(Field, physical::Expr)>,
-    /// Where in `added` an expression of this text, with these occurrences, stands.
+    /// The position in `added` of an expression with this text.
     by_text: HashMap<String, usize>,
 }
 

@@ -191,7 +191,7 @@ impl<'p> OverSets<'p> {
         self.keys.iter().map(|it| &it.0).chain(self.calls.iter().map(|it| &it.0))
     }
 
-    /// Where the keys stand above an input of `width` columns.
+    /// The position of the keys above an input of `width` columns.
     fn key_positions(&self, width: usize) -> Vec<usize> {
         self.keys.iter().map(|it| width + it.1).collect()
     }

@@ -81,7 +81,8 @@ impl Lowering<'_> {
         let mut parts = sort_conditions(conditions, &probe, &build);
         let unknowns = parts.keys.iter().filter(|it| !it.nulls_equal).count();
         let shape = JoinShape { kind: *kind, null_aware: *null_aware, mark, required };
-        // A filter of a hash join does not tell unknown from false: one key alone may be unknown.
+        // A filter of a hash join does not distinguish unknown from false: one key alone may be
+        // unknown.
         let is_known = || unknowns == 1 && parts.others.iter().all(|it| is_never_null(it));
         let is_hash = !parts.keys.is_empty() && (!null_aware || is_known());
         let compares = !null_aware && !parts.others.is_empty();

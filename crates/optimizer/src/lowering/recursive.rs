@@ -31,7 +31,7 @@ struct Recursion {
     /// In the plan.
     id: u32,
     kept: Vec<KeptRows>,
-    /// Where in `kept` a common table expression stands.
+    /// The position of a common table expression in `kept`.
     kept_ctes: HashMap<u32, usize>,
     /// Common table expressions that were lowered within the step.
     lowered: Vec<u32>,
@@ -52,8 +52,8 @@ impl Recursions {
         SHARED_IN_STEP + self.next_shared
     }
 
-    /// Notes that a common table expression was lowered in the step available, of which its nodes
-    /// are part.
+    /// Notes that a common table expression was lowered in the current step, of which its nodes are
+    /// part.
     pub(super) fn note_lowered(&mut self, cte: u32) {
         self.open.last_mut().into_iter().for_each(|it| it.lowered.push(cte));
     }
@@ -120,8 +120,8 @@ impl Lowering<'_> {
         Ok(Lowered::new(node, columns.iter().cloned()))
     }
 
-    /// A reference in a step to what does not depend on its iterations; `None` when it does, or
-    /// stands in no step.
+    /// A reference in a step to what does not depend on its iterations; `None` when it does, or is
+    /// in no step.
     pub(super) fn kept_rows(&mut self, cte: &Cte, columns: &[Column]) -> Result<Option<Lowered>> {
         let depth = self.recursions.depth_of(&cte.plan);
         let Some(outermost) = self.recursions.open.get(depth) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Answers aggregates of whole tables from the tables' statistics.
+//! Returns aggregates of whole tables from the tables' statistics.
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;

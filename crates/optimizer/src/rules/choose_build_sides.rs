@@ -18,7 +18,7 @@ const ABOUT: f64 = 1.25;
 /// What a row takes in a hash table, next to its columns.
 const ROW_BYTES: f64 = 16.0;
 
-/// What texts and nested values are taken to be long.
+/// What texts and nested values are assumed to be long.
 const LONG_BYTES: f64 = 32.0;
 
 /// Decides whether the sides of a join, which make so much, are swapped, and what its kind is then.

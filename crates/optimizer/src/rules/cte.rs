@@ -65,8 +65,8 @@ fn count_references(plan: &Plan) -> HashMap<u32, usize> {
     counts
 }
 
-/// Puts definitions in the place of references: of those referenced once, and of those that are
-/// cheap to compute again, where filters and column choice then reach the tables.
+/// Puts definitions in place of references: of those referenced once, and of those that are cheap
+/// to compute again, where filters and column choice then reach the tables.
 pub(super) fn inline_ctes(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     if !has_cte(&plan) {
         return Ok(plan);

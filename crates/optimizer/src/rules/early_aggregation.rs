@@ -195,7 +195,7 @@ impl Sides {
     }
 
     /// The columns of the aggregated side that conditions and keys use, if one of several equal
-    /// values may stand for all.
+    /// values may represent all.
     fn groups<'a>(
         &self,
         keys: impl Iterator<Item = &'a Expr>,

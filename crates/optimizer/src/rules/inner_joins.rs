@@ -122,7 +122,7 @@ fn is_simple_test(expr: &Expr) -> bool {
     }
 }
 
-/// The columns that the conjunct equates, if each may stand for the other.
+/// The columns that the conjunct equates, if each may represent the other.
 pub(super) fn equal_pair(conjunct: &Expr) -> Option<((ColumnId, Type), (ColumnId, Type))> {
     let (a, b) = binary_call(conjunct, "eq")?;
     let (left, right) = (as_column(a)?, as_column(b)?);

@@ -20,7 +20,7 @@ use region::Region;
 use volley_error::Result;
 use volley_logical::{Column, Expr, JoinKind, Plan};
 
-/// Dynamic programming looks at all splits of all sets of inputs: 3^11 is about 177 thousand.
+/// Dynamic programming inspects all splits of all sets of inputs: 3^11 is about 177 thousand.
 const INPUTS_OF_DP_MAX: usize = 11;
 
 /// A plan and what it makes.

@@ -33,7 +33,7 @@ const ROWS_MIN: f64 = 10_000.0;
 /// a million, 1.5 and 5 s by 2.5 million.
 const PARTITION_ROWS_MIN: f64 = 16.0;
 
-/// Joins aggregates in the place of windows where it pays.
+/// Joins aggregates in place of windows where it pays.
 pub(super) fn aggregate_partitions(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let mut estimator = Estimator::new();
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator)))

@@ -61,7 +61,7 @@ impl Pruning {
         self.pruned.insert(cte.id, crate::columns::project_to(plan, &kept));
     }
 
-    /// Puts the pruned definitions behind the references.
+    /// Puts the pruned definitions after the references.
     fn with_definitions(&mut self, plan: Plan, definitions: &[Arc<Cte>]) -> Plan {
         let mut done: HashMap<u32, Arc<Cte>> = HashMap::new();
         for cte in definitions {

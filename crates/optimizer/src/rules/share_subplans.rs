@@ -83,7 +83,7 @@ fn reduces(plan: &Plan, estimator: &mut Estimator) -> bool {
     read >= estimator.estimate(plan).rows * REDUCTION_MIN
 }
 
-/// Puts references in the place of all subplans equal to `pattern`.
+/// Puts references in place of all subplans equal to `pattern`.
 fn replace(plan: &mut Plan, pattern: &Plan, cte: &Arc<Cte>) {
     deep(|| {
         if is_candidate(plan) && same_plan(pattern, plan, &mut HashMap::new()) {

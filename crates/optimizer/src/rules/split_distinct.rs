@@ -98,7 +98,7 @@ impl Splitting<'_> {
             && (keys.is_empty() || self.estimator.estimate(node).rows <= DISTINCT_GROUPS_MAX)
     }
 
-    /// One aggregation per part, and their results side by side.
+    /// One aggregation per part, and their results next to each other.
     fn split(&mut self, node: Plan, parts: Vec<Part>) -> Plan {
         let columns = node.columns();
         let Plan::Aggregate { input, keys, .. } = node else { return node };

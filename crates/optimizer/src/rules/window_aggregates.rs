@@ -78,7 +78,7 @@ fn visit(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) 
     })
 }
 
-/// As [`visit`], without looking at parts of the same block.
+/// Like [`visit`], without looking at parts of the same block.
 fn visit_relations(mut plan: Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Plan {
     deep(|| {
         if !is_inner(&plan) && !matches!(plan, Plan::Filter { .. } | Plan::Project { .. }) {

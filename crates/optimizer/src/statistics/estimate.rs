@@ -15,7 +15,7 @@ use volley_types::Value;
 /// The share of left rows that a semi join keeps when nothing is known of its conditions.
 const SEMI_SHARE: f64 = 0.5;
 
-/// The share of pairs that satisfy a condition of which nothing is known.
+/// The share of pairs that satisfy a condition about which nothing is known.
 const CONDITION_SHARE: f64 = 0.3;
 
 /// Distinct values of numbers and times whose table does not say: this power of the number of rows.
@@ -31,10 +31,10 @@ const TEXT_DISTINCT_POWER: f64 = 0.2;
 /// The rows of a recursion that came last, for the choice of build sides.
 const WORKING_ROWS: f64 = 1e6;
 
-/// The elements of a list of which nothing is known.
+/// The elements of a list about which nothing is known.
 const ELEMENTS: f64 = 5.0;
 
-/// The rows of a series of which nothing is known.
+/// The rows of a series about which nothing is known.
 const SERIES_ROWS: f64 = 100.0;
 
 impl Estimator {
@@ -82,7 +82,7 @@ impl Estimator {
                 set_operation(union, feeds, inputs.collect(), columns)
             }
             // How many rows come in an iteration is not known. What does not change is better held
-            // in memory by joins, so this is taken to be large.
+            // in memory by joins, so this is assumed to be large.
             Plan::WorkingTable { .. } => Estimate { rows: WORKING_ROWS, ..Estimate::default() },
             Plan::CteRef { cte, columns } => {
                 if !self.ctes.contains_key(&cte.id) {
@@ -314,7 +314,7 @@ fn as_rows(rows: u64) -> f64 {
 }
 
 impl Estimate {
-    /// Adds a column of which nothing is known.
+    /// Adds a column about which nothing is known.
     fn add_distinct(&mut self, column: &Column) {
         let unknown = self.column(column.id);
         self.columns.insert(column.id, unknown);

@@ -16,10 +16,10 @@ pub(crate) struct ColumnComparison {
 }
 
 /// The share of pairs for which the comparisons hold, one or two; `None` where the ranges of
-/// columns are not known. Values are taken to be spread evenly.
+/// columns are not known. Values are assumed to be spread evenly.
 ///
-/// Two comparisons of one column in different directions are taken to be with the ends of
-/// intervals: a value cannot lie before an interval's start and behind its end, so those that fail
+/// Two comparisons of one column in different directions are assumed to be with the ends of
+/// intervals: a value cannot lie before an interval's start and after its end, so those that fail
 /// one add to those that fail the other.
 pub(crate) fn pairs_share(
     left: &Estimate,

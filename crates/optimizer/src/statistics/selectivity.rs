@@ -6,7 +6,7 @@ use crate::expr::{as_column, as_constant, binary_call, negated};
 use volley_logical::{ColumnId, Expr, ExprKind, SpecialForm};
 use volley_types::Value;
 
-/// Conditions of which nothing is known.
+/// Conditions about which nothing is known.
 const UNKNOWN: f64 = 0.25;
 
 /// Comparisons `<`, `>` of which no range is known.

@@ -12,7 +12,7 @@ use volley_logical::{Column, Expr, ExprKind, JoinKind, Plan};
 use volley_types::Value;
 
 impl Lateral {
-    /// Whether the right side can take the rows of the left side in the place of one row.
+    /// Whether the right side can take the rows of the left side in place of one row.
     pub(super) fn takes_left(&self) -> bool {
         match self.kind {
             JoinKind::Inner => is_row_wise(&self.right),
@@ -101,7 +101,7 @@ fn keep_rows(plan: &mut Plan) {
     }
 }
 
-/// Puts `left` in the place of the one row; its columns are passed on.
+/// Puts `left` in place of the one row; its columns are passed on.
 pub(super) fn graft(plan: &mut Plan, left: Plan, columns: &[Column]) {
     match plan {
         Plan::Project { input, exprs } => {

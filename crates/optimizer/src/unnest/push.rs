@@ -93,7 +93,7 @@ impl Unnesting<'_> {
         join_pushed(all, Pushed { plan, map: Mapping::new() }, Vec::new())
     }
 
-    /// `σ[outer = inner]`: what the filter equates with a column of the left side stands for it.
+    /// `σ[outer = inner]`: what the filter equates with a column of the left side represents it.
     pub(super) fn push_filter(
         &mut self,
         input: Plan,

@@ -201,7 +201,7 @@ struct Parts<'a> {
     estimator: &'a mut Estimator,
 }
 
-/// As [`filtered_plainly`], with what it makes.
+/// Like [`filtered_plainly`], with what it makes.
 fn filtered_guess(
     (plan, estimate): Guessed,
     conjuncts: Vec<Expr>,

@@ -33,7 +33,7 @@ pub(super) struct Attempt<'a> {
     of_group: Vec<Expr>,
 }
 
-/// A window in the place of an aggregation.
+/// A window in place of an aggregation.
 pub(super) struct Windowed {
     /// What the window reads.
     pub(super) input: Plan,
@@ -43,7 +43,7 @@ pub(super) struct Windowed {
     outside: Vec<Plan>,
     /// Conjuncts above the window.
     late: Vec<Expr>,
-    /// What stands for the aggregation's keys.
+    /// What represents the aggregation's keys.
     keys: HashMap<ColumnId, Expr>,
 }
 
@@ -167,7 +167,7 @@ impl<'a> Attempt<'a> {
         a == b || self.equal.equal_to(a).iter().any(|it| it.0 == b)
     }
 
-    /// What stands for the aggregation's keys: shared columns.
+    /// What represents the aggregation's keys: shared columns.
     fn keys(&self, shared: &Shared<'_>) -> Vec<(ColumnId, Expr)> {
         let twin = |(put_out, key): &(ColumnId, ColumnId)| {
             Some((*put_out, shared.assignment.renaming.get(key)?.clone()))

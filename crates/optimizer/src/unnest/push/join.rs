@@ -120,7 +120,7 @@ impl Unnesting<'_> {
         Ok(Pushed { plan, map: left.map })
     }
 
-    /// Rows of either side stand for themselves: both hold what is needed.
+    /// Rows of either side are taken literally: both hold what is needed.
     fn push_full(
         &mut self,
         left: Plan,

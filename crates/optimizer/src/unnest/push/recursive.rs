@@ -7,8 +7,8 @@
 //! Recursive (anchor with d) (step with d over σ[w.d = l] w, for all l that w has)
 //! ```
 //!
-//! A row of the left side whose recursion has ended has no rows in the working table, and takes no
-//! part in later iterations, even if the step makes a row without input.
+//! A row of the left side whose recursion has ended has no rows in the working table, and is not
+//! part of later iterations, even if the step makes a row without input.
 
 use crate::columns::{fresh_copy, rewrite_up};
 use crate::expr::same;
@@ -91,7 +91,7 @@ impl Widened {
         Plan::Project { input: Box::new(table), exprs: outer.collect() }
     }
 
-    /// The anchor or the step, and the columns behind its output columns.
+    /// The anchor or the step, and the columns that feed its output columns.
     fn fed(&self, part: Pushed, mut feeds: Vec<ColumnId>) -> Result<(Plan, Vec<ColumnId>)> {
         let Pushed { plan, map } = part;
         for feed in &mut feeds {
