@@ -18,7 +18,7 @@ trait Integer: Copy + Ord + Send + Sync + 'static {
     /// How far it is from `least`, which is not greater; the greatest number where that is less.
     fn distance(self, least: Self) -> u64;
 
-    /// The integer so far behind this one.
+    /// The integer so far after this one.
     fn after(self, distance: u32) -> Self;
 }
 

@@ -44,7 +44,7 @@ pub use size::{encoded_bytes, flat_bytes};
 /// A column with a body of its rows.
 const FLAT: u8 = 0;
 
-/// A column whose rows are nevertheless.
+/// A column whose rows are all the same.
 const CONSTANT: u8 = 1;
 
 /// A column of codes and a base.
