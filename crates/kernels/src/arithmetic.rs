@@ -1,4 +1,4 @@
-//! Sums, and what is needed to compute without checking every row.
+//! Sums, and bounds that make overflow checks per row unnecessary.
 
 use crate::cpu::{self, Kernel};
 

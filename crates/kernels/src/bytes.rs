@@ -1,4 +1,4 @@
-//! Where bytes stand in blocks of 64.
+//! The positions of bytes in blocks of 64.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu;

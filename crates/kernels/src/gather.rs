@@ -1,4 +1,4 @@
-//! Values and numbers of chosen rows.
+//! Gathers values and numbers of selected rows.
 
 use crate::{
     cpu::{self, Kernel},

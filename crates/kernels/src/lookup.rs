@@ -2,8 +2,8 @@
 //!
 //! Four ways, by the size of the bitmap and the CPU: a bitmap of at most 1024 bits stays in two
 //! 512-bit registers, and a permutation picks the 32 bits of each code; of a larger one they are
-//! gathered from memory (16 or 8 codes at once). Elsewhere, and for words of which few rows are
-//! wanted, codes are looked up one by one.
+//! gathered from memory (16 or 8 codes at once). On other CPUs, and for words with few selected
+//! rows, codes are looked up one by one.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{has_avx2, has_avx512};

@@ -1,4 +1,5 @@
-//! Whether values are in a set: a few members, a bitmap of a range, or buckets of a hash table.
+//! Tests whether values are in a set: a few members, a bitmap of a range, or buckets of a hash
+//! table.
 
 use crate::{
     bits,

@@ -12,14 +12,14 @@
 //! ```
 //!
 //! Dictionaries of numbers become a literal of one to three bytes and a copy of the rest, again and
-//! again; text becomes many short copies. What takes time is that the place of a tag depends on the
-//! tag before. So the loop takes a literal and the copy behind it from one word of eight bytes.
-//! When both together are no longer than that, and the copy comes from the same place in an earlier
-//! number, they are one word to be written, too: what is `distance` bytes back, with the literal in
-//! its lower bytes. (Loading behind the literal would take bytes of two stores that are still under
-//! way, which processors wait for.) Otherwise whole strides are copied, of which the next elements
-//! overwrite what was too much. Whatever does not fit (long literals, copies that overlap
-//! themselves, both ends of the block) takes one step of the plain way, which checks everything.
+//! again; text becomes many short copies. The cost is that the position of a tag depends on the
+//! previous tag. The loop therefore takes a literal and the following copy from one word of eight
+//! bytes. When both together are no longer than that, and the copy comes from the same place in an
+//! earlier number, they are one word to be written, too: what is `distance` bytes back, with the
+//! literal in its lower bytes. (Loading after the literal would read bytes of two pending stores,
+//! for which processors wait.) Otherwise whole strides are copied, and the next elements overwrite
+//! the excess. All other cases (long literals, copies that overlap themselves, both ends of the
+//! block) take one step of the plain loop, which checks everything.
 //!
 //! Two blocks at a time hide the latency of each other: numbers take 0.7 of the time.
 //!
