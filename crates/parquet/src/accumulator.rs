@@ -140,7 +140,7 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// As [`Accumulator::spread`], where rows of the validity are not rows of the piece.
+    /// Like [`Accumulator::spread`], where rows of the validity are not rows of the piece.
     fn spread_piece(&mut self, start: usize, validity: &Validity) {
         let mut own = Validity::default();
         (self.rows_before..validity.rows()).for_each(|row| own.push(validity.is_valid(row)));

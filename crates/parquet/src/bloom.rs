@@ -32,7 +32,7 @@ const FILTER_BYTES_MAX: u64 = 4 << 20;
 /// The bytes of a block.
 const BLOCK_BYTES: usize = 32;
 
-/// What a byte of a filter takes: as it was read, and as it is looked at.
+/// What a byte of a filter takes: as it was read, and as it is inspected.
 const BYTES_PER_BYTE: usize = 2;
 
 /// The Bloom filters to read for a row group.
@@ -152,7 +152,7 @@ fn is_plain(value: f64) -> bool {
     value != 0.0 && !value.is_nan()
 }
 
-/// As [`stored_key`], of what is an integer for us.
+/// Like [`stored_key`], of what is an integer for us.
 fn stored_integer(leaf: &Leaf, value: i128) -> Option<Vec<u8>> {
     let is_known = !matches!(leaf.data_type, Type::Custom(_))
         || [TimestampTz::data_type(), Uuid::data_type()].contains(&leaf.data_type);

@@ -32,7 +32,7 @@ pub(crate) fn chunk_bounds(leaf: &Leaf, chunk: &ColumnChunkMetaData, order: Colu
     stored_of(chunk, |stored| bounds_of(leaf, stored, order))
 }
 
-/// As [`chunk_bounds`], for heuristics: NaNs may be beyond them.
+/// Like [`chunk_bounds`], for heuristics: NaNs may be beyond them.
 pub(crate) fn noted_chunk_bounds(
     leaf: &Leaf,
     chunk: &ColumnChunkMetaData,

@@ -94,7 +94,7 @@ fn check_len(found: usize, out: &[u8]) -> Result<()> {
 
 #[cold]
 fn invalid_snappy() -> Error {
-    corrupt("invalid compressed page: no Snappy block of the size that its header says")
+    corrupt("invalid compressed page: not a Snappy block of the size in its header")
 }
 
 #[cold]

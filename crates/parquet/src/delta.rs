@@ -22,7 +22,7 @@ use volley_error::Result;
 use volley_kernels::unpack::unpack_u64;
 use volley_vector::{StringValues, StringView, Vector};
 
-/// The most bytes that a page of shared beginnings may grow to.
+/// The maximum number of bytes that a page of shared beginnings may grow to.
 const EXPANDED_BYTES_MAX: usize = 1 << 30;
 
 /// Decodes integers and puts them in PLAIN order, `width` bytes each.
@@ -108,7 +108,9 @@ fn expanded_bytes(shared: &[i64], spans: &[(usize, usize)]) -> Result<usize> {
     let (mut total, mut last) = (0, 0);
     for (shared, (_, len)) in shared.iter().zip(spans) {
         let shared = usize::try_from(*shared).ok().filter(|it| *it <= last);
-        last = shared.ok_or_else(|| corrupt("string shares more than there is"))? + len;
+        last = shared
+            .ok_or_else(|| corrupt("string shares more bytes than the previous one has"))?
+            + len;
         total += last;
         if total > EXPANDED_BYTES_MAX {
             return Err(corrupt("strings of a page grow too large"));

@@ -31,7 +31,7 @@ impl FlatReader {
         FlatReader { pages, page: None, rows_to_skip: 0 }
     }
 
-    /// Passes over rows, when it comes to reading behind them.
+    /// Passes over rows, when rows after them are read.
     pub fn skip(&mut self, rows: usize) {
         self.rows_to_skip += rows;
     }

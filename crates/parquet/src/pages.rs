@@ -225,7 +225,7 @@ impl Pages {
         Ok(true)
     }
 
-    /// Finds pages by `index` from here on. Called before any page is looked at.
+    /// Finds pages by `index` from here on. Called before any page is inspected.
     pub fn use_index(&mut self, index: Option<Arc<PageLocations>>) {
         self.index = index;
     }
@@ -317,7 +317,7 @@ impl Pages {
 
     /// The header at `at`.
     fn read_header(&mut self) -> Result<PageHeader> {
-        // With an index, bytes behind the page may have to be fetched.
+        // With an index, bytes after the page may have to be fetched.
         let end = self.index.as_ref().map(|it| match it.bytes(self.page) {
             Some(page) if self.at >= it.start() => page.end,
             _ => it.start(),
@@ -558,7 +558,7 @@ impl Pages {
             LevelLayout::Before { definition_bytes, repetition_bytes, is_compressed } => {
                 let mut levels = |max, len| {
                     let levels = Levels::split_off_v2(&mut bytes, len, max);
-                    // Some writers leave levels out that are nevertheless.
+                    // Some writers omit levels that are all the same.
                     levels.map(|it| if max > 0 && len > 0 { Some(it) } else { None })
                 };
                 let levels =

@@ -60,7 +60,7 @@ pub(crate) struct ChunkSource<'a> {
 }
 
 impl Group {
-    /// A row group, before it is looked at.
+    /// A row group, before it is inspected.
     pub fn new(file: ParquetFile, group: usize, places: Vec<usize>, pool: &Pool) -> Group {
         Group {
             group,
@@ -98,7 +98,7 @@ impl Group {
         needed: &[usize],
     ) -> ScanMetrics {
         let mut left_out = ScanMetrics::default();
-        // What a bound that changes meanwhile rules out, is seen when it is looked at again.
+        // What a bound that changes meanwhile rules out, is seen when it is inspected again.
         self.version = conditions.version();
         let (file, group, places) = (&self.file, self.group, &self.places);
         let bounds = |column: usize| bounds_in_group(file, group, places, needed, column);

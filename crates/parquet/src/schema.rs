@@ -1,8 +1,8 @@
 //! The file's columns as trees of our types, with the levels at which they exist.
 //!
 //! Definition levels count the optional and repeated fields on a path that are present; repetition
-//! levels count the repeated ones that go on. Lists and maps follow the format's chapter on nested
-//! types (parquet-format, LogicalTypes.md), with its rules for older files.
+//! levels count the repeated ones that continue. Lists and maps follow the format's chapter on
+//! nested types (parquet-format, LogicalTypes.md), with its rules for older files.
 
 use crate::{error::corrupt, file::ParquetReadOptions, leaf::Leaf};
 use parquet::{

@@ -111,7 +111,7 @@ impl StringPage {
         if self.check != Utf8Check::Unneeded {
             check_utf8(text)?;
         }
-        // Short strings are loaded as one word where the page goes on far enough.
+        // Short strings are loaded as one word where the page continues far enough.
         if len <= INLINE_BYTES
             && let Some(window) = self.bytes.get(start..).and_then(|it| it.first_chunk::<16>())
         {

@@ -217,7 +217,7 @@ fn filters_of_another_kind_or_size_are_left_alone() {
     let mut bytes = Vec::new();
     filter.write(&mut bytes).unwrap();
     assert!(read_filter(&bytes).unwrap().check(&5i64));
-    // Every part of the header counts; behind it are the bits.
+    // Every part of the header counts; after it are the bits.
     let header = bytes.len() - filter.num_blocks() * 32;
     assert!(header > 10);
     for len in (0..bytes.len()).chain([bytes.len() + 1, bytes.len() + 32]) {

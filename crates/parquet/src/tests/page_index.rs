@@ -98,7 +98,7 @@ fn locations_that_contradict_themselves_are_none() {
         &[(60, 20, 1)],
         &[(60, 20, 0), (80, 20, 11), (100, 20, 10)],
         &[(60, 20, 0), (80, 20, 31)],
-        // Before the chunk, behind it, one in the other, of no bytes.
+        // Before the chunk, after it, one in the other, of no bytes.
         &[(49, 20, 0)],
         &[(60, 20, 0), (140, 11, 10)],
         &[(60, 21, 0), (80, 20, 10)],

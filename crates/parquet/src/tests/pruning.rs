@@ -174,7 +174,7 @@ fn find_row(statistics: EnabledStatistics) -> ScanMetrics {
 fn pages_without_selected_rows_are_never_decompressed() {
     let metrics = find_row(EnabledStatistics::Chunk);
     assert_eq!(metrics.pages_read, 100 + 1, "{metrics:?}");
-    // The pages before it, and those behind it in its batch.
+    // The pages before it, and those after it in its batch.
     assert_eq!(metrics.pages_skipped, 55 + 4, "{metrics:?}");
     assert_eq!((metrics.rows_read, metrics.pages_pruned), (10_000, 0));
 }

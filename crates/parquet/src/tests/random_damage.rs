@@ -44,7 +44,7 @@ const NUMBERS: [&[u8]; 4] = [
     &[0x80, 0x89, 0x7a],
 ];
 
-/// Bytes of the footer, without the length and magic behind it.
+/// Bytes of the footer, without the length and magic after it.
 pub(super) fn footer_bytes(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(8);
     let len = bytes.get(tail..tail + 4).and_then(|it| it.try_into().ok());
@@ -130,7 +130,7 @@ fn damage(random: &mut Generator, bytes: &mut Vec<u8>, places: &[Vec<Range<usize
     }
 }
 
-/// Opens the file and looks at all that the footer says; the file, and columns to read.
+/// Opens the file and inspects all that the footer says; the file, and columns to read.
 fn open(random: &mut Generator, bytes: Vec<u8>) -> Result<ParquetFile> {
     let file = ParquetFile::open(any_file(random, bytes))?;
     for group in 0..file.row_groups() {
