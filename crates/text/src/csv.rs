@@ -93,7 +93,7 @@ impl CsvFile {
     ///
     /// # Errors
     ///
-    /// I/O; internal, when there is no such column.
+    /// I/O; internal, if there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
         let stream = begin(&self.file, &self.options, pool);
         let stream = stream.map_err(|it| it.at("file", self.path()))?;

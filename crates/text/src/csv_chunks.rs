@@ -1,4 +1,4 @@
-//! The lines of a CSV file in chunks, for several readers at once.
+//! Splits the lines of a CSV file into chunks, for several concurrent readers.
 
 use crate::{
     csv::begin, csv_decode::CsvShape, csv_line_ends::LineEnds, csv_options::CsvReadOptions,

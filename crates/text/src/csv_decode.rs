@@ -10,7 +10,7 @@ use volley_error::{Error, Result};
 use volley_kernels::text::is_ascii;
 use volley_vector::{BooleanBuffer, NullBuffer};
 
-/// Takes bytes, and puts out columns of some lines.
+/// Takes bytes, and returns columns of some lines.
 pub(crate) struct CsvDecoder {
     splitter: Splitter,
     /// Takes the regular lines; `None`: all are for the splitter.
@@ -116,7 +116,7 @@ impl CsvDecoder {
         }
     }
 
-    /// Goes on behind the header, with another line.
+    /// Continues after the header, with the next line.
     pub fn pass_to_line(&mut self, line: u64) {
         self.rows.is_before_header = false;
         self.splitter.pass_to_line(line);
@@ -127,7 +127,7 @@ impl CsvDecoder {
         self.rows.lines.len().saturating_mul(self.rows.columns.len())
     }
 
-    /// How many fields the line has that it takes apart.
+    /// How many fields the line has that it splits.
     pub fn line_fields(&self) -> usize {
         self.splitter.record().len()
     }
@@ -170,7 +170,7 @@ impl CsvDecoder {
         if self.splitter.finish() { self.rows.take_record(self.splitter.record()) } else { Ok(()) }
     }
 
-    /// Makes batches of so many lines.
+    /// Makes batches of this number of lines.
     pub fn set_rows_max(&mut self, rows_max: usize) {
         self.rows.rows_max = rows_max.max(1);
     }
@@ -273,7 +273,7 @@ impl Rows {
     }
 }
 
-/// What was found out about a file, or is known of it.
+/// What was detected about a file, or is known of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CsvShape {
     pub delimiter: u8,

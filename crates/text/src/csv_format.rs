@@ -1,4 +1,4 @@
-//! What a CSV file looks like, from its beginning: delimiter, header, types.
+//! Detects the format of a CSV file from its beginning: delimiter, header, types.
 
 use crate::{
     csv_decode::CsvShape,
@@ -14,7 +14,7 @@ use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type, nearest_name};
 
-/// The delimiter of options that say nothing, where nothing is found out.
+/// The delimiter of options that say nothing, where nothing is detected.
 const DELIMITER: u8 = b',';
 
 /// Bytes that are looked at once, which are charged before it is known where their line ends.
@@ -216,7 +216,7 @@ fn check_width(found: usize, options: &CsvReadOptions) -> Result<()> {
     Err(Error::invalid_query(message).hint("it names all columns of the file, in their order"))
 }
 
-/// Names from the header, or by number, and from the options; types as found out, or from there.
+/// Names from the header, or by number, and from the options; types as detected, or from there.
 fn schema_of(
     header: Option<&Fields>,
     guesses: &[Guess],

@@ -1,5 +1,5 @@
-//! Where lines of CSV end, without splitting them: by the last `\n` where no quotes are near, else
-//! by what quotes enclose, and byte for byte from an irregular line on.
+//! Finds the ends of CSV lines without splitting the lines: by the last `\n` if there are no
+//! quotes, else by the quoted ranges, and byte by byte after an irregular line.
 
 use crate::{
     csv_marks::{Marker, lower_bits},

@@ -1,5 +1,5 @@
-//! Finds the fields of regular lines without walking through their bytes: quotes, if any, stand
-//! around whole fields.
+//! Finds the fields of regular lines without visiting every byte. In regular lines, quotes enclose
+//! whole fields.
 
 use crate::{
     csv_marks::{Marker, lower_bits},

@@ -1,4 +1,4 @@
-//! What the bytes of CSV mean, 64 at a time.
+//! Bitmaps of delimiters, quotes and line ends, 64 bytes at a time.
 
 use crate::csv_options::{CsvForm, NewLine};
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! How CSV is read.
+//! Options for reading CSV.
 
 use crate::{
     input::Compression,
@@ -9,7 +9,7 @@ use volley_types::Type;
 /// The delimiter of lines of one field: a byte that no text has, which is UTF-8.
 pub const NO_DELIMITER: u8 = 0xff;
 
-/// How a CSV file is read. What is `None` or empty is found out from its beginning.
+/// How a CSV file is read. What is `None` or empty is detected from its beginning.
 #[derive(Clone, Debug)]
 pub struct CsvReadOptions {
     /// What stands between fields, quotes and the like.
@@ -25,7 +25,7 @@ pub struct CsvReadOptions {
     pub nulls: Vec<String>,
     /// Whether such fields are NULL in quotes, too.
     pub allow_quoted_nulls: bool,
-    /// Names and types of all columns; nothing is found out about them then.
+    /// Names and types of all columns; nothing is detected about them then.
     pub columns: Vec<(String, Type)>,
     /// Types of the first columns.
     pub types: Vec<Type>,
@@ -35,7 +35,7 @@ pub struct CsvReadOptions {
     pub names: Vec<String>,
     /// How dates, times and numbers are written.
     pub formats: TextFormats,
-    /// Whether types are not found out: columns are texts.
+    /// Whether types are not detected: columns are texts.
     pub all_varchar: bool,
     /// Whether lines that do not fit are left out.
     pub ignore_errors: bool,
@@ -43,13 +43,13 @@ pub struct CsvReadOptions {
     pub null_padding: bool,
     /// How many lines are looked at.
     pub sample_rows: u64,
-    /// Whether something is found out: otherwise, what is not given is as by default.
+    /// Whether something is detected: otherwise, what is not given is as by default.
     pub auto_detect: bool,
     /// How the file is compressed; `None`: as its name's ending tells.
     pub compression: Option<Compression>,
 }
 
-/// How lines are taken apart.
+/// How lines are split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvForm {
     /// What stands around fields that contain delimiters; `None`: nothing does.

@@ -1,4 +1,4 @@
-//! The rows of a CSV file as text, each with its line: for what must say where a value stands.
+//! The rows of a CSV file as text, each with its line number for errors.
 
 use crate::{
     columns::Texts,
@@ -25,8 +25,8 @@ pub struct CsvRows {
 }
 
 impl CsvRows {
-    /// Opens a file whose rows have so many `columns`, whatever the options say of them. What is
-    /// read is charged to `pool` until it is put out.
+    /// Opens a file whose rows have this number of `columns`, whatever the options say. The read
+    /// buffer is reserved in `pool`.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The beginning of a CSV file, taken apart by the likeliest delimiter.
+//! The beginning of a CSV file, split by the most likely delimiter.
 
 use crate::{
     csv_options::{CsvReadOptions, SAMPLE_ROWS},
@@ -8,7 +8,7 @@ use crate::{
 use volley_error::{Error, Result};
 use volley_memory::{Reservation, check_cancelled};
 
-/// What delimiter and header are found out from; where memory is short, at least some of it.
+/// What delimiter and header are detected from; where memory is short, at least some of it.
 const SAMPLE_BYTES: usize = 4 << 20;
 const SAMPLE_BYTES_MIN: usize = 64 << 10;
 const SAMPLE_ROWS_MIN: usize = 16;
@@ -71,7 +71,7 @@ impl Sample {
         self.read_until(stream, self.text.len().saturating_mul(2), charge)
     }
 
-    /// Reads until it has so many bytes.
+    /// Reads until it has this number of bytes.
     fn read_until(
         &mut self,
         stream: &mut FileStream,

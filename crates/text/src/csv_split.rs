@@ -1,4 +1,4 @@
-//! Takes the lines of CSV apart.
+//! Splits lines of CSV into fields.
 //!
 //! ```text
 //!            quote                    quote            quote: a quote itself
@@ -10,12 +10,12 @@
 //!   from Start, Plain, Closed: comment ──> Comment, up to the end of the line
 //! ```
 //!
-//! Bytes come in pieces of any size; runs of bytes without a meaning are copied at once. Regular
-//! lines that are there as a whole are not walked through: see `csv_lines.rs`.
+//! Input arrives in buffers of any size; runs of ordinary bytes are copied at once. Complete
+//! regular lines take a fast path: see `csv_lines.rs`.
 
 use crate::csv_options::{CsvForm, NewLine};
 
-/// Takes bytes, and puts out a [`Record`] for each line.
+/// Takes bytes, and returns a [`Record`] for each line.
 #[derive(Debug)]
 pub(crate) struct Splitter {
     form: CsvForm,
@@ -112,7 +112,7 @@ impl Record {
         self.quoted.push(is_quoted);
     }
 
-    /// Adds to the field. Nobody looks at the fields of a wrong line.
+    /// Adds to the field. The fields of an invalid line are ignored.
     fn push(&mut self, bytes: &[u8]) {
         if self.wrong.is_none() {
             self.text.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Writes CSV: values as people read them, quotes where needed.
+//! Writes CSV: values as text, quotes only if needed.
 
 use std::io::Write;
 use volley_error::{Error, Result};

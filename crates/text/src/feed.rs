@@ -1,4 +1,4 @@
-//! What a reader of text reads: a file of its own, or chunks of one that others read, too.
+//! The input of a text reader: its own file, or chunks of a file that several readers share.
 
 use crate::{csv_chunks::CsvChunks, input::FileStream};
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Files as streams.
+//! Files as streams of bytes.
 
 use crate::{json_array::ArrayElements, zstd_stream::ZstdStream};
 use bytes::Bytes;
@@ -44,7 +44,7 @@ pub(crate) struct FileStream {
     path: String,
     at: u64,
     buffer: Bytes,
-    /// Of a JSON array: the elements alone are put out.
+    /// Whether the file is a JSON array, whose elements are returned.
     elements: Option<ArrayElements>,
 }
 
@@ -87,7 +87,7 @@ impl FileStream {
         FileStream { input, path, at: 0, buffer: Bytes::new(), elements: None }
     }
 
-    /// Puts out the elements of the JSON array that comes, one behind the other.
+    /// Returns the elements of the following JSON array one after the other.
     pub fn unwrap_array(&mut self) -> Result<()> {
         self.elements = Some(ArrayElements::default());
         let bytes = std::mem::take(&mut self.buffer);
@@ -148,7 +148,7 @@ impl FileStream {
         let _ = self.buffer.split_to(count.min(self.buffer.len()));
     }
 
-    /// Passes over so many lines.
+    /// Skips this number of lines.
     pub fn skip_lines(&mut self, count: u64) -> Result<()> {
         let mut left = count;
         while left > 0 {

@@ -1,4 +1,4 @@
-//! Files of JSON objects: one per line, one behind the other, or in an array.
+//! Files of JSON objects: one per line, concatenated, or in an array.
 
 use crate::{
     columns::{TextField, parses},
@@ -28,7 +28,7 @@ const SAMPLE_ROWS: usize = 20_480;
 pub struct JsonReadOptions {
     /// How objects stand in a file.
     pub format: JsonFormat,
-    /// Names and types of the columns; empty: they are found out.
+    /// Names and types of the columns; empty: they are detected.
     pub columns: Vec<(String, Type)>,
     /// How files are compressed; `None`: as their names' endings tell.
     pub compression: Option<Compression>,
@@ -111,7 +111,7 @@ impl JsonFile {
     ///
     /// # Errors
     ///
-    /// Internal, when there is no such column.
+    /// Internal, if there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
         let decoder = self.decoder(columns, batch_rows)?;
         let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
@@ -139,7 +139,7 @@ impl JsonFile {
     }
 }
 
-/// What the decoder reads, and the table's columns, of files that nobody described.
+/// The columns of the decoder and of the table, for files without explicit columns.
 fn found_columns(
     files: &[Arc<dyn RandomAccessFile>],
     options: &JsonReadOptions,

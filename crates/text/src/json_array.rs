@@ -1,4 +1,4 @@
-//! An array of JSON values as values one behind the other, which is what the decoder takes.
+//! Turns an array of JSON values into concatenated values, as the decoder expects.
 
 use volley_error::{Error, Result};
 
@@ -36,7 +36,7 @@ impl ArrayElements {
                     *byte = b' ';
                 }
                 (b' ' | b'\t' | b'\n' | b'\r', 0) => {}
-                (_, 0) => return Err(Error::corruption("JSON beside the array of a file")),
+                (_, 0) => return Err(Error::corruption("JSON outside of the array of a file")),
                 (b',', 1) => *byte = b' ',
                 (b']', 1) => {
                     self.depth = 0;

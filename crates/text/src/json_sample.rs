@@ -1,4 +1,4 @@
-//! The shapes of the first values of a JSON file, charged while they are read.
+//! The shapes of the first values of a JSON file, whose memory is reserved during detection.
 
 use crate::{
     input::FileStream,
@@ -24,7 +24,7 @@ pub(crate) struct JsonSample {
     charge: Rc<ShapeCharge>,
 }
 
-/// What a value takes while its shape is found out.
+/// What a value takes while its shape is detected.
 pub(crate) struct ShapeCharge {
     reservation: RefCell<Reservation>,
     /// Why the last growth was refused.

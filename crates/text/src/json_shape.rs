@@ -1,4 +1,4 @@
-//! What JSON values look like: types, and fields in the order in which they appear.
+//! Shapes of JSON values: types, and fields in order of appearance.
 
 use crate::{json_sample::ShapeCharge, text_type::TextType};
 use arrow_schema::{DataType, Field};
@@ -32,7 +32,7 @@ impl Shape {
     ///
     /// # Errors
     ///
-    /// Unsupported: a list or an object beside something else.
+    /// Unsupported: a list or an object next to something else.
     pub fn merge(self, other: Shape) -> Result<Shape> {
         Ok(match (self, other) {
             (Shape::Unknown, other) | (other, Shape::Unknown) => other,

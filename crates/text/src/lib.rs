@@ -6,10 +6,9 @@
 //! CsvWriter, JsonWriter   batches in, text out
 //! ```
 //!
-//! Read [`CsvFile`] first. Lines of CSV are split in one place (`csv_split.rs`), for the sample
-//! that types are found out from, for the rows, and for COPY; JSON is split by `arrow-json`. What a
-//! text means as a number or date is decided in one place, too ([`TextType`]). This crate does not
-//! know filters or tables.
+//! Read [`CsvFile`] first. `csv_split.rs` splits CSV lines for type detection, for the rows, and
+//! for COPY; `arrow-json` splits JSON. [`TextType`] decides what a text means as a number or date.
+//! This crate does not know filters or tables.
 
 mod text_type;
 mod json_array;

@@ -22,8 +22,8 @@ pub(crate) const DECODER_BYTES_PER_BYTE: usize = 2;
 pub(crate) const CSV_BYTES_PER_VALUE: usize = 16;
 const JSON_BYTES_PER_VALUE: usize = 40;
 
-/// Text after which a batch is put out though it has fewer rows: as much as is read at once, and of
-/// JSON, whose values take more, about a half.
+/// Bytes of text after which a batch ends with fewer rows: the size of a read, and about half of it
+/// for JSON, whose values take more memory.
 const CSV_BATCH_BYTES: usize = 1 << 20;
 const JSON_BATCH_BYTES: usize = 512 << 10;
 
@@ -53,7 +53,7 @@ pub struct TextReader {
     fields: Vec<TextField>,
     path: String,
     reservation: Reservation,
-    /// Bytes of text of rows that were not put out, and values of JSON at most.
+    /// Maximum bytes of text, and of JSON values, of rows that were not returned.
     held_bytes: usize,
     held_values: usize,
     bytes_read: u64,
@@ -124,7 +124,7 @@ impl TextReader {
                 self.held_values = self.held_values.saturating_add(values_at_most(bytes));
                 let values = self.held_values.saturating_mul(JSON_BYTES_PER_VALUE);
                 self.reservation.resize(most.saturating_add(values))?;
-                // At the end the decoder is told by an empty slice.
+                // An empty slice tells the decoder that the input has ended.
                 let decoded = decoder.decode(bytes).map_err(from_arrow_error)?;
                 let is_large =
                     self.held_bytes + decoded >= JSON_BATCH_BYTES && !decoder.has_partial_record();

@@ -1,4 +1,4 @@
-//! What a piece of text can be.
+//! The types that a text can be parsed as.
 
 use std::borrow::Cow;
 use volley_types::{
@@ -7,7 +7,7 @@ use volley_types::{
     text::{self, WrittenZone},
 };
 
-/// The types that text is taken for.
+/// The types that text is treated as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextType {
     /// `true`, `false`, `t`, `f` in any case.
@@ -83,8 +83,8 @@ impl TextFormats {
 /// Where the type of a column comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeOrigin {
-    /// Somebody asked for it: texts are read as by a cast, which drops what the type has no place
-    /// for, such as the zone of a TIMESTAMP.
+    /// Requested explicitly: texts are read as by a cast, which drops what the type cannot store,
+    /// such as the zone of a TIMESTAMP.
     Declared,
     /// Its texts: others than such that all of is kept are not of the type.
     Found,
@@ -150,7 +150,7 @@ impl TextType {
 
 const MICROS_PER_DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// Not `+7`, not `007`: those are taken for text, which keeps all of it.
+/// Not `+7`, not `007`: those are treated as text, which keeps all of it.
 fn is_plain_integer(text: &str) -> bool {
     let digits = text.trim();
     let digits = digits.strip_prefix('-').unwrap_or(digits);
@@ -184,17 +184,17 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
     text::parse_f64(text)
 }
 
-/// A date; where that was found out, without a time.
+/// A date; where that was detected, without a time.
 fn parse_date(text: &str, origin: TypeOrigin) -> Option<i32> {
     if origin == TypeOrigin::Found && text.contains(':') { None } else { text::parse_date(text) }
 }
 
-/// A time of day; where that was found out, without a date.
+/// A time of day; where that was detected, without a date.
 pub(crate) fn parse_time(text: &str, origin: TypeOrigin) -> Option<i64> {
     if origin == TypeOrigin::Found && text.contains('-') { None } else { text::parse_time(text) }
 }
 
-/// A timestamp; where that was found out, with a time and without a zone other than `UTC`.
+/// A timestamp; where that was detected, with a time and without a zone other than `UTC`.
 fn parse_timestamp(text: &str, origin: TypeOrigin) -> Option<i64> {
     if origin == TypeOrigin::Declared {
         return text::parse_timestamp(text);

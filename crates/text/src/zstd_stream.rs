@@ -1,4 +1,4 @@
-//! Zstandard streams whose window is charged.
+//! Zstandard streams whose window is reserved.
 
 use std::io::{self, BufRead, Read};
 use volley_error::{Error, Result};
