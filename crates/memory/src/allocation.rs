@@ -1,7 +1,7 @@
 //! Allocations that the system refused.
 //!
-//! A global allocator must give memory or end the process. One that keeps a reserve can do with it
-//! until the driver comes to the end of its step, and the query ends with an error instead.
+//! A global allocator must return memory or end the process. An allocator with a reserve uses it
+//! until the driver ends its step, and the query then ends with an error instead.
 
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ thread_local! {
 /// To be called by a global allocator, on the thread that asked: there was only a reserve left. The
 /// query that this thread works for will fail. Allocates nothing.
 pub fn note_failed_allocation() {
-    // A thread that ends works for nobody.
+    // A thread that ends works for no query.
     let _ = HAS_FAILED.try_with(|it| it.set(true));
 }
 

@@ -1,31 +1,32 @@
-//! Who gives memory back when it gets scarce.
+//! The arbiter: decides which participants release memory when it is scarce.
 //!
-//! A pool with a limit keeps some of it as headroom. Once what is held reaches into the headroom,
-//! every participant (a driver of any query below the pool) that looks up between two steps is told
-//! what to do; nobody is interrupted, and nobody blocks a thread:
+//! A pool with a limit keeps a part of it as headroom. Once the used bytes reach into the headroom,
+//! every participant (a driver of any query below the pool) asks between two steps what to do. The
+//! arbiter interrupts no participant, and no participant blocks a thread:
 //!
 //! ```text
-//! Reclaim    give back what you can, then say `reclaimed`: you have the most to give, or would
-//!            wait for one of your query that has, and give back sooner or later anyway
-//! Wait       leave the thread until you are woken: somebody else is giving back
-//! Proceed    go on: there is room again, or nobody has anything to give and it is your turn
+//! Reclaim    release what you can, then call `reclaimed`: you can release the most, or would wait
+//!            for a driver of your query that can, and lose nothing by spilling as well
+//! Wait       leave the thread until you are woken: another participant is releasing memory
+//! Proceed    go on: there is memory again, or no participant can release any and it is your turn
 //! ```
 //!
-//! The headroom is what participants take between two looks, and what giving back costs itself
-//! (buffers of files). Only a growth beyond the limit is refused.
+//! Participants use the headroom between two checks, and for the cost of spilling itself (buffers
+//! of files). Only a growth beyond the limit is refused.
 //!
-//! What the process has beyond the pool's bytes and what is usual counts, too, where the policy
-//! knows it: structures that nobody charged, and what the allocator cannot give back.
+//! Memory of the process beyond the pool's bytes and a usual amount counts, too, if the policy can
+//! measure it: structures without a reservation, and memory that the allocator cannot release.
 //!
-//! When nobody has anything to give, the queries do not run into the limit together: the one that
-//! the policy names goes on, with those that hold little, until it ends or the limit ends it; the
-//! others wait. So somebody can always run.
+//! If no participant can release memory, the queries do not run into the limit together. The query
+//! that the policy names continues, together with those that hold little, until it ends or the
+//! limit ends it. The others wait. At least one query can therefore always run.
 //!
-//! Not all queries begin at once: each that runs has a claim on a part of the memory, and those
-//! whose claim does not fit beside the others' wait in line. What runs alone always has room.
+//! Not all queries start at once: each running query has a claim on a part of the memory, and
+//! queries whose claim does not fit next to the others' wait in line. A query that runs alone
+//! always starts.
 //!
-//! Source: Velox, section 4.6. The rules themselves are in `arbiter/rules.rs`, without threads, and
-//! are checked there in every order of events.
+//! Source: Velox, section 4.6. The rules are in `arbiter/rules.rs`, without threads; tests check
+//! them in every order of events.
 
 mod policy;
 mod rules;
@@ -56,7 +57,7 @@ pub enum Arbitration {
     Proceed,
     /// Give memory back, then call [`Participant::reclaimed`].
     Reclaim,
-    /// Do nothing until woken: others give back, or come first.
+    /// Do nothing until woken: others release memory, or come first.
     Wait,
 }
 
@@ -64,7 +65,7 @@ pub enum Arbitration {
 #[derive(Debug, Default)]
 pub(crate) struct Arbiter {
     state: Mutex<State>,
-    /// Whether somebody waits or is asked; then all look closer.
+    /// Whether a participant waits or is asked; then all participants check more closely.
     is_active: AtomicBool,
     uncharged: Uncharged,
 }
@@ -95,11 +96,11 @@ pub struct Participant {
     offered: Offer,
     has_waker: bool,
     parked: Arc<ParkedCell>,
-    /// Whether the policy was told that about half of the limit is held.
+    /// Whether the policy was notified that about half of the limit is used.
     has_told: AtomicBool,
 }
 
-/// What a participant waits for, told without the arbiter's lock.
+/// The reason why a participant waits, readable without the arbiter's lock.
 #[derive(Debug, Default)]
 struct ParkedCell(AtomicU8);
 
@@ -139,7 +140,7 @@ impl Arbiter {
         self.uncharged.bytes()
     }
 
-    /// Looks at the process again if much has changed.
+    /// Inspects the process again if much has changed.
     fn look_at_process(&self, root: &Pool) {
         let resident_bytes = || {
             let policy = self.lock().policy.clone();
@@ -204,7 +205,7 @@ impl Participant {
         }
     }
 
-    /// Says what the participant could give back now.
+    /// Reports the bytes that the participant could release now.
     pub fn offer(&mut self, offer: Offer) {
         if offer != self.offered {
             self.offered = offer;
@@ -238,10 +239,10 @@ impl Participant {
         })
     }
 
-    /// Tells that the participant waits for something else than memory from now on, until it asks
-    /// again: for other participants of its query, or for something outside. Nobody waits for its
-    /// query to end when all of it is parked; that it has begun counts until somebody waits for
-    /// something outside.
+    /// Reports that the participant waits for something other than memory from now on, until it
+    /// asks again: for other participants of its query, or for something outside. No participant
+    /// waits for the end of a query that is parked as a whole. Its claim counts until one of its
+    /// participants waits for something outside.
     pub fn park(&self, is_outside: bool) {
         self.parked.set(if is_outside { Parked::Outside } else { Parked::Within });
         let arbiter = self.root.arbiter();
@@ -250,8 +251,8 @@ impl Participant {
         }
     }
 
-    /// As [`Participant::park`], also when it was told to wait for memory. Whether it is asked to
-    /// give some back nevertheless, and is to do so before it rests.
+    /// Like [`Participant::park`], also if it must wait for memory. Whether it is asked to give
+    /// some back nevertheless, and is to do so before it rests.
     pub fn rest(&self) -> bool {
         self.parked.set(Parked::Outside);
         let arbiter = self.root.arbiter();
@@ -259,7 +260,7 @@ impl Participant {
         is_active && arbiter.change(|state| state.rules.rest(self.number))
     }
 
-    /// Tells that the participant has given back what it could.
+    /// Reports that the participant has released what it could.
     pub fn reclaimed(&self) {
         let number = self.number;
         self.root.arbiter().change(|state| ((), state.rules.reclaimed(number)));
@@ -269,7 +270,7 @@ impl Participant {
 impl Drop for Participant {
     fn drop(&mut self) {
         let number = self.number;
-        // The waker may hold what owns the participant, so it goes when the lock is given back.
+        // The waker may own the participant, so it is dropped after the lock is released.
         let member = self.root.arbiter().change(|state| {
             let woken = state.rules.leave(number);
             (state.members.remove(&number), woken)

@@ -72,7 +72,7 @@ struct Node {
     links: Mutex<Links>,
 }
 
-/// What has to be told of the cancellation.
+/// The hooks to call on cancellation.
 #[derive(Default)]
 struct Links {
     children: Vec<Weak<Node>>,
@@ -135,7 +135,7 @@ impl CancellationToken {
         self.child_until(None)
     }
 
-    /// As [`CancellationToken::child`], with `deadline` if that is earlier.
+    /// Like [`CancellationToken::child`], with `deadline` if that is earlier.
     pub fn child_until(&self, deadline: Option<Deadline>) -> CancellationToken {
         let deadlines = [deadline, self.0.deadline].into_iter().flatten();
         let deadline = deadlines.min_by_key(|it| it.at);
@@ -171,7 +171,7 @@ impl CancellationToken {
         self.cancel_with(Error::cancelled());
     }
 
-    /// As [`CancellationToken::cancel`], with a cause, which checks return. Later causes are
+    /// Like [`CancellationToken::cancel`], with a cause, which checks return. Later causes are
     /// ignored.
     ///
     /// The hooks run on this thread, after all flags are set. The caller must not hold locks that

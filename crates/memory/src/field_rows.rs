@@ -1,11 +1,11 @@
-//! Rows of memory with one field each, for values whose type only their owner knows.
+//! Rows of memory with one field each, for values whose type only the owner knows.
 
 use crate::Slots;
 use std::any::TypeId;
 
 /// Rows with a value each, in one piece of memory.
 ///
-/// Values are not dropped with the rows: that is left to whoever knows their type.
+/// Values are not dropped with the rows: the owner, which knows their type, must drop them.
 pub struct FieldRows {
     words: Vec<u128>,
     words_per_row: usize,

@@ -1,5 +1,5 @@
-//! Memory pools: who holds how many bytes, and a limit that is enforced. Spill files: where bytes
-//! go that do not fit.
+//! Memory pools: reservations of bytes by consumer, and an enforced limit. Spill files: blocks on
+//! disk for data that does not fit.
 //!
 //! ```text
 //! process ── query ── task ── operator      each level counts what is below it
@@ -8,10 +8,10 @@
 //!
 //! Read [`Pool`] and [`Reservation`] first. A structure that grows with data owns a reservation and
 //! resizes it *before* it allocates; a refused growth is an error of that query, which lists the
-//! largest consumers. Before it comes to that, what has reached into the headroom of a limit is
-//! taken back from those who can write it to disk ([`Participant`], [`spill`]). Invariants: a
-//! pool's count is at least the sum of its children's; it is zero when no reservation is left. This
-//! crate does not know operators.
+//! largest consumers. Before that, once reservations reach into the headroom of a limit, operators
+//! that can spill release memory ([`Participant`], [`spill`]). Invariants: a pool's count is at
+//! least the sum of its children's; it is zero when no reservation is left. This crate does not
+//! know operators.
 
 mod allocation;
 mod arbiter;

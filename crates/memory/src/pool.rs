@@ -20,7 +20,7 @@ const NO_LIMIT: usize = isize::MAX as usize;
 /// The part of a limit that is headroom: memory is scarce once it is touched.
 const HEADROOM_SHARE: usize = 8;
 
-/// But at least (of larger limits) and at most so many bytes.
+/// But at least (for larger limits) and at most this number of bytes.
 const HEADROOM_MIN: usize = 16 << 20;
 const HEADROOM_MAX: usize = 512 << 20;
 
@@ -53,9 +53,9 @@ struct Node {
     refusals: Refusals,
 }
 
-/// The part of a limit that queries alone can take which hold no more than
-/// [`SMALL_QUERY_SHARE`] of it: what is left may be less than they need, when others hold the rest
-/// for as long as nobody reads their results.
+/// The part of a limit that is reserved for queries that hold at most [`SMALL_QUERY_SHARE`] of it.
+/// Otherwise others could hold all memory until their results are read, and small queries would
+/// fail.
 const RESERVE_SHARE: usize = 64;
 const SMALL_QUERY_SHARE: usize = 128;
 
@@ -90,7 +90,7 @@ impl Refusals {
 pub struct PoolStats {
     /// Bytes held now.
     pub bytes: usize,
-    /// The most bytes held at one time.
+    /// The maximum number of bytes held at one time.
     pub peak_bytes: usize,
 }
 
@@ -145,7 +145,7 @@ impl Pool {
         Participant::join(self)
     }
 
-    /// Changes who decides when the memory of this pool, which has no parent, is scarce.
+    /// Sets the policy that decides when the memory of this pool, which has no parent, is scarce.
     pub fn set_arbitration_policy(&self, policy: Arc<dyn ArbitrationPolicy>) {
         self.root_pool().arbiter().set_policy(policy);
     }
@@ -172,7 +172,7 @@ impl Pool {
         self.0.has_begun.store(true, Ordering::Relaxed);
     }
 
-    /// Tells pools apart while they exist.
+    /// Distinguishes pools while they exist.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.0).expose_provenance()
     }
@@ -188,8 +188,8 @@ impl Pool {
         }
     }
 
-    /// Whether the headroom that the arbiter keeps is touched: whoever can do with less memory does
-    /// not take more then.
+    /// Whether reservations reach into the arbiter's headroom: structures that can work with less
+    /// memory must not grow then.
     pub fn is_scarce(&self) -> bool {
         self.root_pool().scarcity().is_scarce()
     }
@@ -229,7 +229,7 @@ impl Pool {
         promised.fetch_sub(less, Ordering::Relaxed);
     }
 
-    /// What is held of this pool, which has no parent, without what is promised.
+    /// The used bytes of this pool, which has no parent, without promised bytes.
     pub(crate) fn taken_bytes(&self) -> usize {
         let promised = self.0.promised_bytes.load(Ordering::Relaxed);
         self.0.bytes.load(Ordering::Relaxed).saturating_sub(promised)
@@ -246,7 +246,7 @@ impl Pool {
     /// Adds `bytes` here and in every ancestor, or nowhere.
     pub(crate) fn grow(&self, bytes: usize) -> Result<()> {
         let mut pool = self;
-        // What a query, or whatever else stands below the topmost pool, holds with these bytes.
+        // The bytes of a query, or of another child of the topmost pool, including these bytes.
         let mut below = 0;
         loop {
             if let Err(held) = pool.add(bytes, below) {
@@ -291,9 +291,9 @@ impl Pool {
         }
     }
 
-    /// Adds to this pool alone; gives back the bytes held when that would pass the limit. Bytes
-    /// that are refused are never added: others would be refused because of them. `below` are the
-    /// bytes of the pool below this one that is to have them.
+    /// Adds to this pool only; returns the used bytes if that would exceed the limit. Refused bytes
+    /// are never added: others would be refused because of them. `below` are the bytes of the child
+    /// pool that receives them.
     fn add(&self, bytes: usize, below: usize) -> Result<(), usize> {
         let node = &*self.0;
         let limit = node.limit_bytes.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A claim on bytes of a pool, given back when dropped.
+//! A reservation of bytes of a pool, which is released when it is dropped.
 
 use crate::Pool;
 use volley_error::Result;
@@ -72,8 +72,8 @@ impl Reservation {
         self.shrink(self.bytes);
     }
 
-    /// What is held, as a reservation of its own that is no promise: nobody else gets the bytes in
-    /// between.
+    /// Turns the promised bytes into a reservation of their own. No other consumer can reserve the
+    /// bytes in between.
     pub fn redeem(&mut self) -> Reservation {
         let (bytes, reserved_bytes) = (self.bytes, self.reserved_bytes);
         self.set(0, 0);

@@ -1,7 +1,7 @@
 //! The address of a row of raw memory.
 
-/// Where a row of a row container starts. A plain address: who dereferences it knows that the
-/// container lives.
+/// Where a row of a row container starts. A plain address: code that dereferences it must know that
+/// the container is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct RowPtr(*mut u8);

@@ -1,4 +1,4 @@
-//! Sizes as people write them.
+//! Parses and prints sizes, such as `1.5GB`.
 
 use volley_error::{Error, Result};
 

@@ -1,8 +1,8 @@
 //! Typed access to a field of many rows of raw memory.
 //!
 //! Aggregates keep their state inside the rows of a hash table. The table knows raw rows, an
-//! aggregate knows a Rust type; [`Slots`] brings both together, with the one check that makes it
-//! safe: the type is the one that the table made room for.
+//! aggregate knows a Rust type. [`Slots`] connects both with the one check that makes it safe: the
+//! type is the one that the table allocated space for.
 
 use std::{any::TypeId, marker::PhantomData};
 
@@ -28,7 +28,7 @@ impl<'a> Slots<'a> {
     /// For as long as the result lives,
     /// - every pointer plus `offset` is valid for reads and writes of the type behind `type_id`,
     ///   and aligned for it;
-    /// - nobody else reads or writes these fields;
+    /// - no other code reads or writes these fields;
     /// - the fields hold a value of that type, unless the only use is [`TypedSlots::write`].
     pub unsafe fn new(rows: &'a [*mut u8], offset: usize, type_id: TypeId) -> Slots<'a> {
         Slots { rows, offset, type_id }
@@ -39,7 +39,7 @@ impl<'a> Slots<'a> {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -61,7 +61,7 @@ impl<T> TypedSlots<'_, T> {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Bytes on disk, for what does not fit into memory.
+//! Blocks on disk, for data that does not fit in memory.
 //!
 //! ```text
 //! SpillSpace ── where, how much at most, how much now        one per session
@@ -11,15 +11,15 @@
 //!              16..   the block, as LZ4 if that pays
 //! ```
 //!
-//! Read [`SpillSpace`] and [`SpillFile`] first. A file loses its name as soon as it is open, so
-//! that it goes with the process that made it, however that ends; its bytes count in the space
-//! until its last holder drops it. Then it is emptied and used again. The folder's lock is held for
-//! as long as the folder is in use: a space that makes its folder removes those whose lock nobody
-//! holds, which a crash has left.
-//! Numbers are little-endian. What is read is not trusted before its checksum is right.
+//! Read [`SpillSpace`] and [`SpillFile`] first. A file is unlinked as soon as it is open, so that
+//! it disappears with its process, however that ends. Its bytes count in the space until its last
+//! reference is dropped; then it is truncated and used again. A lock in the folder is held while
+//! the folder is in use. A space that creates its folder removes folders without a held lock, which
+//! crashes have left. Numbers are little-endian. No data is used before its checksum is verified.
 //!
-//! A block is compressed and read in buffers that the space keeps ([`SpillSpace::buffer`]): as many
-//! as threads work on blocks at the same time. This module does not know what a block means.
+//! Blocks are compressed and read in buffers that the space keeps ([`SpillSpace::buffer`]), one per
+//! thread that processes a block at the same time. This module does not know the contents of
+//! blocks.
 
 mod block;
 mod faults;

@@ -17,11 +17,11 @@ pub(crate) struct Scarcity {
 /// Queries that hold no more than this part of the threshold never wait for others to end.
 const SMALL_QUERY_SHARE: usize = 16;
 
-/// Less than this part of the threshold is not worth giving back.
+/// Less than this part of the threshold is not worth releasing.
 const WORTHWHILE_SHARE: usize = 64;
 
-/// Who has to wait for another participant of its query may give back as well, if it has at least
-/// this part of what that one gives.
+/// A participant that would wait for another one of its query spills as well if it can release at
+/// least this part of what that one releases.
 const ALONGSIDE_SHARE: usize = 4;
 
 /// What the rules ask about a participant, by its number.
@@ -44,7 +44,7 @@ pub(crate) enum Parked {
     Outside,
 }
 
-/// The participants, and who is asked to give memory back.
+/// The participants, and those that are asked to release memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     participants: BTreeMap<u64, State>,
@@ -61,7 +61,7 @@ struct State {
     is_admitted: bool,
 }
 
-/// What a participant could give back.
+/// The bytes that a participant could release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Offer {
     /// How many bytes.
@@ -72,12 +72,12 @@ pub struct Offer {
 }
 
 impl Scarcity {
-    /// Whether somebody must give back.
+    /// Whether some participant must release memory.
     pub(crate) fn is_scarce(self) -> bool {
         self.bytes > self.threshold
     }
 
-    /// Whether so many bytes are worth giving back.
+    /// Whether this number of bytes is worth releasing.
     fn is_worthwhile(self, bytes: usize) -> bool {
         bytes >= (self.threshold / WORTHWHILE_SHARE).max(1)
     }
@@ -105,19 +105,19 @@ impl Rules {
         self.participants.get(&number).is_some_and(|it| it.is_admitted)
     }
 
-    /// Whether somebody waits or is asked.
+    /// Whether some participant waits or is asked.
     pub(crate) fn is_active(&self) -> bool {
         !self.asked.is_empty() || self.participants.values().any(|it| it.waits)
     }
 
-    /// What a participant could give back.
+    /// The bytes that a participant could release.
     pub(crate) fn offer(&mut self, number: u64, offer: Offer) {
         if let Some(it) = self.participants.get_mut(&number) {
             it.offered = offer;
         }
     }
 
-    /// What a participant is to do, and who must look again.
+    /// What a participant must do, and the participants that must check again.
     pub(crate) fn decide(
         &mut self,
         number: u64,
@@ -160,15 +160,15 @@ impl Rules {
         begun.is_empty() || claimed.saturating_add(scarcity.claim) <= scarcity.threshold
     }
 
-    /// The queries that have begun, but for those that wait for something outside; one participant
-    /// stands for each.
+    /// The queries that have begun, except for those that wait for something outside; one
+    /// participant represents each.
     fn begun(&self, facts: &dyn Facts) -> Vec<Candidate> {
         self.queries(facts, |parked| {
             parked.contains(&Parked::No) || !parked.contains(&Parked::Outside)
         })
     }
 
-    /// The queries of which somebody goes on.
+    /// The queries with a participant that continues.
     fn running(&self, facts: &dyn Facts) -> Vec<Candidate> {
         self.queries(facts, |parked| parked.contains(&Parked::No))
     }
@@ -184,7 +184,8 @@ impl Rules {
         such.map(|(number, _)| Candidate { number, bytes: facts.query_bytes(number) }).collect()
     }
 
-    /// What a participant whose query may run is to do; adds who must look again.
+    /// What a participant whose query may run is to do; adds the participants that must check
+    /// again.
     fn decide_admitted(
         &mut self,
         number: u64,
@@ -193,7 +194,7 @@ impl Rules {
         woken: &mut Vec<u64>,
     ) -> Arbitration {
         if !scarcity.is_scarce() {
-            // Also when somebody is asked, or gives back: there is room already.
+            // Also if a participant is asked or releases memory: there is room already.
             self.asked.clear();
             woken.extend(self.wake(|it| it.is_admitted));
             return Arbitration::Proceed;
@@ -220,7 +221,7 @@ impl Rules {
         Arbitration::Wait
     }
 
-    /// Whether a participant shall give back instead of waiting for those that are asked.
+    /// Whether a participant must release memory instead of waiting for those that are asked.
     fn joins_in(&self, number: u64, scarcity: Scarcity) -> bool {
         let Some(it) = self.participants.get(&number) else { return false };
         let others = self.asked.iter().filter_map(|it| self.participants.get(it));
@@ -229,22 +230,22 @@ impl Rules {
         it.offered.alongside && scarcity.is_worthwhile(it.offered.bytes) && most.is_some_and(enough)
     }
 
-    /// A participant gave back what it could; who must look again.
+    /// A participant released what it could; returns the participants that must check again.
     pub(crate) fn reclaimed(&mut self, number: u64) -> Vec<u64> {
         self.asked.remove(&number);
         self.offer(number, Offer::default());
         self.wake_all()
     }
 
-    /// A participant is gone; who must look again.
+    /// A participant is gone; the participants that must check again.
     pub(crate) fn leave(&mut self, number: u64) -> Vec<u64> {
         self.participants.remove(&number);
         self.asked.remove(&number);
         self.wake_all()
     }
 
-    /// A participant stops asking what to do; whether it is asked to give back, and who must look
-    /// again.
+    /// A participant stops asking; returns whether it was asked to release memory, and the
+    /// participants that must check again.
     pub(crate) fn rest(&mut self, number: u64) -> (bool, Vec<u64>) {
         if let Some(it) = self.participants.get_mut(&number) {
             it.waits = false;
@@ -259,7 +260,7 @@ impl Rules {
         answer
     }
 
-    /// All that wait for memory must look again, and who is the first in line; their numbers.
+    /// All that wait for memory must check again, and the first in line; their numbers.
     pub(crate) fn wake_all(&mut self) -> Vec<u64> {
         let mut woken = self.wake(|it| it.is_admitted);
         let first = self.participants.iter_mut().find(|it| it.1.waits);
@@ -283,8 +284,8 @@ impl Rules {
         if candidates.is_empty() { None } else { policy.victim(&candidates) }
     }
 
-    /// Nobody has anything to give: one query goes on, and those that hold little. Adds who must
-    /// look again.
+    /// No participant can release memory: one query continues, and those that hold little. Adds the
+    /// participants that must check again.
     fn turn(
         &mut self,
         number: u64,
@@ -301,7 +302,7 @@ impl Rules {
         if is_turn || is_small {
             return Arbitration::Proceed;
         }
-        // It may have been told to wait for this one, which held more then.
+        // It may be waiting for this one, which held more then.
         woken.extend(self.wake(|it| runner == Some(it.query)));
         Arbitration::Wait
     }

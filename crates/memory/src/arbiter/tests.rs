@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-/// What one participant does in the model: grows by one byte so many times, then ends.
+/// A participant of the model: grows by one byte this number of times, then ends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Runner {
     query: usize,
@@ -26,7 +26,7 @@ struct Runner {
     returns_left: usize,
     held: usize,
     can_spill: bool,
-    /// Whether it gives back while others of its query do.
+    /// Whether it releases memory while others of its query do.
     alongside: bool,
     /// Off its thread until woken (by the arbiter, or where it is parked by others).
     sleeps: bool,
@@ -74,7 +74,7 @@ impl Facts for Vec<Runner> {
 }
 
 impl Model {
-    /// Participants: query, growths, whether they can give back.
+    /// Participants: query, growths, whether they can release memory.
     fn new(limit: usize, participants: &[(usize, usize, bool)]) -> Model {
         let mut rules = Rules::default();
         let runners = participants.iter().map(|(query, growths_left, can_spill)| Runner {
@@ -232,21 +232,22 @@ impl Model {
         all
     }
 
-    /// Whether all that live wait for memory or are parked, and somebody waits for memory.
+    /// Whether all live participants wait for memory or are parked, and at least one waits for
+    /// memory.
     fn hangs(&self) -> bool {
         let live = || self.runners.iter().filter(|it| !it.has_ended);
         live().all(|it| it.sleeps) && live().any(|it| !it.is_parked)
     }
 }
 
-/// Looks at every state that can be reached; how many there are.
+/// Inspects every state that can be reached; how many there are.
 fn explore(start: Model) -> usize {
     let (mut seen, mut open) = (HashSet::from([start.clone()]), vec![start]);
     while let Some(model) = open.pop() {
         assert!(!model.hangs(), "all wait: {model:#?}");
         assert!(model.held() <= model.limit);
         let is_over = model.runners.iter().all(|it| it.has_ended);
-        assert!(!is_over || !model.rules.is_active(), "somebody is asked: {model:#?}");
+        assert!(!is_over || !model.rules.is_active(), "a participant is asked: {model:#?}");
         for next in model.successors() {
             if seen.insert(next.clone()) {
                 open.push(next);
@@ -382,7 +383,7 @@ fn queries_begin_in_their_order_when_their_claims_fit() {
     (0..5).for_each(|at| model.look(at));
     let works = |model: &Model| model.runners.iter().map(|it| it.works).collect::<Vec<_>>();
     assert_eq!(works(&model), [true, true, false, false, false]);
-    // More than its claim is taken, then given back; nobody begins for what is not there.
+    // More than its claim is reserved, then released; no query starts without free memory.
     for _ in 0..5 {
         model.work(first);
         model.look(first);
@@ -397,7 +398,7 @@ fn queries_begin_in_their_order_when_their_claims_fit() {
     // Another participant of a query that has begun does not wait.
     model.look(other_of_third);
     assert!(model.runners[other_of_third].works);
-    // Who waits for a reader has no claim, but what it holds is not there.
+    // A query that waits for a reader has no claim, but its memory is not free.
     model.park(first);
     model.look(fourth);
     assert!(model.runners[fourth].sleeps);
@@ -415,7 +416,7 @@ fn the_model_finds_all_waiting() {
     }
     model.look(1);
     assert!(model.runners[1].sleeps && !model.hangs());
-    // Where the one that is asked did not hear of it.
+    // The asked participant has not noticed it.
     model.runners[0].sleeps = true;
     assert!(model.hangs());
 }
@@ -505,7 +506,7 @@ fn of_queries_with_nothing_to_give_one_at_a_time_meets_the_limit() {
             let query = root.child(format!("query {number}"));
             let ends = &ends;
             scope.spawn(move || {
-                // Fits alone, but not beside another.
+                // Fits alone, but not next to another.
                 if take(&query, 300, false, &AtomicUsize::new(0)) {
                     ends.fetch_add(1, Ordering::Relaxed);
                 }
@@ -550,7 +551,7 @@ fn every_participant_tells_the_policy_once_that_half_is_held() {
     }
 }
 
-/// A process that has so many bytes.
+/// A process with this number of resident bytes.
 #[derive(Debug, Default)]
 struct Resident(AtomicUsize);
 
@@ -578,7 +579,7 @@ fn memory_that_nobody_charged_counts_beyond_what_is_usual() {
     let mut participant = query.participate();
     participant.offer(Offer { bytes: 100 << 20, alongside: false });
     let threshold = (1 << 30) - root.headroom_bytes();
-    // Charged, promised, resident: what is promised is not resident yet.
+    // Reserved, promised, resident: promised bytes are not resident yet.
     let cases = [
         (500 << 20, 0, 628 << 20, Arbitration::Proceed),
         (500 << 20, 0, threshold + UNCHARGED_BYTES_MAX, Arbitration::Proceed),

@@ -3,7 +3,7 @@
 use super::{Scarcity, policy::UNCHARGED_BYTES_MAX};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The part of the threshold by which what is taken changes before the process is looked at again.
+/// The part of the threshold by which what is taken changes before the process is inspected again.
 const LOOK_SHARE: usize = 64;
 
 /// What the process has resident beyond what is charged and usual.
@@ -20,7 +20,7 @@ impl Uncharged {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Looks at the process again if much has changed since: `taken` are the pool's bytes that are
+    /// Inspects the process again if much has changed since: `taken` are the pool's bytes that are
     /// in use, and `resident_bytes` asks the process.
     pub(super) fn look(
         &self,

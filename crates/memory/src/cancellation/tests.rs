@@ -148,7 +148,7 @@ fn a_parent_forgets_children_that_are_gone() {
 
 #[test]
 fn a_plain_token_is_checked_by_one_comparison() {
-    // No bit of the state is set: neither the clock nor the count is looked at.
+    // No bit of the state is set: neither the clock nor the count is inspected.
     let state = |it: &CancellationToken| it.0.state.load(Ordering::Relaxed);
     assert_eq!(state(&CancellationToken::new()), 0);
     assert_eq!(state(&CancellationToken::new().child()), 0);

@@ -7,10 +7,10 @@ use volley_error::{Error, Result};
 /// The largest block, before compression.
 pub const BLOCK_BYTES_MAX: usize = 1 << 30;
 
-/// What stands before the bytes of a block.
+/// The header of a block.
 pub(super) const HEADER_BYTES: usize = 16;
 
-/// The most bytes that one byte of LZ4 stands for.
+/// The maximum expansion of one byte of LZ4.
 const RATIO_MAX: usize = 255;
 
 /// A header, read.
@@ -20,7 +20,7 @@ pub(super) struct Header {
     pub(super) bytes: usize,
     /// Bytes as they are stored.
     pub(super) stored_bytes: usize,
-    /// The two lengths as they stand in the file.
+    /// The two lengths as stored in the file.
     lengths: u64,
     checksum: u64,
 }
@@ -41,7 +41,7 @@ impl Header {
         Ok(Header { bytes, stored_bytes, lengths: word(0..8), checksum: word(8..16) })
     }
 
-    /// Checks the bytes as stored and makes `block` what they stand for.
+    /// Verifies the stored bytes and decompresses them to `block`.
     pub(super) fn unpack(&self, stored: &[u8], block: &mut Vec<u8>) -> Result<()> {
         if XxHash3_64::oneshot_with_seed(self.lengths, stored) != self.checksum {
             return Err(corruption("a checksum that differs"));
@@ -67,7 +67,7 @@ pub(super) fn pack(block: &[u8], packed: &mut Vec<u8>) -> Result<()> {
     }
     packed.resize(HEADER_BYTES + lz4_flex::block::get_maximum_output_size(block.len()), 0);
     let compressed = lz4_flex::block::compress_into(block, &mut packed[HEADER_BYTES..]);
-    // At least a sixteenth, or else reading it again costs more than the disk.
+    // At least a sixteenth, or reading it again costs more than the disk.
     let pays = |bytes: &usize| *bytes < block.len() - block.len() / 16;
     let stored_bytes = match compressed.ok().filter(pays) {
         Some(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Failures of the disk, for tests.
+//! Injected disk failures, for tests.
 
 use std::{
     io,

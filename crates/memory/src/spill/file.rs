@@ -68,7 +68,7 @@ impl SpillFile {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
-    /// Writes a block of at most [`super::BLOCK_BYTES_MAX`] bytes at the end; answers the bytes
+    /// Writes a block of at most [`super::BLOCK_BYTES_MAX`] bytes at the end; returns the bytes
     /// that it takes on disk. After an error the file is as it was before.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ const NAME_PREFIX: &str = "volley-spill-";
 
 const LOCK_NAME: &str = "lock";
 
-/// Names that are tried: each fails only when somebody else removes the folder meanwhile.
+/// Number of names to try: each fails only if another process removes the folder meanwhile.
 const ATTEMPTS: usize = 8;
 
 /// Empty files kept for further use while others are in use: to make one and remove its name takes
@@ -43,7 +43,7 @@ pub(super) struct Folder {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Empty, and nobody else's.
+    /// Empty, and not in use by others.
     files: Vec<Arc<File>>,
     /// Files that are in use.
     used: usize,
@@ -74,7 +74,7 @@ impl Folder {
         &self.path
     }
 
-    /// An empty file that has no name any more; it is given back to [`Folder::keep_file`].
+    /// An empty, unlinked file, which is returned to [`Folder::keep_file`].
     pub(super) fn open_file(&self) -> Result<Arc<File>> {
         let kept = lock(&self.kept).files.pop();
         let file = kept.map_or_else(|| self.make_file(), Ok)?;
@@ -82,7 +82,7 @@ impl Folder {
         Ok(file)
     }
 
-    /// Takes back a file that nobody uses any more.
+    /// Keeps a file that is no longer used.
     pub(super) fn keep_file(&self, file: &Arc<File>) {
         let is_empty = file.set_len(0).is_ok();
         let mut kept = lock(&self.kept);
@@ -112,7 +112,7 @@ impl Drop for Folder {
     }
 }
 
-/// A new lock file, locked; `None` when somebody took the folder for abandoned before.
+/// A new lock file, locked; `None` if another process considered the folder abandoned before.
 fn make_lock(path: &Path) -> Result<Option<File>> {
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = match opened {
@@ -121,15 +121,15 @@ fn make_lock(path: &Path) -> Result<Option<File>> {
     };
     match file.try_lock() {
         Err(fs::TryLockError::WouldBlock) => Ok(None),
-        // Without locks on this file system nobody takes the folder for abandoned.
+        // Without locks on this file system no process considers the folder abandoned.
         Err(fs::TryLockError::Error(_)) => Ok(Some(file)),
-        // Whoever held the lock before has removed the folder.
+        // The previous holder of the lock has removed the folder.
         Ok(()) => Ok(path.exists().then_some(file)),
     }
 }
 
-/// Removes spill folders in `directory` that no process uses. What cannot be removed stays: it may
-/// be somebody else's.
+/// Removes spill folders in `directory` that no process uses. Folders that cannot be removed stay:
+/// they may belong to another user.
 fn remove_abandoned(directory: &Path) {
     let is_folder = |it: &DirEntry| {
         it.file_name().to_string_lossy().starts_with(NAME_PREFIX)
@@ -137,10 +137,10 @@ fn remove_abandoned(directory: &Path) {
     };
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(is_folder) {
-        // For writing, too, or else a pipe of that name would hold us up.
+        // For writing, too, or a pipe of that name would hold us up.
         match OpenOptions::new().read(true).write(true).open(entry.path().join(LOCK_NAME)) {
             Ok(lock) if lock.try_lock().is_ok() => drop(fs::remove_dir_all(entry.path())),
-            // Ended before it had a lock. Whoever is about to make one tries again.
+            // Ended before it had a lock. A process that is about to create one tries again.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 drop(fs::remove_dir(entry.path()));
             }

@@ -1,4 +1,4 @@
-//! Where spill files go, and how much there may be of them.
+//! The spill space: the folder of spill files, and their maximum size.
 
 use super::{Fault, SpillFile, faults::Faults, folder::Folder};
 use crate::format_bytes;
@@ -51,7 +51,7 @@ struct Place {
 pub struct SpillStats {
     /// Bytes of all files that there are now.
     pub bytes: u64,
-    /// The most bytes at one time.
+    /// The maximum number of bytes at one time.
     pub bytes_peak: u64,
     /// Bytes written to all files that there ever were.
     pub bytes_written: u64,
