@@ -1,4 +1,5 @@
-//! A column that grows by chosen rows of others, of which it keeps nothing but elements of arrays.
+//! A column that grows by selected rows of other columns. It copies them, except for elements of
+//! arrays.
 //!
 //! ```text
 //! Picked     a column and some of its rows, sorted by where they go: decoded once
@@ -21,7 +22,7 @@ pub struct Picked<'a> {
     decoded: Decoded<'a>,
     nulls: Option<NullBuffer>,
     rows: &'a [u32],
-    /// Of each of `rows`, where its value stands.
+    /// The position of the value of each of `rows`.
     positions: Cow<'a, [u32]>,
 }
 

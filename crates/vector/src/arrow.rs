@@ -1,4 +1,4 @@
-//! The Arrow bridge: vectors out as arrays, arrays in as vectors.
+//! The Arrow bridge: exports vectors as arrays, imports arrays as vectors.
 //!
 //! | Volley | Arrow out | copies |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //! | custom types | as they say: their storage type, or text | text is written |
 //!
 //! A stream of record batches has one type per column, so [`to_arrow`] flattens dictionaries,
-//! constants and runs. [`to_arrow_encoded`] keeps them, as dictionaries and runs; so does the way
-//! in. Unsigned integers become the next larger signed type, timestamps become microseconds, time
-//! zones are dropped (values are UTC).
+//! constants and runs. [`to_arrow_encoded`] keeps them, as dictionaries and runs; so does the
+//! import. Unsigned integers become the next larger signed type, timestamps become microseconds,
+//! time zones are dropped (values are UTC).
 
 mod c_data;
 mod data_type;

@@ -1,4 +1,4 @@
-//! Whether strings are ASCII: the answer for all, and what is known of parts.
+//! Tests of the ASCII flag of strings, for whole columns and slices.
 
 use crate::{Buffer, StringValues, StringView};
 

@@ -34,7 +34,7 @@ impl Deltas {
         self.buffer().len() / self.width()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -150,7 +150,7 @@ impl Vector {
     ///
     /// If the type is not stored so, or a sum is not one of its storage.
     pub fn bias(data_type: Type, base: i128, deltas: Deltas, nulls: Option<NullBuffer>) -> Vector {
-        // Where any distance of the width fits, nobody has to look at all of them.
+        // If any distance of the width fits, no check of single distances is needed.
         let physical = data_type.physical();
         let fits_all = fits(physical, base, u64::MAX >> (64 - 8 * deltas.width()));
         assert!(fits_all || fits(physical, base, deltas.max()), "bias out of range: {data_type}");

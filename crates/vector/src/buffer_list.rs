@@ -1,4 +1,4 @@
-//! The data buffers of strings that come together from several vectors.
+//! The data buffers of strings that are combined from several vectors.
 
 use crate::{INLINE_BYTES, StringValues, StringView, copy::too_large};
 use arrow_buffer::Buffer;
@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
 
 /// Data buffers of several vectors of strings, each buffer once: a page of a dictionary often
-/// stands behind many of them.
+/// follows many of them.
 #[derive(Debug, Default)]
 pub struct BufferList {
     buffers: Vec<Buffer>,
@@ -28,7 +28,7 @@ impl BufferList {
     ///
     /// # Errors
     ///
-    /// When there are more than 32 bits can tell.
+    /// If there are more than 32 bits can count.
     pub fn add(&mut self, strings: &StringValues) -> Result<Renumbered> {
         let mut numbers = Vec::with_capacity(strings.buffers.len());
         for buffer in &*strings.buffers {

@@ -128,7 +128,7 @@ impl StringBuilder {
         self.views.push(view);
     }
 
-    /// Appends one of other strings; answers the bytes that were copied beside its view.
+    /// Appends one of other strings; returns the bytes that were copied next to its view.
     #[inline]
     pub fn push_from(&mut self, strings: &StringValues, index: usize) -> usize {
         let view = strings.views[index];

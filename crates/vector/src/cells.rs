@@ -1,4 +1,4 @@
-//! Rows as text, for results and files: cell by cell, and large cells piece by piece.
+//! Rows as text, for results and files: cell by cell, and large cells in chunks.
 //!
 //! ```text
 //! Cells       a column, decoded, with the cells of its elements, entries or fields below it
@@ -6,9 +6,10 @@
 //! push_json   a cell as JSON has it
 //! ```
 //!
-//! No encoding is expanded, and no nested value is made whole: who prints an array of a million
-//! elements, or the same one for a thousand rows, holds a piece of its text. Both append to a text
-//! and hand it to `full` once it is as long as a piece; `full` takes away what is there.
+//! No encoding is expanded, and no nested value is built as a whole: printing an array of a million
+//! elements, or the same one for a thousand rows, holds one chunk of its text. Both functions
+//! append to a text and pass it to `full` once it has the length of a chunk; `full` consumes the
+//! text.
 
 mod json;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use volley_types::{
     text::{has_own_quotes, push_binary, push_field_name, push_quoted_where_needed, push_value},
 };
 
-/// From so many bytes on, text is handed on.
+/// The number of bytes from which on text is passed to `full`.
 pub const PIECE_BYTES: usize = 64 << 10;
 
 /// Takes text that has become long enough, and empties it.

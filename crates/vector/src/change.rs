@@ -1,8 +1,7 @@
-//! Changing vectors: rows copied over others, and other lengths.
+//! Changes vectors: copies rows over others, and resizes.
 //!
-//! What is here takes a vector by value. Buffers that nobody else holds are written in place; those
-//! that are shared, or that are views of memory of somebody else's, are copied first (copy on
-//! write).
+//! These functions take a vector by value. They write buffers in place if they hold the only
+//! reference. Shared buffers, and views of foreign memory, are copied first (copy on write).
 
 mod nested;
 #[cfg(test)]
@@ -111,8 +110,8 @@ impl Vector {
         }
     }
 
-    /// The elements of a flat vector of fixed-width ones, changed by `f`: in place when nobody else
-    /// holds them, otherwise in a copy. `f` sees the elements of null rows, too.
+    /// The elements of a flat vector of fixed-width ones, changed by `f`: in place if this is the
+    /// only reference, otherwise in a copy. `f` sees the elements of null rows, too.
     ///
     /// # Errors
     ///
@@ -159,7 +158,7 @@ fn into_buffer(values: Values) -> Buffer {
     buffer.unwrap_or_default()
 }
 
-/// The elements, in place when nobody else holds them.
+/// The elements, in place if this is the only reference.
 fn owned<T: ArrowNativeType>(buffer: ScalarBuffer<T>) -> Vec<T> {
     buffer.into_inner().into_vec::<T>().unwrap_or_else(|shared| shared.typed_data::<T>().to_vec())
 }
@@ -248,7 +247,7 @@ fn copy_native<T: Native>(
     target.into()
 }
 
-/// Views move behind the target's buffers; bytes stay where they are.
+/// Views move after the target's buffers; bytes stay where they are.
 fn copy_strings(
     target: StringValues,
     source: &Decoded,
@@ -277,7 +276,7 @@ fn copy_objects(target: &Objects, source: &Decoded, ranges: &[CopyRange]) -> Obj
     target.into_iter().collect()
 }
 
-/// Elements that nobody looks at, up to `len`.
+/// Arbitrary elements, up to `len`.
 fn resize_values(values: Values, len: usize) -> Result<Values> {
     Ok(match values {
         Values::Null(_) => Values::Null(len),

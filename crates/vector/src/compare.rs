@@ -3,7 +3,7 @@
 //! NaN equals itself and is the greatest number, -0.0 equals 0.0, intervals compare by their length
 //! (a month has 30 days, a day 24 hours), strings by bytes, arrays and maps element by element,
 //! rows field by field, objects as their type says. A null equals a null and comes after everything
-//! else. Types with an order of their own compare by their keys.
+//! else. Types with comparison keys compare by their keys.
 
 use crate::{Decoded, Nested, StringValues, StringView, Values, Vector};
 use std::{cmp::Ordering, ops::Range};
@@ -38,7 +38,7 @@ enum Kind {
     Fields(Vec<Comparable>),
 }
 
-/// What compares rows of `left` with rows of `right`, vectors of one type. The type is looked at
+/// What compares rows of `left` with rows of `right`, vectors of one type. The type is inspected
 /// once, here.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub fn comparator(left: &Vector, right: &Vector) -> Result<Comparator> {
 }
 
 impl Comparable {
-    /// The rows of `vector`. The type is looked at once, here.
+    /// The rows of `vector`. The type is inspected once, here.
     ///
     /// # Errors
     ///

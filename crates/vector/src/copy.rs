@@ -47,7 +47,7 @@ impl Vector {
     }
 
     /// Rows `positions` of this vector without copying them: a slice when they stand next to each
-    /// other and the vector is not lazy, or else as [`Vector::wrap`].
+    /// other and the vector is not lazy, or as [`Vector::wrap`].
     ///
     /// # Panics
     ///
@@ -104,12 +104,12 @@ impl Vector {
         Vector::concat_checked(data_type, parts, &|| Ok(()))
     }
 
-    /// As [`Vector::concat`]; `check` is asked between parts whether to go on. For columns that
+    /// As [`Vector::concat`]; `check` is asked between parts whether to continue. For columns that
     /// take long.
     ///
     /// # Errors
     ///
-    /// As [`Vector::gather`], and what `check` says.
+    /// Like [`Vector::gather`], and what `check` says.
     pub fn concat_checked(
         data_type: &Type,
         parts: &[Vector],
@@ -336,8 +336,8 @@ fn concat_nested(parts: &[&Values], len: usize, check: &dyn Fn() -> Result<()>) 
     Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements })
 }
 
-/// The same arrays without elements that no row has, when these are many: what is put together
-/// and taken apart again and again would grow each time.
+/// The same arrays without elements that no row has, when these are many: what is put together and
+/// split again and again would grow each time.
 fn compacted(nested: &Nested) -> Result<Cow<'_, Nested>> {
     const UNUSED_MIN: usize = 1024;
     let all = nested.elements.len();

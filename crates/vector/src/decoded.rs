@@ -15,11 +15,11 @@ pub struct Decoded<'a> {
     len: usize,
     base: Cow<'a, Vector>,
     indices: Indices<'a>,
-    /// Null rows by *row* (not by base position); `None`: ask the base's bitmap.
+    /// Null rows by *row* (not by base position); `None`: use the base's bitmap.
     row_nulls: Option<NullBuffer>,
 }
 
-/// Where a row's value stands in the flat base.
+/// The position of a row's value in the flat base.
 #[derive(Clone, Debug)]
 pub enum Indices<'a> {
     /// Row `i` is base row `i`.
@@ -113,7 +113,7 @@ impl<'a> Decoded<'a> {
         self.len
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -123,7 +123,7 @@ impl<'a> Decoded<'a> {
         &self.base
     }
 
-    /// Where the rows' values stand in the base.
+    /// The position of the rows' values in the base.
     pub fn indices(&self) -> &Indices<'a> {
         &self.indices
     }

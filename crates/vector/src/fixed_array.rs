@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
 
 /// Arrays of `size` elements each: row `i` has the elements from `i * size` on. Null rows have
-/// elements, too, which nobody looks at.
+/// elements, too, whose values are arbitrary.
 #[derive(Clone, Debug)]
 pub struct FixedArrays {
     /// Elements of each row; at least 1.

@@ -1,8 +1,8 @@
 //! Hashes of rows, column at a time.
 //!
 //! Equal values have equal hashes in every encoding: -0.0 as 0.0, every NaN alike, intervals by
-//! their length, nulls alike. Integers of different widths hash alike, too. Types with an order of
-//! their own hash by their keys.
+//! their length, nulls alike. Integers of different widths hash alike, too. Types with comparison
+//! keys hash by their keys.
 
 use crate::{Decoded, Encoding, Indices, Nested, StringValues, StringView, Values, Vector};
 use volley_error::Result;

@@ -1,4 +1,4 @@
-//! What the rows of a vector are compared and hashed by, where its type has an order of its own.
+//! The comparison keys of the rows of a vector, by which custom types compare and hash.
 
 use crate::{Encoding, FixedArrays, Nested, Values, Vector};
 use std::sync::Arc;

@@ -58,9 +58,9 @@ impl<F: FnMut(&[u32], &Vector) -> Result<()>> ValueCallback for F {
 }
 
 impl Vector {
-    /// Hands the values of `rows` to `callback`. A lazy vector that nobody has loaded, and that
-    /// nobody else holds, decodes just these, in pieces as its loader likes; others give them as
-    /// they are.
+    /// Passes the values of `rows` to `callback`. A lazy vector that is not loaded and has no other
+    /// reference decodes only these, in chunks of the loader's choice; others pass them as they
+    /// are.
     ///
     /// # Errors
     ///
@@ -115,14 +115,14 @@ impl Lazy {
         self.0.loaded.get_or_init(|| self.run_loader(None)).clone()
     }
 
-    /// Rows `codes` of a lazy vector of `data_type`, itself lazy: decodes only the rows that codes
-    /// name when nobody else holds the values.
+    /// Rows `codes` of a lazy vector of `data_type`, itself lazy: decodes only the rows of the
+    /// codes if there is no other reference to the values.
     pub(crate) fn wrap(&self, data_type: &Type, codes: &ScalarBuffer<u32>) -> Vector {
         let loader = WrappedLoader { inner: self.clone(), codes: codes.clone() };
         Vector::lazy(data_type.clone(), codes.len(), Box::new(loader))
     }
 
-    /// Whether nobody else holds the values, loaded or not.
+    /// Whether this is the only reference to the values, loaded or not.
     fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && self.0.loaded.get().is_none()
     }

@@ -1,15 +1,15 @@
-//! Long strings that stand next to each other, to be looked at as one.
+//! Long strings that are contiguous in memory, for searching them at once.
 
 use crate::{Buffer, INLINE_BYTES, StringValues, StringView};
 use std::ops::Range;
 
-/// Bytes between neighbors at most, such as a length in front of each.
+/// Bytes between strings at most, such as a length in front of each.
 const GAP_MAX: usize = 4;
 
-/// Long strings one after the other in a buffer. Short ones among them stand elsewhere.
+/// Long strings one after the other in a buffer. Short ones among them are stored elsewhere.
 #[derive(Clone, Debug)]
 pub struct Neighbors<'a> {
-    /// The bytes of all of them, and what stands between them.
+    /// The bytes of all of them, and the bytes between them.
     pub bytes: &'a [u8],
     /// Where `bytes` starts in its buffer.
     start: usize,
@@ -19,7 +19,7 @@ pub struct Neighbors<'a> {
 }
 
 impl<'a> Neighbors<'a> {
-    /// The row of each one, and where it stands in `bytes`.
+    /// The row of each one, and its position in `bytes`.
     pub fn strings(&self) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
         let (views, start) = (self.views, self.start);
         self.rows.clone().filter(|row| is_long(views[*row])).map(move |row| {
@@ -30,13 +30,13 @@ impl<'a> Neighbors<'a> {
 }
 
 impl StringValues {
-    /// All long strings, neighbors together, in the order of their rows.
+    /// All long strings, contiguous ones together, in the order of their rows.
     pub fn neighbors(&self) -> impl Iterator<Item = Neighbors<'_>> {
         neighbors(&self.views, &self.buffers)
     }
 }
 
-/// The long strings among `views`, neighbors together.
+/// The long strings among `views`, contiguous ones together.
 pub(crate) fn neighbors<'a>(
     views: &'a [u128],
     buffers: &'a [Buffer],
@@ -93,7 +93,7 @@ mod tests {
             view(0, 3..20),
             short,
             view(0, 24..40),
-            // Too far behind.
+            // Too far after.
             view(0, 45..60),
             // Another buffer.
             view(1, 60..80),

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 use volley_types::Object;
 
-/// References to objects, one per row; `None` stands in null rows only.
+/// References to objects, one per row; `None` in null rows only.
 #[derive(Clone, Debug)]
 pub struct Objects {
     all: Arc<[Option<Object>]>,
@@ -28,7 +28,7 @@ impl Objects {
         self.len
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -39,7 +39,7 @@ impl Objects {
         Objects { all: Arc::clone(&self.all), offset: self.offset + offset, len }
     }
 
-    /// Where the references stand: slices and clones stand at the same place.
+    /// The position of the references: slices and clones are at the same place.
     pub fn address(&self) -> usize {
         self.all.as_ptr() as usize
     }

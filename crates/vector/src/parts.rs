@@ -1,4 +1,4 @@
-//! Rows of many batches, gathered without joining these first.
+//! Gathers rows of many batches without concatenating the batches first.
 //!
 //! ```text
 //! Parts   the batches, each column with what it takes to find a value: codes and a flat base
@@ -6,8 +6,8 @@
 //! gather  a flat batch of picked rows, column at a time
 //! ```
 //!
-//! Joining writes every value once more, to memory that is fresh from the system, and dictionaries
-//! come apart. Strings are copied with their views, so that a column of strings keeps no part
+//! Concatenating copies every value once more, to memory that is fresh from the system, and expands
+//! dictionaries. Strings are copied with their views, so that a column of strings keeps no batch
 //! alive.
 
 use crate::{
@@ -35,7 +35,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// So many parts without rows, of columns of `types`.
+    /// This number of parts without rows, with columns of `types`.
     pub fn new(types: &[Type], parts: usize) -> Parts {
         let columns = types.iter().map(|it| column(it.clone(), parts));
         Parts { columns: columns.collect() }
@@ -53,7 +53,7 @@ impl Parts {
         Ok(Batch::new(columns, rows))
     }
 
-    /// Puts `batch` in the place of part `number`.
+    /// Replaces part `number` by `batch`.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Parts {
         self.columns.iter_mut().zip(batch.columns()).try_for_each(|(to, it)| to.set(number, it))
     }
 
-    /// Lets the rows of part `number` go.
+    /// Releases the rows of part `number`.
     ///
     /// # Panics
     ///
@@ -90,7 +90,7 @@ impl Parts {
         Ok(Batch::new(columns.collect::<Result<_>>()?, picks.len()))
     }
 
-    /// As [`Parts::gather`], a single column.
+    /// Like [`Parts::gather`], a single column.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ struct Source<V> {
     nulls: Option<Box<Nulls>>,
 }
 
-/// Where a row's value stands.
+/// The position of a row's value.
 enum Positions {
     Rows,
     First,

@@ -1,4 +1,4 @@
-//! Vectors as text, for people who debug.
+//! Vectors as text, for debugging.
 
 use crate::{Encoding, Values, Vector};
 use std::fmt;

@@ -66,7 +66,7 @@ impl Shape {
         Shape::Lazy,
     ];
 
-    /// What may stand below another encoding: all but lazy.
+    /// What may occur below another encoding: all but lazy.
     const BASES: [Shape; 5] =
         [Shape::Flat, Shape::Constant, Shape::Dictionary, Shape::RunLength, Shape::Bias];
 }
@@ -155,7 +155,7 @@ impl Generator {
         self.layered(shape, data_type, len, layers)
     }
 
-    /// As [`Generator::encoded`], with at most `layers` encodings below it.
+    /// Like [`Generator::encoded`], with at most `layers` encodings below it.
     fn layered(&mut self, shape: Shape, data_type: &Type, len: usize, layers: usize) -> Vector {
         match shape {
             Shape::Flat => self.flat(data_type, len),
@@ -179,7 +179,7 @@ impl Generator {
         }
     }
 
-    /// What may stand below another encoding: anything but lazy.
+    /// What may occur below another encoding: anything but lazy.
     fn base(&mut self, data_type: &Type, len: usize, layers: usize) -> Vector {
         let shape = if layers == 0 { Shape::Flat } else { *self.choose(&Shape::BASES) };
         self.layered(shape, data_type, len, layers.saturating_sub(1))
@@ -318,7 +318,7 @@ impl Generator {
     }
 }
 
-/// Values that are there already, behind a loader.
+/// Values that are loaded already, as a loader.
 pub(crate) struct Later(pub(crate) Vector);
 
 impl Loader for Later {

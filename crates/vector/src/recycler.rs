@@ -1,4 +1,4 @@
-//! Memory of results that is used again.
+//! Recycles the memory of results.
 
 use crate::{Buffer, MutableBuffer};
 
@@ -8,11 +8,10 @@ const BUFFERS_MAX: usize = 8;
 /// Larger buffers are not kept.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Buffers of fixed-width results, given out again once nobody else holds them.
+/// Buffers of fixed-width results, which are used again once there is no other reference.
 ///
 /// An operator makes results of one size batch after batch, and most are dropped before the next
-/// batch comes: their memory is in the cache still, and need not be cleared. At most 8 MiB are
-/// kept.
+/// batch: their memory is still in the cache and need not be cleared. At most 8 MiB are kept.
 #[derive(Debug, Default)]
 pub struct Recycler {
     kept: Vec<Buffer>,
@@ -54,7 +53,7 @@ mod tests {
         let address = buffer.as_ptr();
         recycler.keep(&buffer);
         let other: Buffer = recycler.take(1000).into();
-        assert_ne!(other.as_ptr(), address, "somebody holds the first");
+        assert_ne!(other.as_ptr(), address, "the first is still referenced");
         drop(buffer);
         let smaller = recycler.take(10);
         assert_eq!((smaller.as_ptr(), smaller.len()), (address, 10));

@@ -1,4 +1,4 @@
-//! A set of rows: which ones an expression or function has to look at.
+//! A set of rows: the active rows of an expression or function.
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use std::sync::Arc;

@@ -9,9 +9,9 @@
 //! last 8 bytes  checksum of all bytes before
 //! ```
 //!
-//! Numbers are little-endian. The form may change with every version of the engine: files are for
-//! finding bugs, not for keeping data. Whatever a file holds, reading it gives a valid vector or an
-//! error, and takes memory in proportion to the file.
+//! Numbers are little-endian. The format may change with every version of the engine: files are for
+//! debugging, not for storage. Reading any file gives a valid vector or an error, and takes memory
+//! in proportion to the file.
 //!
 //! ```
 //! use volley_types::{Type, TypeRegistry, Value};

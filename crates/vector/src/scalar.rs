@@ -1,4 +1,4 @@
-//! Between vectors and scalars.
+//! Conversions between vectors and scalars.
 
 use crate::{
     BooleanBuffer, Decoded, FixedArrays, Nested, NullBuffer, StringBuilder, Values, Vector,

@@ -90,7 +90,7 @@ impl StringView {
     pub fn text_of<'a>(view: &'a u128, buffers: &'a [Buffer]) -> &'a str {
         let bytes = StringView::bytes_of(view, buffers);
         debug_assert!(std::str::from_utf8(bytes).is_ok(), "VARCHAR holds UTF-8");
-        // SAFETY: whoever builds a VARCHAR vector checks its text, as the type demands.
+        // SAFETY: the builder of a VARCHAR vector has checked that its text is UTF-8.
         unsafe { std::str::from_utf8_unchecked(bytes) }
     }
 

@@ -1,4 +1,4 @@
-//! A deep check of everything that the layouts promise, for tests and debug builds.
+//! A deep check of all invariants of the layouts, for tests and debug builds.
 
 #[cfg(test)]
 mod tests;

@@ -66,7 +66,7 @@ pub struct StringValues {
     ascii: Arc<AtomicU8>,
 }
 
-/// Nobody has looked whether all text is ASCII.
+/// Not checked whether all text is ASCII.
 const ASCII_UNKNOWN: u8 = 0;
 /// All text is ASCII.
 const ASCII: u8 = 1;
@@ -74,7 +74,7 @@ const ASCII: u8 = 1;
 const NOT_ASCII: u8 = 2;
 
 /// Offsets and sizes into an element vector (Arrow's list-view layout): elements may overlap and
-/// stand in any order.
+/// are in any order.
 #[derive(Clone, Debug)]
 pub struct Nested {
     /// First element of each row.
@@ -91,7 +91,7 @@ impl StringValues {
         StringValues { views, buffers, ascii: Arc::new(AtomicU8::new(ASCII_UNKNOWN)) }
     }
 
-    /// The same strings, all of which are ASCII, as whoever made them knows.
+    /// The same strings, which the caller knows to be ASCII.
     pub fn known_ascii(self) -> StringValues {
         StringValues { ascii: Arc::new(AtomicU8::new(ASCII)), ..self }
     }
@@ -101,7 +101,7 @@ impl StringValues {
         self.views.len()
     }
 
-    /// Whether there is no string.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
@@ -112,7 +112,7 @@ impl StringValues {
         if self.knows_ascii() == Some(true) { strings.known_ascii() } else { strings }
     }
 
-    /// Whether all strings are ASCII, if somebody has asked before.
+    /// Whether all strings are ASCII, if that was checked before.
     pub fn knows_ascii(&self) -> Option<bool> {
         match self.ascii.load(Ordering::Relaxed) {
             ASCII_UNKNOWN => None,
@@ -144,7 +144,7 @@ impl StringValues {
 
     /// All views at once first: short strings, and the first bytes of long ones.
     fn find_ascii(&self) -> bool {
-        /// Long strings are looked at in portions, so that a bad one ends the search soon.
+        /// Long strings are inspected in portions, so that a bad one ends the search soon.
         const PORTION: usize = 1024;
         const LONG_HIGH_BITS: u128 = 0x80808080 << 32;
         const SHORT_HIGH_BITS: u128 = 0x80808080_80808080_80808080 << 32;
@@ -153,7 +153,7 @@ impl StringValues {
             let high_bits = |view| if is_long(view) { LONG_HIGH_BITS } else { SHORT_HIGH_BITS };
             let any_high = views.iter().fold(0, |any, view| any | view & high_bits(*view));
             let mut long = views.iter().filter(|it| is_long(**it));
-            // What stands between neighbors may be something else.
+            // The bytes between strings are arbitrary.
             any_high == 0
                 && (neighbors(views, &self.buffers).all(|it| is_ascii(it.bytes))
                     || long.all(|it| StringView::bytes_of(it, &self.buffers).is_ascii()))
@@ -224,7 +224,7 @@ impl Values {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -364,7 +364,7 @@ pub fn native_slice_mut<T: Native>(bytes: &mut [u8]) -> &mut [T] {
     unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
 }
 
-/// How many elements of `T` stand in `bytes`.
+/// The number of elements of `T` in `bytes`.
 fn elements_of<T: Native>(bytes: &[u8]) -> usize {
     let is_whole =
         bytes.as_ptr().cast::<T>().is_aligned() && bytes.len().is_multiple_of(size_of::<T>());

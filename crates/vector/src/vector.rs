@@ -12,7 +12,7 @@ use volley_types::{Native, Type, Value};
 pub struct Vector {
     data_type: Type,
     len: usize,
-    /// Rows that are valid, beside the nulls of a base. `None`: all of them.
+    /// Rows that are valid, next to the nulls of a base. `None`: all of them.
     nulls: Option<NullBuffer>,
     encoding: Encoding,
 }
@@ -128,7 +128,8 @@ impl Vector {
         Vector::checked_dictionary(codes, base, nulls)
     }
 
-    /// As [`Vector::dictionary`], where the caller has just found every code to be a row of `base`.
+    /// Like [`Vector::dictionary`], where the caller has just found every code to be a row of
+    /// `base`.
     ///
     /// # Panics
     ///
@@ -232,7 +233,7 @@ impl Vector {
         self.len
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -272,7 +273,7 @@ impl Vector {
         matches!(self.encoding, Encoding::Constant(_))
     }
 
-    /// As [`Vector::loaded`], without a copy of what is not lazy.
+    /// Like [`Vector::loaded`], without a copy of what is not lazy.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Whatever its encoding, a vector behaves as the list of its values.
+//! In every encoding, a vector behaves like the list of its values.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -15,7 +15,7 @@ use arrow_schema::{ArrowError, DataType};
 use volley_error::{Error, Result};
 
 /// An array and its type as the structures of the Arrow C data interface
-/// (<https://arrow.apache.org/docs/format/CDataInterface.html>). Whoever gets it calls `release` of
+/// (<https://arrow.apache.org/docs/format/CDataInterface.html>). The receiver calls `release` of
 /// both, or drops this; buffers live until then.
 #[derive(Debug)]
 pub struct CArray {
@@ -64,7 +64,7 @@ impl CArray {
         let data_type = DataType::try_from(&self.schema).map_err(foreign)?;
         type_from_arrow(&data_type)?;
         check_parts(&self.array, &data_type)?;
-        // SAFETY: -1 says that nobody has counted, which is true of any bitmap.
+        // SAFETY: -1 means that the nulls are not counted, which is valid for any bitmap.
         unsafe { self.array.set_null_count(-1) };
         // SAFETY: the caller vouches for the structures.
         let data = unsafe { from_ffi(self.array, &self.schema) }.map_err(foreign)?;
@@ -74,8 +74,8 @@ impl CArray {
     }
 }
 
-/// The same array, where parts without rows are as new: strings without rows may have any first
-/// offset, and bytes that nobody can count.
+/// The same array, with empty children replaced by new ones: empty string arrays may have any first
+/// offset, and an unknown number of bytes.
 fn without_offsets_of_nothing(data: ArrayData) -> ArrayData {
     if data.is_empty() {
         return ArrayData::new_empty(data.data_type());
@@ -88,7 +88,7 @@ fn without_offsets_of_nothing(data: ArrayData) -> ArrayData {
     unsafe { data.into_builder().child_data(children).build_unchecked() }
 }
 
-/// Whether the structures have the parts that the type asks for, which reading takes for granted.
+/// Whether the structures have the children and buffers of the type, which reading assumes.
 fn check_parts(array: &FFI_ArrowArray, data_type: &DataType) -> Result<()> {
     let fits = |holds: bool, what: &str| match holds {
         true => Ok(()),

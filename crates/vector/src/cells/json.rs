@@ -1,8 +1,8 @@
 //! Cells as JSON.
 //!
 //! Numbers are numbers (also decimals, digit by digit), NaN and infinities are null, as JSON has
-//! none; JSON is itself, without white space, or text where it is not valid; everything that JSON
-//! does not know is text. Where dialects differ, a [`JsonStyle`] says what is written.
+//! none; JSON values are written without white space; values of all other types are text. A
+//! [`JsonStyle`] selects the form where dialects differ.
 
 use super::{Cells, Full, PIECE_BYTES, hand_on, pieces};
 use crate::Values;
@@ -43,7 +43,7 @@ pub trait JsonStyle {
         keys.push_text(row, text, &mut |_: &mut String| Ok(()))
     }
 
-    /// Whether a value without parts stands without quotes.
+    /// Whether a simple value is written without quotes.
     fn is_bare(&self, _value: &Value, data_type: &Type) -> bool {
         data_type.is_numeric() || *data_type == Type::Boolean
     }
@@ -55,7 +55,7 @@ pub trait JsonStyle {
     }
 }
 
-/// Rows are objects, and maps as they stand: for results and files.
+/// Rows are objects, and maps keep their order: for results and files.
 pub struct PlainJson;
 
 impl JsonStyle for PlainJson {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use volley_error::ErrorKind;
 use volley_types::custom::Json;
 
-/// A cell in one text, and how often it was handed on.
+/// A cell as one text, and the number of chunks.
 fn whole(cells: &Cells, row: usize, is_json: bool) -> (String, usize) {
     let (mut text, mut all, mut handed) = (String::new(), String::new(), 0);
     let mut full = |it: &mut String| {

@@ -1,4 +1,4 @@
-//! Copying and resizing arrays, maps and rows: by their parts.
+//! Copies and resizes arrays, maps and rows by their children.
 
 use super::{CopyRange, for_each_row, owned, resize_buffer, too_large};
 use crate::{Decoded, FixedArrays, Nested, Values, Vector};
@@ -72,7 +72,7 @@ fn parts_of(source: &Decoded, ranges: &[CopyRange]) -> Vec<CopyRange> {
     parts
 }
 
-/// The elements of the copied rows come behind those that are there.
+/// The elements of the copied rows come after those that are there.
 fn copy_lists(
     target: Nested,
     from: &Nested,
@@ -102,7 +102,7 @@ fn copy_lists(
     Ok(Nested { offsets: offsets.into(), sizes: sizes.into(), elements: Arc::new(elements) })
 }
 
-/// The children, without a second holder where nobody else holds them.
+/// The children, without a second reference if there is no other one.
 fn into_children(mut children: Arc<[Vector]>) -> Vec<Vector> {
     match Arc::get_mut(&mut children) {
         Some(own) => {

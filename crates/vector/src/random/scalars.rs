@@ -55,8 +55,8 @@ impl Generator {
         self.choose(&SCALAR_TYPES).clone()
     }
 
-    /// A value of `data_type`, at the edge of its range now and then; NULL only where the type has
-    /// nothing else, and inside of nested values.
+    /// A value of `data_type`, at the edge of its range from time to time; NULL only where the type
+    /// has nothing else, and inside of nested values.
     pub fn value(&mut self, data_type: &Type) -> Value {
         if let Some(example) = self.example(data_type) {
             return example;

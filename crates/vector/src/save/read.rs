@@ -1,5 +1,5 @@
-//! Reading. Nothing is taken for granted: lengths are checked against the bytes that are left
-//! before memory is taken, and vectors are validated as a whole.
+//! Reads vectors. Every length is checked against the remaining bytes before memory is allocated,
+//! and vectors are validated as a whole.
 
 use super::{CHECKSUM_BYTES, DEPTH_MAX, HEADER_BYTES, MAGIC, VERSION, checksum, corruption};
 use crate::{Batch, Buffer, Deltas, Encoding, NullBuffer, ScalarBuffer, Vector, random::Later};
@@ -22,7 +22,7 @@ pub struct Reader<'a> {
     work: usize,
 }
 
-/// Bases that share bases could take as long as anybody likes to look at.
+/// Bases that share bases could take exponential time.
 const WORK_BYTES_MAX: usize = 1 << 32;
 
 impl<'a> Reader<'a> {

@@ -1,8 +1,8 @@
 //! Single values: literals of expressions and plans.
 //!
-//! A value is a byte, 0 for NULL and 1 for another one, and then its bytes; parts of arrays, maps
-//! and rows are values themselves. So what is read takes memory in proportion to the file, which a
-//! vector whose rows share elements would not.
+//! A value is a byte, 0 for NULL and 1 otherwise, and then its bytes; elements of arrays, maps and
+//! rows are values themselves. Reading therefore takes memory in proportion to the file, unlike a
+//! vector whose rows share elements.
 
 use super::{Reader, Writer, corruption};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use volley_types::{Interval, PhysicalType, Type};
 
 impl Writer {
     pub(super) fn bits(&mut self, bits: &BooleanBuffer) {
-        // Copied to begin with the first bit of a byte.
+        // Copied from the first bit of a byte on.
         let aligned = BooleanBuffer::collect_bool(bits.len(), |row| bits.value(row));
         self.raw(&aligned.inner().as_slice()[..bits.len().div_ceil(8)]);
     }

@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes vectors.
 
 use super::{DEPTH_MAX, MAGIC, VERSION, checksum};
 use crate::{Batch, Encoding, NullBuffer, ScalarBuffer, Vector};
@@ -9,8 +9,8 @@ use volley_error::{Error, Result};
 pub struct Writer {
     bytes: Vec<u8>,
     depth: usize,
-    /// Codes that were written, by address and length, with their numbers. They are held, so that
-    /// nothing else comes to stand there.
+    /// Codes that were written, by address and length, with their numbers. They are kept, so that
+    /// their addresses are not reused.
     codes: HashMap<(usize, usize), (usize, ScalarBuffer<u32>)>,
     /// Bases that were written, by address, with their numbers.
     bases: HashMap<usize, (usize, Arc<Vector>)>,

@@ -1,4 +1,4 @@
-//! What Arrow arrays mean, read with Arrow's own accessors, row by row.
+//! The meaning of Arrow arrays, read with Arrow's own accessors, row by row.
 
 use arrow_array::{cast::AsArray, types::*, *};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};

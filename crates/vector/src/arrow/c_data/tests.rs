@@ -19,7 +19,7 @@ fn round_trip(vector: &Vector) -> (CArray, Vector) {
     (exported, back)
 }
 
-/// The buffer at `index` behind the bitmap stands where `own` does, and so does the one that came
+/// The buffer at `index` after the bitmap stands where `own` does, and so does the one that came
 /// back.
 #[track_caller]
 fn same_place(exported: &FFI_ArrowArray, index: usize, own: &Buffer, back: &Buffer) {
