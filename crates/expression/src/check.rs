@@ -1,4 +1,4 @@
-//! Whether an expression that comes from elsewhere is one that can be evaluated.
+//! Validates expressions from an untrusted source.
 
 #[cfg(test)]
 mod tests;
@@ -9,9 +9,9 @@ use volley_function::{ArgumentType, Registry};
 use volley_types::{Field, Type};
 
 impl Expr {
-    /// Checks that columns are there and all types fit: those of columns, results of functions,
-    /// casts and arguments of special forms. Literals are taken to be of their types, and
-    /// parameters to belong to lambdas.
+    /// Checks that columns exist and all types match: those of columns, results of functions, casts
+    /// and arguments of special forms. Types of literals, and the lambdas of parameters, are not
+    /// checked.
     ///
     /// ```
     /// use volley_expression::Expr;
@@ -32,7 +32,7 @@ impl Expr {
         self.check_types(registry)
     }
 
-    /// As [`Expr::check`], of an expression over columns that nobody knows here.
+    /// Like [`Expr::check`], for an expression over unknown columns.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ fn expect(what: &str, found: &Type, wanted: &Type) -> Result<()> {
 }
 
 fn no_argument() -> Error {
-    misfit("a lambda that is no argument of a call".to_owned())
+    misfit("a lambda that is not an argument of a call".to_owned())
 }
 
 fn misfit(message: String) -> Error {

@@ -1,13 +1,13 @@
-//! From expression trees to nodes.
+//! Compiles expression trees to nodes.
 //!
-//! A work list instead of recursion, so that long chains do not cost stack: `Visit` puts the parts
-//! of an expression on the list and `Build` makes its node from theirs. On the way
+//! A work list replaces recursion, so that long chains need no stack: `Visit` puts the children of
+//! an expression on the list, and `Build` makes its node from theirs. On the way
 //!
 //! - nested ANDs, ORs, COALESCEs, calls of associative functions and the ELSE branches of CASEs
 //!   become one node of many arguments;
-//! - equal deterministic parts become one node (common subexpressions);
-//! - parts without columns are evaluated and become constants; one that fails becomes a node that
-//!   fails every row that needs it.
+//! - equal deterministic subexpressions become one node (common subexpressions);
+//! - subexpressions without columns are evaluated and become constants; one that fails becomes a
+//!   node that fails every row that needs it.
 
 mod blocks;
 mod build;
@@ -37,7 +37,7 @@ pub(crate) struct Compiler<'r> {
     pub(crate) nodes: Vec<Node>,
     /// Deterministic nodes by what they are.
     known: HashMap<String, NodeId>,
-    /// Where the expression stands whose node is being made.
+    /// The position of the expression whose node is being made.
     place: Place,
 }
 

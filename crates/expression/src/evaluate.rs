@@ -10,13 +10,13 @@
 //!     special form                arguments on the rows that need them
 //! ```
 //!
-//! A chain of calls through first arguments (`a + b + c + ...`) is walked by a loop, so that its
-//! length does not cost stack.
+//! A chain of calls through first arguments (`a + b + c + ...`) is evaluated by a loop, so that its
+//! length needs no stack.
 //!
-//! Two questions can be asked. *Value*: three-valued, as in SELECT. *Truth* (`select`): the rows
-//! for which an expression is true; null counts as false, so that AND drops a row at its first
-//! conjunct that is not true, and errors of other conjuncts for that row do not count. Both answers
-//! do not depend on the order in which conjuncts run.
+//! There are two modes. *Value*: three-valued, as in SELECT. *Truth* (`select`): the rows for which
+//! an expression is true. Null counts as false, so that AND drops a row at its first conjunct that
+//! is not true, and errors of other conjuncts for that row do not count. Neither result depends on
+//! the order in which conjuncts run.
 
 mod blocks;
 mod call;
@@ -39,7 +39,7 @@ use volley_error::Result;
 use volley_function::{EvalContext, RowErrors};
 use volley_vector::{Batch, BooleanBuffer, Buffer, Rows, Vector};
 
-/// What a node learns over batches.
+/// Measurements of a node across batches.
 #[derive(Default)]
 pub(crate) struct NodeState {
     pub(crate) conjunction: ConjunctionState,
@@ -66,7 +66,7 @@ pub(crate) struct Frame<'b> {
 
 enum Columns<'b> {
     Batch(&'b Batch),
-    /// Column numbers and what stands behind their dictionaries.
+    /// Column numbers and the bases of their dictionaries.
     Peeled(Vec<(usize, Vector)>),
 }
 
@@ -275,7 +275,7 @@ impl Evaluator<'_> {
     }
 
     /// [`Evaluator::select`] of an AND or OR over one dictionary: all arguments are evaluated on
-    /// the base, and rows are looked up once. `None` when there is no such dictionary.
+    /// the base, and rows are looked up once. `None` if there is no such dictionary.
     fn select_on_base(
         &mut self,
         frame: &mut Frame,

@@ -13,7 +13,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// The type of its values.
     pub data_type: Type,
-    /// Where it stands in the SQL text: what errors of its rows point at.
+    /// Its position in the SQL text: what errors of its rows point at.
     pub place: Place,
 }
 
@@ -33,10 +33,9 @@ pub enum ExprKind {
         /// The arguments.
         args: Vec<Expr>,
     },
-    /// An argument of a call that is no value but what to compute for each element. Its type is
-    /// that of its body.
+    /// An argument of a call that is computed for each element. Its type is that of its body.
     Lambda {
-        /// How many lambdas stand around it; [`Parameter::level`] of its own parameters.
+        /// The number of enclosing lambdas; [`Parameter::level`] of its own parameters.
         level: usize,
         /// The types of its parameters.
         parameters: Vec<Type>,
@@ -50,7 +49,7 @@ pub enum ExprKind {
         input: Box<Expr>,
         /// TRY_CAST.
         null_on_error: bool,
-        /// Whose rules it follows.
+        /// The package whose rules it follows.
         package: Package,
     },
     /// What evaluates its arguments not always or not for all rows.
@@ -65,7 +64,7 @@ pub enum ExprKind {
 /// Which parameter of which lambda.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parameter {
-    /// How many lambdas stand around the lambda that it belongs to.
+    /// The number of lambdas that enclose the lambda that it belongs to.
     pub level: usize,
     /// Its place among that lambda's parameters.
     pub index: usize,
@@ -92,7 +91,7 @@ pub enum SpecialForm {
 }
 
 impl ExprKind {
-    /// Whether both are the same but for their parts.
+    /// Whether both are the same except for their parts.
     fn is_identical(&self, other: &ExprKind) -> bool {
         match (self, other) {
             (ExprKind::Column(left), ExprKind::Column(right)) => left == right,
@@ -188,7 +187,7 @@ impl Expr {
         }
     }
 
-    /// Whether one may stand for the other: they are equal, and the floats in them to the last bit.
+    /// Whether one may replace the other: they are equal, and their floats bit for bit.
     pub fn is_identical(&self, other: &Expr) -> bool {
         let mut rest = vec![(self, other)];
         while let Some((left, right)) = rest.pop() {

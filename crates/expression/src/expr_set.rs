@@ -14,7 +14,7 @@ use volley_types::Value;
 use volley_vector::{Batch, Rows, Vector};
 
 /// All filters and projections of one operator, compiled together so that common parts run once.
-/// One per driver: it keeps learnt conjunct orders and memoized results.
+/// One per driver: it keeps measured conjunct orders and memoized results.
 pub struct ExprSet {
     nodes: Arc<[Node]>,
     states: Vec<NodeState>,
@@ -59,7 +59,7 @@ impl ExprSet {
         ExprSet { nodes, states, roots, ctx: EvalContext::new(query), pool: None }
     }
 
-    /// The same expressions, which have learnt nothing and charge nobody.
+    /// The same expressions, without measured orders and without a reservation.
     pub fn anew(&self) -> ExprSet {
         let (nodes, roots) = (Arc::clone(&self.nodes), Arc::clone(&self.roots));
         ExprSet::of_nodes(nodes, roots, Arc::clone(&self.ctx.query))
@@ -149,7 +149,7 @@ impl Evaluation<'_> {
 }
 
 impl Drop for Evaluation<'_> {
-    /// Gives back what was charged.
+    /// Releases the reserved memory.
     fn drop(&mut self) {
         self.ctx.memory = None;
     }

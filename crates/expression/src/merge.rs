@@ -1,4 +1,4 @@
-//! Putting results of different rows together, adding nulls, and reading truth values.
+//! Merges results of different rows, adds nulls, and reads truth values.
 
 mod native;
 
@@ -12,8 +12,8 @@ use volley_vector::{
     ScalarBuffer, StringValues, Values, Vector,
 };
 
-/// Joins `parts`, each of which has the values of its rows, into one vector of `len` rows. Rows in
-/// no part are unspecified.
+/// Merges `parts`, each with the values of its rows, into one vector of `len` rows. Rows in no part
+/// are unspecified.
 ///
 /// # Errors
 ///

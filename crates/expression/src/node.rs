@@ -1,4 +1,4 @@
-//! Compiled expressions: nodes of a graph in which equal parts are one node.
+//! Compiled expressions: nodes of a graph in which equal subexpressions are one node.
 
 use crate::{Place, in_set::InSet};
 use std::{ops::Range, sync::Arc};
@@ -7,7 +7,7 @@ use volley_function::{BlockFunction, HigherOrderFunction, ScalarFunction, Scalar
 use volley_types::{Type, Value};
 use volley_vector::Vector;
 
-/// A position in the list of nodes; arguments stand before their users.
+/// A position in the list of nodes; arguments precede their users.
 pub(crate) type NodeId = usize;
 
 /// One distinct part of the expressions of a set.

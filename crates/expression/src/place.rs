@@ -1,4 +1,4 @@
-//! Where in the SQL text an expression or a call stands, for errors of rows.
+//! The position of an expression or call in the SQL text, for errors of rows.
 
 use std::fmt;
 use volley_error::{Blame, Error, ErrorKind, Span};

@@ -1,7 +1,7 @@
 //! The plain evaluator: one row at a time, by recursion over the tree, without any shortcut.
 //!
-//! It says what an expression means. Compiled evaluation must give the same answers; tests compare
-//! both. It is slow, and recurses as deep as the expression.
+//! It defines the meaning of expressions. Compiled evaluation must give the same results; tests
+//! compare both. It is slow, and recurses as deep as the expression.
 
 use crate::{Expr, ExprKind, Parameter, SpecialForm};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use volley_function::{
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows, Vector, comparator};
 
-/// What evaluation needs beside the expression.
+/// What evaluation needs next to the expression.
 #[derive(Clone, Copy)]
 pub struct Plain<'a> {
     /// The functions.
@@ -50,7 +50,7 @@ impl Plain<'_> {
                 let unbound = || Error::internal("parameter outside of its lambda");
                 bound.map(|it| it.1.clone()).ok_or_else(unbound)
             }
-            ExprKind::Lambda { .. } => Err(Error::internal("lambda that is no argument")),
+            ExprKind::Lambda { .. } => Err(Error::internal("lambda that is not an argument")),
             ExprKind::Call { name, args } if args.iter().any(is_lambda) => {
                 let types: Vec<ArgumentType> = args.iter().map(Expr::argument_type).collect();
                 let bound = self.registry.resolve_higher_order(name, &types)?;

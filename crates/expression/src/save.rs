@@ -1,8 +1,8 @@
 //! Expressions with their input in a file, for reproducing a failure.
 //!
-//! The form is that of [`volley_vector::save`], of kind 3: the number of batches, each of them, the
-//! number of expressions, and each as its type, its kind, and its parts. What is read is checked:
-//! columns are there and have their types, parameters belong to a lambda around them.
+//! The format is that of [`volley_vector::save`], kind 3: the number of batches, the batches, the
+//! number of expressions, and each expression as its type, kind and children. Reading checks that
+//! columns exist with their types, and that parameters belong to an enclosing lambda.
 
 #[cfg(test)]
 mod tests;

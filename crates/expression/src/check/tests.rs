@@ -169,7 +169,7 @@ fn lambdas_are_checked() {
     assert_eq!(refused(&keep(is_null(&parameter), Type::Date)), message);
     assert_eq!(refused(&keep(parameter, Type::Integer)), message);
     let lambda = right.children()[1].clone();
-    let message = "a lambda that is no argument of a call";
+    let message = "a lambda that is not an argument of a call";
     assert_eq!(refused(&lambda), message);
     assert_eq!(refused(&special(SpecialForm::And, &[&lambda], Type::Boolean)), message);
     assert_eq!(refused(&keep(lambda, Type::Integer)), message);

@@ -1,4 +1,4 @@
-//! Finding calls that can run together, block by block.
+//! Finds calls that can run together, block by block.
 
 use crate::{
     marks::{Mark, hit},
@@ -14,7 +14,7 @@ const LEVELS_MAX: usize = 32;
 /// Makes one node of each tree of at least two calls whose functions work on blocks.
 pub(super) fn join_calls(nodes: &mut [Node]) {
     let mut is_joined = vec![false; nodes.len()];
-    // Users stand behind their arguments.
+    // Users follow their arguments.
     for root in (0..nodes.len()).rev() {
         if is_joined[root] {
             continue;

@@ -1,4 +1,4 @@
-//! Making one node from its arguments.
+//! Makes one node from its arguments.
 
 use super::{Compiler, lambda};
 use crate::{
@@ -30,7 +30,7 @@ impl Compiler<'_> {
                 self.finish(key, Kind::Constant(base), data_type)
             }
             ExprKind::Parameter(_) => Err(Error::internal("parameter outside of its lambda")),
-            ExprKind::Lambda { .. } => Err(Error::internal("lambda that is no argument")),
+            ExprKind::Lambda { .. } => Err(Error::internal("lambda that is not an argument")),
             ExprKind::Call { name, args: written } if lambda::has_lambda(written) => {
                 self.higher_order(key, name, written, args, data_type)
             }
@@ -202,7 +202,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Tells different nodes apart.
+/// Distinguishes different nodes.
 fn key_of(expr: &Expr, args: &[NodeId]) -> String {
     let mut key = match &expr.kind {
         ExprKind::Column(index) => format!("column {index}"),

@@ -1,4 +1,4 @@
-//! Constant folding and what follows from constant arguments.
+//! Constant folding, and rewrites for constant arguments.
 
 use super::Compiler;
 use crate::{

@@ -1,7 +1,7 @@
 //! Calls with lambdas.
 //!
-//! A body is compiled into nodes of its own. What it uses of the rows around it, columns and
-//! parameters of lambdas around it, is captured: the call has it as arguments after its values.
+//! A body is compiled to its own nodes. Columns and parameters of enclosing lambdas that it uses
+//! are captured: they become arguments of the call after its values.
 
 use super::Compiler;
 use crate::{

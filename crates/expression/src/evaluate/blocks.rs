@@ -1,9 +1,9 @@
 //! Calls that run together, block by block.
 //!
 //! Inputs are flat, constant or dictionary columns of fixed-width elements. A block of each goes
-//! through all steps before the next block; what lies between steps never leaves the cache. A block
-//! for which a step says that some row may have failed ends this: the calls are evaluated one
-//! after the other then, which finds the rows and their errors.
+//! through all steps before the next block, so that intermediate results stay in the cache. If a
+//! step reports that some row may have failed, the calls are evaluated one after the other instead,
+//! which finds the rows and their errors.
 
 use super::{Evaluator, Frame};
 use crate::{
@@ -23,7 +23,7 @@ const SLOT_BYTES: usize = BLOCK_ROWS * size_of::<i128>();
 /// With fewer active rows than this part of all, calls on active rows only are faster.
 const ACTIVE_PART: usize = 2;
 
-/// Space for the blocks between steps, kept over batches.
+/// Space for the blocks between steps, kept across batches.
 #[derive(Default)]
 pub(crate) struct Scratch {
     /// [`SLOT_BYTES`] for each slot of the steps.
@@ -145,7 +145,7 @@ impl Scratch {
     }
 }
 
-/// The slots before number `slot`, that one, and those behind it.
+/// The slots before number `slot`, that one, and those after it.
 fn around(slots: &mut [u8], slot: usize) -> (&[u8], &mut [u8], &[u8]) {
     let (left, rest) = slots.split_at_mut(slot * SLOT_BYTES);
     let (slot, right) = rest.split_at_mut(SLOT_BYTES);

@@ -165,7 +165,7 @@ fn note_null_rows(null_rows: &mut Option<Rows>, mut before: Rows, active: &Rows)
     }
 }
 
-/// The single rows behind constant vectors, when all are.
+/// The single rows of constant vectors, when all are.
 fn constant_bases(args: &[Vector]) -> Option<Vec<Vector>> {
     args.iter()
         .map(|it| match it.encoding() {

@@ -13,8 +13,8 @@ use volley_vector::{Batch, Rows, Vector};
 /// Smaller results of a lambda are not charged: a byte for each element of a chunk.
 const CHARGED_BYTES: usize = 1 << 14;
 
-/// How many rows a body gets at a time, whole words of bitmaps: what it makes on the way stays
-/// small, and whoever cancels does not wait for more.
+/// The number of rows per evaluation of a body, a multiple of bitmap words: intermediate results
+/// stay small, and cancellation waits for at most this many.
 const SLICE_ROWS: usize = 1 << 16;
 
 /// A lambda of a call, for one batch of the call.

@@ -28,7 +28,7 @@ const BASE_ROWS_PER_ROW_MAX: usize = 2;
 /// The same for a base that an earlier batch had, too: more batches will.
 const KNOWN_BASE_ROWS_PER_ROW_MAX: usize = 8;
 
-/// Results for the base of one dictionary, kept over batches.
+/// Results for the base of one dictionary, kept across batches.
 #[derive(Default)]
 pub(crate) struct Memo {
     /// Holds the base, so that no other one can have its address.
@@ -55,13 +55,13 @@ struct Wrapping {
     codes: ScalarBuffer<u32>,
     /// Rows of the bases.
     base_len: usize,
-    /// Rows that are null whatever stands in the base.
+    /// Rows that are null whatever the base has.
     nulls: Option<NullBuffer>,
     /// The columns' bases.
     columns: Vec<(usize, Arc<Vector>)>,
     /// Columns that are the same in each row: one row each.
     constants: Vec<(usize, Arc<Vector>)>,
-    /// Tells the frames of different wrappings apart.
+    /// Distinguishes the frames of different wrappings.
     address: usize,
 }
 
@@ -72,8 +72,8 @@ pub(super) struct PeeledFrames {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates `node` on what stands behind the encoding of its columns; `None` when they have
-    /// nothing in common, or there is nothing to gain.
+    /// Evaluates `node` on the bases of its columns; `None` if they share no encoding, or if it
+    /// would not be faster.
     pub(super) fn peel(
         &mut self,
         frame: &mut Frame,
@@ -150,7 +150,7 @@ impl Evaluator<'_> {
                 }
                 false => vector,
             };
-            // Arguments run from left to right: one that fails may stand before one that is null.
+            // Arguments run from left to right: one that fails may precede one that is null.
             let skips_nulls = node.strict && (node.infallible || node.columns.len() == 1);
             if vector.null_buffer().is_some() && !skips_nulls {
                 return Ok(None);

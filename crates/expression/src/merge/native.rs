@@ -150,7 +150,7 @@ mod tests {
                     .collect();
                 let rows: Vec<Rows> =
                     rows.into_iter().map(|it| Rows::from_indices(len, it)).collect();
-                // The fifth part has rows that nobody asks for.
+                // The fifth part has rows that are not selected.
                 let parts: Vec<(&Rows, Decoded)> = rows
                     .iter()
                     .zip(&columns)
