@@ -300,7 +300,7 @@ enum Clause {
     Check,
 }
 
-/// A bound query: a plan and the columns it puts out, named as the query names them.
+/// A bound query: a plan and its output columns, with the names of the query.
 struct Bound {
     plan: volley_logical::Plan,
     columns: Vec<Column>,

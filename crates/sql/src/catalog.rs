@@ -1,4 +1,4 @@
-//! Where names in SQL text lead.
+//! The catalog that names in SQL text are resolved against.
 
 use crate::{Dialect, MacroDefinition, Query};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub trait Catalog {
     /// I/O, corruption, an unknown format.
     fn file(&self, path: &str) -> Result<Arc<dyn Table>>;
 
-    /// As [`Catalog::file`], of a format whatever the name's ending is: `parquet`, `json`.
+    /// Like [`Catalog::file`], of a format whatever the name's ending is: `parquet`, `json`.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ pub trait Catalog {
         Err(Error::unsupported("a statement that runs a query before its names are known"))
     }
 
-    /// Takes so many bytes of memory more for what the statement means and for its plan, now and
-    /// then while it is bound.
+    /// Reserves this number of additional bytes for the statement and its plan. Called from time to
+    /// time during binding.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ pub trait Catalog {
     }
 }
 
-/// What a name in FROM stands for.
+/// The meaning of a name in FROM.
 #[derive(Clone, Debug)]
 pub enum Relation {
     /// A table.

@@ -1,4 +1,4 @@
-//! Which SQL is understood: DuckDB's, with PostgreSQL's escape strings and operator precedence.
+//! The accepted SQL syntax: DuckDB's, with PostgreSQL's escape strings and operator precedence.
 
 use sqlparser::{
     ast::{
@@ -96,7 +96,7 @@ fn begins_list(parser: &Parser<'_>, first: usize) -> bool {
     after != Token::RParen && !AFTER_QUERY.iter().any(|it| is_word(&after, *it))
 }
 
-/// `[NOT] IN (...)`, of so many words, with a list.
+/// `[NOT] IN (...)` of this number of words, with a list.
 fn in_list(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, ParserError> {
     for _ in 0..words {
         parser.advance_token();
@@ -107,7 +107,7 @@ fn in_list(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, P
     Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated: words == 2 })
 }
 
-/// `[NOT] IN list`, of so many words: whether a list contains something.
+/// `[NOT] IN list` of this number of words: whether a list contains a value.
 fn in_value(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, ParserError> {
     let span = parser.peek_token_ref().span;
     for _ in 0..words {
@@ -205,7 +205,7 @@ fn custom_literal(parser: &mut Parser<'_>) -> Option<Expr> {
     Some(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }))
 }
 
-/// `#1`: a column of FROM by its position, as a name that nobody can write. `None` when something
+/// `#1`: a column of FROM by its position, as a name that SQL cannot express. `None` if something
 /// else begins here.
 fn column_by_position(parser: &mut Parser<'_>) -> Option<Expr> {
     let sharp = parser.peek_token_ref();
@@ -218,7 +218,7 @@ fn column_by_position(parser: &mut Parser<'_>) -> Option<Expr> {
     Some(Expr::Identifier(name))
 }
 
-/// `[NOT] GLOB pattern`, of so many words.
+/// `[NOT] GLOB pattern` of this number of words.
 fn glob(parser: &mut Parser<'_>, expr: &Expr, words: usize) -> Result<Expr, ParserError> {
     (0..words).for_each(|_| parser.advance_token());
     let pattern = parser.parse_subexpr(VolleyDialect.prec_value(Precedence::Like))?;

@@ -1,4 +1,4 @@
-//! From the parser's lines and columns to byte offsets.
+//! Converts the parser's lines and columns to byte offsets.
 
 use sqlparser::tokenizer::{Location, Span as Lines};
 use volley_error::Span;

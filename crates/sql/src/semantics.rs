@@ -1,4 +1,4 @@
-//! Whose semantics a statement has where systems differ.
+//! The dialect: the semantics of a statement where systems differ.
 
 use std::{fmt, str::FromStr};
 use volley_error::{Error, Result};

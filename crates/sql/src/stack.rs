@@ -1,9 +1,9 @@
-//! Room on the stack for deep syntax trees.
+//! Stack space for deep syntax trees.
 //!
 //! The parser, the binder and the destructors of syntax trees recurse once per level. The parser
 //! bounds the levels of nesting, but not those of chains such as `a + b + c`, so that the depth is
-//! bounded by the length of the text alone. Long texts are therefore handled on a stack of their
-//! own, whose pages are only touched when needed.
+//! bounded by the length of the text alone. Long texts are therefore processed on a separate stack,
+//! whose pages are only touched when needed.
 
 /// Texts up to this length cannot need more than the stack of any thread.
 const SHORT_TEXT_BYTES: usize = 512;

@@ -1,4 +1,4 @@
-//! What a statement means.
+//! Bound statements.
 
 use crate::{Dialect, ParsedStatement, Write};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub enum Statement {
         or_replace: bool,
         /// Does nothing when there is a macro of that name.
         if_not_exists: bool,
-        /// What it stands for.
+        /// Its meaning.
         definition: MacroDefinition,
     },
     /// Gives a type a name.
@@ -89,10 +89,10 @@ pub enum Statement {
         or_replace: bool,
         /// Does nothing when there is a type of that name.
         if_not_exists: bool,
-        /// What it stands for.
+        /// Its meaning.
         definition: TypeDefinition,
     },
-    /// Says something about a table, a view or a column, in the place of what was said before.
+    /// Says something about a table, a view or a column, in place of what was said before.
     Comment {
         /// The name of the table or view as written.
         name: String,
@@ -134,7 +134,7 @@ pub enum Statement {
         query: Query,
         /// The file.
         path: String,
-        /// From FORMAT or else the path's ending, lower case: `parquet`, `csv`, `json`.
+        /// From FORMAT, or the path's ending, lower case: `parquet`, `csv`, `json`.
         format: String,
         /// The other options: name in lower case, and value.
         options: Vec<(String, String)>,
@@ -246,7 +246,7 @@ pub struct SequenceDefinition {
 /// What CREATE MACRO gives a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MacroDefinition {
-    /// What stands in the body for arguments.
+    /// The placeholders of arguments in the body.
     pub parameters: Vec<MacroParameter>,
     /// The text of an expression, or of a query.
     pub body: String,
@@ -270,7 +270,7 @@ pub struct MacroParameter {
 pub struct Query {
     /// What it means.
     pub plan: Plan,
-    /// The names of the columns put out, one per column of the plan; names may repeat.
+    /// The names of the output columns, one per column of the plan; names may repeat.
     pub names: Vec<String>,
 }
 
@@ -279,7 +279,7 @@ pub struct Query {
 pub struct CopyFrom {
     /// The file.
     pub path: String,
-    /// From FORMAT or else the path's ending, lower case.
+    /// From FORMAT, or the path's ending, lower case.
     pub format: String,
     /// The other options: name in lower case, and value.
     pub options: Vec<(String, String)>,
@@ -292,7 +292,7 @@ pub struct CopyFrom {
 /// The text of a CSV file, as a table.
 #[derive(Clone, Debug)]
 pub struct CopiedText {
-    /// What the plans scan in the place of the text: to be replaced by it.
+    /// What the plans scan in place of the text: to be replaced by it.
     pub handle: TableHandle,
     /// The number of each row's line, BIGINT, and the fields as VARCHAR.
     pub schema: Schema,
@@ -304,7 +304,7 @@ pub struct CopiedText {
 /// What ALTER TABLE changes.
 #[derive(Clone, Debug)]
 pub enum Alteration {
-    /// Adds a column behind the last.
+    /// Adds a column after the last.
     AddColumn {
         /// The column.
         field: Field,
@@ -402,7 +402,7 @@ impl SequenceDefinition {
 }
 
 impl Query {
-    /// The names and types of the columns put out.
+    /// The names and types of the output columns.
     pub fn schema(&self) -> Schema {
         let types = self.plan.columns().into_iter().map(|it| it.data_type);
         let fields = self.names.iter().zip(types);

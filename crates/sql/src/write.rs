@@ -63,14 +63,14 @@ pub enum MergeAction {
 /// A CHECK constraint.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// Its name or else its text.
+    /// Its name, or its text.
     pub name: String,
     /// The written rows that it is false for.
     pub violations: Query,
 }
 
 impl MergeAction {
-    /// The number that stands for it.
+    /// The number that represents it.
     pub fn code(self) -> i32 {
         match self {
             MergeAction::Insert => 0,
@@ -88,7 +88,7 @@ impl MergeAction {
         }
     }
 
-    /// What the number stands for.
+    /// The meaning of the number.
     pub fn of_code(code: i32) -> Option<MergeAction> {
         [MergeAction::Insert, MergeAction::Update, MergeAction::Delete]
             .into_iter()

@@ -6,8 +6,8 @@
 //! a ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON ...     all left rows are kept
 //! ```
 //!
-//! A condition on columns of the right side alone chooses the rows among which the nearest one is
-//! looked for.
+//! A condition on columns of the right side alone selects the rows among which the nearest one is
+//! searched.
 
 use super::{
     Binder, Clause,
@@ -32,7 +32,7 @@ struct Uses {
 }
 
 impl<'a> Binder<'a> {
-    /// Joins two sides by MATCH_CONDITION, in whose place may stand the kind of the join, and a
+    /// Joins two sides by MATCH_CONDITION, in whose place may occur the kind of the join, and a
     /// constraint.
     pub(super) fn asof_join(
         &mut self,

@@ -1,4 +1,4 @@
-//! Implicit conversions: common types, and literals that take the type that is asked of them.
+//! Implicit conversions: common types, and literals that take the required type.
 
 use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};
@@ -29,7 +29,7 @@ impl Binder<'_> {
         self.unify_in(exprs, what, |left, right| self.shared.common_type(left, right))
     }
 
-    /// As [`Binder::unify`], for branches, the last of which is ELSE: where rows of other fields
+    /// Like [`Binder::unify`], for branches, the last of which is ELSE: where rows of other fields
     /// meet, its own come first, as in DuckDB.
     pub(super) fn unify_branches(&self, mut exprs: Vec<Expr>, what: &str) -> Result<Vec<Expr>> {
         if !exprs.last().is_some_and(|it| matches!(it.data_type, Type::Row(_))) {

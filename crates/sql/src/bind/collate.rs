@@ -1,4 +1,4 @@
-//! Text with a collation: COLLATE, and functions that look for text in it.
+//! Text with a collation: COLLATE, and functions that search in such text.
 
 use super::Binder;
 use sqlparser::ast::{self, Spanned};

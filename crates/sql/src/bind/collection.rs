@@ -1,4 +1,4 @@
-//! Functions of lists and maps that others are called for.
+//! Functions of lists and maps that are bound as calls of other functions.
 
 use super::{Binder, inspect};
 use volley_error::{Error, Result, Span};

@@ -45,14 +45,14 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let columns = self.chosen(function, span)?;
         let Some(choices) = &mut self.choices else {
-            let message = "COLUMNS may stand in the SELECT list, in WHERE, HAVING and QUALIFY";
+            let message = "COLUMNS is only allowed in the SELECT list, WHERE, HAVING and QUALIFY";
             return Err(Error::invalid_query(message).span(span));
         };
         if choices.columns.is_empty() {
             choices.columns = columns.clone();
         }
         if choices.columns.len() != columns.len() {
-            let message = "two COLUMNS in an expression stand for different numbers of columns";
+            let message = "two COLUMNS in an expression match different numbers of columns";
             return Err(Error::invalid_query(message).span(span));
         }
         let column = columns.get(choices.at);
@@ -67,7 +67,7 @@ impl<'a> Binder<'a> {
             None => self.columns_meant(function, span)?,
         };
         if columns.is_empty() {
-            return Err(Error::invalid_query("COLUMNS that no column matches").span(span));
+            return Err(Error::invalid_query("no column matches COLUMNS").span(span));
         }
         Ok(columns)
     }

@@ -1,11 +1,11 @@
-//! Which types may be compared where.
+//! Checks which types may be compared.
 
 use super::Binder;
 use volley_error::{Error, Result, Span};
 use volley_types::{CustomOrder, Type};
 
 impl Binder<'_> {
-    /// Checks that values of the type can be told apart; `place` names the construct.
+    /// Checks that values of the type can be distinguished; `place` names the construct.
     pub(super) fn needs_equality(
         &self,
         data_type: &Type,

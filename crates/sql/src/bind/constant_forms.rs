@@ -1,4 +1,4 @@
-//! Calls that a constant argument makes another call of: what they give depends on its value.
+//! Calls that become other calls depending on the value of a constant argument.
 
 use super::{Binder, coerce::is_integer_literal, function::row_of, inspect};
 use sqlparser::ast;
@@ -7,7 +7,7 @@ use volley_logical::{Expr, SpecialForm};
 use volley_types::{Field, Type, Value};
 
 impl Binder<'_> {
-    /// What the call stands for; the arguments, if it is none of these.
+    /// The meaning of the call; the arguments, if it is none of these.
     pub(super) fn constant_form(
         &self,
         name: &str,
@@ -119,7 +119,7 @@ fn has_zone(formats: &Expr) -> bool {
     }
 }
 
-/// A text with a fraction that would become an integer beside an integer literal: `1 + '1.5'`.
+/// A text with a fraction that would become an integer next to an integer literal: `1 + '1.5'`.
 pub(super) fn rounded_text<'e>(args: &'e [Expr], to: &'e [Type]) -> Option<(&'e str, &'e Type)> {
     if !args.iter().any(is_integer_literal) {
         return None;

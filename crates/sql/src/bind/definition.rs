@@ -451,7 +451,7 @@ impl<'a> Binder<'a> {
         let index = self.altered_column(target, name)?;
         let span = self.span(name.span);
         if target.schema().len() == 1 {
-            let message = format!("a table needs columns: {} is the last one", name.value);
+            let message = format!("cannot drop the last column of a table: {}", name.value);
             return Err(Error::invalid_query(message).span(span));
         }
         if target.stored.definition.keys.iter().any(|it| it.columns.contains(&index)) {

@@ -112,7 +112,7 @@ impl<'a> Binder<'a> {
                 self.row_value(fields.collect())
             }
             E::Tuple(values) if values.is_empty() => {
-                Err(Error::invalid_query("a row of no values").span(self.span(first_span(expr))))
+                Err(Error::invalid_query("a row without values").span(self.span(first_span(expr))))
             }
             E::Tuple(values) => self.row_value(values.iter().map(|it| ("", it)).collect()),
             E::Map(map) => self.map_value(map),
@@ -448,7 +448,7 @@ pub(super) fn first_span(expr: &ast::Expr) -> sqlparser::tokenizer::Span {
 fn construct(expr: &ast::Expr) -> &'static str {
     use ast::Expr as E;
     match expr {
-        E::Lambda(_) => "a lambda that is no argument of a function",
+        E::Lambda(_) => "a lambda that is not an argument of a function",
         E::SimilarTo { .. } => "SIMILAR TO",
         E::RLike { .. } => "RLIKE and REGEXP",
         E::Like { .. } | E::ILike { .. } => "LIKE ANY",

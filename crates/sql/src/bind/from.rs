@@ -181,7 +181,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A subquery in FROM. It sees what stands to its left only if it is LATERAL.
+    /// A subquery in FROM. It sees what is to its left only if it is LATERAL.
     pub(super) fn derived(&mut self, query: &'a Query, is_lateral: bool) -> Result<Bound> {
         let from = self.from_level;
         let set_hidden = |it: &mut Self, hidden: bool| {
@@ -231,7 +231,7 @@ impl<'a> Binder<'a> {
         Ok((plan, row_ids.into_iter().fold(scope, Scope::with_row_ids)))
     }
 
-    /// The scope of a relation: under its alias, or else its `(short, qualified)` name.
+    /// The scope of a relation: under its alias, or its `(short, qualified)` name.
     pub(super) fn aliased(
         &self,
         bound: Bound,

@@ -99,7 +99,8 @@ impl<'a> Binder<'a> {
         if let Some(list) = list
             && (list.duplicate_treatment.is_some() || !list.clauses.is_empty())
         {
-            let message = format!("DISTINCT or ORDER BY in {name}, which is no aggregate function");
+            let message =
+                format!("DISTINCT or ORDER BY in {name}, which is not an aggregate function");
             return Err(Error::invalid_query(message).span(span));
         }
         if name == "unnest" {

@@ -1,4 +1,4 @@
-//! GROUP BY, and what may stand above it.
+//! GROUP BY, and checks of expressions above it.
 
 use super::{
     Binder, Clause,
@@ -40,7 +40,7 @@ impl<'a> Binder<'a> {
             GroupByExpr::All(_) => {
                 let aggregates = self.aggregate_ids()?;
                 let windows = self.level()?.windows.ids().clone();
-                // Beside an aggregate, constants are no keys: without others there is one group.
+                // Next to an aggregate, constants are no keys: without others there is one group.
                 let is_key = |it: &&Expr| {
                     !inspect::names_any(it, &aggregates)
                         && !inspect::names_any(it, &windows)

@@ -1,7 +1,7 @@
-//! GROUPING SETS, ROLLUP and CUBE, and the function that tells their groups apart.
+//! GROUPING SETS, ROLLUP and CUBE, and the function that distinguishes their groups.
 //!
-//! Each element of GROUP BY is a list of sets; what is grouped by are all combinations of one set
-//! of each: `GROUP BY a, ROLLUP (b, c)` has the sets `(a, b, c)`, `(a, b)` and `(a)`.
+//! Each element of GROUP BY is a list of sets; the query groups by all combinations of one set of
+//! each: `GROUP BY a, ROLLUP (b, c)` has the sets `(a, b, c)`, `(a, b)` and `(a)`.
 
 use super::{
     Binder,
@@ -15,7 +15,7 @@ use volley_error::{Error, Result, Span};
 use volley_logical::{AggregateCall, Column, Expr, ExprKind, GroupingSet, Plan, SpecialForm};
 use volley_types::{Type, Value};
 
-/// The function, which stands in expressions until it is known which sets there are.
+/// The function, which is in expressions until it is known which sets there are.
 pub(super) const GROUPING: &str = "grouping";
 
 /// The most grouping sets of a query.
@@ -24,7 +24,7 @@ const SETS_MAX: usize = 65_535;
 /// The most arguments of `grouping`: bits of a BIGINT that is not negative.
 const GROUPING_ARGS_MAX: usize = 63;
 
-/// The sets that an element of GROUP BY stands for: positions of keys.
+/// The sets that an element of GROUP BY represents: positions of keys.
 type Sets = Vec<Vec<usize>>;
 
 /// What keys may name besides columns.
@@ -197,7 +197,7 @@ impl Grouping<'_> {
         for arg in args {
             let found = self.keys.iter().position(|it| inspect::same(&it.1, arg));
             positions.push(found.ok_or_else(|| {
-                let message = format!("argument of {GROUPING} is no key of GROUP BY");
+                let message = format!("argument of {GROUPING} is not a key of GROUP BY");
                 Error::invalid_query(message).span(arg.span.or(span))
             })?);
         }

@@ -41,7 +41,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a parameter stands for.
+    /// The meaning of a parameter.
     fn parameter_value(&self, written: &str, span: Option<Span>) -> Result<Expr> {
         let name = parse::parameter_name(written).to_lowercase();
         match &self.shared.settings.parameters {

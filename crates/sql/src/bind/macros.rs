@@ -25,8 +25,8 @@ use volley_logical::Expr;
 /// The most calls of macros in a statement, those in other macros included.
 const EXPANSIONS_MAX: usize = 4000;
 
-/// The most expressions in a macro with its arguments: arguments in arguments multiply. Their trees
-/// are at most that deep, as are those of texts of so many bytes.
+/// The maximum number of expressions in a macro with its arguments: arguments within arguments
+/// multiply. It also bounds the depth of their trees, like the length of a text does.
 const EXPRESSIONS_MAX: usize = 10_000;
 
 /// What macros of a statement stand for: kept while it is bound.

@@ -1,4 +1,4 @@
-//! MERGE; INSERT that changes the rows it meets is made alike.
+//! MERGE. INSERT with ON CONFLICT is planned alike.
 //!
 //! ```text
 //! Project id, action code, CASE action WHEN 0 THEN value ... END per column
@@ -197,7 +197,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Vec<Expr>> {
         let span = self.span(update.update_token.0.span);
         if update.update_predicate.is_some() || update.delete_predicate.is_some() {
-            return Err(unsupported("WHERE in UPDATE of MERGE (WHEN ... AND does it)", span));
+            return Err(unsupported("WHERE in UPDATE of MERGE (use WHEN ... AND)", span));
         }
         match &update.kind {
             MergeUpdateKind::Set(assignments) => {
@@ -216,7 +216,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Vec<Expr>> {
         let span = self.span(insert.insert_token.0.span);
         if insert.insert_predicate.is_some() {
-            return Err(unsupported("WHERE in INSERT of MERGE (WHEN ... AND does it)", span));
+            return Err(unsupported("WHERE in INSERT of MERGE (use WHEN ... AND)", span));
         }
         let MergeInsertKind::Values(values) = &insert.kind else {
             return self.source_values(target, sides);
@@ -316,7 +316,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The names in USING of MERGE, which its condition stands for.
+/// The names in USING of MERGE, which its condition represents.
 fn using_columns(on: &ast::Expr) -> Option<&[ast::FunctionArg]> {
     match on {
         ast::Expr::Function(function) if parse::dotted(&function.name) == parse::MERGE_USING => {

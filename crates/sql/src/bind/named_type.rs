@@ -1,4 +1,4 @@
-//! CREATE TYPE, and the types that it made.
+//! CREATE TYPE, and the resolution of named types.
 
 use super::Binder;
 use crate::{

@@ -263,7 +263,7 @@ impl<'a> Binder<'a> {
     fn concatenation_with_elements(&self, args: Vec<Expr>) -> Result<Expr> {
         if args.len() > self.shared.settings.depth_max {
             let span = covering(&args.iter().collect::<Vec<_>>());
-            return Err(unsupported("so many elements put together by ||", span));
+            return Err(unsupported("this many elements of ||", span));
         }
         let mut args = args.into_iter();
         let first = args.next().ok_or_else(|| Error::internal("|| without operands"))?;

@@ -75,7 +75,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// ORDER BY over the columns put out, which are the innermost scope.
+    /// ORDER BY over the output columns, which are the innermost scope.
     pub(super) fn output_keys(
         &mut self,
         order_by: &'a OrderBy,

@@ -1,4 +1,4 @@
-//! What stands above the clauses that see FROM: SELECT list, DISTINCT, ORDER BY, LIMIT.
+//! The output clauses: SELECT list, DISTINCT, ORDER BY, LIMIT.
 
 use super::{
     Binder, Bound, inspect,
@@ -77,7 +77,7 @@ impl Binder<'_> {
         reference
     }
 
-    /// The column that `expr` is put out as, whether it was or not.
+    /// The output column of `expr`, which is added if it does not exist.
     fn hidden(&self, outputs: &mut Outputs, expr: Expr) -> ColumnId {
         if let Some((column, _)) = outputs.exprs.iter().find(|it| inspect::same(&it.1, &expr)) {
             return column.id;

@@ -1,4 +1,4 @@
-//! POSITIONAL JOIN: rows beside each other by their position, the shorter side filled with nulls.
+//! POSITIONAL JOIN: joins rows by position; the shorter side is padded with nulls.
 //!
 //! ```text
 //! Sort by number
@@ -6,8 +6,8 @@
 //!     <- Window row_number() over the order of the left side, and of the right side
 //! ```
 //!
-//! Plans are bags of rows, so that the order of a side has to be found in it: that of its ORDER BY,
-//! of a list of VALUES, or of the rows in a table. Others are numbered as they come.
+//! Plans are bags of rows, so that the binder derives the order of a side: that of its ORDER BY, of
+//! a list of VALUES, or of the rows in a table. Other rows are numbered in the order of arrival.
 
 use super::{Binder, join::Side, select::column_expr, unsupported};
 use std::sync::Arc;

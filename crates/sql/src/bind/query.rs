@@ -218,7 +218,7 @@ impl<'a> Binder<'a> {
         Ok(columns)
     }
 
-    /// ORDER BY of a set operation or VALUES: over the columns put out.
+    /// ORDER BY of a set operation or VALUES: over the output columns.
     fn order_outputs(&mut self, bound: Bound, order_by: Option<&'a OrderBy>) -> Result<Bound> {
         let Some(order_by) = order_by else { return Ok(bound) };
         let scope = Scope::of_columns(bound.columns.clone());

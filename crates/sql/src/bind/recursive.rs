@@ -1,13 +1,12 @@
-//! WITH RECURSIVE: an anchor, and a step over the rows that came last.
+//! WITH RECURSIVE: an anchor, and a step over the rows of the last iteration.
 //!
 //! ```text
 //! anchor UNION [ALL] step       the step names the common table expression, the anchor does not;
 //!                               there may be several of both
 //! ```
 //!
-//! The columns have the types that anchor and step have in common. A step whose columns are of
-//! other types than the working table that it was bound over is bound again over one of the common
-//! types, some times; then it is cast to them.
+//! The columns have the common types of anchor and step. A step whose columns differ in type from
+//! its working table is bound again over the common types, a few times; then it is cast to them.
 
 use super::{Binder, Bound, query::CteEntry, unsupported};
 use sqlparser::ast::{

@@ -1,4 +1,4 @@
-//! The columns that names may mean.
+//! Scopes: the columns that names may refer to.
 
 use crate::parse::ROW_ID;
 use sqlparser::ast::Ident;

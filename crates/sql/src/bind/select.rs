@@ -155,7 +155,7 @@ impl<'a> Binder<'a> {
             let grouped = grouped.unwrap_or_default();
             plan = self.aggregate_node(plan, grouped, aggregates, &mut clauses)?;
         } else if let Some(span) = level.grouping {
-            let message = "grouping is of the keys of GROUP BY, which is missing";
+            let message = "GROUPING() needs a GROUP BY clause";
             return Err(Error::invalid_query(message).span(span));
         }
         plan = above_groups(plan, &mut clauses);
@@ -355,7 +355,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// What stands between groups and the SELECT list.
+/// What is between groups and the SELECT list.
 fn above_groups(plan: Plan, clauses: &mut Clauses) -> Plan {
     let filtered = |plan: Plan, conjuncts: Vec<Expr>| match conjuncts.is_empty() {
         true => plan,

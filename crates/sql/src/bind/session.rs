@@ -1,4 +1,4 @@
-//! What a statement says of the session and of names: variables, names of views, columns of tables.
+//! Statements about the session and names: variables, names of views, columns of tables.
 
 use super::{Binder, Bound, Clause, scope::Scope, write::projected};
 use crate::{Relation, Statement};

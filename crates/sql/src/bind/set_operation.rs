@@ -19,7 +19,7 @@ enum Chain {
     Union { inputs: Vec<Bound>, all: bool },
 }
 
-/// One operator of a chain and what stands on its right.
+/// One operator of a chain and what is on its right.
 struct Link<'a> {
     operation: SetOperation,
     all: bool,

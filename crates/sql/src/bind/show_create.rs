@@ -1,4 +1,4 @@
-//! SHOW CREATE: the statement that makes a table or view again.
+//! SHOW CREATE: the statement that creates a table or view again.
 
 use super::{Binder, write::projected};
 use crate::{Relation, Statement, dialect::RESERVED, parse};

@@ -1,4 +1,5 @@
-//! SHOW STATS FOR table: what planning knows of the table, a row per column and one of the table.
+//! SHOW STATS FOR table: the statistics that the planner knows, a row per column and one for the
+//! table.
 
 use super::Binder;
 use crate::{Relation, Statement, parse};

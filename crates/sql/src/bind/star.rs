@@ -1,4 +1,4 @@
-//! `*` with what it leaves out, replaces and renames.
+//! `*` with EXCLUDE, REPLACE and RENAME.
 
 use super::{
     Binder,
@@ -16,7 +16,7 @@ use sqlparser::tokenizer::Span as Lines;
 use volley_error::{Error, Result, Span};
 use volley_logical::{ColumnId, Expr, ExprKind};
 
-/// What a star stands for: a column, or a field of a row.
+/// The meaning of a star: a column, or a field of a row.
 pub(super) trait Starrable {
     fn name(&self) -> &str;
 
@@ -47,7 +47,7 @@ impl Starrable for &ScopeColumn {
     }
 }
 
-/// What stands before `.*`.
+/// What precedes `.*`.
 pub(super) enum Starred<'a> {
     All,
     Name(&'a ObjectName),
@@ -127,7 +127,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// What a star stands for, without what it leaves out by name.
+    /// The meaning of a star, without what it leaves out by name.
     pub(super) fn without_left_out<T: Starrable>(
         &self,
         mut columns: Vec<T>,
@@ -163,7 +163,7 @@ impl<'a> Binder<'a> {
             let regex = regex.map_err(|it| invalid_pattern(&it, span))?;
             columns.retain(|it| regex.is_match(it.name()) != is_negated);
             if columns.is_empty() {
-                let message = format!("* with a pattern that no column matches: {pattern}");
+                let message = format!("no column matches the pattern of *: {pattern}");
                 return Err(Error::invalid_query(message).span(span));
             }
         }

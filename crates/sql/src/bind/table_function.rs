@@ -1,4 +1,4 @@
-//! Functions in FROM: readers of files, and what a session was given.
+//! Functions in FROM: readers of files, and registered table functions.
 
 use super::{Binder, Bound, Clause, inspect, scope::Scope, session::TABLE_INFO};
 use crate::{catalog::Relation, parse};
@@ -66,7 +66,7 @@ impl<'a> Binder<'a> {
         Ok(all)
     }
 
-    /// `name = value`; the name stands for itself.
+    /// `name = value`; the name is taken literally.
     fn table_option(
         &mut self,
         name: &Ident,

@@ -1,4 +1,4 @@
-//! The table that a statement changes: its rows, and the SQL that its definition holds.
+//! The table that a statement changes: its rows, and the SQL expressions of its definition.
 
 use super::{
     Binder, Bound, Clause,
@@ -209,7 +209,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The rows with the values of generated columns, which are computed of the others. The columns
-    /// of the table stand behind `before` others.
+    /// of the table follow `before` others.
     pub(super) fn with_generated(
         &self,
         target: &Target,
@@ -281,7 +281,7 @@ impl<'a> Binder<'a> {
         self.stored_expr((text, span), Scope::default(), Clause::Default, cast)
     }
 
-    /// Binds the text of an expression, which stands for what is at `span`.
+    /// Binds the text of an expression, whose errors point at `span`.
     fn stored_expr(
         &self,
         (text, span): (&str, Option<Span>),

@@ -90,7 +90,7 @@ impl<'a> Binder<'a> {
                 }
             });
         }
-        let whole = whole.ok_or_else(|| Error::invalid_query("a row of no values").span(span))?;
+        let whole = whole.ok_or_else(|| Error::invalid_query("a row without values").span(span))?;
         Ok(whole.at(span))
     }
 

@@ -1,4 +1,4 @@
-//! What makes rows of rows: UNNEST and series, in FROM and in the SELECT list.
+//! Row generators: UNNEST and series, in FROM and in the SELECT list.
 
 use super::{
     Binder, Bound, Clause, expr::without_parentheses, inspect, query::constant, scope::Scope,
@@ -213,8 +213,8 @@ impl<'a> Binder<'a> {
         self.coerce(arg, to)
     }
 
-    /// `unnest(...)` in a SELECT list: the column that stands for the elements. The rows are made
-    /// once everything below the SELECT list is done.
+    /// `unnest(...)` in a SELECT list: the column of the elements. The rows are made once
+    /// everything below the SELECT list is done.
     pub(super) fn unnest_call(
         &mut self,
         list: Option<&'a FunctionArgumentList>,
@@ -248,7 +248,7 @@ impl<'a> Binder<'a> {
         self.unnested(indices, span)
     }
 
-    /// The column that stands for the elements of a list.
+    /// The column of the elements of a list.
     pub(super) fn unnested(&mut self, arg: Expr, span: Option<Span>) -> Result<Expr> {
         let clause = self.current_clause();
         let level = self.level()?;
@@ -404,7 +404,7 @@ fn as_series(list: &Expr) -> Option<(GeneratorKind, Vec<Expr>)> {
     steps.then(|| (kind, args.clone()))
 }
 
-/// How many lists stand in each other.
+/// The nesting depth of lists.
 fn nested_lists(data_type: &Type) -> usize {
     match data_type.without_size() {
         Type::Array(element) => 1 + nested_lists(&element),

@@ -1,4 +1,4 @@
-//! INSERT that meets rows with the keys of its own: ON CONFLICT, OR REPLACE, OR IGNORE.
+//! INSERT with handling of key conflicts: ON CONFLICT, OR REPLACE, OR IGNORE.
 
 use super::{
     Binder, Bound, Clause,

@@ -24,7 +24,7 @@ const ARGUMENTS_MAX: usize = 3;
 /// The function that also takes the order key of its window.
 const FILL: &str = "fill";
 
-/// The window calls of a query, each once, with the columns that stand for them.
+/// The window calls of a query, each once, with the columns of them.
 #[derive(Default)]
 pub(super) struct Windows {
     calls: Vec<BoundCall>,
@@ -46,7 +46,7 @@ struct BoundWindow {
     order_by: Vec<SortKey>,
 }
 
-/// A window as written, with what it takes from the named windows that it goes on from.
+/// A window as written, with what it takes from the named windows that it continues from.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Written<'a> {
     partition_by: &'a [ast::Expr],
@@ -70,7 +70,7 @@ impl Windows {
         self.calls.is_empty()
     }
 
-    /// The columns that stand for calls.
+    /// The columns of calls.
     pub(super) fn ids(&self) -> &HashSet<ColumnId> {
         &self.ids
     }
@@ -79,7 +79,7 @@ impl Windows {
         self.calls
     }
 
-    /// The column that stands for the call; a new one for a new call.
+    /// The column of the call; a new one for a new call.
     fn column_of(&mut self, new: BoundCall) -> Column {
         let alike = self.by_fingerprint.entry(new.fingerprint()).or_default();
         let mut calls = alike.iter().filter_map(|index| self.calls.get(*index));
@@ -231,7 +231,7 @@ impl<'a> Binder<'a> {
         Ok(BoundCall { column, window: BoundWindow { partition_by, order_by }, call })
     }
 
-    /// IGNORE NULLS or RESPECT NULLS, behind the arguments or among them.
+    /// IGNORE NULLS or RESPECT NULLS, after the arguments or among them.
     fn null_treatment(
         &self,
         function: &Function,
@@ -291,7 +291,7 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<Called> {
         if !self.shared.names.is_window(name) {
-            let message = format!("OVER after {name}, which is no window or aggregate function");
+            let message = format!("OVER after {name}, which is not a window or aggregate function");
             return Err(Error::invalid_query(message).span(span));
         }
         let mut order_by = Vec::new();
@@ -303,7 +303,7 @@ impl<'a> Binder<'a> {
             }
         }
         if list.is_some_and(|it| it.duplicate_treatment.is_some()) {
-            let message = format!("DISTINCT in {name}, which is no aggregate function");
+            let message = format!("DISTINCT in {name}, which is not an aggregate function");
             return Err(Error::invalid_query(message).span(span));
         }
         let mut args = Vec::new();
@@ -325,7 +325,7 @@ impl<'a> Binder<'a> {
         Ok(Called { function, args, distinct: false, filter: None, order_by, data_type })
     }
 
-    /// A window in parentheses. It may go on from the first `before` named windows.
+    /// A window in parentheses. It may continue from the first `before` named windows.
     fn written_window(&self, window: &'a ast::WindowSpec, before: usize) -> Result<Written<'a>> {
         let own = Written {
             partition_by: &window.partition_by,
@@ -364,7 +364,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// What `name` stands for, among the first `before` windows of the WINDOW clause.
+    /// The meaning of `name`, among the first `before` windows of the WINDOW clause.
     fn named_window(&self, name: &'a Ident, before: usize) -> Result<Written<'a>> {
         let windows = self.levels.last().map_or(&[][..], |it| it.named_windows);
         let windows = &windows[..before.min(windows.len())];

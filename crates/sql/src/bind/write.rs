@@ -380,7 +380,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// A plan that puts out these columns.
+/// A plan with these output columns.
 pub(super) fn projected(plan: Plan, exprs: Vec<(Column, Expr)>) -> Bound {
     let columns = exprs.iter().map(|it| it.0.clone()).collect();
     Bound { plan: Plan::Project { input: Box::new(plan), exprs }, columns }

@@ -1,5 +1,4 @@
-//! `f(ORDER BY x)`, which the parser takes with an argument alone: one without text stands for
-//! none.
+//! `f(ORDER BY x)`, which the parser only accepts with an argument: an empty one represents none.
 
 use super::tokens::{is_name, is_word};
 use sqlparser::{
@@ -40,7 +39,7 @@ pub(super) fn with_no_arguments(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan
     list
 }
 
-/// Whether an argument stands for none.
+/// Whether an argument represents none.
 pub(crate) fn is_no_argument(arg: &FunctionArg) -> bool {
     matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name)))
         if name.value.is_empty() && name.quote_style.is_none())

@@ -2,7 +2,7 @@
 //! parser would refuse after it has looked ahead from each of them.
 //!
 //! The parser makes a tree of `a + b + c` whose depth is the number of operators, without
-//! recursion; who goes through it, or drops it, recurses.
+//! recursion; traversing or dropping the tree recurses.
 
 use super::NESTING_MAX;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -12,8 +12,8 @@ use volley_error::{Error, ErrorKind, Result};
 /// two tokens or more, and less than a KiB of the 512 MiB of stack that a long text gets.
 const CHAIN_TOKENS_MAX: usize = 800_000;
 
-/// Checks that no chain is too long, which is what stands between commas, semicolons and
-/// parentheses, and that those are not nested too deeply.
+/// Checks that no chain is too long, which is what is between commas, semicolons and parentheses,
+/// and that those are not nested too deeply.
 pub(super) fn check_chains(tokens: &[TokenWithSpan]) -> Result<()> {
     check_with(tokens, CHAIN_TOKENS_MAX)
 }

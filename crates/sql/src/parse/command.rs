@@ -1,5 +1,5 @@
-//! The statements. Queries and DDL are the parser's; commands that it knows differently or not are
-//! parsed here, token by token.
+//! Statements. The parser handles queries and DDL; commands that it does not know, or parses
+//! differently, are parsed here, token by token.
 
 use super::{
     create_type::create_type,

@@ -20,7 +20,7 @@ const LEVELS_MAX: usize = 400;
 
 /// An open parenthesis, bracket or brace.
 struct Open {
-    /// Where its token stands in the list.
+    /// Where its token is in the list.
     at: usize,
     /// Where its first FOR stands.
     for_at: Option<usize>,
@@ -108,7 +108,8 @@ fn parts(tokens: &[TokenWithSpan], for_at: usize) -> Option<Parts> {
     })
 }
 
-/// Where the first IF outside of parentheses, brackets and braces stands, but for one at the begin.
+/// The position of the first IF outside of parentheses, brackets and braces, except one at the
+/// begin.
 fn first_if(tokens: &[TokenWithSpan]) -> Option<usize> {
     let mut depth = 0_usize;
     tokens.iter().enumerate().find_map(|(index, token)| {

@@ -1,4 +1,5 @@
-//! Constructs that the parser does not read, known by their words, so that an error can name them.
+//! Constructs that the parser does not support, recognized by their words, so that an error can
+//! name them.
 
 use super::error::ends_statement;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -16,7 +17,7 @@ const CLAUSES: &[Construct] = &[
     Construct("* ILIKE", None),
     Construct("* LIKE", None),
     Construct("* GLOB", None),
-    Construct("* EXCEPT (", Some("* EXCEPT (* EXCLUDE does it)")),
+    Construct("* EXCEPT (", Some("* EXCEPT (use * EXCLUDE)")),
     Construct("TABLESAMPLE _", Some("TABLESAMPLE")),
     Construct("USING SAMPLE", None),
     Construct("UNION JOIN", None),
@@ -47,7 +48,7 @@ const CLAUSES: &[Construct] = &[
     Construct("CORRESPONDING _", Some("CORRESPONDING")),
     Construct("LIMIT _ PERCENT", Some("LIMIT ... PERCENT")),
     Construct("LIMIT _ %", Some("LIMIT ... PERCENT")),
-    Construct("LIMIT _ ,", Some("LIMIT offset, count (LIMIT count OFFSET offset does it)")),
+    Construct("LIMIT _ ,", Some("LIMIT offset, count (use LIMIT count OFFSET offset)")),
     Construct("LIMIT _ BY", Some("LIMIT ... BY")),
     Construct("IGNORE NULLS", None),
     Construct("RESPECT NULLS", None),
@@ -59,7 +60,7 @@ const CLAUSES: &[Construct] = &[
     Construct("| >", Some("the pipe operator |>")),
     Construct("COPY _ FROM", Some("COPY ... FROM something else than a file")),
     Construct("EXPLAIN VERBOSE", None),
-    Construct("EXPLAIN ( ANALYZE", Some("options of EXPLAIN (EXPLAIN ANALYZE does it)")),
+    Construct("EXPLAIN ( ANALYZE", Some("options of EXPLAIN (use EXPLAIN ANALYZE)")),
     Construct("SET TIME ZONE", None),
 ];
 

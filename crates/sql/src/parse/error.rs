@@ -1,4 +1,4 @@
-//! Syntax errors of the parser as errors of ours.
+//! Converts syntax errors of the parser.
 
 use super::{Positions, construct, lower_first};
 use crate::dialect::RESERVED;

@@ -1,5 +1,5 @@
-//! `EXCLUDE ...` of frames, which the parser does not know: taken out of the tokens, and kept by
-//! the place of the window's name. A window without a name gets an empty one.
+//! `EXCLUDE ...` of frames, which the parser does not know: removed from the tokens, and stored by
+//! the position of the window's name. A window without a name gets an empty one.
 
 use super::tokens::{is_word, place};
 use sqlparser::{

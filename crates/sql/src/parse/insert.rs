@@ -1,5 +1,5 @@
-//! What INSERT says beside what the parser reads: the name that `INSERT INTO t AS name` gives the
-//! table, BY NAME and BY POSITION. It is taken out of the tokens, and kept by the place of INSERT.
+//! Extensions of INSERT that the parser does not read: the alias in `INSERT INTO t AS name`, BY
+//! NAME and BY POSITION. They are removed from the tokens, and stored by the position of INSERT.
 
 use super::tokens::{is_word, place};
 use sqlparser::{

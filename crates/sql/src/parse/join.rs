@@ -1,4 +1,4 @@
-//! Joins that the parser does not know, as others.
+//! Joins that the parser does not know, rewritten to joins that it knows.
 
 use super::tokens::{ends_operand, is_at, is_word, keyword};
 use sqlparser::{
@@ -7,7 +7,8 @@ use sqlparser::{
 };
 use std::collections::HashSet;
 
-/// `POSITIONAL JOIN` as `GLOBAL STRAIGHT_JOIN`, which the parser knows, and nobody else writes.
+/// `POSITIONAL JOIN` as `GLOBAL STRAIGHT_JOIN`, which the parser knows and which is not otherwise
+/// used.
 pub(super) fn with_positional(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let begins = |it: &usize| is_positional(&tokens, *it);
     let begins: HashSet<usize> = (0..tokens.len()).filter(begins).collect();
@@ -27,7 +28,7 @@ pub(super) fn with_positional(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> 
     tokens.map(word).collect()
 }
 
-/// Whether POSITIONAL JOIN stands at the token, behind a table.
+/// Whether POSITIONAL JOIN is at the token, after a table.
 fn is_positional(tokens: &[TokenWithSpan], at: usize) -> bool {
     let is_word_here = matches!(&tokens[at].token, Token::Word(word)
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("positional"));

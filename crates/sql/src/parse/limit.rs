@@ -1,5 +1,5 @@
 //! `LIMIT 10 PERCENT`, `LIMIT 10%` and `LIMIT 3 WITH TIES`, which the parser does not know, as
-//! calls of functions that nobody can name.
+//! calls of functions that SQL cannot name.
 
 use super::tokens::is_word;
 use sqlparser::{
@@ -7,13 +7,13 @@ use sqlparser::{
     tokenizer::{Span, Token, TokenWithSpan, Word},
 };
 
-/// The call that stands for a share of all rows.
+/// The call that represents a share of all rows.
 pub(crate) const LIMIT_PERCENT: &str = " percent";
 
-/// The call that stands for WITH TIES.
+/// The call that represents WITH TIES.
 pub(crate) const LIMIT_WITH_TIES: &str = " with ties";
 
-/// The most tokens of an amount in parentheses that is PERCENT or WITH TIES: each LIMIT looks at as
+/// The most tokens of an amount in parentheses that is PERCENT or WITH TIES: each LIMIT inspects as
 /// many, also those within one another.
 const AMOUNT_TOKENS_MAX: usize = 2000;
 

@@ -20,7 +20,7 @@ pub(crate) struct CreateMacro {
     pub(crate) definition: MacroDefinition,
 }
 
-/// Whether MACRO or FUNCTION follows after so many words.
+/// Whether MACRO or FUNCTION follows after this number of words.
 pub(super) fn is_macro(parser: &Parser<'_>, words: usize) -> bool {
     matches!(&parser.peek_nth_token_ref(words).token, Token::Word(word)
         if matches!(word.keyword, Keyword::MACRO | Keyword::FUNCTION))

@@ -14,10 +14,10 @@ use sqlparser::{
 };
 use std::collections::HashSet;
 
-/// The call that stands for the columns of USING in MERGE.
+/// The call that represents the columns of USING in MERGE.
 pub(crate) const MERGE_USING: &str = " using";
 
-/// The type that stands for none.
+/// The type that represents none.
 pub(crate) const NO_TYPE: &str = " ";
 
 /// Rewrites them.

@@ -1,4 +1,4 @@
-//! Functions behind their first argument, as calls: `'ab'.upper().left(1)` as
+//! Functions after their first argument, as calls: `'ab'.upper().left(1)` as
 //! `left(upper('ab'), 1)`.
 
 use super::tokens::{ends_operand, is_name, is_word};
@@ -8,7 +8,7 @@ use sqlparser::{
 };
 use volley_function::Package;
 
-/// Words before the name of a table or function, behind which a parenthesis begins no arguments.
+/// Words before the name of a table or function, after which a parenthesis begins no arguments.
 const BEFORE_NAMES: [Keyword; 12] = [
     Keyword::INTO,
     Keyword::TABLE,
@@ -54,7 +54,7 @@ pub(super) fn with_calls(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     list
 }
 
-/// Whether `.name(` stands here.
+/// Whether `.name(` is here.
 fn is_method(tokens: &[TokenWithSpan]) -> bool {
     match tokens {
         [period, name, open, ..] => {
@@ -106,7 +106,7 @@ fn argument_begin(tokens: &[TokenWithSpan]) -> Option<usize> {
     (ends_operand(&tokens[tokens.len() - 1]) && !is_name).then_some(at)
 }
 
-/// Whether the token belongs to the parenthesis, bracket or brace that opens behind it.
+/// Whether the token belongs to the parenthesis, bracket or brace that opens after it.
 fn goes_before(token: &TokenWithSpan, tokens: &[TokenWithSpan], opening: usize) -> bool {
     match tokens[opening].token {
         Token::LBrace => is_word(token, Keyword::MAP),

@@ -1,4 +1,4 @@
-//! Queries that begin with a query in parentheses and go on, where an expression is expected:
+//! Queries that begin with a query in parentheses and continue, where an expression is expected:
 //!
 //! ```text
 //! x = ANY ((SELECT 1) UNION SELECT 2)   as   x = ANY (SELECT * FROM (SELECT 1) UNION SELECT 2)
@@ -11,7 +11,7 @@ use sqlparser::{
     tokenizer::{Token, TokenWithSpan},
 };
 
-/// How a query goes on behind a query in parentheses.
+/// How a query continues after a query in parentheses.
 const GOES_ON: [Keyword; 7] = [
     Keyword::UNION,
     Keyword::EXCEPT,
@@ -79,7 +79,7 @@ fn comes_before(token: &TokenWithSpan) -> bool {
     token.token != Token::SemiColon && !is_called && !is_one_of(&UNDERSTOOD)
 }
 
-/// For each token whether it is SELECT or WITH, or an open parenthesis before one, perhaps behind
+/// For each token whether it is SELECT or WITH, or an open parenthesis before one, perhaps after
 /// others.
 fn query_begins(tokens: &[TokenWithSpan]) -> Vec<bool> {
     let mut begins = vec![false; tokens.len()];

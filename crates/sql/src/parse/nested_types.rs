@@ -2,8 +2,8 @@
 //! `MAP<K, V>`.
 //!
 //! The parser knows only some of these words as types, and takes words and strings, but no types,
-//! within the parentheses of types that it does not know. So where a type stands, the parts within
-//! the parentheses become strings, which the binder reads as types again:
+//! within the parentheses of types that it does not know. Where a type is expected, the parts
+//! within the parentheses therefore become strings, which the binder reads as types again:
 //!
 //! ```text
 //! CAST(x AS ARRAY(ROW(a BIGINT), 2))   as   CAST(x AS ARRAY('ROW(a BIGINT)', '2'))
@@ -180,7 +180,7 @@ fn is_angled_map(tokens: &[TokenWithSpan], at: usize) -> bool {
 }
 
 /// The parts between commas from `first` to the closing parenthesis, and where that ends. `None`
-/// for an empty part, and when there is no such parenthesis.
+/// for an empty part, and if there is no such parenthesis.
 fn parts(tokens: &[TokenWithSpan], first: usize) -> Option<(Vec<Range<usize>>, usize)> {
     let (mut parts, mut start, mut depth) = (Vec::new(), first, 0_usize);
     for (at, token) in tokens.iter().enumerate().skip(first) {
@@ -256,7 +256,7 @@ fn type_starts(tokens: &[TokenWithSpan]) -> BTreeSet<usize> {
     starts
 }
 
-/// Where the parenthesis of the columns stands, after a TABLE that is created.
+/// The position of the parenthesis of the columns, after a TABLE that is created.
 fn columns_of_table(tokens: &[TokenWithSpan], table: usize) -> Option<usize> {
     const BEFORE: [Keyword; 4] =
         [Keyword::CREATE, Keyword::REPLACE, Keyword::TEMP, Keyword::TEMPORARY];

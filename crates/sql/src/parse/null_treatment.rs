@@ -1,7 +1,7 @@
-//! IGNORE NULLS and RESPECT NULLS behind the last argument of a call.
+//! IGNORE NULLS and RESPECT NULLS after the last argument of a call.
 //!
-//! The parser gives them to an argument that ends with a call. So they move behind the call that
-//! they belong to:
+//! The parser attaches them to an argument that ends with a call. They are therefore moved after
+//! the call that they belong to:
 //!
 //! ```text
 //! first_value(abs(x) IGNORE NULLS) OVER w   as   first_value(abs(x)) IGNORE NULLS OVER w

@@ -8,7 +8,7 @@ use volley_error::{Error, ErrorKind, Result};
 /// The greatest number of a parameter.
 const NUMBER_MAX: usize = 65_535;
 
-/// The name of a parameter without what stands before it.
+/// The name of a parameter without what precedes it.
 pub(crate) fn parameter_name(written: &str) -> &str {
     written.trim_start_matches(['$', '?'])
 }
@@ -46,7 +46,7 @@ pub(super) fn with_numbers(
     Ok(tokens)
 }
 
-/// All parameters: where they stand, and their names.
+/// All parameters: their positions, and their names.
 pub(super) fn parameters(tokens: &[TokenWithSpan], positions: &Positions) -> Vec<(u32, String)> {
     let parameter = |it: &TokenWithSpan| match &it.token {
         Token::Placeholder(written) => {

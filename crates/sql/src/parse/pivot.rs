@@ -29,17 +29,17 @@ use sqlparser::{
     tokenizer::{Token, TokenWithSpan, Word},
 };
 
-/// The call that stands for GROUP BY among the aggregates of PIVOT.
+/// The call that represents GROUP BY among the aggregates of PIVOT.
 pub(crate) const PIVOT_GROUPS: &str = " group by";
 
-/// The call that stands for an expression of aggregates.
+/// The call that represents an expression of aggregates.
 pub(crate) const PIVOT_OF: &str = " of";
 
-/// The call that stands for the values of one of several columns; without arguments, for those that
+/// The call that represents the values of one of several columns; without arguments, for those that
 /// the column has.
 pub(crate) const PIVOT_VALUES: &str = " values";
 
-/// A column of PIVOT, and the values that are written behind it.
+/// A column of PIVOT, and the values that are written after it.
 type Pivoted<'t> = (&'t [TokenWithSpan], Option<&'t [TokenWithSpan]>);
 
 /// What ends a query that begins with PIVOT or UNPIVOT.
@@ -146,7 +146,7 @@ fn until(tokens: &[TokenWithSpan], keywords: &[Keyword]) -> usize {
     tokens.iter().position(ends).unwrap_or(tokens.len())
 }
 
-/// Whether a query may begin between these tokens: behind WITH, only one of a name.
+/// Whether a query may begin between these tokens: after WITH, only one of a name.
 fn begins_query(before: &TokenWithSpan, after: &[TokenWithSpan]) -> bool {
     let names_table = after.first().is_some_and(|it| matches!(it.token, Token::Word(_)));
     let is_shown = || {
@@ -209,7 +209,7 @@ fn is_column(tokens: &[TokenWithSpan]) -> bool {
         || tokens.first().is_some_and(|it| it.token == Token::LParen)
 }
 
-/// A column with the values behind its IN. Behind other expressions, IN is a comparison.
+/// A column with the values after its IN. Behind other expressions, IN is a comparison.
 fn pivoted(tokens: &[TokenWithSpan]) -> Pivoted<'_> {
     match split(tokens, Keyword::IN) {
         Some((column, [open, values @ .., close]))
@@ -221,7 +221,7 @@ fn pivoted(tokens: &[TokenWithSpan]) -> Pivoted<'_> {
     }
 }
 
-/// What stands between commas outside of parentheses.
+/// What is between commas outside of parentheses.
 fn comma_separated(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
     let mut depth = 0_usize;
     let parts = tokens.split(|it| {
@@ -322,8 +322,8 @@ fn unpivot(first: &TokenWithSpan, body: &[TokenWithSpan]) -> Option<Vec<TokenWit
     Some(list)
 }
 
-/// What stands behind UNPIVOT, up to the end of its list, with stars rewritten; and how many tokens
-/// are left.
+/// What follows UNPIVOT, up to the end of its list, with stars rewritten; and how many tokens are
+/// left.
 fn stars_in(after: &[TokenWithSpan]) -> (Vec<TokenWithSpan>, usize) {
     let unchanged = || (Vec::new(), after.len());
     let Some(open) = after.iter().position(|it| it.token == Token::LParen) else {
@@ -364,14 +364,14 @@ fn with_stars(listed: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     list
 }
 
-/// What stands before and after a keyword outside of parentheses.
+/// The text before and after a keyword outside of parentheses.
 fn split(tokens: &[TokenWithSpan], at: Keyword) -> Option<(&[TokenWithSpan], &[TokenWithSpan])> {
     let (before, rest) = tokens.split_at(until(tokens, &[at]));
     rest.split_first().map(|(_, after)| (before, after))
 }
 
-/// What stands in the parentheses of PIVOT, with GROUP BY among the aggregates, and one list of
-/// values for all columns.
+/// What is in the parentheses of PIVOT, with GROUP BY among the aggregates, and one list of values
+/// for all columns.
 fn rewritten(open: &TokenWithSpan, inner: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let (inner, groups) = inner.split_at(until(inner, &[Keyword::GROUP]));
     let (aggregates, columns) = split(inner, Keyword::FOR)?;
@@ -428,7 +428,7 @@ fn expression(written: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     list
 }
 
-/// Whether a word behind a parenthesis is an alias.
+/// Whether a word after a parenthesis is an alias.
 fn is_alias(expr: &[TokenWithSpan], name: &TokenWithSpan) -> bool {
     expr.last().is_some_and(|it| it.token == Token::RParen)
         && matches!(name.token, Token::Word(_))

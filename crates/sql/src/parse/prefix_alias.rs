@@ -1,4 +1,4 @@
-//! Aliases before what they name, as aliases behind it.
+//! Aliases before the named expression, rewritten to aliases after it.
 //!
 //! ```text
 //! SELECT x: 1 + 1, y: 2 FROM t: orders      SELECT 1 + 1 AS x, 2 AS y FROM orders AS t

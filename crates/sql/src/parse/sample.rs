@@ -1,5 +1,6 @@
 //! `TABLESAMPLE ...` in all its spellings as the one that the parser reads, and `USING SAMPLE ...`,
-//! which it does not know: taken out of the tokens, and kept by the place of the query's SELECT.
+//! which it does not know: removed from the tokens, and stored by the position of the query's
+//! SELECT.
 
 use super::tokens::{is_word, keyword, place};
 use sqlparser::{
@@ -73,7 +74,7 @@ fn parsed(sample: Vec<TokenWithSpan>) -> Option<TableSample> {
 }
 
 /// The sample that `spec` begins with as `TABLESAMPLE [method] (amount [unit]) [REPEATABLE (n)]`,
-/// and what is behind it.
+/// and what is after it.
 fn sample<'t>(
     first: &TokenWithSpan,
     spec: &'t [TokenWithSpan],

@@ -1,4 +1,4 @@
-//! CREATE SEQUENCE, of which the parser takes the options in one order alone.
+//! CREATE SEQUENCE, whose options the parser accepts in one order only.
 
 use super::{Source, command::Parsed};
 use crate::SequenceDefinition;
@@ -29,7 +29,8 @@ pub(crate) struct SequenceOptions {
 }
 
 impl SequenceOptions {
-    /// The sequence that they make; `None` when a value is out of its bounds or it does not go on.
+    /// The sequence that they make; `None` when a value is out of its bounds or it does not
+    /// continue.
     pub(crate) fn definition(&self) -> Option<SequenceDefinition> {
         let increment = self.increment.unwrap_or(1);
         let (least, greatest) = match increment > 0 {

@@ -27,7 +27,7 @@ const TABLES: &str = "
     FROM information_schema.tables
     WHERE lower(table_schema) = lower({schema}) AND table_name LIKE {pattern} ORDER BY 1";
 
-/// Parses what stands behind SHOW, if it is one of these.
+/// Parses what follows SHOW, if it is one of these.
 pub(super) fn listing(parser: &mut Parser<'_>) -> Parsed<Option<Command>> {
     let place = parser.peek_token_ref().span;
     let is_in = |it: &mut Parser<'_>| it.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]);
@@ -57,7 +57,7 @@ fn pattern(parser: &mut Parser<'_>) -> Parsed<String> {
     }
 }
 
-/// The columns of a table, behind `PRAGMA table_info`.
+/// The columns of a table, after `PRAGMA table_info`.
 pub(super) fn table_info(parser: &mut Parser<'_>, place: Span) -> Parsed<Command> {
     parser.expect_token(&Token::LParen)?;
     let table = match &parser.peek_token_ref().token {
@@ -68,7 +68,7 @@ pub(super) fn table_info(parser: &mut Parser<'_>, place: Span) -> Parsed<Command
     query(&format!("SELECT * FROM pragma_table_info({})", quoted(&table)), place)
 }
 
-/// A query that stands for a statement at `place`.
+/// A query that represents a statement at `place`.
 fn query(text: &str, place: Span) -> Parsed<Command> {
     let query = parse_query_at(text, place);
     let query = query.map_err(|it| ParserError::ParserError(it.message().to_owned()))?;

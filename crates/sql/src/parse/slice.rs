@@ -5,7 +5,7 @@ use sqlparser::{
     tokenizer::{Token, TokenWithSpan, Word},
 };
 
-/// The name that stands for the `-`. Nobody can write it without quotes.
+/// The name that represents the `-`. SQL cannot express it without quotes.
 pub(crate) const OPEN_END: &str = "-";
 
 /// Makes names of the `-` between two colons.

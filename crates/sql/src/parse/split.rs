@@ -1,4 +1,4 @@
-//! Text to the texts of its statements, whether or not they can be parsed.
+//! Splits a text into the texts of its statements, whether or not they can be parsed.
 
 use crate::{dialect::VolleyDialect, position::Positions};
 use sqlparser::tokenizer::{Token, Tokenizer};
@@ -16,7 +16,7 @@ use volley_error::Span;
 pub fn split(sql: &str) -> Vec<Span> {
     let positions = Positions::new(sql);
     let mut tokens = Vec::new();
-    // Tokens before a quote that stays open are there all the same.
+    // Tokens before an unterminated quote are still returned.
     let is_whole =
         Tokenizer::new(&VolleyDialect, sql).tokenize_with_location_into_buf(&mut tokens).is_ok();
     let mut parts = Vec::new();

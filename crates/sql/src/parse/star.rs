@@ -1,11 +1,11 @@
-//! Patterns of `*`, of which the parser knows ILIKE alone.
+//! Patterns of `*`, of which the parser only knows ILIKE.
 //!
 //! ```text
 //! * LIKE 'a%'               * ILIKE 'LIKE a%'
 //! * NOT SIMILAR TO 'a.*'    * ILIKE 'NOT SIMILAR a.*'
 //! ```
 //!
-//! And `*COLUMNS(...)` among arguments, as a call of a function that nobody can name.
+//! And `*COLUMNS(...)` among arguments, as a call of a function that SQL cannot name.
 
 use super::tokens::{is_at, is_word};
 use sqlparser::{
@@ -22,7 +22,7 @@ pub(crate) enum StarOperator {
     Glob,
 }
 
-/// The operators, and what stands for them before the pattern.
+/// The operators, and what represents them before the pattern.
 const OPERATORS: [(StarOperator, &str, &[Keyword]); 4] = [
     (StarOperator::Like, "LIKE ", &[Keyword::LIKE]),
     (StarOperator::ILike, "ILIKE ", &[Keyword::ILIKE]),
@@ -30,7 +30,7 @@ const OPERATORS: [(StarOperator, &str, &[Keyword]); 4] = [
     (StarOperator::Glob, "GLOB ", &[Keyword::GLOB]),
 ];
 
-/// What stands for NOT before an operator.
+/// What represents NOT before an operator.
 const NOT: &str = "NOT ";
 
 /// Rewrites them.
@@ -56,7 +56,7 @@ pub(super) fn with_star_patterns(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpa
     list
 }
 
-/// How many tokens an operator and its pattern take, and what stands for both.
+/// How many tokens an operator and its pattern take, and what represents both.
 fn operator(tokens: &[TokenWithSpan]) -> Option<(usize, String)> {
     let is_negated = is_word(tokens.first()?, Keyword::NOT);
     let begin = usize::from(is_negated);
@@ -70,7 +70,7 @@ fn operator(tokens: &[TokenWithSpan]) -> Option<(usize, String)> {
     Some((pattern + 1, format!("{not}{name}{text}")))
 }
 
-/// The function that stands for `*COLUMNS`.
+/// The function that represents `*COLUMNS`.
 pub(crate) const UNPACKED: &str = " *columns";
 
 /// Rewrites `*COLUMNS(` where an argument or an element begins.

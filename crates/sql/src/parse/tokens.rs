@@ -38,7 +38,7 @@ use std::collections::HashSet;
 use volley_error::{Error, ErrorKind, Result, Span as TextSpan};
 use volley_memory::check_cancelled;
 
-/// What stands between queries.
+/// What is between queries.
 const SET_OPERATIONS: [Keyword; 3] = [Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT];
 
 /// The tokens of a text, without white space and comments.
@@ -61,7 +61,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let mut tokens = Vec::new();
     let read = Tokenizer::new(&VolleyDialect, sql).tokenize_with_location_into_buf(&mut tokens);
     read.map_err(|it| {
-        // What is not closed is reported at the end of the text; it opens behind the last token.
+        // What is not closed is reported at the end of the text; it opens after the last token.
         let opening = tokens.last().map_or(Location { line: 1, column: 1 }, |it| it.span.end);
         let found = positions.offset(it.location).filter(|it| *it < positions.end().start);
         let start = found.or_else(|| positions.offset(opening));
@@ -92,8 +92,8 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     Ok(Tokens { list, ends, materialized, exclusions, inserts, samples })
 }
 
-/// `x -> 'a'` as `((x)) -> 'a'` where it cannot be a lambda: outside of the arguments of calls.
-/// The parser would read one, also behind `(x)`.
+/// `x -> 'a'` as `((x)) -> 'a'` where it cannot be a lambda: outside of the arguments of calls. The
+/// parser would read one, also after `(x)`.
 fn with_json_arrows(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if !tokens.iter().any(|it| it.token == Token::Arrow) {
         return tokens;
@@ -277,7 +277,7 @@ fn with_table_queries(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens.map(from).collect()
 }
 
-/// Whether the token may be the first of a query, after what stands before it.
+/// Whether the token may be the first of a query, after what precedes it.
 fn begins_query(tokens: &[TokenWithSpan], index: usize) -> bool {
     const BEFORE: [Keyword; 7] = [
         Keyword::UNION,
@@ -329,7 +329,7 @@ pub(super) fn is_word(token: &TokenWithSpan, keyword: Keyword) -> bool {
         if word.keyword == keyword && word.quote_style.is_none())
 }
 
-/// A keyword that was not written, in the place of what stands for it.
+/// A keyword that was not written, in place of what represents it.
 pub(super) fn keyword(keyword: Keyword, span: Span) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(&format!("{keyword:?}")), span }
 }

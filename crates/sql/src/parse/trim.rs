@@ -1,4 +1,4 @@
-//! `TRIM(LEADING FROM x)`, which the parser takes without FROM.
+//! `TRIM(LEADING FROM x)`, which the parser accepts without FROM.
 
 use super::tokens::is_at;
 use sqlparser::{
@@ -9,7 +9,7 @@ use sqlparser::{
 /// Which ends are trimmed.
 const SIDES: [Keyword; 3] = [Keyword::BOTH, Keyword::LEADING, Keyword::TRAILING];
 
-/// Takes FROM out where no characters stand before it.
+/// Takes FROM out where no characters precede it.
 pub(super) fn with_trims(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_superfluous = |index: usize| {
         let Some([trim, open, _]) = index.checked_sub(3).and_then(|it| tokens.get(it..index))

@@ -1,10 +1,10 @@
-//! `U&'d\0061ta'` and `U&"d!0061ta" UESCAPE '!'`: texts and names with characters by their numbers.
+//! `U&'d\0061ta'` and `U&"d!0061ta" UESCAPE '!'`: texts and names with Unicode escapes.
 //!
 //! ```text
 //! \0061     four digits     \+01F600  six digits     \\  the escape character
 //! ```
 //!
-//! Two numbers that are halves of one character in UTF-16 are that character.
+//! Two escapes of a surrogate pair in UTF-16 are one character.
 
 use crate::position::Positions;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -95,7 +95,7 @@ fn escape_of(token: &Token) -> Option<char> {
     (!is_other).then_some(one)
 }
 
-/// The text with characters in the place of their numbers.
+/// The text with characters in place of their numbers.
 fn decoded(text: &str, escape: char) -> Result<String, String> {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -122,7 +122,7 @@ fn decoded(text: &str, escape: char) -> Result<String, String> {
     String::from_utf16(&units).map_err(|_| "half of a character in UTF-16 stands alone".to_owned())
 }
 
-/// The digits behind an escape character, and what follows them.
+/// The digits after an escape character, and what follows them.
 fn digits_of(rest: &str, escape: char) -> Result<(&str, &str), String> {
     let (digits, count) = match rest.strip_prefix('+') {
         Some(digits) => (digits, 6),

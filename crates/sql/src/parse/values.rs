@@ -7,7 +7,7 @@ use sqlparser::{
     tokenizer::{Token, TokenWithSpan},
 };
 
-/// What may stand before the VALUES of a query, besides an opening parenthesis.
+/// What may precede the VALUES of a query, besides an opening parenthesis.
 const BEFORE: [Keyword; 12] = [
     Keyword::UNION,
     Keyword::ALL,
@@ -38,7 +38,7 @@ const BEHIND: [Keyword; 11] = [
     Keyword::RETURNING,
 ];
 
-/// Words with which an expression goes on behind a parenthesis.
+/// Words with which an expression continues after a parenthesis.
 const OPERATORS: [Keyword; 11] = [
     Keyword::AND,
     Keyword::OR,
@@ -119,7 +119,7 @@ impl Rows {
     /// Whether they ended before the token.
     fn is_over(&self, tokens: &[TokenWithSpan], index: usize) -> bool {
         let token = &tokens[index];
-        // Behind a row with parentheses, a name is that of the table.
+        // After a row with parentheses, a name is that of the table.
         let is_behind_row = self.in_row && !self.is_bare && closes(&tokens[index - 1]);
         self.depth == 0
             && (closes(token)
@@ -150,7 +150,7 @@ impl Rows {
         self.is_bare.then_some(Token::LParen)
     }
 
-    /// The parentheses to put behind the rows.
+    /// The parentheses to put after the rows.
     fn end(&mut self) -> impl Iterator<Item = Token> + use<> {
         let all = self.is_compared.then_some(Token::RParen);
         self.close().into_iter().chain(all)
@@ -222,7 +222,7 @@ fn is_of_insert(tokens: &[TokenWithSpan], at: usize) -> bool {
     statement.find(is_end).is_some_and(|it| is_word(it, Keyword::INSERT))
 }
 
-/// For each token whether it is a parenthesis behind whose end the expression goes on that it
+/// For each token whether it is a parenthesis after whose end the expression continues that it
 /// begins.
 fn goes_on(tokens: &[TokenWithSpan]) -> Vec<bool> {
     let (mut goes_on, mut open) = (vec![false; tokens.len()], Vec::new());

@@ -1,15 +1,15 @@
-//! ALTER VIEW, of which the parser knows other forms.
+//! ALTER VIEW, which the parser knows in other forms.
 
 use super::command::{Command, Parsed};
 use sqlparser::{keywords::Keyword, parser::Parser, tokenizer::Token};
 
-/// Whether `ALTER VIEW ... RENAME` stands here.
+/// Whether `ALTER VIEW ... RENAME` is here.
 pub(super) fn renames_view(parser: &Parser<'_>) -> bool {
     let is = |at: usize, keyword: Keyword| {
         let token = &parser.peek_nth_token_ref(at).token;
         matches!(token, Token::Word(word) if word.keyword == keyword)
     };
-    // IF EXISTS and the parts of the name stand between.
+    // IF EXISTS and the parts of the name are between.
     is(1, Keyword::VIEW) && (3..10).any(|it| is(it, Keyword::RENAME))
 }
 

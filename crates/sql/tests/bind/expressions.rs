@@ -237,7 +237,7 @@ fn types_that_do_not_fit_are_errors() {
         cast(a as decimal(50)) => [a] DECIMAL takes 1 to 38 digits, and a scale up to that
         $1 => [$1] parameter without a value: $1 (prepare the statement, and run it with values)
         a similar to 'x' => [a similar to 'x'] function regexp_full_match does not take (INTEGER, VARCHAR) (it is regexp_full_match(text, pattern[, options]) -> boolean)
-        lambda x: x + 1 => [select] not supported: a lambda that is no argument of a function
+        lambda x: x + 1 => [select] not supported: a lambda that is not an argument of a function
         a at time zone 'UTC' => [a at time zone 'UTC'] function timezone does not take (VARCHAR, INTEGER) (it is timezone(timestamp with time zone) -> bigint or timezone(zone, timestamp) -> timestamp with time zone)
         b collate nocase => cast(#1 as VARCHAR COLLATE NOCASE) : VARCHAR COLLATE NOCASE
         list[1:2] => array_slice(#5, 1, 2) : ARRAY(INTEGER)

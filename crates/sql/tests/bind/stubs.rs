@@ -1,4 +1,4 @@
-//! A registry for tests: the real functions, and signatures alone where there is none.
+//! A registry for tests: the real functions, and bare signatures for missing ones.
 
 use std::sync::Arc;
 use volley_error::Result;
