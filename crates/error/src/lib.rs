@@ -144,7 +144,7 @@ impl Error {
         let error = Error::new(ErrorKind::TimedOut, "statement took longer than it may");
         error
             .at("statement_timeout", format_args!("{limit:?}"))
-            .hint("SET statement_timeout = '10min' gives it longer, 0 all the time it needs")
+            .hint("SET statement_timeout = '10min' raises the limit, 0 removes it")
     }
 
     /// An [`ErrorKind::Io`] error about `path`.
