@@ -4,7 +4,7 @@ use crate::format::Format;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// SQL over Parquet, CSV and JSON files, fast.
+/// A fast SQL shell over Parquet, CSV and JSON files.
 #[derive(Debug, Parser)]
 #[command(name = "volley", bin_name = "volley", version, about)]
 pub struct Args {
@@ -16,15 +16,15 @@ pub struct Args {
     #[arg(short = 'f', value_name = "FILE")]
     pub file: Vec<PathBuf>,
 
-    /// Makes every Parquet, CSV or JSON file in DIR, and every folder of such files, a table
+    /// Makes a table of every Parquet, CSV or JSON file in DIR, and of every folder of such files
     #[arg(long, value_name = "DIR")]
     pub data: Vec<PathBuf>,
 
-    /// How rows are printed
+    /// Output format of rows
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// The most rows of a table that are printed on a terminal; 0 for all
+    /// The maximum number of rows of a table that are printed on a terminal; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 100)]
     pub max_rows: usize,
 
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long)]
     pub timer: bool,
 
-    /// Goes on with the next statement after one that failed
+    /// Continues with the next statement after one that failed
     #[arg(long)]
     pub keep_going: bool,
 
@@ -43,15 +43,15 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
-/// What shapes the session.
+/// Options of the session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SessionArgs {
     /// Threads that run queries [default: all cores]
     #[arg(long, value_name = "N", global = true)]
     pub threads: Option<String>,
 
-    /// The most memory that queries hold, such as 4GB [default: 80 % of the machine's, or of
-    /// the process's (control group, ulimit) where that is less]
+    /// The maximum memory that queries hold, such as 4GB [default: 80 % of the machine's, or of the
+    /// process's (control group, ulimit) where that is less]
     #[arg(long, value_name = "SIZE", global = true)]
     pub memory_limit: Option<String>,
 
@@ -63,7 +63,7 @@ pub struct SessionArgs {
 /// The subcommands of `volley`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs the TPC-H queries; makes the data on first use
+    /// Runs the TPC-H queries; generates the data on first use
     Tpch(TpchArgs),
 }
 
@@ -78,7 +78,7 @@ pub struct TpchArgs {
     pub command: Option<TpchCommand>,
 }
 
-/// The parts of `volley tpch`.
+/// The subcommands of `volley tpch`.
 #[derive(Debug, Subcommand)]
 pub enum TpchCommand {
     /// Writes the tables as Parquet files
@@ -86,18 +86,18 @@ pub enum TpchCommand {
         /// The scale factor
         #[arg(long, value_parser = scale, allow_negative_numbers = true)]
         scale: f64,
-        /// Where the files go
+        /// The output folder
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Runs the queries on tables that are there
+    /// Runs the queries on existing tables
     Run(RunArgs),
 }
 
 /// `volley tpch run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunArgs {
-    /// Where the files are
+    /// The folder of the files
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
     /// Runs this query only; may be repeated
@@ -106,12 +106,12 @@ pub struct RunArgs {
     /// Number of runs of every query
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
-    /// Writes the figures to this file
+    /// Writes the measurements to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
-/// A scale factor that data can be made for.
+/// A scale factor for which data can be generated.
 fn scale(text: &str) -> Result<f64, String> {
     let scale = text.parse::<f64>().map_err(|_| "not a number".to_owned())?;
     volley_tpch::check_scale(scale).map_err(|e| e.to_string())?;

@@ -33,7 +33,7 @@ pub enum Format {
 pub struct Printing {
     /// The form.
     pub format: Format,
-    /// The most rows of a table.
+    /// The maximum number of rows of a table.
     pub rows_max: usize,
     /// The width of the terminal in characters; `None` if the output is not a terminal.
     pub width: Option<u16>,

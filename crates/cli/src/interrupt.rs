@@ -19,7 +19,7 @@ pub fn cancel_on_interrupt(session: &Arc<Session>) {
     note_interrupts();
 }
 
-/// From now on, Ctrl-C does not end the process but is notified by [`is_interrupted`].
+/// From now on, Ctrl-C does not end the process; it is reported by [`is_interrupted`].
 pub fn note_interrupts() {
     STARTED.get_or_init(|| _ = thread::Builder::new().name("signals".into()).spawn(listen));
 }

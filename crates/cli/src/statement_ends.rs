@@ -94,7 +94,7 @@ impl StatementEnds {
                 // A parameter.
                 None => (Within::Nothing, 1 + word_len(&rest[1..])),
             },
-            // A word may begin right behind a number.
+            // A word may begin right after a number.
             [first, ..] if is_word(*first) && !first.is_ascii_digit() => {
                 let len = rest.iter().take_while(|it| is_word(**it) || **it == b'$').count();
                 (Within::Nothing, len)
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What the parser's tokens say: whether a word behind the text begins a statement of its own.
+    /// What the parser's tokens say: whether a word after the text begins a statement of its own.
     fn is_end_by_tokens(text: &str) -> bool {
         let parts = |text: &str| volley::split(text).len();
         parts(&format!("{text}\nx")) > parts(text)
