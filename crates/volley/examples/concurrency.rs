@@ -1,4 +1,4 @@
-//! How long a short query takes beside a heavy one, compared with alone.
+//! Measures a short query next to a heavy one, compared with the short query alone.
 //!
 //! ```text
 //! cargo run --release -p volley --example concurrency -- data/tpch-sf1

@@ -1,4 +1,4 @@
-//! What COMMENT ON says of tables, views and their columns.
+//! Comments of tables, views and columns (COMMENT ON).
 
 use crate::catalog::{Entry, replaced};
 use std::{collections::BTreeMap, sync::Arc};

@@ -1,4 +1,4 @@
-//! The options by which CSV is read: of `read_csv` and of COPY FROM, one list.
+//! The options for reading CSV, shared by `read_csv` and COPY FROM.
 
 use crate::readers::{Types, unknown_option};
 use volley_connector::TableOption;
@@ -120,7 +120,7 @@ const OPTIONS: [CsvOption; 24] = [
     }),
 ];
 
-/// Who reads CSV.
+/// The statement that reads CSV.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CsvReader {
     /// A function in FROM.
@@ -145,7 +145,7 @@ impl CsvReader {
     }
 }
 
-/// Reads options, all of which must be such ones.
+/// Parses options; all of them must be known.
 ///
 /// # Errors
 ///

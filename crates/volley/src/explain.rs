@@ -31,7 +31,7 @@ pub(crate) fn explain(
     Ok(ResultStream::of_lines("plan", &text))
 }
 
-/// Runs to the end, and tells what every operator did.
+/// Runs the query to the end, and returns what every operator did.
 fn run_measured(session: &Session, planned: Planned) -> Result<String> {
     let plan = Arc::clone(&planned.plan);
     let mut result = session.start(planned, Schema::default())?;

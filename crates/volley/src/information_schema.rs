@@ -1,4 +1,4 @@
-//! The tables of `information_schema`: what there is, as rows.
+//! The tables of `information_schema`.
 
 use crate::{
     catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name},
@@ -93,7 +93,7 @@ const TABLES: [Described; 6] = [
     },
 ];
 
-/// The table that a name stands for, if it is one of these.
+/// The table of this name, if it is one of these.
 pub(crate) fn table(catalog: &CatalogSnapshot, name: &str) -> Option<Result<Arc<dyn Table>>> {
     let (schema, name) = name.split_once('.')?;
     if !schema.eq_ignore_ascii_case(SCHEMA) {
@@ -151,7 +151,7 @@ fn columns(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
         let (schema, definition): (Schema, &Arc<TableDefinition>) = match entry {
             Entry::Table(table) => (table.schema().clone(), &no_promises),
             Entry::Memory(table) => (table.schema().clone(), table.definition()),
-            // A view that cannot be bound any more, or that asks for columns, has none.
+            // A view that cannot be bound any more, or that reads the columns table, has none.
             Entry::View { .. } => match view_schema(catalog, name) {
                 Ok(schema) => (schema, &no_promises),
                 Err(_) => continue,

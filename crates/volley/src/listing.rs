@@ -1,4 +1,4 @@
-//! Tables of a few rows that are made when they are asked for.
+//! Tables of a few rows that are computed on access.
 
 use std::sync::Arc;
 use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
@@ -25,7 +25,7 @@ pub(crate) fn listed(
     Ok(Arc::new(Listing(MemoryTable::new(name, schema, vec![batch], pool)?)))
 }
 
-/// Rows that nobody can change.
+/// Rows that cannot be changed.
 #[derive(Debug)]
 struct Listing(MemoryTable);
 

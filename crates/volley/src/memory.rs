@@ -1,4 +1,4 @@
-//! How much memory there is.
+//! Determines the memory of the machine and of the process.
 
 use std::{
     fs,
@@ -11,11 +11,12 @@ const SHARE_PERCENT: usize = 80;
 /// Where control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Of a process whose address space is limited, what is no query's: the program, stacks, and what
-/// an allocator reserves. Of the rest, half is lost where memory is given back in parts.
+/// The address space that is not available to queries if the process has a limit: the program,
+/// stacks, and the reserve of the allocator. Half of the rest is lost if memory is released in
+/// parts.
 const ADDRESSES_OF_PROCESS: usize = 512 << 20;
 
-/// But queries may take so many bytes.
+/// The minimum number of bytes for queries.
 const ADDRESSES_MIN: usize = 64 << 20;
 
 /// The default memory limit: 80 % of what the machine and the process's control groups have, less

@@ -1,7 +1,7 @@
 //! Types made by CREATE TYPE.
 //!
-//! A name stands for a type; who names it has that type, not the name. The names are kept beside
-//! columns and types all the same, so that a type is not dropped that they were written with.
+//! A name is an alias of a type; columns have the type, not the name. The names used by columns and
+//! types are stored as well, so that a type that is in use cannot be dropped.
 
 use crate::{
     Session,

@@ -1,4 +1,4 @@
-//! From a bound query to a plan that can run.
+//! Turns a bound query into an executable plan.
 
 use crate::{Session, catalog::CatalogSnapshot};
 use std::{
@@ -55,7 +55,7 @@ impl StatementMemory {
         StatementMemory(Mutex::new((0, session.pool.child("statement").reservation())))
     }
 
-    /// Adds so many bytes.
+    /// Reserves this number of bytes.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A value of a type: for those that no Rust type stands for.
+    /// A value of a given type, for types without a Rust type.
     ///
     /// ```
     /// use volley::{Parameter, Session, Type, Value};
@@ -136,8 +136,8 @@ pub(crate) fn checked(
     Ok(statement)
 }
 
-/// EXECUTE: the values are the only row of `values`, of which some may have names. Errors of the
-/// statement point at `place`: its text is another than that of EXECUTE.
+/// EXECUTE: the values are the only row of `values`; some may have names. Errors of the statement
+/// point at `place`, since its text differs from that of EXECUTE.
 pub(crate) fn execute(
     session: &Session,
     name: &str,
@@ -219,7 +219,7 @@ impl Prepared<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Prepared::run`]; a name that is no parameter, a parameter without a value.
+    /// As [`Prepared::run`]; a name that is not a parameter, a parameter without a value.
     pub fn run_named(&self, values: &[(&str, Parameter)]) -> Result<Outcome> {
         let parameters = named(&self.statement, values)?;
         statement::run_with(self.session, &self.statement, parameters, None)

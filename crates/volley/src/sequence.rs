@@ -1,7 +1,7 @@
-//! Sequences: numbers that are given out once.
+//! Sequences: numbers that are returned once.
 //!
-//! The numbers are no part of what a transaction changes: they are not given back, and other
-//! sessions do not get them, whatever becomes of it. What a name stands for is.
+//! The numbers are not part of a transaction: a rollback does not return them, and other sessions
+//! do not get them. The definition of a sequence is part of the transaction.
 
 use crate::catalog::Names;
 use std::{
@@ -18,7 +18,7 @@ use volley_sql::SequenceDefinition;
 /// A sequence.
 #[derive(Debug)]
 pub(crate) struct Sequence {
-    /// Tells it apart from all that had its name.
+    /// Distinguishes it from earlier sequences of the same name.
     id: u64,
     definition: SequenceDefinition,
     /// The next number; `None` at the end.

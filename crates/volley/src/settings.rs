@@ -72,7 +72,7 @@ struct Setting {
 const SETTINGS: [Setting; 16] = [
     Setting {
         name: "batch_rows",
-        description: "the most rows of a batch",
+        description: "maximum rows of a batch",
         get: |it| it.batch_rows.to_string(),
         set: |it, text| {
             let _: () = it.batch_rows = number("batch_rows", text, BATCH_ROWS_MAX)?;
@@ -99,7 +99,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "dialect",
-        description: "whose semantics statements have where systems differ: volley or presto",
+        description: "semantics of statements where systems differ: volley or presto",
         get: |it| it.dialect.to_string(),
         set: |it, text| {
             let _: () = it.dialect = text.parse()?;
@@ -108,7 +108,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "disabled_rules",
-        description: "optimizer rules that are switched off, separated by commas",
+        description: "disabled optimizer rules, separated by commas",
         get: |it| it.disabled_rules.iter().cloned().collect::<Vec<_>>().join(","),
         set: |it, text| {
             let _: () = it.disabled_rules = rule_names(text)?;
@@ -117,7 +117,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "dynamic_filters",
-        description: "whether joins, and ORDER BY with LIMIT, filter the scans below them",
+        description: "whether joins and ORDER BY with LIMIT filter the scans below them",
         get: |it| it.dynamic_filters.to_string(),
         set: |it, text| {
             let _: () = it.dynamic_filters = truth("dynamic_filters", text)?;
@@ -135,7 +135,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "debug_save_plans",
-        description: "whether queries run plans that were bytes in between: for tests",
+        description: "whether plans are serialized and read again before they run: for tests",
         get: |it| it.saves_plans.to_string(),
         set: |it, text| {
             let _: () = it.saves_plans = truth("debug_save_plans", text)?;
@@ -144,7 +144,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "debug_spill_always",
-        description: "whether operators write what they hold to disk at every step: for tests",
+        description: "whether operators spill at every step: for tests",
         get: |it| it.spill_always.to_string(),
         set: |it, text| {
             let _: () = it.spill_always = truth("debug_spill_always", text)?;
@@ -153,7 +153,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "max_spill_size",
-        description: "the most bytes on disk of what does not fit in memory, such as 100GB or none",
+        description: "maximum bytes of spill files, such as 100GB or none",
         get: |it| limit_text(it.max_spill_bytes.map(|it| it as usize)),
         set: |it, text| {
             let _: () = it.max_spill_bytes = limit(text)?.map(|it| it as u64);
@@ -162,7 +162,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "memory_limit",
-        description: "the most memory that queries and tables in memory hold, such as 4GB or none",
+        description: "maximum memory of queries and in-memory tables, such as 4GB or none",
         get: |it| limit_text(it.memory_limit_bytes),
         set: |it, text| {
             let _: () = it.memory_limit_bytes = limit(text)?;
@@ -171,7 +171,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "query_priority",
-        description: "how much of the threads' time a query gets beside others: low, normal, high",
+        description: "share of the threads' time next to other queries: low, normal, high",
         get: |it| it.query_priority.to_string(),
         set: |it, text| {
             let _: () = it.query_priority = text.parse()?;
@@ -180,7 +180,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "spill_directory",
-        description: "where rows go that do not fit into memory",
+        description: "folder of spill files",
         get: |it| it.spill_directory.display().to_string(),
         set: |it, text| {
             let _: () = it.spill_directory = directory("spill_directory", text)?;
@@ -189,7 +189,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "statement_timeout",
-        description: "the longest that a statement may take, such as 30s or 500 (ms); 0 for any",
+        description: "maximum time of a statement, such as 30s or 500 (ms); 0 for no limit",
         get: |it| duration::text(it.statement_timeout),
         set: |it, text| {
             let _: () = it.statement_timeout = duration::parse("statement_timeout", text)?;
@@ -198,7 +198,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "threads",
-        description: "threads that run queries; a query uses fewer where memory_limit is small",
+        description: "threads that run queries; a query uses fewer if memory_limit is small",
         get: |it| it.threads.to_string(),
         set: |it, text| {
             let _: () = it.threads = number("threads", text, THREADS_MAX)?;
@@ -207,7 +207,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         name: "timezone",
-        description: "the zone in which TIMESTAMP WITH TIME ZONE is shown and read",
+        description: "time zone in which TIMESTAMP WITH TIME ZONE is printed and parsed",
         get: |it| it.time_zone.name().to_owned(),
         set: |it, text| {
             let _: () = it.time_zone = zone(text)?;

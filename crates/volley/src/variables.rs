@@ -1,11 +1,11 @@
-//! Values that a session keeps: those of variables and of parameters of EXECUTE.
+//! Values of a session: variables and parameters of EXECUTE.
 
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
 use volley_types::{Type, Value};
 use volley_vector::Vector;
 
-/// A value that is kept, with its charge.
+/// A stored value, with its reservation.
 #[derive(Debug)]
 pub(crate) struct Variable {
     value: Value,
@@ -14,7 +14,7 @@ pub(crate) struct Variable {
 }
 
 impl Variable {
-    /// A value that is there already; charged before it is kept.
+    /// Stores an existing value after reserving its memory.
     ///
     /// # Errors
     ///

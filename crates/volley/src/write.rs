@@ -5,8 +5,8 @@
 //!     the catalog's version
 //! ```
 //!
-//! Whatever fails before the last step leaves the table as it was; so does stopping the statement,
-//! which every loop over batches asks for.
+//! A failure before the last step leaves the table unchanged, and so does cancelling the statement,
+//! which every loop over batches checks.
 
 use crate::{
     Outcome, ResultStream, Session,
@@ -88,7 +88,8 @@ pub(crate) fn write_rows(
     })
 }
 
-/// The rows that MERGE changed (so many batches), added and removed, with the name of the action.
+/// The rows that MERGE changed, added and removed, with the number of batches and the name of the
+/// action.
 fn with_actions(written: Vec<Batch>, changed_batches: usize, removed: Vec<Batch>) -> Vec<Batch> {
     let action = |index: usize| match index < changed_batches {
         true => MergeAction::Update,
@@ -119,7 +120,7 @@ impl Shown {
     }
 }
 
-/// The rows of a query, of which `table` is only known now.
+/// The rows of a query whose `table` is only known now.
 pub(crate) fn query_over(
     session: &Session,
     query: Query,
@@ -202,7 +203,7 @@ fn split_merged(batch: Batch, changes: &mut RowChanges) -> Result<()> {
     Ok(())
 }
 
-/// Row ids that are sorted before it is asked whether anybody still waits.
+/// The number of row ids that are sorted between two checks for cancellation.
 const SORTED_IDS: usize = 1 << 16;
 
 /// Refuses to change or remove a row for several others.

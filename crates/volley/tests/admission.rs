@@ -1,4 +1,4 @@
-//! Many queries at once that have little memory.
+//! Many concurrent queries with little memory.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! The 22 TPC-H queries while the system refuses an allocation, which a reserve then serves: an
-//! error of that query or the right answer, and nothing is left behind.
+//! The 22 TPC-H queries while the system refuses an allocation, which the reserve then serves: the
+//! query fails or returns the right answer, and nothing is leaked.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

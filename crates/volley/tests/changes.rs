@@ -1,5 +1,5 @@
-//! Tables that change while others read and change them: nothing is lost, everybody sees a table as
-//! it was at one moment, and memory is given back.
+//! Concurrent reads and changes of tables: no change is lost, every reader sees a table as of one
+//! moment, and memory is released.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Statements that are out of time or paused, and what they leave.
+//! Statements that time out or are paused, and what they leave.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -150,7 +150,8 @@ fn a_paused_query_waits_and_goes_on() {
     let batch = paused.next().unwrap().unwrap();
     assert_eq!(batch.column(0).value(0).unwrap(), Value::BigInt(8_000_000));
     resumer.join().unwrap();
-    // Having put out its row is not yet having ended: paused now, it would keep its reader waiting.
+    // A query that has returned its row has not ended yet: paused now, it would keep its reader
+    // waiting.
     assert!(paused.next().unwrap().is_none());
     // What has ended can be told anything.
     paused.pause();

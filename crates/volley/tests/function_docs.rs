@@ -1,5 +1,5 @@
-//! What is said about functions: every example gives the result that it claims, and
-//! `docs/functions` holds what the registry says. `UPDATE_EXPECT=1` writes the files.
+//! Documentation of functions: every example returns the documented result, and `docs/functions`
+//! equals the documentation in the registry. `UPDATE_EXPECT=1` writes the files.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ struct Described<'a> {
     doc: &'a FunctionDoc,
 }
 
-/// Functions whose results no example can show.
+/// Functions whose results an example cannot show.
 const WITHOUT_EXAMPLES: [&str; 12] = [
     "random",
     "rand",

@@ -1,5 +1,5 @@
-//! Statements that are much deeper or wider than anybody writes give the right answer or are
-//! refused with a reason, on threads with little stack, too.
+//! Extremely deep or wide statements return the right answer or are refused with a reason, on
+//! threads with little stack, too.
 //!
 //! How long that takes is not asserted: sizes are such that a step that is quadratic with a large
 //! factor, or worse, would not end. `--nocapture` shows the times.
@@ -261,7 +261,7 @@ fn two_hundred_joins_run() {
     answers(format!("{create}; SELECT count(*) FROM {tables} WHERE {star}"), "2");
 }
 
-/// Each view names the one before twice: the last stands for 2^`count` rows of the first.
+/// Each view names the previous one twice: the last one has 2^`count` rows of the first.
 fn doubled_views(session: &Session, count: usize) {
     session.sql("CREATE VIEW v0 AS SELECT 1 AS x").unwrap();
     // Views are bound when they are made, too.

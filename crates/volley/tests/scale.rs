@@ -1,4 +1,4 @@
-//! Statements of great size run on a thread with the default stack, and give the right answer.
+//! Very large statements run on a thread with the default stack, and give the right answer.
 //!
 //! That planning takes time about linear in the size of the text is not asserted: sizes are such
 //! that a quadratic step with a large factor, or an exponential one, would not end.

@@ -9,8 +9,8 @@ use std::{
 };
 use volley::{OperatorCounts, OperatorStatistics, Session, TaskStatistics};
 
-/// Queries that read all of their input, and the rows that scans of these tables put out together;
-/// L, O, N and R are the rows of lineitem, orders, nation and region.
+/// Queries that read all of their input, and the total rows that scans of these tables return; L,
+/// O, N and R are the rows of lineitem, orders, nation and region.
 const QUERIES: [(&str, &str); 22] = [
     ("SELECT * FROM lineitem", "L"),
     ("SELECT l_orderkey + 1 FROM lineitem WHERE l_quantity + 0 >= 0", "L"),
@@ -81,7 +81,7 @@ fn total(operators: &[&OperatorStatistics], name: &str) -> OperatorCounts {
     total
 }
 
-/// What an operator puts out is what the next one in its pipeline takes, driver by driver.
+/// The output of an operator is the input of the next one in its pipeline, driver by driver.
 fn check_pipelines(operators: &[&OperatorStatistics], sql: &str) {
     let mut pipelines: BTreeMap<usize, BTreeMap<usize, &OperatorStatistics>> = BTreeMap::new();
     for operator in operators {
@@ -142,8 +142,8 @@ fn rows_pass_from_operator_to_operator() {
     }
 }
 
-/// What senders of a node take, its receivers put out; what a shared subplan takes, each of its
-/// readers puts out.
+/// The input of the senders of a node is the output of its receivers; the input of a shared subplan
+/// is the output of each of its readers.
 fn check_exchanges(statistics: &TaskStatistics, sql: &str) {
     let mut shared = OperatorCounts::default();
     for node in &statistics.nodes {

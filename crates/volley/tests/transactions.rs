@@ -79,7 +79,7 @@ fn changes_of_the_same_table_are_a_conflict() {
     assert_eq!(error(&a, "COMMIT"), message);
     assert_eq!((count(&a, "t WHERE x = 3"), count(&a, "u")), (1, 1));
     assert_eq!(error(&a, "COMMIT"), "there is no transaction");
-    // Other tables are no conflict.
+    // Other tables do not conflict.
     run(&a, "BEGIN; INSERT INTO t VALUES (4)");
     run(&b, "BEGIN; INSERT INTO u VALUES (4); COMMIT");
     run(&a, "COMMIT");

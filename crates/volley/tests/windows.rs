@@ -1,4 +1,4 @@
-//! How windows are computed: what is sorted once, what answers for frames, what is left out early.
+//! How windows are computed: shared sorts, frames, and rows that are dropped early.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Aggregates of which some arguments are settings, and those that fail for most random values:
-//! what they are tried with.
+//! Arguments for aggregates with settings among their arguments, and for aggregates that fail for
+//! most random values.
 
 use volley::{Type, Value};
 

@@ -1,4 +1,4 @@
-//! How long statements took to stop.
+//! Latencies of cancels.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 

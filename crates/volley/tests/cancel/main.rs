@@ -1,5 +1,5 @@
-//! Statements that are cancelled, dropped or out of time at random moments end, and leave nothing
-//! behind; those that were faster have the right answer.
+//! Statements that are cancelled, dropped or timed out at random moments end and leak nothing.
+//! Statements that finish first return the right answer.
 //!
 //! It runs for as long as `VOLLEY_CANCEL_SECONDS` says, over the tables in `VOLLEY_CANCEL_DATA`,
 //! and prints how long statements took to stop. Times are not checked: they depend on the machine.
@@ -110,7 +110,7 @@ impl Bench {
         let (mut digest, mut count) = (0_u64, 0);
         while let Some(batch) = rows.next()? {
             if stopped.load(Ordering::Relaxed) {
-                // Whoever drops a result wants no answer either.
+                // A client that drops a result needs no answer either.
                 return Err(Error::cancelled());
             }
             count += batch.rows();
@@ -189,7 +189,7 @@ impl Bench {
 }
 
 /// Spill files below `folder` that this process has open and that have bytes: empty ones are kept
-/// for later. They have lost their names; the lock of the session's folder has no bytes, either.
+/// for later. They are unlinked; the lock of the session's folder has no bytes, either.
 fn open_spill_files(folder: &Path) -> Vec<PathBuf> {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten();
     let paths = open.filter_map(|it| Some(it.ok()?.path()));

@@ -1,6 +1,6 @@
 //! Statements that reach every operator.
 
-/// Name and text. `{out}` stands for a file to write, `{numbers}` for many numbers.
+/// Name and text. `{out}` is a file to write, `{numbers}` are many numbers.
 pub const STATEMENTS: [(&str, &str); 65] = [
     ("scan", "SELECT count(*) FROM lineitem WHERE l_comment = 'x' AND l_quantity > 100"),
     ("scan all", "SELECT * FROM lineitem"),

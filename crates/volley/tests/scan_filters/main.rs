@@ -1,4 +1,4 @@
-//! Queries with and without what other operators tell scans to drop.
+//! Queries with and without dynamic filters of scans.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Custom types whose order is not that of what they store.
+//! Custom types whose order differs from that of their stored values.
 
 use volley::{Registry, Type, Value};
 use volley_types::{ComparisonKey, CustomOrder, CustomType};

@@ -20,7 +20,8 @@ const CORPUS: &str = "tests/slt";
 /// Records about types that only this test knows.
 const MADE_UP_TYPES: &str = "tests/slt_types";
 
-/// What the first try of a statement gets beyond what is held when memory is tight.
+/// The memory of the first attempt of a statement beyond the used memory, in runs with tight
+/// memory.
 const TIGHT_BYTES_MIN: usize = 64 << 10;
 
 /// No statement of the corpus needs as much.

@@ -86,7 +86,7 @@ fn quantiles_hold_each_value_once() {
     let sql = format!("SELECT median(x), quantile_disc(x, 0.25) FROM range({VALUES}) t(x)");
     let row = session.sql(&sql).unwrap().collect_values().unwrap();
     assert_eq!(format!("{row:?}"), "[[Double(5999999.5), BigInt(2999999)]]");
-    // What drivers are about to hand on comes to that.
+    // The batches that drivers are about to pass on add up to that.
     let (held, peak) = (2 * VALUES * size_of::<f64>(), session.pool().stats().peak_bytes);
     assert!((held..held + (100 << 20)).contains(&peak), "{} MiB", peak >> 20);
 }
