@@ -26,22 +26,13 @@ const PHRASES: &[(&[&str], &str)] = &[
 const NOT_CLEAN: &[&str] = &[
     "crates/connector/",
     "crates/connector-memory/",
-    "crates/error/src/wanted.rs",
     "crates/exec/",
     "crates/exec-testkit/",
-    "crates/expression/",
-    "crates/function/",
-    "crates/functions/",
-    "crates/functions-presto/",
     "crates/io/",
-    "crates/memory/",
     "crates/operators/",
-    "crates/sql/",
     "crates/state/",
-    "crates/text/",
     "crates/vector/",
     "crates/volley/",
-    "docs/functions/",
 ];
 
 /// Where phrases are searched for.
