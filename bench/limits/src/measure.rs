@@ -44,7 +44,7 @@ impl Table {
         self.compare_with(operator, wall_seconds, volley, || Ok(limit()))
     }
 
-    /// As [`Table::compare`], by a clock that answers seconds since some moment.
+    /// Like [`Table::compare`], by a clock that answers seconds since some moment.
     ///
     /// # Errors
     ///

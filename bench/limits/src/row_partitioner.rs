@@ -35,7 +35,7 @@ impl RowPartitioner {
         RowPartitioner { batch_rows, partitions: Vec::new(), partitions_wanted: partitions }
     }
 
-    /// Adds the rows of a batch; answers the batches that became full.
+    /// Adds the rows of a batch; returns the batches that became full.
     ///
     /// # Errors
     ///

@@ -163,7 +163,7 @@ fn ascii_part(text: &str, start: i64, len: i64) -> &str {
     &text[ascii_range(text.len(), start, len)]
 }
 
-/// As [`ascii_part`], of any text.
+/// Like [`ascii_part`], of any text.
 fn part(text: &str, start: i64, len: i64) -> &str {
     let position = |count: i64| {
         let count = usize::try_from(count).unwrap_or(0);
@@ -305,7 +305,7 @@ fn arrays() -> Result<bool> {
     Ok(kept)
 }
 
-/// The keys and values behind maps.
+/// The keys and values after maps.
 fn entries_of(nested: &Nested) -> Result<(Vector, Vector)> {
     let entries = nested.elements.flatten()?;
     match entries.flat_values() {

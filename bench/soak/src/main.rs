@@ -43,7 +43,7 @@ struct Args {
     #[arg(long, default_value_t = 16)]
     clients: usize,
 
-    /// The most memory that all queries together hold
+    /// The maximum memory that all queries together hold
     #[arg(long, default_value = "2GB")]
     memory_limit: String,
 

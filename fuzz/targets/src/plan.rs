@@ -21,7 +21,7 @@ const PLAN: u8 = 4;
 /// Bytes of such a file around its content: magic, version, what is inside; checksum.
 const FRAME_BYTES: (usize, usize) = (13, 8);
 
-/// The most memory that a plan gets.
+/// The maximum memory that a plan gets.
 const MEMORY_BYTES: usize = 32 << 20;
 
 /// How long a plan runs.
