@@ -1,7 +1,7 @@
-//! How drivers wait for each other without blocking a thread.
+//! Synchronization of drivers without blocking a thread.
 //!
-//! All of these follow one protocol: look, store the waker, look again; whoever changes the state
-//! wakes all that are stored. Both happen under one lock here, so that no wake is lost.
+//! All types follow one protocol: check, store the waker, check again. A change of the state wakes
+//! all stored wakers. Both happen under one lock, so that no wake is lost.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -48,7 +48,7 @@ impl Waiters {
         }
     }
 
-    /// Takes all wakers; wake them after the lock is given back.
+    /// Takes all wakers; wake them after the lock is released.
     #[must_use]
     pub fn take(&mut self) -> Waiters {
         Waiters(std::mem::take(&mut self.0))

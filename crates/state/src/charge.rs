@@ -1,9 +1,9 @@
-//! Charging kept batches to a pool, each buffer once.
+//! Reserves kept batches in a pool, each buffer once.
 //!
-//! Batches share buffers: the pages behind a Parquet dictionary stand in every batch of a row
-//! group, slices share their parent's storage. Summing [`Batch::retained_bytes`] would count them
-//! again and again; a [`BatchCharge`] counts an allocation when its first holder comes and gives it
-//! back when its last holder goes.
+//! Batches share buffers: the pages of a Parquet dictionary are in every batch of a row group, and
+//! slices share their parent's storage. Summing [`Batch::retained_bytes`] would count them
+//! repeatedly. A [`BatchCharge`] reserves an allocation with its first holder and releases it with
+//! the last one.
 
 use crate::compact::own_batch;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use volley_vector::Batch;
 /// A batch that is kept may keep so much with it that others hold, too,
 const SHARED_BYTES_FREE: usize = 1 << 20;
 
-/// or one of so many bytes that are not scarce yet.
+/// or this fraction of the bytes that are not scarce yet.
 const SPARE_SHARE: usize = 4;
 
-/// A queue between drivers may hold one of so many bytes of the memory limit.
+/// The fraction of the memory limit that a queue between drivers may hold.
 const QUEUE_SHARE: usize = 16;
 
 /// How many bytes a queue may hold before senders wait: `most`, or less under a memory limit.
@@ -98,7 +98,7 @@ impl BatchCharge {
         added
     }
 
-    /// Gives back what nobody but `batch` holds.
+    /// Releases the allocations that only `batch` holds.
     pub fn remove(&mut self, batch: &Batch) {
         let freed = self.forget(batch);
         self.reservation.shrink(freed);

@@ -1,4 +1,4 @@
-//! Collects small batches until they are worth handing on.
+//! Collects small batches into larger ones.
 
 use crate::BatchCharge;
 use volley_error::Result;
@@ -14,9 +14,9 @@ const VAIN_INPUTS_MAX: usize = 64;
 #[derive(Debug)]
 pub struct Coalescer {
     types: Vec<Type>,
-    /// Batches with at least this many rows are handed on.
+    /// Batches with at least this many rows are passed on.
     enough_rows: usize,
-    /// Or with so many bytes: few rows may be large, and small batches share large columns.
+    /// Or with this number of bytes: few rows may be large, and small batches share large columns.
     enough_bytes: usize,
     parts: Vec<Batch>,
     rows: usize,
@@ -26,8 +26,8 @@ pub struct Coalescer {
 }
 
 impl Coalescer {
-    /// Hands on batches of `enough_rows` rows at least, or of fewer that are large; what it holds
-    /// is charged to `pool`.
+    /// Emits batches of at least `enough_rows` rows, or of fewer large rows; reserves what it holds
+    /// in `pool`.
     pub fn new(types: Vec<Type>, enough_rows: usize, pool: &Pool) -> Coalescer {
         let charge = BatchCharge::new(pool);
         let enough_bytes = pool.batch_bytes();

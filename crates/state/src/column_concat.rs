@@ -1,5 +1,5 @@
-//! Joins kept batches to one, a column per step: the sub-operator of whoever needs all rows at
-//! once.
+//! Concatenates kept batches, a column per step: the sub-operator of operators that need all rows
+//! at once.
 
 use crate::BatchCharge;
 use volley_error::Result;
@@ -31,8 +31,8 @@ impl ColumnConcat {
         ColumnConcat { types: types.to_vec(), rows, parts, columns }
     }
 
-    /// Joins the next column, and gives back to `charge` what its parts alone held; the joined
-    /// batch, flat and charged, when there is no further column.
+    /// Concatenates the next column, and releases from `charge` what only its parts held. After the
+    /// last column, returns the concatenated batch, flat and reserved.
     ///
     /// # Errors
     ///
@@ -57,8 +57,8 @@ impl ColumnConcat {
     }
 }
 
-/// At most so many bytes does joining batches like this one take beyond the batches themselves: the
-/// widest column twice, and what columns grow by when they become flat.
+/// The maximum bytes for concatenating batches like this one, beyond the batches themselves: the
+/// widest column twice, and the growth of columns that become flat.
 pub fn concat_bytes(batch: &Batch) -> usize {
     let columns = || batch.columns().iter();
     let widest = columns().map(joined_bytes).max().unwrap_or(0);

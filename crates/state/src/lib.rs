@@ -9,8 +9,8 @@
 //!         ── spill ─────> SpillWriter         batches on disk and back
 //! ```
 //!
-//! Read [`rows::RowContainer`], [`hash_table::GroupTable`] and [`spill::SpillWriter`] first. What
-//! holds batches between steps charges them with a [`BatchCharge`]; what waits for others without
+//! Read [`rows::RowContainer`], [`hash_table::GroupTable`] and [`spill::SpillWriter`] first. Code
+//! that keeps batches between steps reserves them with a [`BatchCharge`]. Code that waits without
 //! blocking a thread stores its waker in [`Waiters`], a [`Promise`] or a [`Barrier`].
 //!
 //! Invariants: memory is charged to a pool before it is allocated; rows never move; spilled rows

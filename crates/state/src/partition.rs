@@ -29,10 +29,10 @@ const PARTITIONS_WRAPPED_MAX: usize = 8;
 /// Rows that take no more are not wide.
 const NARROW_ROW_BYTES: usize = 128;
 
-/// What grows of rows that are not wide takes at most about one of so many bytes of the limit.
+/// Buffers of narrow rows take at most about this fraction of the memory limit.
 const GROWING_SHARE: usize = 32;
 
-/// A batch begins to grow with room for so many pieces like its first: not more, because many
+/// The initial capacity of a growing batch, in multiples of its first rows: not more, because many
 /// partitions of many columns may never be filled.
 const ROOM_PIECES: usize = 8;
 
@@ -44,7 +44,7 @@ pub enum Purpose {
     Exchange,
     /// Parts of one driver's groups.
     Spread,
-    /// Files of rows that do not fit in memory, split so many times before.
+    /// Files of rows that do not fit in memory, and how often they were partitioned before.
     Spill(u32),
 }
 
@@ -53,7 +53,7 @@ pub struct Partitioner {
     keys: Vec<usize>,
     partitions: usize,
     purpose: Purpose,
-    /// A batch of so many rows is full.
+    /// The number of rows of a full batch.
     full_rows: usize,
     /// By partition, the columns of its next batch; none without rows, and when nothing is copied.
     growing: Vec<Vec<Appender>>,

@@ -1,4 +1,4 @@
-//! Row-wise storage of columns: what hash tables keep.
+//! Row-wise storage of columns, for hash tables.
 //!
 //! ```text
 //! RowLayout     where each column, state and link stands in a row

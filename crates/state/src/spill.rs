@@ -1,16 +1,16 @@
-//! Batches on disk: what operators do with rows that do not fit.
+//! Spilled batches: rows that do not fit in memory.
 //!
 //! ```text
 //! SpillWriter ── write(batch) ... finish() ──> SpillRun ── read() ──> SpillReader ── next()
 //! ```
 //!
-//! A run is a sequence of batches in a file of its own, which goes when the run and its readers are
-//! dropped. Rows come back in their order; where batches begin and end may have changed. Small
-//! batches are put together to blocks of about [`BLOCK_BYTES`], large ones are cut.
+//! A run is a sequence of batches in its own file, which is removed when the run and its readers
+//! are dropped. Rows are read in their order; batch boundaries may change. Small batches are
+//! combined to blocks of about [`BLOCK_BYTES`], large ones are split.
 //!
-//! Memory is charged before it is needed: a writer and a reader claim theirs when they are made,
-//! and more only where a single row, or what a block decodes to, is larger than that. So whoever
-//! spills because memory is short makes its writers first.
+//! Memory is reserved before it is needed: writers and readers reserve theirs when they are
+//! created, and more only if a single row or a decoded block is larger. An operator that spills
+//! because memory is short must therefore create its writers first.
 
 mod reader;
 mod writer;

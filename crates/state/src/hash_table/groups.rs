@@ -291,7 +291,7 @@ impl GroupTable {
         self.container.long_bytes() / self.len().max(1)
     }
 
-    /// Takes note that the states of all groups hold so many bytes outside the rows.
+    /// Records the bytes that the states of all groups hold outside the rows.
     pub fn expect_outside(&mut self, bytes: usize) {
         self.container.expect_outside(bytes / self.len().max(1));
     }

@@ -5,8 +5,8 @@
 //!         0: empty
 //! ```
 //!
-//! A hash's highest bits say where to look first; the next entries follow, around the end. At
-//! most two thirds of the entries are used. There is no deletion.
+//! A hash's highest bits are the first position; probing continues with the next entries and wraps
+//! around. At most two thirds of the entries are used. There is no deletion.
 
 use crate::rows::RowContainer;
 use volley_error::Result;
@@ -21,7 +21,7 @@ const ENTRIES_MIN: usize = 1 << 10;
 /// Entries moved at a time when the index grows: as many cache misses are in flight.
 const MOVE_ENTRIES: usize = 64;
 
-/// After so many the query may be found cancelled: some milliseconds' work.
+/// The number of entries between two checks for cancellation: some milliseconds' work.
 const CHECK_ENTRIES: usize = 64 << 10;
 
 /// Open addressing over tagged addresses.

@@ -256,7 +256,7 @@ impl JoinTableSpec {
     }
 }
 
-/// What the index over so many rows takes, unless they are few.
+/// The bytes of the index over this number of rows, unless they are few.
 fn index_bytes(rows: usize) -> usize {
     rows * ENTRIES_PER_ROW * size_of::<u64>()
 }
@@ -435,7 +435,7 @@ impl JoinTable {
     ///
     /// - `row` is a row of this table that is not inserted, and no other thread inserts it.
     unsafe fn insert(&self, word: u64, row: RowPtr) {
-        // SAFETY: nobody else knows the row yet.
+        // SAFETY: the row is not shared yet.
         unsafe { RowContainer::set_word(row, word) };
         let (mut position, tag) = self.place_of(word);
         let new = row.expose() | tag << TAG_SHIFT;
@@ -453,7 +453,7 @@ impl JoinTable {
             if is_chain && self.spec.is_set && unsafe { self.has_equal(head, row) } {
                 return;
             }
-            // SAFETY: nobody else knows the row yet.
+            // SAFETY: the row is not shared yet.
             unsafe { RowContainer::set_next(row, head) };
             let swapped = self.entries[position].compare_exchange(
                 entry,

@@ -1,11 +1,11 @@
-//! Integer keys without rows: all that a join needs which only asks whether a key is there.
+//! Set of integer keys for semi and anti joins, which need no build rows.
 //!
 //! ```text
 //! page     the bits of 65,536 neighboring integers, made when the first of them comes
 //! finish   one bitmap from the first page to the last
 //! ```
 //!
-//! Keys that are too far apart for that are kept in rows like all others.
+//! Keys that are too far apart are stored in rows like all others.
 
 use hashbrown::{HashMap, hash_map::Entry};
 use volley_error::Result;

@@ -1,4 +1,4 @@
-//! Probing a join's table.
+//! Probes a join's table.
 //!
 //! ```text
 //! flat keys         words -> entries -> heads, row by row
@@ -18,8 +18,8 @@ use volley_expression::filter::KeyFilterMemo;
 use volley_memory::RowPtr;
 use volley_vector::{Encoding, NullBuffer, Rows, Vector};
 
-/// A dictionary is looked up as a whole when it has at most so many values per row of a batch: the
-/// next batches share it.
+/// The maximum number of dictionary values per row of a batch for which the whole dictionary is
+/// looked up: the next batches share it.
 const VALUES_PER_ROW: usize = 4;
 
 /// What a driver that probes one table keeps from batch to batch.

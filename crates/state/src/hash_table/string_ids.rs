@@ -1,6 +1,6 @@
 //! Small integers for the few distinct strings of a key.
 //!
-//! Ids are given in order of appearance. A dictionary's entries are looked up once, however many
+//! Ids are assigned in order of appearance. A dictionary's entries are looked up once, however many
 //! batches share it; other strings pass a small cache by their views, so that a string that repeats
 //! is neither hashed nor compared.
 
@@ -12,10 +12,10 @@ use std::{
 use volley_types::{Type, Value};
 use volley_vector::{Buffer, Decoded, Encoding, Indices, StringValues, Values, Vector};
 
-/// Dictionaries of more entries per row of a batch are not worth ids, beside those of
+/// Dictionaries of more entries per row of a batch are not worth ids, except for this
 const ENTRIES_PER_ROW: usize = 4;
 
-/// so many entries.
+/// number of entries.
 const ENTRIES_FREE: usize = 1 << 12;
 
 /// Longer strings get no ids, so that all of them take at most 2 MiB.

@@ -1,4 +1,4 @@
-//! Splitting input of any batch size into many parts.
+//! Partitions input of any batch size into many partitions.
 
 use super::{Partitioner, Purpose};
 use crate::coalesce::Coalescer;

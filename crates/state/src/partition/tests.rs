@@ -1,4 +1,4 @@
-//! What grows under a memory limit.
+//! Growing partitions under a memory limit.
 
 use super::{Partitioner, Purpose};
 use volley_memory::Pool;

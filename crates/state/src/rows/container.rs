@@ -17,8 +17,8 @@ const BLOCK_BYTES_MIN: usize = 4 << 10;
 /// Blocks do not grow beyond this, except for longer rows.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// A block ends when its rows have about so many bytes of strings, or hold them elsewhere, so that
-/// rows go piece by piece.
+/// A block ends when its rows have about this number of bytes of strings or of external memory, so
+/// that rows are freed block by block.
 const BLOCK_OUTSIDE_MAX: usize = 2 << 20;
 
 /// Addresses that hash tables can pack beside a tag have at most this many bits.
@@ -186,7 +186,7 @@ impl RowContainer {
         self.blocks.push(Block { strings_before: self.heap.len(), sides_before, ..block });
     }
 
-    /// Takes note that a row holds so many bytes elsewhere, on average.
+    /// Records the average bytes that a row holds outside of the container.
     pub fn expect_outside(&mut self, bytes_per_row: usize) {
         self.outside_bytes_per_row = bytes_per_row;
     }
@@ -241,7 +241,7 @@ impl RowContainer {
         let _ = self.reservations[0].resize(bytes);
     }
 
-    /// Forgets the rows of the last block, and gives back what they and their strings took. Lists
+    /// Drops the rows of the last block, and releases their memory and that of their strings. Lists
     /// of this container become invalid. Nothing may have been absorbed.
     pub fn pop_block(&mut self) {
         debug_assert!(self.reservations.len() == 1, "blocks of several containers");
@@ -297,7 +297,7 @@ impl RowContainer {
     pub(crate) fn make_null_row(&mut self) -> Result<()> {
         let block = Block::new(1, self.layout.row_bytes, &mut self.reservations[0])?;
         for column in &self.layout.columns {
-            // SAFETY: the block is new, nobody else knows it, and was zeroed.
+            // SAFETY: the block is new, not shared, and zeroed.
             let byte: u8 = unsafe { block.start.read(column.null_byte) };
             // SAFETY: as above.
             unsafe { block.start.write(column.null_byte, byte | column.null_mask) };

@@ -1,4 +1,4 @@
-//! Where things stand in a row.
+//! The layout of a row.
 //!
 //! ```text
 //! 0        word: hash or normalized key (u64)

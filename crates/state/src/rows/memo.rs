@@ -1,4 +1,4 @@
-//! Which strings of a batch the heap holds already.
+//! The strings of a batch that the heap holds already.
 
 use volley_error::Result;
 use volley_memory::Reservation;

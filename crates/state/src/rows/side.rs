@@ -1,4 +1,4 @@
-//! Values of nested types, beside the rows.
+//! Values of nested types, next to the rows.
 
 use crate::compact::own_elements;
 use volley_error::{Error, ErrorKind, Result};

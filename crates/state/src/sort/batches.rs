@@ -1,14 +1,14 @@
-//! Sorts batches that are kept: the part that OrderBy and TopN share.
+//! Sorts kept batches: the code that OrderBy and TopN share.
 //!
 //! ```text
-//! SortInput    batches, charged with what sorting them will take
+//! SortInput    batches, with the memory for sorting them reserved
 //!   start
-//! BatchSort    keys      key columns are joined, one per step
+//! BatchSort    keys      key columns are concatenated, one per step
 //!              order     row numbers are sorted
-//!              take      rows are gathered out of the batches, so many at a time
+//!              take      rows are gathered out of the batches, a number at a time
 //! ```
 //!
-//! Only keys are joined: other columns stay in their batches, mostly encoded as they came.
+//! Only keys are concatenated: other columns stay in their batches, mostly with their encodings.
 
 use super::{
     RowSorter,
@@ -51,7 +51,7 @@ pub struct SortInput {
     ahead: Reservation,
 }
 
-/// Batches on their way to be put out in order.
+/// Batches that are emitted in order.
 pub struct BatchSort {
     shape: SortShape,
     rows: usize,
@@ -143,7 +143,7 @@ impl SortInput {
         let key_types: Vec<Type> = keys.iter().map(|it| types[it.column].clone()).collect();
         let keys_of = |it: &Batch| Batch::new(self.shape.key_columns(it), it.rows());
         let key_batches: Vec<Batch> = self.batches.iter().map(keys_of).collect();
-        // Joining gives back what it holds of them; the batches go on to hold it.
+        // Concatenating releases its share; the batches keep theirs.
         key_batches.iter().try_for_each(|it| self.charge.add(it))?;
         let concat = ColumnConcat::new(&key_types, key_batches);
         self.ahead.resize(self.rows.saturating_mul(self.sort_bytes))?;
@@ -200,7 +200,7 @@ impl BatchSort {
         Sorted::new(&self.shape, batches, sorter, self.charge.pool())
     }
 
-    /// At most `count` of the next rows, flat. All memory is given back with the last ones.
+    /// At most `count` of the next rows, flat. All memory is released with the last ones.
     ///
     /// # Errors
     ///

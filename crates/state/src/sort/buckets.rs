@@ -1,4 +1,4 @@
-//! Entries by the first bits in which they differ: what is left to sort fits the cache, and needs
+//! Distributes entries by the first bits in which they differ: each bucket fits the cache and needs
 //! no merging.
 
 /// The most bits of a bucket's number: as many places are written to in turn.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! All rows have the same width. Long strings, nested values and keys beyond the maximal width are
-//! not settled by bytes: rows that are equal up to there are compared by value, from that key on.
+//! not decided by bytes: rows that are equal up to there are compared by value, from that key on.
 
 use std::ops::Range;
 use volley_types::{PhysicalType, SortKey, Type};
@@ -25,7 +25,7 @@ const STRING_WHOLE_BYTES_MAX: usize = 16;
 /// What is encoded of longer strings.
 const STRING_PREFIX_BYTES: usize = 12;
 
-/// At most so many bytes per row does a [`super::RowSorter`] charge for rows of `types`.
+/// The maximum bytes per row that a [`super::RowSorter`] reserves for rows of `types`.
 pub fn sort_bytes_per_row(types: &[Type], keys: &[SortKey]) -> usize {
     let key_bytes = |key: &SortKey| match types.get(key.column).map(Type::physical) {
         Some(PhysicalType::Null | PhysicalType::Boolean | PhysicalType::I8) => 2,

@@ -2,11 +2,11 @@
 //! memory.
 //!
 //! ```text
-//! missing   runs whose next batch is to come
+//! missing   runs whose next batch has not arrived
 //! heap      the runs that have rows, the one whose next row comes first on top
 //! compare   a prefix of the first key (`key_prefixes`), then the keys by value, then the runs:
 //!           rows with equal keys keep the order of the runs
-//! put out   rows are gathered out of the runs' batches
+//! emit      rows are gathered out of the runs' batches
 //! ```
 
 use super::{Tie, key_prefixes};
@@ -26,7 +26,7 @@ pub struct RunMerge<R> {
     parts: Parts,
     /// Runs that have rows; each comes before those at twice its place and one or two on.
     heap: Vec<u32>,
-    /// Runs whose rows are all put out, and whose next batch was not asked for or has not come.
+    /// Runs whose rows are all emitted, and whose next batch was not requested or has not arrived.
     missing: Vec<u32>,
     /// What compares the current batches of two runs, the first of which is the smaller number;
     /// made when it is first needed. At that number times the number of runs, plus the other.

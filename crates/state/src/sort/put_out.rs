@@ -1,13 +1,12 @@
-//! Puts out sorted rows of batches that were not joined.
+//! Emits sorted rows of batches that were not concatenated.
 //!
-//! Each value of rows in a new order is a miss of all caches, and of the one for addresses as well
-//! where there are many. So a 64th of many rows is gathered at a time, in the order in which they
-//! stand in memory, and put in order in the cache:
+//! Each value of rows in a new order misses all caches, and with many rows also the TLB. Therefore
+//! 1/64 of the rows is gathered at a time in memory order, and then permuted within the cache:
 //!
 //! ```text
 //! order    7 900 3 | 5 901 4 | ...        row numbers
 //! block    3 4 5 7 900 901                gathered, a column per step
-//! put out  7 900 3, then 5 901 4          gathered out of the block
+//! emit     7 900 3, then 5 901 4          gathered out of the block
 //! ```
 
 use super::{RowSorter, SortShape};
@@ -26,8 +25,7 @@ pub enum Taken {
     End,
 }
 
-/// A block of sorted rows is one of so many of all: on average 8 of its values stand in a page of
-/// memory.
+/// The number of blocks of sorted rows: on average 8 values of a block are in a page of memory.
 const BLOCKS: usize = 64;
 
 /// Sorted rows; those before the position are in the block or were taken.
@@ -149,7 +147,7 @@ impl Sorted {
     }
 }
 
-/// The rows of a block of so many, at least `least`; 0 where blocks are of no use.
+/// The rows of a block for this number of rows, at least `least`; 0 if blocks do not pay.
 fn block_rows(rows: usize, least: usize) -> usize {
     Some(rows / BLOCKS).filter(|it| *it >= least).unwrap_or(0)
 }

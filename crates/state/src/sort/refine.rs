@@ -1,4 +1,4 @@
-//! Orders rows whose first key bytes are equal, by what comes behind them.
+//! Orders rows whose first key bytes are equal by the bytes after them.
 //!
 //! ```text
 //! group    entries with the same key bits, in the order of their rows
@@ -6,10 +6,10 @@
 //! sort     the group's entries, as whole numbers; groups that are equal there go on
 //! ```
 //!
-//! A row's bytes are looked at once per chunk, instead of in every comparison with another row,
-//! each of which waits for memory: after Bentley and Sedgewick, "Fast Algorithms for Sorting and
-//! Searching Strings" (SODA 1997). Small groups, keys without chunks, and groups in which chunk
-//! after chunk is equal are compared row by row.
+//! A row's bytes are read once per chunk, instead of in every comparison with another row, each of
+//! which waits for memory: after Bentley and Sedgewick, "Fast Algorithms for Sorting and Searching
+//! Strings" (SODA 1997). Small groups, keys without chunks, and groups in which chunk after chunk
+//! is equal are compared row by row.
 
 use super::{ENTRY_KEY_BYTES, KeyLayout, MERGE_ROWS, RUN_ROWS, RowSorter};
 use std::{cmp::Ordering, ops::Range};
@@ -18,10 +18,10 @@ use volley_memory::check_cancelled;
 use volley_types::SortKey;
 use volley_vector::{StringValues, Values, Vector};
 
-/// Groups of up to so many rows are compared row by row.
+/// The maximum rows of a group that is compared row by row.
 const GROUP_ROWS_MIN: usize = 6;
 
-/// After so many chunks in a row that settle nothing, comparing costs less.
+/// After this number of equal chunks, comparing is cheaper.
 const EQUAL_CHUNKS_MAX: u32 = 4;
 
 /// The bits of an entry below its key: the row number.
@@ -259,7 +259,7 @@ fn fill(entries: &mut [u128], chunk: impl Fn(usize) -> [u8; ENTRY_KEY_BYTES]) {
     }
 }
 
-/// The last byte of a chunk of a string that goes on behind it.
+/// The last byte of a chunk of a string that continues after it.
 const LENGTH_MORE: u8 = 0xff;
 
 /// Bytes of a string from `offset` on, padded with zeros, and how many these are; of strings that

@@ -19,7 +19,7 @@ pub struct SpillWriter {
     charge: Reservation,
 }
 
-/// A finished sequence of batches in a file. Dropping it removes the file, once nobody reads it.
+/// A finished sequence of batches in a file. Dropping it removes the file after the last reader.
 #[derive(Debug)]
 pub struct SpillRun {
     types: Arc<[Type]>,
