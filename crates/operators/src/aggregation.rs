@@ -99,7 +99,7 @@ impl AggregationSpec {
         self.aggregates.iter().enumerate().filter(|it| !it.1.has_rows())
     }
 
-    /// The types of the columns that are put out.
+    /// The types of the output columns.
     fn result_types(&self) -> Vec<Type> {
         let result = |it: &AccumulatorSpec| match self.step.finishes() {
             true => it.bound.result.clone(),

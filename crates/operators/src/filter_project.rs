@@ -5,14 +5,14 @@
 //! project   most rows survive: compute over them in place, wrap the results
 //!           fewer:             copy the surviving values that are computed with, compute densely
 //! pass on   columns that nothing is computed with become dictionaries over one shared code buffer
-//! join      small results are copied and joined, so that later operators see decent batches
+//! join      small results are copied and joined, so that later operators see larger batches
 //! ```
 //!
 //! Batches that take long or much memory (long strings, costly functions) are worked on in slices:
 //! a step stays short, and what is computed on the way stays small.
 //!
-//! A lazy column that survives the filter unread is wrapped and stays lazy: whoever loads it
-//! decodes surviving rows only.
+//! A lazy column that survives the filter unread is wrapped and stays lazy: loading it decodes
+//! surviving rows only.
 
 mod lower;
 #[cfg(test)]
@@ -40,7 +40,7 @@ const SLICE_TIME: Duration = Duration::from_millis(10);
 /// After a slice that took longer, the next one is smaller.
 const SLICE_TIME_MAX: Duration = Duration::from_millis(20);
 
-/// The rows of the first slice, where strings are computed: nobody knows how long they get.
+/// The rows of the first slice if strings are computed, since their length is unknown.
 const FIRST_SLICE_ROWS: usize = 16;
 
 /// Filter, projection, or both.
@@ -162,7 +162,7 @@ impl FilterProject {
     /// dictionaries with fewer entries than rows, which are computed with entry by entry.
     fn densify(&self, batch: Batch, rows: &Rows) -> Result<Batch> {
         let selected = batch.select(rows);
-        // Lazy columns decode only what is selected if nobody else may ask for more.
+        // Lazy columns decode only the selected rows if there is no other reference to them.
         drop(batch);
         let count = selected.rows();
         let mut columns = selected.into_columns();

@@ -1,7 +1,7 @@
 //! Repeats rows for grouping sets.
 //!
-//! Every batch is put out once per set. Values are not copied: the columns of all these batches are
-//! the same, but for keys that a set lacks, which are constant nulls.
+//! Every batch is emitted once per set. Values are not copied: the columns of all these batches are
+//! the same, except for keys that a set lacks, which are constant nulls.
 
 mod lower;
 #[cfg(test)]
@@ -25,20 +25,20 @@ pub(crate) struct GroupIdSpec {
     pub keys: Vec<usize>,
     pub sets: Vec<GroupingSet>,
     pub extra_rows: bool,
-    /// The types of the columns put out.
+    /// The types of the output columns.
     pub types: Vec<Type>,
 }
 
 /// Repeats the rows of one driver.
 pub(crate) struct GroupId {
     spec: Arc<GroupIdSpec>,
-    /// Whether some driver puts out the extra rows.
+    /// Whether some driver emits the extra rows.
     extra_taken: Arc<AtomicBool>,
     pending: Pending,
     input_done: bool,
 }
 
-/// What is being put out.
+/// The batch that is being emitted.
 enum Pending {
     Nothing,
     /// A batch, from this set on.

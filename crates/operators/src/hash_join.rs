@@ -7,7 +7,7 @@
 //!           pairs       of these rows and the chains' rows, some at a time
 //!           condition   equal keys (where words are hashes), the join's filter
 //!           output      by kind of join
-//!         the last driver puts out build rows without a match, or with one
+//!         the last driver emits build rows without a match, or with one
 //! ```
 //!
 //! `NOT IN` and `IN` (null-aware joins): for a probe row without a match, the comparison is unknown
@@ -61,7 +61,7 @@ struct HashJoinSpec {
     /// The probe columns that are used, ascending.
     used_probe: Vec<usize>,
     output: Vec<OutputColumn>,
-    /// The columns put out, for nulls.
+    /// The output columns, for nulls.
     output_types: Vec<Type>,
 }
 
@@ -116,7 +116,7 @@ impl HashJoinSpec {
         spec
     }
 
-    /// Where the build columns begin among all columns put out.
+    /// Where the build columns begin among all output columns.
     fn build_start(&self) -> usize {
         if self.kind.has_probe_columns() { self.probe_types.len() } else { 0 }
     }

@@ -1,14 +1,14 @@
-//! What joins put out of pairs of rows, and of rows without a match.
+//! The output of joins for pairs of rows, and for rows without a match.
 
 use volley_plan::JoinKind;
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, NullBuffer, Rows, ScalarBuffer, Vector};
 
-/// Which rows and columns a join puts out.
+/// The rows and columns that a join returns.
 #[derive(Clone)]
 pub(crate) struct JoinOutput {
     pub kind: JoinKind,
-    /// Positions among all columns that the kind puts out.
+    /// Positions among all columns of the kind.
     pub columns: Vec<usize>,
     pub probe_types: Vec<Type>,
     pub build_types: Vec<Type>,
@@ -26,8 +26,8 @@ impl JoinOutput {
         Batch::new(columns, probe_rows.len()).project(&self.columns)
     }
 
-    /// What is put out of a probe batch beside pairs: rows by whether they are `matched`, or
-    /// whether that is `unknown`.
+    /// The output of a probe batch besides pairs: rows by whether they are `matched`, or whether
+    /// that is `unknown`.
     pub(crate) fn probe_rows(
         &self,
         probe: &Batch,
@@ -56,7 +56,7 @@ impl JoinOutput {
         (batch.rows() > 0).then(|| batch.project(&self.columns))
     }
 
-    /// Those of some build rows that are put out beside pairs, by whether they are `matched`.
+    /// The build rows that are emitted besides pairs, by whether they are `matched`.
     pub(crate) fn build_rows(
         &self,
         build: &Batch,
@@ -82,7 +82,7 @@ impl JoinOutput {
         matches!(self.kind, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark)
     }
 
-    /// Whether matching pairs are put out.
+    /// Whether matching pairs are emitted.
     pub(crate) fn needs_pairs(&self) -> bool {
         matches!(self.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)
     }

@@ -1,15 +1,15 @@
 //! Joins every pair that satisfies a condition.
 //!
 //! ```text
-//! build   drivers hand in batches; the last one joins them to one flat batch and wakes the probes;
+//! build   drivers publish batches; the last one concatenates them and wakes the probes;
 //!         when memory is short, all go to disk instead
 //! probe   per input batch, and per block of the build side (all of it, when it is in memory),
 //!         tiles of pairs, each at most a batch long:
-//!           few build rows:  one build row (constants) beside all probe rows
-//!           many build rows: one probe row (constants) beside a slice of the build side
+//!           few build rows:  one build row (constants) next to all probe rows
+//!           many build rows: one probe row (constants) next to a slice of the build side
 //!         the condition runs over a tile at once; hits become pairs of row numbers, pairs become
 //!         dictionaries over both sides
-//! end     the last probe driver puts out build rows by whether any driver matched them
+//! end     the last probe driver emits build rows by whether any driver matched them
 //! ```
 //!
 //! Where the condition has comparisons, the build side in memory gets an index that finds the build
@@ -51,7 +51,7 @@ struct Shared {
     /// What these take.
     held_bytes: AtomicUsize,
     build: Promise<BuildSide>,
-    /// Only for kinds that put out build rows at the end.
+    /// Only for kinds that return build rows at the end.
     matched: Mutex<Matched>,
 }
 

@@ -1,9 +1,9 @@
 //! Sorts all rows.
 //!
 //! ```text
-//! collect   input batches, charged with what sorting them will take
-//! sort      row numbers, in steps, once the key columns are joined
-//! put out   rows gathered out of the batches in that order
+//! collect   input batches, with the memory for sorting them reserved
+//! sort      row numbers, in steps, once the key columns are concatenated
+//! emit      rows gathered out of the batches in that order
 //! ```
 //!
 //! When memory is short, what was collected is sorted and written as a run; at the end the runs are
@@ -12,7 +12,7 @@
 //! ```text
 //! collect ── sort ── write run ──┐ (again and again)
 //!    └──────────────────────────┘── reduce: runs to longer runs, while there are many
-//!                                   merge: put out
+//!                                   merge: emit
 //! ```
 
 mod runs;
@@ -52,7 +52,7 @@ enum Phase {
     Sort(BatchSort),
     PutOut(BatchSort),
     Write(BatchSort, SpillWriter),
-    /// Runs are merged and put out.
+    /// Runs are merged and emitted.
     Merge,
     Done,
 }
@@ -154,7 +154,7 @@ impl Spill for OrderBy {
                 return Ok(());
             }
         };
-        // Nothing is put out before all input is there, or the run is written.
+        // Nothing is emitted before the input has ended, or the run is written.
         let input_done = std::mem::replace(&mut self.input_done, false);
         while !matches!(phase, Phase::Collect) {
             check_cancelled()?;

@@ -1,10 +1,10 @@
-//! WITH RECURSIVE: a plan that runs again and again over the rows that it made last.
+//! WITH RECURSIVE: a plan that runs repeatedly over the rows of its last iteration.
 //!
 //! ```text
 //! anchor ─── writer ──> rows 0 ──┐
 //! kept parts ── writers ──> rows │ that every iteration reads
 //!                                v
-//! RecursiveUnion   puts out rows i; then lowers the step over them, and runs its chains within its
+//! RecursiveUnion   emits rows i; then lowers the step over them, and runs its chains within its
 //!                  own steps (see `nested`), until rows i + 1 are complete; ends without rows
 //! helpers          run chains of the same iteration, when it takes long enough
 //! ```

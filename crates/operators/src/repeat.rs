@@ -10,14 +10,14 @@ use volley_error::{Error, Result};
 use volley_exec::{Operator, Step, StepContext};
 use volley_vector::{Batch, Decoded, ScalarBuffer};
 
-/// Puts out each row as often as its last column says, without that column.
+/// Repeats each row as often as its last column says, without that column.
 pub struct Repeat {
     batch_rows: usize,
     pending: Option<Pending>,
     input_done: bool,
 }
 
-/// A batch whose repetitions are being put out.
+/// A batch whose repetitions are being emitted.
 struct Pending {
     rows: Batch,
     counts: Vec<i64>,
@@ -26,7 +26,7 @@ struct Pending {
 }
 
 impl Repeat {
-    /// Puts out batches of at most `batch_rows` rows.
+    /// Emits batches of at most `batch_rows` rows.
     pub fn new(batch_rows: usize) -> Repeat {
         Repeat { batch_rows, pending: None, input_done: false }
     }

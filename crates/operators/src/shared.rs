@@ -134,7 +134,7 @@ impl SharedRows {
         state.writers == 0
     }
 
-    /// Appends a batch; false when nobody will read it.
+    /// Appends a batch; false if no reader is left.
     pub(crate) fn push(&self, batch: Batch) -> Result<bool> {
         let mut state = self.lock();
         if state.cursors.iter().all(Option::is_none) {
@@ -173,8 +173,8 @@ impl SharedRows {
         if bytes < SPILL_BYTES_MIN || !self.can_spill { 0 } else { bytes }
     }
 
-    /// Writes what is in memory, unless another driver does. Nobody waits meanwhile: readers take
-    /// batches from memory until their run is there.
+    /// Spills the batches in memory, unless another driver does. Readers do not wait meanwhile:
+    /// they take batches from memory until the run is complete.
     pub(crate) fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
         if !self.can_spill {
             return Ok(());

@@ -13,14 +13,14 @@ use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
 use volley_wire::flat_bytes;
 
-/// So many bytes are written at once, when columns are flat; or a row.
+/// The number of bytes written at once, as flat columns; or a row.
 const SLICE_BYTES: usize = 4 << 20;
 
 /// The most bytes that a sink holds: this, or a part of the memory limit.
 const HELD_MAX: usize = 128 << 20;
 const HELD_SHARE: usize = 8;
 
-/// Writes every batch to a sink, completes it when the input has ended, and puts out the number of
+/// Writes every batch to a sink, completes it when the input has ended, and returns the number of
 /// rows. A sink that is dropped before leaves nothing behind.
 pub struct TableWrite {
     /// `None` once withdrawn.
@@ -122,7 +122,7 @@ fn first_rows(batch: &Batch) -> Result<(usize, usize)> {
     }
 }
 
-/// Writes a batch of so many bytes, flat, charging what that takes.
+/// Writes a batch of this number of flat bytes, and reserves memory for that.
 fn write(
     sink: &mut dyn RowSink,
     batch: &Batch,

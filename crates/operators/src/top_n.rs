@@ -1,20 +1,20 @@
 //! Sorts and keeps the first rows, without holding the others.
 //!
 //! ```text
-//! filter     a batch's rows that cannot be among the first n are dropped: those behind the n-th
+//! filter     a batch's rows that cannot be among the first n are dropped: those after the n-th
 //!            row seen so far (the threshold), first by a 64-bit prefix of the first key, column at
 //!            a time, then by value where prefixes are equal
 //!            of more than n rows of a batch, the first n are left, and the last of these is the
 //!            new threshold: there is one before any column but the keys is loaded
-//! hold       what is left is copied, where it is not the whole batch
+//! hold       the remaining rows are copied, unless they are the whole batch
 //! cut        when about twice n rows are held: sort, keep n, take the last as new threshold
-//! put out    at the end: a sort puts out what is held, up to the n-th row and without the offset
+//! emit       at the end: a sort emits the kept rows, up to the n-th row and without the offset
 //! ```
 //!
 //! The first key of the threshold bounds what scans below need to read.
 //!
-//! Each cut costs a sort of about 2n rows and is paid by the n rows that came since the last one.
-//! When memory is short, what is held goes to disk: see `spill`.
+//! Each cut costs a sort of about 2n rows and is paid by the n rows since the last one. When
+//! memory is short, the kept rows are spilled: see `spill`.
 
 mod output;
 mod spill;
@@ -61,7 +61,7 @@ pub struct TopN {
     cut: Option<BatchSort>,
     pending: Option<Batch>,
     input_done: bool,
-    /// What sorts and puts out rows, once all are there or some did not fit.
+    /// Sorts and emits rows, once the input has ended or some did not fit.
     output: Option<Output>,
 }
 
@@ -240,8 +240,8 @@ fn first_rows(mut rows: Vec<u32>, count: usize, prefixes: &[u64], ties: &[Tie]) 
     (rows, last)
 }
 
-/// The rows of `batch`, copied. Of columns that are still lazy, these rows alone are loaded, which
-/// takes that nobody else holds them: hence by value.
+/// The rows of `batch`, copied. Lazy columns only load these rows, which requires that there is no
+/// other reference: hence by value.
 fn copy_rows(batch: Batch, rows: Vec<u32>) -> Result<Batch> {
     let count = rows.len();
     let selected = batch.wrap(&rows.into());

@@ -24,25 +24,25 @@ use volley_vector::{Batch, NullBuffer, Vector};
 /// Puts each row out once for every row that its generators make.
 pub struct Unnest {
     batch_rows: usize,
-    /// The input's columns that are put out.
+    /// The input's columns that are returned.
     replicated: Vec<usize>,
     generators: Vec<Generator>,
     ordinality: bool,
-    /// How often a row is put out of which nothing is made.
+    /// How often a row is returned that generates no row.
     least: u64,
     charge: BatchCharge,
     pending: Option<Pending>,
     input_done: bool,
 }
 
-/// A batch whose rows are being put out.
+/// A batch whose rows are being emitted.
 struct Pending {
     /// The replicated columns.
     replicated: Batch,
     generators: Vec<Rows>,
     /// How many rows are made of each row.
     counts: Vec<u64>,
-    /// The row that is being put out.
+    /// The row that is being emitted.
     row: usize,
     /// How many rows were made of it.
     made: u64,

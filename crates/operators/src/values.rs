@@ -10,10 +10,10 @@ use volley_plan::ValuesNode;
 use volley_types::Value;
 use volley_vector::{Batch, Vector};
 
-/// Puts out the rows of a [`ValuesNode`].
+/// Emits the rows of a [`ValuesNode`].
 pub struct ValuesSource {
     rows: Batch,
-    /// The first row not yet put out.
+    /// The first row not yet emitted.
     position: usize,
     batch_rows: usize,
 }

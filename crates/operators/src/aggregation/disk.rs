@@ -27,10 +27,11 @@ const PARTS_MAX: usize = if cfg!(test) { 8 } else { 32 };
 /// The most files that a driver writes at once.
 const WRITERS_MAX: usize = 64;
 
-/// Buffers of files that are written take one of so many bytes of the limit, in all drivers.
+/// The fraction of the memory limit that write buffers of files take, in all drivers.
 const WRITERS_SHARE: usize = 16;
 
-/// Parts are split again so many times. What does not fit then is of one group, or nearly so.
+/// How often partitions are partitioned again. A partition that does not fit then has about one
+/// group.
 const LEVELS_MAX: u32 = if cfg!(test) { 3 } else { 8 };
 
 /// Streams of batches that begin with the groups' keys, on their way to disk and back.
@@ -58,7 +59,7 @@ struct Stream {
 
 /// What was written for some groups.
 struct Part {
-    /// Split so many times.
+    /// How often it was partitioned.
     level: u32,
     /// By stream.
     runs: Vec<Option<SpillRun>>,
@@ -111,7 +112,7 @@ impl Disk {
         let _ = self.ahead.resize(bytes);
     }
 
-    /// Gives back what was charged for what happens now.
+    /// Releases the reservation for the current step.
     pub(super) fn release_ahead(&mut self) {
         self.ahead.clear();
     }
@@ -240,7 +241,7 @@ impl Disk {
         SpillWriter::new(&self.cx.task.spill, types, &self.cx.pool)
     }
 
-    /// The results that were written, to be put out.
+    /// The spilled results, to be emitted.
     ///
     /// # Errors
     ///
@@ -253,8 +254,8 @@ impl Disk {
     }
 }
 
-/// How many parts each of so many streams is split into: many, so that a part fits in memory, but
-/// each has a buffer, in every driver.
+/// The number of partitions of each of this number of streams: many, so that a partition fits in
+/// memory, but each has a buffer in every driver.
 fn parts(streams: usize, cx: &OperatorContext) -> usize {
     let buffers = cx.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES / cx.drivers.max(1);
     let parts = (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, PARTS_MAX);

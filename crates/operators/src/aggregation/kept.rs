@@ -30,11 +30,11 @@ use volley_vector::{Batch, Decoded, Rows, StringView, Values, Vector};
 /// How many ordered rows are added in one step.
 const CHUNK_ROWS: usize = 1 << 14;
 
-/// Ordered rows are added in steps of not much more than so many bytes of texts, where states may
-/// copy them.
+/// Ordered rows are added in steps of about this number of bytes of texts, since states may copy
+/// them.
 const CHUNK_BYTES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// Texts that are put together at once may take one of so many bytes of the memory limit,
+/// Texts that are combined at once may take this fraction of the memory limit,
 const TEXTS_SHARE: usize = 64;
 
 /// or this many.
@@ -392,7 +392,7 @@ fn text_len(column: &Vector, row: usize) -> usize {
     }
 }
 
-/// How many of `rows`, from the first on, have texts of not more than so many bytes; at least one.
+/// How many of `rows`, from the first on, have texts of at most this number of bytes; at least one.
 fn rows_within(columns: &[Vector], rows: &[u32], bytes: usize) -> usize {
     let mut sum = 0usize;
     let is_within = |row: &&u32| {

@@ -25,10 +25,10 @@ use volley_state::{
 };
 use volley_vector::{Batch, Rows, Vector};
 
-/// Groups are put out together while they have collected at most this many rows.
+/// Groups are emitted together while they have collected at most this many rows.
 const COLLECTED_ROWS_MAX: usize = 1 << 18;
 
-/// Or while their states hold at most one in so many bytes of the memory limit outside their rows.
+/// Or while their states hold at most this fraction of the memory limit outside their rows.
 const RESULTS_SHARE: usize = 64;
 
 /// The counter of batches whose rows all had the same keys, seen without looking at each row.
@@ -44,7 +44,7 @@ pub(super) struct HashAggregation {
     partial: Option<PartialPolicy>,
     /// Whether a partial aggregation was asked for memory, and has to hand its groups on.
     flush_due: bool,
-    /// Whether groups are spread; only where states can be put out before the end.
+    /// Whether groups are partitioned; only if states can be emitted before the end.
     spread_policy: Option<SpreadPolicy>,
     /// What waits, once they are.
     spread: Option<Spread>,
@@ -56,7 +56,7 @@ pub(super) struct HashAggregation {
     input_done: bool,
     /// What states hold outside the groups' rows.
     outside: OutsideCharge,
-    /// The groups being put out, where results are copies of what states hold outside their rows.
+    /// The groups being emitted, if results are copies of external memory of states.
     results: Reservation,
     batch_rows: usize,
     metrics: Arc<OperatorMetrics>,
@@ -66,17 +66,17 @@ enum Phase {
     Collecting,
     /// A batch of groups of one row or one run each.
     Passing(Batch),
-    /// Puts out the groups from the cursor on; collects again unless the input has ended.
+    /// Emits the groups from the cursor on; collects again unless the input has ended.
     Emitting(GroupCursor),
-    /// Drops the states of the groups, which were put out.
+    /// Drops the states of the emitted groups.
     Dropping,
     /// Adds what waited for all rows to this aggregate and those after it.
     Finishing(usize),
-    /// Groups what waits in this part, to be put out.
+    /// Groups the rows of this partition, to be emitted.
     Part(usize),
     /// Groups what is in the part of the disk that is being read.
     Reading,
-    /// Puts out results from the disk.
+    /// Emits spilled results.
     Results(SpillReader),
     Ended,
 }
@@ -115,7 +115,7 @@ impl HashAggregation {
         self.spec.keys.iter().map(|it| batch.column(*it).clone()).collect()
     }
 
-    /// Takes a batch, or a portion of one, of which states may copy so many bytes.
+    /// Takes a batch, or a slice of one, of which states may copy this number of bytes.
     fn accept_portion(&mut self, input: Batch, owned: usize) -> Result<()> {
         if self.partial.as_ref().is_some_and(PartialPolicy::has_given_up) {
             self.phase = Phase::Passing(self.pass(&input)?);
@@ -139,7 +139,7 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// Adds a batch, of which states may copy so many bytes, to its groups.
+    /// Adds a batch, of which states may copy this number of bytes, to its groups.
     fn collect(&mut self, batch: &Batch, owned: usize) -> Result<()> {
         let mut is_one_group = self.spec.keys.is_empty();
         if is_one_group {
@@ -313,7 +313,7 @@ impl HashAggregation {
         self.spread.is_some()
     }
 
-    /// The part to be put out next.
+    /// The next partition to emit.
     fn next_part(&self) -> Option<usize> {
         self.spread.as_ref()?.next_part()
     }
@@ -395,8 +395,8 @@ impl HashAggregation {
         Ok(Some(Batch::new(columns, groups.len())))
     }
 
-    /// As many of `groups`, which stand from the first cursor up to the second one, as may be put
-    /// out at once, at least one; and their bytes.
+    /// As many of `groups`, from the first cursor up to the second one, as may be emitted at once,
+    /// at least one; and their bytes.
     fn groups_within(
         &mut self,
         groups: RowList,
@@ -481,7 +481,7 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// After the last group was put out.
+    /// After the last group was emitted.
     fn end_emitting(&mut self) {
         let has_parts = || self.disk.as_ref().is_some_and(Disk::has_parts);
         let groups_again = match &self.partial {

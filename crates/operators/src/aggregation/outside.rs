@@ -61,7 +61,7 @@ impl OutsideCharge {
         *self = OutsideCharge::new(self.charged.pool());
     }
 
-    /// States that held so many bytes are gone.
+    /// States that held this number of bytes are dropped.
     pub(super) fn shrink(&mut self, bytes: usize) {
         self.charged.shrink(bytes.min(self.charged.bytes()));
     }
@@ -90,8 +90,8 @@ impl OutsideCharge {
         self.go_on(table, rows);
     }
 
-    /// The memory limit, where it kept the last count from being charged: whoever can gives the
-    /// groups' memory back then.
+    /// The memory limit, if it refused to reserve the last count: the operator then spills the
+    /// groups if it can.
     pub(super) fn take_refusal(&mut self) -> Option<Error> {
         self.refusal.take()
     }

@@ -7,7 +7,7 @@
 //! What counts is what the table reduces beyond joining neighboring rows with equal keys (*runs*),
 //! because rows that pass are joined so, too: input that is clustered on the keys needs no table.
 
-/// Groups are handed on when they take this many bytes: what a core's share of the caches holds.
+/// Groups are passed on when they take this many bytes: a core's share of the caches.
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
 /// A table may take this many times as much when fewer than half of the latest rows began a group:
@@ -24,8 +24,8 @@ const JUDGED_GROUPS: usize = 1 << 12;
 /// fewer, later rows may well find the groups of earlier ones.
 const EARLY_SHARE: (usize, usize) = (19, 20);
 
-/// Grouping is given up with a full table when more than this share of the runs are groups. A
-/// group that is handed on is looked up once more: half as many groups make up for it.
+/// Grouping is given up with a full table when more than this share of the runs are groups. A group
+/// that is passed on is looked up once more; half as many groups compensate for that.
 const FULL_SHARE: (usize, usize) = (1, 2);
 
 /// Grouping is tried again after this many rows have passed: then the trial costs 2 %.
@@ -34,7 +34,7 @@ const RETRY_ROWS: usize = 1 << 22;
 /// Runs are worth looking for when there are at most this many for 4 rows; if not
 const RUNS_OF_4_ROWS: usize = 3;
 
-/// so many batches are not looked at.
+/// this number of batches is not inspected.
 const SKIPPED_BATCHES: usize = 31;
 
 /// The decisions of one partial aggregation.
@@ -42,7 +42,7 @@ const SKIPPED_BATCHES: usize = 31;
 pub(super) struct PartialPolicy {
     /// Whether states grow with each row, so that large ones say nothing of the groups.
     states_grow: bool,
-    /// Rows since the groups were last handed on.
+    /// Rows since the groups were last passed on.
     rows: usize,
     /// Their runs.
     runs: usize,
@@ -72,8 +72,8 @@ impl PartialPolicy {
         self.has_given_up
     }
 
-    /// Whether the groups must be handed on now, given their number and bytes; decides about
-    /// giving up.
+    /// Whether the groups must be passed on now, given their number and bytes; decides about giving
+    /// up.
     pub(super) fn must_flush(&mut self, groups: usize, bytes: usize) -> bool {
         if bytes * 2 > GROUP_BYTES_MAX && self.half.is_none() {
             self.half = Some((self.runs, groups));
@@ -93,7 +93,7 @@ impl PartialPolicy {
         self.half.is_some_and(|(runs, before)| (groups - before) * 2 < self.runs - runs)
     }
 
-    /// Notes that the groups were handed on.
+    /// Records that the groups were passed on.
     pub(super) fn flushed(&mut self) {
         (self.rows, self.runs, self.passed) = (0, 0, 0);
         self.half = None;
@@ -126,7 +126,7 @@ mod tests {
     use volley_testkit::RandomColumns;
 
     /// Feeds rows of `distinct` keys, in an order without pattern, into a table of `group_bytes`
-    /// per group; the rows and groups when it was first handed on.
+    /// per group; the rows and groups when they were first passed on.
     fn first_flush(distinct: usize, group_bytes: usize, rows: usize) -> Option<(usize, usize)> {
         let mut random = RandomColumns::new(3);
         let (mut policy, mut seen, mut groups) =

@@ -173,7 +173,7 @@ fn rows_beside_the_groups_are_as_in_memory_whenever_they_are_spilled() {
     for (batch_rows, rows) in [(1, 30), (3, 90), (1024, 4000)] {
         let batches = random.batches(&types, rows, batch_rows);
         for step in [AggregateStep::Single, AggregateStep::Intermediate] {
-            // Where results are intermediate, rows are not: only what is put out differs.
+            // If results are intermediate, rows are not: only the output differs.
             let make = || {
                 let mut spec = spec(AggregateStep::Single, &types[..1], aggregates());
                 spec.step = step;
@@ -219,7 +219,7 @@ fn groups_that_wait_in_parts_are_spilled() {
         let cx = Harness::context(1024);
         sorted(&run(groups(), batches.clone(), &cx, |_| false).unwrap())
     };
-    // While rows come, while parts are grouped, while parts are put out; again and again.
+    // While rows arrive, while partitions are grouped, while partitions are emitted; repeatedly.
     let last = batches.len();
     for at in [vec![last], vec![last + 2], vec![last + 70, last + 71], vec![27, 33, last + 3]] {
         let cx = Harness::context(1024);

@@ -1,11 +1,11 @@
-//! More groups than the caches hold: rows wait, spread by the hash of their keys, and are grouped
-//! part by part.
+//! More groups than the caches hold: rows are partitioned by the hash of their keys, and grouped
+//! partition by partition.
 //!
 //! ```text
-//! table    outgrows the caches, and most rows begin a group ──> its groups, spread over parts
-//! batch    spread: rows wait in their parts
-//! part     has many rows more than groups ──> grouped: its groups wait instead
-//! the end  part after part: grouped in the table, put out
+//! table       outgrows the caches, and most rows begin a group ──> its groups go to partitions
+//! batch       rows wait in their partitions
+//! partition   has many more rows than groups ──> grouped: its groups wait instead
+//! the end     partition after partition: grouped in the table, emitted
 //! ```
 //!
 //! A row is copied twice, but found in a cache; and rows are smaller than states, of which only one

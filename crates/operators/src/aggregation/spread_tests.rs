@@ -114,7 +114,7 @@ fn what_waits_in_parts_can_be_given_back() {
     for _ in 0..50 {
         let offered = operator.as_spill().unwrap().reclaimable_bytes();
         let held = cx.pool.stats().bytes;
-        assert!(held - offered <= buffers_max, "{offered} of {held} bytes can be given back");
+        assert!(held - offered <= buffers_max, "{offered} of {held} bytes can be spilled");
         accept(&mut operator);
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn scans_of(
     scans
 }
 
-/// Whether rows are put out for a probe row exactly with its own values.
+/// Whether output rows of a probe row have exactly its own values.
 pub(super) fn keeps_probe_columns(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Right | JoinKind::Full) && kind.has_probe_columns()
 }

@@ -28,7 +28,7 @@ impl JoinFilterSetter {
     /// Makes the filter known. Later calls do nothing.
     pub(crate) fn set(&self, filter: Option<Arc<KeyFilter>>) {
         self.filter.filter.set(filter);
-        // Whoever comes second finds the same.
+        // A second driver finds the same.
         let _ = self.filter.known.set(());
     }
 }

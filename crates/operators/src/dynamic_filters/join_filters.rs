@@ -138,12 +138,12 @@ fn columns_below(
     below
 }
 
-/// Whether rows are put out for a build row exactly with its own values.
+/// Whether output rows of a build row have exactly its own values.
 fn keeps_build_columns(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Left | JoinKind::Full) && kind.has_build_columns()
 }
 
-/// Whether nothing is put out for a row of either side that has no match.
+/// Whether a row of either side without a match has no output row.
 fn has_pairs_only(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Inner | JoinKind::LeftSemi | JoinKind::RightSemi)
 }

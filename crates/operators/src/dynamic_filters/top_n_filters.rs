@@ -1,18 +1,18 @@
-//! Finds the scans that can leave out what a TopN will drop.
+//! Finds the scans that can skip rows that a TopN will drop.
 //!
-//! Once a TopN has as many rows as it puts out, rows whose first key is behind that of the last one
-//! are of no use: scans drop them, and whole pages and row groups of them. Every node on the way to
-//! a scan must pass its rows on while it reads, each by itself and with the key as it is:
+//! Once a TopN has as many rows as it returns, rows whose first key is after that of the last one
+//! are useless: scans drop them, and whole pages and row groups of them. Every node on the way to a
+//! scan must pass its rows on while it reads, each by itself and with the key as it is:
 //!
 //! ```text
 //! filter, exchange, union    as it is
 //! project                    where the column is passed on
-//! join                       a column of the probe side, if that is put out with its own values
+//! join                       a column of the probe side, if it is returned with its own values
 //! ```
 //!
-//! Below anything that counts rows, or puts rows together, such as a limit, an aggregation or a
-//! window, a dropped row would be missed; what holds all rows before it puts out one, such as a
-//! build side, has read them by the time that there is a bound. Shared subplans have other readers.
+//! Below operators that count or combine rows, such as a limit, an aggregation or a window, a
+//! dropped row would be missed. Operators that hold all rows before they emit one, such as a build
+//! side, have read them before there is a bound. Shared subplans have other readers.
 
 use super::column_origin::{keeps_probe_columns, scans_of};
 use crate::top_n::is_heap;

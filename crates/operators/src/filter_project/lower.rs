@@ -9,7 +9,7 @@ use volley_plan::PlanNode;
 
 /// A filter, a projection, or a filter and the projection after it: one operator.
 struct FilterProjectSpec {
-    /// The plan node whose output the operator puts out.
+    /// The plan node whose output the operator returns.
     node: usize,
     /// Conjuncts.
     filters: Vec<Expr>,

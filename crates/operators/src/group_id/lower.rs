@@ -1,4 +1,4 @@
-//! GroupId: drivers repeat what they read; the first one that ends puts out the extra rows.
+//! GroupId: drivers repeat what they read; the first one that ends emits the extra rows.
 
 use crate::{
     group_id::{GroupId, GroupIdSpec},

@@ -21,8 +21,8 @@ use volley_memory::{Pool, Reservation, spill::SpillSpace};
 use volley_state::hash_table::KeyRange;
 use volley_vector::{Batch, Decoded};
 
-/// The part of its rows that a driver gives back at least when it is asked: a fraction. A greater
-/// one leaves memory unused, a smaller one moves the other rows more often.
+/// The minimum fraction of its rows that a driver spills when it is asked. A greater one leaves
+/// memory unused, a smaller one moves the other rows more often.
 pub(super) const GIVEN_BACK: (usize, usize) = (1, 2);
 
 /// The part of the memory for giving memory back that a filter of keys may take.

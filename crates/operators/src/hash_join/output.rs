@@ -1,4 +1,4 @@
-//! The batches that a join puts out.
+//! The output batches of a join.
 
 use super::HashJoinSpec;
 use volley_error::Result;

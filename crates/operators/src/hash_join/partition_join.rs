@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! load     build rows, as many as fit, into tables of their own
-//! probe    all probe rows of the partition; then build rows without a match, or with one, are put
-//!          out (`probe`)
+//! probe    all probe rows of the partition; then build rows without a match, or with one, are
+//!          emitted (`probe`)
 //! split    instead, when it does not fit: both sides to smaller partitions, by another hash
 //! ```
 //!
 //! A partition that splitting does not make smaller is joined block by block of its build rows,
 //! each with all probe rows. Which of these have a match is kept from block to block; only the
-//! last block puts out those without.
+//! last block emits those without.
 
 use super::{
     HashJoinSpec,
@@ -28,7 +28,7 @@ use volley_vector::Batch;
 /// Partitions are split so often at most.
 const LEVELS_MAX: u32 = 4;
 
-/// So many rows are loaded whether they seem to fit or not.
+/// This number of rows is loaded whether they seem to fit or not.
 const ROWS_MIN: usize = 4 << 10;
 
 /// What joining takes beside the build rows: two readers, and small tables.
@@ -44,7 +44,7 @@ pub(super) struct PartitionContext {
     pub(super) space: SpillSpace,
     pub(super) metrics: Arc<OperatorMetrics>,
     pub(super) batch_rows: usize,
-    /// So many build rows are loaded in any case.
+    /// This number of build rows is loaded in any case.
     rows_min: usize,
     /// More build rows than this do not fit, whatever there is of memory: for tests.
     rows_max: usize,
@@ -65,7 +65,7 @@ enum Phase {
     Load(Load),
     Insert(Arc<BuildTables>),
     Probe(Arc<BuildTables>, SpillReader),
-    /// The build rows of a block may be put out.
+    /// The build rows of a block may be emitted.
     Probed(Arc<BuildTables>),
     Split(Box<Split>),
     Done,
@@ -382,7 +382,7 @@ fn reserve(cx: &PartitionContext, rows: usize, row_bytes: usize) -> Result<Optio
     let bytes = rows.saturating_mul(row_bytes);
     // Joining takes more than the rows.
     match ahead.resize(bytes.saturating_add(bytes / 4).saturating_add(EXTRA_BYTES)) {
-        // What is put out, and whatever else the query does, needs room, too.
+        // The output, and the rest of the query, need memory, too.
         Ok(()) if cx.pool.is_scarce() => Ok(None),
         Ok(()) => {
             ahead.resize(bytes)?;

@@ -36,7 +36,7 @@ pub(super) struct PartitionWriters {
     on_disk: AtomicU32,
     /// `None` where a partition is not on disk, and after an error.
     writers: Vec<Mutex<Option<SpillWriter>>>,
-    /// The first error, for the other drivers: nobody knows which one's is seen.
+    /// The first error, for the other drivers: any driver's error may be reported.
     failure: Mutex<Option<Error>>,
 }
 

@@ -80,7 +80,7 @@ impl HashProbe {
         Ok(ProbeBatch { batch, keys, cursor, matched, known_unknown, unknown: None })
     }
 
-    /// Makes and checks some pairs of the current batch. The batch is given back unless it is done.
+    /// Makes and checks some pairs of the current batch. The batch is returned unless it is done.
     fn advance(&mut self, mut current: ProbeBatch, tables: &BuildTables) -> Result<Step> {
         let spec = Arc::clone(&self.shared.spec);
         if spec.is_existence() {
@@ -293,7 +293,7 @@ impl HashJoinSpec {
         Ok(Step::Output(self.pairs_batch(batch, pairs, &tables.table)?))
     }
 
-    /// The probe rows that the kind puts out.
+    /// The probe rows that the kind returns.
     fn existence_output(&self, current: ProbeBatch) -> Step {
         let ProbeBatch { batch, mut matched, unknown, .. } = current;
         let unknown = unknown.map(UnknownSearch::into_unknown);
@@ -322,7 +322,7 @@ impl HashJoinSpec {
         )
     }
 
-    /// Whether nothing is put out of so many rows.
+    /// Whether this number of rows has no output.
     pub(super) fn is_vain(&self, build_rows: usize, probe_rows: usize) -> bool {
         let puts_out_probe = matches!(
             self.kind,

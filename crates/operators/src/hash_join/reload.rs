@@ -97,7 +97,7 @@ impl Reload {
     }
 }
 
-/// Whether there is memory for so many more bytes: others may have taken it.
+/// Whether there is memory for this number of additional bytes: others may have reserved it.
 fn reserve(ahead: &mut Reservation, bytes: usize) -> Result<bool> {
     match ahead.grow(bytes) {
         Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(false),

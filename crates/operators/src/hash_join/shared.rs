@@ -136,7 +136,7 @@ impl JoinShared {
     }
 
     /// Takes the rows of the drivers that have ended, to write some of them: no tables are made
-    /// until they are handed in again.
+    /// until the rows are published again.
     pub(super) fn take_ended(&self) -> Vec<BuildPart> {
         if self.ended_bytes() == 0 {
             return Vec::new();
@@ -174,8 +174,8 @@ impl JoinShared {
         };
         loop {
             parts.iter_mut().try_for_each(|it| it.spill(&self.spec, disk, &cx.pool))?;
-            // A table cannot be given back, and what comes after it needs room: it takes no more
-            // than it leaves.
+            // A table cannot be released, and later operators need memory: it takes at most half of
+            // the memory.
             let bytes: usize = parts.iter().map(|it| it.rows.bytes()).sum();
             let rows: usize = parts.iter().map(|it| it.rows.rows()).sum();
             if rows == 0 || bytes <= cx.pool.spare_bytes() {
@@ -226,7 +226,7 @@ impl JoinShared {
                 }
             }
         };
-        // Set once: all drivers have handed in.
+        // Set once: all drivers have published their rows.
         let _ = self.tables.set(Arc::new(tables));
         Ok(())
     }
@@ -236,7 +236,7 @@ impl JoinShared {
         for (index, setter) in self.filters.iter().enumerate() {
             setter.set(tables.table.filter(index));
         }
-        // Nobody else makes them.
+        // No other driver makes them.
         let _ = self.ready.set(tables);
     }
 
@@ -260,8 +260,8 @@ impl JoinShared {
         self.ended_probes.load(Ordering::Acquire) == self.probe_drivers
     }
 
-    /// Inserts some rows; false when there are none left. Whoever inserts the last ones publishes
-    /// the tables.
+    /// Inserts some rows; false if there are none left. The driver that inserts the last ones
+    /// publishes the tables.
     ///
     /// # Errors
     ///
@@ -285,7 +285,7 @@ impl JoinShared {
     }
 
     /// Notes that a probe driver has seen all of its input; true for the last one of all. A driver
-    /// that ends early is not counted: then nobody needs what the last one would put out.
+    /// that ends early is not counted: then the output of the last one is not needed.
     pub(super) fn end_probe(&self) -> bool {
         self.ended_probes.fetch_add(1, Ordering::AcqRel) + 1 == self.probe_drivers
     }

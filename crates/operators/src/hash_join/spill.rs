@@ -55,7 +55,7 @@ struct Queue {
     /// The build sides of the first level, until the probe sides are complete.
     build: Vec<Option<SpillRun>>,
     waiting: VecDeque<SpilledPartition>,
-    /// Partitions that drivers have claimed and not given back.
+    /// Partitions that drivers have claimed and not returned.
     active: usize,
     waiters: Waiters,
 }
@@ -88,7 +88,7 @@ impl HashJoinSpec {
         self.used_probe.iter().map(|it| self.probe_types[*it].clone()).collect()
     }
 
-    /// A probe batch as it was, but for columns that nobody uses.
+    /// A probe batch without unused columns.
     pub(super) fn restored_probe(&self, stored: Batch) -> Batch {
         let rows = stored.rows();
         let mut columns: Vec<Vector> =

@@ -301,7 +301,7 @@ impl Case {
     }
 }
 
-/// Spills before every so many steps.
+/// Spills whenever this number of steps has passed.
 struct Spilling {
     operator: HashBuild,
     every: Option<usize>,

@@ -43,7 +43,7 @@ pub(super) struct ChunkJoin {
     left: Walk,
     right: Walk,
     current: Option<Current>,
-    /// Right rows that have a match; empty unless the kind puts out right rows by themselves.
+    /// Right rows that have a match; empty unless the kind returns right rows by themselves.
     matched: Vec<bool>,
     /// Once all left rows are done: the right block, and its next row.
     rest: Option<(Option<Batch>, usize)>,
@@ -210,7 +210,7 @@ impl ChunkJoin {
         Ok(Step::Yield)
     }
 
-    /// Looks at some pairs of a block; those that are put out.
+    /// Checks some pairs of a block; returns those that are emitted.
     fn join(
         &mut self,
         current: &mut Current,

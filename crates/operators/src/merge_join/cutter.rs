@@ -20,7 +20,7 @@ use volley_wire::Encoder;
 /// memory.
 const GROUP_BYTES_MAX: usize = 16 << 20;
 
-/// So many batches, where everything is cut.
+/// The number of batches at which everything is cut.
 const TEST_BATCHES: usize = 2;
 
 /// What drivers cut chunks with.
@@ -227,7 +227,7 @@ impl Cutter {
         Ok(Cut::Progress)
     }
 
-    /// Rows as a chunk, if something of them is put out.
+    /// Rows as a chunk, if they have output.
     fn chunk(&self, left: Vec<Batch>, right: Vec<Batch>) -> Cut {
         let is_needed = match (left.is_empty(), right.is_empty()) {
             (true, true) => false,
@@ -242,13 +242,13 @@ impl Cutter {
         }
     }
 
-    /// Whether left rows without a match are put out.
+    /// Whether left rows without a match are emitted.
     fn keeps_left(&self) -> bool {
         use JoinKind::{Full, Left, LeftAnti, LeftMark};
         matches!(self.spec.output.kind, Left | Full | LeftAnti | LeftMark)
     }
 
-    /// Whether right rows without a match are put out.
+    /// Whether right rows without a match are emitted.
     fn keeps_right(&self) -> bool {
         matches!(self.spec.output.kind, JoinKind::Right | JoinKind::Full | JoinKind::RightAnti)
     }

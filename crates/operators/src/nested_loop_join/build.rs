@@ -29,7 +29,7 @@ pub(super) struct NestedLoopBuild {
     types: Vec<Type>,
     can_spill: bool,
     ticket: Option<Ticket>,
-    /// Where rows of this driver and what it was asked to give back go.
+    /// The files of rows that this driver spills.
     writer: Option<SpillWriter>,
     /// What rows are to be found by.
     lookup: Option<LookupSpec>,
@@ -143,7 +143,7 @@ impl NestedLoopBuild {
     }
 
     /// Writes all that was collected; the lock is not held meanwhile. The last driver comes after
-    /// that: whoever spills has not ended.
+    /// that: a driver that spills has not ended.
     fn write_collected(&mut self) -> Result<()> {
         let writer = match &mut self.writer {
             Some(writer) => writer,

@@ -54,7 +54,7 @@ enum Phase {
     Probe,
     /// Input has ended; the current batch may not be done.
     InputDone,
-    /// Puts out build rows, from this one of the block on.
+    /// Emits build rows, from this one of the block on.
     BuildRows(usize),
     Done,
 }
@@ -69,10 +69,10 @@ struct Current {
     matched: Vec<bool>,
     /// Per probe row: whether a pair is null.
     unknown: Vec<bool>,
-    /// Hits that are not put out.
+    /// Hits that were not emitted.
     probe_rows: Vec<u32>,
     build_rows: Vec<u32>,
-    /// Whether what depends on all pairs (rows without a match) is put out.
+    /// Whether rows that depend on all pairs (rows without a match) are emitted.
     rest_done: bool,
     /// Where the build side has an index: what may match.
     candidates: Option<Candidates>,
@@ -110,7 +110,7 @@ impl NestedLoopProbe {
         NestedLoopProbe { residual, ..self }
     }
 
-    /// Works on the current batch until there is something to put out.
+    /// Processes the current batch until there is output.
     fn probe(&mut self, build: &mut Blocks, current: &mut Current) -> Result<Option<Step>> {
         let begin = Instant::now();
         if self.nearest.is_some() {
@@ -173,7 +173,7 @@ impl NestedLoopProbe {
         Ok(Some(Step::Yield))
     }
 
-    /// Whether more build rows cannot change what is put out of a batch.
+    /// Whether more build rows cannot change the output of a batch.
     fn is_settled(&self, current: &Current) -> bool {
         self.config.output.first_hit_settles() && current.matched.iter().all(|it| *it)
     }
@@ -309,7 +309,7 @@ impl NestedLoopProbe {
         self.config.output.pairs((&current.probe, &probe_rows), (build, &build_rows))
     }
 
-    /// What is put out of a batch after all pairs: rows by whether they have a match.
+    /// The output of a batch after all pairs: rows by whether they have a match.
     fn put_out_rest(&self, current: &mut Current) -> Result<Option<Batch>> {
         if std::mem::replace(&mut current.rest_done, true) {
             return Ok(None);
@@ -318,8 +318,8 @@ impl NestedLoopProbe {
         Ok(self.config.output.probe_rows(probe, matched, Some(unknown)))
     }
 
-    /// Tells the other drivers which build rows matched; the last one goes on with them, unless a
-    /// driver has ended early: then nobody needs what would come.
+    /// Publishes which build rows matched. The last driver emits them, unless a driver has ended
+    /// early: then the output is not needed.
     fn end_probing(&mut self) -> Phase {
         if !self.config.output.kind.emits_build_rows() {
             return Phase::Done;
@@ -338,7 +338,7 @@ impl NestedLoopProbe {
         Phase::BuildRows(0)
     }
 
-    /// Build rows of a block, from its row `start` on, that the kind puts out by themselves.
+    /// Build rows of a block, from its row `start` on, that the kind returns by themselves.
     fn put_out_build_rows(&self, block: &Block, start: usize) -> Option<Batch> {
         let end = (start + self.config.batch_rows).min(block.rows.rows());
         let matched = |row: usize| self.build_matched[block.start + row];

@@ -32,7 +32,7 @@ pub(super) struct Runs {
 /// A merge that goes on.
 struct Merge {
     rows: RunMerge<SpillReader>,
-    /// Where the rows go, unless they are put out.
+    /// Where the rows go, unless they are emitted.
     writer: Option<SpillWriter>,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum RunsStep {
     Output(Batch),
     /// Some runs are on their way to a longer one.
     Progress,
-    /// All rows were put out.
+    /// All rows were emitted.
     End,
 }
 

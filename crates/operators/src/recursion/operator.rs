@@ -15,7 +15,7 @@ use volley_vector::Batch;
 /// The counter of iterations, the one without rows included.
 const ITERATIONS: &str = "iterations";
 
-/// The source that puts out the rows of all iterations.
+/// The source that emits the rows of all iterations.
 pub struct RecursiveUnion {
     recursion: Arc<Recursion>,
     current: Generation,
@@ -56,7 +56,7 @@ impl RecursiveUnion {
         }
     }
 
-    /// Begins to put out rows that are complete.
+    /// Begins to emit complete rows.
     fn settle(&self) -> Result<Phase> {
         let settling = self.recursion.seen.as_ref().map(|it| it.settle()).transpose()?.flatten();
         Ok(settling.map_or(Phase::Emit, Phase::Settle))
@@ -214,7 +214,7 @@ impl Operator for RecursionHelper {
             Turn::Wait => Ok(Step::Blocked(BlockedOn::Exchange)),
             Turn::Over => {
                 lock(&self.recursion.helpers).add(cx.waker);
-                // What came meanwhile has woken nobody.
+                // Events in between have woken no driver.
                 let is_same = self.run().as_ref().map(Arc::as_ptr) == run.as_ref().map(Arc::as_ptr);
                 let is_idle = is_same && !self.recursion.has_ended.load(Ordering::Acquire);
                 Ok(if is_idle { Step::Blocked(BlockedOn::Exchange) } else { Step::Yield })

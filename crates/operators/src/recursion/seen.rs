@@ -32,7 +32,7 @@ use volley_wire::Encoder;
 /// The most parts on disk.
 const PARTS_MAX: usize = 16;
 
-/// Buffers of files that are written take one of so many bytes of the limit.
+/// The fraction of the memory limit that write buffers of files take.
 const WRITERS_SHARE: usize = 32;
 
 /// The rows that came so far.

@@ -6,7 +6,7 @@ use std::{
 use volley_error::ErrorKind;
 use volley_memory::Pool;
 
-/// What a sink was asked, in order: rows of a batch, or 0 for giving back.
+/// The calls of a sink, in order: rows of a batch, or 0 for a flush.
 type Calls = Arc<Mutex<Vec<usize>>>;
 
 /// Holds all bytes that are written until it gives them back.
@@ -48,7 +48,7 @@ fn operator(pool: &Pool, bytes_per_row: usize) -> (TableWrite, Calls) {
     (TableWrite::to_sink(Box::new(sink), pool.reservation()), calls)
 }
 
-/// Steps until the operator wants input or has put out the number of rows.
+/// Steps until the operator needs input or has returned the number of rows.
 fn run(operator: &mut TableWrite) -> Result<Option<i64>> {
     let mut cx = StepContext { waker: Waker::noop() };
     loop {

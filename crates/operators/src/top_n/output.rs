@@ -36,7 +36,7 @@ impl Output {
 }
 
 impl TopN {
-    /// Puts out what is held and what is on disk.
+    /// Emits the rows in memory and on disk.
     pub(super) fn put_out(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         self.hand_over()?.step(cx)
     }

@@ -59,8 +59,8 @@ impl ArgumentOrder {
     }
 }
 
-/// Sorts rows, equal ones in any order: short pieces, which are then merged, so that between them
-/// somebody can stop it.
+/// Sorts rows, equal ones in any order: short runs, which are then merged, with checks for
+/// cancellation between them.
 fn sort_in_steps(rows: &mut [u32], compare: impl Fn(u32, u32) -> Ordering) -> Result<()> {
     for piece in rows.chunks_mut(STEP_ROWS) {
         check_cancelled()?;

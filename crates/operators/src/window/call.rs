@@ -224,7 +224,7 @@ impl Call {
         Ok(Some((results, count)))
     }
 
-    /// The results that were given last are somebody else's, who charges them.
+    /// The last results belong to the caller, who reserves their memory.
     pub(super) fn release(&mut self) {
         match &mut self.answer {
             Answer::Running(running) => running.release(),

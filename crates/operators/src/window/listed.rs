@@ -30,7 +30,7 @@ pub(super) struct Listed {
     order: Option<ArgumentOrder>,
     /// What rows add to the results.
     weights: RowWeights,
-    /// Results are given when they take so many bytes.
+    /// Results are returned when they take this number of bytes.
     bytes_max: usize,
     /// Results of frames of the batch that were not given yet.
     parts: Vec<Vector>,
@@ -126,7 +126,7 @@ impl Listed {
         Ok(Some(results))
     }
 
-    /// The results that were given are somebody else's.
+    /// The returned results belong to the caller.
     pub(super) fn release(&mut self) {
         self.charge.clear();
     }
@@ -199,7 +199,7 @@ impl Listed {
     }
 }
 
-/// What results take that were made of rows of so many bytes.
+/// The bytes of results that were made of rows of this number of bytes.
 fn kept_bytes(results: &Vector, listed_bytes: usize) -> usize {
     match results.flat_values() {
         Some(Values::Array(_) | Values::FixedArray(_) | Values::Map(_)) => listed_bytes,

@@ -114,13 +114,13 @@ struct Work {
 /// A batch that is being answered for.
 struct Pending {
     places: BatchPlaces,
-    /// The first row, of the batch, that was not put out.
+    /// The first row of the batch that was not emitted.
     next: usize,
     /// Per call.
     answers: Vec<Answered>,
 }
 
-/// What a call has answered that was not put out.
+/// The results of a call that were not emitted.
 #[derive(Clone, Default)]
 struct Answered {
     results: Option<Vector>,
@@ -240,7 +240,7 @@ impl WindowOperator {
 
     /// Begins to work on what was collected.
     fn concat(&mut self, batches: Vec<Batch>) -> Phase {
-        // What joining the columns takes is given back, what sorting them takes is not.
+        // The memory for concatenating columns is released, the memory for sorting them is not.
         let joining = self.ahead.bytes().saturating_sub(self.rows * self.bytes_per_row);
         self.ahead.shrink(joining);
         match self.rows {
@@ -255,7 +255,7 @@ impl WindowOperator {
         let mut parts = Parts::new(&self.spec, self.bytes_per_row, &self.cx);
         let pool = self.cx.pool.clone();
         let bytes_max = pool.stats().bytes + pool.headroom_bytes() / SPREAD_SHARE;
-        // Others would take what is given back now, and it may be needed again.
+        // Others would reserve memory that is released now, and it may be needed again.
         let ahead = self.take_ahead();
         self.hand_on(batches, |it| {
             parts.push(it)?;
@@ -542,7 +542,7 @@ impl Work {
         })
     }
 
-    /// Forgets the answers that were put out, or are not asked for; keeps what is left of a batch.
+    /// Drops the results that were emitted or are not needed; keeps the rest of a batch.
     fn go_on(&mut self, mut pending: Pending) {
         for (call, answered) in self.calls.iter_mut().zip(&mut pending.answers) {
             if answered.end <= pending.next {

@@ -146,7 +146,7 @@ impl Parts {
     ///
     /// Out of memory.
     pub(super) fn next(&mut self) -> Result<Option<PartRows>> {
-        // Whoever answers for them charges that.
+        // The code that computes their results reserves that.
         self.ahead.clear();
         let here = self.parts.iter().position(|it| it.rows > 0 && it.run.is_none());
         if let Some(index) = here {
@@ -171,7 +171,7 @@ impl Parts {
         batches
     }
 
-    /// What a spill gives back at least: it writes parts until half of the rows' memory is free.
+    /// The minimum that a spill frees: it writes partitions until half of the rows' memory is free.
     pub(super) fn reclaimable_bytes(&self) -> usize {
         let bytes = (self.charge.bytes() + self.input.bytes()) / 2;
         if bytes < SPILL_BYTES_MIN { 0 } else { bytes }

@@ -38,10 +38,11 @@ use volley_function::PartitionPiece;
 use volley_state::{BatchCharge, compact::own_batch, spill::SpillReader};
 use volley_vector::{Batch, Vector};
 
-/// Of the rows of a piece, one in so many are there after it at first, for frames by value.
+/// The initial fraction of rows after a segment, relative to the rows of the segment, for frames by
+/// value.
 const AHEAD_SHARE: usize = 4;
 
-/// Around the rows of a piece are so many times as many, if it may be as large as it takes.
+/// The maximum ratio of surrounding rows to the rows of a segment, if it may grow.
 const AROUND_MAX: usize = 4;
 
 /// A partition on its way through memory.

@@ -23,7 +23,7 @@ pub(super) struct Running {
     /// The frame whose rows the state has.
     held: (u32, u32),
     results: States,
-    /// Results are given when they take so many bytes.
+    /// Results are returned when they take this number of bytes.
     bytes_max: usize,
     /// What the results given last take.
     given: Reservation,
@@ -110,7 +110,7 @@ impl Running {
         self.results.results(&mut self.given).map(Some)
     }
 
-    /// The results that were given are somebody else's.
+    /// The returned results belong to the caller.
     pub(super) fn release(&mut self) {
         self.given.clear();
     }

@@ -16,12 +16,12 @@ pub(super) struct WindowSpec {
     pub limit: Option<WindowLimit>,
     /// Whether rows come sorted.
     pub is_sorted: bool,
-    /// Whether rows may be put out in any order of their partitions.
+    /// Whether rows may be emitted in any order of their partitions.
     pub spreads: bool,
     /// Per input column: the value that all rows have, where that is known, of columns that say
     /// how far calls look at rows that come sorted.
     pub constants: Vec<Option<Value>>,
-    /// The input columns put out.
+    /// The input columns that are returned.
     pub output: Vec<usize>,
     /// The numbers of order keys that calls have, ascending, each once; 0 (the partitions) always.
     pub levels: Vec<usize>,

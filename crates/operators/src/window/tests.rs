@@ -189,7 +189,7 @@ fn feed(
     Harness::new(operator).spilling(spill_every).feed(batches)
 }
 
-/// The rows of columns of `types`, so many in a batch.
+/// The rows of columns of `types`, with this number per batch.
 fn batches(types: &[Type], rows: &RowValues, batch_rows: usize) -> Vec<Batch> {
     let column = |rows: &[Vec<Value>], index: usize| {
         let values: Vec<Value> = rows.iter().map(|it| it[index].clone()).collect();

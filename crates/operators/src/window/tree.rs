@@ -32,7 +32,7 @@ use volley_vector::{Batch, ScalarBuffer, Vector};
 /// Children of a node: few levels, yet few rows at the ends of a frame.
 const FANOUT: usize = 16;
 
-/// A guess of bytes may turn out to be so many times too small the next time.
+/// The factor by which an estimate of bytes may be too small the next time.
 const GUESS_ROOM: f64 = 2.0;
 
 /// And later frames may keep more of their rows than those before: at least so much is guessed.
@@ -55,7 +55,7 @@ pub(super) struct Tree {
     charge: BatchCharge,
     /// Where states hold bytes outside their rows: how many frames are put together at once.
     guess: Option<Guess>,
-    /// Results are given when they take so many bytes.
+    /// Results are returned when they take this number of bytes.
     bytes_max: usize,
     /// What the results given last take.
     given: Reservation,
@@ -229,7 +229,7 @@ impl Tree {
         self.states.results(&mut self.given).map(Some)
     }
 
-    /// The results that were given are somebody else's.
+    /// The returned results belong to the caller.
     pub(super) fn release(&mut self) {
         self.given.clear();
     }

@@ -19,15 +19,15 @@ use volley_state::{
 };
 use volley_vector::{Batch, Comparator, comparator};
 
-/// Partitions are put together until they have so many rows.
+/// Partitions are combined until they have this number of rows.
 const UNIT_ROWS: usize = if cfg!(test) { 50 } else { 64 << 10 };
 
-/// A partition comes in pieces when it takes more than one in so many bytes of the limit, shared by
-/// drivers, or this many bytes where rows were sorted on disk.
+/// A partition is processed in segments if it takes more than this fraction of the limit, shared by
+/// drivers, or this many bytes if rows were sorted on disk.
 const LARGE_SHARE: usize = 8;
 const LARGE_BYTES_MAX: usize = 256 << 20;
 
-/// Pieces in so many bytes.
+/// The number of segments in this number of bytes.
 const PIECES: usize = 4;
 
 /// Rows of a large partition, and of a piece, where everything is cut.
@@ -156,7 +156,7 @@ impl Units {
         }
     }
 
-    /// What the sort could give back.
+    /// The bytes that the sort could spill.
     pub(super) fn reclaimable_bytes(&self) -> usize {
         match &self.source {
             Source::Sort(sort) => sort.reclaimable_bytes(),

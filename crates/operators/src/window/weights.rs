@@ -1,13 +1,14 @@
-//! How many bytes rows may add to what a call makes of them, and how many a call makes at once.
+//! The bytes that rows may add to the results of a call, and the bytes of results that a call
+//! computes at once.
 //!
 //! The results of a batch of frames may take far more than its rows: an array of all rows before
-//! for each row. So they are made and put out some frames at a time.
+//! for each row. They are therefore computed and emitted some frames at a time.
 
 use volley_memory::Pool;
 use volley_state::column_concat::row_bytes;
 use volley_vector::{StringValues, StringView, Values, Vector};
 
-/// Results are put out when they take one of so many bytes of the memory limit,
+/// Results are emitted when they take this fraction of the memory limit,
 const ANSWER_SHARE: usize = 64;
 
 /// or this many.
@@ -16,7 +17,7 @@ const ANSWER_BYTES_MAX: usize = if cfg!(test) { 512 } else { 64 << 20 };
 /// What a state may take for a row beside its values: entry, hash, allocation.
 const ENTRY_BYTES: usize = 64;
 
-/// How many bytes of results are made before they are put out; at least those of one frame are.
+/// The bytes of results that are computed before they are emitted; at least those of one frame.
 pub(super) fn answer_bytes(pool: &Pool) -> usize {
     (pool.limit_bytes() / ANSWER_SHARE).clamp(1, ANSWER_BYTES_MAX)
 }

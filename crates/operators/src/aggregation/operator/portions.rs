@@ -8,14 +8,14 @@ use volley_memory::check_cancelled;
 use volley_types::PhysicalType;
 use volley_vector::{Batch, Decoded, ScalarBuffer, StringView, Values, Vector};
 
-/// States may copy so many bytes before it is charged what they hold.
+/// States may copy this number of bytes before their memory is reserved.
 const PORTION_BYTES: usize = 1 << 20;
 
 /// What an element of an array, or an entry of a map, takes in a state.
 const ELEMENT_BYTES: usize = 48;
 
 impl HashAggregation {
-    /// Takes what is left of a batch, until groups have to be put out.
+    /// Takes the rest of a batch, until groups have to be emitted.
     pub(super) fn accept_rest(&mut self) -> Result<()> {
         while matches!(self.phase, Phase::Collecting)
             && let Some(batch) = self.rest.take()
@@ -30,7 +30,7 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// Adds a batch to its groups, where these cannot be put out before the end of it.
+    /// Adds a batch to its groups, if these cannot be emitted before the end of it.
     pub(super) fn collect_whole(&mut self, batch: Batch) -> Result<()> {
         let mut next = Some(batch);
         while let Some(batch) = next.take() {

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! spill   groups with their intermediate results leave the table for the disk; rows that wait in
-//!         parts (see `spread`) are grouped before, unless that has turned out to reduce little:
-//!         then they go as groups of one row; later input begins groups anew
-//! rows    that DISTINCT and aggregates that collect or order keep beside the groups go with their
-//!         groups' keys, a stream of their own per aggregate, and are added again
-//! end     if something was written, so is the rest; then part after part is read, its groups
-//!         merged, finished and put out
+//!         partitions (see `spread`) are grouped first, unless that has turned out to reduce little:
+//!         then they are spilled as groups of one row; later input starts new groups
+//! rows    that DISTINCT and aggregates that collect or order keep next to the groups are spilled with
+//!         their keys, one stream per aggregate, and are added again
+//! end     if something was spilled, so is the rest; then each partition is read, and its groups
+//!         are merged, finished and emitted
 //! ```
 //!
-//! While a part is read, its groups may be written again; then it ends as the input does. Groups
-//! that are being put out are written as results. A partial aggregation writes nothing: it hands
-//! its groups on with the next step.
+//! While a partition is read, its groups may be spilled again; then it ends as the input does.
+//! Groups that are being emitted are spilled as results. A partial aggregation spills nothing: it
+//! emits its groups with the next step.
 
 use super::{
     Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators, copied_bytes,
@@ -24,7 +24,7 @@ use volley_state::{hash_table::GroupCursor, spill::SPILL_BYTES_MIN};
 use volley_vector::Batch;
 
 impl HashAggregation {
-    /// What comes when the groups at hand were put out, or there are none.
+    /// The next phase after the current groups were emitted, or if there are none.
     pub(super) fn next_phase(&mut self) -> Phase {
         if let Some(part) = self.next_part() {
             return Phase::Part(part);
@@ -204,7 +204,7 @@ impl HashAggregation {
         self.partial.is_some() && !self.flush_due && matches!(self.phase, Phase::Collecting)
     }
 
-    /// Whether groups that are being put out can be written instead.
+    /// Whether groups that are being emitted can be spilled instead.
     fn can_write_results(&self) -> bool {
         self.disk.is_some() && self.accumulators.iter().all(|it| it.kept().is_none())
     }

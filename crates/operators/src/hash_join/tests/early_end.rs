@@ -10,7 +10,7 @@ use volley_testkit::RandomColumns;
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// A probe driver, what is still to come, and what it put out.
+/// A probe driver, its remaining input, and its output.
 struct Turn {
     /// `None` once it has ended.
     probe: Option<HashProbe>,

@@ -18,7 +18,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// About what so many groups take.
+    /// The approximate bytes of this number of groups.
     pub(super) const BYTES: usize = 48;
 
     /// Groups of rows in their order; `sorted`: the build columns of the keys in that order.

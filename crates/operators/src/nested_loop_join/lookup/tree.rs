@@ -26,7 +26,7 @@ impl MaxTree {
         MaxTree { levels }
     }
 
-    /// About what the tree of so many numbers takes.
+    /// The approximate bytes of a tree of this number of values.
     pub(super) fn bytes(numbers: usize) -> usize {
         numbers * 4 + numbers / 3
     }

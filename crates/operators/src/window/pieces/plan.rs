@@ -49,9 +49,9 @@ pub(in super::super) struct PiecePlan {
 /// What one call needs.
 #[derive(Default)]
 pub(in super::super) struct CallPlan {
-    /// So many of the partition's first rows are kept, and
+    /// The number of the partition's first rows that are kept, and
     first: u64,
-    /// so many of the last rows before those that are kept anyway.
+    /// the number of the last rows before those that are kept anyway.
     last: u64,
     /// Only rows where this column is not null count for them.
     valid: Option<usize>,
@@ -92,7 +92,7 @@ enum Looks {
     First {
         ahead: bool,
     },
-    /// So many groups away, which must be the same for all rows.
+    /// This number of groups away, which must be the same for all rows.
     Groups,
 }
 

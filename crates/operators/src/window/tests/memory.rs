@@ -17,7 +17,7 @@ use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits, SortKey, WindowCal
 use volley_testkit::RowValues;
 use volley_types::{Type, Value};
 
-/// Rows with a text of so many bytes.
+/// Rows with a text of this number of bytes.
 fn rows(count: i64, text_bytes: usize) -> RowValues {
     let types = types(&Type::BigInt, &Type::BigInt);
     let row = |id: i64| {

@@ -57,7 +57,7 @@ impl<'a> Oracle<'a> {
         oracle
     }
 
-    /// The results of each row that is put out, by its id.
+    /// The results of each output row, by its id.
     pub(super) fn results(&self) -> HashMap<i64, Vec<Value>> {
         let mut results = HashMap::new();
         for partition in &self.partitions {
