@@ -110,7 +110,7 @@ struct Rest {
 pub struct Selected {
     /// The rows that satisfy all of them.
     pub rows: Rows,
-    /// The columns that they use, these rows alone; lazy where nobody needed the values.
+    /// The columns that they use, for these rows only; lazy if no filter needed the values.
     pub columns: Batch,
 }
 

@@ -80,7 +80,7 @@ impl DynamicFilter {
 
     /// Makes the keys of a join known, or that there are none. Later calls do nothing.
     pub fn set(&self, filter: Option<Arc<KeyFilter>>) {
-        // Whoever comes first decides.
+        // The first caller decides.
         let _ = self.keys.set(filter);
     }
 

@@ -30,8 +30,8 @@ const BITMAP_BITS_MAX: u128 = 1 << 29;
 /// Bits of a Bloom filter per key; 5 are set for each.
 const BLOOM_BITS_PER_KEY: usize = 16;
 
-/// With so many times as many keys as it has room for, a Bloom filter lets through two of three
-/// others: it is not worth its tests.
+/// With this multiple of the keys that it has room for, a Bloom filter passes two of three other
+/// keys: its tests do not pay.
 const BLOOM_FULL: usize = 8;
 
 /// Values that are added at a time.
@@ -43,8 +43,8 @@ const DENSE_SHARE: (u128, u128) = (7, 8);
 /// Values are looked for in bitmaps of at most this many words: some microseconds.
 const WORDS_SEARCHED: usize = 1 << 16;
 
-/// A dictionary is tested as a whole when it has at most so many values per row of a batch: the
-/// next batches share it.
+/// The maximum number of dictionary values per row of a batch for which the whole dictionary is
+/// tested: the next batches share it.
 const BASE_ROWS_PER_ROW: usize = 4;
 
 /// A set of integers, and maybe more.
@@ -261,7 +261,7 @@ impl KeyFilterBuilder {
         Shape::bloom(keys).words() * size_of::<u64>()
     }
 
-    /// For how many keys there is room in so many bytes.
+    /// The number of keys that fit in this number of bytes.
     pub fn bloom_keys_in(bytes: usize) -> usize {
         bytes / (BLOOM_BITS_PER_KEY / 8)
     }
