@@ -204,7 +204,7 @@ impl ValueAggregate for FirstMode {
     }
 }
 
-/// The entropy of values that came so many times.
+/// The entropy of values with these frequencies.
 pub(super) fn entropy(counts: &[i64]) -> f64 {
     let counts = || counts.iter().map(|it| *it as f64);
     let total: f64 = counts().sum();

@@ -114,7 +114,7 @@ impl Rounding {
         self.float(product)
     }
 
-    /// To so many digits after the point.
+    /// To a number of digits after the point.
     fn float_digits(self, value: f64, digits: i64) -> f64 {
         let power = 10f64.powi(digits.unsigned_abs().min(400) as i32);
         if !value.is_finite() {
@@ -125,7 +125,7 @@ impl Rounding {
             return if rounded.is_finite() { rounded } else { 0.0 };
         }
         let rounded = self.float_scaled(value, power) / power;
-        // So many digits that the power is infinite: nothing to round.
+        // The power of ten is infinite: nothing to round.
         if rounded.is_finite() { rounded } else { value }
     }
 }
