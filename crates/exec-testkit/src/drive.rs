@@ -54,7 +54,7 @@ pub fn drive(operator: &mut dyn Operator, batches: Vec<Batch>) -> Result<Vec<Bat
     loop {
         match operator.step(&mut StepContext { waker: &waker })? {
             Step::Output(batch) => {
-                assert!(batch.rows() > 0, "an empty batch was put out");
+                assert!(batch.rows() > 0, "an empty batch was emitted");
                 // A lazy column may be loaded only until the next step.
                 output.push(batch.loaded()?);
             }

@@ -37,7 +37,7 @@ impl Wake for CountingWaker {
 /// One operator, stepped by the test.
 pub struct Harness {
     operator: Box<dyn Operator>,
-    /// It spills before every so many steps.
+    /// It spills whenever this number of steps has passed.
     spill_every: Option<usize>,
     steps: usize,
     /// What the operator is stepped with.
@@ -103,7 +103,7 @@ impl Harness {
         self.operator.finish_input()
     }
 
-    /// Feeds batches as the operator asks for them; answers the rows it puts out.
+    /// Feeds batches as the operator asks for them; returns its output rows.
     pub fn feed(&mut self, batches: Vec<Batch>) -> Result<RowValues> {
         let batches = self.feed_batches(batches)?;
         Ok(batches.iter().flat_map(rows_of).collect())

@@ -11,10 +11,11 @@
 //!   Blocked        the cursor stays; the driver leaves its thread
 //! ```
 //!
-//! Before each step the driver asks whether it may go on, or has to give memory back first.
+//! Before each step the driver asks whether it may go on or must spill first.
 //!
-//! The cursor starts at the sink. Every operator after the cursor has answered `NeedInput` last, so
-//! that a batch can always be handed on at once: nothing is ever queued between two operators.
+//! The cursor starts at the sink. The last answer of every operator after the cursor was
+//! `NeedInput`, so that a batch can always be passed on at once: no batch is ever queued between
+//! two operators.
 
 use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext, TaskContext};
 use std::{
@@ -82,7 +83,7 @@ impl Chain {
         Chain { participant: None, ..self }
     }
 
-    /// About how many bytes an operator could give back; `None` when none is able to.
+    /// About how many bytes an operator could spill; `None` if no operator can.
     pub(crate) fn reclaimable(&mut self) -> Option<usize> {
         self.largest_spill().map(|it| it.1.bytes)
     }
@@ -98,7 +99,7 @@ impl Chain {
     /// Takes back what others can see of unfinished work.
     pub(crate) fn withdraw(&mut self) {
         for operator in self.stages.iter_mut().filter_map(|it| it.operator.as_mut()) {
-            // The task has ended, so nobody is left to be told of a panic.
+            // The task has ended, so that a panic cannot be reported.
             let _ = catch_unwind(AssertUnwindSafe(|| operator.withdraw()));
         }
     }
@@ -186,7 +187,7 @@ impl Chain {
         }
     }
 
-    /// Tells what could be given back now.
+    /// Returns the bytes that could be spilled now.
     fn offer(&mut self, waker: &Waker) -> Option<&Participant> {
         let offered = self.largest_spill().map_or(Offer::default(), |it| it.1);
         let participant = self.participant.as_mut()?;
@@ -195,7 +196,7 @@ impl Chain {
         Some(participant)
     }
 
-    /// The operator that would give back most, and what.
+    /// The operator that would free the most, and how much.
     fn largest_spill(&mut self) -> Option<(usize, Offer)> {
         let stages = self.stages.iter_mut().enumerate();
         let offers = stages.filter_map(|(position, it)| {
@@ -249,7 +250,7 @@ impl Chain {
     fn advance(&mut self, step: Step) -> Result<()> {
         match step {
             Step::Output(batch) => {
-                debug_assert!(batch.rows() > 0, "{} put out an empty batch", self.current());
+                debug_assert!(batch.rows() > 0, "{} emitted an empty batch", self.current());
                 self.stages[self.cursor].metrics.record_output(batch.rows());
                 self.cursor += 1;
                 let Some(stage) = self.stages.get_mut(self.cursor) else {

@@ -1,4 +1,4 @@
-//! A driver: one chain of operators and its place in the scheduler.
+//! A driver: one chain of operators and its state in the scheduler.
 //!
 //! ```text
 //!            wake             pop             blocked
@@ -10,16 +10,16 @@
 //!   Idle, Queued ── cancelled ──> Done
 //! ```
 //!
-//! Whoever cancels a task ends the drivers that are on no thread: all threads may be at long steps
-//! of other tasks. What is still in the queue then is not run.
+//! The thread that cancels a task ends the drivers that are on no thread, since all threads may be
+//! at long steps of other tasks. Drivers that are still in the queue then are not run.
 //!
-//! While its task is paused, a driver that runs only looks whether it is asked to give memory back,
-//! and is idle then. When the task goes on, all drivers are woken.
+//! While its task is paused, a driver only checks whether it must spill, and is idle then. When the
+//! task resumes, all drivers are woken.
 //!
 //! A wake while the driver runs is remembered (`Notified`): a driver that then says it is blocked
-//! goes back to the queue at once. A wake of a queued driver does nothing: what it is woken for has
-//! changed before, and the driver looks after it has said that it runs, with a fence between them
-//! on either side. So no wake is lost, and no driver is in the queue twice.
+//! goes back to the queue at once. A wake of a queued driver does nothing: the event happened
+//! before, and the driver checks for it after it has set its state to running, with a fence between
+//! them on either side. Therefore no wake is lost, and no driver is in the queue twice.
 
 use crate::{
     chain::{Chain, Progress},
@@ -94,7 +94,7 @@ impl Driver {
         let chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut chain) = chain {
             if self.task.is_cancelled() {
-                // Whoever cancels does not wait until the memory is given back.
+                // Cancelling does not wait until the memory is released.
                 chain.withdraw();
                 self.task.share().discard(chain);
             } else if let Err((operator, panic)) = chain.dismantle() {
@@ -151,8 +151,8 @@ impl Run for Driver {
             Ok(Progress::Blocked) => self.park(),
             Ok(Progress::Finished) => self.end(),
             Err(error) => {
-                // Before anything is dropped: whoever sees this driver's operators go must be able
-                // to see that the task failed.
+                // Before anything is dropped: code that observes the drop of this driver's
+                // operators must see that the task failed.
                 self.task.fail(error);
                 self.end();
             }

@@ -3,8 +3,8 @@
 //! A driver runs for a quantum and goes back to the queue, in which tasks take turns by their
 //! priority (`executor/turns.rs`). A blocked driver is not in the queue.
 //!
-//! What cancelled drivers held is given back by the same threads, in turn with the tasks: gigabytes
-//! take longer to free than a user should wait for the end of a query.
+//! The same threads free the memory of cancelled drivers, in turn with the tasks: freeing gigabytes
+//! takes longer than a user should wait for the end of a query.
 
 mod priority;
 mod timer;
@@ -25,7 +25,7 @@ use volley_memory::CancellationToken;
 /// How long a driver keeps its thread while others wait for it.
 pub(crate) const QUANTUM: Duration = Duration::from_millis(5);
 
-/// How long somebody who waits for memory to be given back does not look whether that still helps.
+/// The interval at which a waiter for released memory checks whether waiting still helps.
 const RELEASE_LOOK: Duration = Duration::from_millis(10);
 
 /// Threads that run drivers. Cheap to clone; the threads end with the last clone.
@@ -49,7 +49,7 @@ pub(crate) struct RunQueue {
 
 struct QueueState {
     ready: Turns<Work>,
-    /// The number under which chains take turns that nobody needs any more.
+    /// The id under which chains of ended tasks take turns.
     releases: u64,
     /// Such chains that still hold memory: those waiting and those being dropped now.
     unreleased: usize,
@@ -105,8 +105,8 @@ impl Executor {
         self.0.count
     }
 
-    /// Waits until everything that cancelled tasks held is given back. Not for the threads of the
-    /// executor itself.
+    /// Waits until all memory of cancelled tasks is released. Not for the threads of the executor
+    /// itself.
     pub fn wait_released(&self) {
         let queue = &self.0.queue;
         let mut state = queue.lock();
@@ -167,7 +167,7 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         let left = self.queue.lock().ready.leave(self.number);
-        // After the lock is given back: a driver may own what takes it again.
+        // After the lock is released: dropping a driver may take it again.
         drop(left);
     }
 }
@@ -214,7 +214,7 @@ impl RunQueue {
     }
 
     fn release(&self, mut chain: Chain) {
-        // The task has ended, so nobody is left to be told of a panic.
+        // The task has ended, so that a panic cannot be reported.
         let _ = chain.dismantle();
         drop(chain);
         let mut state = self.lock();

@@ -10,9 +10,9 @@
 //! is empty and a sender is left. When all receivers of a queue are gone, rows sent there are
 //! dropped; when all receivers are gone, senders finish.
 //!
-//! Room for one batch does not wake all senders, of which a UNION of thousands of parts has
-//! thousands: every event wakes some while there is room, and sending or finishing, which is what a
-//! woken sender does, is such an event. So none sleeps while there is room.
+//! Space for one batch does not wake all senders: a UNION of thousands of inputs has thousands.
+//! Every event wakes some senders while there is space, and a woken sender sends or finishes, which
+//! is such an event. Therefore no sender sleeps while there is space.
 
 mod receiver;
 mod sender;
@@ -97,7 +97,7 @@ enum Room {
     Free,
     /// Wait for the waker.
     Full,
-    /// Nobody receives any more.
+    /// All receivers have ended.
     Closed,
 }
 
@@ -153,7 +153,7 @@ impl Exchange {
         Room::Free
     }
 
-    /// Whether nobody receives any more.
+    /// Whether all receivers have ended.
     fn is_closed(&self) -> bool {
         self.lock().queues.iter().all(|it| it.receivers == 0)
     }

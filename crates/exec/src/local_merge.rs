@@ -1,4 +1,4 @@
-//! Puts the sorted rows of several drivers in one order.
+//! Merges the sorted rows of several drivers.
 //!
 //! ```text
 //! sender (sorted) ── queue ─┐
@@ -29,10 +29,10 @@ use volley_memory::Pool;
 use volley_state::{BatchCharge, barrier::Waiters, charge::queue_bytes, sort::RunStep};
 use volley_vector::Batch;
 
-/// A sender waits while its queue holds so many batches.
+/// A sender waits while its queue holds this number of batches.
 const BATCHES_MAX: usize = 8;
 
-/// A sender waits while its queue holds so many bytes, or its share of the memory limit.
+/// A sender waits while its queue holds this number of bytes, or its share of the memory limit.
 const BYTES_MAX: usize = 2 << 20;
 
 /// The queue of one sender.
@@ -47,7 +47,7 @@ struct State {
     batches: VecDeque<Batch>,
     charge: BatchCharge,
     has_ended: bool,
-    /// Nobody receives any more.
+    /// The receiver has ended.
     is_closed: bool,
     sender: Waiters,
     receiver: Waiters,
@@ -60,7 +60,7 @@ enum Room {
     Free,
     /// Wait for the waker.
     Full,
-    /// Nobody receives any more.
+    /// The receiver has ended.
     Closed,
 }
 
@@ -101,7 +101,7 @@ impl MergeQueue {
         self.lock().is_closed
     }
 
-    /// Appends a batch, which is dropped when nobody receives any more.
+    /// Appends a batch, which is dropped if the receiver has ended.
     fn send(&self, batch: Batch) -> Result<()> {
         let mut state = self.lock();
         if !state.is_closed {
@@ -139,7 +139,7 @@ impl MergeQueue {
         RunStep::Batch(batch)
     }
 
-    /// Nobody receives any more.
+    /// The receiver has ended.
     fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;

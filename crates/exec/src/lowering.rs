@@ -1,5 +1,5 @@
-//! From plan nodes to pipelines: calls the lowering function of each node, and owns what stands
-//! between pipelines.
+//! Lowers plan nodes to pipelines: calls the lowering function of each node, and owns the
+//! connections of pipelines.
 //!
 //! Nodes are lowered inputs first, without recursion, however deep the plan is. A node that needs
 //! all rows in one stream, or rows with equal keys in the same driver, gets an exchange put before

@@ -1,4 +1,4 @@
-//! What one operator of one driver counts while it runs.
+//! The counters of one operator of one driver.
 
 use crate::BlockedOn;
 use std::{
@@ -29,9 +29,9 @@ pub struct OperatorCounts {
     pub rows_in: u64,
     /// Batches taken.
     pub batches_in: u64,
-    /// Rows put out.
+    /// Output rows.
     pub rows_out: u64,
-    /// Batches put out.
+    /// Output batches.
     pub batches_out: u64,
     /// Time on a thread.
     pub busy: Duration,

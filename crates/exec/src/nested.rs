@@ -1,13 +1,13 @@
 //! Chains that run within the steps of other drivers.
 //!
 //! ```text
-//! step   takes a chain that is ready and that nobody runs; lets it run for a moment
+//! step   takes a chain that is ready and not running; runs it for a moment
 //! wake   marks a chain as ready, and wakes drivers that found none
 //! over   when the chains of the last pipeline have ended; the others are dropped then
 //! ```
 //!
-//! The driver around gives memory back, and looks whether it may go on, between the steps of its
-//! chains; these do not ask the arbiter themselves.
+//! The surrounding driver spills, and asks the arbiter, between the steps of its chains; the chains
+//! do not ask the arbiter themselves.
 
 use crate::{
     Lowering,
@@ -185,7 +185,7 @@ impl NestedRun {
         waiters.wake();
     }
 
-    /// About what the chain that holds most could give back, of those that nobody runs.
+    /// About what the largest chain that is not running could spill.
     pub fn reclaimable_bytes(&self) -> usize {
         let bytes = self.chains.iter().filter_map(|it| it.try_lock().ok()?.as_mut()?.reclaimable());
         bytes.max().unwrap_or(0)
@@ -216,7 +216,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a chain is ready that nobody runs.
+/// Whether a chain is ready and not running.
 fn chain_waits(state: &State) -> bool {
     state.chains.iter().any(|it| it.is_ready && !it.is_running)
 }

@@ -48,16 +48,16 @@ pub trait Operator: Send {
 /// Both methods are called between steps, at any time: before the first input, while the operator
 /// waits for something else, after its last output.
 pub trait Spill {
-    /// About how many bytes [`Spill::spill`] would give back now. Asked before every step.
+    /// About how many bytes [`Spill::spill`] would free now. Called before every step.
     fn reclaimable_bytes(&self) -> usize;
 
-    /// Whether what it would give back has to go to disk in any case while memory is short, so that
-    /// it loses nothing by writing it while other drivers of its query write theirs.
+    /// Whether its rows must go to disk in any case while memory is short, so that it loses nothing
+    /// by spilling while other drivers of its query spill.
     fn spills_alongside(&self) -> bool {
         false
     }
 
-    /// Gives back what it can. Takes little memory itself: what is left is scarce.
+    /// Frees what it can. Must use little memory itself, since memory is scarce.
     ///
     /// # Errors
     ///
@@ -67,8 +67,8 @@ pub trait Spill {
 
 /// What a step can use.
 pub struct StepContext<'a> {
-    /// Wakes the driver. Whoever answers [`Step::Blocked`] has stored a clone where the event
-    /// happens, and has looked again after storing it.
+    /// Wakes the driver. An operator that answers [`Step::Blocked`] has stored a clone where the
+    /// event happens, and has checked again after storing it.
     pub waker: &'a Waker,
 }
 

@@ -1,8 +1,7 @@
-//! Building pipelines: what lowering functions work with.
+//! Builds pipelines: the interface of lowering functions.
 //!
 //! A pipeline is a source, operators and a sink; it runs as a number of drivers, each with its own
-//! instances. A lowering function gets its inputs as open pipelines (no sink yet) and gives one
-//! back:
+//! instances. A lowering function gets its inputs as open pipelines (no sink yet) and returns one:
 //!
 //! ```text
 //! one input      cx.add(&mut input, "my operator", |cx| Ok(Box::new(MyOperator::new(cx))));
@@ -115,7 +114,7 @@ pub struct PipelineBuilder {
 /// An operator that does the work of several plan nodes, not yet made: the lowering functions of
 /// further nodes may change it as long as nothing else is added to the pipeline.
 pub trait FusedOperator: Any {
-    /// The plan node whose output the operator puts out, by [`crate::Lowering::node`].
+    /// The plan node whose output the operator returns, by [`crate::Lowering::node`].
     fn node(&self) -> usize;
 
     /// The operator's name.

@@ -1,9 +1,8 @@
-//! Where the last pipeline leaves its batches for the task's owner.
+//! The queue of result batches between the last pipeline and the task's owner.
 //!
-//! The queue is bounded. When memory is short, what an owner who reads slowly has not taken is
-//! written to disk, so that producers go on; what other operators of the query hold is free as soon
-//! as they are done. A driver stays until there is little left to write: the arbiter asks no one
-//! else.
+//! The queue is bounded. When memory is short, batches that the owner has not read are spilled, so
+//! that producers go on and other operators of the query free their memory as soon as they have
+//! finished. A driver stays until little is left to spill, since the arbiter can only ask drivers.
 
 mod backlog;
 #[cfg(test)]
@@ -37,7 +36,7 @@ pub(crate) struct ResultQueue {
     types: Vec<Type>,
     space: SpillSpace,
     state: Mutex<State>,
-    /// What writing would give back.
+    /// The bytes that spilling would free.
     reclaimable_bytes: AtomicUsize,
     /// Signalled when a batch or the end arrives.
     changed: Condvar,
@@ -94,7 +93,7 @@ impl ResultQueue {
         Ok(())
     }
 
-    /// What [`ResultQueue::spill`] would give back.
+    /// The bytes that [`ResultQueue::spill`] would free.
     fn reclaimable_bytes(&self) -> usize {
         self.reclaimable_bytes.load(Ordering::Relaxed)
     }
@@ -149,7 +148,7 @@ impl ResultQueue {
         writer.finish()
     }
 
-    /// Ends the queue; only the first call counts. An error hides batches that nobody took yet.
+    /// Ends the queue; only the first call counts. An error hides unread batches.
     pub(crate) fn close(&self, outcome: Result<()>) {
         let mut state = self.lock();
         if state.outcome.is_some() {
@@ -162,8 +161,8 @@ impl ResultQueue {
         self.notify(state);
     }
 
-    /// Drops the batches that nobody took, as nobody will, and the wakers of those who waited for
-    /// that: they hold drivers, which hold this queue.
+    /// Drops the unread batches and the wakers of producers that wait: they hold drivers, which
+    /// hold this queue.
     pub(crate) fn forget(&self) {
         let mut state = self.lock();
         state.backlog.clear();

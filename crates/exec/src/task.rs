@@ -68,7 +68,7 @@ pub struct TaskConfig {
 /// task that has not ended at the deadline of its query does so with the timed-out error, in
 /// whatever state it is, and whether anybody waits for it or not.
 ///
-/// The threads of the executor give back what a cancelled task held, maybe only after its end (see
+/// The threads of the executor free the memory of a cancelled task, maybe only after its end (see
 /// [`Executor::wait_released`]); until then it stays charged. The next task waits for that.
 ///
 /// # Examples
@@ -241,7 +241,7 @@ impl Task {
         self.shared.wait_idle();
     }
 
-    /// At the end of the result, waits for drivers that nobody needs any more.
+    /// At the end of the result, waits for the remaining drivers.
     fn settle(&self, result: Result<Option<Batch>>) -> Result<Option<Batch>> {
         if let Err(error) = &result {
             // Drivers know of all errors but that a result on disk cannot be read.

@@ -6,12 +6,12 @@ use volley_error::{Error, Result};
 /// How much of the threads' time a task gets beside others: four times that of the next lower one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Priority {
-    /// For what nobody waits for.
+    /// For background work.
     Low,
     /// For what has no reason for another.
     #[default]
     Normal,
-    /// For what somebody waits for beside long tasks.
+    /// For interactive work next to long tasks.
     High,
 }
 

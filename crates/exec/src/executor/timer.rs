@@ -1,4 +1,4 @@
-//! What shall happen at a moment: a thread that sleeps until the next one.
+//! Alarms: a thread that sleeps until the next one.
 //!
 //! The thread is started with the first alarm, and there is no other, however many alarms are set.
 
@@ -99,7 +99,7 @@ impl Timer {
                 None => {
                     let action = first.remove();
                     drop(state);
-                    // It wakes whoever waits; what that does wrong must not stop the alarms.
+                    // It wakes waiters; their panics must not stop the alarms.
                     let _ = catch_unwind(AssertUnwindSafe(action));
                     state = self.lock();
                 }

@@ -1,4 +1,4 @@
-//! Whose turn it is: tasks share the threads by weight, however many drivers each has.
+//! Stride scheduling: tasks share the threads by weight, however many drivers each has.
 //!
 //! Every task has a clock: the time that its drivers ran, divided by the task's weight. The next to
 //! run is the task whose clock is furthest behind, and of its drivers the one that waited longest.

@@ -8,7 +8,7 @@ use volley_plan::{CustomPlanNode, PlanNode};
 use volley_types::{Schema, Type};
 use volley_vector::Batch;
 
-/// Calls the function for nodes of other crates, and checks what its operators put out.
+/// Calls the function for nodes of other crates, and checks the output of its operators.
 pub(super) fn lower(
     node: &PlanNode,
     inputs: &mut Inputs,
@@ -64,7 +64,7 @@ impl Checked {
         let name = self.operator.name();
         let rows = batch.rows();
         Err(Error::internal(format!(
-            "operator {name} put out {rows} rows of ({found}), its plan node promises rows of \
+            "operator {name} returned {rows} rows of ({found}), its plan node declares rows of \
              ({promised})"
         )))
     }

@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_error::{Error, Result};
 use volley_plan::{CustomPlanNode, PlanNode};
 
-/// Adds the operators of a node to its inputs' pipelines, and gives the pipeline that puts out the
-/// node's columns. See [`PipelineBuilder`] for how.
+/// Adds the operators of a node to its inputs' pipelines, and returns the pipeline whose output are
+/// the node's columns. See [`PipelineBuilder`] for how.
 pub type LowerNode =
     Arc<dyn Fn(&PlanNode, &mut Inputs, &mut Lowering) -> Result<PipelineBuilder> + Send + Sync>;
 

@@ -1,4 +1,4 @@
-//! The batches that the task's owner has not taken yet: the oldest in runs on disk, the others in
+//! The batches that the task's owner has not read yet: the oldest in spilled runs, the others in
 //! memory.
 
 use crate::TaskContext;
@@ -32,7 +32,7 @@ pub(super) struct Backlog {
     runs: VecDeque<SpillRun>,
     /// Whether batches can be written, as far as that is known.
     is_writable: bool,
-    /// Whether somebody writes batches between the runs and those in memory.
+    /// Whether a driver is spilling batches between the runs and those in memory.
     is_writing: bool,
     batches: VecDeque<Batch>,
     charge: BatchCharge,
@@ -73,8 +73,8 @@ impl Backlog {
             || self.runs.len() >= RUNS_MAX
     }
 
-    /// What writing the batches in memory would give back; zero where that is not worth a file, or
-    /// so little that nobody asks for it.
+    /// The bytes that spilling the batches in memory would free; zero if that is not worth a file,
+    /// or less than the arbiter asks for.
     pub(super) fn reclaimable_bytes(&self) -> usize {
         let bytes = self.charge.bytes();
         let least = SPILL_BYTES_MIN.max(self.pool().limit_bytes() / SPILL_SHARE);
@@ -128,8 +128,8 @@ impl Backlog {
         Ok(())
     }
 
-    /// The batches in memory, to be written by whoever calls; none while somebody does that, and
-    /// where it is not possible.
+    /// The batches in memory, for the caller to spill; none while another driver spills, or if
+    /// spilling is not possible.
     pub(super) fn begin_writing(&mut self) -> Vec<Batch> {
         if self.is_writing || !self.is_writable {
             return Vec::new();
@@ -138,7 +138,7 @@ impl Backlog {
         self.batches.drain(..).collect()
     }
 
-    /// Puts a run into the place of the `batches` that it was made of, and gives back their memory.
+    /// Replaces the `batches` by the run that was made of them, and releases their memory.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How many rows the batches of a task have.
+//! The number of rows of the batches of a task.
 
 use std::{collections::HashSet, sync::Arc};
 use volley_plan::PlanNode;
@@ -9,8 +9,8 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 /// What a short value takes.
 const VALUE_BYTES: usize = 16;
 
-/// `most`, or fewer where the rows of a node have so many columns (more than a thousand, for
-/// batches of a thousand rows) that a batch would be large: several are under way at once.
+/// `most`, or fewer if the rows of a node have very many columns (more than a thousand, for batches
+/// of a thousand rows), so that a batch would be large: several are in flight at once.
 pub(super) fn batch_rows(plan: &Arc<PlanNode>, most: usize) -> usize {
     let fit = BATCH_BYTES_MAX / VALUE_BYTES / columns_max(plan).max(1);
     most.min(fit).max(1)

@@ -1,4 +1,4 @@
-//! What others can do to a running task.
+//! Control of a running task: pause, resume, cancel.
 
 use crate::task::TaskShared;
 use std::sync::{Arc, Weak};
@@ -22,8 +22,8 @@ impl TaskHandle {
     /// while steps that have begun go on for some milliseconds.
     ///
     /// The task keeps what it holds, but for memory that is short: its operators spill when they
-    /// are asked to. It can be cancelled and dropped, and its deadline is not put off. Whoever asks
-    /// it for a batch that is not there yet waits.
+    /// are asked to. It can be cancelled and dropped, and its deadline is not put off. Reading a
+    /// batch that is not ready yet waits.
     pub fn pause(&self) {
         self.with(TaskShared::pause);
     }
@@ -42,7 +42,7 @@ impl TaskHandle {
         self.with(TaskShared::resume);
     }
 
-    /// Whether nobody holds what the task shared with its drivers.
+    /// Whether the shared state of the task has no other references.
     pub fn is_dead(&self) -> bool {
         self.0.strong_count() == 0
     }

@@ -1,4 +1,4 @@
-//! What the drivers of a task and its owner share.
+//! The shared state of a task: drivers and owner.
 
 use crate::{
     executor::{Alarm, Share, Timer},
@@ -29,7 +29,7 @@ pub(super) struct Ending {
 pub(crate) struct TaskShared {
     /// A child of the query's. It is cancelled once drivers should end, for whatever reason.
     cancellation: CancellationToken,
-    /// Whether somebody outside asked for the end: then memory may be given back after it.
+    /// Whether the end was requested from outside: then memory may be released after it.
     cancelled: AtomicBool,
     paused: AtomicBool,
     pub(super) results: Arc<ResultQueue>,
@@ -133,7 +133,7 @@ impl TaskShared {
         self.cancellation.is_cancelled()
     }
 
-    /// Whether somebody outside asked for the end of the task.
+    /// Whether the end of the task was requested from outside.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Acquire)
     }
@@ -163,8 +163,8 @@ impl TaskShared {
     }
 
     fn stop(&self, outcome: Result<()>) {
-        // The outcome first: a driver that ends because of the flag must not be taken for one that
-        // has put out everything.
+        // The outcome first: a driver that ends because of the flag must not be mistaken for one
+        // that has emitted everything.
         self.results.close(outcome);
         self.cancellation.cancel();
         self.share.hurry();

@@ -109,7 +109,7 @@ fn a_paused_task_can_be_cancelled_dropped_and_out_of_time() {
     handle.cancel();
 }
 
-/// A node without rows, whose operator is on its thread until somebody else comes to the barrier
+/// A node without rows, whose operator stays on its thread until another thread reaches the barrier
 /// for the second time.
 #[derive(Debug)]
 struct Gate(Arc<Barrier>);
@@ -184,7 +184,7 @@ fn a_cancelled_task_does_not_wait_for_a_thread() {
     executor.wait_released();
 }
 
-/// Without giving back what the paused task holds, the other could not come to its end.
+/// Without the memory of the paused task, the other could not finish.
 #[test]
 fn a_paused_task_gives_memory_back() -> Result<()> {
     let root = Pool::root("process", Some(48 << 20));
@@ -222,7 +222,7 @@ fn a_task_ends_at_its_deadline_whatever_it_does() {
         let pool = config.pool.clone();
         let config = in_time(config, Duration::from_millis(10));
         let task = Task::start(config, &executor).unwrap();
-        // Nobody asks for rows meanwhile.
+        // No rows are read meanwhile.
         while pool.stats().bytes > 0 || !task.is_stopped() {
             thread::yield_now();
         }

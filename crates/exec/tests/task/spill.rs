@@ -75,8 +75,8 @@ impl Started {
 #[test]
 fn every_operation_of_the_disk_that_fails_is_an_error_or_harmless() {
     let tables = tables(24, Manners::Flat);
-    // One thread, and nobody reads before it has done all: so the operations are the same ones
-    // every time, also those of results that wait.
+    // One thread, and no reads before it has finished: the operations are the same every time,
+    // including those of spilled results.
     let setup = Setup { batch_rows: 16, ..SETUPS[7] };
     for plan in plans(&tables, &tables) {
         let expected = sorted(run(plan.clone(), &tables, SETUPS[0]).unwrap());
