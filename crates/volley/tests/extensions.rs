@@ -363,7 +363,10 @@ fn what_operators_do_wrong_is_an_error() {
     assert!(other.message().contains("another plan node of the same name: Numbers"), "{other}");
     let promise = "its plan node declares rows of (BIGINT)";
     let found = run(start().custom(Numbers::OfAnotherType));
-    assert_eq!(found.message(), format!("operator numbers returned 1 rows of (VARCHAR), {promise}"));
+    assert_eq!(
+        found.message(),
+        format!("operator numbers returned 1 rows of (VARCHAR), {promise}")
+    );
     let found = run(start().custom(Numbers::Wider));
     assert!(found.message().contains("1 rows of (BIGINT, BIGINT)"), "{found}");
     let found = run(start().custom(Numbers::Panicking));

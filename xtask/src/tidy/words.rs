@@ -26,11 +26,7 @@ const PHRASES: &[(&[&str], &str)] = &[
 const NOT_CLEAN: &[&str] = &[
     "crates/connector/",
     "crates/connector-memory/",
-    "crates/exec/",
-    "crates/exec-testkit/",
     "crates/io/",
-    "crates/operators/",
-    "crates/state/",
     "crates/vector/",
     "crates/volley/",
 ];
