@@ -10,8 +10,8 @@
 //! emit      batch by batch: frames, results, the other columns
 //! ```
 //!
-//! Results may take far more than the rows: they are computed, reserved and emitted some frames at a
-//! time then (`weights`), each call at its own pace.
+//! Results may take far more than the rows: they are computed, reserved and emitted some frames at
+//! a time then (`weights`), each call at its own pace.
 //!
 //! Calls of one node share the sort; a call may have fewer order keys than the node. Aggregates
 //! compute frames in one of three ways: frames that only grow share one running state

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! spill   groups with their intermediate results leave the table for the disk; rows that wait in
-//!         partitions (see `spread`) are grouped first, unless that has turned out to reduce little:
-//!         then they are spilled as groups of one row; later input starts new groups
-//! rows    that DISTINCT and aggregates that collect or order keep next to the groups are spilled with
-//!         their keys, one stream per aggregate, and are added again
+//!         partitions (see `spread`) are grouped first, unless that has turned out to reduce
+//!         little: then they are spilled as groups of one row; later input starts new groups
+//! rows    that DISTINCT and aggregates that collect or order keep next to the groups are spilled
+//!         with their keys, one stream per aggregate, and are added again
 //! end     if something was spilled, so is the rest; then each partition is read, and its groups
 //!         are merged, finished and emitted
 //! ```
