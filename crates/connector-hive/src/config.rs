@@ -1,6 +1,6 @@
 //! How files are read.
 
-use volley_io::ReadFaults;
+use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_parquet::ParquetReadOptions;
 use volley_plan::FileFormat;
@@ -33,8 +33,8 @@ pub struct FileOptions {
     pub json: JsonReadOptions,
     /// What is charged with what opening files takes, and with what is kept of their footers.
     pub pool: Pool,
-    /// For tests: makes reads of Parquet files fail.
-    pub faults: Option<ReadFaults>,
+    /// Where the files are.
+    pub files: FileSystems,
 }
 
 impl Default for FileOptions {
@@ -51,7 +51,7 @@ impl Default for FileOptions {
             csv: CsvReadOptions::default(),
             json: JsonReadOptions::default(),
             pool: Pool::root("files", None),
-            faults: None,
+            files: FileSystems::default(),
         }
     }
 }

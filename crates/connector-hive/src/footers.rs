@@ -2,7 +2,7 @@
 
 use crate::config::format_of;
 use volley_error::Result;
-use volley_io::{list_files, open_file};
+use volley_io::FileSystems;
 use volley_memory::Reservation;
 use volley_parquet::Listing;
 use volley_plan::FileFormat;
@@ -15,6 +15,7 @@ use volley_types::Value;
 ///
 /// I/O: nothing is there. Corruption. Out of memory.
 pub fn list_footers(
+    files: &FileSystems,
     paths: &[String],
     listing: Listing,
     charge: &mut Reservation,
@@ -22,8 +23,8 @@ pub fn list_footers(
     let is_parquet = |name: &str| format_of(name) == Some(FileFormat::Parquet);
     let mut rows = Vec::new();
     for path in paths {
-        for file in list_files(path, &is_parquet)? {
-            rows.extend(listing.rows(&*open_file(&file)?, charge)?);
+        for file in files.list(path, &is_parquet)? {
+            rows.extend(listing.rows(&*files.open(&file)?, charge)?);
         }
     }
     Ok(rows)

@@ -1,9 +1,8 @@
 //! Writes one file.
 
-use std::io::Write;
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
-use volley_io::OutputFile;
+use volley_io::{FileSystems, FileWriter, wait};
 use volley_parquet::{Compression, ParquetWriter};
 use volley_plan::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
 use volley_text::{CsvWriter, JsonWriter};
@@ -11,8 +10,14 @@ use volley_types::{Field, Schema, Type};
 use volley_vector::Batch;
 
 /// Writes Parquet, CSV and JSON lines to files that appear whole or not at all.
-#[derive(Clone, Copy, Debug)]
-pub struct FileSinkFactory;
+#[derive(Clone, Debug)]
+pub struct FileSinkFactory {
+    /// Where the files are.
+    pub files: FileSystems,
+}
+
+/// The file that a sink writes.
+type Output = Box<dyn FileWriter>;
 
 impl SinkFactory for FileSinkFactory {
     fn open(&self, node: &TableWriteNode, types: &[Type]) -> Result<Box<dyn RowSink>> {
@@ -22,7 +27,7 @@ impl SinkFactory for FileSinkFactory {
         let names = node.column_names.iter().zip(types);
         let schema: Schema =
             names.map(|(name, data_type)| Field::new(name, data_type.clone())).collect();
-        let output = OutputFile::create(&node.path)?;
+        let output = self.files.create(&node.path)?;
         let writer = match node.format {
             FileFormat::Parquet => {
                 let compression = compression_of(node.options.compression);
@@ -37,10 +42,10 @@ impl SinkFactory for FileSinkFactory {
 }
 
 fn csv_writer(
-    output: OutputFile,
+    output: Output,
     schema: &Schema,
     options: &WriteOptions,
-) -> Result<CsvWriter<OutputFile>> {
+) -> Result<CsvWriter<Output>> {
     let mut writer = CsvWriter::new(output, schema, options.delimiter)
         .with_texts(options.quote, options.null.clone());
     if options.has_header {
@@ -66,9 +71,9 @@ struct FileSink {
 }
 
 enum Writer {
-    Parquet(ParquetWriter<OutputFile>),
-    Csv(CsvWriter<OutputFile>),
-    Json(JsonWriter<OutputFile>),
+    Parquet(ParquetWriter<Output>),
+    Csv(CsvWriter<Output>),
+    Json(JsonWriter<Output>),
 }
 
 impl RowSink for FileSink {
@@ -89,9 +94,8 @@ impl RowSink for FileSink {
             Some(Writer::Json(writer)) => writer.finish(),
             None => Err(Error::internal("finished twice")),
         };
-        let mut output = output.map_err(|it| it.at("file", &self.path))?;
-        output.flush().map_err(|it| Error::io(&self.path, it))?;
-        output.finish()
+        let output = output.map_err(|it| it.at("file", &self.path))?;
+        wait(output.commit()).map(drop)
     }
 
     fn held_bytes(&self) -> usize {
@@ -103,7 +107,7 @@ impl RowSink for FileSink {
 
     fn write_bytes(&self, flat_bytes: usize) -> usize {
         match &self.writer {
-            Some(Writer::Parquet(_)) => ParquetWriter::<OutputFile>::write_bytes(flat_bytes),
+            Some(Writer::Parquet(_)) => ParquetWriter::<Output>::write_bytes(flat_bytes),
             // Text is written in pieces.
             _ => 0,
         }

@@ -11,7 +11,6 @@ use crate::{
 use std::sync::{Arc, OnceLock};
 use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
 use volley_error::{Error, Result};
-use volley_io::{list_files, open_file};
 use volley_memory::Reservation;
 use volley_parquet::ParquetFile;
 use volley_plan::{FileFormat, TableHandle};
@@ -53,7 +52,7 @@ impl FileTable {
         let has_format = |name: &str| options.format.is_some() || format_of(name).is_some();
         let mut files = Vec::new();
         for path in paths {
-            files.extend(list_files(path, &has_format)?);
+            files.extend(options.files.list(path, &has_format)?);
         }
         let paths = files;
         let mut formats = Vec::with_capacity(paths.len());
@@ -87,25 +86,22 @@ fn open_files(
     footers: &mut Reservation,
 ) -> Result<Vec<PartFile>> {
     let of_json = paths.iter().zip(formats).filter(|(_, format)| **format == FileFormat::Json);
-    let json: Vec<String> = of_json.map(|(path, _)| path.clone()).collect();
+    let json = of_json.map(|(path, _)| options.files.open(path)).collect::<Result<Vec<_>>>()?;
     let json = match json.is_empty() {
         true => Vec::new(),
-        false => JsonFile::open_all(&json, &options.json, &options.pool)?,
+        false => JsonFile::open_all(json, &options.json, &options.pool)?,
     };
     let mut json = json.into_iter();
     let mut files = Vec::with_capacity(paths.len());
     for (path, format) in paths.iter().zip(formats) {
         files.push(match format {
             FileFormat::Parquet => {
-                let file = open_file(path)?;
-                let file = match &options.faults {
-                    Some(faults) => faults.wrap(file),
-                    None => file,
-                };
+                let file = options.files.open(path)?;
                 PartFile::Parquet(ParquetFile::open_with(file, options.parquet, footers)?)
             }
             FileFormat::Csv => {
-                PartFile::Csv(Arc::new(CsvFile::open(path, &options.csv, &options.pool)?))
+                let file = options.files.open(path)?;
+                PartFile::Csv(Arc::new(CsvFile::open(file, &options.csv, &options.pool)?))
             }
             FileFormat::Json => {
                 let file = json.next().ok_or_else(|| Error::internal("one JSON file per path"))?;

@@ -6,6 +6,7 @@ use volley_connector::{ScanMetrics, ScanRequest, SinkFactory, SourceStep, Table}
 use volley_error::{ErrorKind, Result};
 use volley_expression::Expr;
 use volley_function::{QueryConstants, Registry};
+use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_plan::{FileFormat, PlanNode, TableWriteNode, ValuesNode, WriteOptions};
 use volley_types::{Field, Schema, Type, Value};
@@ -191,7 +192,7 @@ fn write(path: &str, format: FileFormat, finish: bool) {
         column_names: schema.fields.iter().map(|it| it.name.clone()).collect(),
         schema: Schema::new(vec![Field::new("rows", Type::BigInt)]),
     };
-    let mut sink = FileSinkFactory.open(&node, &types).unwrap();
+    let mut sink = FileSinkFactory { files: FileSystems::default() }.open(&node, &types).unwrap();
     sink.write(&batch).unwrap();
     sink.write(&batch).unwrap();
     if finish {

@@ -147,8 +147,12 @@ impl Error {
             .hint("SET statement_timeout = '10min' raises the limit, 0 removes it")
     }
 
-    /// An [`ErrorKind::Io`] error about `path`.
+    /// An [`ErrorKind::Io`] error about `path`; the error inside, if `source` was made of one.
     pub fn io(path: impl fmt::Display, source: std::io::Error) -> Error {
+        let source = match source.downcast::<Error>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         let what = match source.kind() {
             std::io::ErrorKind::NotFound => "no such file or directory",
             std::io::ErrorKind::PermissionDenied => "permission denied",

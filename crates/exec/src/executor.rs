@@ -37,6 +37,8 @@ struct Threads {
     handles: Mutex<Vec<JoinHandle<()>>>,
     count: usize,
     timer: Arc<Timer>,
+    /// The process that made them.
+    process: u32,
 }
 
 /// What the threads do next.
@@ -88,6 +90,7 @@ impl Executor {
             handles: Mutex::new(Vec::with_capacity(count)),
             count,
             timer: Arc::default(),
+            process: std::process::id(),
         }));
         for index in 0..count {
             let queue = Arc::clone(&queue);
@@ -174,6 +177,12 @@ impl Drop for Share {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // A fork has no threads to wait for; the handles are those of another process.
+            let handles = self.handles.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(std::mem::take(handles));
+            return;
+        }
         self.timer.shut_down();
         self.queue.lock().shut_down = true;
         self.queue.arrived.notify_all();

@@ -11,11 +11,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Bytes kept for later at most. Whoever uses buffers charges them; these belong to nobody.
+/// At most this many bytes are kept for later reads. A user of buffers reserves their bytes; those
+/// that are kept are not charged.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
-/// A buffer is not used for less than its size by more than this share of what it is used for: who
-/// holds it is charged with what is in it.
+/// A buffer is used for a read only if at most 1/8 of the read's size would be unused: its user
+/// reserves the size of the read.
 const UNUSED_SHARE: usize = 8;
 
 /// Buffers to be used again, of one reader. Clones share them.
@@ -36,7 +37,7 @@ impl BufferPool {
         PooledBuffer { memory, len, pool: self.clone() }
     }
 
-    fn give_back(&self, memory: Box<[u8]>) {
+    fn keep(&self, memory: Box<[u8]>) {
         if memory.is_empty() || memory.len() > KEPT_BYTES_MAX {
             return;
         }
@@ -44,7 +45,7 @@ impl BufferPool {
         kept.push(memory);
         let mut bytes: usize = kept.iter().map(|it| it.len()).sum();
         while bytes > KEPT_BYTES_MAX {
-            // The one that was not asked for the longest.
+            // The one that was not used for the longest time.
             bytes -= kept.remove(0).len();
         }
     }
@@ -54,16 +55,16 @@ impl BufferPool {
     }
 }
 
-/// Memory of a [`BufferPool`], which gets it back.
+/// Memory of a [`BufferPool`], which keeps it for later reads.
 pub struct PooledBuffer {
     memory: Box<[u8]>,
-    /// What is used of it.
+    /// The bytes in use.
     len: usize,
     pool: BufferPool,
 }
 
 impl PooledBuffer {
-    /// The bytes, to be shared; their memory goes back once nobody holds them.
+    /// The bytes, to be shared; their memory goes back to the pool with the last reference.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }
@@ -91,7 +92,7 @@ impl AsRef<[u8]> for PooledBuffer {
 
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
-        self.pool.give_back(std::mem::take(&mut self.memory));
+        self.pool.keep(std::mem::take(&mut self.memory));
     }
 }
 
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_comes_back_when_nobody_holds_it() {
+    fn memory_is_used_again_after_the_last_reference() {
         let pool = BufferPool::default();
         let mut buffer = pool.take(1000);
         buffer.fill(7);

@@ -1,24 +1,39 @@
-//! Files and ranged reads.
+//! File systems and ranged reads.
 //!
 //! ```text
-//! list_files(path, glob or folder) ──> paths ── open_file ──> RandomAccessFile
-//! RangeReads::start(file, ranges)  ──> coalesced reads ── poll(waker) ──> one Bytes per range
+//! FileSystems ── scheme of a location ──> FileSystem: local files, others that are added
+//!    │ list(location, glob or folder) ──> locations
+//!    │ open(location)   ──> RandomAccessFile
+//!    └ create(location) ──> FileWriter: bytes in, commit: the file appears
+//! RangeReads::start(file, ranges) ──> joined reads, many in flight
+//!    └ poll(waker) ──> one Bytes per range
 //! ```
 //!
-//! Read [`RandomAccessFile`] and [`RangeReads`] first. Whoever needs bytes that are not at hand, in
-//! the operating system's page cache, starts reads and polls them. (What leaves the page cache in
-//! between is waited for.) This crate does not know formats.
+//! Read [`FileSystem`], [`RandomAccessFile`] and [`RangeReads`] first. A caller that needs bytes
+//! that are not at hand, in the operating system's page cache, starts reads and polls them. (Bytes
+//! that leave the page cache in between are waited for.) Results that arrive later are [`Pending`]:
+//! standard futures. The threads that wait for I/O are those of an [`IoRuntime`], which belongs to
+//! an engine and not to the process. This crate does not know formats.
 
 mod buffers;
-mod faults;
 mod file;
+mod file_system;
 mod list;
-mod output;
+mod local;
+mod pending;
 mod reads;
+mod registry;
+mod runtime;
 
 pub use buffers::{BufferPool, PooledBuffer};
-pub use faults::ReadFaults;
-pub use file::{LocalFile, RandomAccessFile, open_file};
-pub use list::list_files;
-pub use output::OutputFile;
+pub use file::RandomAccessFile;
+pub use file_system::{
+    Capabilities, EntryKind, EntryStream, FileEntry, FileSystem, FileVersion, FileWriter,
+    ListScope, TransferLimits, WriteMode, WriteOutcome,
+};
+pub use list::is_hidden;
+pub use local::LocalFileSystem;
+pub use pending::{Pending, ready, wait, wait_polling};
 pub use reads::RangeReads;
+pub use registry::{FileSystems, LOCAL_SCHEME};
+pub use runtime::{IoRuntime, check_process};

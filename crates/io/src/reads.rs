@@ -1,46 +1,40 @@
 //! Reads of several ranges of one file, without blocking the caller.
+//!
+//! ```text
+//! ranges ── joined where they are near ── cut into parts ── one request per part, all at once
+//! ```
+//!
+//! What is near and how long a part is, the file system says
+//! ([`TransferLimits`](crate::TransferLimits)); it also bounds how many requests run.
 
-use crate::{BufferPool, RandomAccessFile};
+use crate::{BufferPool, Pending, RandomAccessFile, TransferLimits, pending::polled_after_end};
 use bytes::Bytes;
 use std::{
+    fmt,
     ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::Waker,
+    sync::Arc,
+    task::{Context, Poll, Waker},
 };
-use tokio::runtime::Runtime;
 use volley_error::{Error, Result};
 
-/// Ranges with at most this many bytes between them are read together: on solid-state disks the
-/// bytes in between cost less than another request.
-const GAP_BYTES: u64 = 20 << 10;
-
-/// Coalescing stops at this size, so that parts of a large request can arrive and be freed apart.
-const READ_BYTES_MAX: u64 = 32 << 20;
-
-/// A read looks up after this many bytes, whether anybody still wants them.
-const PIECE_BYTES: usize = 8 << 20;
-
 /// Reads under way. Dropping it ends them soon.
-#[derive(Debug)]
 pub struct RangeReads {
-    shared: Arc<Shared>,
+    ranges: Vec<Range<u64>>,
+    /// Ascending.
+    requests: Vec<Request>,
+    buffers: BufferPool,
+    is_taken: bool,
 }
 
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    is_unwanted: AtomicBool,
+/// The read of one part.
+struct Request {
+    range: Range<u64>,
+    state: RequestState,
 }
 
-#[derive(Debug)]
-enum State {
-    Waiting(Option<Waker>),
-    Done(Result<Vec<Bytes>>),
-    Taken,
+enum RequestState {
+    Running(Pending<Bytes>),
+    Done(Bytes),
 }
 
 impl RangeReads {
@@ -48,31 +42,21 @@ impl RangeReads {
     ///
     /// # Errors
     ///
-    /// I/O, when no thread can be started.
+    /// Corruption, when a range is not within the file.
     pub fn start(
         file: Arc<dyn RandomAccessFile>,
         ranges: Vec<Range<u64>>,
         buffers: &BufferPool,
     ) -> Result<RangeReads> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::Waiting(None)),
-            is_unwanted: AtomicBool::new(false),
-        });
-        let result = RangeReads { shared: Arc::clone(&shared) };
-        let buffers = buffers.clone();
-        runtime()?.spawn_blocking(move || {
-            let read = || read_all(&*file, &ranges, &buffers, &shared.is_unwanted);
-            // Whoever waits must hear of it in any case.
-            let bytes = catch_unwind(AssertUnwindSafe(read))
-                .unwrap_or_else(|_| Err(Error::internal("panic in a read")));
-            let mut state = shared.lock();
-            if let State::Waiting(Some(waker)) = std::mem::replace(&mut *state, State::Done(bytes))
-            {
-                drop(state);
-                waker.wake();
-            }
-        });
-        Ok(result)
+        ranges.iter().try_for_each(|it| file.check_range(it).map(drop))?;
+        let limits = file.transfer_limits();
+        let parts = coalesce(&ranges, &limits).into_iter().flat_map(|it| parts_of(it, &limits));
+        let request = |range: Range<u64>| {
+            let read = Arc::clone(&file).start_read(range.clone(), buffers);
+            Request { range, state: RequestState::Running(read) }
+        };
+        let requests = parts.map(request).collect();
+        Ok(RangeReads { ranges, requests, buffers: buffers.clone(), is_taken: false })
     }
 
     /// The bytes of each range, in the order of the ranges; `None` while they are on their way:
@@ -82,90 +66,73 @@ impl RangeReads {
     ///
     /// I/O; internal, when the bytes were taken already.
     pub fn poll(&mut self, waker: &Waker) -> Result<Option<Vec<Bytes>>> {
-        let mut state = self.shared.lock();
-        match std::mem::replace(&mut *state, State::Taken) {
-            State::Waiting(_) => {
-                *state = State::Waiting(Some(waker.clone()));
-                Ok(None)
+        if self.is_taken {
+            return Err(polled_after_end());
+        }
+        let mut cx = Context::from_waker(waker);
+        let mut is_done = true;
+        for request in &mut self.requests {
+            let RequestState::Running(read) = &mut request.state else { continue };
+            match read.as_mut().poll(&mut cx) {
+                Poll::Pending => is_done = false,
+                Poll::Ready(bytes) => {
+                    // One failure is enough: the other reads end.
+                    let bytes = bytes.inspect_err(|_| self.is_taken = true)?;
+                    request.state = RequestState::Done(bytes);
+                }
             }
-            State::Done(result) => result.map(Some),
-            State::Taken => Err(Error::internal("ranged reads polled after their end")),
         }
+        if !is_done {
+            return Ok(None);
+        }
+        self.is_taken = true;
+        let bytes: Result<Vec<Bytes>> = self.ranges.iter().map(|it| self.bytes_of(it)).collect();
+        self.requests.clear();
+        bytes.map(Some)
     }
-}
 
-impl Drop for RangeReads {
-    fn drop(&mut self) {
-        self.shared.is_unwanted.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The runtime for blocking reads, started on first use and kept for the life of the process.
-fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
-    let start = || {
-        tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("volley-io")
-            .build()
-            .ok()
-    };
-    RUNTIME
-        .get_or_init(start)
-        .as_ref()
-        .ok_or_else(|| Error::io("threads for reading", std::io::ErrorKind::WouldBlock.into()))
-}
-
-fn read_all(
-    file: &dyn RandomAccessFile,
-    ranges: &[Range<u64>],
-    buffers: &BufferPool,
-    is_unwanted: &AtomicBool,
-) -> Result<Vec<Bytes>> {
-    let reads = coalesce(ranges);
-    let read = |it: &Range<u64>| read_in_pieces(file, it.clone(), buffers, is_unwanted);
-    let parts = reads.iter().map(read).collect::<Result<Vec<_>>>()?;
-    let part = |range: &Range<u64>| {
-        let index = reads.partition_point(|read| read.start <= range.start).checked_sub(1);
-        let found = index.and_then(|it| Some((reads.get(it)?, parts.get(it)?)));
-        match found {
-            Some((read, buffer)) if range.end <= read.end && range.start <= range.end => {
-                let start = (range.start - read.start) as usize;
-                Ok(buffer.slice(start..start + (range.end - range.start) as usize))
+    /// The bytes of a range: a slice of one request, or a copy of several.
+    fn bytes_of(&self, range: &Range<u64>) -> Result<Bytes> {
+        if range.start >= range.end {
+            return Ok(Bytes::new());
+        }
+        let before = self.requests.partition_point(|it| it.range.start <= range.start);
+        let mut buffer = None;
+        let mut copied = 0;
+        for request in self.requests.iter().skip(before.saturating_sub(1)) {
+            let (start, end) =
+                (range.start.max(request.range.start), range.end.min(request.range.end));
+            let RequestState::Done(bytes) = &request.state else { break };
+            if start >= end || request.range.start > range.start + copied {
+                break;
             }
-            _ => file.read(range.clone()),
+            let from = (start - request.range.start) as usize;
+            let part = bytes.slice(from..from + (end - start) as usize);
+            if start == range.start && end == range.end {
+                return Ok(part);
+            }
+            let len = (range.end - range.start) as usize;
+            let buffer = buffer.get_or_insert_with(|| self.buffers.take(len));
+            if let Some(to) = buffer.get_mut(copied as usize..copied as usize + part.len()) {
+                to.copy_from_slice(&part);
+            }
+            copied += part.len() as u64;
         }
-    };
-    ranges.iter().map(part).collect()
+        match buffer {
+            Some(buffer) if copied == range.end - range.start => Ok(buffer.freeze()),
+            _ => Err(Error::internal("a range was not read")),
+        }
+    }
 }
 
-/// Reads a range, unless it becomes unwanted.
-fn read_in_pieces(
-    file: &dyn RandomAccessFile,
-    range: Range<u64>,
-    buffers: &BufferPool,
-    is_unwanted: &AtomicBool,
-) -> Result<Bytes> {
-    let mut buffer = buffers.take(file.check_range(&range)?);
-    let mut start = range.start;
-    for piece in buffer.chunks_mut(PIECE_BYTES) {
-        if is_unwanted.load(Ordering::Relaxed) {
-            return Err(Error::cancelled());
-        }
-        file.read_into(start, piece)?;
-        start += piece.len() as u64;
+impl fmt::Debug for RangeReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RangeReads({} ranges, {} requests)", self.ranges.len(), self.requests.len())
     }
-    Ok(buffer.freeze())
 }
 
 /// The reads that cover `ranges`, ascending.
-fn coalesce(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+fn coalesce(ranges: &[Range<u64>], limits: &TransferLimits) -> Vec<Range<u64>> {
     let mut sorted = ranges.to_vec();
     sorted.retain(|it| it.start < it.end);
     sorted.sort_unstable_by_key(|it| (it.start, it.end));
@@ -174,30 +141,64 @@ fn coalesce(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         match reads.last_mut() {
             Some(last)
                 if range.end <= last.end
-                    || (range.start <= last.end.saturating_add(GAP_BYTES)
-                        && range.end - last.start <= READ_BYTES_MAX) =>
+                    || (range.start <= last.end.saturating_add(limits.range_gap_bytes)
+                        && range.end - last.start <= limits.joined_read_bytes) =>
             {
                 last.end = last.end.max(range.end);
             }
-            _ => reads.push(range),
+            // Ranges that overlap are read once.
+            last => {
+                let start = last.map_or(0, |it| it.end).max(range.start);
+                reads.push(start..range.end);
+            }
         }
     }
     reads
 }
 
+/// A read in parts of equal length, as few as possible.
+fn parts_of(read: Range<u64>, limits: &TransferLimits) -> impl Iterator<Item = Range<u64>> {
+    let len = read.end - read.start;
+    let parts = len.div_ceil(limits.part_bytes.max(1)).max(1);
+    let part = len.div_ceil(parts);
+    (0..parts).map(move |it| {
+        let start = read.start + it * part;
+        start..read.end.min(start + part)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{IoRuntime, local::TRANSFER_LIMITS, wait_polling};
 
     #[test]
     fn near_ranges_are_read_together_and_far_ones_apart() {
-        let far = 10 << 20;
-        let ranges = [far..far + 5, 0..10, 100..200, 150..160, 100 + GAP_BYTES..300 + GAP_BYTES];
-        assert_eq!(coalesce(&ranges), [0..300 + GAP_BYTES, far..far + 5]);
+        let (far, gap) = (10 << 20, TRANSFER_LIMITS.range_gap_bytes);
+        let ranges = [far..far + 5, 0..10, 100..200, 150..160, 100 + gap..300 + gap];
+        assert_eq!(coalesce(&ranges, &TRANSFER_LIMITS), [0..300 + gap, far..far + 5]);
+        let long = TRANSFER_LIMITS.joined_read_bytes;
+        let overlapping = [0..long + 5, long..long + 10, 7..9];
+        let reads = coalesce(&overlapping, &TRANSFER_LIMITS);
+        assert_eq!(reads, [0..long + 5, long + 5..long + 10]);
     }
 
+    #[test]
+    fn parts_cover_a_read() {
+        let limits = TransferLimits { part_bytes: 10, ..TRANSFER_LIMITS };
+        let parts = |read: Range<u64>| parts_of(read, &limits).collect::<Vec<_>>();
+        assert_eq!(parts(5..6), [5..6]);
+        assert_eq!(parts(5..15), [5..15]);
+        assert_eq!(parts(5..16), [5..11, 11..16]);
+        assert_eq!(parts(0..21), [0..7, 7..14, 14..21]);
+        assert_eq!(parts_of(3..u64::MAX, &TRANSFER_LIMITS).count(), 1);
+    }
+
+    /// A file whose byte at a place is the place's lowest byte, read by other threads in parts.
     #[derive(Debug)]
-    struct Slow;
+    struct Slow(IoRuntime);
+
+    const PART_BYTES: u64 = 1000;
 
     impl RandomAccessFile for Slow {
         fn path(&self) -> &str {
@@ -208,44 +209,52 @@ mod tests {
             1 << 30
         }
 
+        fn transfer_limits(&self) -> TransferLimits {
+            TransferLimits { range_gap_bytes: 10, part_bytes: PART_BYTES, ..TRANSFER_LIMITS }
+        }
+
         fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
             out.iter_mut().zip(start..).for_each(|(byte, at)| *byte = at as u8);
             Ok(())
         }
-    }
 
-    #[test]
-    fn long_ranges_are_read_in_pieces_until_nobody_wants_them() {
-        let (wanted, unwanted) = (AtomicBool::new(false), AtomicBool::new(true));
-        let range = 3..3 + 2 * PIECE_BYTES as u64 + 5;
-        let buffers = BufferPool::default();
-        let bytes = read_in_pieces(&Slow, range.clone(), &buffers, &wanted).unwrap();
-        assert!(bytes.iter().zip(range.clone()).all(|(byte, at)| *byte == at as u8));
-        assert_eq!(bytes.len() as u64, range.end - range.start);
-        let error = read_in_pieces(&Slow, range, &buffers, &unwanted).unwrap_err();
-        assert_eq!(error.kind(), volley_error::ErrorKind::Cancelled);
-    }
-
-    #[test]
-    fn slow_reads_wake_the_waiting_task() {
-        struct Flag(std::sync::mpsc::Sender<()>);
-        impl std::task::Wake for Flag {
-            fn wake(self: Arc<Self>) {
-                let _ = self.0.send(());
-            }
+        fn start_read(self: Arc<Self>, range: Range<u64>, _: &BufferPool) -> Pending<Bytes> {
+            assert!(range.end - range.start <= PART_BYTES);
+            let runtime = self.0.clone();
+            runtime.run(move || match range.start {
+                666 => panic!("expected in this test"),
+                _ => self.read(range),
+            })
         }
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let waker = Waker::from(Arc::new(Flag(sender)));
-        let reads =
-            RangeReads::start(Arc::new(Slow), vec![5..8, 1..3, 7..7], &BufferPool::default());
-        let mut reads = reads.unwrap();
-        let bytes = loop {
-            match reads.poll(&waker).unwrap() {
-                Some(bytes) => break bytes,
-                None => receiver.recv().unwrap(),
-            }
-        };
-        assert_eq!(bytes, [vec![5, 6, 7], vec![1, 2], vec![]]);
-        assert!(reads.poll(&waker).is_err());
+    }
+
+    fn read(ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let file = Arc::new(Slow(IoRuntime::new()));
+        let mut reads = RangeReads::start(file, ranges.to_vec(), &BufferPool::default())?;
+        let bytes = wait_polling(|cx| match reads.poll(cx.waker()) {
+            Ok(None) => Poll::Pending,
+            Ok(Some(bytes)) => Poll::Ready(Ok(bytes)),
+            Err(error) => Poll::Ready(Err(error)),
+        });
+        assert!(reads.poll(Waker::noop()).is_err(), "polled after the end");
+        bytes
+    }
+
+    #[test]
+    fn ranges_come_in_their_order_and_long_ones_are_whole() {
+        let ranges = [5..8, 1..3, 7..7, 5000..5000 + 3 * PART_BYTES + 5, 4990..5001, 6500..6502];
+        let bytes = read(&ranges).unwrap();
+        assert_eq!(bytes.len(), ranges.len());
+        for (bytes, range) in bytes.iter().zip(ranges) {
+            assert!(bytes.iter().copied().eq(range.map(|it| it as u8)));
+        }
+    }
+
+    #[test]
+    fn a_failed_part_and_a_range_beyond_the_file_are_errors() {
+        assert_eq!(read(&[5..8, 666..670]).unwrap_err().kind(), volley_error::ErrorKind::Internal);
+        let file = || Arc::new(Slow(IoRuntime::new()));
+        let beyond = RangeReads::start(file(), vec![5..8, 0..1 << 40], &BufferPool::default());
+        assert_eq!(beyond.unwrap_err().kind(), volley_error::ErrorKind::Corruption);
     }
 }

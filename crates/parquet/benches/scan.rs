@@ -6,7 +6,7 @@ use std::{sync::Arc, task::Waker, time::Instant};
 use volley_connector::{ScanRequest, SourceStep};
 use volley_error::Result;
 use volley_function::{QueryConstants, Registry};
-use volley_io::open_file;
+use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_parquet::{ParquetFile, RowGroupReader};
 
@@ -60,7 +60,7 @@ fn main() -> Result<()> {
         println!("set VOLLEY_BENCH_FILE to a Parquet file");
         return Ok(());
     };
-    let file = ParquetFile::open(open_file(&path)?)?;
+    let file = ParquetFile::open(FileSystems::default().open(&path)?)?;
     let only = std::env::var("VOLLEY_BENCH_COLUMN").ok();
     for (column, field) in file.schema().fields.iter().enumerate() {
         if only.as_ref().is_none_or(|it| *it == field.name) {

@@ -3,11 +3,17 @@
 use crate::{ParquetFile, RowGroupReader};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use std::{fs::File, ops::Range, path::Path, sync::Arc, task::Waker};
+use std::{
+    fs::File,
+    ops::Range,
+    path::Path,
+    sync::{Arc, LazyLock},
+    task::Waker,
+};
 use volley_connector::{ScanRequest, SourceStep};
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
-use volley_io::{RandomAccessFile, open_file};
+use volley_io::{BufferPool, FileSystems, IoRuntime, Pending, RandomAccessFile};
 use volley_memory::Pool;
 use volley_types::Value;
 use volley_vector::{Batch, arrow::batch_from_arrow, random::Generator};
@@ -76,6 +82,11 @@ impl RandomAccessFile for DistantFile {
         self.0.read_into(start, out)
     }
 
+    fn start_read(self: Arc<Self>, range: Range<u64>, _: &BufferPool) -> Pending<Bytes> {
+        static THREADS: LazyLock<IoRuntime> = LazyLock::new(IoRuntime::new);
+        THREADS.run(move || self.read(range))
+    }
+
     fn will_read(&self, ranges: &[Range<u64>]) {
         assert!(ranges.iter().all(|it| it.end <= self.size_bytes()));
     }
@@ -103,6 +114,11 @@ pub(crate) fn request(columns: Vec<usize>, batch_rows: usize) -> ScanRequest {
 /// The folder of the repository's test data.
 pub(crate) fn data(name: &str) -> String {
     format!("../../tests/data/{name}")
+}
+
+/// A local file, opened.
+pub(crate) fn open_file(path: &str) -> Result<Arc<dyn RandomAccessFile>> {
+    FileSystems::default().open(path)
 }
 
 /// All batches of a file, loaded.
@@ -156,5 +172,5 @@ pub(crate) fn arrow_values(path: &str) -> Vec<Vec<Value>> {
 /// The Parquet files in a folder of the test data and below.
 pub(crate) fn files_below(folder: &Path) -> Vec<String> {
     let path = folder.to_string_lossy();
-    volley_io::list_files(&path, &|name| name.ends_with(".parquet")).unwrap()
+    FileSystems::default().list(&path, &|name| name.ends_with(".parquet")).unwrap()
 }

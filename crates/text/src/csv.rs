@@ -12,7 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_io::{RandomAccessFile, open_file};
+use volley_io::RandomAccessFile;
 use volley_memory::Pool;
 use volley_types::{Schema, Type};
 
@@ -26,18 +26,21 @@ pub struct CsvFile {
 }
 
 impl CsvFile {
-    /// Opens a file and finds out from its beginning what the options do not say: delimiter,
-    /// header, types. `pool` is charged with what that takes meanwhile.
+    /// Finds out from the beginning of a file what the options do not say: delimiter, header,
+    /// types. `pool` is charged with what that takes meanwhile.
     ///
     /// # Errors
     ///
     /// I/O; corruption, when the file is empty; invalid query: options that do not fit the file;
     /// out of memory: a line is too long.
-    pub fn open(path: &str, options: &CsvReadOptions, pool: &Pool) -> Result<CsvFile> {
-        let file = open_file(path)?;
+    pub fn open(
+        file: Arc<dyn RandomAccessFile>,
+        options: &CsvReadOptions,
+        pool: &Pool,
+    ) -> Result<CsvFile> {
         let options = Arc::new(options.clone());
         let found = detect_format(|| begin(&file, &options, pool), &options, pool);
-        let (shape, schema) = found.map_err(|it| it.at("file", path))?;
+        let (shape, schema) = found.map_err(|it| it.at("file", file.path()))?;
         Ok(CsvFile { file, options, shape, schema })
     }
 
@@ -152,6 +155,7 @@ pub(crate) fn begin(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::open_file;
     use volley_error::ErrorKind;
 
     /// A file of these pieces, opened with so much memory.
@@ -160,7 +164,7 @@ mod tests {
         let path = folder.path().join("f.csv");
         std::fs::write(&path, pieces.concat()).unwrap();
         let pool = Pool::root("test", memory);
-        let file = CsvFile::open(path.to_str().unwrap(), &CsvReadOptions::default(), &pool);
+        let file = CsvFile::open(open_file(&path), &CsvReadOptions::default(), &pool);
         assert_eq!(pool.stats().bytes, 0);
         file
     }
@@ -214,7 +218,7 @@ mod tests {
         let type_of = |sample_rows| {
             let options = CsvReadOptions { sample_rows, ..CsvReadOptions::default() };
             let pool = Pool::root("test", None);
-            let file = CsvFile::open(path.to_str().unwrap(), &options, &pool).unwrap();
+            let file = CsvFile::open(open_file(&path), &options, &pool).unwrap();
             file.schema().fields[1].data_type.clone()
         };
         assert_eq!(type_of(CsvReadOptions::default().sample_rows), Type::BigInt);

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_io::open_file;
+use volley_io::RandomAccessFile;
 use volley_memory::{Pool, Reservation};
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
@@ -25,20 +25,20 @@ pub struct CsvRows {
 }
 
 impl CsvRows {
-    /// Opens a file whose rows have this number of `columns`, whatever the options say. The read
+    /// Begins a file whose rows have this number of `columns`, whatever the options say. The read
     /// buffer is reserved in `pool`.
     ///
     /// # Errors
     ///
     /// I/O; out of memory.
     pub fn open(
-        path: &str,
+        file: Arc<dyn RandomAccessFile>,
         columns: usize,
         options: CsvReadOptions,
         pool: &Pool,
     ) -> Result<CsvRows> {
-        let at = |it: Error| it.at("file", path);
-        let file = open_file(path)?;
+        let path = file.path().to_owned();
+        let at = |it: Error| it.at("file", &path);
         let mut options = options;
         // What the columns are is known.
         options.columns.clear();
@@ -56,7 +56,7 @@ impl CsvRows {
         let shape = CsvShape { width: columns, ..found };
         let stream = begin(&file, &options, pool).map_err(at)?;
         let decoder = CsvDecoder::new(options, shape, (0..columns).collect(), 0);
-        Ok(CsvRows { stream, decoder, path: path.to_owned(), reservation: pool.reservation() })
+        Ok(CsvRows { stream, decoder, path, reservation: pool.reservation() })
     }
 
     /// The next rows, at most `rows_max`: their lines as BIGINT, then the fields as VARCHAR. `None`
@@ -103,13 +103,14 @@ fn batch_of(rows: TextRows) -> Result<Batch> {
 mod tests {
     use super::*;
     use crate::CsvForm;
+    use crate::tests::open_file;
 
     fn read(text: &str, columns: usize, options: CsvReadOptions) -> Result<Vec<Vec<String>>> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f.csv");
         std::fs::write(&path, text).unwrap();
         let mut rows =
-            CsvRows::open(path.to_str().unwrap(), columns, options, &Pool::root("test", None))?;
+            CsvRows::open(open_file(&path), columns, options, &Pool::root("test", None))?;
         let mut read = Vec::new();
         while let Some(batch) = rows.next(2)? {
             for row in 0..batch.rows() {

@@ -12,7 +12,7 @@ use crate::{
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_io::{RandomAccessFile, open_file};
+use volley_io::RandomAccessFile;
 use volley_memory::Pool;
 use volley_types::{
     Field, Schema, Type,
@@ -65,7 +65,7 @@ struct Columns {
 }
 
 impl JsonFile {
-    /// Opens files and infers their common columns from the beginning of each, unless the options
+    /// Infers the common columns of files from the beginning of each, unless the options
     /// say them. A file that lacks a column has nulls there. `pool` is charged with what that takes
     /// meanwhile.
     ///
@@ -75,11 +75,10 @@ impl JsonFile {
     /// object in some lines and something else in others, columns of JSON in the options; out of
     /// memory: an object is too large.
     pub fn open_all(
-        paths: &[String],
+        files: Vec<Arc<dyn RandomAccessFile>>,
         options: &JsonReadOptions,
         pool: &Pool,
     ) -> Result<Vec<JsonFile>> {
-        let files = paths.iter().map(|it| open_file(it)).collect::<Result<Vec<_>>>()?;
         let columns = match options.columns.is_empty() {
             true => found_columns(&files, options, pool)?,
             false => given_columns(&options.columns)?,

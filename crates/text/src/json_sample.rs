@@ -102,7 +102,7 @@ impl JsonSample {
 
 #[cfg(test)]
 mod tests {
-    use crate::{JsonFile, JsonReadOptions};
+    use crate::{JsonFile, JsonReadOptions, tests::open_file};
     use volley_error::{ErrorKind, Result};
     use volley_memory::Pool;
 
@@ -111,8 +111,8 @@ mod tests {
         let path = folder.path().join("f.json");
         std::fs::write(&path, text).unwrap();
         let pool = Pool::root("test", memory);
-        let paths = [path.to_str().unwrap().to_owned()];
-        let files = JsonFile::open_all(&paths, &JsonReadOptions::default(), &pool);
+        let files = vec![open_file(&path)];
+        let files = JsonFile::open_all(files, &JsonReadOptions::default(), &pool);
         assert_eq!(pool.stats().bytes, 0);
         Ok(files?[0].schema().fields.iter().map(|it| it.name.clone()).collect())
     }

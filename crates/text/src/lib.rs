@@ -33,6 +33,8 @@ mod json;
 mod json_writer;
 mod feed;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 pub use csv::CsvFile;
 pub use csv_chunks::CsvChunks;

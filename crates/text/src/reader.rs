@@ -228,11 +228,12 @@ pub(crate) fn from_arrow_error(error: ArrowError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::open_file;
     use crate::{CsvFile, JsonFile, JsonReadOptions};
 
     fn open(path: &std::path::Path) -> CsvFile {
         let (options, pool) = (CsvReadOptions::default(), Pool::root("test", None));
-        CsvFile::open(path.to_str().unwrap(), &options, &pool).unwrap()
+        CsvFile::open(open_file(path), &options, &pool).unwrap()
     }
 
     #[test]
@@ -265,12 +266,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let (pool, path) = (Pool::root("query", Some(memory)), path.to_str().unwrap().to_owned());
+        let pool = Pool::root("query", Some(memory));
         let mut reader = if name.ends_with(".csv") {
-            open(path.as_ref()).read(&[0, 1], 1024, &pool)?
+            open(&path).read(&[0, 1], 1024, &pool)?
         } else {
             let free = Pool::root("test", None);
-            let files = JsonFile::open_all(&[path], &JsonReadOptions::default(), &free)?;
+            let files = vec![open_file(&path)];
+            let files = JsonFile::open_all(files, &JsonReadOptions::default(), &free)?;
             files[0].read(&[0], 1024, &pool)?
         };
         let mut batches = Vec::new();

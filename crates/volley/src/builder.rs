@@ -6,6 +6,7 @@ use volley_connector::{Table, TableCall, TableFunction};
 use volley_error::{Error, Result};
 use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
 use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry};
+use volley_io::{FileSystem, FileSystems, IoRuntime};
 use volley_plan::CustomPlanNode;
 use volley_types::custom::{CustomType, MakeType};
 
@@ -35,6 +36,7 @@ pub struct SessionBuilder {
     registry: Registry,
     lowerings: LoweringRegistry,
     table_functions: BTreeMap<String, TableFunction>,
+    files: FileSystems,
     error: Option<Error>,
 }
 
@@ -49,6 +51,7 @@ impl Default for SessionBuilder {
             registry,
             lowerings: volley_operators::registry(),
             table_functions: BTreeMap::new(),
+            files: FileSystems::default(),
             error: None,
         }
     }
@@ -134,6 +137,31 @@ impl SessionBuilder {
         self
     }
 
+    /// Adds where files are whose locations begin with `scheme://`. For a file system that waits
+    /// for a network, [`SessionBuilder::io_runtime`] has threads.
+    pub fn add_file_system(
+        mut self,
+        scheme: &str,
+        file_system: Arc<dyn FileSystem>,
+    ) -> SessionBuilder {
+        match self.files.clone().with(scheme, file_system) {
+            Ok(files) => self.files = files,
+            Err(error) => self.keep(Err(error)),
+        }
+        self
+    }
+
+    /// Takes another file system for locations without a scheme, and with `file://`.
+    pub fn local_file_system(mut self, file_system: Arc<dyn FileSystem>) -> SessionBuilder {
+        self.files = self.files.with_local(file_system);
+        self
+    }
+
+    /// The threads that wait for I/O of the session and those that share its tables.
+    pub fn io_runtime(&self) -> &IoRuntime {
+        self.files.runtime()
+    }
+
     /// Changes the registry of functions and types in any way; nothing is checked.
     pub fn extend(mut self, extend: impl FnOnce(&mut Registry)) -> SessionBuilder {
         extend(&mut self.registry);
@@ -152,6 +180,7 @@ impl SessionBuilder {
                 self.settings,
                 self.registry,
                 self.lowerings,
+                self.files,
                 self.table_functions,
             ),
         }

@@ -19,6 +19,7 @@ use volley_connector_hive::{FileOptions, FileTable};
 use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_function::Registry;
+use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_sql::{
     Dialect, DropKind, MacroDefinition, Relation, SequenceDefinition, TEMPORARY_SCHEMA,
@@ -74,11 +75,12 @@ pub(crate) struct CatalogSnapshot {
     dialect: Dialect,
 }
 
-/// Functions in FROM, by lower-case name, the registry that they make plans with, and what their
-/// tables are charged to until a query reads them.
+/// Functions in FROM, by lower-case name, the registry that they make plans with, where files are,
+/// and what tables are charged to until a query reads them.
 pub(crate) struct TableFunctions {
     pub(crate) by_name: BTreeMap<String, TableFunction>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) files: FileSystems,
     pub(crate) pool: Pool,
 }
 
@@ -648,12 +650,12 @@ impl volley_sql::Catalog for CatalogSnapshot {
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(FileTable::open(path, &file_options(self.pool()))?))
+        Ok(Arc::new(FileTable::open(path, &file_options(&self.functions.files, self.pool()))?))
     }
 
     fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
         let format = Some(crate::copy::file_format(format)?);
-        let options = FileOptions { format, ..file_options(self.pool()) };
+        let options = FileOptions { format, ..file_options(&self.functions.files, self.pool()) };
         Ok(Arc::new(FileTable::open(path, &options)?))
     }
 

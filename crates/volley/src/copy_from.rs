@@ -33,7 +33,8 @@ pub(crate) fn copy_from(
     };
     let options = read_options(&copy.options)?;
     let pool = session.pool.child("text of a file");
-    let mut rows = CsvRows::open(&copy.path, text.schema.len() - 1, options, &pool)?;
+    let mut rows =
+        CsvRows::open(session.files.open(&copy.path)?, text.schema.len() - 1, options, &pool)?;
     let mut charge = pool.reservation();
     let mut batches = Vec::new();
     while let Some(batch) = rows.next(READ_ROWS)? {

@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::{Table, TableArgument, TableCall, TableFunction, TableOption};
 use volley_connector_hive::{FileOptions, FileTable, Listing, list_footers};
 use volley_error::{Error, Result};
+use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_plan::FileFormat;
 use volley_text::{JsonFormat, JsonReadOptions};
@@ -39,35 +40,42 @@ const LISTINGS: [(&str, Listing); 4] = [
 const FILE_OPTIONS: [&str; 5] =
     ["filename", "union_by_name", "hive_partitioning", "hive_types", "hive_types_autocast"];
 
-/// Those of files that are charged to `pool`.
-pub(crate) fn file_options(pool: &Pool) -> FileOptions {
-    FileOptions { pool: pool.clone(), ..FileOptions::default() }
+/// Those of files that are in `files` and charged to `pool`.
+pub(crate) fn file_options(files: &FileSystems, pool: &Pool) -> FileOptions {
+    FileOptions { files: files.clone(), pool: pool.clone(), ..FileOptions::default() }
 }
 
 /// Adds the readers to functions of a session's own, whose names come first. Files are charged to
 /// `pool`.
-pub(crate) fn add_readers(functions: &mut BTreeMap<String, TableFunction>, pool: &Pool) {
+pub(crate) fn add_readers(
+    functions: &mut BTreeMap<String, TableFunction>,
+    files: &FileSystems,
+    pool: &Pool,
+) {
     for (name, format) in READERS {
-        let pool = pool.clone();
-        let read = move |call: &TableCall<'_>| read_files(call, format, &pool);
+        let options = FileOptions { format: Some(format), ..file_options(files, pool) };
+        let read = move |call: &TableCall<'_>| read_files(call, format, options.clone());
         functions.entry(name.to_owned()).or_insert_with(|| Arc::new(read));
     }
     for (name, listing) in LISTINGS {
-        let pool = pool.clone();
+        let (files, pool) = (files.clone(), pool.clone());
         let list = move |call: &TableCall<'_>| {
             call.expect_arguments(1)?;
             let paths = paths_of(call)?;
             let mut charge = pool.reservation();
-            let rows = list_footers(&paths, listing, &mut charge)?;
+            let rows = list_footers(&files, &paths, listing, &mut charge)?;
             listed(written(call, &paths), listing.schema(), &rows, &pool)
         };
         functions.entry(name.to_owned()).or_insert_with(|| Arc::new(list));
     }
 }
 
-fn read_files(call: &TableCall<'_>, format: FileFormat, pool: &Pool) -> Result<Arc<dyn Table>> {
+fn read_files(
+    call: &TableCall<'_>,
+    format: FileFormat,
+    mut options: FileOptions,
+) -> Result<Arc<dyn Table>> {
     let paths = paths_of(call)?;
-    let mut options = FileOptions { format: Some(format), ..file_options(pool) };
     let mut of_format = Vec::new();
     for option in call.options {
         if !set_file_option(&mut options, option, call.types)? {

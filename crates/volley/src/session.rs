@@ -22,6 +22,7 @@ use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig};
 use volley_function::{QueryConstants, Registry};
+use volley_io::{FileSystems, check_process};
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
 use volley_plan::PlanNode;
 use volley_sql::ParsedStatement;
@@ -68,6 +69,10 @@ pub struct Session {
     pub(crate) registry: Arc<Registry>,
     lowerings: Arc<LoweringRegistry>,
     pub(crate) pool: Pool,
+    /// Where files are, and the threads that wait for them.
+    pub(crate) files: FileSystems,
+    /// The process that made the session: threads do not survive a fork.
+    process: u32,
     /// Where rows go that do not fit.
     spill: SpillSpace,
     settings: Mutex<Settings>,
@@ -109,15 +114,17 @@ impl Session {
         settings: Settings,
         registry: Registry,
         lowerings: LoweringRegistry,
+        files: FileSystems,
         mut table_functions: BTreeMap<String, TableFunction>,
     ) -> Result<Session> {
         let pool = Pool::root("process", settings.memory_limit_bytes);
         let tables = pool.child("tables");
-        add_readers(&mut table_functions, &tables);
+        add_readers(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
         let functions = TableFunctions {
             by_name: table_functions,
             registry: Arc::clone(&registry),
+            files: files.clone(),
             pool: tables,
         };
         Ok(Session {
@@ -125,6 +132,8 @@ impl Session {
             registry,
             lowerings: Arc::new(lowerings),
             pool,
+            files,
+            process: std::process::id(),
             spill: SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes),
             executor: Mutex::new(Executor::new(settings.threads)?),
             settings: Mutex::new(settings),
@@ -159,6 +168,8 @@ impl Session {
             registry: Arc::clone(&self.registry),
             lowerings: Arc::clone(&self.lowerings),
             pool: self.pool.clone(),
+            files: self.files.clone(),
+            process: self.process,
             spill: self.spill.clone(),
             executor: Mutex::new(lock(&self.executor).clone()),
             settings: Mutex::new(self.settings()),
@@ -342,7 +353,7 @@ impl Session {
     ///
     /// I/O, corruption, an unknown format.
     pub fn register_files(&self, name: &str, path: &str) -> Result<()> {
-        let options = file_options(&self.pool.child("tables"));
+        let options = file_options(&self.files, &self.pool.child("tables"));
         self.register_table(name, Arc::new(FileTable::open(path, &options)?));
         Ok(())
     }
@@ -531,6 +542,7 @@ impl Session {
 
     /// Starts a plan.
     pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
+        check_process(self.process, "threads of the session")?;
         let settings = self.settings();
         let constants = planned.constants;
         let schema = shown(schema, &constants.time_zone);
@@ -541,7 +553,7 @@ impl Session {
         let config = TaskConfig {
             plan,
             tables: planned.tables,
-            sinks: Arc::new(FileSinkFactory),
+            sinks: Arc::new(FileSinkFactory { files: self.files.clone() }),
             registry: Arc::clone(&self.registry),
             lowerings: Arc::clone(&self.lowerings),
             query: constants,

@@ -15,7 +15,8 @@ use std::{
 use tempfile::TempDir;
 use volley::{ErrorKind, FileTable, Session, Value};
 use volley_connector_hive::FileOptions;
-use volley_io::ReadFaults;
+use volley_io::{FileSystems, LocalFileSystem};
+use volley_io_testkit::{FaultyFileSystem, FileFaults};
 use volley_memory::spill::Fault;
 
 /// Places that are tried per query and kind of fault.
@@ -65,14 +66,15 @@ enum Kind {
 
 struct Tables {
     session: Session,
-    reads: ReadFaults,
+    files: FileFaults,
     spill_directory: TempDir,
 }
 
 impl Tables {
     fn new(data: &Path, kind: Kind) -> Tables {
+        let (spill_directory, files) = (tempfile::tempdir().unwrap(), FileFaults::default());
+        let local = FaultyFileSystem::new(Arc::new(LocalFileSystem::default()), &files);
         let session = Session::new().unwrap();
-        let (spill_directory, reads) = (tempfile::tempdir().unwrap(), ReadFaults::default());
         let spills = matches!(kind, Kind::GrowthOfSpilled | Kind::Spill(_));
         let directory = spill_directory.path().to_str().unwrap();
         for (name, value) in [
@@ -82,19 +84,21 @@ impl Tables {
         ] {
             session.set(name, value).unwrap();
         }
-        let options = FileOptions { faults: Some(reads.clone()), ..FileOptions::default() };
+        // Footers are charged to another pool than the session's.
+        let file_systems = FileSystems::default().with_local(Arc::new(local));
+        let options = FileOptions { files: file_systems, ..FileOptions::default() };
         for (table, _) in volley_tpch::TABLES {
             let path = data.join(format!("{table}.parquet"));
             let table_of_files = FileTable::open(path.to_str().unwrap(), &options).unwrap();
             session.register_table(table, Arc::new(table_of_files));
         }
-        Tables { session, reads, spill_directory }
+        Tables { session, files, spill_directory }
     }
 
     /// How often there was what may fail.
     fn count(&self, kind: Kind) -> u64 {
         match kind {
-            Kind::Read => self.reads.reads(),
+            Kind::Read => self.files.operations(),
             Kind::Growth | Kind::GrowthOfSpilled => self.session.pool().growths(),
             Kind::Spill(_) => self.session.spill_space().operations(),
         }
@@ -103,7 +107,7 @@ impl Tables {
     /// Makes the occurrence `place` of what may fail from now on, fail.
     fn inject(&self, kind: Kind, place: u64) {
         match kind {
-            Kind::Read => self.reads.inject(self.count(kind) + place, io::ErrorKind::Other),
+            Kind::Read => self.files.inject(self.count(kind) + place, io::ErrorKind::Other),
             Kind::Growth | Kind::GrowthOfSpilled => self.session.pool().refuse_growth(place),
             Kind::Spill(fault) => {
                 self.session.spill_space().inject(self.count(kind) + place, fault)

@@ -4,6 +4,7 @@ use crate::{POOL_BYTES, ROWS_MAX, look_at};
 use std::{io::Write, path::Path, sync::Arc};
 use tempfile::NamedTempFile;
 use volley_error::Result;
+use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_text::{
     Compression, CsvFile, CsvForm, CsvReadOptions, JsonFile, JsonReadOptions, TextReader, TextStep,
@@ -41,7 +42,8 @@ pub fn csv(bytes: &[u8]) {
 /// Reads a CSV file alone and by its chunks, which gives the same.
 fn read_csv(path: &str, options: &CsvReadOptions) {
     let pool = Pool::root("fuzz", Some(POOL_BYTES));
-    let opened = CsvFile::open(path, options, &pool);
+    let Ok(file) = FileSystems::default().open(path) else { return };
+    let opened = CsvFile::open(file, options, &pool);
     assert_eq!(pool.stats().bytes, 0, "bytes stay charged");
     let Ok(file) = opened else { return };
     let columns: Vec<usize> = (0..file.schema().len()).collect();
@@ -67,7 +69,8 @@ pub fn json(bytes: &[u8]) {
     let pool = Pool::root("fuzz", Some(POOL_BYTES));
     let options = JsonReadOptions { compression: compression(bytes), ..JsonReadOptions::default() };
     with_file(bytes, |path| {
-        let files = JsonFile::open_all(&[path.to_owned()], &options, &pool);
+        let Ok(file) = FileSystems::default().open(path) else { return };
+        let files = JsonFile::open_all(vec![file], &options, &pool);
         for file in files.unwrap_or_default() {
             let columns: Vec<usize> = (0..file.schema().len()).collect();
             // Errors are answers.

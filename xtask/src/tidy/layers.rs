@@ -18,6 +18,7 @@ const CRATES: &[(&str, char)] = &[
     ("functions-presto", COMPUTE),
     ("plan", PLAN),
     ("io", IO),
+    ("io-testkit", IO),
     ("connector", IO),
     ("logical", PLAN),
     ("state", RUN),

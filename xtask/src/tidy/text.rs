@@ -51,6 +51,18 @@ const BANNED: &[(&str, &[&str], &str)] = &[
     ("TODO:", &[], "write TODO(#issue)"),
 ];
 
+/// Where files may be reached by `std::fs`: table data goes through `io::FileSystem`. Beginnings of
+/// paths, and why.
+const STD_FS_ALLOWED: &[(&str, &str)] = &[
+    ("crates/io/", "implements local files"),
+    ("crates/io-testkit/", "makes folders for its checks"),
+    ("crates/memory/", "spill files"),
+    ("crates/cli/", "scripts, configuration, history"),
+    ("crates/tpch/", "generates files"),
+    ("crates/vector/src/save", "vectors of failed tests, in a file"),
+    ("crates/volley/src/memory.rs", "limits that the system sets"),
+];
+
 /// What is wrong in the file.
 pub fn check(path: &str, text: &str) -> Vec<String> {
     if path.contains("/generated/") {
@@ -77,8 +89,25 @@ pub fn check(path: &str, text: &str) -> Vec<String> {
     }
     if !is_test {
         findings.extend(long_functions(path, &lines[..code]));
+        findings.extend(direct_files(path, &lines[..code]));
     }
     findings
+}
+
+/// Uses of `std::fs` in a crate where table data goes through file systems.
+fn direct_files(path: &str, lines: &[&str]) -> Vec<String> {
+    let is_product = path.starts_with("crates/") && path.contains("/src/");
+    if !is_product || STD_FS_ALLOWED.iter().any(|it| path.starts_with(it.0)) {
+        return Vec::new();
+    }
+    let is_use = |line: &&(usize, &&str)| {
+        let code = line.1.split("//").next().unwrap_or_default().replace("/fs/", "");
+        let mut words = code.split(|it: char| !it.is_alphanumeric() && it != '_');
+        words.any(|it| it == "fs")
+    };
+    let used = lines.iter().enumerate().collect::<Vec<_>>();
+    let message = "table data goes through `io::FileSystem`, not `std::fs`";
+    used.iter().filter(is_use).map(|it| format!("{path}:{}: {message}", it.0 + 1)).collect()
 }
 
 /// Whether the line cannot be broken: an address, a text literal, a bound that rustfmt keeps on one
@@ -151,6 +180,19 @@ mod tests {
         let text = "//! Doc.\n\nfn f() {\n    unsafe { x() }\n}\n";
         assert_eq!(check("crates/sql/src/lib.rs", text).len(), 1);
         assert!(check("crates/kernels/src/lib.rs", text).is_empty());
+    }
+
+    #[test]
+    fn files_are_reached_through_file_systems() {
+        let uses = ["use std::fs;", "use std::{fs::File, io};", "    fs,", "    std::fs::read(p)"];
+        for line in uses {
+            let text = format!("//! Doc.\n\n{line}\n");
+            assert_eq!(check("crates/text/src/csv.rs", &text).len(), 1, "{line}");
+            assert!(check("crates/io/src/local.rs", &text).is_empty());
+            assert!(check("crates/text/tests/csv.rs", &text).is_empty());
+            assert!(check("crates/text/src/a.rs", &format!("mod tests {{\n{line}")).len() < 2);
+        }
+        assert!(check("crates/text/src/a.rs", "//! Doc.\n\n// As fs does.\n").is_empty());
     }
 
     #[test]

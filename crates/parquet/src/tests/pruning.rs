@@ -1,5 +1,6 @@
 //! Row groups that cannot match are ruled out, and unneeded pages are never decompressed.
 
+use super::open_file;
 use crate::{ParquetFile, RowGroupReader};
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use parquet::{
@@ -10,7 +11,6 @@ use std::{fs::File, sync::Arc, task::Waker};
 use volley_connector::{Bounds, ScanMetrics, ScanRequest, SourceStep, may_match};
 use volley_expression::{Expr, SpecialForm};
 use volley_function::Registry;
-use volley_io::open_file;
 use volley_types::{Type, Value};
 
 fn column(data_type: &Type) -> Expr {

@@ -1,6 +1,6 @@
 //! Filters while scanning keep the rows that a filter after a plain scan keeps.
 
-use super::{columns_of, data, request};
+use super::{columns_of, data, open_file, request};
 use crate::{
     ParquetFile, RowGroupReader, chunk::ChunkBytes, column::ColumnReader, file::chunk_range,
     pages::Pages,
@@ -10,7 +10,7 @@ use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::ErrorKind;
 use volley_expression::{Expr, ExprSet};
 use volley_function::{QueryConstants, Registry};
-use volley_io::{BufferPool, open_file};
+use volley_io::BufferPool;
 use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Rows};

@@ -1,0 +1,169 @@
+//! The file systems of an engine, by the scheme of locations.
+
+use crate::{
+    FileSystem, FileWriter, IoRuntime, LocalFileSystem, RandomAccessFile, WriteMode, list, wait,
+};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+use volley_error::{Error, Result};
+
+/// The scheme of locations without one.
+pub const LOCAL_SCHEME: &str = "file";
+
+/// The file systems of an engine. Cheap to clone.
+///
+/// ```
+/// # fn main() -> volley_error::Result<()> {
+/// let files = volley_io::FileSystems::default();
+/// let Err(error) = files.open("s3://bucket/a.csv") else { unreachable!() };
+/// assert_eq!(error.message(), "no file system for the scheme s3: s3://bucket/a.csv");
+/// assert_eq!(error.hint_text(), Some("there are file systems for the schemes file"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct FileSystems {
+    by_scheme: Arc<BTreeMap<String, Arc<dyn FileSystem>>>,
+    runtime: IoRuntime,
+}
+
+impl Default for FileSystems {
+    /// Local files, with I/O threads of their own.
+    fn default() -> FileSystems {
+        let runtime = IoRuntime::new();
+        let local: Arc<dyn FileSystem> = Arc::new(LocalFileSystem::new(runtime.clone()));
+        let by_scheme = BTreeMap::from([(LOCAL_SCHEME.to_owned(), local)]);
+        FileSystems { by_scheme: Arc::new(by_scheme), runtime }
+    }
+}
+
+impl FileSystems {
+    /// The threads that wait for I/O, also for file systems that are added.
+    pub fn runtime(&self) -> &IoRuntime {
+        &self.runtime
+    }
+
+    /// The schemes, in order.
+    pub fn schemes(&self) -> impl Iterator<Item = &str> {
+        self.by_scheme.keys().map(String::as_str)
+    }
+
+    /// These, and another one for locations that begin with `scheme://`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: not a scheme, or one that has a file system already.
+    pub fn with(mut self, scheme: &str, file_system: Arc<dyn FileSystem>) -> Result<FileSystems> {
+        let lower = scheme.to_ascii_lowercase();
+        if scheme_of(&format!("{lower}://")).is_none() {
+            let error = Error::invalid_value(format!("not a scheme of URLs: {scheme}"));
+            return Err(error.hint("a scheme is a letter, then letters, digits, '+', '-' or '.'"));
+        }
+        if self.by_scheme.contains_key(&lower) {
+            let message = format!("there is already a file system for the scheme {lower}");
+            return Err(Error::invalid_value(message));
+        }
+        Arc::make_mut(&mut self.by_scheme).insert(lower, file_system);
+        Ok(self)
+    }
+
+    /// These, with another one for local files, such as one whose operations fail in a test.
+    pub fn with_local(mut self, file_system: Arc<dyn FileSystem>) -> FileSystems {
+        Arc::make_mut(&mut self.by_scheme).insert(LOCAL_SCHEME.to_owned(), file_system);
+        self
+    }
+
+    /// The file system of a location: by its scheme, or that of local files without one.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: there is none for the scheme.
+    pub fn of(&self, location: &str) -> Result<&Arc<dyn FileSystem>> {
+        let scheme = scheme_of(location).unwrap_or(LOCAL_SCHEME).to_ascii_lowercase();
+        self.by_scheme.get(&scheme).ok_or_else(|| {
+            let message = format!("no file system for the scheme {scheme}: {location}");
+            let known: Vec<&str> = self.schemes().collect();
+            let hint = format!("there are file systems for the schemes {}", known.join(", "));
+            Error::invalid_query(message).hint(hint)
+        })
+    }
+
+    /// Opens a file for reading; blocks until it is open.
+    ///
+    /// # Errors
+    ///
+    /// No file system; I/O: no such file, a folder, no permission.
+    pub fn open(&self, location: &str) -> Result<Arc<dyn RandomAccessFile>> {
+        wait(self.of(location)?.open(location))
+    }
+
+    /// Begins a file that appears when it is committed, and then replaces one of its name; blocks
+    /// until bytes can be written.
+    ///
+    /// # Errors
+    ///
+    /// No file system; I/O: no such folder, a folder is there, no permission.
+    pub fn create(&self, location: &str) -> Result<Box<dyn FileWriter>> {
+        wait(self.of(location)?.create(location, WriteMode::Replace))
+    }
+
+    /// The files that `location` names, in order of their names: itself when it is a file; what
+    /// matches when it is a glob; when it is a folder, the files in it and below whose names
+    /// `accept` takes. Names that begin with a dot or an underscore are left out of folders.
+    ///
+    /// # Errors
+    ///
+    /// No file system; I/O: nothing is there.
+    pub fn list(&self, location: &str, accept: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
+        list::list_files(&**self.of(location)?, location, accept)
+    }
+}
+
+impl fmt::Debug for FileSystems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.schemes()).finish()
+    }
+}
+
+/// What stands before `://`, if it is a scheme (RFC 3986, section 3.1).
+fn scheme_of(location: &str) -> Option<&str> {
+    let (scheme, _) = location.split_once("://")?;
+    let mut chars = scheme.chars();
+    let is_scheme = chars.next().is_some_and(|it| it.is_ascii_alphabetic())
+        && chars.all(|it| it.is_ascii_alphanumeric() || matches!(it, '+' | '-' | '.'));
+    is_scheme.then_some(scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_find_their_file_system_by_scheme() {
+        assert_eq!(scheme_of("s3://bucket/a"), Some("s3"));
+        assert_eq!(scheme_of("a/b.csv"), None);
+        assert_eq!(scheme_of("data/s3://a"), None);
+        assert_eq!(scheme_of("1a://b"), None);
+        assert_eq!(scheme_of("://b"), None);
+        let files = FileSystems::default();
+        assert!(files.of("a/b.csv").is_ok() && files.of("FILE:///a").is_ok());
+        let local = Arc::new(LocalFileSystem::default());
+        let files = files.with("Copy", local.clone()).unwrap();
+        assert!(files.of("copy://a").is_ok());
+        assert!(files.clone().with("copy", local.clone()).is_err());
+        assert!(files.clone().with("not a scheme", local).is_err());
+        let error = files.of("x-y://a").unwrap_err();
+        assert_eq!(error.hint_text(), Some("there are file systems for the schemes copy, file"));
+    }
+
+    #[test]
+    fn urls_of_files_are_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a b.csv"), "x").unwrap();
+        let url = format!("file://{}", folder.path().display());
+        let files = FileSystems::default();
+        let found = files.list(&format!("{url}/*.csv"), &|_| true).unwrap();
+        assert_eq!(found, [format!("{url}/a b.csv")]);
+        assert_eq!(files.open(&found[0]).unwrap().read(0..1).unwrap(), "x");
+        assert_eq!(files.list(&url, &|_| true).unwrap(), found);
+    }
+}
