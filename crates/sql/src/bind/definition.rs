@@ -13,8 +13,8 @@ use super::{
 use crate::{Alteration, Query, Statement, TEMPORARY_SCHEMA, parse};
 use sqlparser::ast::{
     self, AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption,
-    CreateTable, CreateTableLikeKind, DataType, Ident, RenameTableNameKind, Spanned,
-    TableConstraint,
+    CreateTable, CreateTableLikeKind, CreateTableOptions, DataType, Ident, RenameTableNameKind,
+    Spanned, SqlOption, TableConstraint,
 };
 use volley_connector::{
     CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, TableDefinition,
@@ -29,6 +29,7 @@ impl<'a> Binder<'a> {
         if create.external || create.clone.is_some() {
             return Err(unsupported("this form of CREATE TABLE", span));
         }
+        self.check_options(&create.table_options)?;
         let query = match &create.query {
             Some(query) => Some(self.created_rows(query, create)?),
             None => None,
@@ -55,6 +56,25 @@ impl<'a> Binder<'a> {
             definition,
             query,
         })
+    }
+
+    /// Refuses options of a table, since there are none.
+    fn check_options(&self, options: &CreateTableOptions) -> Result<()> {
+        let options = match options {
+            CreateTableOptions::None => return Ok(()),
+            CreateTableOptions::With(options)
+            | CreateTableOptions::Options(options)
+            | CreateTableOptions::Plain(options)
+            | CreateTableOptions::TableProperties(options) => options,
+        };
+        let Some(option) = options.first() else { return Ok(()) };
+        let (name, span) = match option {
+            SqlOption::KeyValue { key, .. } => (key.value.clone(), self.span(key.span)),
+            SqlOption::Ident(name) => (name.value.clone(), self.span(name.span)),
+            other => (other.to_string(), None),
+        };
+        let error = Error::invalid_query(format!("unknown option of CREATE TABLE: {name}"));
+        Err(error.span(span).hint("tables in memory have no options"))
     }
 
     /// The query of CREATE TABLE AS; columns without a type become INTEGER.
