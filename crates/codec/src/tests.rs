@@ -132,6 +132,21 @@ fn the_codec_that_suits_a_column_is_chosen() {
 }
 
 #[test]
+fn a_sample_that_misleads_is_made_up_for() {
+    let mut random = fastrand::Rng::with_seed(4);
+    // Of 40 vectors, numbers 0, 9, 18 and 27 are the sample.
+    let value = |row: i64| match row / 1024 % 9 {
+        0 => row * 1_000_000,
+        _ => random.i64(0..1 << 40),
+    };
+    let values: Vec<i64> = (0..40 * 1024).map(value).collect();
+    let vector = Vector::native::<i64>(Type::BigInt, values, None);
+    let before = marks::count(Mark::SecondChoice);
+    check(&vector, Options::default(), &mut Generator::new(1));
+    assert!(marks::count(Mark::SecondChoice) > before);
+}
+
+#[test]
 fn rows_come_encoded_where_the_codec_is_an_encoding() {
     for (codec, vector) in columns() {
         let mut reader = open(&vector, Options::default());

@@ -8,7 +8,11 @@
 //! Which floats come back to the last bit depends on the powers of ten used here: they are part of
 //! the format.
 
-use crate::pack::Lane;
+use crate::{
+    cpu::{self, Kernel},
+    pack::Lane,
+};
+use std::mem::MaybeUninit;
 
 /// A float with its bits and the integers that stand for it.
 pub trait Float: Copy + PartialEq + Default + Send + Sync + 'static {
@@ -118,6 +122,50 @@ impl Float for f32 {
     }
 }
 
+/// Upper halves of floats that have codes.
+pub const UPPER_ENTRIES: usize = 8;
+
+/// Appends the floats whose lower bits are `lower` and whose upper bits, shifted, are the entry of
+/// `codes` (modulo [`UPPER_ENTRIES`]).
+///
+/// # Panics
+///
+/// If there is not one code per lower half.
+pub fn join_halves<T: Float>(
+    lower: &[T::Bits],
+    codes: &[u8],
+    entries: &[T::Bits; UPPER_ENTRIES],
+    out: &mut Vec<T>,
+) {
+    assert_eq!(lower.len(), codes.len(), "one code per lower half");
+    out.reserve(lower.len());
+    let room = &mut out.spare_capacity_mut()[..lower.len()];
+    cpu::dispatch(JoinHalves::<T> { lower, codes, entries, room });
+    let len = out.len() + lower.len();
+    // SAFETY: the kernel has filled the room up to here.
+    unsafe { out.set_len(len) };
+}
+
+struct JoinHalves<'a, T: Float> {
+    lower: &'a [T::Bits],
+    codes: &'a [u8],
+    entries: &'a [T::Bits; UPPER_ENTRIES],
+    room: &'a mut [MaybeUninit<T>],
+}
+
+impl<T: Float> Kernel for JoinHalves<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // A copy, which the room is surely not part of.
+        let entries = *self.entries;
+        for ((lower, code), out) in self.lower.iter().zip(self.codes).zip(self.room) {
+            out.write(T::from_bits(entries[usize::from(*code) % UPPER_ENTRIES] | *lower));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +201,26 @@ mod tests {
         }
         assert_eq!(f64::from_bits(1.5f64.bits()), 1.5);
         assert_eq!(<f32 as Float>::from_bits(1.5f32.bits()), 1.5);
+    }
+
+    #[test]
+    fn halves_join_to_the_floats_that_they_are_of() {
+        let values: Vec<f64> = (0..1000).map(|it| f64::from(it) * 0.37 + 1.0).collect();
+        let mut entries = [0u64; UPPER_ENTRIES];
+        let (mut codes, mut lower) = (Vec::new(), Vec::new());
+        for (index, value) in values.iter().enumerate() {
+            let code = index % UPPER_ENTRIES;
+            entries[code] = (code as u64 + 1) << 52;
+            codes.push(code as u8);
+            lower.push(value.to_bits() & ((1 << 52) - 1));
+        }
+        let expected: Vec<u64> = (0..1000).map(|it| entries[it % 8] | lower[it]).collect();
+        for len in [0, 1, 7, 16, 1000] {
+            let mut out = vec![1.5f64];
+            join_halves(&lower[..len], &codes[..len], &entries, &mut out);
+            assert_eq!(out[0], 1.5);
+            let bits: Vec<u64> = out[1..].iter().map(|it| it.to_bits()).collect();
+            assert_eq!(bits, expected[..len]);
+        }
     }
 }

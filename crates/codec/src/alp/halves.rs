@@ -11,14 +11,17 @@ use crate::{
 use arrow_buffer::ArrowNativeType;
 use std::collections::HashMap;
 use volley_error::Result;
-use volley_kernels::{alp::Float, pack::Lane};
+use volley_kernels::{
+    alp::{Float, UPPER_ENTRIES, join_halves},
+    pack::Lane,
+};
 use volley_types::PhysicalType;
 
 /// The most upper bits.
 const UPPER_BITS_MAX: usize = 16;
 
 /// The most entries: codes of 3 bits.
-const ENTRIES_MAX: usize = 8;
+const ENTRIES_MAX: usize = UPPER_ENTRIES;
 
 /// Values that are looked at to choose the width.
 const SAMPLE: usize = 4096;
@@ -141,8 +144,10 @@ impl<T: Float> Decode<T> for Halves<T> {
         self.codes.vector(index, &mut codes)?;
         self.lower.vector(index, &mut lower)?;
         let start = out.len();
-        let float = |(code, lower): (&u8, &T::Bits)| T::from_bits(self.upper(*code) | *lower);
-        out.extend(codes.iter().zip(&lower).map(float));
+        if codes.len() != lower.len() {
+            return Err(corruption("halves of floats"));
+        }
+        join_halves(&lower, &codes, &self.entries, out);
         for (row, upper) in self.patches.get(index).into_iter().flatten() {
             let row = usize::from(*row);
             if let (Some(value), Some(lower)) = (out.get_mut(start + row), lower.get(row)) {

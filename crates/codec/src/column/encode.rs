@@ -53,6 +53,19 @@ impl Context {
 
 /// The bytes of a column of at most [`crate::SEGMENT_ROWS_MAX`] rows.
 ///
+/// ```
+/// use volley_codec::{CodecId, ColumnReader, Options, encode};
+/// use volley_types::{Type, Value};
+/// use volley_vector::{Buffer, Vector};
+///
+/// let values: Vec<Value> = (0..5000).map(|it| Value::BigInt(it * it % 100)).collect();
+/// let bytes = encode(&Vector::from_values(Type::BigInt, &values), Options::default())?;
+/// let mut reader = ColumnReader::open(Buffer::from_vec(bytes), &Type::BigInt)?;
+/// let picked = reader.read(1000..2000, Some(&[7, 999]))?;
+/// assert_eq!(picked.to_values()?, [Value::BigInt(49), Value::BigInt(1)]);
+/// # Ok::<(), volley_error::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// Unsupported: opaque types; more rows; more elements of arrays than
