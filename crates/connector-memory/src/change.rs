@@ -9,49 +9,13 @@ use crate::{
     table::own,
 };
 use std::collections::BTreeMap;
-use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
+use volley_connector::{
+    Changed, ColumnDefinition, KeyDefinition, RowChanges, RowUpdates, Table, TableDefinition,
+};
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type};
 use volley_vector::{Batch, Rows, Vector};
-
-/// What happens to the rows of a version. Rows that are there are named by the ids of a scan of
-/// that version; those that are named several times are changed by the last update, or removed
-/// once.
-#[derive(Default)]
-pub struct RowChanges {
-    /// Rows to add: the table's columns.
-    pub inserted: Vec<Batch>,
-    /// Rows to change.
-    pub updates: Vec<RowUpdates>,
-    /// The columns that change, by position.
-    pub updated_columns: Vec<usize>,
-    /// Rows to remove.
-    pub deleted: Vec<i64>,
-    /// Keys (by position in the definition) for which a row to add that meets another is left out,
-    /// and no error.
-    pub skipping_keys: Vec<usize>,
-}
-
-/// New values of some rows.
-pub struct RowUpdates {
-    /// The rows.
-    pub ids: Vec<i64>,
-    /// The new values: one row per id, one column per column that changes.
-    pub values: Batch,
-}
-
-/// The next version.
-pub struct Changed {
-    /// The version.
-    pub table: MemoryTable,
-    /// The rows that were changed, as they are now, and those that were added.
-    pub written: Vec<Batch>,
-    /// How many of these batches were changed, the first ones.
-    pub changed_batches: usize,
-    /// The rows that were removed.
-    pub removed: Vec<Batch>,
-}
 
 /// What takes the place of a row.
 struct NewRow {
@@ -76,14 +40,14 @@ struct ReplacedRows {
 }
 
 impl MemoryTable {
-    /// The next version, after these changes.
+    /// The next version, after these changes, and what they did.
     ///
     /// # Errors
     ///
     /// Invalid value: null in a column that is not null, a key that is there already. Out of
     /// memory. The query was cancelled. Internal: an id of another version. This version is as it
     /// was then.
-    pub fn change(&self, changes: RowChanges) -> Result<Changed> {
+    pub fn change(&self, changes: RowChanges) -> Result<(MemoryTable, Changed)> {
         let pool = self.pool();
         let types: Vec<Type> = self.schema().types().cloned().collect();
         let mut batches = self.batches().to_vec();
@@ -121,7 +85,8 @@ impl MemoryTable {
             added = own(self.schema(), left, pool)?;
         }
         append(&mut batches, added, &types, pool)?;
-        Ok(Changed { table: self.with_batches(batches), written, changed_batches, removed })
+        let changed = Changed { written, changed_batches, removed };
+        Ok((self.with_batches(batches), changed))
     }
 
     fn stored_rows(&self, batch: usize) -> usize {

@@ -4,6 +4,7 @@
 //! MemoryTable (a version): StoredBatch, StoredBatch, ...   columns behind Arcs, live rows
 //!      │ change(RowChanges)
 //!      └──> MemoryTable (the next version): batches that nothing happened to are shared
+//! MemoryDatabase: committed versions ── begin ──> transaction: versions of its own ── commit
 //! ```
 //!
 //! A version is immutable: who holds an old one goes on reading it. Whoever makes a version that
@@ -11,6 +12,7 @@
 
 mod batch;
 mod change;
+mod database;
 mod key;
 mod key_index;
 mod lock;
@@ -22,6 +24,6 @@ mod table;
 mod tests;
 mod cancel_check;
 
-pub use change::{Changed, RowChanges, RowUpdates};
+pub use database::MemoryDatabase;
 pub use lock::{WriteGuard, WriteLock};
 pub use table::{CONNECTOR, MemoryTable};

@@ -1,6 +1,8 @@
-use crate::{MemoryTable, RowChanges, RowUpdates, row_id::row_id};
+use crate::{MemoryTable, row_id::row_id};
 use std::{collections::BTreeSet, sync::Arc};
-use volley_connector::{ColumnDefinition, KeyDefinition, Table, TableDefinition};
+use volley_connector::{
+    ColumnDefinition, KeyDefinition, RowChanges, RowUpdates, Table, TableDefinition,
+};
 use volley_error::{ErrorKind, Result};
 use volley_memory::{CancellationToken, Pool, with_cancellation};
 use volley_types::{Field, Schema, Type, Value};
@@ -54,16 +56,17 @@ fn a_version_shares_what_did_not_change() {
     let bytes = pool.stats().bytes;
     let deleted = (0..10_000).map(|it| row_id(0, it)).collect();
     let changes = RowChanges { deleted, ..RowChanges::default() };
-    let new = old.change(changes).unwrap();
-    assert_eq!((new.table.rows(), old.rows()), (90_000, 100_000));
-    assert_eq!(new.removed.iter().map(Batch::rows).sum::<usize>(), 10_000);
+    let (new, changed) = old.change(changes).unwrap();
+    assert_eq!((new.rows(), old.rows()), (90_000, 100_000));
+    assert_eq!(changed.removed.iter().map(Batch::rows).sum::<usize>(), 10_000);
+    drop(changed);
     assert_eq!(pool.stats().bytes, bytes, "rows were copied");
-    let statistics = new.table.statistics().unwrap();
+    let statistics = new.statistics().unwrap();
     assert_eq!(statistics.columns[0].min, Some(Value::BigInt(10_000)));
     assert_eq!(statistics.rows, Some(90_000));
     let deleted = (10_000..80_000).map(|it| row_id(0, it)).collect();
     let changes = RowChanges { deleted, ..RowChanges::default() };
-    let small = new.table.change(changes).unwrap().table;
+    let small = new.change(changes).unwrap().0;
     drop((old, new));
     assert_eq!(small.rows(), 20_000);
     assert!(pool.stats().bytes < bytes, "deleted rows keep their memory");
@@ -75,8 +78,8 @@ fn a_version_shares_what_did_not_change() {
 fn rows_keep_their_place_when_they_change() {
     let pool = Pool::root("test", None);
     let old = table(&[Some(1), None, Some(3)], &pool);
-    let new = old.change(updates(&[(2, 30), (0, 10)])).unwrap();
-    assert_eq!(values(&new.table), [Value::BigInt(10), Value::Null, Value::BigInt(30)]);
+    let (new, _) = old.change(updates(&[(2, 30), (0, 10)])).unwrap();
+    assert_eq!(values(&new), [Value::BigInt(10), Value::Null, Value::BigInt(30)]);
     assert_eq!(values(&old), [Value::BigInt(1), Value::Null, Value::BigInt(3)]);
 }
 
@@ -100,7 +103,7 @@ fn keys_and_nulls_are_checked() {
     let old = table(&[Some(1), Some(2), Some(3)], &pool).with_definition(Arc::new(definition));
     let insert = |values: &[Option<i64>]| {
         let changes = RowChanges { inserted: vec![batch(values)], ..RowChanges::default() };
-        old.change(changes).map(|it| it.table.rows()).map_err(|it| it.to_string())
+        old.change(changes).map(|it| it.0.rows()).map_err(|it| it.to_string())
     };
     assert_eq!(insert(&[Some(4), Some(5)]), Ok(5));
     let duplicate = |value: i64| Err(format!("duplicate key of PRIMARY KEY: a = {value}"));
@@ -108,15 +111,15 @@ fn keys_and_nulls_are_checked() {
     assert_eq!(insert(&[Some(4), Some(4)]), duplicate(4));
     assert_eq!(insert(&[None]), Err("null in a column that is NOT NULL: a".to_owned()));
     // All keys move at once.
-    let moved = old.change(updates(&[(0, 2), (1, 3), (2, 4)])).unwrap();
-    assert_eq!(values(&moved.table), [2, 3, 4].map(Value::BigInt));
+    let (moved, _) = old.change(updates(&[(0, 2), (1, 3), (2, 4)])).unwrap();
+    assert_eq!(values(&moved), [2, 3, 4].map(Value::BigInt));
     assert!(old.change(updates(&[(0, 3)])).is_err());
     let skipping = RowChanges {
         inserted: vec![batch(&[Some(2), Some(9), Some(9)])],
         skipping_keys: vec![0],
         ..RowChanges::default()
     };
-    assert_eq!(old.change(skipping).unwrap().table.rows(), 4);
+    assert_eq!(old.change(skipping).unwrap().0.rows(), 4);
 }
 
 #[test]
@@ -138,14 +141,14 @@ fn of_updates_of_one_row_the_last_counts() {
     let old = table(&[Some(1), Some(2), Some(3)], &pool);
     let mut changes = updates(&[(2, 30), (0, 10), (2, 31)]);
     changes.updates.extend(updates(&[(0, 11)]).updates);
-    let new = old.change(changes).unwrap();
-    assert_eq!(values(&new.table), [11, 2, 31].map(Value::BigInt));
-    assert_eq!(new.written.iter().map(Batch::rows).sum::<usize>(), 2);
+    let (new, changed) = old.change(changes).unwrap();
+    assert_eq!(values(&new), [11, 2, 31].map(Value::BigInt));
+    assert_eq!(changed.written.iter().map(Batch::rows).sum::<usize>(), 2);
     let deleted = [2, 0, 2].map(|it| row_id(0, it)).to_vec();
     let changes = RowChanges { deleted, ..RowChanges::default() };
-    let new = old.change(changes).unwrap();
-    assert_eq!(values(&new.table), [Value::BigInt(2)]);
-    assert_eq!(new.removed.iter().map(Batch::rows).sum::<usize>(), 2);
+    let (new, changed) = old.change(changes).unwrap();
+    assert_eq!(values(&new), [Value::BigInt(2)]);
+    assert_eq!(changed.removed.iter().map(Batch::rows).sum::<usize>(), 2);
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn keys_are_looked_for_in_batches_of_every_size() {
         assert_eq!(error, "duplicate key of UNIQUE: a = 77777");
         inserted = vec![batch(&added), batch(&[Some(-1), None])];
         changes = RowChanges { inserted, skipping_keys: vec![0], ..RowChanges::default() };
-        let left: usize = old.change(changes).unwrap().written.iter().map(Batch::rows).sum();
+        let left: usize = old.change(changes).unwrap().1.written.iter().map(Batch::rows).sum();
         let there: BTreeSet<_> = rows.iter().flatten().collect();
         let fresh = added.iter().filter(|it| it.is_none_or(|it| !there.contains(&it)));
         assert_eq!(left, fresh.count() + 2);
@@ -217,7 +220,7 @@ fn a_change_that_is_stopped_leaves_the_table_as_it_was() {
     };
     let asked = stop_everywhere(&keyed, &pool, || keyed.change(changes()));
     assert!(asked >= 4 * 3, "asked {asked} times");
-    let new = keyed.change(changes()).unwrap();
-    assert_eq!(new.table.rows(), 200_000 - 66_667 + 100_000);
+    let (new, _) = keyed.change(changes()).unwrap();
+    assert_eq!(new.rows(), 200_000 - 66_667 + 100_000);
     assert!(plain.statistics().is_ok() && keyed.statistics().is_ok());
 }

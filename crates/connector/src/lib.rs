@@ -4,6 +4,8 @@
 //! Table (schema, statistics) ── scan(request) ──> Scan ── splits ──> queue shared by drivers
 //!                                                   └─ source() per driver: split in, batches out
 //! RowSink    batches in, a file out
+//! Database ── begin ──> Transaction ── define, change ── commit
+//!    └─ snapshot ──> Snapshot: CatalogSnapshot (data), tables
 //! ```
 //!
 //! Read [`Table`], [`Scan`] and [`Source`] first. Traits only: this crate does not know formats or
@@ -14,6 +16,9 @@ mod conditions;
 mod definition;
 mod lazy_batch;
 mod lookup;
+mod catalog_snapshot;
+mod row_changes;
+mod database;
 mod plan_table;
 mod prune;
 mod sink;
@@ -24,7 +29,12 @@ mod table_function;
 mod table_option;
 
 pub use bounds::{Bounds, compare_values, is_ordered};
+pub use catalog_snapshot::{
+    CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind, RelationEntry,
+    SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId, TypeEntry, ViewEntry,
+};
 pub use conditions::{Bounding, Conditions};
+pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Transaction};
 pub use definition::{
     CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, StoredTable, TableDefinition,
 };
@@ -32,6 +42,7 @@ pub use lazy_batch::{MakeLazy, select_lazily};
 pub use lookup::{Lookup, LookupKey};
 pub use plan_table::PlanTable;
 pub use prune::{bounded_columns, may_join, may_match};
+pub use row_changes::{Changed, RowChanges, RowUpdates};
 pub use sink::{RowSink, SinkFactory};
 pub use source::{Scan, ScanMetrics, Source, SourceStep, Split};
 pub use statistics::{ColumnStatistics, TableStatistics};

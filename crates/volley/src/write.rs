@@ -15,8 +15,8 @@ use crate::{
     statement::{Collected, rows_of},
 };
 use std::sync::Arc;
-use volley_connector::Table;
-use volley_connector_memory::{MemoryTable, RowChanges, RowUpdates, WriteGuard};
+use volley_connector::{RowChanges, RowUpdates, Table};
+use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_plan::TableHandle;
@@ -51,7 +51,7 @@ pub(crate) fn write_rows(
     };
     let current = table(session.catalog.get(&write.table).as_ref(), &write.table)?;
     current.check_same(&seen)?;
-    let changed = current.change(changes)?;
+    let (next, changed) = current.change(changes)?;
     let rows: usize = changed.written.iter().chain(&changed.removed).map(Batch::rows).sum();
     let mut schema = current.schema().clone();
     let shown = match write.kind {
@@ -81,7 +81,7 @@ pub(crate) fn write_rows(
         }
     }
     cx.constants.cancellation.check()?;
-    session.catalog.replace(&write.table, &current, changed.table)?;
+    session.catalog.replace(&write.table, &current, next)?;
     Ok(match returned {
         Some(returned) => Outcome::Rows(ResultStream::of_collected(returned)),
         None => Outcome::Done(Some(rows as u64)),

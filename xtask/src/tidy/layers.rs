@@ -20,6 +20,7 @@ const CRATES: &[(&str, char)] = &[
     ("io", IO),
     ("io-testkit", IO),
     ("connector", IO),
+    ("connector-testkit", IO),
     ("logical", PLAN),
     ("state", RUN),
     ("exec", RUN),
