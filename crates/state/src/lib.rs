@@ -14,8 +14,8 @@
 //! blocking a thread stores its waker in [`Waiters`], a [`Promise`] or a [`Barrier`].
 //!
 //! Invariants: memory is charged to a pool before it is allocated; rows never move; spilled rows
-//! are read in the order in which they were written. This crate does not know drivers, tasks, plans or
-//! connectors: everything in it can be used and tested on its own.
+//! are read in the order in which they were written. This crate does not know drivers, tasks,
+//! plans or connectors: everything in it can be used and tested on its own.
 
 pub mod rows;
 pub mod hash_table;
