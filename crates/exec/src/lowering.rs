@@ -23,7 +23,6 @@ use crate::{
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    ops::Range,
     sync::Arc,
 };
 use volley_error::{Error, Result};
