@@ -19,7 +19,7 @@ use volley_vector::{Batch, Comparable, Rows, Vector};
 /// Bytes of a key's column per row, at most: a wide integer, or the view of a text.
 const COLUMN_BYTES: usize = 16;
 
-/// A batch is looked up in an index when it has at least so many rows for each that is looked for.
+/// The minimum ratio of rows of a batch to looked-up rows for which an index is used.
 const ROWS_PER_LOOKUP: usize = 16;
 
 /// Smaller batches are hashed each time: their indexes would be charged more than they hold.

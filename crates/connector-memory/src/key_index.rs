@@ -40,7 +40,7 @@ impl KeyIndex {
         Ok(Some(index))
     }
 
-    /// An index of no row yet, for so many.
+    /// An empty index with a capacity for this number of rows.
     pub fn with_room(rows: usize, pool: &Pool) -> Result<KeyIndex> {
         if rows >= u32::MAX as usize {
             return Err(Error::new(ErrorKind::OutOfMemory, "too many rows with a key"));

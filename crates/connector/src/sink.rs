@@ -26,8 +26,7 @@ pub trait RowSink: Send {
         0
     }
 
-    /// The most bytes of memory that it takes on top while it writes a batch of so many bytes,
-    /// flat.
+    /// The maximum additional memory while it writes a batch of this number of flat bytes.
     fn write_bytes(&self, _flat_bytes: usize) -> usize {
         0
     }

@@ -29,7 +29,7 @@ use volley_types::{Type, nearest_name};
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
-    /// A table that somebody registered.
+    /// A table that a program registered.
     Table(Arc<dyn Table>),
     /// A table that CREATE TABLE made: rows can be added.
     Memory(Arc<MemoryTable>),
@@ -189,7 +189,7 @@ impl Catalog {
         if self.temporary.has_to_commit(transaction.names()) {
             self.temporary.commit(transaction.names_mut());
         }
-        // Who changes rows that are there relies on nobody else doing so.
+        // A statement that changes existing rows relies on being the only one.
         let locks = transaction.locks();
         let _guards = locks.iter().map(|it| it.acquire()).collect::<Result<Vec<WriteGuard>>>()?;
         let mut shared = self.shared.write().unwrap_or_else(PoisonError::into_inner);

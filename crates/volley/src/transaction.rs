@@ -1,8 +1,8 @@
-//! Transactions: what a session changes before others see it.
+//! Transactions: changes of a session that other sessions do not see yet.
 //!
 //! A transaction begins with the catalog as it is and changes a catalog of its own, which shares
-//! the tables' versions. COMMIT puts what is new in it in the place of what it began with; an entry
-//! that somebody else changed meanwhile is a conflict, and nothing is changed.
+//! the tables' versions. COMMIT replaces the entries that it began with by the new ones. An entry
+//! that another session changed meanwhile is a conflict, and nothing is changed.
 
 use crate::catalog::{Catalog, Entry, Names};
 use std::{
@@ -138,11 +138,11 @@ impl Transaction {
         locks
     }
 
-    /// Does to `shared` what was done in the transaction.
+    /// Applies the changes of the transaction to `shared`.
     ///
     /// # Errors
     ///
-    /// Invalid query: somebody else changed the same. `shared` is as it was.
+    /// Invalid query: another session changed the same entry. `shared` is unchanged.
     pub(crate) fn publish(&self, shared: &mut Arc<Names>) -> Result<()> {
         let mut next = (**shared).clone();
         for Change { key, old, new } in self.changes() {
