@@ -228,7 +228,16 @@ def write_casts():
         (path / f"{number:02}").write_text(text)
 
 
+def copy_orc():
+    """The ORC files of the tests that are small; tests/tools/orc_files.py makes them."""
+    target = folder("orc")
+    for path in sorted((TESTS / "data" / "orc").glob("*.orc")):
+        if path.stat().st_size < 13_000:
+            shutil.copy(path, target / path.name)
+
+
 if __name__ == "__main__":
+    copy_orc()
     write_tables(folder("parquet"), checksums=False)
     write_tables(emptied(TESTS / "data" / "checksum"), checksums=True)
     write_texts()

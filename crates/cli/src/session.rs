@@ -5,7 +5,7 @@ use std::{collections::HashSet, fs, path::Path, sync::Arc};
 use volley::{Error, Session, Zone};
 
 /// File endings that become tables.
-const ENDINGS: [&str; 5] = ["parquet", "csv", "json", "ndjson", "jsonl"];
+const ENDINGS: [&str; 6] = ["parquet", "orc", "csv", "json", "ndjson", "jsonl"];
 
 /// A session with the settings of the command line.
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {

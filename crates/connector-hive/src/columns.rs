@@ -117,7 +117,7 @@ fn stored_column(
     let (Some(own), Some(read_type)) = (own, file.read_type(place)) else {
         return Err(Error::internal("no such column"));
     };
-    if *read_type == field.data_type {
+    if *read_type == field.data_type || file.reads_as(place, &field.data_type) {
         return Ok(PartColumn::Stored(place));
     }
     let can_cast = options.union_by_name
@@ -141,8 +141,8 @@ fn misfit(known: &Field, own: &Field, file: &PartFile, others: &str) -> Error {
 
 fn row_number(file: &PartFile) -> Result<PartColumn> {
     match file {
-        PartFile::Parquet(_) => Ok(PartColumn::RowNumber),
+        PartFile::Parquet(_) | PartFile::Orc(_) => Ok(PartColumn::RowNumber),
         _ => Err(Error::unsupported(format!("numbers of rows in {}", file.path()))
-            .hint("file_row_number is for Parquet files")),
+            .hint("file_row_number is for Parquet and ORC files")),
     }
 }

@@ -62,6 +62,9 @@ pub(crate) fn format_of(path: &str) -> Option<FileFormat> {
     if lower.ends_with(".parquet") {
         return Some(FileFormat::Parquet);
     }
+    if lower.ends_with(".orc") {
+        return Some(FileFormat::Orc);
+    }
     let text = [".gz", ".zst"].iter().find_map(|it| lower.strip_suffix(it)).unwrap_or(&lower);
     let endings = [
         (".csv", FileFormat::Csv),

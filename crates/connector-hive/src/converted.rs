@@ -2,6 +2,7 @@
 //! the file does not have, casts, the filters, and the projection.
 
 use crate::{
+    group_reader::GroupReader,
     part::{PartColumn, PartFile},
     split::FileSplit,
 };
@@ -10,7 +11,6 @@ use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprKind, ExprSet, filter::Conjuncts};
 use volley_function::Package;
-use volley_parquet::{ParquetFile, RowGroupReader};
 use volley_text::{TextReader, TextStep};
 use volley_types::{Schema, Type, Value};
 use volley_vector::{Batch, Decoded, Rows, Vector};
@@ -42,7 +42,7 @@ struct Current {
 
 enum Reader {
     Text(TextReader),
-    Parquet(Box<RowGroupReader>),
+    Groups(Box<GroupReader>),
 }
 
 /// Where a needed column comes from.
@@ -79,7 +79,7 @@ impl ConvertedSource {
 
     pub fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.metrics;
-        if let Some(Current { reader: Reader::Parquet(reader), .. }) = &self.current {
+        if let Some(Current { reader: Reader::Groups(reader), .. }) = &self.current {
             metrics += reader.metrics();
         }
         metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
@@ -90,10 +90,16 @@ impl ConvertedSource {
         self.finish();
         let FileSplit { part, group, chunks } = split;
         let (mut places, mut origins) = (Vec::new(), Vec::new());
-        for column in &self.needed {
-            origins.push(match part.column(*column)? {
+        // Of each column that is read, the type that it is read as; of those that are cast, the
+        // file's.
+        let mut types = Vec::new();
+        for (column, field) in self.needed.iter().zip(&self.fields.fields) {
+            let origin = part.column(*column)?;
+            origins.push(match origin {
                 PartColumn::Stored(place) | PartColumn::Cast(place) => {
                     places.push(*place);
+                    let is_stored = matches!(origin, PartColumn::Stored(_));
+                    types.push(is_stored.then(|| field.data_type.clone()));
                     Origin::Read(places.len() - 1)
                 }
                 PartColumn::Constant(value) => Origin::Constant(value.clone()),
@@ -111,9 +117,10 @@ impl ConvertedSource {
                 })
             }
             PartFile::Json(file) => Reader::Text(file.read(&places, rows, pool)?),
-            PartFile::Parquet(file) => {
-                row = (0..*group).map(|it| file.rows(it) as u64).sum();
-                Reader::Parquet(Box::new(self.row_group(file, *group, &places)?))
+            PartFile::Parquet(_) | PartFile::Orc(_) => {
+                row = (0..*group).map(|it| part.rows(it)).sum();
+                let reader = self.group_reader(&part.file, *group, &places, &types)?;
+                Reader::Groups(Box::new(reader))
             }
         };
         if matches!(reader, Reader::Text(_)) {
@@ -125,27 +132,32 @@ impl ConvertedSource {
     }
 
     /// A reader of all rows of a row group.
-    fn row_group(
+    fn group_reader(
         &self,
-        file: &ParquetFile,
+        file: &PartFile,
         group: usize,
         places: &[usize],
-    ) -> Result<RowGroupReader> {
+        types: &[Option<Type>],
+    ) -> Result<GroupReader> {
         let request = ScanRequest {
             columns: (0..places.len()).collect(),
             filters: Vec::new(),
             dynamic_filters: Vec::new(),
             ..self.request.clone()
         };
-        let mut reader = RowGroupReader::new(&request)?;
-        let place = |it: usize| places.get(it).copied().unwrap_or(usize::MAX);
-        reader.start(file.clone(), group, &place)?;
+        let reader = GroupReader::new(file, &request)?;
+        let mut reader = reader.ok_or_else(|| Error::internal("file without row groups"))?;
+        let place = |it: usize| {
+            let place = places.get(it).copied().unwrap_or(usize::MAX);
+            (place, types.get(it).and_then(Option::as_ref))
+        };
+        reader.start(file, group, &place)?;
         Ok(reader)
     }
 
     /// Leaves the split.
     fn finish(&mut self) {
-        if let Some(Current { reader: Reader::Parquet(reader), .. }) = self.current.take() {
+        if let Some(Current { reader: Reader::Groups(reader), .. }) = self.current.take() {
             self.metrics += reader.metrics();
         }
     }
@@ -165,7 +177,7 @@ impl ConvertedSource {
                     TextStep::End => SourceStep::NeedSplit,
                 }
             }
-            Reader::Parquet(reader) => reader.step(waker)?,
+            Reader::Groups(reader) => reader.step(waker)?,
         };
         let batch = match step {
             SourceStep::Batch(batch) => batch,

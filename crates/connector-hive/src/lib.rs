@@ -1,4 +1,4 @@
-//! Tables of files: files, globs and folders; Parquet, CSV or JSON by the names' endings.
+//! Tables of files: files, globs and folders; Parquet, ORC, CSV or JSON by the names' endings.
 //!
 //! ```text
 //! FileTable::open(path) ── scan(request) ──> splits (row groups, text files) ── batches
@@ -16,6 +16,7 @@ mod part;
 mod partition;
 mod columns;
 mod split;
+mod group_reader;
 mod source;
 mod converted;
 mod statistics;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use volley_connector::Bounds;
 use volley_error::{Error, Result};
+use volley_orc::OrcFile;
 use volley_parquet::ParquetFile;
 use volley_text::{CsvFile, JsonFile};
 use volley_types::{Schema, Type, Value};
@@ -32,6 +33,7 @@ pub(crate) enum PartColumn {
 #[derive(Clone, Debug)]
 pub(crate) enum PartFile {
     Parquet(ParquetFile),
+    Orc(OrcFile),
     Csv(Arc<CsvFile>),
     Json(Arc<JsonFile>),
 }
@@ -62,6 +64,7 @@ impl Part {
             (Some(PartColumn::Stored(place)), PartFile::Parquet(file)) => {
                 file.bounds(group, *place)
             }
+            (Some(PartColumn::Stored(place)), PartFile::Orc(file)) => file.bounds(group, *place),
             (Some(PartColumn::Constant(value)), _) => self.constant_bounds(group, value),
             _ => Bounds::default(),
         }
@@ -89,15 +92,40 @@ impl Part {
     pub fn rows(&self, group: usize) -> u64 {
         match &self.file {
             PartFile::Parquet(file) => file.rows(group) as u64,
-            _ => 1,
+            PartFile::Orc(file) => file.rows(group) as u64,
+            PartFile::Csv(_) | PartFile::Json(_) => 1,
         }
     }
 }
 
 impl PartFile {
+    /// The number of row groups, or stripes; `None` if the format has none.
+    pub fn groups(&self) -> Option<usize> {
+        match self {
+            PartFile::Parquet(file) => Some(file.row_groups()),
+            PartFile::Orc(file) => Some(file.stripes()),
+            PartFile::Csv(_) | PartFile::Json(_) => None,
+        }
+    }
+
+    /// What a row group is called in the format.
+    pub fn group_name(&self) -> &'static str {
+        if matches!(self, PartFile::Orc(_)) { "stripe" } else { "row group" }
+    }
+
+    /// Whether the column at `place` is read as `wanted` without a cast: fields of rows in ORC
+    /// files are found by name.
+    pub fn reads_as(&self, place: usize, wanted: &Type) -> bool {
+        match self {
+            PartFile::Orc(file) => file.reads_as(place, wanted),
+            _ => self.read_type(place) == Some(wanted),
+        }
+    }
+
     pub fn path(&self) -> &str {
         match self {
             PartFile::Parquet(file) => file.path(),
+            PartFile::Orc(file) => file.path(),
             PartFile::Csv(file) => file.path(),
             PartFile::Json(file) => file.path(),
         }
@@ -106,6 +134,7 @@ impl PartFile {
     pub fn schema(&self) -> &Schema {
         match self {
             PartFile::Parquet(file) => file.schema(),
+            PartFile::Orc(file) => file.schema(),
             PartFile::Csv(file) => file.schema(),
             PartFile::Json(file) => file.schema(),
         }

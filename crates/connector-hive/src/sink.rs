@@ -3,13 +3,14 @@
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
 use volley_io::{FileSystems, FileWriter, wait};
+use volley_orc::{Codec, OrcWriteOptions, OrcWriter};
 use volley_parquet::{Compression, ParquetWriter};
 use volley_plan::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
 use volley_text::{CsvWriter, JsonWriter};
 use volley_types::{Field, Schema, Type};
 use volley_vector::Batch;
 
-/// Writes Parquet, CSV and JSON lines to files that appear whole or not at all.
+/// Writes Parquet, ORC, CSV and JSON lines to files that appear whole or not at all.
 #[derive(Clone, Debug)]
 pub struct FileSinkFactory {
     /// Where the files are.
@@ -33,6 +34,11 @@ impl SinkFactory for FileSinkFactory {
                 let compression = compression_of(node.options.compression);
                 let rows = node.options.row_group_rows;
                 Writer::Parquet(ParquetWriter::with_row_groups(output, &schema, compression, rows)?)
+            }
+            FileFormat::Orc => {
+                let codec = codec_of(node.options.compression);
+                let options = OrcWriteOptions { codec, ..OrcWriteOptions::default() };
+                Writer::Orc(Box::new(OrcWriter::new(output, &schema, options)?))
             }
             FileFormat::Csv => Writer::Csv(csv_writer(output, &schema, &node.options)?),
             FileFormat::Json => Writer::Json(JsonWriter::new(output, &schema)?),
@@ -64,6 +70,16 @@ fn compression_of(compression: FileCompression) -> Compression {
     }
 }
 
+fn codec_of(compression: FileCompression) -> Option<Codec> {
+    match compression {
+        FileCompression::None => None,
+        FileCompression::Snappy => Some(Codec::Snappy),
+        FileCompression::Zstd => Some(Codec::Zstd),
+        FileCompression::Gzip => Some(Codec::Zlib),
+        FileCompression::Lz4 => Some(Codec::Lz4),
+    }
+}
+
 struct FileSink {
     path: String,
     /// Taken when finished.
@@ -72,6 +88,7 @@ struct FileSink {
 
 enum Writer {
     Parquet(ParquetWriter<Output>),
+    Orc(Box<OrcWriter<Output>>),
     Csv(CsvWriter<Output>),
     Json(JsonWriter<Output>),
 }
@@ -80,6 +97,7 @@ impl RowSink for FileSink {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let result = match &mut self.writer {
             Some(Writer::Parquet(writer)) => writer.write(batch),
+            Some(Writer::Orc(writer)) => writer.write(batch),
             Some(Writer::Csv(writer)) => writer.write(batch),
             Some(Writer::Json(writer)) => writer.write(batch),
             None => Err(Error::internal("write after the end")),
@@ -90,6 +108,7 @@ impl RowSink for FileSink {
     fn finish(&mut self) -> Result<()> {
         let output = match self.writer.take() {
             Some(Writer::Parquet(writer)) => writer.finish(),
+            Some(Writer::Orc(writer)) => writer.finish(),
             Some(Writer::Csv(writer)) => writer.finish(),
             Some(Writer::Json(writer)) => writer.finish(),
             None => Err(Error::internal("finished twice")),
@@ -101,6 +120,7 @@ impl RowSink for FileSink {
     fn held_bytes(&self) -> usize {
         match &self.writer {
             Some(Writer::Parquet(writer)) => writer.held_bytes(),
+            Some(Writer::Orc(writer)) => writer.held_bytes(),
             _ => 0,
         }
     }
@@ -108,6 +128,7 @@ impl RowSink for FileSink {
     fn write_bytes(&self, flat_bytes: usize) -> usize {
         match &self.writer {
             Some(Writer::Parquet(_)) => ParquetWriter::<Output>::write_bytes(flat_bytes),
+            Some(Writer::Orc(_)) => OrcWriter::<Output>::write_bytes(flat_bytes),
             // Text is written in pieces.
             _ => 0,
         }
@@ -117,6 +138,9 @@ impl RowSink for FileSink {
         match &mut self.writer {
             Some(Writer::Parquet(writer)) => {
                 writer.end_row_group().map_err(|it| it.at("file", &self.path))
+            }
+            Some(Writer::Orc(writer)) => {
+                writer.end_stripe().map_err(|it| it.at("file", &self.path))
             }
             _ => Ok(()),
         }

@@ -2,14 +2,14 @@
 
 use crate::{
     converted::ConvertedSource,
+    group_reader::GroupReader,
     part::{Part, PartFile},
     split::FileSplit,
 };
 use std::{sync::Arc, task::Waker};
 use volley_connector::{ScanMetrics, ScanRequest, Source, SourceStep, Split};
 use volley_error::{Error, Result};
-use volley_parquet::RowGroupReader;
-use volley_types::Schema;
+use volley_types::{Schema, Type};
 
 /// Reads splits of any format: row groups that have the columns as the table has them where
 /// filters are applied while they are decoded, all else by a [`ConvertedSource`].
@@ -18,7 +18,8 @@ pub(crate) struct FileSource {
     request: ScanRequest,
     /// The columns that the output and the filters use.
     needed: Vec<usize>,
-    parquet: Option<RowGroupReader>,
+    /// One per format.
+    groups: Vec<GroupReader>,
     converted: Option<ConvertedSource>,
     current: Current,
     /// Row groups that dynamic filters ruled out.
@@ -27,7 +28,8 @@ pub(crate) struct FileSource {
 
 enum Current {
     Nothing,
-    Parquet,
+    /// One of the readers of row groups.
+    Group(usize),
     Converted,
 }
 
@@ -46,17 +48,24 @@ pub(crate) fn needed_columns(request: &ScanRequest) -> Vec<usize> {
 impl FileSource {
     pub fn new(schema: Arc<Schema>, request: ScanRequest) -> FileSource {
         let needed = needed_columns(&request);
-        let (parquet, converted, current) = (None, None, Current::Nothing);
-        FileSource { schema, request, needed, parquet, converted, current, skipped: 0 }
+        let (groups, converted, current) = (Vec::new(), None, Current::Nothing);
+        FileSource { schema, request, needed, groups, converted, current, skipped: 0 }
     }
 
-    /// The file, when its row groups can be read as they are.
-    fn plain<'p>(&self, part: &'p Part) -> Option<&'p volley_parquet::ParquetFile> {
-        match &part.file {
-            PartFile::Parquet(file) if part.has(&self.needed) => Some(file),
-            _ => None,
-        }
+    /// Whether the file has row groups that can be read as they are.
+    fn is_plain(&self, part: &Part) -> bool {
+        part.file.groups().is_some() && part.has(&self.needed)
     }
+
+    /// The position of the reader of row groups of files like `file`, if there is one.
+    fn reader_of(&self, file: &PartFile) -> Option<usize> {
+        self.groups.iter().position(|it| it.reads(file))
+    }
+}
+
+/// Where a column is in a file of a table with `schema`, and the type that it is read as.
+fn place_of<'s>(part: &Part, schema: &'s Schema, column: usize) -> (usize, Option<&'s Type>) {
+    (part.place(column), schema.fields.get(column).map(|it| &it.data_type))
 }
 
 impl Source for FileSource {
@@ -68,7 +77,7 @@ impl Source for FileSource {
             self.current = Current::Nothing;
             return Ok(());
         }
-        let Some(file) = self.plain(&split.part) else {
+        if !self.is_plain(&split.part) {
             self.current = Current::Converted;
             let converted = match &mut self.converted {
                 Some(converted) => converted,
@@ -78,30 +87,40 @@ impl Source for FileSource {
                 }
             };
             return converted.start(split);
+        }
+        let file = &split.part.file;
+        let place = match self.reader_of(file) {
+            Some(place) => place,
+            None => {
+                self.groups.extend(GroupReader::new(file, &self.request)?);
+                self.groups.len().saturating_sub(1)
+            }
         };
-        let reader = match &mut self.parquet {
-            Some(reader) => reader,
-            None => self.parquet.insert(RowGroupReader::new(&self.request)?),
-        };
-        self.current = Current::Parquet;
-        reader.start(file.clone(), split.group, &|column| split.part.place(column))
+        self.current = Current::Group(place);
+        let reader = self.groups.get_mut(place);
+        let reader = reader.ok_or_else(|| Error::internal("row group without a reader"))?;
+        reader.start(file, split.group, &|column| place_of(&split.part, &self.schema, column))
     }
 
     fn prepare(&mut self, split: &Split) -> Result<()> {
-        let split = split.data.downcast_ref::<FileSplit>();
-        let (Some(split), Some(reader)) = (split, &self.parquet) else { return Ok(()) };
-        match self.plain(&split.part) {
-            Some(file) if split.may_be_needed(&self.request) => {
-                reader.prepare(file, split.group, &|column| split.part.place(column))
+        let Some(split) = split.data.downcast_ref::<FileSplit>() else { return Ok(()) };
+        let reader = self.reader_of(&split.part.file).and_then(|it| self.groups.get(it));
+        match reader {
+            Some(reader) if self.is_plain(&split.part) && split.may_be_needed(&self.request) => {
+                let place = |column: usize| place_of(&split.part, &self.schema, column);
+                reader.prepare(&split.part.file, split.group, &place)
             }
             _ => Ok(()),
         }
     }
 
     fn step(&mut self, waker: &Waker) -> Result<SourceStep> {
-        let step = match (&self.current, &mut self.parquet, &mut self.converted) {
-            (Current::Parquet, Some(reader), _) => reader.step(waker)?,
-            (Current::Converted, _, Some(converted)) => converted.step(waker)?,
+        let step = match (&self.current, &mut self.converted) {
+            (Current::Group(place), _) => match self.groups.get_mut(*place) {
+                Some(reader) => reader.step(waker)?,
+                None => SourceStep::NeedSplit,
+            },
+            (Current::Converted, Some(converted)) => converted.step(waker)?,
             _ => SourceStep::NeedSplit,
         };
         if matches!(step, SourceStep::NeedSplit) {
@@ -111,7 +130,8 @@ impl Source for FileSource {
     }
 
     fn metrics(&self) -> ScanMetrics {
-        let mut metrics = self.parquet.as_ref().map(RowGroupReader::metrics).unwrap_or_default();
+        let mut metrics = ScanMetrics::default();
+        self.groups.iter().for_each(|it| metrics += it.metrics());
         metrics += self.converted.as_ref().map(ConvertedSource::metrics).unwrap_or_default();
         metrics.groups_skipped += self.skipped;
         metrics

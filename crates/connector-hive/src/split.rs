@@ -1,5 +1,5 @@
-//! Splits: row groups of Parquet files that the filters do not rule out, and text files, of which
-//! several drivers may read one.
+//! Splits: row groups of Parquet files and stripes of ORC files that the filters do not rule out,
+//! and text files, of which several drivers may read one.
 
 use crate::{
     part::{Part, PartColumn, PartFile},
@@ -28,7 +28,7 @@ pub(crate) struct FileScan {
 /// What a split reads.
 pub(crate) struct FileSplit {
     pub part: Part,
-    /// Of a Parquet file.
+    /// The row group or stripe.
     pub group: usize,
     /// Of a CSV file that several drivers read: each split takes what the others do not.
     pub chunks: Option<Arc<CsvChunks>>,
@@ -71,7 +71,7 @@ impl FileScan {
     fn splits_of_files(&self) -> (Vec<Split>, ScanMetrics) {
         let (mut splits, mut pruned) = (Vec::new(), ScanMetrics::default());
         for part in &*self.parts {
-            let PartFile::Parquet(file) = &part.file else {
+            let Some(groups) = part.file.groups() else {
                 if !self.may_match(part, 0) {
                     pruned.groups_skipped += 1;
                     continue;
@@ -83,8 +83,8 @@ impl FileScan {
                 });
                 continue;
             };
-            for group in 0..file.row_groups() {
-                let rows = file.rows(group);
+            for group in 0..groups {
+                let rows = part.rows(group);
                 if rows == 0 {
                     continue;
                 }
@@ -92,10 +92,11 @@ impl FileScan {
                     pruned.groups_skipped += 1;
                     continue;
                 }
+                let (path, name) = (part.file.path(), part.file.group_name());
                 splits.push(Split {
                     data: Arc::new(FileSplit { part: part.clone(), group, chunks: None }),
-                    label: format!("{}, row group {group}", file.path()),
-                    rows: Some(rows as u64),
+                    label: format!("{path}, {name} {group}"),
+                    rows: Some(rows),
                 });
             }
         }

@@ -1,21 +1,19 @@
-//! Statistics from the footers of Parquet files.
+//! Statistics from the footers of Parquet and ORC files.
 
 use crate::part::{Part, PartColumn, PartFile};
 use volley_connector::{Bounds, ColumnStatistics, TableStatistics};
-use volley_parquet::ParquetFile;
 use volley_types::{PhysicalType, Schema, Type, Value};
 
 /// What the footers say; nothing when a file has none.
 pub(crate) fn statistics_of(schema: &Schema, parts: &[Part]) -> TableStatistics {
     let mut files = Vec::new();
     for part in parts {
-        match &part.file {
-            PartFile::Parquet(file) => files.push((file, part)),
-            _ => return TableStatistics::default(),
+        match part.file.groups() {
+            Some(groups) => files.push((part, groups)),
+            None => return TableStatistics::default(),
         }
     }
-    let rows = files.iter().flat_map(|(file, _)| (0..file.row_groups()).map(|it| file.rows(it)));
-    let rows = rows.map(|it| it as u64).sum();
+    let rows = files.iter().flat_map(|(part, groups)| (0..*groups).map(|it| part.rows(it))).sum();
     let columns = schema
         .fields
         .iter()
@@ -25,18 +23,18 @@ pub(crate) fn statistics_of(schema: &Schema, parts: &[Part]) -> TableStatistics 
 }
 
 fn column_statistics(
-    files: &[(&ParquetFile, &Part)],
+    files: &[(&Part, usize)],
     column: usize,
     data_type: &Type,
     rows: u64,
 ) -> ColumnStatistics {
     let mut merged: Option<Bounds> = None;
     let mut distinct = Distinct::default();
-    for (file, part) in files {
-        for group in (0..file.row_groups()).filter(|it| file.rows(*it) > 0) {
+    for (part, groups) in files {
+        for group in (0..*groups).filter(|it| part.rows(*it) > 0) {
             let bounds = part.bounds(group, column);
             match part.columns.get(column) {
-                Some(PartColumn::Stored(place)) => distinct.add(file, group, *place, &bounds),
+                Some(PartColumn::Stored(place)) => distinct.add(part, group, *place, &bounds),
                 _ => distinct.is_unknown = true,
             }
             merged = Some(merged.map_or_else(|| bounds.clone(), |it| it.union(&bounds)));
@@ -59,11 +57,15 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn add(&mut self, file: &ParquetFile, group: usize, place: usize, bounds: &Bounds) {
+    fn add(&mut self, part: &Part, group: usize, place: usize, bounds: &Bounds) {
         self.groups += 1;
-        match bounds.distinct.or_else(|| file.distinct_estimate(group, place)) {
+        let estimate = || match &part.file {
+            PartFile::Parquet(file) => file.distinct_estimate(group, place),
+            _ => None,
+        };
+        match bounds.distinct.or_else(estimate) {
             Some(count) if count >= self.most => {
-                (self.most, self.most_rows) = (count, file.rows(group) as u64);
+                (self.most, self.most_rows) = (count, part.rows(group));
             }
             Some(_) => {}
             None => self.is_unknown = true,

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
+use volley_orc::OrcFile;
 use volley_parquet::ParquetFile;
 use volley_plan::{FileFormat, TableHandle};
 use volley_text::{CsvFile, JsonFile};
@@ -59,7 +60,7 @@ impl FileTable {
         for path in &paths {
             let format = options.format.or_else(|| format_of(path)).ok_or_else(|| {
                 Error::unsupported(format!("file of an unknown format: {path}"))
-                    .hint("names end with .parquet, .csv, .json, .jsonl or .ndjson")
+                    .hint("names end with .parquet, .orc, .csv, .json, .jsonl or .ndjson")
             })?;
             formats.push(format);
         }
@@ -98,6 +99,9 @@ fn open_files(
             FileFormat::Parquet => {
                 let file = options.files.open(path)?;
                 PartFile::Parquet(ParquetFile::open_with(file, options.parquet, footers)?)
+            }
+            FileFormat::Orc => {
+                PartFile::Orc(OrcFile::open_with(options.files.open(path)?, footers)?)
             }
             FileFormat::Csv => {
                 let file = options.files.open(path)?;

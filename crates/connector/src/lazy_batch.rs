@@ -8,7 +8,7 @@ use volley_vector::{Batch, Vector};
 /// Makes a column of the table lazily: of some rows, or of all when there is no selection.
 pub type MakeLazy<'a> = &'a dyn Fn(usize, Option<Arc<[u32]>>) -> Result<Vector>;
 
-/// The columns to put out, of those of `rows` rows that satisfy the filters; `None` without such
+/// The columns to return, of those of `rows` rows that satisfy the filters; `None` without such
 /// rows. Filter columns are dictionaries over what is decoded, others are lazy.
 ///
 /// # Errors
@@ -40,8 +40,8 @@ pub fn select_lazily(
     Ok(Some(Batch::new(columns, rows.count())))
 }
 
-/// The vector of each column, made once: readers go forward only, so a column that is put out twice
-/// is decoded by whichever is loaded first.
+/// The vector of each column, made once: readers go forward only, so a column that is returned
+/// twice is decoded by whichever is loaded first.
 fn each_once(columns: &[usize], make: impl Fn(usize) -> Result<Vector>) -> Result<Vec<Vector>> {
     let mut made: Vec<Vector> = Vec::with_capacity(columns.len());
     let has_twins = !columns.is_sorted_by(|a, b| a < b);

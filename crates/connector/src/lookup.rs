@@ -6,7 +6,7 @@ use std::cell::Cell;
 use volley_expression::{Expr, ExprKind, SpecialForm};
 use volley_types::{Type, Value};
 
-/// At most so many keys of a join are looked up.
+/// The most keys of a join that are looked up.
 const JOIN_KEYS_MAX: usize = 64;
 
 /// What is looked up.

@@ -22,13 +22,14 @@ const COMPRESSIONS: [(&str, FileCompression); 6] = [
 pub(crate) fn file_format(name: &str) -> Result<FileFormat> {
     Ok(match name {
         "parquet" => FileFormat::Parquet,
+        "orc" => FileFormat::Orc,
         "csv" => FileFormat::Csv,
         "json" | "ndjson" | "jsonl" => FileFormat::Json,
         other => {
             let error = Error::unsupported(format!("unsupported file format: '{other}'"));
-            return Err(match nearest_name(other, ["parquet", "csv", "json"]) {
+            return Err(match nearest_name(other, ["parquet", "orc", "csv", "json"]) {
                 Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                None => error.hint("write parquet, csv or json"),
+                None => error.hint("write parquet, orc, csv or json"),
             });
         }
     })
@@ -64,7 +65,7 @@ pub(crate) fn write_options(
             }
             "compression" => {
                 options.compression = compression(value)?;
-                FileFormat::Parquet
+                if format == FileFormat::Orc { FileFormat::Orc } else { FileFormat::Parquet }
             }
             _ => return Err(unknown_option(name)),
         };
@@ -104,6 +105,7 @@ fn unknown_option(name: &str) -> Error {
 fn name_of(format: FileFormat) -> &'static str {
     match format {
         FileFormat::Parquet => "Parquet",
+        FileFormat::Orc => "ORC",
         FileFormat::Csv => "CSV",
         FileFormat::Json => "JSON",
     }

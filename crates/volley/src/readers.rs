@@ -1,5 +1,5 @@
-//! The functions in FROM that read files: `read_csv`, `read_parquet`, `read_json` and their other
-//! names, and those that list what the footers of Parquet files say.
+//! The functions in FROM that read files: `read_csv`, `read_parquet`, `read_orc`, `read_json` and
+//! their other names, and those that list what the footers of Parquet files say.
 
 use crate::{
     csv_options::{CsvReader, compression, named_types, read_csv_options},
@@ -18,9 +18,11 @@ use volley_types::{Type, Value, nearest_name};
 /// Says which type a text names.
 pub(crate) type Types<'a> = &'a dyn Fn(&str) -> Result<Type>;
 
-const READERS: [(&str, FileFormat); 7] = [
+const READERS: [(&str, FileFormat); 9] = [
     ("read_parquet", FileFormat::Parquet),
     ("parquet_scan", FileFormat::Parquet),
+    ("read_orc", FileFormat::Orc),
+    ("orc_scan", FileFormat::Orc),
     ("read_csv", FileFormat::Csv),
     ("read_csv_auto", FileFormat::Csv),
     ("read_json", FileFormat::Json),
@@ -96,6 +98,11 @@ fn read_files(
         FileFormat::Parquet => {
             for option in of_format {
                 set_parquet_option(&mut options, option)?;
+            }
+        }
+        FileFormat::Orc => {
+            for option in of_format {
+                set_orc_option(&mut options, option)?;
             }
         }
         FileFormat::Json => {
@@ -174,6 +181,15 @@ fn set_parquet_option(options: &mut FileOptions, option: &TableOption) -> Result
             return Err(unknown_option(option, names.into_iter().chain(FILE_OPTIONS)));
         }
     }
+    Ok(())
+}
+
+fn set_orc_option(options: &mut FileOptions, option: &TableOption) -> Result<()> {
+    if option.name != "file_row_number" {
+        let names = std::iter::once("file_row_number").chain(FILE_OPTIONS);
+        return Err(unknown_option(option, names));
+    }
+    options.file_row_number = option.boolean()?.then(|| "file_row_number".to_owned());
     Ok(())
 }
 

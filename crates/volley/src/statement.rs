@@ -417,7 +417,7 @@ pub(crate) fn copy_plan(
     let options = copy::write_options(format, options)?;
     let schema = query.schema();
     let mut planned = plan_query(session, query.plan, cx)?;
-    if format != FileFormat::Parquet {
+    if !matches!(format, FileFormat::Parquet | FileFormat::Orc) {
         planned.plan = shown(planned.plan, &cx.constants.time_zone);
     }
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! parquet   a file: all of its columns are read, with filters and without
+//! orc       likewise
 //! csv, json a file
 //! spill     the bytes of a batch
 //! codec     the bytes of a column of a segment
@@ -16,6 +17,7 @@
 mod batch;
 mod cast;
 mod codec;
+mod orc;
 mod parquet;
 mod plan;
 mod query;
@@ -24,6 +26,7 @@ mod text;
 pub use batch::{spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
+pub use orc::orc;
 pub use parquet::parquet;
 pub use plan::{plan, plan_content, read_plan};
 pub use query::{lowered, sql};

@@ -86,7 +86,7 @@ fn scan(file: &ParquetFile, request: &ScanRequest) -> Result<()> {
 }
 
 #[derive(Debug)]
-struct MemoryFile(Bytes);
+pub(crate) struct MemoryFile(pub Bytes);
 
 impl RandomAccessFile for MemoryFile {
     fn path(&self) -> &str {

@@ -27,6 +27,7 @@ const CRATES: &[(&str, char)] = &[
     ("exec-testkit", TEST),
     ("operators", RUN),
     ("parquet", LEAF),
+    ("orc", LEAF),
     ("text", LEAF),
     ("connector-hive", LEAF),
     ("connector-memory", LEAF),
@@ -63,6 +64,8 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
     ("operators", "functions", "operators find functions in a registry"),
     ("parquet", "text", "formats must not know each other"),
     ("text", "parquet", "formats must not know each other"),
+    ("orc", "parquet", "formats must not know each other"),
+    ("text", "orc", "formats must not know each other"),
 ];
 
 /// The crates of ours that each example uses.

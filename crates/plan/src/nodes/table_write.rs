@@ -13,12 +13,14 @@ pub enum FileFormat {
     Csv,
     /// One JSON object per line.
     Json,
+    /// Apache ORC.
+    Orc,
 }
 
 /// How a file is written, beyond its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// How Parquet pages are compressed.
+    /// How Parquet pages and ORC streams are compressed.
     pub compression: FileCompression,
     /// The maximum number of rows of a row group of Parquet; `None` leaves it to the writer.
     pub row_group_rows: Option<usize>,
@@ -32,7 +34,7 @@ pub struct WriteOptions {
     pub null: String,
 }
 
-/// How Parquet pages are compressed.
+/// How Parquet pages and ORC streams are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileCompression {
     /// Not at all.
@@ -41,9 +43,9 @@ pub enum FileCompression {
     Snappy,
     /// Small.
     Zstd,
-    /// What most systems read, slow.
+    /// What most systems read, slow: GZIP in Parquet, ZLIB in ORC.
     Gzip,
-    /// LZ4_RAW: quicker than Snappy to read.
+    /// LZ4 blocks: quicker than Snappy to read.
     Lz4,
 }
 

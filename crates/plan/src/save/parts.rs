@@ -46,7 +46,8 @@ impl Listed for FileCompression {
 }
 
 impl Listed for FileFormat {
-    const ALL: &[FileFormat] = &[FileFormat::Parquet, FileFormat::Csv, FileFormat::Json];
+    const ALL: &[FileFormat] =
+        &[FileFormat::Parquet, FileFormat::Csv, FileFormat::Json, FileFormat::Orc];
 }
 
 impl Listed for FrameUnits {

@@ -342,6 +342,7 @@ pub(super) fn format_of(path: &str) -> Result<String> {
     let ending = Path::new(path).extension().and_then(|it| it.to_str());
     match ending.map(str::to_ascii_lowercase).as_deref() {
         Some("parquet") => Ok("parquet".to_owned()),
+        Some("orc") => Ok("orc".to_owned()),
         Some("csv" | "tsv") => Ok("csv".to_owned()),
         Some("json" | "ndjson" | "jsonl") => Ok("json".to_owned()),
         _ => {

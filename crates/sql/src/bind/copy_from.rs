@@ -111,7 +111,7 @@ impl<'a> Binder<'a> {
         Ok(projected(plan, exprs.into()).into())
     }
 
-    /// The rows of a file with types of its own: Parquet by position, JSON by name.
+    /// The rows of a file with types of its own: Parquet and ORC by position, JSON by name.
     fn file_rows(
         &mut self,
         path: &str,
@@ -122,7 +122,7 @@ impl<'a> Binder<'a> {
         let span = self.source.string(path);
         let table = self.shared.catalog.file_of(path, format).map_err(|it| it.span(span))?;
         let bound = self.scan(table, path);
-        if format != "parquet" {
+        if !["parquet", "orc"].contains(&format) {
             let place = |it: &Column| {
                 let index = self.position_of(target.schema(), &it.name, span)?;
                 match targets.contains(&index) {
