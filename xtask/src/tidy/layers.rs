@@ -11,6 +11,7 @@ const CRATES: &[(&str, char)] = &[
     ("vector", DATA),
     ("wire", DATA),
     ("codec", DATA),
+    ("pdt", DATA),
     ("testkit", TEST),
     ("function", COMPUTE),
     ("expression", COMPUTE),
