@@ -32,6 +32,8 @@ const CRATES: &[(&str, char)] = &[
     ("text", LEAF),
     ("connector-hive", LEAF),
     ("connector-memory", LEAF),
+    ("storage", LEAF),
+    ("sim", LEAF),
     ("tpch", LEAF),
     ("sql", FRONT),
     ("optimizer", FRONT),
