@@ -14,7 +14,7 @@ use super::{
     CatalogSnapshot, MacroEntry, MacroParameterEntry, RelationEntry, SchemaSnapshot, SequenceEntry,
     SequenceId, TableEntry, TableId, TypeEntry, ViewEntry,
 };
-use crate::{CheckDefinition, ColumnDefinition, KeyDefinition, TableDefinition};
+use crate::{CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, TableDefinition};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::Result;
 use volley_types::{Field, Schema, TypeRegistry};
@@ -257,6 +257,11 @@ fn write_definition(definition: &TableDefinition, to: &mut Writer) -> Result<()>
         Ok(())
     })?;
     write_optional(definition.comment.as_deref(), to);
+    to.byte(match definition.on_commit {
+        OnCommit::PreserveRows => 0,
+        OnCommit::DeleteRows => 1,
+        OnCommit::Drop => 2,
+    });
     Ok(())
 }
 
@@ -283,7 +288,14 @@ fn read_definition(from: &mut Reader<'_>, width: usize) -> Result<TableDefinitio
     if columns.len() > width || used.is_some_and(|it| *it >= width) {
         return Err(corruption("a definition of columns that do not exist"));
     }
-    Ok(TableDefinition { columns, checks, keys, comment: read_optional(from)? })
+    let comment = read_optional(from)?;
+    let on_commit = match from.byte()? {
+        0 => OnCommit::PreserveRows,
+        1 => OnCommit::DeleteRows,
+        2 => OnCommit::Drop,
+        other => return Err(corruption(format_args!("no action of a commit: {other}"))),
+    };
+    Ok(TableDefinition { columns, checks, keys, comment, on_commit })
 }
 
 fn write_sequence(sequence: &SequenceEntry, to: &mut Writer) -> Result<()> {

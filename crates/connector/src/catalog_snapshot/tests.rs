@@ -1,5 +1,5 @@
 use super::*;
-use crate::{CheckDefinition, ColumnDefinition, KeyDefinition};
+use crate::{CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit};
 use volley_error::ErrorKind;
 use volley_types::{Field, TypeRegistry};
 
@@ -20,6 +20,7 @@ fn table(id: u64, name: &str) -> RelationEntry {
         ],
         keys: vec![KeyDefinition { columns: vec![1, 0], is_primary: true }],
         comment: text("a table"),
+        on_commit: OnCommit::DeleteRows,
     };
     let nested =
         Type::array(Type::row([Field::new("x", Type::Decimal { precision: 9, scale: 2 })]));
