@@ -46,7 +46,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
@@ -55,6 +55,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("cast", cast),
     ("plan", plan),
     ("codec", codec),
+    ("orc", orc),
 ];
 
 /// What a reader may charge, in bytes.

@@ -9,7 +9,7 @@ use std::{
 use volley_error::{ErrorKind, Result};
 use volley_exec::{Executor, Operator, Priority, Step, StepContext, Task, TaskConfig};
 use volley_exec_testkit::{A, Manners, SETUPS, Setup, TestTables, drain};
-use volley_function::{Deadline, QueryConstants};
+use volley_function::QueryConstants;
 use volley_memory::{CancellationToken, Deadline, Pool};
 use volley_plan::{CustomNode, PlanBuilder};
 use volley_testkit::integers;
