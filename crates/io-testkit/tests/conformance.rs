@@ -1,7 +1,5 @@
 //! The file systems of this repository keep the contract, and faults come where they are asked for.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{io, sync::Arc};
 use volley_error::ErrorKind;
 use volley_io::{

@@ -1,6 +1,6 @@
 //! Tasks that run plans with the operators of the engine.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod control;
 mod exchange;

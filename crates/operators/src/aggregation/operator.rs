@@ -160,7 +160,7 @@ impl HashAggregation {
     }
 
     fn make_global_group(&mut self) -> Result<()> {
-        if self.table.len() == 0 { self.table.find_or_insert(&[], 1) } else { Ok(()) }
+        if self.table.is_empty() { self.table.find_or_insert(&[], 1) } else { Ok(()) }
     }
 
     /// Whether each row is added when it comes, whatever group it belongs to.

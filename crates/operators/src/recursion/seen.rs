@@ -140,7 +140,7 @@ impl SeenRows {
     pub(super) fn spill(&self, metrics: &OperatorMetrics) -> Result<()> {
         let mut state = lock(&self.state);
         let Seen::Memory(memory) = &mut *state else { return Ok(()) };
-        if memory.table.len() == 0 || !self.can_spill {
+        if memory.table.is_empty() || !self.can_spill {
             return Ok(());
         }
         memory.ahead.clear();

@@ -169,7 +169,7 @@ impl HashAggregation {
     /// Writes the rows that aggregates keep beside their groups.
     fn write_rows(&mut self, disk: &mut Disk) -> Result<()> {
         let aggregates = self.spec.with_rows();
-        if aggregates.is_empty() || self.table.len() == 0 {
+        if aggregates.is_empty() || self.table.is_empty() {
             return Ok(());
         }
         self.table.freeze()?;
@@ -229,7 +229,7 @@ impl Spill for HashAggregation {
 
     fn spill(&mut self) -> Result<()> {
         if self.can_flush() {
-            self.flush_due = self.table.len() > 0;
+            self.flush_due = !self.table.is_empty();
             if !self.flush_due {
                 self.table.clear();
             }
