@@ -106,7 +106,7 @@ fn register_lists(registry: &mut Registry) {
     let extract = json_doc(
         "json_extract(json, array of paths) -> array",
         "The values that the paths lead to, null where there is none.",
-        &[("json_extract('{\"a\": 1, \"b\": [2]}', ['a', 'b', 'c'])", "[1, '[2]', NULL]")],
+        &[("json_extract('{\"a\": 1, \"b\": [2]}', ['a', 'b', 'c'])", "[1, [2], NULL]")],
     );
     for name in ["json_extract", "json_extract_path"] {
         let function =
