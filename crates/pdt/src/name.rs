@@ -84,7 +84,7 @@ impl fmt::Display for RowName {
 }
 
 /// The order of all rows of a segment: inserts before the base row at their SID, by id. The SID is
-/// in the upper half, the id ([`BASE`] for base rows) in the lower.
+/// in the upper half, the id (`BASE` for base rows) in the lower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(pub u64);
 
@@ -109,7 +109,7 @@ impl Key {
         (self.0 >> 32) as u32
     }
 
-    /// The id of an insert; [`BASE`] of a base row.
+    /// The id of an insert; `BASE` of a base row.
     pub const fn id(self) -> u32 {
         self.0 as u32
     }

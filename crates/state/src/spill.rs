@@ -6,7 +6,7 @@
 //!
 //! A run is a sequence of batches in its own file, which is removed when the run and its readers
 //! are dropped. Rows are read in their order; batch boundaries may change. Small batches are
-//! combined to blocks of about [`BLOCK_BYTES`], large ones are split.
+//! combined to blocks of about `BLOCK_BYTES`, large ones are split.
 //!
 //! Memory is reserved before it is needed: writers and readers reserve theirs when they are
 //! created, and more only if a single row or a decoded block is larger. An operator that spills

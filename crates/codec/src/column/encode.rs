@@ -69,7 +69,7 @@ impl Context {
 /// # Errors
 ///
 /// Unsupported: opaque types; more rows; more elements of arrays than
-/// [`crate::nested::ELEMENTS_MAX`]. What a lazy column's loader reports.
+/// `ELEMENTS_MAX`. What a lazy column's loader reports.
 pub fn encode(column: &Vector, options: Options) -> Result<Vec<u8>> {
     if column.len() > crate::SEGMENT_ROWS_MAX {
         let rows = column.len();

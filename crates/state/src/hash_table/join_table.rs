@@ -81,7 +81,7 @@ pub struct JoinTableSpec {
     pub nulls_equal: Vec<bool>,
     /// One row per key is enough.
     pub is_set: bool,
-    /// All that is asked is whether a key is there: see [`PairCursor::rows`].
+    /// All that is asked is whether a key is there.
     pub only_asks: bool,
     /// Where the table works in another way.
     pub sizes: StateSizes,
@@ -163,7 +163,7 @@ impl JoinRows {
     }
 
     /// Calls `take` with the keys of some of the rows, and how many rows these are: up to
-    /// [`CHUNK_ROWS`] of every block.
+    /// `CHUNK_ROWS` of every block.
     ///
     /// # Errors
     ///

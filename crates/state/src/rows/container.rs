@@ -153,7 +153,7 @@ impl RowContainer {
         Ok(())
     }
 
-    /// Makes room for `count` rows, so that [`RowContainer::take_row`] can be called that often.
+    /// Makes room for `count` rows, so that `take_row` can be called that often.
     ///
     /// # Errors
     ///
