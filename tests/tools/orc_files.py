@@ -8,8 +8,7 @@
         -DoutputDirectory=$PWD/target/orc-java/lib
     python tests/tools/orc_files.py java --files 50 --volley target/debug/volley
                                                      random files of the Java writer: what Volley and
-                                                     pyarrow read of them, and the Java reader of what
-                                                     Volley writes; `java-make` makes those of
+                                                     pyarrow read of them; `java-make` makes those of
                                                      tests/data/orc
 
 Needs pyarrow. `make` gives the same bytes each time with the same version of pyarrow.
