@@ -1,0 +1,231 @@
+//! Chunk files: blocks one after the other.
+//!
+//! A file is written by one [`ChunkWriter`] and durable when that has finished. It is removed when
+//! no version in memory and no manifest needs it. Bytes that no version refers to are dead.
+
+use crate::{
+    AppendFile, Ids, Name, Store,
+    block::{self, BlockAddress, BlockIdentity, HEADER_BYTES, PAYLOAD_BYTES_MAX},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+use volley_error::{Error, Result};
+use volley_io::RandomAccessFile;
+use volley_vector::Buffer;
+
+/// The folder of chunk files.
+const FOLDER: &str = "data";
+
+/// A file that is longer gets no more blocks.
+const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// The chunk files of a database.
+#[derive(Debug)]
+pub struct ChunkFiles {
+    store: Arc<dyn Store>,
+    ids: Arc<Ids>,
+    /// Seed of checksums: blocks of another database are none of this one.
+    salt: u64,
+    /// Files that are in use in memory.
+    in_use: Mutex<BTreeMap<u32, Weak<ChunkFile>>>,
+}
+
+/// A chunk file. While it is held, the file is not removed.
+#[derive(Debug)]
+pub struct ChunkFile {
+    number: u32,
+    salt: u64,
+    store: Arc<dyn Store>,
+    open: Mutex<Option<Arc<dyn RandomAccessFile>>>,
+}
+
+/// A block that can be read.
+#[derive(Clone, Debug)]
+pub struct StoredBlock {
+    pub(crate) file: Arc<ChunkFile>,
+    pub(crate) address: BlockAddress,
+}
+
+impl ChunkFiles {
+    /// The chunk files in `store`.
+    pub(crate) fn new(store: &Arc<dyn Store>, ids: &Arc<Ids>, salt: u64) -> Arc<ChunkFiles> {
+        Arc::new(ChunkFiles {
+            store: Arc::clone(store),
+            ids: Arc::clone(ids),
+            salt,
+            in_use: Mutex::default(),
+        })
+    }
+
+    /// Numbers of segments and files.
+    pub fn ids(&self) -> &Arc<Ids> {
+        &self.ids
+    }
+
+    /// The file of a number. It is opened when it is first read.
+    pub(crate) fn file(&self, number: u32) -> Arc<ChunkFile> {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = in_use.get(&number).and_then(Weak::upgrade) {
+            return file;
+        }
+        let (salt, store) = (self.salt, Arc::clone(&self.store));
+        let file = Arc::new(ChunkFile { number, salt, store, open: Mutex::default() });
+        in_use.insert(number, Arc::downgrade(&file));
+        file
+    }
+
+    /// Removes files that are neither in use nor in `needed`; how many.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn collect(&self, needed: &BTreeSet<u32>) -> Result<usize> {
+        let listed = self.store.list(&Name::new(FOLDER)?)?;
+        // Under the lock, so that no file of these comes into use meanwhile.
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        in_use.retain(|_, it| it.strong_count() > 0);
+        let mut removed = 0;
+        for file in listed {
+            let number = u32::from_str_radix(file.name.file(), 16).ok();
+            let is_kept = |it: &u32| needed.contains(it) || in_use.contains_key(it);
+            if !number.as_ref().is_some_and(is_kept) {
+                self.store.remove(&file.name)?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The largest number of a file that exists.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn last_number(&self) -> Result<u32> {
+        let listed = self.store.list(&Name::new(FOLDER)?)?;
+        let numbers = listed.iter().filter_map(|it| u32::from_str_radix(it.name.file(), 16).ok());
+        Ok(numbers.max().unwrap_or_default())
+    }
+}
+
+impl ChunkFile {
+    /// Its number.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn open(&self) -> Result<Arc<dyn RandomAccessFile>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = open.as_ref() {
+            return Ok(Arc::clone(file));
+        }
+        let file = self.store.open(&file_name(self.number)?)?;
+        *open = Some(Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+impl StoredBlock {
+    /// The payload.
+    ///
+    /// # Errors
+    ///
+    /// I/O. Corruption: the bytes are not those of this block. Unsupported: a newer format.
+    pub(crate) fn read(&self, identity: &BlockIdentity) -> Result<Buffer> {
+        let file = self.file.open()?;
+        let read = || {
+            let end = self.address.offset + (HEADER_BYTES as u64) + u64::from(self.address.bytes);
+            file.check_range(&(self.address.offset..end))?;
+            let mut bytes = vec![0; HEADER_BYTES + self.address.bytes as usize];
+            file.read_into(self.address.offset, &mut bytes)?;
+            block::check(&bytes, identity, &self.address, self.file.salt)?;
+            Ok(Buffer::from_vec(bytes).slice(HEADER_BYTES))
+        };
+        read().map_err(|it: Error| it.at("file", file.path()))
+    }
+}
+
+fn file_name(number: u32) -> Result<Name> {
+    Name::new(format!("{FOLDER}/{number:08x}"))
+}
+
+/// Appends blocks to new files. Nothing is written before the first block.
+#[derive(Debug)]
+pub struct ChunkWriter {
+    files: Arc<ChunkFiles>,
+    open: Option<OpenChunk>,
+    has_files: bool,
+}
+
+#[derive(Debug)]
+struct OpenChunk {
+    file: Arc<ChunkFile>,
+    to: Box<dyn AppendFile>,
+}
+
+impl ChunkWriter {
+    /// A writer of new files.
+    pub fn new(files: &Arc<ChunkFiles>) -> ChunkWriter {
+        ChunkWriter { files: Arc::clone(files), open: None, has_files: false }
+    }
+
+    /// The files that blocks are appended to.
+    pub(crate) fn files(&self) -> &Arc<ChunkFiles> {
+        &self.files
+    }
+
+    /// Appends a block, which can be read after [`ChunkWriter::finish`].
+    ///
+    /// # Errors
+    ///
+    /// I/O; unsupported: a payload of 2 GiB.
+    pub(crate) fn append(
+        &mut self,
+        identity: &BlockIdentity,
+        payload: &[u8],
+    ) -> Result<StoredBlock> {
+        if payload.len() >= PAYLOAD_BYTES_MAX {
+            let error = Error::unsupported("a block of 2 GiB").at("bytes", payload.len());
+            return Err(error.hint("values of this size do not belong in a table"));
+        }
+        if self.open.as_ref().is_some_and(|it| it.to.len() >= FILE_BYTES_MAX) {
+            self.close()?;
+        }
+        let salt = self.files.salt;
+        let open = match self.open.take() {
+            Some(open) => self.open.insert(open),
+            None => {
+                let number = self.files.ids.next_file();
+                // In use before it exists, so that it is not collected.
+                let file = self.files.file(number);
+                let to = self.files.store.create(&file_name(number)?)?;
+                self.has_files = true;
+                self.open.insert(OpenChunk { file, to })
+            }
+        };
+        let address = BlockAddress {
+            file: open.file.number,
+            offset: open.to.len(),
+            bytes: payload.len() as u32,
+        };
+        open.to.append_all(&block::header(identity, &address, payload, salt))?;
+        open.to.append_all(payload)?;
+        Ok(StoredBlock { file: Arc::clone(&open.file), address })
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.open.take().map_or(Ok(()), |mut it| it.to.sync())
+    }
+
+    /// Makes all blocks durable. After an error none of them is.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.close()?;
+        if self.has_files { self.files.store.sync_names(&Name::new(FOLDER)?) } else { Ok(()) }
+    }
+}
