@@ -1,8 +1,12 @@
 //! What objects a database has, as data.
 
+mod difference;
+mod merge;
 mod save;
 #[cfg(test)]
 mod tests;
+
+pub use difference::CatalogDifference;
 
 use crate::TableDefinition;
 use std::{collections::BTreeMap, sync::Arc};

@@ -30,8 +30,9 @@ mod table_option;
 
 pub use bounds::{Bounds, compare_values, is_ordered};
 pub use catalog_snapshot::{
-    CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind, RelationEntry,
-    SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId, TypeEntry, ViewEntry,
+    CatalogDifference, CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind,
+    RelationEntry, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId, TypeEntry,
+    ViewEntry,
 };
 pub use conditions::{Bounding, Conditions};
 pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Transaction};

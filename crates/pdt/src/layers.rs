@@ -91,6 +91,14 @@ impl<'a> Layer<'a> {
         }
     }
 
+    /// The number of entries.
+    pub fn len(self) -> usize {
+        match self {
+            Layer::Tree(delta) => delta.tree.len(),
+            Layer::Run(run) => run.entries().len(),
+        }
+    }
+
     /// Inserts - deletes of all entries.
     pub fn delta(self) -> i64 {
         match self {

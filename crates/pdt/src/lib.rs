@@ -21,6 +21,7 @@
 //! 2010; Costea et al., SIGMOD 2016). It differs in that layers are not stacked by position: see
 //! [`Layers`].
 
+pub mod bytes;
 mod name;
 mod budget;
 mod entry;
@@ -30,6 +31,7 @@ mod pdt;
 mod layers;
 mod transaction;
 mod commit;
+mod changes;
 mod plan;
 mod merge;
 mod run;
@@ -44,7 +46,7 @@ pub use layers::{Entries, Layer, Layers, View};
 pub use merge::{ModifiedValues, RangeChanges, patch_lazy};
 pub use name::{Column, Key, PROVISIONAL, Rid, RowId, RowName, SEGMENT_ROWS_MAX, Sid, Stamp};
 pub use pdt::Pdt;
-pub use plan::{MergeCounts, MergePlan};
+pub use plan::{InsertedRows, MergeCounts, MergePlan};
 pub use run::Run;
 pub use translate::Translator;
 pub use tree::{Cursor, Prefix, Tree};

@@ -57,6 +57,12 @@ impl Pdt {
         Ok(Pdt { next_id: PROVISIONAL, ..empty })
     }
 
+    /// The layer with ids of later inserts from `next_id` on, for a segment whose changes up to
+    /// then are in a run.
+    pub fn with_next_id(self, next_id: u32) -> Pdt {
+        Pdt { next_id: next_id.min(PROVISIONAL - 1).max(self.next_id), ..self }
+    }
+
     /// The types of the segment's columns.
     pub fn types(&self) -> &Arc<[Type]> {
         &self.types

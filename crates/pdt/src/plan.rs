@@ -96,6 +96,15 @@ pub(crate) struct Block {
     pub(crate) rows: u64,
 }
 
+/// Inserted rows and their names.
+#[derive(Clone, Debug)]
+pub struct InsertedRows {
+    /// The rows: slices and selections, nothing is copied.
+    pub rows: Batch,
+    /// The id of each.
+    pub ids: Vec<u32>,
+}
+
 /// What scans did with a plan: tests use it as proof of the paths taken.
 #[derive(Debug, Default)]
 struct Counts {
@@ -180,6 +189,37 @@ impl MergePlan {
             }
             rows.select(&chunk.live)
         })
+    }
+
+    /// As [`MergePlan::inserted`], with the ids of the rows.
+    pub fn inserted_with_ids(&self, columns: &[usize]) -> impl Iterator<Item = InsertedRows> {
+        let mut ids: Vec<Vec<(u32, u32)>> = vec![Vec::new(); self.chunks.len()];
+        for run in &self.runs {
+            let of_run = (0..run.rows).map(|it| (run.row + it, run.key.id() + it));
+            if let Some(of_chunk) = ids.get_mut(run.chunk as usize) {
+                of_chunk.extend(of_run);
+            }
+        }
+        let ids = ids.into_iter().filter(|it| !it.is_empty()).map(|mut of_chunk| {
+            of_chunk.sort_unstable();
+            of_chunk.into_iter().map(|it| it.1).collect::<Vec<u32>>()
+        });
+        self.inserted(columns).zip(ids).map(|(rows, ids)| InsertedRows { rows, ids })
+    }
+
+    /// The chunk and the row in it of an inserted row that exists.
+    pub fn inserted_at(&self, key: Key) -> Option<(usize, u32)> {
+        let after = self.runs.partition_point(|it| it.key <= key);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let distance = key.0 - run.key.0;
+        let is_within = distance < u64::from(run.rows);
+        is_within.then(|| (run.chunk as usize, run.row + distance as u32))
+    }
+
+    /// The chunks of inserted rows with the values that they have now. Some of the rows may not
+    /// exist.
+    pub fn chunks(&self) -> impl ExactSizeIterator<Item = &Batch> {
+        self.chunks.iter().map(|it| &it.rows)
     }
 
     /// How often scans took which path so far.

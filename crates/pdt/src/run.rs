@@ -5,7 +5,6 @@
 //! the same questions as a tree. It has no stamps but the bound of its freeze, no tombstones, and
 //! no modified inserts: their values are those that they have.
 
-mod bytes;
 mod read;
 mod write;
 #[cfg(test)]

@@ -125,6 +125,11 @@ impl InsertChunk {
         (first, position(end) - first)
     }
 
+    /// The rows from a position on have this SID.
+    pub(crate) fn anchors(&self) -> &[(u32, Sid)] {
+        &self.anchors
+    }
+
     /// The SID of `row`.
     fn sid(&self, row: u32) -> Sid {
         let after = self.anchors.partition_point(|it| it.0 <= row);

@@ -3,11 +3,11 @@
 //! Bounds of text are at most 16 bytes long: a lower bound is cut, an upper one is cut and its last
 //! character raised. Of types without an order, and of custom types, bounds are unknown.
 
-use crate::bytes::{Input, Output};
 use std::cmp::Ordering;
 use volley_codec::{ColumnReader, Options, encode};
 use volley_connector::{Bounds, is_ordered};
 use volley_error::Result;
+use volley_pdt::bytes::{Input, Output};
 use volley_types::{PhysicalType, Type, Value, match_integer};
 use volley_vector::{Buffer, Values, Vector};
 
@@ -103,7 +103,7 @@ fn short_upper(value: Value) -> Option<Value> {
             while let Some(last) = characters.pop() {
                 if let Some(next) = char::from_u32(last as u32 + 1) {
                     characters.push(next);
-                    return Some(Value::text(&characters.iter().collect::<String>()));
+                    return Some(Value::text(characters.iter().collect::<String>()));
                 }
             }
             None

@@ -1,26 +1,49 @@
 //! Native tables on disk.
 //!
 //! ```text
-//! Store     the port to files: append, read, put, list, remove
-//! Segment   rows in blocks of chunk files, with bounds to skip by
+//! Storage    an open database: snapshots, transactions, commits, jobs
+//! Version    what is committed at one moment: catalog, tables, segments with changes
+//! Changes    what a transaction changed
+//! Segment    rows in blocks of chunk files, with bounds to skip by
+//! Store      the port to files: append, read, put, list, remove
 //! ```
 //!
-//! Read [`Store`] first. Storage reaches files by this port alone: it is append-only and blocking,
-//! so that a simulated disk can stand in for a real one and everything above it is deterministic.
-//! This crate does not know SQL or operators.
+//! Read [`Storage`] first. Storage reaches files by [`Store`] alone: it is append-only and
+//! blocking, so that a simulated disk can stand in for a real one and everything above it is
+//! deterministic.
+//! `docs/formats/storage.md` draws the files. Invariants: nothing that is live is overwritten; what
+//! is visible is durable; replay and commit change versions by the same functions. This crate does
+//! not know SQL or operators.
 
 pub mod store;
 pub mod conformance;
 mod local_store;
-mod bytes;
 mod ids;
 mod block;
 mod chunk_file;
 mod bounds;
 mod segment;
+mod numbers;
+mod version;
+mod changes;
+mod table_view;
+mod apply;
+mod record;
+mod log;
+mod manifest;
+mod commit;
+mod recovery;
+mod jobs;
+mod storage;
 
+pub use changes::{Changes, ConflictScope, TableChange};
 pub use chunk_file::{ChunkFile, ChunkFiles, ChunkWriter, StoredBlock};
 pub use ids::Ids;
+pub use jobs::Due;
 pub use local_store::LocalStore;
+pub use numbers::Numbers;
 pub use segment::{BLOCK_ROWS, SEGMENT_ROWS_MAX, Segment, SegmentWriter, ZONE_ROWS, Zones};
+pub use storage::{OpenTransaction, Storage, StorageOptions};
 pub use store::{Abilities, AppendFile, Expected, Listed, Name, Put, Store, WriteKind};
+pub use table_view::{SegmentView, TableView};
+pub use version::{SegmentVersion, TableVersion, Version};

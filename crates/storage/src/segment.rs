@@ -18,7 +18,6 @@ use crate::{
     ChunkFiles, StoredBlock,
     block::{BlockAddress, BlockIdentity, BlockKind, NO_COLUMN},
     bounds::{read_bounds, write_bounds},
-    bytes::{Input, Output},
 };
 use std::{
     ops::Range,
@@ -27,6 +26,7 @@ use std::{
 use volley_codec::ColumnReader;
 use volley_connector::{Bounds, TableId};
 use volley_error::{Error, Result};
+use volley_pdt::bytes::{Input, Output};
 use volley_types::Type;
 
 /// Rows of a block; the last one of a column may have fewer.

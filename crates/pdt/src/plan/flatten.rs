@@ -63,7 +63,7 @@ impl<'a> Flatten<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Result<MergePlan> {
-        let entries: usize = self.layers.iter().map(|it| it.entries()).sum();
+        let entries: usize = self.layers.iter().map(|it| it.len()).sum();
         let blocks = self.write.base_rows() as usize / BLOCK_ROWS as usize + 2;
         self.budget.ensure(entries * ENTRY_BYTES + blocks * size_of::<Block>())?;
         for number in 0..self.layers.len() {
@@ -335,15 +335,6 @@ impl MergePlan {
             + size_of_val(&*self.runs)
             + size_of_val(&*self.blocks)
             + columns.map(|it| it.sids.len() * 4 + it.values.retained_bytes()).sum::<usize>()
-    }
-}
-
-impl Layer<'_> {
-    fn entries(self) -> usize {
-        match self {
-            Layer::Tree(delta) => delta.tree().len(),
-            Layer::Run(run) => run.entries().len(),
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Opening runs. Any bytes are a run that keeps all invariants, or an error.
 
-use super::{BATCH_ROWS, MAGIC, Run, SUM_ENTRIES, VERSION_MAJOR, VERSION_MINOR, bytes::Input};
+use super::{BATCH_ROWS, MAGIC, Run, SUM_ENTRIES, VERSION_MAJOR, VERSION_MINOR};
 use crate::{
     Budget, Change, Charge, Entry, InsertChunk, Key, LayerValues, PROVISIONAL, Sid, Stamp,
-    ValueChunk,
+    ValueChunk, bytes::Input,
 };
 use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
@@ -66,7 +66,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(bytes: &'a [u8], types: &'a [Type], budget: &'a Arc<Budget>) -> Reader<'a> {
         let values = LayerValues::default();
-        Reader { input: Input::new(bytes), types, base_rows: 0, values, budget }
+        Reader { input: Input::new(bytes, "run of changes"), types, base_rows: 0, values, budget }
     }
 
     fn header(&mut self, base_rows: Sid) -> Result<Stamp> {

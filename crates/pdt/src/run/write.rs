@@ -1,7 +1,7 @@
 //! Runs as bytes.
 
-use super::{BATCH_ROWS, MAGIC, VERSION_MAJOR, VERSION_MINOR, bytes::Output};
-use crate::{Column, Sid, Stamp};
+use super::{BATCH_ROWS, MAGIC, VERSION_MAJOR, VERSION_MINOR};
+use crate::{Column, Sid, Stamp, bytes::Output};
 use std::ops::Range;
 use volley_error::Result;
 use volley_vector::{Batch, Vector};

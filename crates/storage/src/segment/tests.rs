@@ -44,7 +44,7 @@ fn types() -> Arc<[Type]> {
 
 fn row(number: i64) -> Vec<Value> {
     let is_null = number % 7 == 3;
-    let text = if is_null { Value::Null } else { Value::text(&format!("text {}", number % 100)) };
+    let text = if is_null { Value::Null } else { Value::text(format!("text {}", number % 100)) };
     let list = Value::Array(vec![Value::Double(number as f64); (number % 3) as usize].into());
     vec![Value::BigInt(number), text, list, Value::Row(vec![Value::Integer(number as i32)].into())]
 }

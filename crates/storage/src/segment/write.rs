@@ -5,13 +5,13 @@ use crate::{
     ChunkFiles, ChunkWriter, StoredBlock,
     block::{BlockKind, NO_COLUMN},
     bounds::{bounds_of, union, write_bounds},
-    bytes::Output,
 };
 use std::sync::{Arc, OnceLock};
 use volley_codec::{Options, encode};
 use volley_connector::{Bounds, TableId};
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
+use volley_pdt::bytes::Output;
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 

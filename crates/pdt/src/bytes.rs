@@ -1,24 +1,28 @@
-//! Numbers in the files of a database: 7 bits per byte, the lowest first; the top bit says that
-//! another byte follows. `docs/formats/storage.md` calls them `number`.
+//! The numbers that runs, logs and manifests are made of: 7 bits per byte, the lowest first; the
+//! top bit says that another byte follows. `docs/formats/storage.md` calls them `number`.
 
 use volley_error::{Error, Result};
 
 /// Bytes being written.
 #[derive(Debug, Default)]
-pub(crate) struct Output {
-    pub(crate) bytes: Vec<u8>,
+pub struct Output {
+    /// So far.
+    pub bytes: Vec<u8>,
 }
 
 impl Output {
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    /// Appends bytes.
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    pub(crate) fn byte(&mut self, byte: u8) {
+    /// Appends a byte.
+    pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
-    pub(crate) fn number(&mut self, mut number: u64) {
+    /// Appends a number.
+    pub fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
             number >>= 7;
@@ -26,18 +30,24 @@ impl Output {
         self.bytes.push(number as u8);
     }
 
-    pub(crate) fn count(&mut self, count: usize) {
+    /// Appends a number that may be negative: the sign is the lowest bit.
+    pub fn signed(&mut self, number: i64) {
+        self.number((number << 1 ^ number >> 63) as u64);
+    }
+
+    /// Appends a count.
+    pub fn count(&mut self, count: usize) {
         self.number(count as u64);
     }
 
     /// Bytes with their length before them.
-    pub(crate) fn block(&mut self, bytes: &[u8]) {
+    pub fn block(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.raw(bytes);
     }
 
     /// 0, or 1 and what `write` writes.
-    pub(crate) fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut Output)) {
+    pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(T, &mut Output)) {
         self.byte(u8::from(value.is_some()));
         if let Some(value) = value {
             write(value, self);
@@ -47,7 +57,7 @@ impl Output {
 
 /// Bytes being read. Nothing is taken for granted.
 #[derive(Debug)]
-pub(crate) struct Input<'a> {
+pub struct Input<'a> {
     rest: &'a [u8],
     len: usize,
     /// What the bytes are, for messages: `manifest`.
@@ -55,36 +65,57 @@ pub(crate) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Input<'a> {
+    /// Reads `bytes`, which are a `what` in messages.
+    pub fn new(bytes: &'a [u8], what: &'static str) -> Input<'a> {
         Input { rest: bytes, len: bytes.len(), what }
     }
 
     /// A corruption error at the current offset.
     #[cold]
-    pub(crate) fn corrupt(&self, problem: &str) -> Error {
+    pub fn corrupt(&self, problem: &str) -> Error {
         let offset = self.len - self.rest.len();
         Error::corruption(format!("damaged {}: {problem}, before byte {offset}", self.what))
     }
 
-    pub(crate) fn raw(&mut self, len: usize) -> Result<&'a [u8]> {
+    /// The next `len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Corruption: fewer are left.
+    pub fn raw(&mut self, len: usize) -> Result<&'a [u8]> {
         let (taken, rest) =
             self.rest.split_at_checked(len).ok_or_else(|| self.corrupt("it ends early"))?;
         self.rest = rest;
         Ok(taken)
     }
 
-    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
+    /// The next N bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::raw`].
+    pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) =
             self.rest.split_first_chunk::<N>().ok_or_else(|| self.corrupt("it ends early"))?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8> {
+    /// The next byte.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::raw`].
+    pub fn byte(&mut self) -> Result<u8> {
         self.fixed::<1>().map(|[it]| it)
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64> {
+    /// The next number.
+    ///
+    /// # Errors
+    ///
+    /// Corruption: not a number.
+    pub fn number(&mut self) -> Result<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -100,12 +131,31 @@ impl<'a> Input<'a> {
         Err(self.corrupt("a number of more than 64 bits"))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32> {
+    /// The next number that may be negative.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::number`].
+    pub fn signed(&mut self) -> Result<i64> {
+        let number = self.number()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// The next number, of at most 32 bits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::number`].
+    pub fn u32(&mut self) -> Result<u32> {
         u32::try_from(self.number()?).map_err(|_| self.corrupt("a number of more than 32 bits"))
     }
 
     /// A count of elements that take at least a byte each, so that memory for them is bounded.
-    pub(crate) fn count(&mut self) -> Result<usize> {
+    ///
+    /// # Errors
+    ///
+    /// Corruption: fewer bytes are left.
+    pub fn count(&mut self) -> Result<usize> {
         let count = self.number()?;
         match usize::try_from(count) {
             Ok(count) if count <= self.rest.len() => Ok(count),
@@ -113,12 +163,22 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(crate) fn block(&mut self) -> Result<&'a [u8]> {
+    /// Bytes with their length before them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Input::number`].
+    pub fn block(&mut self) -> Result<&'a [u8]> {
         let len = self.count()?;
         self.raw(len)
     }
 
-    pub(crate) fn optional<T>(
+    /// What [`Output::optional`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// Corruption; those of `read`.
+    pub fn optional<T>(
         &mut self,
         read: impl FnOnce(&mut Input<'a>) -> Result<T>,
     ) -> Result<Option<T>> {
@@ -129,14 +189,26 @@ impl<'a> Input<'a> {
         }
     }
 
-    pub(crate) fn all<T>(
-        &mut self,
-        mut read: impl FnMut(&mut Input<'a>) -> Result<T>,
-    ) -> Result<Vec<T>> {
+    /// A count and as many elements.
+    ///
+    /// # Errors
+    ///
+    /// Corruption; those of `read`.
+    pub fn all<T>(&mut self, mut read: impl FnMut(&mut Input<'a>) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count()?).map(|_| read(self)).collect()
     }
 
-    pub(crate) fn finish(&self) -> Result<()> {
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Checks that nothing is left.
+    ///
+    /// # Errors
+    ///
+    /// Corruption: bytes after the end.
+    pub fn finish(&self) -> Result<()> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.corrupt("bytes after the end")) }
     }
 }
@@ -150,11 +222,14 @@ mod tests {
         let numbers = [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, u64::from(u32::MAX), u64::MAX];
         let mut output = Output::default();
         numbers.iter().for_each(|it| output.number(*it));
+        let signed = [0, -1, 1, i64::MIN, i64::MAX, -64, 64];
+        signed.iter().for_each(|it| output.signed(*it));
         output.block(b"abc");
         output.optional(Some(7), |it, output| output.number(it));
         output.optional(None::<u64>, |it, output| output.number(it));
         let mut input = Input::new(&output.bytes, "test");
         numbers.iter().for_each(|it| assert_eq!(input.number().unwrap(), *it));
+        signed.iter().for_each(|it| assert_eq!(input.signed().unwrap(), *it));
         assert_eq!(input.block().unwrap(), b"abc");
         assert_eq!(input.optional(Input::number).unwrap(), Some(7));
         assert_eq!(input.optional(Input::number).unwrap(), None);

@@ -1,0 +1,351 @@
+//! Commits: validation, one group of the log, the next version.
+//!
+//! The first thread that waits leads: it takes all changes that wait, validates each against those
+//! before, appends one group, syncs once, and wakes all. Others that come meanwhile are the next
+//! group.
+
+use crate::{
+    Changes, ConflictScope, Storage, TableChange, Version,
+    apply::TableChanges,
+    log::{AppendError, Log},
+    record::{CommitRecord, Record, TableRecord},
+    storage::must_recover,
+    version::TableVersion,
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+use volley_connector::{CatalogDifference, CatalogSnapshot, SequenceId, TableId};
+use volley_error::{Error, Result};
+use volley_pdt::{Pdt, Stamp, Translator, bytes::Output};
+
+/// What one thread at a time changes.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) log: Log,
+    /// The number of the newest manifest.
+    pub(crate) manifest: Option<u32>,
+    /// Why nothing can be changed any more.
+    pub(crate) failed: Option<String>,
+    /// By the number of the old segment.
+    pub(crate) replaced: BTreeMap<u32, Replaced>,
+    keys: RecentKeys,
+    /// Bytes of the log at which jobs that are due are looked for.
+    look_at: u64,
+}
+
+/// A segment that was written again.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    /// The new segment, and how names are translated; `None` if they cannot be.
+    pub(crate) by: Option<(u32, Translator)>,
+    /// The last commit before.
+    pub(crate) stamp: Stamp,
+}
+
+/// Keys that commits wrote since the oldest open transaction began: of a table and the columns of
+/// a key, the hashes.
+type RecentKeys = BTreeMap<(TableId, Vec<usize>), HashMap<u64, Stamp>>;
+
+/// A change that fits to the newest version, and what it makes of it.
+struct Prepared {
+    version: Version,
+    record: CommitRecord,
+}
+
+impl Core {
+    pub(crate) fn new(log: Log, manifest: Option<u32>) -> Core {
+        let (replaced, keys) = (BTreeMap::new(), RecentKeys::new());
+        Core { log, manifest, failed: None, replaced, keys, look_at: 0 }
+    }
+
+    /// An error if nothing can be changed any more.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failed.as_ref().map_or(Ok(()), |it| Err(must_recover(it)))
+    }
+
+    /// Whether the log has grown by `bytes` since this was last true.
+    pub(crate) fn is_time_to_look(&mut self, bytes: u64) -> bool {
+        let now = self.log.bytes();
+        self.look_at = self.look_at.min(now + bytes);
+        let is_time = now >= self.look_at;
+        if is_time {
+            self.look_at = now + bytes;
+        }
+        is_time
+    }
+
+    /// Appends records; after an error of which the outcome is open, nothing can be changed.
+    pub(crate) fn append(&mut self, payload: &[u8]) -> Result<()> {
+        self.check()?;
+        self.log.append(payload).map_err(|failure| {
+            let error = failure.error();
+            match &failure {
+                AppendError::Refused(error) => Error::new(error.kind(), error.to_string()),
+                AppendError::Unknown(_) => {
+                    let why = format!("the log could not be synced: {error}");
+                    let failed = must_recover(&why);
+                    self.failed = Some(why);
+                    failed
+                }
+            }
+        })
+    }
+
+    /// Forgets what no open transaction needs.
+    fn forget(&mut self, oldest: Option<Stamp>) {
+        let is_needed = |stamp: Stamp| oldest.is_some_and(|it| it < stamp);
+        self.replaced.retain(|_, it| oldest.is_some_and(|oldest| oldest <= it.stamp));
+        self.keys.retain(|_, hashes| {
+            hashes.retain(|_, it| is_needed(*it));
+            !hashes.is_empty()
+        });
+    }
+
+    /// The changes of a segment with the names that rows have now, and the segment's number.
+    fn translate(
+        &self,
+        table: &TableVersion,
+        mut segment: u32,
+        mut own: Arc<Pdt>,
+        base: Stamp,
+        name: &str,
+    ) -> Result<(u32, Arc<Pdt>)> {
+        while table.segment(segment).is_none() {
+            let replaced = self.replaced.get(&segment).and_then(|it| it.by.as_ref());
+            let (by, translator) = replaced.ok_or_else(|| CatalogSnapshot::conflict(name))?;
+            own = match translator.transaction(&own, base)? {
+                Ok(translated) => Arc::new(translated),
+                Err(_) => return Err(CatalogSnapshot::conflict(name)),
+            };
+            segment = *by;
+        }
+        Ok((segment, own))
+    }
+
+    fn check_keys(&self, change: &TableChange, base: Stamp, name: &str) -> Result<()> {
+        for (columns, hashes) in &change.keys {
+            let recent = self.keys.get(&(change.table.id, columns.clone()));
+            let is_late = |it: &u64| recent.is_some_and(|recent| recent.get(it) > Some(&base));
+            if hashes.iter().any(is_late) {
+                return Err(CatalogSnapshot::conflict(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn note_keys(&mut self, change: &TableChange, stamp: Stamp) {
+        for (columns, hashes) in &change.keys {
+            let recent = self.keys.entry((change.table.id, columns.clone())).or_default();
+            recent.extend(hashes.iter().map(|it| (*it, stamp)));
+        }
+    }
+}
+
+impl Storage {
+    /// Commits each of `group` that fits to those before; one append and sync for all.
+    fn commit_group(&self, core: &mut Core, group: &[Changes]) -> Vec<Result<()>> {
+        let mut next: Option<Version> = None;
+        let published = self.snapshot();
+        let mut output = Output::default();
+        let mut results: Vec<Result<()>> = Vec::with_capacity(group.len());
+        for changes in group {
+            let newest = next.as_ref().unwrap_or(&published);
+            let prepared = core.check().and_then(|()| prepare(core, newest, changes));
+            let start = output.bytes.len();
+            let written = prepared.and_then(|it| {
+                let record = Record::Commit(it.record);
+                record.write(&it.version.catalog, &mut output).map(|()| it.version)
+            });
+            match written {
+                Ok(version) => {
+                    changes.tables.values().for_each(|it| core.note_keys(it, version.stamp));
+                    next = Some(version);
+                    results.push(Ok(()));
+                }
+                Err(error) => {
+                    output.bytes.truncate(start);
+                    results.push(Err(error));
+                }
+            }
+        }
+        let Some(next) = next else { return results };
+        match core.append(&output.bytes) {
+            Ok(()) => self.publish(next),
+            Err(error) => {
+                let (kind, message) = (error.kind(), error.to_string());
+                let failed = results.iter_mut().filter(|it| it.is_ok());
+                failed.for_each(|it| *it = Err(Error::new(kind, message.clone())));
+            }
+        }
+        core.forget(self.oldest_open());
+        results
+    }
+
+    /// Makes durable where a recovery goes on with a sequence.
+    pub(crate) fn reserve_numbers(
+        &self,
+        sequence: SequenceId,
+        numbers: &crate::Numbers,
+        resume: Option<i64>,
+    ) -> Result<()> {
+        let mut core = self.core();
+        let mut output = Output::default();
+        let catalog = CatalogSnapshot::default();
+        Record::Numbers(sequence, resume).write(&catalog, &mut output)?;
+        core.append(&output.bytes)?;
+        numbers.set_reserved(resume);
+        Ok(())
+    }
+}
+
+/// What `changes` make of `newest`.
+fn prepare(core: &Core, newest: &Version, changes: &Changes) -> Result<Prepared> {
+    let stamp = Stamp(newest.stamp.0 + 1);
+    let base = &changes.base;
+    let mut version = Version { stamp, ..newest.clone() };
+    let mut record = CommitRecord { stamp, ..CommitRecord::default() };
+    if !Arc::ptr_eq(&base.catalog, &changes.catalog) {
+        let merged = CatalogSnapshot::merge(&base.catalog, &changes.catalog, &newest.catalog)?;
+        let difference = CatalogDifference::between(&newest.catalog, &merged);
+        if !difference.is_empty() {
+            version.set_catalog(Arc::new(merged));
+            record.catalog = Some(difference);
+        }
+    }
+    for (id, change) in &changes.tables {
+        let (table, of_table) = prepare_table(core, newest, changes, *id, change, stamp)?;
+        version.set_table(table);
+        record.tables.push(of_table);
+    }
+    for (sequence, numbers) in &changes.numbers {
+        if changes.numbers(*sequence).is_some() {
+            record.sequences.push((*sequence, numbers.make_durable()));
+            version.set_numbers(*sequence, Arc::clone(numbers));
+        }
+    }
+    Ok(Prepared { version, record })
+}
+
+fn prepare_table(
+    core: &Core,
+    newest: &Version,
+    changes: &Changes,
+    id: TableId,
+    change: &TableChange,
+    stamp: Stamp,
+) -> Result<(TableVersion, TableRecord)> {
+    let base = &changes.base;
+    let name = changes.catalog.table(id).map_or("table", |it| it.1.name.as_str());
+    let conflict = || CatalogSnapshot::conflict(name);
+    let committed = match base.tables.get(&id) {
+        None => None,
+        Some(before) => {
+            let committed = newest.tables.get(&id).ok_or_else(conflict)?;
+            let entry = |it: &Version| it.catalog.table(id).map(|it| Arc::clone(it.1));
+            let is_same_table = Arc::ptr_eq(&base.catalog, &newest.catalog)
+                || entry(base) == entry(newest) && committed.shape == before.shape;
+            let is_same =
+                change.scope == ConflictScope::Rows || committed.changed == before.changed;
+            if !is_same_table || !is_same {
+                return Err(conflict());
+            }
+            Some(committed)
+        }
+    };
+    core.check_keys(change, base.stamp, name)?;
+    let table = match committed {
+        Some(committed) if !change.replaces => committed,
+        _ => &change.table,
+    };
+    let mut own = Vec::with_capacity(change.own.len());
+    for (segment, changes) in change.own.iter().filter(|it| !it.1.is_empty()) {
+        if change.added.iter().any(|it| it.segment.id() == *segment) || change.replaces {
+            own.push((*segment, Arc::clone(changes)));
+            continue;
+        }
+        let (segment, changes) =
+            core.translate(table, *segment, Arc::clone(changes), base.stamp, name)?;
+        let found = table.segment(segment).ok_or_else(conflict)?;
+        if found.layers.conflict(&changes, base.stamp).is_some() {
+            return Err(conflict());
+        }
+        own.push((segment, changes));
+    }
+    let replaced = change.replaces.then_some(&change.table.segments).into_iter().flatten();
+    let added = replaced.chain(&change.added).map(|it| Arc::clone(&it.segment)).collect();
+    let changed = own.iter().map(|(segment, own)| Ok((*segment, own.to_bytes()?)));
+    let changed = changed.collect::<Result<_>>()?;
+    let record = TableRecord { table: id, replaces: change.replaces, added, changed };
+    let table = table.apply(&TableChanges { added: change.added.clone(), own }, stamp)?;
+    Ok((table, record))
+}
+
+/// Changes that wait for their group.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<QueueState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    waiting: Vec<(u64, Changes)>,
+    done: BTreeMap<u64, Result<()>>,
+    next_ticket: u64,
+    has_leader: bool,
+}
+
+impl Queue {
+    /// Waits until the changes are committed or refused.
+    pub(crate) fn commit(&self, storage: &Storage, changes: Changes) -> Result<()> {
+        let mut state = self.state();
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.waiting.push((ticket, changes));
+        loop {
+            if let Some(result) = state.done.remove(&ticket) {
+                return result;
+            }
+            if state.has_leader {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            state.has_leader = true;
+            let (tickets, group): (Vec<u64>, Vec<Changes>) = state.waiting.drain(..).unzip();
+            drop(state);
+            let leader = Leader { queue: self, tickets };
+            let results = storage.commit_group(&mut storage.core(), &group);
+            leader.finish(results);
+            state = self.state();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that commits a group. When it ends in any way, each of the group has a result.
+struct Leader<'q> {
+    queue: &'q Queue,
+    tickets: Vec<u64>,
+}
+
+impl Leader<'_> {
+    fn finish(mut self, results: Vec<Result<()>>) {
+        let tickets = std::mem::take(&mut self.tickets);
+        self.queue.state().done.extend(tickets.into_iter().zip(results));
+    }
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        let mut state = self.queue.state();
+        state.has_leader = false;
+        let panicked = || Err(Error::internal("a commit panicked"));
+        state.done.extend(self.tickets.drain(..).map(|it| (it, panicked())));
+        self.queue.changed.notify_all();
+    }
+}

@@ -1,0 +1,7 @@
+//! Work that goes on next to commits: one job at a time, none of which blocks readers.
+
+mod checkpoint;
+mod maintain;
+mod propagate;
+
+pub use maintain::Due;
