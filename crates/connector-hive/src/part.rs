@@ -58,7 +58,7 @@ impl Part {
         columns.iter().all(|it| self.place(*it) != usize::MAX)
     }
 
-    /// What is known of a column in a row group. A file that is no Parquet file has one, of a row.
+    /// What is known of a column in a row group. A text file has one, of a row.
     pub fn bounds(&self, group: usize, column: usize) -> Bounds {
         match (self.columns.get(column), &self.file) {
             (Some(PartColumn::Stored(place)), PartFile::Parquet(file)) => {
@@ -86,6 +86,21 @@ impl Part {
         }
         let value = Some(value.clone());
         Bounds { min: value.clone(), max: value, nulls: Some(0), distinct: Some(1) }
+    }
+
+    /// The bytes of columns of a row group; of a stripe, whose footer has the sizes of columns, the
+    /// bytes of all columns; 0 of a text file.
+    pub fn bytes(&self, group: usize, columns: &[usize]) -> u64 {
+        let file = match &self.file {
+            PartFile::Parquet(file) => file,
+            PartFile::Orc(file) => return file.data_bytes(group),
+            PartFile::Csv(_) | PartFile::Json(_) => return 0,
+        };
+        let stored = columns.iter().filter_map(|it| match self.columns.get(*it) {
+            Some(PartColumn::Stored(place) | PartColumn::Cast(place)) => Some(*place),
+            _ => None,
+        });
+        stored.map(|it| file.column_bytes(group, it).0).sum()
     }
 
     /// The rows of a row group.
@@ -128,6 +143,20 @@ impl PartFile {
             PartFile::Orc(file) => file.path(),
             PartFile::Csv(file) => file.path(),
             PartFile::Json(file) => file.path(),
+        }
+    }
+
+    /// Tells the file from one that is written to the same path later.
+    pub fn version(&self) -> String {
+        let file = match self {
+            PartFile::Parquet(file) => file.file(),
+            PartFile::Orc(file) => file.file(),
+            PartFile::Csv(file) => file.file(),
+            PartFile::Json(file) => file.file(),
+        };
+        match file.version() {
+            Some(version) => version.to_string(),
+            None => file.size_bytes().to_string(),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::{
     converted::ConvertedSource,
     group_reader::GroupReader,
     part::{Part, PartFile},
-    split::FileSplit,
+    split::ScanFiles,
 };
 use std::{sync::Arc, task::Waker};
 use volley_connector::{ScanMetrics, ScanRequest, Source, SourceStep, Split};
@@ -15,6 +15,7 @@ use volley_types::{Schema, Type};
 /// filters are applied while they are decoded, all else by a [`ConvertedSource`].
 pub(crate) struct FileSource {
     schema: Arc<Schema>,
+    files: Arc<ScanFiles>,
     request: ScanRequest,
     /// The columns that the output and the filters use.
     needed: Vec<usize>,
@@ -46,10 +47,10 @@ pub(crate) fn needed_columns(request: &ScanRequest) -> Vec<usize> {
 }
 
 impl FileSource {
-    pub fn new(schema: Arc<Schema>, request: ScanRequest) -> FileSource {
+    pub fn new(schema: Arc<Schema>, files: Arc<ScanFiles>, request: ScanRequest) -> FileSource {
         let needed = needed_columns(&request);
         let (groups, converted, current) = (Vec::new(), None, Current::Nothing);
-        FileSource { schema, request, needed, groups, converted, current, skipped: 0 }
+        FileSource { schema, files, request, needed, groups, converted, current, skipped: 0 }
     }
 
     /// Whether the file has row groups that can be read as they are.
@@ -70,8 +71,7 @@ fn place_of<'s>(part: &Part, schema: &'s Schema, column: usize) -> (usize, Optio
 
 impl Source for FileSource {
     fn start(&mut self, split: Split) -> Result<()> {
-        let split = split.data.downcast_ref::<FileSplit>();
-        let split = split.ok_or_else(|| Error::internal("split of another connector"))?;
+        let split = self.files.start(&split, &self.request)?;
         if !split.may_be_needed(&self.request) {
             self.skipped += 1;
             self.current = Current::Nothing;
@@ -86,7 +86,7 @@ impl Source for FileSource {
                     self.converted.insert(new)
                 }
             };
-            return converted.start(split);
+            return converted.start(&split);
         }
         let file = &split.part.file;
         let place = match self.reader_of(file) {
@@ -103,7 +103,10 @@ impl Source for FileSource {
     }
 
     fn prepare(&mut self, split: &Split) -> Result<()> {
-        let Some(split) = split.data.downcast_ref::<FileSplit>() else { return Ok(()) };
+        if self.groups.is_empty() {
+            return Ok(());
+        }
+        let split = self.files.file_split(split, &self.request.registry)?;
         let reader = self.reader_of(&split.part.file).and_then(|it| self.groups.get(it));
         match reader {
             Some(reader) if self.is_plain(&split.part) && split.may_be_needed(&self.request) => {

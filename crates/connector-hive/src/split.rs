@@ -1,5 +1,12 @@
 //! Splits: row groups of Parquet files and stripes of ORC files that the filters do not rule out,
 //! and text files, of which several drivers may read one.
+//!
+//! ```text
+//! path, version of the file, row group or stripe (u64; all bits set for a text file)
+//! ```
+//!
+//! Footers are read once, when the table is opened; the sources of a scan find files by path. The
+//! version tells a file from one that was written to the same path later.
 
 use crate::{
     part::{Part, PartColumn, PartFile},
@@ -7,22 +14,48 @@ use crate::{
 };
 use std::{
     cmp::{Ordering, Reverse},
-    sync::{Arc, OnceLock},
+    collections::HashMap,
+    iter,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    task::Waker,
 };
 use volley_connector::{
-    Scan, ScanMetrics, ScanRequest, Source, Split, compare_values, may_join, may_match,
+    ListedSplits, Scan, ScanMetrics, ScanRequest, Source, Split, SplitReader, SplitSource,
+    SplitStep, SplitWriter, compare_values, may_join, may_match,
 };
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_expression::filter::BoundOrder;
+use volley_function::Registry;
 use volley_text::CsvChunks;
 use volley_types::{Schema, Value};
 
+/// The number of this connector in the bytes of splits.
+const CONNECTOR: u8 = 16;
+
 /// A scan of a table's files.
 pub(crate) struct FileScan {
-    parts: Arc<[Part]>,
     schema: Arc<Schema>,
     request: ScanRequest,
-    planned: OnceLock<(Vec<Split>, ScanMetrics)>,
+    files: Arc<ScanFiles>,
+}
+
+/// What the sources of a scan share.
+pub(crate) struct ScanFiles {
+    /// The files with what their footers say.
+    parts: Arc<[Part]>,
+    /// The places of `parts` by path; made when the first split is read.
+    by_path: OnceLock<HashMap<String, usize>>,
+    /// Text files that several drivers read, by their splits.
+    shared: Mutex<HashMap<Arc<[u8]>, SharedFile>>,
+    /// What listing the splits left out.
+    pruned: Mutex<ScanMetrics>,
+}
+
+/// A text file that several drivers read.
+struct SharedFile {
+    chunks: Arc<CsvChunks>,
+    /// How many drivers will still take its split.
+    starts_left: u32,
 }
 
 /// What a split reads.
@@ -30,12 +63,15 @@ pub(crate) struct FileSplit {
     pub part: Part,
     /// The row group or stripe.
     pub group: usize,
-    /// Of a CSV file that several drivers read: each split takes what the others do not.
+    /// Of a CSV file that several drivers read: each takes what the others do not.
     pub chunks: Option<Arc<CsvChunks>>,
 }
 
 /// Drivers that read one text file, at most.
 const READERS_MAX: u64 = 64;
+
+/// The row group of a text file, which is read as a whole.
+const WHOLE_FILE: u64 = u64::MAX;
 
 impl FileSplit {
     /// Whether some row of it may pass the dynamic filters, as they are now.
@@ -50,78 +86,126 @@ impl FileSplit {
     }
 }
 
-impl FileScan {
-    pub fn new(parts: Arc<[Part]>, schema: Arc<Schema>, request: ScanRequest) -> FileScan {
-        FileScan { parts, schema, request, planned: OnceLock::new() }
+impl ScanFiles {
+    fn new(parts: Arc<[Part]>) -> ScanFiles {
+        let (by_path, shared) = (OnceLock::new(), Mutex::default());
+        ScanFiles { parts, by_path, shared, pruned: Mutex::default() }
     }
 
-    /// The splits in the order of the files, or with a bound to come, in the order that it is of:
-    /// then it is tight after the first ones, and rules out the others.
-    fn plan(&self) -> (Vec<Split>, ScanMetrics) {
-        let (splits, pruned) = self.splits_of_files();
-        let ordered = self.request.dynamic_filters.iter();
-        let ordered = ordered.filter_map(|it| Some((it.column, it.filter.order()?))).next();
-        let Some((column, order)) = ordered else { return (splits, pruned) };
-        let first = |it: Split| (First::of_split(&it, column, order), it);
-        let mut splits: Vec<_> = splits.into_iter().map(first).collect();
-        splits.sort_by(|(a, _), (b, _)| a.compare(b, order));
-        (splits.into_iter().map(|(_, it)| it).collect(), pruned)
-    }
-
-    fn splits_of_files(&self) -> (Vec<Split>, ScanMetrics) {
-        let (mut splits, mut pruned) = (Vec::new(), ScanMetrics::default());
-        for part in &*self.parts {
-            let Some(groups) = part.file.groups() else {
-                if !self.may_match(part, 0) {
-                    pruned.groups_skipped += 1;
-                    continue;
+    /// What a split reads, for a driver that starts it. A text file is shared by as many drivers as
+    /// its split says.
+    ///
+    /// # Errors
+    ///
+    /// Corruption: other bytes than those of a split of this scan's files. Invalid query: a file
+    /// that the table does not have, or that has changed.
+    pub fn start(&self, split: &Split, request: &ScanRequest) -> Result<FileSplit> {
+        let mut file = self.file_split(split, &request.registry)?;
+        let PartFile::Csv(csv) = &file.part.file else { return Ok(file) };
+        if split.readers_max > 1 {
+            let mut shared = lock(&self.shared);
+            let starts_left = match shared.get_mut(&split.bytes) {
+                Some(known) => {
+                    file.chunks = Some(Arc::clone(&known.chunks));
+                    known.starts_left = known.starts_left.saturating_sub(1);
+                    known.starts_left
                 }
-                splits.push(Split {
-                    data: Arc::new(FileSplit { part: part.clone(), group: 0, chunks: None }),
-                    label: part.file.path().to_owned(),
-                    rows: None,
-                });
-                continue;
+                None => {
+                    let Some(chunks) = csv.chunks(&request.pool).map(Arc::new) else {
+                        let message = "a split for several readers of a file that has one";
+                        return Err(Error::corruption(message));
+                    };
+                    file.chunks = Some(Arc::clone(&chunks));
+                    let starts_left = split.readers_max - 1;
+                    shared.insert(Arc::clone(&split.bytes), SharedFile { chunks, starts_left });
+                    starts_left
+                }
             };
-            for group in 0..groups {
-                let rows = part.rows(group);
-                if rows == 0 {
-                    continue;
-                }
-                if !self.may_match(part, group) {
-                    pruned.groups_skipped += 1;
-                    continue;
-                }
-                let (path, name) = (part.file.path(), part.file.group_name());
-                splits.push(Split {
-                    data: Arc::new(FileSplit { part: part.clone(), group, chunks: None }),
-                    label: format!("{path}, {name} {group}"),
-                    rows: Some(rows),
-                });
+            if starts_left == 0 {
+                shared.remove(&split.bytes);
             }
         }
-        (splits, pruned)
+        Ok(file)
     }
 
-    /// The split; of a text file that several drivers can read, one for each that has something to
-    /// do.
-    fn shared(&self, split: &Split) -> Vec<Split> {
-        let file = split.data.downcast_ref::<FileSplit>();
-        file.and_then(|it| self.shares(it, split)).unwrap_or_else(|| vec![split.clone()])
-    }
-
-    fn shares(&self, file: &FileSplit, split: &Split) -> Option<Vec<Split>> {
-        let part = &file.part;
-        let PartFile::Csv(csv) = &part.file else { return None };
-        let mut needed = needed_columns(&self.request).into_iter();
-        let is_ordered = needed.any(|it| part.columns.get(it) == Some(&PartColumn::RowNumber));
-        if is_ordered || csv.chunks_max() <= 1 {
-            return None;
+    /// What the bytes of a split say.
+    pub fn file_split(&self, split: &Split, registry: &Registry) -> Result<FileSplit> {
+        let mut reader = SplitReader::new(split, CONNECTOR, registry)?;
+        let (path, version, group) = (reader.text()?, reader.text()?, reader.number()?);
+        reader.finish()?;
+        let part = self.part(path)?;
+        if part.file.version() != version {
+            let error =
+                Error::invalid_query(format!("file was changed since it was listed: {path}"));
+            return Err(error.hint("run the query again"));
         }
-        let chunks = Some(Arc::new(csv.chunks(&self.request.pool)?));
-        let data = Arc::new(FileSplit { part: part.clone(), group: file.group, chunks });
-        let share = || Split { data: Arc::clone(&data) as _, ..split.clone() };
-        Some((0..csv.chunks_max().min(READERS_MAX)).map(|_| share()).collect())
+        let group = match part.file.groups() {
+            Some(groups) => {
+                let found = usize::try_from(group).ok().filter(|it| *it < groups);
+                let missing = || format!("no {} {group} in {path}", part.file.group_name());
+                found.ok_or_else(|| Error::corruption(missing()))?
+            }
+            None if group == WHOLE_FILE => 0,
+            None => return Err(Error::corruption(format!("a row group of a text file: {path}"))),
+        };
+        Ok(FileSplit { part: part.clone(), group, chunks: None })
+    }
+
+    fn part(&self, path: &str) -> Result<&Part> {
+        let by_path = self.by_path.get_or_init(|| {
+            let parts = self.parts.iter().enumerate();
+            parts.map(|(place, it)| (it.file.path().to_owned(), place)).collect()
+        });
+        let part = by_path.get(path).and_then(|it| self.parts.get(*it));
+        part.ok_or_else(|| Error::invalid_query(format!("the table has no such file: {path}")))
+    }
+}
+
+impl FileScan {
+    pub fn new(parts: Arc<[Part]>, schema: Arc<Schema>, request: ScanRequest) -> FileScan {
+        FileScan { schema, request, files: Arc::new(ScanFiles::new(parts)) }
+    }
+
+    fn listing(&self) -> FileSplits {
+        FileSplits {
+            files: Arc::clone(&self.files),
+            request: self.request.clone(),
+            part: 0,
+            group: 0,
+        }
+    }
+}
+
+/// Lists splits in the order of the files.
+struct FileSplits {
+    files: Arc<ScanFiles>,
+    request: ScanRequest,
+    /// The file and the row group or stripe that come next.
+    part: usize,
+    group: usize,
+}
+
+impl FileSplits {
+    /// The next split that filters do not rule out.
+    fn next_split(&mut self) -> Option<Split> {
+        let parts = Arc::clone(&self.files.parts);
+        while let Some(part) = parts.get(self.part) {
+            let group = self.group;
+            if group >= part.file.groups().unwrap_or(1) {
+                (self.part, self.group) = (self.part + 1, 0);
+                continue;
+            }
+            self.group += 1;
+            if part.rows(group) == 0 {
+                continue;
+            }
+            if !self.may_match(part, group) {
+                lock(&self.files.pruned).groups_skipped += 1;
+                continue;
+            }
+            return Some(self.split(part, group));
+        }
+        None
     }
 
     fn may_match(&self, part: &Part, group: usize) -> bool {
@@ -129,9 +213,41 @@ impl FileScan {
         self.request.filters.iter().all(|it| may_match(it, part.rows(group), &bounds))
     }
 
-    fn planned(&self) -> &(Vec<Split>, ScanMetrics) {
-        self.planned.get_or_init(|| self.plan())
+    fn split(&self, part: &Part, group: usize) -> Split {
+        let path = part.file.path();
+        let writer = SplitWriter::new(CONNECTOR).text(path).text(&part.file.version());
+        if part.file.groups().is_none() {
+            let bytes = writer.number(WHOLE_FILE).finish();
+            return Split { readers_max: self.readers_max(part), ..Split::new(bytes, path) };
+        }
+        let label = format!("{path}, {} {group}", part.file.group_name());
+        Split {
+            size_bytes: part.bytes(group, &needed_columns(&self.request)),
+            ..Split::new(writer.number(group as u64).finish(), label)
+        }
     }
+
+    /// How many drivers can read a text file together: one if rows are numbered.
+    fn readers_max(&self, part: &Part) -> u32 {
+        let PartFile::Csv(csv) = &part.file else { return 1 };
+        let mut needed = needed_columns(&self.request).into_iter();
+        let is_ordered = needed.any(|it| part.columns.get(it) == Some(&PartColumn::RowNumber));
+        if is_ordered || csv.chunks_max() <= 1 || csv.chunks(&self.request.pool).is_none() {
+            return 1;
+        }
+        u32::try_from(csv.chunks_max().min(READERS_MAX)).unwrap_or(1)
+    }
+}
+
+impl SplitSource for FileSplits {
+    fn next(&mut self, max: usize, _waker: &Waker) -> Result<SplitStep> {
+        let splits: Vec<Split> = iter::from_fn(|| self.next_split()).take(max.max(1)).collect();
+        Ok(if splits.is_empty() { SplitStep::End } else { SplitStep::Splits(splits) })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What comes first of a split in the order of one of its columns, as far as statistics tell.
@@ -144,8 +260,7 @@ struct First {
 }
 
 impl First {
-    fn of_split(split: &Split, column: usize, order: BoundOrder) -> First {
-        let Some(split) = split.data.downcast_ref::<FileSplit>() else { return First::default() };
+    fn of_split(split: &FileSplit, column: usize, order: BoundOrder) -> First {
         let bounds = split.part.noted_bounds(split.group, column);
         First {
             nulls: bounds.nulls.filter(|_| order.nulls_first).unwrap_or_default(),
@@ -168,15 +283,28 @@ impl First {
 }
 
 impl Scan for FileScan {
-    fn splits(&self) -> Vec<Split> {
-        self.planned().0.iter().flat_map(|it| self.shared(it)).collect()
+    /// The splits in the order of the files, or with a bound to come, in the order that it is of:
+    /// then it is tight after the first ones, and rules out the others.
+    fn splits(&self) -> Result<Box<dyn SplitSource>> {
+        let mut listing = self.listing();
+        let ordered = self.request.dynamic_filters.iter();
+        let ordered = ordered.filter_map(|it| Some((it.column, it.filter.order()?))).next();
+        let Some((column, order)) = ordered else { return Ok(Box::new(listing)) };
+        let mut splits = Vec::new();
+        while let Some(split) = listing.next_split() {
+            let file = self.files.file_split(&split, &self.request.registry)?;
+            splits.push((First::of_split(&file, column, order), split));
+        }
+        splits.sort_by(|(a, _), (b, _)| a.compare(b, order));
+        Ok(ListedSplits::boxed(splits.into_iter().map(|(_, it)| it).collect()))
     }
 
     fn pruned(&self) -> ScanMetrics {
-        self.planned().1
+        *lock(&self.files.pruned)
     }
 
     fn source(&self) -> Result<Box<dyn Source>> {
-        Ok(Box::new(FileSource::new(Arc::clone(&self.schema), self.request.clone())))
+        let files = Arc::clone(&self.files);
+        Ok(Box::new(FileSource::new(Arc::clone(&self.schema), files, self.request.clone())))
     }
 }

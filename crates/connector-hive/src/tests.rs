@@ -1,14 +1,18 @@
 //! Tables of every format, written and read.
 
+mod splits;
+
 use crate::{FileOptions, FileSinkFactory, FileTable};
 use std::{fs, sync::Arc, task::Waker};
-use volley_connector::{ScanMetrics, ScanRequest, SinkFactory, SourceStep, Table};
+use volley_connector::{
+    Scan, ScanMetrics, ScanRequest, SinkFactory, Source, SourceStep, Split, SplitStep, Table,
+};
 use volley_error::{ErrorKind, Result};
 use volley_expression::Expr;
 use volley_function::{QueryConstants, Registry};
 use volley_io::FileSystems;
 use volley_memory::Pool;
-use volley_plan::{FileFormat, PlanNode, TableWriteNode, ValuesNode, WriteOptions};
+use volley_plan::{FileFormat, PlanNode, PlanNodeId, TableWriteNode, ValuesNode, WriteOptions};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -33,7 +37,22 @@ fn scan(
     filters: Vec<Expr>,
     batch_rows: usize,
 ) -> Result<(Vec<String>, ScanMetrics)> {
-    let scan = table.scan(ScanRequest {
+    let scan = table.scan(request(columns, filters, batch_rows))?;
+    let mut source = scan.source()?;
+    let mut rows = Vec::new();
+    for split in splits_of(&*scan)? {
+        for _ in 0..split.readers_max {
+            source.start(split.clone())?;
+            rows.extend(rest_of(table, columns, &mut *source, batch_rows)?);
+        }
+    }
+    let mut metrics = source.metrics();
+    metrics += scan.pruned();
+    Ok((rows, metrics))
+}
+
+fn request(columns: &[usize], filters: Vec<Expr>, batch_rows: usize) -> ScanRequest {
+    ScanRequest {
         columns: columns.to_vec(),
         filters,
         dynamic_filters: Vec::new(),
@@ -41,25 +60,37 @@ fn scan(
         registry: registry(),
         query: Arc::new(QueryConstants::default()),
         pool: Pool::root("test", None),
-    })?;
-    let mut source = scan.source()?;
+    }
+}
+
+/// All splits of a scan.
+fn splits_of(scan: &dyn Scan) -> Result<Vec<Split>> {
+    let (mut source, mut splits) = (scan.splits()?, Vec::new());
+    while let SplitStep::Splits(some) = source.next(3, Waker::noop())? {
+        assert!((1..=3).contains(&some.len()));
+        splits.extend(some);
+    }
+    Ok(splits)
+}
+
+/// What is left of the split that a source reads.
+fn rest_of(
+    table: &FileTable,
+    columns: &[usize],
+    source: &mut dyn Source,
+    batch_rows: usize,
+) -> Result<Vec<String>> {
     let mut rows = Vec::new();
-    for split in scan.splits() {
-        source.start(split)?;
-        loop {
-            match source.step(Waker::noop())? {
-                SourceStep::Batch(batch) => {
-                    assert!(batch.rows() <= batch_rows, "batch is too large");
-                    rows.extend(texts(table, columns, &batch.loaded()?)?);
-                }
-                SourceStep::NeedSplit => break,
-                SourceStep::Blocked | SourceStep::Progress => {}
+    loop {
+        match source.step(Waker::noop())? {
+            SourceStep::Batch(batch) => {
+                assert!(batch.rows() <= batch_rows, "batch is too large");
+                rows.extend(texts(table, columns, &batch.loaded()?)?);
             }
+            SourceStep::NeedSplit => return Ok(rows),
+            SourceStep::Blocked | SourceStep::Progress => {}
         }
     }
-    let mut metrics = source.metrics();
-    metrics += scan.pruned();
-    Ok((rows, metrics))
 }
 
 fn texts(table: &FileTable, columns: &[usize], batch: &Batch) -> Result<Vec<String>> {
@@ -183,8 +214,13 @@ fn sample() -> (Schema, Batch) {
 fn write(path: &str, format: FileFormat, finish: bool) {
     let (schema, batch) = sample();
     let types: Vec<Type> = schema.types().cloned().collect();
-    let input = Arc::new(PlanNode::Values(ValuesNode { schema: schema.clone(), rows: Vec::new() }));
+    let input = Arc::new(PlanNode::Values(ValuesNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        schema: schema.clone(),
+        rows: Vec::new(),
+    }));
     let node = TableWriteNode {
+        node_id: PlanNodeId::UNASSIGNED,
         input,
         path: path.to_owned(),
         format,

@@ -27,6 +27,11 @@ pub(crate) struct StoredBatch {
 }
 
 impl StoredBatch {
+    /// The bytes of its columns.
+    pub fn bytes(&self) -> usize {
+        self.batch.columns().iter().map(Vector::retained_bytes).sum()
+    }
+
     /// A batch that keeps alive no more than its own rows.
     pub fn new(columns: Vec<Vector>, rows: usize, pool: &Pool) -> Result<StoredBatch> {
         let columns = columns.into_iter().map(|it| it.flatten()).collect::<Result<Vec<_>>>()?;

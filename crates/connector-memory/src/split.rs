@@ -1,10 +1,18 @@
 //! Scanning: one split per batch of the table.
 
 use crate::{batch::StoredBatch, row_id::row_id};
-use std::{sync::Arc, task::Waker};
-use volley_connector::{Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, LazyLock},
+    task::Waker,
+};
+use volley_connector::{
+    Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split, SplitReader, SplitSource, SplitStep,
+    SplitWriter,
+};
 use volley_error::{Error, Result};
 use volley_expression::filter::Conjuncts;
+use volley_function::Registry;
 use volley_types::Type;
 use volley_vector::{Batch, Rows, Vector};
 
@@ -13,6 +21,36 @@ use volley_vector::{Batch, Rows, Vector};
 pub(crate) enum RowIds {
     None,
     Appended,
+}
+
+/// The number of this connector in the bytes of splits.
+const CONNECTOR: u8 = 17;
+
+/// Drawn once by each process: its tables are in no other.
+static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
+
+/// The process, the version of the table, and the batch.
+fn split_bytes(batches: &Arc<[StoredBatch]>, index: usize) -> Vec<u8> {
+    let writer = SplitWriter::new(CONNECTOR).number(*PROCESS).number(version(batches));
+    writer.number(index as u64).finish()
+}
+
+/// The batch that a split of this version of the table means.
+fn read_split(split: &Split, batches: &Arc<[StoredBatch]>, registry: &Registry) -> Result<usize> {
+    let mut reader = SplitReader::new(split, CONNECTOR, registry)?;
+    let (process, table, index) = (reader.number()?, reader.number()?, reader.position()?);
+    reader.finish()?;
+    let of = match (process == *PROCESS, table == version(batches)) {
+        (true, true) => return Ok(index),
+        (true, false) => "another version of the table",
+        (false, _) => "a table in memory of another process",
+    };
+    Err(Error::invalid_query(format!("the split is of {of}")))
+}
+
+/// Tells versions of tables apart as long as they live: the scan holds its own.
+fn version(batches: &Arc<[StoredBatch]>) -> u64 {
+    Arc::as_ptr(batches).addr() as u64
 }
 
 /// A scan of a table's batches.
@@ -33,13 +71,8 @@ impl MemoryScan {
 }
 
 impl Scan for MemoryScan {
-    fn splits(&self) -> Vec<Split> {
-        let split = |(index, batch): (usize, &StoredBatch)| Split {
-            data: Arc::new(index),
-            label: format!("batch {index}"),
-            rows: Some(batch.rows() as u64),
-        };
-        self.batches.iter().enumerate().map(split).collect()
+    fn splits(&self) -> Result<Box<dyn SplitSource>> {
+        Ok(Box::new(MemorySplits { batches: Arc::clone(&self.batches), listed: 0 }))
     }
 
     fn source(&self) -> Result<Box<dyn Source>> {
@@ -50,9 +83,29 @@ impl Scan for MemoryScan {
             columns: request.columns.clone(),
             batch_rows: request.batch_rows.max(1),
             conjuncts: request.conjuncts()?,
+            registry: Arc::clone(&request.registry),
             current: None,
             metrics: ScanMetrics::default(),
         }))
+    }
+}
+
+/// One split per batch.
+struct MemorySplits {
+    batches: Arc<[StoredBatch]>,
+    listed: usize,
+}
+
+impl SplitSource for MemorySplits {
+    fn next(&mut self, max: usize, _waker: &Waker) -> Result<SplitStep> {
+        let start = self.listed;
+        self.listed = self.batches.len().min(start.saturating_add(max.max(1)));
+        let split = |index| Split {
+            size_bytes: self.batches.get(index).map_or(0, StoredBatch::bytes) as u64,
+            ..Split::new(split_bytes(&self.batches, index), format!("batch {index}"))
+        };
+        let splits: Vec<Split> = (start..self.listed).map(split).collect();
+        Ok(if splits.is_empty() { SplitStep::End } else { SplitStep::Splits(splits) })
     }
 }
 
@@ -62,6 +115,7 @@ struct MemorySource {
     columns: Vec<usize>,
     batch_rows: usize,
     conjuncts: Option<Conjuncts>,
+    registry: Arc<Registry>,
     current: Option<Current>,
     metrics: ScanMetrics,
 }
@@ -102,9 +156,9 @@ impl Current {
 
 impl Source for MemorySource {
     fn start(&mut self, split: Split) -> Result<()> {
-        let index = split.data.downcast_ref::<usize>();
-        let found = index.and_then(|it| Some((*it, self.batches.get(*it)?)));
-        let (index, batch) = found.ok_or_else(|| Error::internal("split of another connector"))?;
+        let index = read_split(&split, &self.batches, &self.registry)?;
+        let missing = || Error::corruption(format!("no batch {index} in the table"));
+        let batch = self.batches.get(index).ok_or_else(missing)?;
         self.metrics.groups_read += 1;
         let (batch, live) = (batch.batch().clone(), batch.live().cloned());
         self.current = Some(Current { index, batch, live, read: 0 });
@@ -135,5 +189,86 @@ impl Source for MemorySource {
         let mut metrics = self.metrics;
         metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
         metrics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryTable;
+    use volley_connector::Table;
+    use volley_error::ErrorKind;
+    use volley_function::QueryConstants;
+    use volley_memory::Pool;
+    use volley_types::{Field, Schema};
+
+    fn table(batches: i64) -> MemoryTable {
+        let schema = Schema::new(vec![Field::new("a", Type::BigInt)]);
+        let batch =
+            |it| Batch::new(vec![Vector::native::<i64>(Type::BigInt, vec![it; 3], None)], 3);
+        let batches = (0..batches).map(batch).collect();
+        MemoryTable::new("t", schema, batches, &Pool::root("test", None)).unwrap()
+    }
+
+    fn scan(table: &MemoryTable) -> Box<dyn Scan> {
+        let request = ScanRequest {
+            columns: vec![0],
+            filters: Vec::new(),
+            dynamic_filters: Vec::new(),
+            batch_rows: 10,
+            registry: Arc::new(Registry::new()),
+            query: Arc::new(QueryConstants::default()),
+            pool: Pool::root("test", None),
+        };
+        table.scan(request).unwrap()
+    }
+
+    fn listed(scan: &dyn Scan, max: usize) -> Vec<Split> {
+        match scan.splits().unwrap().next(max, Waker::noop()).unwrap() {
+            SplitStep::Splits(splits) => splits,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn splits_are_listed_as_they_are_asked_for() {
+        let scan = scan(&table(5));
+        assert_eq!(listed(&*scan, 2).len(), 2);
+        let all = listed(&*scan, 99);
+        let labels: Vec<&str> = all.iter().map(|it| it.label.as_str()).collect();
+        assert_eq!(labels, ["batch 0", "batch 1", "batch 2", "batch 3", "batch 4"]);
+        assert!(all.iter().all(|it| it.size_bytes >= 24));
+    }
+
+    #[test]
+    fn a_split_is_of_one_version_of_a_table_in_one_process() {
+        let (first, second) = (table(2), table(2));
+        let (scan, other) = (scan(&first), scan(&second));
+        let start = |split| scan.source().unwrap().start(split);
+        let split = listed(&*scan, 9).remove(1);
+        assert!(start(split.clone()).is_ok());
+        let error = start(listed(&*other, 9).remove(1)).unwrap_err();
+        assert_eq!(error.message(), "the split is of another version of the table");
+        let bytes = |process: u64, index: u64| {
+            let registry = Registry::new();
+            let mut reader = SplitReader::new(&split, CONNECTOR, &registry).unwrap();
+            let (_, version) = (reader.number().unwrap(), reader.number().unwrap());
+            let writer = SplitWriter::new(CONNECTOR).number(process).number(version);
+            Split::new(writer.number(index).finish(), "made")
+        };
+        assert!(start(bytes(*PROCESS, 0)).is_ok());
+        let foreign = start(bytes(PROCESS.wrapping_add(1), 0)).unwrap_err();
+        assert_eq!(foreign.message(), "the split is of a table in memory of another process");
+        let beyond = start(bytes(*PROCESS, 2)).unwrap_err();
+        assert_eq!(
+            (beyond.kind(), beyond.message()),
+            (ErrorKind::Corruption, "no batch 2 in the table")
+        );
+        for at in 0..split.bytes.len() {
+            let mut changed = split.bytes.to_vec();
+            changed[at] ^= 1;
+            let error = start(Split::new(changed, "changed")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption);
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, task::Waker};
 use volley_connector::{
-    Access, Database, Definition, RowChanges, RowUpdates, ScanRequest, Snapshot, SourceStep, Table,
-    TableDefinition, TableId, Transaction,
+    Access, Database, Definition, RowChanges, RowUpdates, Scan, ScanRequest, Snapshot, SourceStep,
+    Split, SplitStep, Table, TableDefinition, TableId, Transaction,
 };
 use volley_error::{Error, ErrorKind, Result};
 use volley_function::{QueryConstants, Registry};
@@ -32,7 +32,7 @@ pub fn rows(table: &Arc<dyn Table>) -> Result<Vec<Vec<Value>>> {
     })?;
     let mut source = scan.source()?;
     let mut rows = Vec::new();
-    for split in scan.splits() {
+    for split in splits(&*scan)? {
         source.start(split)?;
         loop {
             match source.step(Waker::noop())? {
@@ -44,6 +44,18 @@ pub fn rows(table: &Arc<dyn Table>) -> Result<Vec<Vec<Value>>> {
         }
     }
     Ok(rows)
+}
+
+/// All splits of a scan.
+fn splits(scan: &dyn Scan) -> Result<Vec<Split>> {
+    let (mut listing, mut splits) = (scan.splits()?, Vec::new());
+    loop {
+        match listing.next(100, Waker::noop())? {
+            SplitStep::Splits(listed) => splits.extend(listed),
+            SplitStep::Blocked => std::thread::yield_now(),
+            SplitStep::End => return Ok(splits),
+        }
+    }
 }
 
 /// As [`rows`], of a scan that must succeed.

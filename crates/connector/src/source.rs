@@ -1,18 +1,23 @@
 //! Scans: splits in, batches out.
 
-use std::{any::Any, fmt, sync::Arc, task::Waker};
+use crate::{Split, SplitSource};
+use std::task::Waker;
 use volley_error::Result;
 use volley_expression::filter::DroppedRows;
 use volley_vector::Batch;
 
 /// One scan of a table, shared by the drivers of a pipeline.
 pub trait Scan: Send + Sync {
-    /// The parts of the table that can be read independently, in the order in which they should
-    /// start. Parts that the filters rule out are missing (and counted in
+    /// Lists the parts of the table that can be read independently, in the order in which they
+    /// should start. Parts that the filters rule out are missing (and counted in
     /// [`Scan::pruned`]).
-    fn splits(&self) -> Vec<Split>;
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption.
+    fn splits(&self) -> Result<Box<dyn SplitSource>>;
 
-    /// What [`Scan::splits`] left out.
+    /// What [`Scan::splits`] left out so far.
     fn pruned(&self) -> ScanMetrics {
         ScanMetrics::default()
     }
@@ -25,25 +30,14 @@ pub trait Scan: Send + Sync {
     fn source(&self) -> Result<Box<dyn Source>>;
 }
 
-/// A part of a table: a row group, a file, a range of rows.
-#[derive(Clone)]
-pub struct Split {
-    /// What the connector needs to read it.
-    pub data: Arc<dyn Any + Send + Sync>,
-    /// For people: `lineitem.parquet, row group 3`.
-    pub label: String,
-    /// How many rows it has, when known.
-    pub rows: Option<u64>,
-}
-
 /// Reads splits, one after the other.
 pub trait Source: Send {
     /// Takes the next split. Called first, and whenever a step answered
-    /// [`SourceStep::NeedSplit`].
+    /// [`SourceStep::NeedSplit`]. The split may come from another process: its bytes are checked.
     ///
     /// # Errors
     ///
-    /// I/O, corruption.
+    /// I/O, corruption; a split of something else.
     fn start(&mut self, split: Split) -> Result<()>;
 
     /// Says which split somebody will most likely start next, so that its reads can begin.
@@ -124,11 +118,5 @@ impl std::ops::AddAssign for ScanMetrics {
         self.rows_pruned += other.rows_pruned;
         self.rows_dropped_by_joins += other.rows_dropped_by_joins;
         self.rows_dropped_by_bounds += other.rows_dropped_by_bounds;
-    }
-}
-
-impl fmt::Debug for Split {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Split({})", self.label)
     }
 }

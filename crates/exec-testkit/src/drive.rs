@@ -27,6 +27,7 @@ pub fn operator_context(
         dynamic_filters: true,
         spill_always: false,
         sizes: StateSizes::SMALL,
+        ports: Arc::default(),
         steps: Arc::default(),
         exprs: None,
     };

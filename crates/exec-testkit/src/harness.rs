@@ -71,6 +71,7 @@ impl Harness {
             dynamic_filters: true,
             spill_always: false,
             sizes: StateSizes::SMALL,
+            ports: Arc::default(),
             steps: Arc::default(),
             exprs: None,
         };

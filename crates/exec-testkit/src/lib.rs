@@ -15,7 +15,7 @@ mod table;
 
 pub use drive::{drive, operator_context};
 pub use harness::{CountingWaker, Harness, Nothing};
-pub use table::{Manners, TestTables};
+pub use table::{Manners, TestTables, test_split};
 
 use std::{
     sync::{Arc, LazyLock},
@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 use volley_error::Result;
-use volley_exec::{Executor, LoweringRegistry, Priority, Task, TaskConfig};
+use volley_exec::{Executor, LoweringRegistry, Priority, Task, TaskConfig, TaskPorts};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{PlanBuilder, PlanNode};
@@ -103,6 +103,7 @@ impl Runner {
             dynamic_filters: true,
             spill_always: setup.spill_always,
             sizes: StateSizes::SMALL,
+            ports: TaskPorts::default(),
             priority: Priority::Normal,
         }
     }

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 use volley_connector::{
-    Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split, Table, TableProvider,
-    TableStatistics,
+    ListedSplits, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split, SplitReader,
+    SplitSource, SplitWriter, Table, TableProvider, TableStatistics,
 };
 use volley_error::{Error, Result};
 use volley_plan::{PlanBuilder, TableHandle};
@@ -117,34 +117,37 @@ impl Table for TestTable {
             |row: &Vec<Value>| request.columns.iter().map(|it| row[*it].clone()).collect();
         let rows: RowValues = self.rows.iter().map(project).collect();
         Ok(Box::new(TestScan {
-            rows,
             types,
-            splits: self.splits,
+            part_rows: self.rows.len().div_ceil(self.splits).max(1),
+            rows: rows.into(),
             manners: self.manners,
             batch_rows: request.batch_rows,
         }))
     }
 }
 
+/// The number of test tables in the bytes of splits.
+const CONNECTOR: u8 = 255;
+
+/// The split of a test table at `index`.
+pub fn test_split(index: usize) -> Split {
+    let bytes = SplitWriter::new(CONNECTOR).number(index as u64).finish();
+    Split::new(bytes, format!("part {index}"))
+}
+
 struct TestScan {
-    rows: RowValues,
+    rows: Arc<[Vec<Value>]>,
     types: Vec<Type>,
-    splits: usize,
+    /// Rows of a split.
+    part_rows: usize,
     manners: Manners,
     batch_rows: usize,
 }
 
 impl Scan for TestScan {
-    fn splits(&self) -> Vec<Split> {
-        let part = self.rows.len().div_ceil(self.splits).max(1);
-        let parts = self.rows.chunks(part).enumerate();
-        parts
-            .map(|(index, rows)| Split {
-                data: Arc::new(rows.to_vec()),
-                label: format!("part {index}"),
-                rows: Some(rows.len() as u64),
-            })
-            .collect()
+    fn splits(&self) -> Result<Box<dyn SplitSource>> {
+        let parts = 0..self.rows.len().div_ceil(self.part_rows);
+        Ok(ListedSplits::boxed(parts.map(test_split).collect()))
     }
 
     fn source(&self) -> Result<Box<dyn Source>> {
@@ -152,6 +155,8 @@ impl Scan for TestScan {
             types: self.types.clone(),
             manners: self.manners,
             batch_rows: if self.manners == Manners::Constant { 1 } else { self.batch_rows },
+            all: Arc::clone(&self.rows),
+            part_rows: self.part_rows,
             rows: Vec::new(),
             position: 0,
             steps: 0,
@@ -164,6 +169,8 @@ struct TestSource {
     types: Vec<Type>,
     manners: Manners,
     batch_rows: usize,
+    all: Arc<[Vec<Value>]>,
+    part_rows: usize,
     rows: RowValues,
     position: usize,
     steps: usize,
@@ -173,7 +180,12 @@ struct TestSource {
 
 impl Source for TestSource {
     fn start(&mut self, split: Split) -> Result<()> {
-        let rows = split.data.downcast::<RowValues>().map_err(|_| Error::internal("split"))?;
+        let registry = super::registry();
+        let mut reader = SplitReader::new(&split, CONNECTOR, &registry)?;
+        let index = reader.position()?;
+        reader.finish()?;
+        let rows = self.all.chunks(self.part_rows).nth(index);
+        let rows = rows.ok_or_else(|| Error::corruption(format!("no part {index}")))?;
         (self.rows, self.position) = (rows.to_vec(), 0);
         Ok(())
     }

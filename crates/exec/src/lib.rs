@@ -4,7 +4,7 @@
 //! PlanNode ── Lowering ──> pipelines (source, operators, sink)      a driver has one of each
 //!             └ LoweringRegistry: the kind of node -> the function that adds its operators
 //! Executor ── threads ──> driver ──> Chain: step, accept, step ...  when blocked, off its thread
-//! Task ── result queue ──> batches for the owner
+//! Task ── result queue ──> batches for the owner, or a TaskOutput; splits and TaskInputs feed it
 //! ```
 //!
 //! Read [`Operator`] and [`Step`] first, then [`Lowering`] and [`Task`]. This crate owns what
@@ -31,6 +31,7 @@ mod nested;
 mod executor;
 mod driver;
 mod task;
+mod task_input;
 #[cfg(test)]
 mod testing;
 
@@ -38,9 +39,7 @@ pub use executor::{Executor, Priority};
 pub use kept_exprs::KeptExprs;
 pub use local_exchange::Partitioning;
 pub use local_merge::{MergeQueue, MergeSender, Received};
-pub use lowering::{
-    BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegistry, PlanWalk, SkipInput,
-};
+pub use lowering::{BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegistry, SkipInput};
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use nested::{NestedRun, Turn};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
@@ -48,4 +47,5 @@ pub use pipeline::{FusedOperator, OperatorContext, OperatorFactory, PipelineBuil
 pub use statistics::{
     NodeStatistics, OperatorStatistics, SPLITS_DONE, SPLITS_TOTAL, StepRecords, TaskStatistics,
 };
-pub use task::{Task, TaskConfig, TaskHandle};
+pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts};
+pub use task_input::{InputState, TaskInput};

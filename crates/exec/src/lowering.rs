@@ -7,10 +7,8 @@
 //! module does not know what nodes do: [`LoweringRegistry`] finds their functions.
 
 mod custom;
-mod plan_walk;
 mod registry;
 
-pub use plan_walk::PlanWalk;
 pub use registry::{BeforePlan, Fusion, LowerNode, LoweringRegistry, SkipInput};
 
 use crate::{
@@ -19,6 +17,8 @@ use crate::{
     local_merge::{MergeQueue, MergeReceiver, MergeSender},
     pipeline::{FusedOperator, OperatorSpec},
     result_queue::{ResultQueue, ResultSink},
+    task::{OpenPorts, Output, SplitReceiver},
+    task_input::{InputQueue, TaskInputReader},
 };
 use std::{
     any::{Any, TypeId},
@@ -27,7 +27,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, check_cancelled};
-use volley_plan::PlanNode;
+use volley_plan::{PlanNode, PlanNodeId, PlanWalk};
 use volley_types::{SortKey, Type};
 
 /// What lowering functions work with: the pipelines that are complete, the node being lowered, and
@@ -35,22 +35,20 @@ use volley_types::{SortKey, Type};
 pub struct Lowering {
     task: Arc<TaskContext>,
     registry: Arc<LoweringRegistry>,
-    /// The plan node being lowered, by its position in [`PlanNode::walk`].
-    node: usize,
-    /// The positions of its inputs.
-    inputs: Vec<usize>,
+    /// The plan node being lowered.
+    node: PlanNodeId,
     complete: Vec<PipelineBuilder>,
+    /// What is connected with the outside of the task.
+    ports: OpenPorts,
     /// What lowering functions share, by its type.
     state: HashMap<TypeId, Box<dyn Any>>,
-    /// Where the plan begins in the walk of the whole plan: more than zero for a plan that an
-    /// operator lowers while the task runs.
-    base: usize,
 }
 
 /// The pipelines of a task; the last one makes the result.
 pub(crate) struct LoweredPlan {
     pub pipelines: Vec<PipelineBuilder>,
-    pub results: Arc<ResultQueue>,
+    pub output: Output,
+    pub ports: OpenPorts,
 }
 
 /// Cuts `plan` into pipelines.
@@ -61,12 +59,25 @@ pub(crate) fn lower(
 ) -> Result<LoweredPlan> {
     let mut cx = Lowering::new(task, registry);
     let mut last = cx.lower_plan(plan)?;
-    let types = plan.schema().types().cloned().collect();
-    let results = Arc::new(ResultQueue::new(types, &task.pool.child("result"), task));
-    let queue = Arc::clone(&results);
-    cx.add(&mut last, "result", move |cx| Ok(Box::new(ResultSink::new(&queue, cx))));
+    let types: Vec<Type> = plan.schema().types().cloned().collect();
+    let output = match &task.ports.output {
+        Some(output) => {
+            let pool = cx.pool(output.name());
+            output.open(&types, last.drivers(), &pool)?;
+            let sinks = Arc::clone(output);
+            cx.add_in_pool(&mut last, output.name(), pool, move |cx| sinks.sink(cx));
+            Output::Elsewhere(Arc::clone(output))
+        }
+        None => {
+            let results = Arc::new(ResultQueue::new(types, &task.pool.child("result"), task));
+            let queue = Arc::clone(&results);
+            cx.add(&mut last, "result", move |cx| Ok(Box::new(ResultSink::new(&queue, cx))));
+            Output::Results(results)
+        }
+    };
     cx.seal(last);
-    Ok(LoweredPlan { pipelines: cx.complete, results })
+    cx.ports.check(&task.ports.added_splits)?;
+    Ok(LoweredPlan { pipelines: cx.complete, output, ports: cx.ports })
 }
 
 /// The lowered inputs of a node, in order; those that are not lowered with the plan are missing.
@@ -98,22 +109,16 @@ impl Lowering {
         Lowering {
             task: Arc::clone(task),
             registry: Arc::clone(registry),
-            node: 0,
-            inputs: Vec::new(),
+            node: PlanNodeId::UNASSIGNED,
             complete: Vec::new(),
+            ports: OpenPorts::default(),
             state: HashMap::new(),
-            base: 0,
         }
     }
 
-    /// For a plan that an operator lowers while the task runs, such as the step of a recursion. It
-    /// begins at `base` in the walk of the whole plan, where statistics count what it does.
-    pub fn nested(
-        task: &Arc<TaskContext>,
-        registry: &Arc<LoweringRegistry>,
-        base: usize,
-    ) -> Lowering {
-        Lowering { base, ..Lowering::new(task, registry) }
+    /// For a plan that an operator lowers while the task runs, such as the step of a recursion.
+    pub fn nested(task: &Arc<TaskContext>, registry: &Arc<LoweringRegistry>) -> Lowering {
+        Lowering::new(task, registry)
     }
 
     /// The pipelines that are complete.
@@ -127,6 +132,7 @@ impl Lowering {
     ///
     /// A node without a lowering function; what a lowering function reports; cancelled.
     pub fn lower_plan(&mut self, plan: &PlanNode) -> Result<PipelineBuilder> {
+        let root = plan.id();
         let plan = PlanWalk::new(plan);
         let registry = Arc::clone(&self.registry);
         registry.looks_before().iter().for_each(|it| it(&plan, self));
@@ -139,10 +145,9 @@ impl Lowering {
                 continue;
             }
             check_cancelled()?;
-            self.node = position;
-            self.inputs.clear();
-            self.inputs.extend((0..plan.inputs(position)).map(|it| plan.input(position, it)));
-            let count = self.inputs.iter().filter(|it| !skipped[**it]).count();
+            self.node = visit.node.id();
+            let inputs = (0..plan.inputs(position)).map(|it| plan.input(position, it));
+            let count = inputs.filter(|it| !skipped[*it]).count();
             let mut inputs = open.split_off(open.len().saturating_sub(count));
             inputs.reverse();
             let lowering = registry.get(visit.node.kind())?;
@@ -152,7 +157,7 @@ impl Lowering {
             let mut inputs = Inputs(inputs.into_iter());
             open.push((lowering.lower)(visit.node, &mut inputs, self)?);
         }
-        self.node = 0;
+        self.node = root;
         let mut last = open.pop().ok_or_else(|| Error::internal("a plan without a node"))?;
         self.close_fused(&mut last);
         Ok(last)
@@ -163,26 +168,16 @@ impl Lowering {
         let mut skipped = vec![false; plan.visits.len()];
         for (position, visit) in plan.visits.iter().enumerate() {
             let skip = registry.find(visit.node.kind()).and_then(|it| it.skip);
-            if let Some(index) = skip.and_then(|it| it(visit.node, position, self)) {
+            if let Some(index) = skip.and_then(|it| it(visit.node, self)) {
                 skipped[plan.below(position, index)].fill(true);
             }
         }
         skipped
     }
 
-    /// The plan node being lowered, by its position in the walk of the plan that is lowered.
-    pub fn node(&self) -> usize {
+    /// The plan node being lowered.
+    pub fn node(&self) -> PlanNodeId {
         self.node
-    }
-
-    /// Where an input of the node being lowered stands in the walk of the whole plan.
-    ///
-    /// # Errors
-    ///
-    /// Internal, when there is no such input.
-    pub fn input_base(&self, index: usize) -> Result<usize> {
-        let input = self.inputs.get(index).map(|it| self.base + it);
-        input.ok_or_else(|| Error::internal("a plan node without its input"))
     }
 
     /// How plan nodes run.
@@ -257,7 +252,7 @@ impl Lowering {
         factory: impl FnMut(&OperatorContext) -> Result<Box<dyn Operator>> + Send + 'static,
     ) {
         self.close_fused(pipeline);
-        let (factory, node) = (Box::new(factory), self.base + self.node);
+        let (factory, node) = (Box::new(factory), self.node);
         pipeline.operators.push(OperatorSpec { node, name, pool, factory });
         // The operator may have moved or dropped columns; its lowering function knows better.
         pipeline.partitioned_by = None;
@@ -315,6 +310,26 @@ impl Lowering {
             output.partitioned_by = Some(keys.clone());
         }
         output
+    }
+
+    /// Whether the task's owner adds the splits of the scan being lowered.
+    pub fn takes_splits(&self) -> bool {
+        self.task.ports.added_splits.contains(&self.node)
+    }
+
+    /// Connects the scan being lowered with the owner, who adds its splits.
+    pub fn open_splits(&mut self, receiver: Arc<dyn SplitReceiver>) {
+        self.ports.splits.insert(self.node, receiver);
+    }
+
+    /// Opens a pipeline that reads rows of `types`, which the task's owner pushes.
+    pub fn task_input(&mut self, types: Vec<Type>) -> PipelineBuilder {
+        let pool = self.pool("task input");
+        let queue = Arc::new(InputQueue::new(types, &pool));
+        self.ports.inputs.insert(self.node, Arc::clone(&queue));
+        self.source_in_pool("task input", self.task.drivers, pool, move |cx| {
+            Ok(Box::new(TaskInputReader::new(&queue, cx)))
+        })
     }
 
     /// The rows of `input`, which each of its drivers has in the order of `keys`, in that order and

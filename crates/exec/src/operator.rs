@@ -100,21 +100,24 @@ pub enum BlockedOn {
     Memory,
     /// Who reads the result.
     Reader,
+    /// A connector that lists splits, or the task's owner, who adds them.
+    Splits,
 }
 
 impl BlockedOn {
     /// All reasons, in the order of the variants.
-    pub const ALL: [BlockedOn; 5] = [
+    pub const ALL: [BlockedOn; 6] = [
         BlockedOn::Build,
         BlockedOn::Io,
         BlockedOn::Exchange,
         BlockedOn::Memory,
         BlockedOn::Reader,
+        BlockedOn::Splits,
     ];
 
     /// Whether the reason lies outside of the query, whose other drivers can do nothing about it.
     pub(crate) fn is_outside(self) -> bool {
-        matches!(self, BlockedOn::Io | BlockedOn::Reader)
+        matches!(self, BlockedOn::Io | BlockedOn::Reader | BlockedOn::Splits)
     }
 }
 
@@ -126,6 +129,7 @@ impl fmt::Display for BlockedOn {
             BlockedOn::Exchange => "exchange",
             BlockedOn::Memory => "memory",
             BlockedOn::Reader => "reader",
+            BlockedOn::Splits => "splits",
         })
     }
 }

@@ -18,13 +18,14 @@
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
 //! in the shared state ([`volley_state::Promise`], [`volley_state::Barrier`]).
 
-use crate::{KeptExprs, Operator, OperatorMetrics, StepRecords};
+use crate::{KeptExprs, Operator, OperatorMetrics, StepRecords, TaskPorts};
 use std::{any::Any, sync::Arc};
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
 use volley_expression::{Expr, ExprSet};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
+use volley_plan::PlanNodeId;
 use volley_state::StateSizes;
 
 /// Makes one driver's instance of an operator.
@@ -70,6 +71,8 @@ pub struct TaskContext {
     pub spill_always: bool,
     /// Where state works in another way.
     pub sizes: StateSizes,
+    /// What of the task is connected with the outside.
+    pub ports: Arc<TaskPorts>,
     /// What operators have done that were made anew in each iteration of a recursion.
     pub steps: Arc<StepRecords>,
     /// Where operators that are made anew in each iteration find their expressions compiled.
@@ -92,8 +95,8 @@ impl TaskContext {
 
 /// An operator of a pipeline, not yet made.
 pub(crate) struct OperatorSpec {
-    /// The plan node it belongs to, by its position in [`volley_plan::PlanNode::walk`].
-    pub node: usize,
+    /// The plan node it belongs to.
+    pub node: PlanNodeId,
     pub name: &'static str,
     pub pool: Pool,
     pub factory: OperatorFactory,
@@ -115,7 +118,7 @@ pub struct PipelineBuilder {
 /// further nodes may change it as long as nothing else is added to the pipeline.
 pub trait FusedOperator: Any {
     /// The plan node whose output the operator returns, by [`crate::Lowering::node`].
-    fn node(&self) -> usize;
+    fn node(&self) -> PlanNodeId;
 
     /// The operator's name.
     fn name(&self) -> &'static str;

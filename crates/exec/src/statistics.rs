@@ -2,12 +2,13 @@
 
 use crate::{OperatorCounts, OperatorMetrics};
 use std::{
+    collections::HashMap,
     fmt::Write,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use volley_memory::Pool;
-use volley_plan::PlanNode;
+use volley_plan::{PlanNode, PlanNodeId, Visit};
 
 /// The counter of splits that a scan has read to their end.
 pub const SPLITS_DONE: &str = "splits";
@@ -17,7 +18,7 @@ pub const SPLITS_TOTAL: &str = "splits in all";
 
 /// One operator of one driver.
 pub(crate) struct OperatorRecord {
-    pub node: usize,
+    pub node: PlanNodeId,
     pub name: &'static str,
     pub pipeline: usize,
     pub position: usize,
@@ -32,7 +33,7 @@ pub struct StepRecords(Mutex<Vec<StepRecord>>);
 /// An operator of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct StepRecord {
-    pub node: usize,
+    pub node: PlanNodeId,
     pub name: &'static str,
     pub pipeline: usize,
     pub position: usize,
@@ -43,14 +44,16 @@ pub(crate) struct StepRecord {
 /// What every operator of a task did so far.
 #[derive(Clone, Debug)]
 pub struct TaskStatistics {
-    /// By plan node, in the order of [`PlanNode::walk`]. A node that is fused into the one above it
-    /// has no operator.
+    /// By plan node, in the order of [`PlanNode::walk`], shared nodes once. A node that is fused
+    /// into the one above it has no operator.
     pub nodes: Vec<NodeStatistics>,
 }
 
 /// A plan node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct NodeStatistics {
+    /// Which node.
+    pub id: PlanNodeId,
     /// Its operators, in the order in which rows pass them; a join has a build and a probe side.
     pub operators: Vec<OperatorStatistics>,
 }
@@ -78,9 +81,15 @@ impl TaskStatistics {
         records: &[OperatorRecord],
         steps: &[StepRecord],
     ) -> TaskStatistics {
-        let mut nodes = vec![NodeStatistics::default(); plan.walk().len()];
+        let visits = plan.walk().into_iter().filter(|it| !it.repeated);
+        let none = |it: Visit<'_>| NodeStatistics { id: it.node.id(), operators: Vec::new() };
+        let mut nodes: Vec<_> = visits.map(none).collect();
+        let positions: HashMap<PlanNodeId, usize> = nodes.iter().map(|it| it.id).zip(0..).collect();
         for record in records {
-            let operators = &mut nodes[record.node].operators;
+            let Some(node) = positions.get(&record.node).and_then(|it| nodes.get_mut(*it)) else {
+                continue;
+            };
+            let operators = &mut node.operators;
             let counts = record.metrics.counts();
             let place = (record.pipeline, record.position);
             match operators.iter_mut().find(|it| (it.pipeline, it.position) == place) {
@@ -95,7 +104,9 @@ impl TaskStatistics {
             }
         }
         for step in steps {
-            let Some(node) = nodes.get_mut(step.node) else { continue };
+            let Some(node) = positions.get(&step.node).and_then(|it| nodes.get_mut(*it)) else {
+                continue;
+            };
             node.operators.push(OperatorStatistics {
                 name: step.name,
                 pipeline: step.pipeline,
@@ -105,6 +116,11 @@ impl TaskStatistics {
             });
         }
         TaskStatistics { nodes }
+    }
+
+    /// What the operators of a node did; `None` when the plan has no such node.
+    pub fn node(&self, id: PlanNodeId) -> Option<&NodeStatistics> {
+        self.nodes.iter().find(|it| it.id == id)
     }
 
     /// The sum of a named counter over all operators, such as `bytes read`.
@@ -128,11 +144,13 @@ impl TaskStatistics {
     /// The plan as an indented tree with the counters of every node.
     pub fn render(&self, plan: &PlanNode) -> String {
         let mut text = String::new();
-        for (visit, node) in plan.walk().iter().zip(&self.nodes) {
+        let nodes: HashMap<_, _> = self.nodes.iter().map(|it| (it.id, it)).collect();
+        for visit in plan.walk() {
             let indent = "  ".repeat(visit.depth);
             let again = if visit.repeated { " (above)" } else { "" };
             let _ = writeln!(text, "{indent}{}{again}", visit.node.label());
-            for operator in &node.operators {
+            let node = nodes.get(&visit.node.id()).filter(|_| !visit.repeated);
+            for operator in node.into_iter().flat_map(|it| &it.operators) {
                 render_operator(&mut text, &indent, operator);
             }
         }

@@ -2,15 +2,18 @@
 
 mod batch_rows;
 mod control;
+mod ports;
 mod shared;
 
 pub use control::TaskHandle;
+pub(crate) use ports::OpenPorts;
+pub use ports::{SplitReceiver, TaskOutput, TaskPorts};
 use shared::Ending;
-pub(crate) use shared::{TaskDriver, TaskShared};
+pub(crate) use shared::{Output, TaskDriver, TaskShared};
 
 use crate::{
-    Executor, LoweringRegistry, Priority, StepRecords, TaskContext, TaskStatistics, driver::Driver,
-    lowering::lower, make_chains::make_chains, statistics::OperatorRecord,
+    Executor, LoweringRegistry, Priority, StepRecords, TaskContext, TaskInput, TaskStatistics,
+    driver::Driver, lowering::lower, make_chains::make_chains, statistics::OperatorRecord,
 };
 use batch_rows::batch_rows;
 use std::{
@@ -20,11 +23,11 @@ use std::{
     task::{Poll, Waker},
     time::Duration,
 };
-use volley_connector::{SinkFactory, TableProvider};
-use volley_error::Result;
+use volley_connector::{SinkFactory, Split, TableProvider};
+use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
-use volley_plan::PlanNode;
+use volley_plan::{PlanNode, PlanNodeId};
 use volley_state::StateSizes;
 use volley_vector::Batch;
 
@@ -58,6 +61,8 @@ pub struct TaskConfig {
     pub spill_always: bool,
     /// Where state works in another way: [`StateSizes::NORMAL`], but in tests.
     pub sizes: StateSizes,
+    /// Where splits and rows come from and go to outside of the task.
+    pub ports: TaskPorts,
     /// How much of the threads' time it gets beside other tasks.
     pub priority: Priority,
 }
@@ -77,7 +82,7 @@ pub struct TaskConfig {
 /// use std::sync::Arc;
 /// use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 /// use volley_error::{Error, Result};
-/// use volley_exec::{Executor, Priority, Task, TaskConfig};
+/// use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
 /// use volley_function::{QueryConstants, Registry};
 /// use volley_memory::{Pool, spill::SpillSpace};
 /// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
@@ -118,6 +123,7 @@ pub struct TaskConfig {
 ///     dynamic_filters: true,
 ///     spill_always: false,
 ///     sizes: StateSizes::NORMAL,
+///     ports: TaskPorts::default(),
 ///     priority: Priority::Normal,
 /// };
 /// let executor = Executor::new(2)?;
@@ -132,6 +138,7 @@ pub struct Task {
     records: Vec<OperatorRecord>,
     /// Of operators that run again and again.
     steps: Arc<StepRecords>,
+    ports: OpenPorts,
     plan: Arc<PlanNode>,
     _ending: Ending,
     /// Keeps the threads alive.
@@ -147,6 +154,7 @@ impl Task {
     /// cancelled, or is out of time, already.
     pub fn start(config: TaskConfig, executor: &Executor) -> Result<Task> {
         let plan = Arc::clone(&config.plan);
+        plan.check_ids()?;
         let of_query = config.query.cancellation.clone();
         // A token of its own, as the task also ends alone.
         let cancellation = of_query.child();
@@ -166,6 +174,7 @@ impl Task {
             dynamic_filters: config.dynamic_filters,
             spill_always: config.spill_always,
             sizes: config.sizes,
+            ports: Arc::new(config.ports),
             steps: Arc::default(),
             exprs: None,
         });
@@ -174,7 +183,7 @@ impl Task {
         executor.wait_released_for(&of_query)?;
         let mut records = Vec::new();
         let share = executor.join(config.priority);
-        let shared = TaskShared::new(&lowered.results, &plan, cancellation, share);
+        let shared = TaskShared::new(&lowered.output, &plan, cancellation, share);
         let last = lowered.pipelines.len().saturating_sub(1);
         let mut drivers = Vec::new();
         for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
@@ -190,7 +199,9 @@ impl Task {
         let ending = shared.end_with(&of_query, executor.timer())?;
         shared.launch(drivers, last);
         let steps = Arc::clone(&context.steps);
-        Ok(Task { shared, records, steps, plan, _ending: ending, _executor: executor.clone() })
+        let executor = executor.clone();
+        let ports = lowered.ports;
+        Ok(Task { shared, records, steps, ports, plan, _ending: ending, _executor: executor })
     }
 
     /// The next batch of the result; waits for it. `None` at the end, when no driver runs any more.
@@ -199,18 +210,64 @@ impl Task {
     ///
     /// What went wrong first, also on every later call.
     pub fn next(&self) -> Result<Option<Batch>> {
-        let result = self.shared.results.next(None).unwrap_or(Ok(None));
-        self.settle(result)
+        let Some(results) = self.shared.results() else { return Err(no_results()) };
+        self.settle(results.next(None).unwrap_or(Ok(None)))
     }
 
     /// As [`Task::next`], but waits no longer than `timeout`: the outer `None`.
     pub fn next_timeout(&self, timeout: Duration) -> Option<Result<Option<Batch>>> {
-        self.shared.results.next(Some(timeout)).map(|it| self.settle(it))
+        let Some(results) = self.shared.results() else { return Some(Err(no_results())) };
+        results.next(Some(timeout)).map(|it| self.settle(it))
     }
 
     /// As [`Task::next`] without waiting; when pending, `waker` is woken once there is more.
     pub fn poll_next(&self, waker: &Waker) -> Poll<Result<Option<Batch>>> {
-        self.shared.results.poll_next(waker).map(|it| self.settle(it))
+        let Some(results) = self.shared.results() else { return Poll::Ready(Err(no_results())) };
+        results.poll_next(waker).map(|it| self.settle(it))
+    }
+
+    /// Waits until the task has ended and no driver runs any more. For tasks with a [`TaskOutput`]:
+    /// others end when their result was read.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong first.
+    pub fn wait(&self) -> Result<()> {
+        self.shared.wait_idle();
+        self.outcome().unwrap_or(Ok(()))
+    }
+
+    /// How the task ended; `None` while it runs.
+    pub fn outcome(&self) -> Option<Result<()>> {
+        self.shared.outcome()
+    }
+
+    /// Adds splits for a table scan that gets them from outside ([`TaskPorts::added_splits`]). Its
+    /// drivers check them when they read them.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such scan; after [`Task::no_more_splits`].
+    pub fn add_splits(&self, scan: PlanNodeId, splits: Vec<Split>) -> Result<()> {
+        self.ports.add_splits(scan, splits)
+    }
+
+    /// Tells that a table scan gets no more splits: it ends with those that it has.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such scan.
+    pub fn no_more_splits(&self, scan: PlanNodeId) -> Result<()> {
+        self.ports.no_more_splits(scan)
+    }
+
+    /// The writing end of a [`volley_plan::TaskInputNode`] of the plan.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such node.
+    pub fn input(&self, node: PlanNodeId) -> Result<TaskInput> {
+        self.ports.input(node)
     }
 
     /// Stops the task; [`Task::next`] answers the cancelled error from now on, unless the task had
@@ -260,6 +317,12 @@ impl Drop for Task {
         self.shared.wait_idle();
         self.shared.forget_drivers();
         // The thread of the last driver may hold what is shared a moment longer.
-        self.shared.results.forget();
+        if let Some(results) = self.shared.results() {
+            results.forget();
+        }
     }
+}
+
+fn no_results() -> Error {
+    Error::invalid_query("the rows of this task go to its output, not to its owner")
 }

@@ -6,12 +6,12 @@ use std::{collections::HashMap, hint::black_box, sync::Arc, time::Instant};
 use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, Priority, Task, TaskConfig};
+use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
 use volley_function::Registry;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{
-    Aggregate, AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode, TableHandle,
-    TableScanNode, TableWriteNode,
+    Aggregate, AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode, PlanNodeId,
+    TableHandle, TableScanNode, TableWriteNode,
 };
 use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value};
@@ -100,6 +100,8 @@ fn table(name: &str, columns: Vec<Vec<Vector>>) -> Result<Arc<MemoryTable>> {
 
 fn scan(table: &MemoryTable) -> Arc<PlanNode> {
     Arc::new(PlanNode::TableScan(TableScanNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        dynamic_filters: Vec::new(),
         table: table.handle(),
         columns: (0..table.schema().len()).collect(),
         filters: vec![],
@@ -145,7 +147,14 @@ fn aggregation(
     }
     let node = |input, step, keys, aggregates, fields| {
         let schema = Schema::new(fields);
-        Arc::new(PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema }))
+        Arc::new(PlanNode::Aggregation(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            step,
+            keys,
+            aggregates,
+            schema,
+        }))
     };
     let partial = node(input, AggregateStep::Partial, keys.to_vec(), partial, partial_fields);
     Ok(node(partial, AggregateStep::Final, (0..keys.len()).collect(), last, fields))
@@ -157,7 +166,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
     for _ in 0..RUNS {
         let start = Instant::now();
         let config = TaskConfig {
-            plan: Arc::clone(plan),
+            plan: PlanNode::numbered(Arc::clone(plan)),
             tables: Arc::clone(tables) as _,
             sinks: Arc::new(NoSinks),
             registry: registry(),
@@ -170,6 +179,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             dynamic_filters: true,
             spill_always: false,
             sizes: StateSizes::NORMAL,
+            ports: TaskPorts::default(),
             priority: Priority::Normal,
         };
         let task = Task::start(config, &executor)?;
@@ -276,6 +286,8 @@ fn join(stride: i64) -> Result<()> {
         (table("left", vec![longs(&probe)])?, table("right", vec![longs(&build), longs(&build)])?);
     let fields = ["key", "payload"].map(|it| Field::new(it, Type::BigInt));
     let joined = Arc::new(PlanNode::HashJoin(HashJoinNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        dynamic_filters: Vec::new(),
         probe: scan(&left),
         build: scan(&right),
         kind: JoinKind::Inner,

@@ -39,6 +39,7 @@ mod exchange;
 mod shared;
 mod recursion;
 mod table_write;
+mod task_input;
 
 #[cfg(test)]
 mod pipeline_tests;

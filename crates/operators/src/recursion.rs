@@ -59,8 +59,6 @@ pub struct Recursion {
     step: Arc<PlanNode>,
     registry: Arc<LoweringRegistry>,
     id: u32,
-    /// Where the step stands in [`PlanNode::walk`] of the whole plan.
-    base: usize,
     types: Vec<Type>,
     pool: Pool,
     /// As the query's, and with one driver per pipeline.
@@ -87,11 +85,9 @@ pub(crate) struct Generation {
 }
 
 impl Recursion {
-    /// Of a node at `position` in the plan's walk; `kept`: what recursions around it keep, and its
-    /// own parts.
+    /// Of a node; `kept`: what recursions around it keep, and its own parts.
     pub(crate) fn new(
         node: &RecursiveUnionNode,
-        base: usize,
         kept: HashMap<u32, Arc<SharedRows>>,
         cx: &Lowering,
     ) -> Recursion {
@@ -107,7 +103,6 @@ impl Recursion {
             step: Arc::clone(&node.step),
             registry: Arc::clone(cx.registry()),
             id: node.id,
-            base,
             seen: node.distinct.then(|| Arc::new(SeenRows::new(&types, &pool, task))),
             types,
             task: context(task.drivers),
@@ -157,7 +152,7 @@ impl Recursion {
         let task = if is_large { &self.task } else { &self.single };
         let mut kept = self.kept.clone();
         kept.insert(self.id, Arc::clone(&last.rows));
-        let mut cx = Lowering::nested(task, &self.registry, self.base);
+        let mut cx = Lowering::nested(task, &self.registry);
         *cx.state() = KeptRowsById(kept);
         *cx.state() = StepBuilds(Some((self.id, Arc::clone(&self.builds))));
         let pipeline = cx.lower_plan(&self.step)?;

@@ -1,31 +1,25 @@
 //! Reads a table: drivers take splits from one queue, each with a source of its own.
 
 mod lower;
+mod queue;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use lower::lower;
 
 use crate::dynamic_filters::JoinFilter;
+use queue::{SplitOrigin, SplitQueue, Taken};
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-    task::Waker,
+    sync::Arc,
+    task::{Poll, Waker},
 };
-use volley_connector::{Scan, ScanMetrics, Source, SourceStep, Split};
+use volley_connector::{Source, SourceStep};
 use volley_error::{Error, Result};
 use volley_exec::{
     BlockedOn, Operator, OperatorContext, OperatorMetrics, SPLITS_DONE, SPLITS_TOTAL, Step,
     StepContext,
 };
 use volley_vector::Batch;
-
-/// The splits of a scan that no driver has taken.
-pub struct SplitQueue {
-    scan: Box<dyn Scan>,
-    /// What sources wait for.
-    filters: Vec<Arc<JoinFilter>>,
-    splits: Mutex<VecDeque<Split>>,
-    total: usize,
-}
 
 /// The source of a pipeline that reads a table.
 pub struct TableScan {
@@ -34,47 +28,29 @@ pub struct TableScan {
     source: Option<Box<dyn Source>>,
     /// Whether the source has a split that it is not done with.
     reading: bool,
-    /// What the scan skipped before it began; counted by the first driver.
-    pruned: ScanMetrics,
+    /// The first driver counts the splits and what listing them skipped.
+    is_first: bool,
     metrics: Arc<OperatorMetrics>,
-}
-
-impl SplitQueue {
-    /// All splits of `scan`, which uses `filters`.
-    pub(crate) fn new(scan: Box<dyn Scan>, filters: Vec<Arc<JoinFilter>>) -> Arc<SplitQueue> {
-        let splits: VecDeque<Split> = scan.splits().into();
-        let total = splits.len();
-        Arc::new(SplitQueue { scan, filters, splits: Mutex::new(splits), total })
-    }
-
-    /// How many splits there were at the start.
-    pub fn total(&self) -> usize {
-        self.total
-    }
-
-    /// The next split, and the one after it.
-    fn next(&self) -> Option<(Split, Option<Split>)> {
-        let mut splits = self.splits.lock().unwrap_or_else(PoisonError::into_inner);
-        Some((splits.pop_front()?, splits.front().cloned()))
-    }
 }
 
 impl TableScan {
     /// A driver's reader of the queue's splits.
     pub fn new(queue: &Arc<SplitQueue>, cx: &OperatorContext) -> TableScan {
         let metrics = Arc::clone(&cx.metrics);
-        let mut pruned = ScanMetrics::default();
-        if cx.driver == 0 {
-            pruned = queue.scan.pruned();
-            metrics.add(SPLITS_TOTAL, queue.total as u64);
+        let is_first = cx.driver == 0;
+        if is_first {
+            metrics.set(SPLITS_TOTAL, queue.total());
         }
-        TableScan { queue: Arc::clone(queue), source: None, reading: false, pruned, metrics }
+        TableScan { queue: Arc::clone(queue), source: None, reading: false, is_first, metrics }
     }
 
     /// Shows what was read so far.
     fn record(&self) {
         let mut scan = self.source.as_ref().map(|it| it.metrics()).unwrap_or_default();
-        scan += self.pruned;
+        if self.is_first {
+            scan += self.queue.pruned();
+            self.metrics.set(SPLITS_TOTAL, self.queue.total());
+        }
         let counts = [
             ("bytes read", scan.bytes_read),
             ("rows read", scan.rows_read),
@@ -93,8 +69,8 @@ impl TableScan {
     /// Makes the source, unless it has to wait for a filter.
     fn open(&mut self, waker: &Waker) -> Result<bool> {
         let is_known = |it: &Arc<JoinFilter>| it.known.wait(waker).is_some();
-        if self.source.is_none() && self.queue.filters.iter().all(is_known) {
-            self.source = Some(self.queue.scan.source()?);
+        if self.source.is_none() && self.queue.filters().iter().all(is_known) {
+            self.source = Some(self.queue.source()?);
         }
         Ok(self.source.is_some())
     }
@@ -103,7 +79,12 @@ impl TableScan {
     fn read(&mut self, waker: &Waker) -> Result<Step> {
         let Some(source) = &mut self.source else { return Ok(Step::Finished) };
         if !self.reading {
-            let Some((split, following)) = self.queue.next() else { return Ok(Step::Finished) };
+            let Taken { split, following } = match self.queue.next(waker) {
+                Poll::Ready(Ok(Some(taken))) => taken,
+                Poll::Ready(Ok(None)) => return Ok(Step::Finished),
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(Step::Blocked(BlockedOn::Splits)),
+            };
             let label = split.label.clone();
             source.start(split).map_err(|it| it.at("split", label))?;
             if let Some(split) = following {

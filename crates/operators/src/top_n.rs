@@ -24,7 +24,7 @@ mod spill_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use lower::{is_heap, lower};
+pub(crate) use lower::lower;
 
 use output::Output;
 use std::{cmp::Ordering, sync::Arc};

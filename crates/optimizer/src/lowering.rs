@@ -29,11 +29,11 @@ use recursive::Recursions;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
-use volley_plan::{PlanNode, ProjectNode, SharedNode};
+use volley_plan::{PlanNode, PlanNodeId, ProjectNode, SharedNode};
 use volley_types::{Field, Schema};
 
 /// Turns a plan without subqueries and lateral joins into plan nodes. The root returns exactly the
-/// plan's columns, in order, under their names.
+/// plan's columns, in order, under their names. All nodes have ids.
 ///
 /// # Errors
 ///
@@ -50,7 +50,10 @@ pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
     lowering.count_references(plan);
     let columns = plan.columns();
     let required = columns.iter().map(|it| it.id).collect();
-    lowering.plan(plan, &required)?.named(&columns)
+    let lowered = lowering.plan(plan, &required)?.named(&columns)?;
+    // It holds nodes, which numbering would have to copy.
+    drop(lowering);
+    Ok(PlanNode::numbered(lowered))
 }
 
 struct Lowering<'a> {
@@ -128,7 +131,11 @@ impl Lowering<'_> {
             let lowered = self.plan(&cte.plan, &required)?.exactly(&made)?;
             let node = if self.references.get(&cte.id).is_some_and(|it| *it > 1) {
                 let id = self.recursions.shared_id(cte.id);
-                Arc::new(PlanNode::Shared(SharedNode { id, input: lowered }))
+                Arc::new(PlanNode::Shared(SharedNode {
+                    node_id: PlanNodeId::UNASSIGNED,
+                    id,
+                    input: lowered,
+                }))
             } else {
                 lowered
             };
@@ -200,7 +207,12 @@ impl Lowered {
             exprs.push(volley_expression::Expr::column(position, column.data_type.clone()));
         }
         let (input, schema) = (self.node.clone(), schema_of(columns));
-        Ok(Arc::new(PlanNode::Project(ProjectNode { input, exprs, schema })))
+        Ok(Arc::new(PlanNode::Project(ProjectNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            exprs,
+            schema,
+        })))
     }
 
     fn lacks(&self, column: &Column) -> Error {

@@ -137,6 +137,11 @@ impl OrcFile {
         self.0.footer.stripes.get(stripe).map_or(0, |it| it.rows as usize)
     }
 
+    /// The bytes of all columns of a stripe, without indexes and footer.
+    pub fn data_bytes(&self, stripe: usize) -> u64 {
+        self.0.footer.stripes.get(stripe).map_or(0, |it| it.data_bytes)
+    }
+
     /// What is known of the values of a column in a stripe; nothing of nested columns but nulls.
     pub fn bounds(&self, stripe: usize, column: usize) -> Bounds {
         self.0.nodes.get(column).map_or_else(Bounds::default, |it| self.node_bounds(stripe, it))

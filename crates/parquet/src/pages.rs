@@ -19,8 +19,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_io::{BufferPool, PooledBuffer};
 use volley_kernels::snappy;
-use volley_memory::Reservation;
-use volley_memory::check_cancelled;
+use volley_memory::{Reservation, check_cancelled};
 use volley_vector::Vector;
 
 /// What an entry of a nested column takes while its page is read: its levels.

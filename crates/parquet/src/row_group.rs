@@ -17,8 +17,7 @@ use std::{
 use volley_connector::{Bounds, Conditions, ScanMetrics};
 use volley_error::{Error, Result};
 use volley_io::{BufferPool, RandomAccessFile};
-use volley_memory::check_cancelled;
-use volley_memory::{Pool, Reservation};
+use volley_memory::{Pool, Reservation, check_cancelled};
 
 /// No batch is current.
 pub(crate) const NO_BATCH: usize = usize::MAX;

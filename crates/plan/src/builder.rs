@@ -12,8 +12,9 @@ mod tests;
 pub use columns::Columns;
 
 use crate::{
-    ExchangeKind, FilterNode, LimitNode, LocalExchangeNode, OrderByNode, PlanNode, ProjectNode,
-    SharedNode, SortKey, TableHandle, TableScanNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
+    ExchangeKind, FilterNode, LimitNode, LocalExchangeNode, OrderByNode, PlanNode, PlanNodeId,
+    ProjectNode, SharedNode, SortKey, TableHandle, TableScanNode, TaskInputNode, TopNNode,
+    UnionNode, UniqueIdNode, ValuesNode,
     nodes::{EnforceSingleRowNode, GroupLimitNode, RepeatNode, SampleMethod, SampleNode},
 };
 use std::sync::Arc;
@@ -72,14 +73,19 @@ impl PlanBuilder {
         PlanBuilder { registry: Arc::clone(registry), node: Ok(Some(plan)) }
     }
 
-    /// The plan.
+    /// The plan, with ids.
     ///
     /// # Errors
     ///
     /// The first thing that was wrong: an unknown column or function, types that do not fit, no
     /// source.
     pub fn build(self) -> Result<Arc<PlanNode>> {
-        self.node?.ok_or_else(|| Error::invalid_query("a plan without a source"))
+        self.unnumbered().map(PlanNode::numbered)
+    }
+
+    /// The plan, whose nodes may have no ids.
+    pub(crate) fn unnumbered(self) -> Result<Arc<PlanNode>> {
+        self.node?.ok_or_else(no_source)
     }
 
     /// The columns of the plan so far.
@@ -88,13 +94,14 @@ impl PlanBuilder {
     ///
     /// As [`PlanBuilder::build`].
     pub fn schema(&self) -> Result<Schema> {
-        Ok(self.clone().build()?.schema().clone())
+        let node = self.node.as_ref().map_err(Error::clone)?.as_ref();
+        node.map(|it| it.schema().clone()).ok_or_else(no_source)
     }
 
     /// Replaces the plan by what `f` makes of it.
     fn wrap(self, f: impl FnOnce(Arc<PlanNode>, Arc<Registry>) -> Result<PlanNode>) -> PlanBuilder {
         let registry = Arc::clone(&self.registry);
-        let node = self.build().and_then(|it| f(it, Arc::clone(&registry)));
+        let node = self.unnumbered().and_then(|it| f(it, Arc::clone(&registry)));
         PlanBuilder { registry, node: node.map(|it| Some(Arc::new(it))) }
     }
 
@@ -111,7 +118,13 @@ impl PlanBuilder {
     pub fn values(self, columns: &[(&str, Type)], rows: Vec<Vec<Value>>) -> PlanBuilder {
         let fields = columns.iter().map(|(name, data_type)| Field::new(*name, data_type.clone()));
         let schema = fields.collect();
-        self.source(PlanNode::Values(ValuesNode { rows, schema }))
+        self.source(PlanNode::Values(ValuesNode { node_id: PlanNodeId::UNASSIGNED, rows, schema }))
+    }
+
+    /// Starts with rows that are pushed into the running task.
+    pub fn task_input(self, schema: Schema) -> PlanBuilder {
+        let node_id = PlanNodeId::UNASSIGNED;
+        self.source(PlanNode::TaskInput(TaskInputNode { node_id, schema }))
     }
 
     /// Starts with columns of a table whose columns are `schema`.
@@ -132,7 +145,14 @@ impl PlanBuilder {
         let node = scope.positions(columns).and_then(|columns| {
             let filters = filters(&scope)?;
             let schema = columns.iter().map(|it| schema.fields[*it].clone()).collect();
-            Ok(PlanNode::TableScan(TableScanNode { table, columns, filters, schema }))
+            Ok(PlanNode::TableScan(TableScanNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                dynamic_filters: Vec::new(),
+                table,
+                columns,
+                filters,
+                schema,
+            }))
         });
         match node {
             Ok(node) => self.source(node),
@@ -144,7 +164,7 @@ impl PlanBuilder {
     pub fn filter(self, predicate: impl FnOnce(&Columns) -> Result<Expr>) -> PlanBuilder {
         self.wrap(|input, registry| {
             let predicate = predicate(&Columns::new(input.schema(), &registry))?;
-            Ok(PlanNode::Filter(FilterNode { input, predicate }))
+            Ok(PlanNode::Filter(FilterNode { node_id: PlanNodeId::UNASSIGNED, input, predicate }))
         })
     }
 
@@ -158,7 +178,12 @@ impl PlanBuilder {
             let fields = columns.iter().map(|(name, it)| Field::new(*name, it.data_type.clone()));
             let schema = fields.collect();
             let exprs = columns.into_iter().map(|it| it.1).collect();
-            Ok(PlanNode::Project(ProjectNode { input, exprs, schema }))
+            Ok(PlanNode::Project(ProjectNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                exprs,
+                schema,
+            }))
         })
     }
 
@@ -166,7 +191,7 @@ impl PlanBuilder {
     pub fn order_by(self, keys: &[&str]) -> PlanBuilder {
         self.wrap(|input, registry| {
             let keys = sort_keys(&Columns::new(input.schema(), &registry), keys)?;
-            Ok(PlanNode::OrderBy(OrderByNode { input, keys }))
+            Ok(PlanNode::OrderBy(OrderByNode { node_id: PlanNodeId::UNASSIGNED, input, keys }))
         })
     }
 
@@ -174,25 +199,52 @@ impl PlanBuilder {
     pub fn top_n(self, keys: &[&str], offset: u64, limit: u64) -> PlanBuilder {
         self.wrap(|input, registry| {
             let keys = sort_keys(&Columns::new(input.schema(), &registry), keys)?;
-            Ok(PlanNode::TopN(TopNNode { input, keys, offset, limit }))
+            Ok(PlanNode::TopN(TopNNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                dynamic_filter: None,
+                input,
+                keys,
+                offset,
+                limit,
+            }))
         })
     }
 
     /// Skips `offset` rows and keeps `limit`.
     pub fn limit(self, offset: u64, limit: u64) -> PlanBuilder {
-        self.wrap(|input, _| Ok(PlanNode::Limit(LimitNode { input, offset, limit: Some(limit) })))
+        self.wrap(|input, _| {
+            Ok(PlanNode::Limit(LimitNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                offset,
+                limit: Some(limit),
+            }))
+        })
     }
 
     /// Skips `rows` rows.
     pub fn offset(self, rows: u64) -> PlanBuilder {
-        self.wrap(|input, _| Ok(PlanNode::Limit(LimitNode { input, offset: rows, limit: None })))
+        self.wrap(|input, _| {
+            Ok(PlanNode::Limit(LimitNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                offset: rows,
+                limit: None,
+            }))
+        })
     }
 
     /// Skips `offset` rows and keeps `limit` of each run of rows with equal `keys`.
     pub fn group_limit(self, keys: &[&str], offset: u64, limit: Option<u64>) -> PlanBuilder {
         self.wrap(|input, registry| {
             let keys = Columns::new(input.schema(), &registry).positions(keys)?;
-            Ok(PlanNode::GroupLimit(GroupLimitNode { input, keys, offset, limit }))
+            Ok(PlanNode::GroupLimit(GroupLimitNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                keys,
+                offset,
+                limit,
+            }))
         })
     }
 
@@ -201,7 +253,7 @@ impl PlanBuilder {
         self.wrap(|input, _| {
             let mut schema = input.schema().clone();
             schema.fields.pop();
-            Ok(PlanNode::Repeat(RepeatNode { input, schema }))
+            Ok(PlanNode::Repeat(RepeatNode { node_id: PlanNodeId::UNASSIGNED, input, schema }))
         })
     }
 
@@ -211,7 +263,13 @@ impl PlanBuilder {
             let mut schema = input.schema().clone();
             let number = method == SampleMethod::Number;
             schema.fields.extend(number.then(|| Field::new("random", Type::BigInt)));
-            Ok(PlanNode::Sample(SampleNode { input, method, seed, schema }))
+            Ok(PlanNode::Sample(SampleNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                method,
+                seed,
+                schema,
+            }))
         })
     }
 
@@ -219,12 +277,12 @@ impl PlanBuilder {
     pub fn union(self, others: Vec<PlanBuilder>) -> PlanBuilder {
         self.wrap(|first, _| {
             let schema = first.schema().clone();
-            let others = others.into_iter().map(PlanBuilder::build);
+            let others = others.into_iter().map(PlanBuilder::unnumbered);
             let inputs: Vec<_> = std::iter::once(Ok(first)).chain(others).collect::<Result<_>>()?;
             if inputs.iter().any(|it| !it.schema().types().eq(schema.types())) {
                 return Err(Error::invalid_query("a union of different column types"));
             }
-            Ok(PlanNode::Union(UnionNode { inputs, schema }))
+            Ok(PlanNode::Union(UnionNode { node_id: PlanNodeId::UNASSIGNED, inputs, schema }))
         })
     }
 
@@ -233,7 +291,7 @@ impl PlanBuilder {
         self.wrap(|input, _| {
             let mut schema = input.schema().clone();
             schema.fields.push(Field::new(name, Type::BigInt));
-            Ok(PlanNode::UniqueId(UniqueIdNode { input, schema }))
+            Ok(PlanNode::UniqueId(UniqueIdNode { node_id: PlanNodeId::UNASSIGNED, input, schema }))
         })
     }
 
@@ -241,7 +299,11 @@ impl PlanBuilder {
     pub fn enforce_single_row(self) -> PlanBuilder {
         self.wrap(|input, _| {
             let place = Place::default();
-            Ok(PlanNode::EnforceSingleRow(EnforceSingleRowNode { input, place }))
+            Ok(PlanNode::EnforceSingleRow(EnforceSingleRowNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                place,
+            }))
         })
     }
 
@@ -263,15 +325,25 @@ impl PlanBuilder {
     fn exchange(self, kind: impl FnOnce(&Columns) -> Result<ExchangeKind>) -> PlanBuilder {
         self.wrap(|input, registry| {
             let kind = kind(&Columns::new(input.schema(), &registry))?;
-            Ok(PlanNode::LocalExchange(LocalExchangeNode { input, kind }))
+            Ok(PlanNode::LocalExchange(LocalExchangeNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                kind,
+            }))
         })
     }
 
     /// Marks the plan so far as one that runs once, though several plans read it: clone the builder
     /// after this call. `id` is different for each such plan.
     pub fn shared(self, id: u32) -> PlanBuilder {
-        self.wrap(|input, _| Ok(PlanNode::Shared(SharedNode { id, input })))
+        self.wrap(|input, _| {
+            Ok(PlanNode::Shared(SharedNode { node_id: PlanNodeId::UNASSIGNED, id, input }))
+        })
     }
+}
+
+fn no_source() -> Error {
+    Error::invalid_query("a plan without a source")
 }
 
 fn sort_keys(columns: &Columns, keys: &[&str]) -> Result<Vec<SortKey>> {

@@ -29,7 +29,7 @@ impl PlanNode {
     /// ```
     /// use std::sync::Arc;
     /// use volley_function::Registry;
-    /// use volley_plan::{FilterNode, PlanBuilder, PlanNode};
+    /// use volley_plan::{FilterNode, PlanBuilder, PlanNode, PlanNodeId};
     /// use volley_expression::Expr;
     /// use volley_types::{Type, Value};
     ///
@@ -38,7 +38,8 @@ impl PlanNode {
     /// let input = PlanBuilder::new(&registry).values(&[("n", Type::BigInt)], rows).build()?;
     /// assert!(input.check(&registry).is_ok());
     /// let predicate = Expr::column(0, Type::Boolean);
-    /// let plan = PlanNode::Filter(FilterNode { input, predicate });
+    /// let node_id = PlanNodeId::UNASSIGNED;
+    /// let plan = PlanNode::Filter(FilterNode { node_id, input, predicate });
     /// assert!(plan.check(&registry).unwrap_err().message().contains("#0 is BIGINT"));
     /// # Ok::<(), volley_error::Error>(())
     /// ```
@@ -53,7 +54,7 @@ impl PlanNode {
             let node = visit.node;
             node.check_node(registry).map_err(|it| it.at("plan node", node.label()))?;
         }
-        Ok(())
+        self.check_dynamic_filters()
     }
 
     /// Checks the node, given that its inputs are right.
@@ -107,6 +108,7 @@ impl PlanNode {
             | PlanNode::EnforceSingleRow(_)
             | PlanNode::Shared(_)
             | PlanNode::WorkingTable(_)
+            | PlanNode::TaskInput(_)
             | PlanNode::Custom(_) => Ok(()),
         }
     }

@@ -14,7 +14,10 @@
 
 pub mod nodes;
 mod node;
+mod node_id;
 mod walk;
+mod plan_walk;
+mod dynamic_filter;
 mod properties;
 mod print;
 mod check;
@@ -22,15 +25,18 @@ mod save;
 mod builder;
 
 pub use builder::{Columns, PlanBuilder};
+pub use dynamic_filter::{AppliedFilter, DynamicFilterId, MadeFilter};
 pub use node::PlanNode;
+pub use node_id::PlanNodeId;
 pub use nodes::{
-    Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode,
+    Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode, CustomNodes,
     CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FileCompression, FileFormat, FilterNode,
     Frame, FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode,
     GroupLimitNode, GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
     MergeJoinNode, MergeKey, NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition,
-    RecursiveUnionNode, RepeatNode, SampleMethod, SampleNode, SharedNode, SortKey, TableHandle,
-    TableScanNode, TableWriteNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode,
-    WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
+    ReadCustomNode, RecursiveUnionNode, RepeatNode, SampleMethod, SampleNode, SharedNode, SortKey,
+    TableHandle, TableScanNode, TableWriteNode, TaskInputNode, TopNNode, UnionNode, UniqueIdNode,
+    UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
 };
+pub use plan_walk::PlanWalk;
 pub use walk::Visit;

@@ -1,6 +1,6 @@
 //! The plan node.
 
-use crate::nodes::*;
+use crate::{PlanNodeId, nodes::*};
 use std::sync::{Arc, LazyLock};
 use volley_types::Schema;
 
@@ -59,11 +59,80 @@ pub enum PlanNode {
     WorkingTable(WorkingTableNode),
     /// Writes files; returns one row: the number of rows written.
     TableWrite(TableWriteNode),
+    /// Rows that are pushed into the running task.
+    TaskInput(TaskInputNode),
     /// What another crate defines.
     Custom(CustomPlanNode),
 }
 
 impl PlanNode {
+    /// The node's identity.
+    pub fn id(&self) -> PlanNodeId {
+        match self {
+            PlanNode::TableScan(node) => node.node_id,
+            PlanNode::Values(node) => node.node_id,
+            PlanNode::Filter(node) => node.node_id,
+            PlanNode::Project(node) => node.node_id,
+            PlanNode::Aggregation(node) => node.node_id,
+            PlanNode::GroupId(node) => node.node_id,
+            PlanNode::Window(node) => node.node_id,
+            PlanNode::HashJoin(node) => node.node_id,
+            PlanNode::NestedLoopJoin(node) => node.node_id,
+            PlanNode::AsofJoin(node) => node.node_id,
+            PlanNode::MergeJoin(node) => node.node_id,
+            PlanNode::OrderBy(node) => node.node_id,
+            PlanNode::TopN(node) => node.node_id,
+            PlanNode::Limit(node) => node.node_id,
+            PlanNode::GroupLimit(node) => node.node_id,
+            PlanNode::Repeat(node) => node.node_id,
+            PlanNode::Unnest(node) => node.node_id,
+            PlanNode::Sample(node) => node.node_id,
+            PlanNode::Union(node) => node.node_id,
+            PlanNode::UniqueId(node) => node.node_id,
+            PlanNode::EnforceSingleRow(node) => node.node_id,
+            PlanNode::LocalExchange(node) => node.node_id,
+            PlanNode::Shared(node) => node.node_id,
+            PlanNode::RecursiveUnion(node) => node.node_id,
+            PlanNode::WorkingTable(node) => node.node_id,
+            PlanNode::TableWrite(node) => node.node_id,
+            PlanNode::TaskInput(node) => node.node_id,
+            PlanNode::Custom(node) => node.node_id,
+        }
+    }
+
+    pub(crate) fn id_mut(&mut self) -> &mut PlanNodeId {
+        match self {
+            PlanNode::TableScan(node) => &mut node.node_id,
+            PlanNode::Values(node) => &mut node.node_id,
+            PlanNode::Filter(node) => &mut node.node_id,
+            PlanNode::Project(node) => &mut node.node_id,
+            PlanNode::Aggregation(node) => &mut node.node_id,
+            PlanNode::GroupId(node) => &mut node.node_id,
+            PlanNode::Window(node) => &mut node.node_id,
+            PlanNode::HashJoin(node) => &mut node.node_id,
+            PlanNode::NestedLoopJoin(node) => &mut node.node_id,
+            PlanNode::AsofJoin(node) => &mut node.node_id,
+            PlanNode::MergeJoin(node) => &mut node.node_id,
+            PlanNode::OrderBy(node) => &mut node.node_id,
+            PlanNode::TopN(node) => &mut node.node_id,
+            PlanNode::Limit(node) => &mut node.node_id,
+            PlanNode::GroupLimit(node) => &mut node.node_id,
+            PlanNode::Repeat(node) => &mut node.node_id,
+            PlanNode::Unnest(node) => &mut node.node_id,
+            PlanNode::Sample(node) => &mut node.node_id,
+            PlanNode::Union(node) => &mut node.node_id,
+            PlanNode::UniqueId(node) => &mut node.node_id,
+            PlanNode::EnforceSingleRow(node) => &mut node.node_id,
+            PlanNode::LocalExchange(node) => &mut node.node_id,
+            PlanNode::Shared(node) => &mut node.node_id,
+            PlanNode::RecursiveUnion(node) => &mut node.node_id,
+            PlanNode::WorkingTable(node) => &mut node.node_id,
+            PlanNode::TableWrite(node) => &mut node.node_id,
+            PlanNode::TaskInput(node) => &mut node.node_id,
+            PlanNode::Custom(node) => &mut node.node_id,
+        }
+    }
+
     /// What kind of node it is, such as `HashJoin`; the name of a node of another crate. Lowering
     /// finds by it how the node runs.
     pub fn kind(&self) -> &str {
@@ -94,6 +163,7 @@ impl PlanNode {
             PlanNode::RecursiveUnion(_) => "RecursiveUnion",
             PlanNode::WorkingTable(_) => "WorkingTable",
             PlanNode::TableWrite(_) => "TableWrite",
+            PlanNode::TaskInput(_) => "TaskInput",
             PlanNode::Custom(node) => node.node.name(),
         }
     }
@@ -127,6 +197,7 @@ impl PlanNode {
             PlanNode::RecursiveUnion(node) => &node.schema,
             PlanNode::WorkingTable(node) => &node.schema,
             PlanNode::TableWrite(node) => &node.schema,
+            PlanNode::TaskInput(node) => &node.schema,
             PlanNode::Custom(node) => &node.schema,
         }
     }
@@ -135,7 +206,10 @@ impl PlanNode {
     /// loop-invariant inputs, step).
     pub fn inputs(&self) -> Vec<&Arc<PlanNode>> {
         match self {
-            PlanNode::TableScan(_) | PlanNode::Values(_) | PlanNode::WorkingTable(_) => Vec::new(),
+            PlanNode::TableScan(_)
+            | PlanNode::Values(_)
+            | PlanNode::WorkingTable(_)
+            | PlanNode::TaskInput(_) => Vec::new(),
             PlanNode::Filter(node) => vec![&node.input],
             PlanNode::Project(node) => vec![&node.input],
             PlanNode::Aggregation(node) => vec![&node.input],
@@ -167,9 +241,12 @@ impl PlanNode {
     }
 
     /// Calls `f` for every input.
-    fn for_each_input_mut(&mut self, f: &mut impl FnMut(&mut Arc<PlanNode>)) {
+    pub(crate) fn for_each_input_mut(&mut self, f: &mut impl FnMut(&mut Arc<PlanNode>)) {
         match self {
-            PlanNode::TableScan(_) | PlanNode::Values(_) | PlanNode::WorkingTable(_) => {}
+            PlanNode::TableScan(_)
+            | PlanNode::Values(_)
+            | PlanNode::WorkingTable(_)
+            | PlanNode::TaskInput(_) => {}
             PlanNode::Filter(node) => f(&mut node.input),
             PlanNode::Project(node) => f(&mut node.input),
             PlanNode::Aggregation(node) => f(&mut node.input),
@@ -214,9 +291,18 @@ impl PlanNode {
     }
 }
 
+/// A node without inputs, in the place of one that is taken out.
+pub(crate) fn leaf() -> Arc<PlanNode> {
+    Arc::clone(&LEAF)
+}
+
 /// What takes the place of an input that is being dropped.
 static LEAF: LazyLock<Arc<PlanNode>> = LazyLock::new(|| {
-    Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: Schema::default() }))
+    Arc::new(PlanNode::Values(ValuesNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        rows: Vec::new(),
+        schema: Schema::default(),
+    }))
 });
 
 impl Drop for PlanNode {

@@ -58,6 +58,7 @@ impl PlanNode {
             },
             PlanNode::Union(node) => format!("Union inputs={}", node.inputs.len()),
             PlanNode::UniqueId(_) => "UniqueId".to_owned(),
+            PlanNode::TaskInput(node) => format!("TaskInput {}", node.node_id),
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow".to_owned(),
             PlanNode::LocalExchange(node) => match &node.kind {
                 ExchangeKind::Gather => "LocalExchange gather".to_owned(),

@@ -1,9 +1,12 @@
 //! Serializes plans, to run them in another process or later.
 //!
-//! The format is that of [`volley_vector::save`], kind 4: the number of nodes, then each node after
-//! its inputs, as the number of its variant and its fields. The last node is the root. Inputs are
-//! numbers of nodes, so that shared subplans stay shared, and deep plans need no stack. Custom
-//! types and functions are saved by name. Positions in a SQL text are not saved.
+//! The format is that of [`volley_vector::save`], kind 4: 0, the number of nodes, then each node
+//! after its inputs, as the number of its variant, its id and its fields. The last node is the
+//! root. Inputs are numbers of nodes, so that shared subplans stay shared, and deep plans need no
+//! stack.
+//! Custom types and functions are saved by name, custom nodes by name and their own bytes.
+//! Positions in a SQL text are not saved. Without the 0 nodes have no ids and dynamic filters, as
+//! in earlier plans: the reader assigns them.
 
 mod form;
 mod parts;
@@ -13,7 +16,7 @@ mod groups;
 #[cfg(test)]
 mod tests;
 
-use crate::PlanNode;
+use crate::{CustomNodes, PlanNode};
 use form::{Form, PlanReader, PlanWriter};
 use std::{collections::HashSet, sync::Arc};
 use volley_error::Result;
@@ -22,6 +25,9 @@ use volley_vector::save::{Reader, Writer, corruption};
 
 /// A file with a plan.
 const PLAN: u8 = 4;
+
+/// In the place of the number of nodes, which follows: the nodes have ids.
+const IDS_FOLLOW: usize = 0;
 
 impl PlanNode {
     /// The plan as bytes, for [`PlanNode::from_bytes`] of the same version of the engine.
@@ -46,11 +52,13 @@ impl PlanNode {
     ///
     /// # Errors
     ///
-    /// Unsupported: nodes of other crates; opaque types and objects; expressions and types of more
-    /// than [`volley_vector::save::DEPTH_MAX`] levels.
+    /// Unsupported: custom nodes without [`CustomNode::to_bytes`](crate::CustomNode::to_bytes);
+    /// opaque types and objects; expressions and types of more than
+    /// [`volley_vector::save::DEPTH_MAX`] levels. Invalid query: a node without an id.
     pub fn to_bytes(self: &Arc<PlanNode>) -> Result<Vec<u8>> {
         let order = inputs_first(self);
         let mut writer = PlanWriter::new(Writer::new(PLAN));
+        writer.bytes.number(IDS_FOLLOW);
         writer.bytes.number(order.len());
         for node in order {
             node.as_ref().write(&mut writer)?;
@@ -69,8 +77,28 @@ impl PlanNode {
     /// Corruption, when the bytes are not those of a plan; invalid query: unknown types and
     /// functions, and whatever else [`PlanNode::check`] refuses.
     pub fn from_bytes(bytes: &[u8], registry: &Registry) -> Result<Arc<PlanNode>> {
-        let mut reader = PlanReader::new(Reader::new(bytes, PLAN, registry.types())?);
-        for _ in 0..reader.bytes.count()? {
+        PlanNode::from_bytes_with(bytes, registry, &CustomNodes::default())
+    }
+
+    /// As [`PlanNode::from_bytes`]; `custom_nodes` reads the nodes of other crates.
+    ///
+    /// # Errors
+    ///
+    /// As [`PlanNode::from_bytes`], and those of these readers.
+    pub fn from_bytes_with(
+        bytes: &[u8],
+        registry: &Registry,
+        custom_nodes: &CustomNodes,
+    ) -> Result<Arc<PlanNode>> {
+        let bytes = Reader::new(bytes, PLAN, registry.types())?;
+        let (nodes, has_ids) = (Vec::new(), false);
+        let mut reader = PlanReader { bytes, registry, custom_nodes, nodes, has_ids };
+        let mut count = reader.bytes.count()?;
+        if count == IDS_FOLLOW {
+            reader.has_ids = true;
+            count = reader.bytes.count()?;
+        }
+        for _ in 0..count {
             let node = PlanNode::read(&mut reader)?;
             reader.nodes.push(Arc::new(node));
         }
@@ -79,7 +107,12 @@ impl PlanNode {
         if reader.nodes.iter().any(|it| Arc::strong_count(it) == 1) {
             return Err(corruption("a node without a reader"));
         }
+        drop(reader.nodes);
         plan.check(registry)?;
+        if !reader.has_ids {
+            return Ok(PlanNode::numbered(plan));
+        }
+        plan.check_ids()?;
         Ok(plan)
     }
 }

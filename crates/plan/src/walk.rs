@@ -16,8 +16,7 @@ pub struct Visit<'a> {
 }
 
 impl PlanNode {
-    /// All nodes, a node before its inputs, inputs in order. The position in this list identifies
-    /// a node within its plan: printers, lowering and statistics agree on it.
+    /// All nodes, a node before its inputs, inputs in order.
     ///
     /// The subplan of a shared node appears once, under its first reader.
     pub fn walk(&self) -> Vec<Visit<'_>> {

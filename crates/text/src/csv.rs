@@ -44,6 +44,11 @@ impl CsvFile {
         Ok(CsvFile { file, options, shape, schema })
     }
 
+    /// What is read.
+    pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
+        &self.file
+    }
+
     /// Its name.
     pub fn path(&self) -> &str {
         self.file.path()

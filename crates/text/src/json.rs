@@ -96,6 +96,11 @@ impl JsonFile {
         self.columns.read_types.get(place)
     }
 
+    /// What is read.
+    pub fn file(&self) -> &Arc<dyn RandomAccessFile> {
+        &self.file
+    }
+
     /// Its name.
     pub fn path(&self) -> &str {
         self.file.path()

@@ -7,7 +7,7 @@ use volley_error::{Error, Result};
 use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
 use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry};
 use volley_io::{FileSystem, FileSystems, IoRuntime};
-use volley_plan::CustomPlanNode;
+use volley_plan::{CustomNode, CustomNodes, CustomPlanNode};
 use volley_types::custom::{CustomType, MakeType};
 
 /// Collects what a session knows beside the tables: functions, types, operators.
@@ -35,6 +35,7 @@ pub struct SessionBuilder {
     settings: Settings,
     registry: Registry,
     lowerings: LoweringRegistry,
+    custom_nodes: CustomNodes,
     table_functions: BTreeMap<String, TableFunction>,
     files: FileSystems,
     error: Option<Error>,
@@ -50,6 +51,7 @@ impl Default for SessionBuilder {
             settings: Settings::default(),
             registry,
             lowerings: volley_operators::registry(),
+            custom_nodes: CustomNodes::default(),
             table_functions: BTreeMap::new(),
             files: FileSystems::default(),
             error: None,
@@ -123,6 +125,19 @@ impl SessionBuilder {
         self
     }
 
+    /// Adds how plan nodes called `name` are read from what
+    /// [`CustomNode::to_bytes`](volley_plan::CustomNode::to_bytes) made of them, for
+    /// [`Session::plan_from_bytes`].
+    pub fn add_node_reader(
+        mut self,
+        name: &str,
+        read: impl Fn(&[u8], &Registry) -> Result<Arc<dyn CustomNode>> + Send + Sync + 'static,
+    ) -> SessionBuilder {
+        let added = self.custom_nodes.add(name, read);
+        self.keep(added);
+        self
+    }
+
     /// Adds a function for FROM.
     pub fn add_table_function(
         mut self,
@@ -180,6 +195,7 @@ impl SessionBuilder {
                 self.settings,
                 self.registry,
                 self.lowerings,
+                self.custom_nodes,
                 self.files,
                 self.table_functions,
             ),

@@ -20,11 +20,11 @@ use volley_connector::{PlanTable, Table, TableFunction};
 use volley_connector_hive::{FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig};
+use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskPorts};
 use volley_function::{QueryConstants, Registry};
 use volley_io::{FileSystems, check_process};
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
-use volley_plan::PlanNode;
+use volley_plan::{CustomNodes, PlanNode};
 use volley_sql::ParsedStatement;
 use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value, Zone};
@@ -68,6 +68,7 @@ pub struct Session {
     pub(crate) catalog: Catalog,
     pub(crate) registry: Arc<Registry>,
     lowerings: Arc<LoweringRegistry>,
+    custom_nodes: Arc<CustomNodes>,
     pub(crate) pool: Pool,
     /// Where files are, and the threads that wait for them.
     pub(crate) files: FileSystems,
@@ -114,6 +115,7 @@ impl Session {
         settings: Settings,
         registry: Registry,
         lowerings: LoweringRegistry,
+        custom_nodes: CustomNodes,
         files: FileSystems,
         mut table_functions: BTreeMap<String, TableFunction>,
     ) -> Result<Session> {
@@ -131,6 +133,7 @@ impl Session {
             catalog: Catalog::new(functions),
             registry,
             lowerings: Arc::new(lowerings),
+            custom_nodes: Arc::new(custom_nodes),
             pool,
             files,
             process: std::process::id(),
@@ -167,6 +170,7 @@ impl Session {
             catalog: self.catalog.share(),
             registry: Arc::clone(&self.registry),
             lowerings: Arc::clone(&self.lowerings),
+            custom_nodes: Arc::clone(&self.custom_nodes),
             pool: self.pool.clone(),
             files: self.files.clone(),
             process: self.process,
@@ -331,6 +335,16 @@ impl Session {
         let tables = Arc::new(PlannedTables::from_tables(tables));
         let constants = self.begin();
         self.start(Planned { plan, tables, constants }, schema)
+    }
+
+    /// The plan that [`PlanNode::to_bytes`] made bytes of, with the functions, types and nodes that
+    /// this session knows.
+    ///
+    /// # Errors
+    ///
+    /// As [`PlanNode::from_bytes_with`].
+    pub fn plan_from_bytes(&self, bytes: &[u8]) -> Result<Arc<PlanNode>> {
+        PlanNode::from_bytes_with(bytes, &self.registry, &self.custom_nodes)
     }
 
     /// Makes a table of files: a path, a glob or a folder of Parquet, CSV or JSON files.
@@ -547,7 +561,7 @@ impl Session {
         let constants = planned.constants;
         let schema = shown(schema, &constants.time_zone);
         let plan = match settings.saves_plans {
-            true => PlanNode::from_bytes(&planned.plan.to_bytes()?, &self.registry)?,
+            true => self.plan_from_bytes(&planned.plan.to_bytes()?)?,
             false => planned.plan,
         };
         let config = TaskConfig {
@@ -564,6 +578,7 @@ impl Session {
             dynamic_filters: settings.dynamic_filters,
             spill_always: settings.spill_always,
             sizes: StateSizes::NORMAL,
+            ports: TaskPorts::default(),
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();

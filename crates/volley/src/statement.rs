@@ -17,9 +17,8 @@ use volley_connector_memory::{MemoryTable, WriteGuard};
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
-use volley_memory::Reservation;
-use volley_memory::with_cancellation;
-use volley_plan::{FileFormat, PlanNode, ProjectNode, TableWriteNode};
+use volley_memory::{Reservation, with_cancellation};
+use volley_plan::{FileFormat, PlanNode, PlanNodeId, ProjectNode, TableWriteNode};
 use volley_sql::{
     BindSettings, Catalog, MacroDefinition, Parameters, ParsedStatement, Query, Relation,
     Statement, TransactionStep,
@@ -421,14 +420,15 @@ pub(crate) fn copy_plan(
         planned.plan = shown(planned.plan, &cx.constants.time_zone);
     }
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
-    planned.plan = Arc::new(PlanNode::TableWrite(TableWriteNode {
+    planned.plan = PlanNode::numbered(Arc::new(PlanNode::TableWrite(TableWriteNode {
+        node_id: PlanNodeId::UNASSIGNED,
         input: planned.plan,
         path: path.to_owned(),
         format,
         options,
         column_names: copy::distinct_names(&schema),
         schema: written,
-    }));
+    })));
     Ok(planned)
 }
 
@@ -437,7 +437,12 @@ fn shown(input: Arc<PlanNode>, zone: &Zone) -> Arc<PlanNode> {
     let schema = crate::session::shown(input.schema().clone(), zone);
     let columns = input.schema().types().enumerate();
     let exprs = columns.map(|(index, it)| Expr::column(index, it.clone())).collect();
-    Arc::new(PlanNode::Project(ProjectNode { input, exprs, schema }))
+    Arc::new(PlanNode::Project(ProjectNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input,
+        exprs,
+        schema,
+    }))
 }
 
 /// The single BIGINT of a result.

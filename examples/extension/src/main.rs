@@ -58,6 +58,8 @@ fn main() -> Result<()> {
         .custom(RunningTotal::of("n"))
         .build()?;
     print!("{plan}");
+    // Plans travel between processes: the node makes bytes of itself, and is read from them.
+    let plan = session.plan_from_bytes(&plan.to_bytes()?)?;
     let sums = session.run_plan(plan, [])?.collect_values()?;
     let last = sums.last().and_then(|it| it.last()).cloned();
     expect("the last of the totals of 1 to 4", &last, &Some(Value::BigInt(10)))
@@ -71,6 +73,7 @@ fn session() -> Result<Session> {
         .add_type(version::Version)
         .add_function("major", version::major_doc(), version::bind_major())
         .add_operator(running_total::NAME, running_total::lower)
+        .add_node_reader(running_total::NAME, |bytes, _| running_total::read(bytes))
         .add_table_function("running_total", running_total::table_function)
         .build()
 }

@@ -57,6 +57,19 @@ impl CustomNode for RunningTotal {
     fn details(&self) -> String {
         self.column.clone()
     }
+
+    /// The node's own part of a saved plan; [`read`] makes a node of it again.
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        Ok(self.column.as_bytes().to_vec())
+    }
+}
+
+/// Makes a node of what [`CustomNode::to_bytes`] made. The bytes may come from another process, so
+/// nothing is taken for granted; whether there is such a column is checked by `schema` afterwards.
+pub fn read(bytes: &[u8]) -> Result<Arc<dyn CustomNode>> {
+    let column = std::str::from_utf8(bytes)
+        .map_err(|it| Error::corruption("the column of RunningTotal is no UTF-8").caused_by(it))?;
+    Ok(Arc::new(RunningTotal::of(column)))
 }
 
 /// Adds the operator to the pipeline of the node's input.

@@ -11,7 +11,7 @@ use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
 use volley_error::{Error, Result};
 use volley_exec::{
     Executor, Lowering, LoweringRegistry, Operator, PipelineBuilder, Priority, Step, StepContext,
-    Task, TaskConfig,
+    Task, TaskConfig, TaskPorts,
 };
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
@@ -117,7 +117,7 @@ impl SinkFactory for Nothing {
 /// Runs the node with two drivers; the squares of `0..end` in ascending order.
 pub fn run(end: i64) -> Result<Vec<i64>> {
     let node = CustomPlanNode::new(Arc::new(Squares { end }), Vec::new())?;
-    run_plan(Arc::new(PlanNode::Custom(node)))
+    run_plan(PlanNode::numbered(Arc::new(PlanNode::Custom(node))))
 }
 
 fn run_plan(plan: Arc<PlanNode>) -> Result<Vec<i64>> {
@@ -137,6 +137,7 @@ fn run_plan(plan: Arc<PlanNode>) -> Result<Vec<i64>> {
         dynamic_filters: false,
         spill_always: false,
         sizes: StateSizes::NORMAL,
+        ports: TaskPorts::default(),
         priority: Priority::Normal,
     };
     let executor = Executor::new(2)?;

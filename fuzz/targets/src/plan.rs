@@ -7,7 +7,7 @@ use std::{
 };
 use volley_connector::{RowSink, SinkFactory};
 use volley_error::{Error, Result};
-use volley_exec::{Executor, Priority, Task, TaskConfig};
+use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
 use volley_function::QueryConstants;
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace};
 use volley_plan::{PlanNode, TableWriteNode};
@@ -88,6 +88,7 @@ fn run(plan: Arc<PlanNode>) -> Result<()> {
         dynamic_filters: true,
         spill_always: false,
         sizes: StateSizes::SMALL,
+        ports: TaskPorts::default(),
         priority: Priority::Normal,
     };
     let task = Task::start(config, &executor)?;

@@ -26,7 +26,7 @@ pub(super) fn lower(
 /// Makes the last operator of the node fail when its batches are not what the node promises: what
 /// comes after would read other columns than it expects.
 fn check_output(node: &CustomPlanNode, pipeline: &mut PipelineBuilder, cx: &Lowering) {
-    let Some(last) = pipeline.operators.last_mut().filter(|it| it.node == cx.base + cx.node) else {
+    let Some(last) = pipeline.operators.last_mut().filter(|it| it.node == cx.node) else {
         return;
     };
     let promised: Arc<Schema> = Arc::new(node.schema.clone());

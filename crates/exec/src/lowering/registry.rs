@@ -1,18 +1,18 @@
 //! Finds the lowering function of a node by the node's kind.
 
-use super::{Inputs, PlanWalk, custom};
+use super::{Inputs, custom};
 use crate::{Lowering, PipelineBuilder};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_error::{Error, Result};
-use volley_plan::{CustomPlanNode, PlanNode};
+use volley_plan::{CustomPlanNode, PlanNode, PlanWalk};
 
 /// Adds the operators of a node to its inputs' pipelines, and returns the pipeline whose output are
 /// the node's columns. See [`PipelineBuilder`] for how.
 pub type LowerNode =
     Arc<dyn Fn(&PlanNode, &mut Inputs, &mut Lowering) -> Result<PipelineBuilder> + Send + Sync>;
 
-/// Which input of the node at a position is not lowered with the plan, if one is not.
-pub type SkipInput = fn(&PlanNode, usize, &mut Lowering) -> Option<usize>;
+/// Which input of the node is not lowered with the plan, if one is not.
+pub type SkipInput = fn(&PlanNode, &mut Lowering) -> Option<usize>;
 
 /// Looks at a whole plan before its nodes are lowered, and leaves what it found in
 /// [`Lowering::state`].

@@ -1,6 +1,7 @@
 //! The shared state of a task: drivers and owner.
 
 use crate::{
+    TaskOutput,
     executor::{Alarm, Share, Timer},
     result_queue::ResultQueue,
 };
@@ -8,7 +9,7 @@ use std::{
     any::Any,
     fmt,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -18,6 +19,22 @@ use volley_plan::PlanNode;
 
 /// The most bytes of a plan's text in an error.
 const PLAN_BYTES_MAX: usize = 4000;
+
+/// Where the rows of the last pipeline go.
+#[derive(Clone)]
+pub(crate) enum Output {
+    Results(Arc<ResultQueue>),
+    Elsewhere(Arc<dyn TaskOutput>),
+}
+
+impl Output {
+    fn close(&self, outcome: Result<()>) {
+        match self {
+            Output::Results(results) => results.close(outcome),
+            Output::Elsewhere(output) => output.close(outcome),
+        }
+    }
+}
 
 /// What ends a task from outside. Dropped with the task.
 pub(super) struct Ending {
@@ -32,7 +49,8 @@ pub(crate) struct TaskShared {
     /// Whether the end was requested from outside: then memory may be released after it.
     cancelled: AtomicBool,
     paused: AtomicBool,
-    pub(super) results: Arc<ResultQueue>,
+    output: Output,
+    outcome: OnceLock<Result<()>>,
     plan: Arc<PlanNode>,
     share: Share,
     progress: Mutex<Progress>,
@@ -66,7 +84,7 @@ pub(crate) trait TaskDriver: Send + Sync {
 
 impl TaskShared {
     pub(super) fn new(
-        results: &Arc<ResultQueue>,
+        output: &Output,
         plan: &Arc<PlanNode>,
         cancellation: CancellationToken,
         share: Share,
@@ -75,7 +93,8 @@ impl TaskShared {
             cancellation,
             cancelled: AtomicBool::new(false),
             paused: AtomicBool::new(false),
-            results: Arc::clone(results),
+            output: output.clone(),
+            outcome: OnceLock::new(),
             plan: Arc::clone(plan),
             share,
             progress: Mutex::default(),
@@ -85,6 +104,19 @@ impl TaskShared {
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queue of the result, if the rows go to the owner.
+    pub(super) fn results(&self) -> Option<&ResultQueue> {
+        match &self.output {
+            Output::Results(results) => Some(results),
+            Output::Elsewhere(_) => None,
+        }
+    }
+
+    /// How the task ended.
+    pub(super) fn outcome(&self) -> Option<Result<()>> {
+        self.outcome.get().cloned()
     }
 
     /// The task's place on the threads.
@@ -165,7 +197,9 @@ impl TaskShared {
     fn stop(&self, outcome: Result<()>) {
         // The outcome first: a driver that ends because of the flag must not be mistaken for one
         // that has emitted everything.
-        self.results.close(outcome);
+        if self.outcome.set(outcome.clone()).is_ok() {
+            self.output.close(outcome);
+        }
         self.cancellation.cancel();
         self.share.hurry();
         // Drivers that wait must come to their end, too.
@@ -204,22 +238,24 @@ impl TaskShared {
         drop(drivers);
     }
 
-    /// Counts a driver that is done and holds nothing any more.
+    /// Counts a driver that is done and holds nothing any more. The outcome is known before the
+    /// last one is counted.
     pub(crate) fn driver_ended(&self, pipeline: usize) {
         let mut progress = self.lock();
-        progress.live -= 1;
         let mut result_complete = false;
         if pipeline == progress.last_pipeline {
             progress.live_in_last -= 1;
             result_complete = progress.live_in_last == 0;
         }
-        if progress.live == 0 {
-            self.idle.notify_all();
-        }
         drop(progress);
         if result_complete {
             // The driver may have ended because the query was cancelled, whose hook comes later.
             self.stop(self.cancellation.cause().map_or(Ok(()), Err));
+        }
+        let mut progress = self.lock();
+        progress.live -= 1;
+        if progress.live == 0 {
+            self.idle.notify_all();
         }
     }
 

@@ -7,4 +7,5 @@ mod exchange;
 mod kit;
 mod panic;
 mod plans;
+mod ports;
 mod spill;

@@ -18,8 +18,7 @@ use crate::value_aggregate::CompactMap;
 use std::{marker::PhantomData, sync::Arc};
 use volley_error::Result;
 use volley_function::{BoundAggregate, simple::Source, sort_unstable_by};
-use volley_memory::TypedSlots;
-use volley_memory::check_cancelled;
+use volley_memory::{TypedSlots, check_cancelled};
 use volley_types::{PhysicalType, Type, match_native};
 use volley_vector::{Decoded, Nested, NullBuffer, Rows, Values, Vector};
 

@@ -5,12 +5,12 @@ use crate::registration::wrong_node;
 use volley_error::{Error, Result};
 use volley_exec::{FusedOperator, Inputs, Lowering, OperatorFactory, PipelineBuilder};
 use volley_expression::{Expr, ExprKind};
-use volley_plan::PlanNode;
+use volley_plan::{PlanNode, PlanNodeId};
 
 /// A filter, a projection, or a filter and the projection after it: one operator.
 struct FilterProjectSpec {
     /// The plan node whose output the operator returns.
-    node: usize,
+    node: PlanNodeId,
     /// Conjuncts.
     filters: Vec<Expr>,
     /// `None`: all input columns.
@@ -56,7 +56,7 @@ fn open_spec<'a>(
 }
 
 impl FusedOperator for FilterProjectSpec {
-    fn node(&self) -> usize {
+    fn node(&self) -> PlanNodeId {
         self.node
     }
 

@@ -5,27 +5,28 @@ use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use volley_plan::PlanNodeId;
 
-/// The last join at each position of the step's plan. Tables are kept where all rows are in memory.
+/// The last join of each join node of the step. Tables are kept where all rows are in memory.
 #[derive(Default)]
-pub(crate) struct KeptBuilds(Mutex<HashMap<usize, Arc<JoinShared>>>);
+pub(crate) struct KeptBuilds(Mutex<HashMap<PlanNodeId, Arc<JoinShared>>>);
 
 impl KeptBuilds {
     /// Notes the join of this iteration.
-    pub(super) fn keep(&self, position: usize, join: &Arc<JoinShared>) {
-        self.lock().insert(position, Arc::clone(join));
+    pub(super) fn keep(&self, node: PlanNodeId, join: &Arc<JoinShared>) {
+        self.lock().insert(node, Arc::clone(join));
     }
 
-    /// The finished tables of the join at `position`.
-    pub(super) fn tables(&self, position: usize) -> Option<Arc<BuildTables>> {
+    /// The finished tables of the join node.
+    pub(super) fn tables(&self, node: PlanNodeId) -> Option<Arc<BuildTables>> {
         let joins = self.lock();
-        let tables = joins.get(&position)?.ready().get()?;
+        let tables = joins.get(&node)?.ready().get()?;
         tables.spilled.is_none().then(|| Arc::clone(tables))
     }
 
     /// Whether there are any.
-    pub(crate) fn has(&self, position: usize) -> bool {
-        self.tables(position).is_some()
+    pub(crate) fn has(&self, node: PlanNodeId) -> bool {
+        self.tables(node).is_some()
     }
 
     /// Gives their memory back, once no probe uses them.
@@ -33,7 +34,7 @@ impl KeptBuilds {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Arc<JoinShared>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlanNodeId, Arc<JoinShared>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! Hash join: any number of drivers on both sides.
 
 use super::{HashJoinSpec, KeptBuilds, build::HashBuild, probe::HashProbe, shared::JoinShared};
-use crate::{dynamic_filters::JoinFilters, registration::wrong_node};
+use crate::{dynamic_filters::DynamicFilters, registration::wrong_node};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_exec::{Inputs, Lowering, PipelineBuilder};
@@ -13,9 +13,9 @@ use volley_plan::{HashJoinNode, PlanNode};
 pub(crate) struct StepBuilds(pub Option<(u32, Arc<KeptBuilds>)>);
 
 /// The build side, where a recursion keeps its tables.
-pub(crate) fn skipped_input(_node: &PlanNode, position: usize, cx: &mut Lowering) -> Option<usize> {
+pub(crate) fn skipped_input(node: &PlanNode, cx: &mut Lowering) -> Option<usize> {
     let builds = cx.state::<StepBuilds>();
-    builds.0.as_ref().is_some_and(|(_, it)| it.has(position)).then_some(1)
+    builds.0.as_ref().is_some_and(|(_, it)| it.has(node.id())).then_some(1)
 }
 
 /// Adds the build side's sink and the probe side's operator.
@@ -26,8 +26,7 @@ pub(crate) fn lower(
 ) -> Result<PipelineBuilder> {
     let PlanNode::HashJoin(node) = node else { return Err(wrong_node()) };
     let (mut probe, build) = (inputs.take()?, inputs.take_optional());
-    let position = cx.node();
-    let filters = cx.state::<JoinFilters>().take_join(position);
+    let filters = cx.state::<DynamicFilters>().to_set(node);
     let builds = cx.state::<StepBuilds>().0.clone();
     let kept = builds.filter(|(recursion, _)| keeps_build(node, *recursion)).map(|(_, it)| it);
     let spec = Arc::new(HashJoinSpec::new(node, cx.task().sizes));
@@ -41,12 +40,12 @@ pub(crate) fn lower(
                 Ok(Box::new(HashBuild::new(Arc::clone(&for_build), cx)))
             });
             cx.seal(build);
-            kept.iter().for_each(|it| it.keep(position, &shared));
+            kept.iter().for_each(|it| it.keep(node.node_id, &shared));
         }
         None => {
             let missing = || Error::internal("a join without its build side");
             let kept = kept.ok_or_else(missing)?;
-            shared.adopt(kept.tables(position).ok_or_else(missing)?);
+            shared.adopt(kept.tables(node.node_id).ok_or_else(missing)?);
         }
     }
     let partitioned_by = probe.partitioned_by.take();

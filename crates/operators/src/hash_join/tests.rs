@@ -12,7 +12,7 @@ use volley_error::Result;
 use volley_exec::{Operator, OperatorContext, Step, StepContext};
 use volley_expression::{Expr, SpecialForm, filter::KeyFilter};
 use volley_memory::Pool;
-use volley_plan::{HashJoinNode, JoinKind, PlanNode, ValuesNode};
+use volley_plan::{HashJoinNode, JoinKind, PlanNode, PlanNodeId, ValuesNode};
 use volley_state::StateSizes;
 use volley_testkit::RandomColumns;
 use volley_types::{Field, Schema, Type, Value};
@@ -77,7 +77,11 @@ impl Case {
     /// The node, over inputs that only have schemas.
     fn node(&self) -> HashJoinNode {
         let schema: Schema = self.types().into_iter().map(|it| Field::new("column", it)).collect();
-        let input = Arc::new(PlanNode::Values(ValuesNode { rows: vec![], schema: schema.clone() }));
+        let input = Arc::new(PlanNode::Values(ValuesNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            rows: vec![],
+            schema: schema.clone(),
+        }));
         let columns = self.types().len();
         let mut all = Vec::new();
         if self.kind.has_probe_columns() {
@@ -95,6 +99,8 @@ impl Case {
             Expr::special(SpecialForm::Or, flags, Type::Boolean)
         });
         HashJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            dynamic_filters: Vec::new(),
             probe: Arc::clone(&input),
             build: input,
             kind: self.kind,

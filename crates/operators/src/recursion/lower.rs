@@ -9,27 +9,19 @@ use crate::{
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_exec::{Inputs, Lowering, PipelineBuilder};
-use volley_plan::{PlanNode, RecursiveUnionNode};
+use volley_plan::PlanNode;
 
 /// Rows that recursions around a plan keep, by identity.
 #[derive(Default)]
 pub(crate) struct KeptRowsById(pub HashMap<u32, Arc<SharedRows>>);
 
 /// The step is lowered again in every iteration.
-pub(crate) fn skipped_input(
-    node: &PlanNode,
-    _position: usize,
-    _cx: &mut Lowering,
-) -> Option<usize> {
+pub(crate) fn skipped_input(node: &PlanNode, _cx: &mut Lowering) -> Option<usize> {
     match node {
-        PlanNode::RecursiveUnion(node) => Some(step_input(node)),
+        // The step: after the anchor and what is kept.
+        PlanNode::RecursiveUnion(node) => Some(1 + node.kept.len()),
         _ => None,
     }
-}
-
-/// Which input of the node the step is: after the anchor and what is kept.
-fn step_input(node: &RecursiveUnionNode) -> usize {
-    1 + node.kept.len()
 }
 
 pub(crate) fn lower(
@@ -52,8 +44,7 @@ pub(crate) fn lower(
         });
         cx.seal(input);
     }
-    let step = cx.input_base(step_input(node))?;
-    let recursion = Arc::new(Recursion::new(node, step, kept, cx));
+    let recursion = Arc::new(Recursion::new(node, kept, cx));
     let first = recursion.generation(anchor.drivers());
     recursion.write(&first, anchor, cx);
     if task.drivers > 1 {

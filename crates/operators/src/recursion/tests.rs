@@ -1,7 +1,8 @@
 use crate::test_kit::{A, Manners, SETUPS, TestTables, registry, run, run_limited};
 use std::{collections::BTreeSet, sync::Arc};
 use volley_plan::{
-    HashJoinNode, JoinKind, KeptRows, PlanBuilder, PlanNode, RecursiveUnionNode, WorkingTableNode,
+    HashJoinNode, JoinKind, KeptRows, PlanBuilder, PlanNode, PlanNodeId, RecursiveUnionNode,
+    WorkingTableNode,
 };
 use volley_testkit::{RowValues, integers, sorted};
 use volley_types::{Schema, Type, Value};
@@ -13,9 +14,16 @@ fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
     let schema: Schema = anchor.schema().clone();
     let working = |id, name: &str, schema: &Schema| {
         let (name, schema) = (name.to_owned(), schema.clone());
-        Arc::new(PlanNode::WorkingTable(WorkingTableNode { id, name, schema }))
+        Arc::new(PlanNode::WorkingTable(WorkingTableNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id,
+            name,
+            schema,
+        }))
     };
     let join = HashJoinNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        dynamic_filters: Vec::new(),
         kind: JoinKind::Inner,
         probe: working(0, "t", &schema),
         build: working(1, "edges", edges.schema()),
@@ -28,6 +36,7 @@ fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
         schema: schema.clone(),
     };
     let node = RecursiveUnionNode {
+        node_id: PlanNodeId::UNASSIGNED,
         id: 0,
         anchor,
         step: Arc::new(PlanNode::HashJoin(join)),

@@ -1,14 +1,14 @@
-//! TableScan: as many drivers as there are splits, at most.
+//! TableScan: as many drivers as there are splits, at most, when all splits are known.
 
 use crate::{
-    dynamic_filters::{JoinFilters, TopNFilters},
+    dynamic_filters::DynamicFilters,
     registration::wrong_node,
-    table_scan::{SplitQueue, TableScan},
+    table_scan::{SplitOrigin, SplitQueue, TableScan},
 };
 use std::sync::Arc;
 use volley_connector::ScanRequest;
 use volley_error::{Error, Result};
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, SplitReceiver};
 use volley_expression::filter::ColumnFilter;
 use volley_plan::{PlanNode, TableScanNode};
 use volley_types::{Schema, Type};
@@ -23,9 +23,8 @@ pub(crate) fn lower(
     let pool = cx.pool("table scan");
     let table = task.tables.table(&node.table)?;
     check(node, table.schema())?;
-    let position = cx.node();
-    let filters = cx.state::<JoinFilters>().take_scan(position);
-    let bounds = cx.state::<TopNFilters>().take_scan(position);
+    let made = cx.state::<DynamicFilters>();
+    let (filters, bounds) = (made.of_joins(node), made.bounds(node));
     let joins = filters.iter().map(|(column, it)| (*column, Arc::clone(&it.filter)));
     let dynamic_filters =
         joins.chain(bounds).map(|(column, filter)| ColumnFilter { column, filter });
@@ -39,8 +38,12 @@ pub(crate) fn lower(
         pool: pool.clone(),
     })?;
     let filters = filters.into_iter().map(|(_, it)| it).collect();
-    let splits = SplitQueue::new(scan, filters);
-    let drivers = task.drivers.min(splits.total()).max(1);
+    let origin = if cx.takes_splits() { SplitOrigin::Added } else { SplitOrigin::Listed };
+    let splits = SplitQueue::new(node.node_id, scan, filters, origin)?;
+    if origin == SplitOrigin::Added {
+        cx.open_splits(Arc::clone(&splits) as Arc<dyn SplitReceiver>);
+    }
+    let drivers = splits.drivers(task.drivers);
     Ok(cx.source_in_pool("table scan", drivers, pool, move |cx| {
         Ok(Box::new(TableScan::new(&splits, cx)))
     }))

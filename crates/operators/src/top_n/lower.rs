@@ -1,16 +1,13 @@
 //! TopN: the best rows of every driver, then the best of those in one stream.
 
 use crate::{
-    dynamic_filters::TopNFilters, limit::Limit, order_by, registration::wrong_node, top_n::TopN,
+    dynamic_filters::DynamicFilters, limit::Limit, order_by, registration::wrong_node, top_n::TopN,
 };
 use std::sync::Arc;
 use volley_error::Result;
 use volley_exec::{Inputs, Lowering, PipelineBuilder};
 use volley_expression::filter::DynamicFilter;
 use volley_plan::{PlanNode, TopNNode};
-
-/// Above this many rows a plain sort is better: it does not sort rows again and again.
-const TOP_N_ROWS_MAX: u64 = 1 << 16;
 
 pub(crate) fn lower(
     node: &PlanNode,
@@ -19,12 +16,11 @@ pub(crate) fn lower(
 ) -> Result<PipelineBuilder> {
     let PlanNode::TopN(node) = node else { return Err(wrong_node()) };
     let mut input = inputs.take()?;
-    if !is_heap(node) {
+    if !node.is_heap() {
         return Ok(sort(input, node, cx));
     }
     // The first of them tells scans what it drops.
-    let position = cx.node();
-    let mut filter = cx.state::<TopNFilters>().take_top(position);
+    let mut filter = cx.state::<DynamicFilters>().to_tighten(node);
     if input.drivers() > 1 {
         let most = node.offset.saturating_add(node.limit);
         add(&mut input, node, (0, most), filter.take(), cx);
@@ -32,11 +28,6 @@ pub(crate) fn lower(
     }
     add(&mut input, node, (node.offset, node.limit), filter, cx);
     Ok(input)
-}
-
-/// Whether the first rows alone are held.
-pub(crate) fn is_heap(node: &TopNNode) -> bool {
-    node.offset.saturating_add(node.limit) <= TOP_N_ROWS_MAX
 }
 
 /// Sorts everything, then cuts.

@@ -176,7 +176,9 @@ fn a_row_of_very_many_elements_comes_in_pieces() {
     let vector = volley_vector::Vector::from_values(columns[0].1.clone(), &[long]);
     let schema = volley_types::Schema::default();
     let node = volley_plan::UnnestNode {
+        node_id: volley_plan::PlanNodeId::UNASSIGNED,
         input: Arc::new(volley_plan::PlanNode::Values(volley_plan::ValuesNode {
+            node_id: volley_plan::PlanNodeId::UNASSIGNED,
             rows: Vec::new(),
             schema: schema.clone(),
         })),

@@ -13,8 +13,8 @@ use volley_exec::{OperatorContext, OperatorMetrics};
 use volley_function::Exclusion;
 use volley_memory::Pool;
 use volley_plan::{
-    Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, SortKey, ValuesNode, WindowCall,
-    WindowLimit, WindowNode,
+    Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, PlanNodeId, SortKey, ValuesNode,
+    WindowCall, WindowLimit, WindowNode,
 };
 use volley_testkit::{Random, RowValues};
 use volley_types::{Field, Schema, Type, Value};
@@ -298,11 +298,26 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
     });
     let field = |(index, it): (usize, &Type)| Field::new(format!("c{index}"), it.clone());
     let schema: Schema = types.iter().enumerate().map(field).collect();
-    let input = Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: schema.clone() }));
+    let input = Arc::new(PlanNode::Values(ValuesNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        rows: Vec::new(),
+        schema: schema.clone(),
+    }));
     let partition_by = if has_partitions { vec![PARTITION] } else { Vec::new() };
     let output = (0..types.len()).collect();
     let (sorted, keeps_order) = (false, false);
-    WindowNode { input, partition_by, order_by, calls, limit, sorted, keeps_order, output, schema }
+    WindowNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input,
+        partition_by,
+        order_by,
+        calls,
+        limit,
+        sorted,
+        keeps_order,
+        output,
+        schema,
+    }
 }
 
 /// As [`node`], of calls that are answered piece by piece.

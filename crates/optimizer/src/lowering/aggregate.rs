@@ -12,6 +12,7 @@ use volley_function::AggregateKind;
 use volley_logical::{AggregateCall, Column, Plan};
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, ExchangeKind, LocalExchangeNode, PlanNode,
+    PlanNodeId,
 };
 use volley_types::{Field, Schema, Type};
 
@@ -45,6 +46,7 @@ impl Lowering<'_> {
         let columns: Vec<Column> =
             keys.iter().map(|it| it.0.clone()).chain(calls.iter().map(|it| it.0.clone())).collect();
         let single = AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: computed.finish().node,
             step: AggregateStep::Single,
             keys: key_positions,
@@ -130,6 +132,7 @@ impl Lowering<'_> {
         let partial = self.partial(input, keys, aggregates, Schema::new(fields))?;
         let keys: Vec<usize> = (0..width).collect();
         Ok(PlanNode::Aggregation(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: exchange(partial, &keys),
             step: AggregateStep::Final,
             keys,
@@ -151,7 +154,14 @@ impl Lowering<'_> {
             fields.push(Field::new(format!("{}{index}", call.function), bound.intermediate));
         }
         let (step, schema) = (AggregateStep::Partial, Schema::new(fields));
-        let node = AggregationNode { input, step, keys, aggregates, schema };
+        let node = AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            step,
+            keys,
+            aggregates,
+            schema,
+        };
         Ok(Arc::new(PlanNode::Aggregation(node)))
     }
 }
@@ -167,7 +177,11 @@ pub(super) fn exchange(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
         [] => ExchangeKind::Gather,
         _ => ExchangeKind::Hash(keys.to_vec()),
     };
-    Arc::new(PlanNode::LocalExchange(LocalExchangeNode { input, kind }))
+    Arc::new(PlanNode::LocalExchange(LocalExchangeNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input,
+        kind,
+    }))
 }
 
 pub(super) fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Result<Aggregate> {

@@ -18,7 +18,7 @@ use super::aggregate::exchange;
 use crate::OptimizerContext;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_plan::{Aggregate, AggregateStep, AggregationNode, PlanNode};
+use volley_plan::{Aggregate, AggregateStep, AggregationNode, PlanNode, PlanNodeId};
 use volley_types::{Field, Schema};
 
 /// The columns of arguments and of the filter that all calls with DISTINCT have; `None` where they
@@ -69,7 +69,14 @@ pub(super) fn first(
     let positions: Vec<usize> = (0..keys.len()).collect();
     let step = |step, input, keys, aggregates| {
         let schema = Schema::new(fields.clone());
-        PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema })
+        PlanNode::Aggregation(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            step,
+            keys,
+            aggregates,
+            schema,
+        })
     };
     let distinct = if ctx.drivers == 1 {
         step(AggregateStep::PartialOnce, node.input, keys, calls)

@@ -7,7 +7,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use volley_error::{Error, Result};
 use volley_expression as physical;
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Occurrence};
-use volley_plan::{PlanNode, ProjectNode};
+use volley_plan::{PlanNode, PlanNodeId, ProjectNode};
 use volley_types::Field;
 
 /// Turns an expression over columns into one over positions.
@@ -107,7 +107,12 @@ impl Computed {
             exprs.push(expr);
         }
         let input = self.input.node;
-        let node = PlanNode::Project(ProjectNode { input, exprs, schema });
+        let node = PlanNode::Project(ProjectNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            exprs,
+            schema,
+        });
         Lowered::same_columns(node, self.input.columns)
     }
 }

@@ -26,6 +26,7 @@ use volley_logical::{
 };
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, GroupIdNode, GroupingSet as PhysicalSet, PlanNode,
+    PlanNodeId,
 };
 use volley_types::{Field, Schema};
 
@@ -129,7 +130,14 @@ impl Lowering<'_> {
             input = exchange(input, &keys);
         }
         let step = AggregateStep::Final;
-        Ok(PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema }))
+        Ok(PlanNode::Aggregation(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            step,
+            keys,
+            aggregates,
+            schema,
+        }))
     }
 
     fn sets_of_rows(
@@ -150,6 +158,7 @@ impl Lowering<'_> {
         }
         let node = group_id_node(base, positions, over.set_keys, over.sets, over.extra_rows);
         let single = AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: Arc::new(PlanNode::GroupId(node)),
             step: AggregateStep::Single,
             keys: over.key_positions(width),
@@ -224,5 +233,5 @@ fn group_id_node(
     schema.fields.push(Field::new("group_id", volley_types::Type::BigInt));
     schema.fields.extend(extra_rows.then(|| Field::new("present", volley_types::Type::Boolean)));
     let sets = sets.iter().map(|it| PhysicalSet { id: it.id, keys: it.keys.clone() }).collect();
-    GroupIdNode { input, keys, sets, extra_rows, schema }
+    GroupIdNode { node_id: PlanNodeId::UNASSIGNED, input, keys, sets, extra_rows, schema }
 }

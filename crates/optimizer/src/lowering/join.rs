@@ -8,7 +8,7 @@ use crate::expr::{
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_logical::{Column, ColumnId, Expr, JoinKind, Plan};
-use volley_plan::{FilterNode, HashJoinNode, NestedLoopJoinNode, PlanNode};
+use volley_plan::{FilterNode, HashJoinNode, NestedLoopJoinNode, PlanNode, PlanNodeId};
 use volley_types::{Field, Schema};
 
 /// An equality of an expression on the left side and one on the right side.
@@ -132,6 +132,8 @@ impl Lowering<'_> {
         };
         let (columns, output, schema) = put_out(&probe, &build, shape)?;
         let node = self.merged(HashJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            dynamic_filters: Vec::new(),
             kind: shape.kind,
             probe_keys,
             build_keys,
@@ -167,7 +169,11 @@ impl Lowering<'_> {
         };
         let joined = nested_loop_join(probe, build, conditions, shape)?;
         let predicate = lower_conjuncts(&[unmarked], &joined.positions())?;
-        let node = PlanNode::Filter(FilterNode { input: joined.node, predicate });
+        let node = PlanNode::Filter(FilterNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: joined.node,
+            predicate,
+        });
         Ok(Lowered::same_columns(node, joined.columns).narrowed(required))
     }
 }
@@ -210,6 +216,7 @@ pub(super) fn nested_loop_join(
     };
     let (columns, output, schema) = put_out(&probe, &build, shape)?;
     let node = PlanNode::NestedLoopJoin(NestedLoopJoinNode {
+        node_id: PlanNodeId::UNASSIGNED,
         kind: shape.kind,
         condition,
         ranges: Vec::new(),

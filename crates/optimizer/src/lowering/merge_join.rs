@@ -2,7 +2,9 @@
 
 use super::Lowering;
 use std::sync::Arc;
-use volley_plan::{HashJoinNode, MergeJoinNode, MergeKey, OrderByNode, PlanNode, SortKey};
+use volley_plan::{
+    HashJoinNode, MergeJoinNode, MergeKey, OrderByNode, PlanNode, PlanNodeId, SortKey,
+};
 
 /// The rule by which sorted inputs are merged.
 const MERGE_JOINS: &str = "merge_joins";
@@ -54,7 +56,16 @@ fn pairs(node: &HashJoinNode) -> Vec<(usize, usize, bool)> {
 
 fn merge_join(node: HashJoinNode, keys: Vec<MergeKey>) -> PlanNode {
     let HashJoinNode { probe, build, kind, filter, output, schema, .. } = node;
-    PlanNode::MergeJoin(MergeJoinNode { probe, build, kind, keys, filter, output, schema })
+    PlanNode::MergeJoin(MergeJoinNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        probe,
+        build,
+        kind,
+        keys,
+        filter,
+        output,
+        schema,
+    })
 }
 
 fn sorted_and_merged(node: HashJoinNode) -> PlanNode {
@@ -68,7 +79,11 @@ fn sorted_and_merged(node: HashJoinNode) -> PlanNode {
     let keys: Vec<MergeKey> = pairs(&node).into_iter().map(key).collect();
     let sorted = |input: &Arc<PlanNode>, column: fn(&MergeKey) -> usize| {
         let keys: Vec<SortKey> = keys.iter().map(|it| it.sort_key(column(it))).collect();
-        Arc::new(PlanNode::OrderBy(OrderByNode { input: Arc::clone(input), keys }))
+        Arc::new(PlanNode::OrderBy(OrderByNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: Arc::clone(input),
+            keys,
+        }))
     };
     let (probe, build) = (sorted(&node.probe, |it| it.probe), sorted(&node.build, |it| it.build));
     merge_join(HashJoinNode { probe, build, ..node }, keys)

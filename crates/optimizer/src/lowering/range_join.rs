@@ -10,7 +10,9 @@ use crate::statistics::{ColumnComparison, Estimate, joined, pairs_share};
 use std::collections::HashMap;
 use volley_error::{Error, Result};
 use volley_logical::{ColumnId, Expr, JoinKind, Plan};
-use volley_plan::{AsofJoinNode, Comparison, NestedLoopJoinNode, PlanNode, RangeCondition};
+use volley_plan::{
+    AsofJoinNode, Comparison, NestedLoopJoinNode, PlanNode, PlanNodeId, RangeCondition,
+};
 
 /// The maximum number of comparisons that a join looks up.
 const RANGES_MAX: usize = 2;
@@ -86,6 +88,7 @@ impl Lowering<'_> {
         let compared = ranges.iter().zip(probe_columns.into_iter().zip(build_columns));
         let (columns, output, schema) = put_out(&probe, &build, shape)?;
         let node = PlanNode::NestedLoopJoin(NestedLoopJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
             kind: shape.kind,
             condition: Some(lower_conjuncts(known, &positions)?),
             ranges: compared.map(|(it, (probe, build))| it.condition(probe, build)).collect(),
@@ -149,6 +152,7 @@ impl Lowering<'_> {
         let shape = JoinShape { kind: *kind, null_aware: false, mark: &None, required };
         let (columns, output, schema) = put_out(&probe, &build, shape)?;
         let node = PlanNode::AsofJoin(AsofJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
             kind: *kind,
             probe_keys,
             build_keys,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_logical::{Column, ColumnId, Cte, Plan};
-use volley_plan::{KeptRows, PlanNode, RecursiveUnionNode, WorkingTableNode};
+use volley_plan::{KeptRows, PlanNode, PlanNodeId, RecursiveUnionNode, WorkingTableNode};
 
 /// The first identity of shared subplans within steps: beyond those of common table expressions.
 const SHARED_IN_STEP: u32 = 1 << 31;
@@ -87,6 +87,7 @@ impl Lowering<'_> {
             self.shared.remove(&cte);
         }
         let node = PlanNode::RecursiveUnion(RecursiveUnionNode {
+            node_id: PlanNodeId::UNASSIGNED,
             id,
             anchor,
             step: step?,
@@ -116,7 +117,12 @@ impl Lowering<'_> {
         let found = self.recursions.open.iter().rfind(|it| it.logical == *id);
         let id = found.ok_or_else(|| Error::internal("a working table outside of its step"))?.id;
         let (name, schema) = (name.clone(), schema_of(columns));
-        let node = PlanNode::WorkingTable(WorkingTableNode { id, name, schema });
+        let node = PlanNode::WorkingTable(WorkingTableNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id,
+            name,
+            schema,
+        });
         Ok(Lowered::new(node, columns.iter().cloned()))
     }
 
@@ -132,7 +138,12 @@ impl Lowering<'_> {
         let kept = self.recursions.open.get(depth).and_then(|it| it.kept.get(place));
         let id = kept.ok_or_else(not_this_node)?.id;
         let (name, schema) = (cte.name.clone(), schema_of(columns));
-        let node = PlanNode::WorkingTable(WorkingTableNode { id, name, schema });
+        let node = PlanNode::WorkingTable(WorkingTableNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id,
+            name,
+            schema,
+        });
         Ok(Some(Lowered::new(node, columns.iter().cloned())))
     }
 

@@ -8,8 +8,8 @@ use volley_error::{Result, Span};
 use volley_expression::Place;
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan, SampleMethod};
 use volley_plan::{
-    EnforceSingleRowNode, FilterNode, PlanNode, ProjectNode, SampleNode, SortKey, TableScanNode,
-    TopNNode, UnionNode, UniqueIdNode, ValuesNode,
+    EnforceSingleRowNode, FilterNode, PlanNode, PlanNodeId, ProjectNode, SampleNode, SortKey,
+    TableScanNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
 };
 use volley_types::{Field, Schema, Type, Value};
 
@@ -23,12 +23,18 @@ impl Lowering<'_> {
             let mut node = Arc::clone(made.plan());
             if !filters.is_empty() {
                 let predicate = lower_conjuncts(filters, &in_table)?;
-                node = Arc::new(PlanNode::Filter(FilterNode { input: node, predicate }));
+                node = Arc::new(PlanNode::Filter(FilterNode {
+                    node_id: PlanNodeId::UNASSIGNED,
+                    input: node,
+                    predicate,
+                }));
             }
             return Ok(Lowered { node, columns: read.into_iter().cloned().collect() });
         }
         let filters = filters.iter().map(|it| lower_expr(it, &in_table)).collect::<Result<_>>()?;
         let node = PlanNode::TableScan(TableScanNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            dynamic_filters: Vec::new(),
             table: table.handle(),
             columns: read.iter().map(|it| it.1).collect(),
             filters,
@@ -51,18 +57,26 @@ impl Lowering<'_> {
         }
         let schema = schema_of(columns);
         if computed.is_empty() {
-            let node = PlanNode::Values(ValuesNode { rows: constant, schema });
+            let node = PlanNode::Values(ValuesNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                rows: constant,
+                schema,
+            });
             return Ok(Lowered::new(node, columns.iter().cloned()));
         }
         let mut inputs = Vec::new();
         if !constant.is_empty() {
-            let node = ValuesNode { rows: constant, schema: schema.clone() };
+            let node = ValuesNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                rows: constant,
+                schema: schema.clone(),
+            };
             inputs.push(Arc::new(PlanNode::Values(node)));
         }
         for row in computed {
             inputs.push(Arc::new(one_row_of(row, &schema)?));
         }
-        let node = PlanNode::Union(UnionNode { inputs, schema });
+        let node = PlanNode::Union(UnionNode { node_id: PlanNodeId::UNASSIGNED, inputs, schema });
         Ok(Lowered::new(node, columns.iter().cloned()))
     }
 
@@ -93,6 +107,7 @@ impl Lowering<'_> {
             return Ok(Lowered { node: input.node, columns });
         }
         let node = PlanNode::Project(ProjectNode {
+            node_id: PlanNodeId::UNASSIGNED,
             exprs: kept.iter().map(|it| lower_expr(&it.1, &positions)).collect::<Result<_>>()?,
             schema: schema_of(kept.iter().map(|it| &it.0)),
             input: input.node,
@@ -110,7 +125,11 @@ impl Lowering<'_> {
         conjuncts.iter().for_each(|it| collect_used(it, &mut used));
         let input = self.plan(input, &used)?;
         let predicate = lower_conjuncts(conjuncts, &input.positions())?;
-        let node = PlanNode::Filter(FilterNode { input: input.node, predicate });
+        let node = PlanNode::Filter(FilterNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input.node,
+            predicate,
+        });
         Ok(Lowered::same_columns(node, input.columns).narrowed(required))
     }
 
@@ -131,10 +150,23 @@ impl Lowering<'_> {
             SampleMethod::Count(rows) => (volley_plan::SampleMethod::Number, Some(rows)),
         };
         schema.fields.extend(limit.map(|_| Field::new("random", Type::BigInt)));
-        let mut node = PlanNode::Sample(SampleNode { input: node, method, seed, schema });
+        let mut node = PlanNode::Sample(SampleNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: node,
+            method,
+            seed,
+            schema,
+        });
         if let Some(limit) = limit {
             let keys = vec![SortKey { column: position, descending: false, nulls_first: false }];
-            node = PlanNode::TopN(TopNNode { input: Arc::new(node), keys, limit, offset: 0 });
+            node = PlanNode::TopN(TopNNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                dynamic_filter: None,
+                input: Arc::new(node),
+                keys,
+                limit,
+                offset: 0,
+            });
         }
         Ok(Lowered::same_columns(node, columns))
     }
@@ -146,7 +178,11 @@ impl Lowering<'_> {
         required: &ColumnSet,
     ) -> Result<Lowered> {
         let input = self.plan(input, required)?.packed(required)?;
-        let node = EnforceSingleRowNode { input: input.node, place: Place::of(span) };
+        let node = EnforceSingleRowNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input.node,
+            place: Place::of(span),
+        };
         let node = PlanNode::EnforceSingleRow(node);
         Ok(Lowered::same_columns(node, input.columns))
     }
@@ -165,14 +201,27 @@ impl Lowering<'_> {
         schema.fields.push(Field::new(column.name.clone(), column.data_type.clone()));
         let mut columns = input.columns.clone();
         columns.push((column.clone(), input.width()));
-        let node = PlanNode::UniqueId(UniqueIdNode { input: input.node, schema });
+        let node = PlanNode::UniqueId(UniqueIdNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input.node,
+            schema,
+        });
         Ok(Lowered::same_columns(node, columns))
     }
 }
 
 fn one_row_of(row: &[Expr], schema: &Schema) -> Result<PlanNode> {
-    let one = ValuesNode { rows: vec![Vec::new()], schema: Schema::default() };
+    let one = ValuesNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        rows: vec![Vec::new()],
+        schema: Schema::default(),
+    };
     let exprs = row.iter().map(|it| lower_expr(it, &HashMap::new())).collect::<Result<_>>()?;
     let input = Arc::new(PlanNode::Values(one));
-    Ok(PlanNode::Project(ProjectNode { input, exprs, schema: schema.clone() }))
+    Ok(PlanNode::Project(ProjectNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input,
+        exprs,
+        schema: schema.clone(),
+    }))
 }

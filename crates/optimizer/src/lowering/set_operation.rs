@@ -11,7 +11,7 @@ use crate::{
 };
 use volley_error::Result;
 use volley_logical::{AggregateCall, Column, ColumnId, Expr, Plan, SetOperation, SpecialForm};
-use volley_plan::{PlanNode, RepeatNode, UnionNode};
+use volley_plan::{PlanNode, PlanNodeId, RepeatNode, UnionNode};
 use volley_types::{Type, Value};
 
 impl Lowering<'_> {
@@ -58,7 +58,8 @@ impl Lowering<'_> {
             nodes.push(Lowered { node: lowered.node, columns }.exactly(&put_out)?);
         }
         let schema = schema_of(&put_out);
-        let node = PlanNode::Union(UnionNode { inputs: nodes, schema });
+        let node =
+            PlanNode::Union(UnionNode { node_id: PlanNodeId::UNASSIGNED, inputs: nodes, schema });
         Ok(Lowered::new(node, put_out))
     }
 
@@ -83,7 +84,11 @@ impl Lowering<'_> {
         let project = Plan::Project { input: Box::new(grouped), exprs };
         let required = with_count.iter().map(|it| it.id).collect();
         let input = self.plan(&project, &required)?.exactly(&with_count)?;
-        let node = PlanNode::Repeat(RepeatNode { input, schema: schema_of(columns) });
+        let node = PlanNode::Repeat(RepeatNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            schema: schema_of(columns),
+        });
         Ok(Lowered::new(node, columns.iter().cloned()))
     }
 

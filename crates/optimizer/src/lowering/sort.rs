@@ -5,7 +5,7 @@ use super::{Lowered, Lowering, not_this_node};
 use crate::expr::{ColumnSet, collect_used};
 use volley_error::Result;
 use volley_logical::{Plan, SortKey};
-use volley_plan::{GroupLimitNode, LimitNode, OrderByNode, PlanNode, TopNNode};
+use volley_plan::{GroupLimitNode, LimitNode, OrderByNode, PlanNode, PlanNodeId, TopNNode};
 
 /// The rule by which what is sorted is not sorted again.
 pub(super) const KEEP_ORDERS: &str = "keep_orders";
@@ -37,7 +37,11 @@ impl Lowering<'_> {
             PlanNode::keep_order(&mut input.node);
             return Ok(input.narrowed(required));
         }
-        let node = PlanNode::OrderBy(OrderByNode { input: input.node, keys });
+        let node = PlanNode::OrderBy(OrderByNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input.node,
+            keys,
+        });
         Ok(Lowered::same_columns(node, input.columns).narrowed(required))
     }
 
@@ -59,14 +63,31 @@ impl Lowering<'_> {
             let node = match self.is_sorted(&input, &keys) {
                 true => {
                     PlanNode::keep_order(&mut input.node);
-                    PlanNode::Limit(LimitNode { input: input.node, offset, limit: Some(limit) })
+                    PlanNode::Limit(LimitNode {
+                        node_id: PlanNodeId::UNASSIGNED,
+                        input: input.node,
+                        offset,
+                        limit: Some(limit),
+                    })
                 }
-                false => PlanNode::TopN(TopNNode { input: input.node, keys, offset, limit }),
+                false => PlanNode::TopN(TopNNode {
+                    node_id: PlanNodeId::UNASSIGNED,
+                    dynamic_filter: None,
+                    input: input.node,
+                    keys,
+                    offset,
+                    limit,
+                }),
             };
             return Ok(Lowered::same_columns(node, input.columns).narrowed(required));
         }
         let input = self.plan(input, required)?;
-        let node = PlanNode::Limit(LimitNode { input: input.node, offset, limit });
+        let node = PlanNode::Limit(LimitNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input.node,
+            offset,
+            limit,
+        });
         Ok(Lowered::same_columns(node, input.columns))
     }
 
@@ -83,8 +104,13 @@ impl Lowering<'_> {
             descending: false,
             nulls_first: false,
         });
-        let sorted = OrderByNode { input: input.node, keys: by_group.chain(order).collect() };
+        let sorted = OrderByNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input.node,
+            keys: by_group.chain(order).collect(),
+        };
         let node = PlanNode::GroupLimit(GroupLimitNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: PlanNode::OrderBy(sorted).into(),
             keys,
             offset: *offset,

@@ -5,7 +5,7 @@ use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::ColumnSet;
 use volley_error::Result;
 use volley_logical::{Column, Plan};
-use volley_plan::{Generator, PlanNode, UnnestNode};
+use volley_plan::{Generator, PlanNode, PlanNodeId, UnnestNode};
 
 impl Lowering<'_> {
     pub(super) fn unnest(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
@@ -27,6 +27,7 @@ impl Lowering<'_> {
         let own = generators.iter().flat_map(|it| &it.columns).chain(ordinality).cloned();
         let columns: Vec<Column> = kept.into_iter().chain(own).collect();
         let node = PlanNode::Unnest(UnnestNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: input.node,
             replicated,
             generators: made,

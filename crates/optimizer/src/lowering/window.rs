@@ -12,7 +12,8 @@ use volley_error::{Error, Result};
 use volley_expression::Place;
 use volley_logical::{Column, Expr, Plan, WindowCall as LogicalCall};
 use volley_plan::{
-    ExchangeKind, LocalExchangeNode, PlanNode, SortKey, WindowCall, WindowLimit, WindowNode,
+    ExchangeKind, LocalExchangeNode, PlanNode, PlanNodeId, SortKey, WindowCall, WindowLimit,
+    WindowNode,
 };
 use volley_types::Type;
 
@@ -68,6 +69,7 @@ impl Lowering<'_> {
             PlanNode::keep_order(&mut input);
         }
         let node = WindowNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input,
             partition_by,
             order_by,
@@ -103,7 +105,11 @@ impl Lowering<'_> {
             [] => ExchangeKind::Gather,
             _ => ExchangeKind::Hash(keys.to_vec()),
         };
-        Arc::new(PlanNode::LocalExchange(LocalExchangeNode { input, kind }))
+        Arc::new(PlanNode::LocalExchange(LocalExchangeNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            kind,
+        }))
     }
 }
 

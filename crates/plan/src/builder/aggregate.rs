@@ -1,7 +1,9 @@
 //! Aggregations of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder};
-use crate::{Aggregate, AggregateStep, AggregationNode, GroupIdNode, GroupingSet, PlanNode};
+use crate::{
+    Aggregate, AggregateStep, AggregationNode, GroupIdNode, GroupingSet, PlanNode, PlanNodeId,
+};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::Place;
@@ -71,7 +73,14 @@ impl PlanBuilder {
             schema.fields.extend(copies);
             schema.fields.push(Field::new("group_id", Type::BigInt));
             schema.fields.extend(extra_rows.then(|| Field::new("present", Type::Boolean)));
-            Ok(PlanNode::GroupId(GroupIdNode { input, keys, sets: numbered, extra_rows, schema }))
+            Ok(PlanNode::GroupId(GroupIdNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                keys,
+                sets: numbered,
+                extra_rows,
+                schema,
+            }))
         })
     }
 
@@ -80,6 +89,7 @@ impl PlanBuilder {
         self.wrap(|input, _| {
             let schema = input.schema().clone();
             Ok(PlanNode::Aggregation(AggregationNode {
+                node_id: PlanNodeId::UNASSIGNED,
                 keys: (0..schema.len()).collect(),
                 input,
                 step: AggregateStep::Single,
@@ -120,7 +130,14 @@ fn aggregation(
         });
     }
     let (aggregates, schema) = (resolved, Schema::new(fields));
-    Ok(PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema }))
+    Ok(PlanNode::Aggregation(AggregationNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input,
+        step,
+        keys,
+        aggregates,
+        schema,
+    }))
 }
 
 /// The final step above a partial one. (Lowering puts the exchange between them.)
@@ -136,6 +153,7 @@ fn finish(partial: PlanNode, registry: &Registry) -> Result<PlanNode> {
         aggregate.filter = None;
     }
     Ok(PlanNode::Aggregation(AggregationNode {
+        node_id: PlanNodeId::UNASSIGNED,
         step: AggregateStep::Final,
         keys: (0..keys).collect(),
         aggregates,

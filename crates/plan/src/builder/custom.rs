@@ -14,7 +14,7 @@ impl PlanBuilder {
     /// Like [`PlanBuilder::custom`], with more inputs after the plan so far.
     pub fn custom_with(self, node: impl CustomNode, others: Vec<PlanBuilder>) -> PlanBuilder {
         let registry = Arc::clone(&self.registry);
-        let others = others.into_iter().map(PlanBuilder::build).collect::<Result<Vec<_>>>();
+        let others = others.into_iter().map(PlanBuilder::unnumbered).collect::<Result<Vec<_>>>();
         let node = self.node.and_then(|first| {
             let inputs = first.into_iter().chain(others?).collect();
             let node = CustomPlanNode::new(Arc::new(node), inputs)?;

@@ -3,7 +3,7 @@
 use super::{Columns, PlanBuilder};
 use crate::{
     AsofJoinNode, Comparison, HashJoinNode, JoinKind, MergeJoinNode, MergeKey, NestedLoopJoinNode,
-    PlanNode, RangeCondition,
+    PlanNode, PlanNodeId, RangeCondition,
 };
 use volley_error::{Error, Result};
 use volley_expression::Expr;
@@ -45,13 +45,15 @@ impl PlanBuilder {
         keys: &[(&str, &str)],
     ) -> PlanBuilder {
         self.wrap(|probe, registry| {
-            let build = build.build()?;
+            let build = build.unnumbered()?;
             let left = Columns::new(probe.schema(), &registry);
             let right = Columns::new(build.schema(), &registry);
             let probe_keys = keys.iter().map(|it| left.position(it.0)).collect::<Result<_>>()?;
             let build_keys = keys.iter().map(|it| right.position(it.1)).collect::<Result<_>>()?;
             let schema = kind.schema(probe.schema(), build.schema());
             Ok(PlanNode::HashJoin(HashJoinNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                dynamic_filters: Vec::new(),
                 probe,
                 build,
                 kind,
@@ -69,9 +71,10 @@ impl PlanBuilder {
     /// Joins every row with every row of `build`.
     pub fn nested_loop_join(self, kind: JoinKind, build: PlanBuilder) -> PlanBuilder {
         self.wrap(|probe, _| {
-            let build = build.build()?;
+            let build = build.unnumbered()?;
             let schema = kind.schema(probe.schema(), build.schema());
             Ok(PlanNode::NestedLoopJoin(NestedLoopJoinNode {
+                node_id: PlanNodeId::UNASSIGNED,
                 probe,
                 build,
                 kind,
@@ -138,6 +141,7 @@ impl PlanBuilder {
             let probe = Columns::new(node.probe.schema(), &registry).position(probe)?;
             let build = Columns::new(node.build.schema(), &registry).position(build_column)?;
             Ok(PlanNode::AsofJoin(AsofJoinNode {
+                node_id: PlanNodeId::UNASSIGNED,
                 probe: node.probe.clone(),
                 build: node.build.clone(),
                 kind,
@@ -168,6 +172,7 @@ impl PlanBuilder {
             PlanNode::keep_order(&mut probe);
             PlanNode::keep_order(&mut build);
             Ok(PlanNode::MergeJoin(MergeJoinNode {
+                node_id: PlanNodeId::UNASSIGNED,
                 probe,
                 build,
                 kind: node.kind,

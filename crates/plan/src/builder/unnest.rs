@@ -1,7 +1,7 @@
 //! Unnest nodes of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder};
-use crate::{Generator, GeneratorKind, PlanNode, UnnestNode};
+use crate::{Generator, GeneratorKind, PlanNode, PlanNodeId, UnnestNode};
 use volley_types::{Field, Type};
 
 impl PlanBuilder {
@@ -34,7 +34,15 @@ impl PlanBuilder {
             schema.fields.extend(ordinality.map(|it| Field::new(it, Type::BigInt)));
             let ordinality = ordinality.is_some();
             let generators = made;
-            let node = UnnestNode { input, replicated, generators, ordinality, outer, schema };
+            let node = UnnestNode {
+                node_id: PlanNodeId::UNASSIGNED,
+                input,
+                replicated,
+                generators,
+                ordinality,
+                outer,
+                schema,
+            };
             Ok(PlanNode::Unnest(node))
         })
     }

@@ -1,7 +1,7 @@
 //! Window nodes of a [`PlanBuilder`].
 
 use super::{Columns, PlanBuilder, sort_keys};
-use crate::{Frame, PlanNode, WindowCall, WindowNode};
+use crate::{Frame, PlanNode, PlanNodeId, WindowCall, WindowNode};
 use volley_error::Result;
 use volley_expression::Place;
 use volley_function::Registry;
@@ -59,6 +59,7 @@ impl PlanBuilder {
                 });
             }
             Ok(PlanNode::Window(WindowNode {
+                node_id: PlanNodeId::UNASSIGNED,
                 output: (0..input.schema().len()).collect(),
                 input,
                 partition_by,

@@ -1,7 +1,7 @@
 use crate::{
     Aggregate, AggregateStep, AggregationNode, Columns, HashJoinNode, JoinKind, LimitNode,
-    PlanBuilder, PlanNode, ProjectNode, RecursiveUnionNode, SampleMethod, SampleNode, SharedNode,
-    SortKey, UnionNode, WorkingTableNode,
+    PlanBuilder, PlanNode, PlanNodeId, ProjectNode, RecursiveUnionNode, SampleMethod, SampleNode,
+    SharedNode, SortKey, UnionNode, WorkingTableNode,
 };
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
@@ -41,7 +41,12 @@ fn refused_build(plan: PlanBuilder, message: &str) {
 #[test]
 fn columns_are_there_and_of_their_types() {
     let project = |expr: Expr, types: &[Type]| {
-        PlanNode::Project(ProjectNode { input: input(), exprs: vec![expr], schema: schema(types) })
+        PlanNode::Project(ProjectNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input(),
+            exprs: vec![expr],
+            schema: schema(types),
+        })
     };
     refused(project(Expr::column(3, Type::BigInt), &[Type::BigInt]), "column #3 of 3");
     let message = "column #1 is VARCHAR, and not BIGINT";
@@ -80,6 +85,8 @@ fn sides_of_joins_agree() {
     refused_build(numbers().hash_join(JoinKind::Inner, numbers(), &[]), message);
     let join = |output: Vec<usize>, nulls_equal: Vec<bool>| {
         PlanNode::HashJoin(HashJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            dynamic_filters: Vec::new(),
             probe: input(),
             build: input(),
             kind: JoinKind::LeftMark,
@@ -111,6 +118,7 @@ fn functions_are_known() {
         place: Place::default(),
     };
     let plan = PlanNode::Aggregation(AggregationNode {
+        node_id: PlanNodeId::UNASSIGNED,
         input: input(),
         step: AggregateStep::Single,
         keys: Vec::new(),
@@ -126,33 +134,55 @@ fn functions_are_known() {
 fn only_shared_nodes_have_several_readers() {
     let union = |inputs: Vec<Arc<PlanNode>>| {
         let schema = input().schema().clone();
-        PlanNode::Union(UnionNode { inputs, schema })
+        PlanNode::Union(UnionNode { node_id: PlanNodeId::UNASSIGNED, inputs, schema })
     };
     let node = input();
     let message = "a node that is not shared has several readers";
     refused(union(vec![Arc::clone(&node), Arc::clone(&node)]), message);
     let shared = |id, input: &Arc<PlanNode>| {
-        Arc::new(PlanNode::Shared(SharedNode { id, input: Arc::clone(input) }))
+        Arc::new(PlanNode::Shared(SharedNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id,
+            input: Arc::clone(input),
+        }))
     };
     union(vec![shared(1, &node), shared(1, &node)]).check(&registry()).unwrap();
     let message = "shared nodes 1 of several inputs";
     refused(union(vec![shared(1, &node), shared(1, &input())]), message);
     refused(union(Vec::new()), "a union of nothing");
     let within = Arc::new(union(vec![shared(1, &node)]));
-    let limited = PlanNode::Limit(LimitNode { input: within, offset: 0, limit: None });
+    let limited = PlanNode::Limit(LimitNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input: within,
+        offset: 0,
+        limit: None,
+    });
     limited.check(&registry()).unwrap();
 }
 
 #[test]
 fn working_tables_stand_in_their_recursions() {
     let table = |id: u32, types: &[Type]| {
-        let node = WorkingTableNode { id, name: "r".to_owned(), schema: schema(types) };
+        let node = WorkingTableNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id,
+            name: "r".to_owned(),
+            schema: schema(types),
+        };
         Arc::new(PlanNode::WorkingTable(node))
     };
     let types: Vec<Type> = input().schema().types().cloned().collect();
     let recursion = |anchor: Arc<PlanNode>, step: Arc<PlanNode>| {
         let (kept, distinct, schema) = (Vec::new(), false, schema(&types));
-        let node = RecursiveUnionNode { id: 1, anchor, step, kept, distinct, schema };
+        let node = RecursiveUnionNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id: 1,
+            anchor,
+            step,
+            kept,
+            distinct,
+            schema,
+        };
         PlanNode::RecursiveUnion(node)
     };
     recursion(input(), table(1, &types)).check(&registry()).unwrap();
@@ -167,6 +197,7 @@ fn working_tables_stand_in_their_recursions() {
 fn shares_are_probabilities() {
     for share in [-0.1, 1.1, f64::NAN] {
         let sample = SampleNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: input(),
             method: SampleMethod::Rows(share),
             seed: None,
@@ -186,5 +217,12 @@ fn rows_have_a_value_for_each_column() {
 #[test]
 fn keys_of_orders_are_columns() {
     let keys = vec![SortKey { column: 9, descending: false, nulls_first: false }];
-    refused(PlanNode::OrderBy(crate::OrderByNode { input: input(), keys }), "column #9 of 3");
+    refused(
+        PlanNode::OrderBy(crate::OrderByNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: input(),
+            keys,
+        }),
+        "column #9 of 3",
+    );
 }

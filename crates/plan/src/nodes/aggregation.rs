@@ -1,6 +1,6 @@
 //! Groups and aggregates.
 
-use crate::{PlanNode, SortKey};
+use crate::{PlanNode, PlanNodeId, SortKey};
 use std::sync::Arc;
 use volley_expression::Place;
 use volley_types::{Schema, Type};
@@ -63,6 +63,8 @@ pub struct Aggregate {
 /// NaNs; -0.0 equals 0.0.
 #[derive(Clone, Debug)]
 pub struct AggregationNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// Which part of the work.

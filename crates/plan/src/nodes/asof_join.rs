@@ -1,6 +1,6 @@
 //! Joins each row with the nearest one.
 
-use crate::{JoinKind, PlanNode, RangeCondition};
+use crate::{JoinKind, PlanNode, PlanNodeId, RangeCondition};
 use std::sync::Arc;
 use volley_types::Schema;
 
@@ -9,6 +9,8 @@ use volley_types::Schema;
 /// least. Of several such rows, any one.
 #[derive(Clone, Debug)]
 pub struct AsofJoinNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Streams.
     pub probe: Arc<PlanNode>,
     /// Is held in memory, sorted; where it does not fit, both sides are sorted on disk.

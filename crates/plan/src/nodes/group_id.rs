@@ -1,6 +1,6 @@
 //! Repeats rows for grouping sets.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_types::Schema;
 
@@ -10,6 +10,8 @@ use volley_types::Schema;
 /// true, or null in an extra row).
 #[derive(Clone, Debug)]
 pub struct GroupIdNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The key columns of all sets, by position in the input.

@@ -1,6 +1,6 @@
 //! Keeps a range of rows of each group.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 
 /// Of each run of adjacent rows with equal keys, skips `offset` rows, then passes `limit`.
@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// what orders the rows within a group; it is one stream.
 #[derive(Clone, Debug)]
 pub struct GroupLimitNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The columns that rows of one group agree in.

@@ -1,6 +1,6 @@
 //! Joins on equal keys.
 
-use crate::PlanNode;
+use crate::{MadeFilter, PlanNode, PlanNodeId};
 use std::{fmt, sync::Arc};
 use volley_expression::Expr;
 use volley_types::Schema;
@@ -32,6 +32,8 @@ pub enum JoinKind {
 /// Joins two inputs on equal keys and an optional further condition.
 #[derive(Clone, Debug)]
 pub struct HashJoinNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Streams.
     pub probe: Arc<PlanNode>,
     /// Is held in memory.
@@ -57,6 +59,8 @@ pub struct HashJoinNode {
     pub output: Vec<usize>,
     /// The output columns.
     pub schema: Schema,
+    /// The filters of its keys that tell scans which probe rows have no match.
+    pub dynamic_filters: Vec<MadeFilter>,
 }
 
 impl JoinKind {

@@ -1,11 +1,13 @@
 //! Keeps a range of rows.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 
 /// Skips `offset` rows, then passes `limit` rows (all, when `None`).
 #[derive(Clone, Debug)]
 pub struct LimitNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// Rows skipped.

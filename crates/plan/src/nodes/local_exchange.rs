@@ -1,6 +1,6 @@
 //! Redistributes rows among the drivers of one task.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 
 /// Where rows go.
@@ -20,6 +20,8 @@ pub enum ExchangeKind {
 /// Ends a pipeline and begins another one with its own number of drivers.
 #[derive(Clone, Debug)]
 pub struct LocalExchangeNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// Where rows go.

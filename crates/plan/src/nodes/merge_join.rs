@@ -1,6 +1,6 @@
 //! Joins sorted inputs on equal keys.
 
-use crate::{JoinKind, PlanNode, SortKey};
+use crate::{JoinKind, PlanNode, PlanNodeId, SortKey};
 use std::{fmt, sync::Arc};
 use volley_expression::Expr;
 use volley_types::Schema;
@@ -8,6 +8,8 @@ use volley_types::Schema;
 /// Joins two inputs that are sorted by the keys within each driver.
 #[derive(Clone, Debug)]
 pub struct MergeJoinNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// The left side.
     pub probe: Arc<PlanNode>,
     /// The right side.

@@ -2,6 +2,7 @@
 
 mod table_scan;
 mod values;
+mod task_input;
 mod filter;
 mod project;
 mod aggregation;
@@ -29,7 +30,7 @@ mod custom;
 
 pub use aggregation::{Aggregate, AggregateStep, AggregationNode};
 pub use asof_join::AsofJoinNode;
-pub use custom::{CustomNode, CustomPlanNode};
+pub use custom::{CustomNode, CustomNodes, CustomPlanNode, ReadCustomNode};
 pub use enforce_single_row::EnforceSingleRowNode;
 pub use filter::FilterNode;
 pub use group_id::{GroupIdNode, GroupingSet};
@@ -47,6 +48,7 @@ pub use sample::{SampleMethod, SampleNode};
 pub use shared::SharedNode;
 pub use table_scan::{TableHandle, TableScanNode};
 pub use table_write::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
+pub use task_input::TaskInputNode;
 pub use top_n::TopNNode;
 pub use union::UnionNode;
 pub use unique_id::UniqueIdNode;

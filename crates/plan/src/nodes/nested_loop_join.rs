@@ -1,6 +1,6 @@
 //! Joins on any condition, and by comparisons.
 
-use crate::{JoinKind, PlanNode};
+use crate::{JoinKind, PlanNode, PlanNodeId};
 use std::{fmt, sync::Arc};
 use volley_expression::Expr;
 use volley_types::Schema;
@@ -8,6 +8,8 @@ use volley_types::Schema;
 /// Joins every pair that satisfies a condition; without one: the cross product.
 #[derive(Clone, Debug)]
 pub struct NestedLoopJoinNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Streams.
     pub probe: Arc<PlanNode>,
     /// Is held in memory.

@@ -1,6 +1,6 @@
 //! Computes columns.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_expression::Expr;
 use volley_types::Schema;
@@ -8,6 +8,8 @@ use volley_types::Schema;
 /// Computes one column per expression.
 #[derive(Clone, Debug)]
 pub struct ProjectNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// One per output column.

@@ -1,6 +1,6 @@
 //! WITH RECURSIVE.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_types::Schema;
 
@@ -8,6 +8,8 @@ use volley_types::Schema;
 /// there are none. The rows that came last are what a [`WorkingTableNode`] with this id reads.
 #[derive(Clone, Debug)]
 pub struct RecursiveUnionNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// The identity of its working table within the plan.
     pub id: u32,
     /// The first rows.
@@ -35,6 +37,8 @@ pub struct KeptRows {
 /// in all iterations.
 #[derive(Clone, Debug)]
 pub struct WorkingTableNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// [`RecursiveUnionNode::id`] or [`KeptRows::id`].
     pub id: u32,
     /// The name of the common table expression, for EXPLAIN.

@@ -1,6 +1,6 @@
 //! Repeats rows.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_types::Schema;
 
@@ -8,6 +8,8 @@ use volley_types::Schema;
 /// less drops the row. That column is not returned. (INTERSECT ALL and EXCEPT ALL.)
 #[derive(Clone, Debug)]
 pub struct RepeatNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The input's columns but the last.

@@ -1,12 +1,14 @@
 //! Samples of rows.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_types::Schema;
 
 /// Keeps some rows of the input by chance, or gives all of them random numbers.
 #[derive(Clone, Debug)]
 pub struct SampleNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// What is done with rows.

@@ -1,12 +1,14 @@
 //! A subplan that runs once.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 
 /// Reads a subplan's result that other nodes read, too. Nodes with the same `id` have the same
 /// input, which runs once.
 #[derive(Clone, Debug)]
 pub struct SharedNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Identity within the plan.
     pub id: u32,
     /// What runs once.

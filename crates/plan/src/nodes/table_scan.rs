@@ -1,5 +1,6 @@
 //! Reads a table.
 
+use crate::{AppliedFilter, PlanNodeId};
 use volley_expression::Expr;
 use volley_types::Schema;
 
@@ -15,6 +16,8 @@ pub struct TableHandle {
 /// Reads columns of a table, filtered.
 #[derive(Clone, Debug)]
 pub struct TableScanNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// The table.
     pub table: TableHandle,
     /// The table's columns to return, by position in the table.
@@ -24,4 +27,7 @@ pub struct TableScanNode {
     pub filters: Vec<Expr>,
     /// The output columns.
     pub schema: Schema,
+    /// Filters that other nodes make while the plan runs. The source may leave out rows that they
+    /// rule out.
+    pub dynamic_filters: Vec<AppliedFilter>,
 }

@@ -1,6 +1,6 @@
 //! Writes files.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_types::Schema;
 
@@ -65,6 +65,8 @@ impl Default for WriteOptions {
 /// Writes all rows to one file; returns one BIGINT: the number of rows.
 #[derive(Clone, Debug)]
 pub struct TableWriteNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The file; it appears whole or not at all.

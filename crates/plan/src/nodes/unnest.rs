@@ -1,6 +1,6 @@
 //! Expands rows: elements of lists, series.
 
-use crate::PlanNode;
+use crate::{PlanNode, PlanNodeId};
 use std::{fmt, sync::Arc};
 use volley_error::{Error, Result};
 use volley_types::{Schema, Type};
@@ -9,6 +9,8 @@ use volley_types::{Schema, Type};
 /// make fewer are filled with nulls.
 #[derive(Clone, Debug)]
 pub struct UnnestNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The input's columns that are returned.

@@ -1,6 +1,6 @@
 //! Window functions.
 
-use crate::{PlanNode, SortKey};
+use crate::{PlanNode, PlanNodeId, SortKey};
 use std::sync::Arc;
 use volley_expression::Place;
 use volley_function::Exclusion;
@@ -11,6 +11,8 @@ use volley_types::{Schema, Type};
 /// 0.0.
 #[derive(Clone, Debug)]
 pub struct WindowNode {
+    /// Identity within the plan.
+    pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The columns that rows of one partition agree in; none: one partition.

@@ -1,9 +1,10 @@
 //! The encoding of fields of nodes.
 
-use crate::PlanNode;
+use crate::{AppliedFilter, CustomNodes, DynamicFilterId, MadeFilter, PlanNode, PlanNodeId};
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_expression::{Expr, Place, save};
+use volley_function::Registry;
 use volley_types::{Field, Schema, Type};
 use volley_vector::save::{Reader, Writer, corruption};
 
@@ -17,6 +18,10 @@ pub(super) struct PlanWriter {
 /// Reads the nodes of a plan.
 pub(super) struct PlanReader<'a> {
     pub(super) bytes: Reader<'a>,
+    pub(super) registry: &'a Registry,
+    pub(super) custom_nodes: &'a CustomNodes,
+    /// Whether nodes have ids and dynamic filters.
+    pub(super) has_ids: bool,
     /// The nodes read, by number.
     pub(super) nodes: Vec<Arc<PlanNode>>,
 }
@@ -49,6 +54,17 @@ impl PlanWriter {
         self.put(part)
     }
 
+    /// The number of a node's variant, its identity, and what it holds.
+    pub(super) fn node(&mut self, variant: u8, id: PlanNodeId, node: &impl Form) -> Result<()> {
+        if !id.is_assigned() {
+            let error = Error::invalid_query("a plan node without an id cannot be saved");
+            return Err(error.hint("PlanNode::numbered gives each node an id"));
+        }
+        self.tag(variant)?;
+        self.put(&id)?;
+        self.put(node)
+    }
+
     /// Gives the next number to a node that was written.
     pub(super) fn add(&mut self, node: &Arc<PlanNode>) {
         self.numbers.insert(Arc::as_ptr(node), self.numbers.len());
@@ -56,12 +72,13 @@ impl PlanWriter {
 }
 
 impl PlanReader<'_> {
-    pub(super) fn new(bytes: Reader<'_>) -> PlanReader<'_> {
-        PlanReader { bytes, nodes: Vec::new() }
-    }
-
     pub(super) fn get<T: Form>(&mut self) -> Result<T> {
         T::read(self)
+    }
+
+    /// What is saved only with ids.
+    pub(super) fn get_with_ids<T: Form + Default>(&mut self) -> Result<T> {
+        if self.has_ids { self.get() } else { Ok(T::default()) }
     }
 }
 
@@ -115,6 +132,48 @@ impl Form for u32 {
 
     fn read(from: &mut PlanReader<'_>) -> Result<u32> {
         Ok(u32::from_le_bytes(from.bytes.fixed()?))
+    }
+}
+
+impl Form for PlanNodeId {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.number())
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<PlanNodeId> {
+        Ok(PlanNodeId::new(from.get()?))
+    }
+}
+
+impl Form for DynamicFilterId {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.number())
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<DynamicFilterId> {
+        Ok(DynamicFilterId::new(from.get()?))
+    }
+}
+
+impl Form for MadeFilter {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.id)?;
+        to.put(&self.key)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<MadeFilter> {
+        Ok(MadeFilter { id: from.get()?, key: from.get()? })
+    }
+}
+
+impl Form for AppliedFilter {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.id)?;
+        to.put(&self.column)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<AppliedFilter> {
+        Ok(AppliedFilter { id: from.get()?, column: from.get()? })
     }
 }
 

@@ -1,8 +1,11 @@
 //! Encoding of aggregations, sorts and limits.
 
 use super::form::{Form, PlanReader, PlanWriter};
-use crate::nodes::{
-    AggregationNode, GroupIdNode, GroupLimitNode, LimitNode, OrderByNode, TopNNode, WindowNode,
+use crate::{
+    PlanNodeId,
+    nodes::{
+        AggregationNode, GroupIdNode, GroupLimitNode, LimitNode, OrderByNode, TopNNode, WindowNode,
+    },
 };
 use volley_error::Result;
 
@@ -17,6 +20,7 @@ impl Form for AggregationNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<AggregationNode> {
         Ok(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             step: from.get()?,
             keys: from.get()?,
@@ -37,6 +41,7 @@ impl Form for GroupIdNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<GroupIdNode> {
         Ok(GroupIdNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             keys: from.get()?,
             sets: from.get()?,
@@ -61,6 +66,7 @@ impl Form for WindowNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<WindowNode> {
         Ok(WindowNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             partition_by: from.get()?,
             order_by: from.get()?,
@@ -81,7 +87,7 @@ impl Form for OrderByNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<OrderByNode> {
-        Ok(OrderByNode { input: from.get()?, keys: from.get()? })
+        Ok(OrderByNode { node_id: PlanNodeId::UNASSIGNED, input: from.get()?, keys: from.get()? })
     }
 }
 
@@ -90,15 +96,18 @@ impl Form for TopNNode {
         to.put(&self.input)?;
         to.put(&self.keys)?;
         to.put(&self.offset)?;
-        to.put(&self.limit)
+        to.put(&self.limit)?;
+        to.put(&self.dynamic_filter)
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<TopNNode> {
         Ok(TopNNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             keys: from.get()?,
             offset: from.get()?,
             limit: from.get()?,
+            dynamic_filter: from.get_with_ids()?,
         })
     }
 }
@@ -111,7 +120,12 @@ impl Form for LimitNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<LimitNode> {
-        Ok(LimitNode { input: from.get()?, offset: from.get()?, limit: from.get()? })
+        Ok(LimitNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: from.get()?,
+            offset: from.get()?,
+            limit: from.get()?,
+        })
     }
 }
 
@@ -125,6 +139,7 @@ impl Form for GroupLimitNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<GroupLimitNode> {
         Ok(GroupLimitNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             keys: from.get()?,
             offset: from.get()?,

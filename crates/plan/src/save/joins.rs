@@ -1,7 +1,10 @@
 //! Encoding of joins.
 
 use super::form::{Form, PlanReader, PlanWriter};
-use crate::nodes::{AsofJoinNode, HashJoinNode, MergeJoinNode, NestedLoopJoinNode};
+use crate::{
+    PlanNodeId,
+    nodes::{AsofJoinNode, HashJoinNode, MergeJoinNode, NestedLoopJoinNode},
+};
 use volley_error::Result;
 
 impl Form for HashJoinNode {
@@ -15,11 +18,13 @@ impl Form for HashJoinNode {
         to.put(&self.filter)?;
         to.put(&self.null_aware)?;
         to.put(&self.output)?;
-        to.put(&self.schema)
+        to.put(&self.schema)?;
+        to.put(&self.dynamic_filters)
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<HashJoinNode> {
         Ok(HashJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
             probe: from.get()?,
             build: from.get()?,
             kind: from.get()?,
@@ -30,6 +35,7 @@ impl Form for HashJoinNode {
             null_aware: from.get()?,
             output: from.get()?,
             schema: from.get()?,
+            dynamic_filters: from.get_with_ids()?,
         })
     }
 }
@@ -48,6 +54,7 @@ impl Form for NestedLoopJoinNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<NestedLoopJoinNode> {
         Ok(NestedLoopJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
             probe: from.get()?,
             build: from.get()?,
             kind: from.get()?,
@@ -75,6 +82,7 @@ impl Form for AsofJoinNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<AsofJoinNode> {
         Ok(AsofJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
             probe: from.get()?,
             build: from.get()?,
             kind: from.get()?,
@@ -101,6 +109,7 @@ impl Form for MergeJoinNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<MergeJoinNode> {
         Ok(MergeJoinNode {
+            node_id: PlanNodeId::UNASSIGNED,
             probe: from.get()?,
             build: from.get()?,
             kind: from.get()?,

@@ -1,48 +1,51 @@
 //! Encoding of nodes.
 
 use super::form::{Form, PlanReader, PlanWriter};
-use crate::PlanNode;
 use crate::nodes::*;
-use volley_error::{Error, Result};
+use crate::{PlanNode, PlanNodeId};
+use volley_error::Result;
 use volley_types::{Schema, Value};
 use volley_vector::save::corruption;
 
-/// The number of the variant, and the node.
+/// The number of the variant, the node's identity, and the node.
 impl Form for PlanNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         match self {
-            PlanNode::TableScan(node) => to.tagged(0, node),
-            PlanNode::Values(node) => to.tagged(1, node),
-            PlanNode::Filter(node) => to.tagged(2, node),
-            PlanNode::Project(node) => to.tagged(3, node),
-            PlanNode::Aggregation(node) => to.tagged(4, node),
-            PlanNode::GroupId(node) => to.tagged(5, node),
-            PlanNode::Window(node) => to.tagged(6, node),
-            PlanNode::HashJoin(node) => to.tagged(7, node),
-            PlanNode::NestedLoopJoin(node) => to.tagged(8, node),
-            PlanNode::AsofJoin(node) => to.tagged(9, node),
-            PlanNode::MergeJoin(node) => to.tagged(10, node),
-            PlanNode::OrderBy(node) => to.tagged(11, node),
-            PlanNode::TopN(node) => to.tagged(12, node),
-            PlanNode::Limit(node) => to.tagged(13, node),
-            PlanNode::GroupLimit(node) => to.tagged(14, node),
-            PlanNode::Repeat(node) => to.tagged(15, node),
-            PlanNode::Unnest(node) => to.tagged(16, node),
-            PlanNode::Sample(node) => to.tagged(17, node),
-            PlanNode::Union(node) => to.tagged(18, node),
-            PlanNode::UniqueId(node) => to.tagged(19, node),
-            PlanNode::EnforceSingleRow(node) => to.tagged(20, node),
-            PlanNode::LocalExchange(node) => to.tagged(21, node),
-            PlanNode::Shared(node) => to.tagged(22, node),
-            PlanNode::RecursiveUnion(node) => to.tagged(23, node),
-            PlanNode::WorkingTable(node) => to.tagged(24, node),
-            PlanNode::TableWrite(node) => to.tagged(25, node),
-            PlanNode::Custom(node) => to.tagged(26, node),
+            PlanNode::TableScan(node) => to.node(0, node.node_id, node),
+            PlanNode::Values(node) => to.node(1, node.node_id, node),
+            PlanNode::Filter(node) => to.node(2, node.node_id, node),
+            PlanNode::Project(node) => to.node(3, node.node_id, node),
+            PlanNode::Aggregation(node) => to.node(4, node.node_id, node),
+            PlanNode::GroupId(node) => to.node(5, node.node_id, node),
+            PlanNode::Window(node) => to.node(6, node.node_id, node),
+            PlanNode::HashJoin(node) => to.node(7, node.node_id, node),
+            PlanNode::NestedLoopJoin(node) => to.node(8, node.node_id, node),
+            PlanNode::AsofJoin(node) => to.node(9, node.node_id, node),
+            PlanNode::MergeJoin(node) => to.node(10, node.node_id, node),
+            PlanNode::OrderBy(node) => to.node(11, node.node_id, node),
+            PlanNode::TopN(node) => to.node(12, node.node_id, node),
+            PlanNode::Limit(node) => to.node(13, node.node_id, node),
+            PlanNode::GroupLimit(node) => to.node(14, node.node_id, node),
+            PlanNode::Repeat(node) => to.node(15, node.node_id, node),
+            PlanNode::Unnest(node) => to.node(16, node.node_id, node),
+            PlanNode::Sample(node) => to.node(17, node.node_id, node),
+            PlanNode::Union(node) => to.node(18, node.node_id, node),
+            PlanNode::UniqueId(node) => to.node(19, node.node_id, node),
+            PlanNode::EnforceSingleRow(node) => to.node(20, node.node_id, node),
+            PlanNode::LocalExchange(node) => to.node(21, node.node_id, node),
+            PlanNode::Shared(node) => to.node(22, node.node_id, node),
+            PlanNode::RecursiveUnion(node) => to.node(23, node.node_id, node),
+            PlanNode::WorkingTable(node) => to.node(24, node.node_id, node),
+            PlanNode::TableWrite(node) => to.node(25, node.node_id, node),
+            PlanNode::Custom(node) => to.node(26, node.node_id, node),
+            PlanNode::TaskInput(node) => to.node(27, node.node_id, node),
         }
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<PlanNode> {
-        Ok(match from.bytes.byte()? {
+        let kind = from.bytes.byte()?;
+        let id = if from.has_ids { from.get()? } else { PlanNodeId::UNASSIGNED };
+        let mut node = match kind {
             0 => PlanNode::TableScan(from.get()?),
             1 => PlanNode::Values(from.get()?),
             2 => PlanNode::Filter(from.get()?),
@@ -70,8 +73,11 @@ impl Form for PlanNode {
             24 => PlanNode::WorkingTable(from.get()?),
             25 => PlanNode::TableWrite(from.get()?),
             26 => PlanNode::Custom(from.get()?),
+            27 => PlanNode::TaskInput(from.get()?),
             _ => return Err(corruption("unknown plan node")),
-        })
+        };
+        *node.id_mut() = id;
+        Ok(node)
     }
 }
 
@@ -80,14 +86,17 @@ impl Form for TableScanNode {
         to.put(&self.table)?;
         to.put(&self.columns)?;
         to.put(&self.filters)?;
+        to.put(&self.dynamic_filters)?;
         to.put(&self.schema)
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<TableScanNode> {
         Ok(TableScanNode {
+            node_id: PlanNodeId::UNASSIGNED,
             table: from.get()?,
             columns: from.get()?,
             filters: from.get()?,
+            dynamic_filters: from.get_with_ids()?,
             schema: from.get()?,
         })
     }
@@ -100,7 +109,11 @@ impl Form for FilterNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<FilterNode> {
-        Ok(FilterNode { input: from.get()?, predicate: from.get()? })
+        Ok(FilterNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: from.get()?,
+            predicate: from.get()?,
+        })
     }
 }
 
@@ -112,7 +125,12 @@ impl Form for ProjectNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<ProjectNode> {
-        Ok(ProjectNode { input: from.get()?, exprs: from.get()?, schema: from.get()? })
+        Ok(ProjectNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: from.get()?,
+            exprs: from.get()?,
+            schema: from.get()?,
+        })
     }
 }
 
@@ -123,7 +141,7 @@ impl Form for RepeatNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<RepeatNode> {
-        Ok(RepeatNode { input: from.get()?, schema: from.get()? })
+        Ok(RepeatNode { node_id: PlanNodeId::UNASSIGNED, input: from.get()?, schema: from.get()? })
     }
 }
 
@@ -139,6 +157,7 @@ impl Form for UnnestNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<UnnestNode> {
         Ok(UnnestNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             replicated: from.get()?,
             generators: from.get()?,
@@ -159,6 +178,7 @@ impl Form for SampleNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<SampleNode> {
         Ok(SampleNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             method: from.get()?,
             seed: from.get()?,
@@ -174,7 +194,7 @@ impl Form for UnionNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<UnionNode> {
-        Ok(UnionNode { inputs: from.get()?, schema: from.get()? })
+        Ok(UnionNode { node_id: PlanNodeId::UNASSIGNED, inputs: from.get()?, schema: from.get()? })
     }
 }
 
@@ -185,7 +205,11 @@ impl Form for UniqueIdNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<UniqueIdNode> {
-        Ok(UniqueIdNode { input: from.get()?, schema: from.get()? })
+        Ok(UniqueIdNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: from.get()?,
+            schema: from.get()?,
+        })
     }
 }
 
@@ -196,7 +220,11 @@ impl Form for EnforceSingleRowNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<EnforceSingleRowNode> {
-        Ok(EnforceSingleRowNode { input: from.get()?, place: from.get()? })
+        Ok(EnforceSingleRowNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: from.get()?,
+            place: from.get()?,
+        })
     }
 }
 
@@ -207,7 +235,11 @@ impl Form for LocalExchangeNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<LocalExchangeNode> {
-        Ok(LocalExchangeNode { input: from.get()?, kind: from.get()? })
+        Ok(LocalExchangeNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input: from.get()?,
+            kind: from.get()?,
+        })
     }
 }
 
@@ -218,7 +250,7 @@ impl Form for SharedNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<SharedNode> {
-        Ok(SharedNode { id: from.get()?, input: from.get()? })
+        Ok(SharedNode { node_id: PlanNodeId::UNASSIGNED, id: from.get()?, input: from.get()? })
     }
 }
 
@@ -234,6 +266,7 @@ impl Form for RecursiveUnionNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<RecursiveUnionNode> {
         Ok(RecursiveUnionNode {
+            node_id: PlanNodeId::UNASSIGNED,
             id: from.get()?,
             anchor: from.get()?,
             step: from.get()?,
@@ -252,7 +285,12 @@ impl Form for WorkingTableNode {
     }
 
     fn read(from: &mut PlanReader<'_>) -> Result<WorkingTableNode> {
-        Ok(WorkingTableNode { id: from.get()?, name: from.get()?, schema: from.get()? })
+        Ok(WorkingTableNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id: from.get()?,
+            name: from.get()?,
+            schema: from.get()?,
+        })
     }
 }
 
@@ -268,6 +306,7 @@ impl Form for TableWriteNode {
 
     fn read(from: &mut PlanReader<'_>) -> Result<TableWriteNode> {
         Ok(TableWriteNode {
+            node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
             path: from.get()?,
             format: from.get()?,
@@ -275,6 +314,16 @@ impl Form for TableWriteNode {
             column_names: from.get()?,
             schema: from.get()?,
         })
+    }
+}
+
+impl Form for TaskInputNode {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.schema)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<TaskInputNode> {
+        Ok(TaskInputNode { node_id: PlanNodeId::UNASSIGNED, schema: from.get()? })
     }
 }
 
@@ -302,21 +351,27 @@ impl Form for ValuesNode {
             let values = schema.types().map(|it| from.bytes.value(it));
             rows.push(values.collect::<Result<Vec<Value>>>()?);
         }
-        Ok(ValuesNode { rows, schema })
+        Ok(ValuesNode { node_id: PlanNodeId::UNASSIGNED, rows, schema })
     }
 }
 
-/// What other crates define has no form here.
+/// The name, the inputs and the node's own bytes. The columns follow from these.
 impl Form for CustomPlanNode {
-    fn write(&self, _to: &mut PlanWriter) -> Result<()> {
-        Err(unsupported(self.node.name()))
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        let bytes = self.node.to_bytes()?;
+        to.bytes.text(self.node.name());
+        to.put(&self.inputs)?;
+        to.bytes.number(bytes.len());
+        to.bytes.raw(&bytes);
+        Ok(())
     }
 
-    fn read(_from: &mut PlanReader<'_>) -> Result<CustomPlanNode> {
-        Err(unsupported("of another crate"))
+    fn read(from: &mut PlanReader<'_>) -> Result<CustomPlanNode> {
+        let name = from.bytes.text()?.to_owned();
+        let inputs = from.get()?;
+        let len = from.bytes.number()?;
+        let bytes = from.bytes.raw(len)?;
+        let node = from.custom_nodes.read(&name, bytes, from.registry)?;
+        CustomPlanNode::new(node, inputs)
     }
-}
-
-fn unsupported(name: &str) -> Error {
-    Error::unsupported(format!("the plan node {name} cannot be saved"))
 }

@@ -1,10 +1,11 @@
 use crate::{
-    Comparison, CustomNode, GeneratorKind, JoinKind, PlanBuilder, PlanNode, RecursiveUnionNode,
-    SampleMethod, TableHandle, TableWriteNode, WorkingTableNode, WriteOptions,
+    Comparison, CustomNode, CustomNodes, GeneratorKind, JoinKind, PlanBuilder, PlanNode,
+    PlanNodeId, RecursiveUnionNode, SampleMethod, TableHandle, TableWriteNode, WorkingTableNode,
+    WriteOptions,
 };
 use crate::{FileFormat, KeptRows};
 use std::sync::Arc;
-use volley_error::{ErrorKind, Result};
+use volley_error::{Error, ErrorKind, Result};
 use volley_function::Registry;
 use volley_types::{Field, Interval, Schema, Type, Value, custom::Uuid};
 use volley_vector::save::{DEPTH_MAX, Reader, Writer};
@@ -57,16 +58,30 @@ fn recursion() -> Arc<PlanNode> {
     let schema = anchor.schema().clone();
     let kept = KeptRows { id: 8, input: numbers(3).build().unwrap() };
     let table = |id| {
-        let node = WorkingTableNode { id, name: "r".to_owned(), schema: schema.clone() };
+        let node = WorkingTableNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            id,
+            name: "r".to_owned(),
+            schema: schema.clone(),
+        };
         PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::WorkingTable(node)))
     };
     let step = table(7).union(vec![table(8)]).limit(0, 1).build().unwrap();
-    let node = RecursiveUnionNode { id: 7, anchor, step, kept: vec![kept], distinct: true, schema };
+    let node = RecursiveUnionNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        id: 7,
+        anchor,
+        step,
+        kept: vec![kept],
+        distinct: true,
+        schema,
+    };
     Arc::new(PlanNode::RecursiveUnion(node))
 }
 
 fn writing() -> Arc<PlanNode> {
     Arc::new(PlanNode::TableWrite(TableWriteNode {
+        node_id: PlanNodeId::UNASSIGNED,
         input: numbers(1).build().unwrap(),
         path: "out.csv".to_owned(),
         format: FileFormat::Csv,
@@ -122,10 +137,11 @@ fn plans() -> Vec<Arc<PlanNode>> {
         numbers(3).sample(SampleMethod::Rows(0.5), Some(1)).sample(SampleMethod::Number, None),
         numbers(3).unique_id("id").round_robin().enforce_single_row(),
         numbers(3).partition(&["t", "n"]),
+        PlanBuilder::new(&registry()).task_input(schema.clone()).limit(0, 1),
         shared.clone().hash_join(JoinKind::RightSemi, shared.clone(), keys).union(vec![shared]),
     ];
     let built = builders.into_iter().map(|it| it.build().unwrap());
-    built.chain([recursion(), writing()]).collect()
+    built.chain([recursion(), writing()].map(PlanNode::numbered)).collect()
 }
 
 #[test]
@@ -207,14 +223,21 @@ fn any_changed_byte_is_an_error_or_a_plan_that_fits_together() {
 #[track_caller]
 fn refused(content: impl FnOnce(&mut Writer)) -> String {
     let mut writer = Writer::new(super::PLAN);
+    writer.number(super::IDS_FOLLOW);
     content(&mut writer);
     let error = PlanNode::from_bytes(&writer.finish(), &registry()).unwrap_err();
     error.message().to_owned()
 }
 
+/// The beginning of a node.
+fn node(writer: &mut Writer, variant: u8, id: u32) {
+    writer.byte(variant);
+    writer.raw(&id.to_le_bytes());
+}
+
 /// No rows of no columns.
-fn nothing(writer: &mut Writer) {
-    writer.byte(1);
+fn nothing(writer: &mut Writer, id: u32) {
+    node(writer, 1, id);
     writer.number(0);
     writer.number(0);
 }
@@ -224,21 +247,21 @@ fn nodes_that_do_not_hang_together_are_errors() {
     assert!(refused(|it| it.number(0)).contains("without nodes"));
     let two = refused(|it| {
         it.number(2);
-        nothing(it);
-        nothing(it);
+        nothing(it, 0);
+        nothing(it, 1);
     });
     assert!(two.contains("without a reader"), "{two}");
     let later = refused(|it| {
         it.number(2);
-        it.byte(15);
+        node(it, 15, 0);
         it.number(1);
         it.number(0);
-        nothing(it);
+        nothing(it, 1);
     });
     assert!(later.contains("not saved before"), "{later}");
     let rest = refused(|it| {
         it.number(1);
-        nothing(it);
+        nothing(it, 0);
         it.byte(0);
     });
     assert!(rest.contains("after the end"), "{rest}");
@@ -248,12 +271,12 @@ fn nodes_that_do_not_hang_together_are_errors() {
 fn a_union_of_itself_that_doubles_is_refused_at_once() {
     let doubling = refused(|it| {
         it.number(61);
-        nothing(it);
-        for node in 0..60 {
-            it.byte(18);
+        nothing(it, 60);
+        for below in 0..60 {
+            node(it, 18, below);
             it.number(2);
-            it.number(node);
-            it.number(node);
+            it.number(below as usize);
+            it.number(below as usize);
             it.number(0);
         }
     });
@@ -276,7 +299,7 @@ fn readers_of_shared_readers_do_not_multiply() {
 fn many_rows_without_columns_take_as_many_bytes() {
     let rows = refused(|it| {
         it.number(1);
-        it.byte(1);
+        node(it, 1, 0);
         it.number(0);
         it.number(1 << 40);
     });
@@ -293,6 +316,116 @@ fn deep_plans_take_no_stack() {
     let bytes = plan.to_bytes().unwrap();
     let again = PlanNode::from_bytes(&bytes, &registry()).unwrap();
     assert_eq!(again.to_bytes().unwrap(), bytes);
+}
+
+#[test]
+fn ids_come_back_and_have_to_be_distinct() {
+    let plan = numbers(1).limit(0, 5).offset(2).build().unwrap();
+    let ids =
+        |plan: &PlanNode| plan.walk().iter().map(|it| it.node.id().number()).collect::<Vec<_>>();
+    assert_eq!(ids(&plan), [0, 1, 2]);
+    // Before the id of the node without inputs come 0, the number of nodes, and the variant.
+    let with_id = |id: u32| changed(&plan, |it| it[17..21].copy_from_slice(&id.to_le_bytes()));
+    let again = PlanNode::from_bytes(&with_id(77), &registry()).unwrap();
+    assert_eq!(ids(&again), [0, 1, 77]);
+    let again = PlanNode::from_bytes(&again.to_bytes().unwrap(), &registry()).unwrap();
+    assert_eq!(ids(&again), [0, 1, 77]);
+    let twice = PlanNode::from_bytes(&with_id(1), &registry()).unwrap_err();
+    assert_eq!(twice.message(), "several plan nodes have the id 1");
+    let none = PlanNode::from_bytes(&with_id(u32::MAX), &registry()).unwrap_err();
+    assert_eq!(none.message(), "a plan node has no id");
+    let unnumbered = recursion().to_bytes().unwrap_err();
+    assert_eq!(unnumbered.message(), "a plan node without an id cannot be saved");
+}
+
+#[test]
+fn nodes_without_ids_get_ids() {
+    let mut writer = Writer::new(super::PLAN);
+    writer.number(2);
+    // No rows of no columns, and a union of them.
+    writer.byte(1);
+    writer.number(0);
+    writer.number(0);
+    writer.byte(18);
+    writer.number(1);
+    writer.number(0);
+    writer.number(0);
+    let plan = PlanNode::from_bytes(&writer.finish(), &registry()).unwrap();
+    let ids: Vec<u32> = plan.walk().iter().map(|it| it.node.id().number()).collect();
+    assert_eq!(ids, [0, 1]);
+}
+
+/// Keeps the first rows; its number is a byte.
+#[derive(Debug, PartialEq)]
+struct First(u8);
+
+impl CustomNode for First {
+    fn name(&self) -> &str {
+        "First"
+    }
+
+    fn schema(&self, inputs: &[&Schema]) -> Result<Schema> {
+        match inputs {
+            [input] if self.0 > 0 => Ok((*input).clone()),
+            _ => Err(Error::invalid_query("First needs one input and at least one row")),
+        }
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        Ok(vec![self.0])
+    }
+}
+
+fn readers() -> CustomNodes {
+    let mut readers = CustomNodes::default();
+    let first = |bytes: &[u8], _: &Registry| match bytes {
+        [rows] => Ok(Arc::new(First(*rows)) as Arc<dyn CustomNode>),
+        _ => Err(Error::corruption("First is one byte")),
+    };
+    readers.add("First", first).unwrap();
+    readers.add("Second", first).unwrap();
+    assert!(readers.add("First", first).unwrap_err().message().contains("already a reader"));
+    readers
+}
+
+#[test]
+fn nodes_of_other_crates_come_back() {
+    let plan = numbers(3).custom(First(2)).limit(0, 1).build().unwrap();
+    let bytes = plan.to_bytes().unwrap();
+    let again = PlanNode::from_bytes_with(&bytes, &registry(), &readers()).unwrap();
+    assert_eq!(format!("{again:?}"), format!("{plan:?}"));
+    let PlanNode::Custom(node) = &**again.inputs()[0] else { panic!("another node") };
+    assert_eq!(node.downcast::<First>().unwrap(), &First(2));
+    assert_eq!(node.node_id, PlanNodeId::new(1));
+    let error = PlanNode::from_bytes(&bytes, &registry()).unwrap_err();
+    assert_eq!(error.message(), "no reader of the plan node First");
+}
+
+#[test]
+fn bytes_of_other_crates_nodes_are_not_trusted() {
+    let plan = numbers(3).custom(First(2)).build().unwrap();
+    let read = |change: &dyn Fn(&mut Vec<u8>)| {
+        let bytes = changed(&plan, change);
+        PlanNode::from_bytes_with(&bytes, &registry(), &readers()).map(drop)
+    };
+    assert!(read(&|_| ()).is_ok());
+    let rows = read(&|it| *it.last_mut().unwrap() = 0).unwrap_err();
+    assert!(rows.message().contains("at least one row"), "{rows}");
+    let longer = read(&|it| {
+        *it.iter_mut().nth_back(8).unwrap() = 2;
+        it.push(9);
+    });
+    assert_eq!(longer.unwrap_err().kind(), ErrorKind::Corruption);
+    let cut = read(&|it| *it.iter_mut().nth_back(8).unwrap() = 2);
+    assert_eq!(cut.unwrap_err().kind(), ErrorKind::Corruption);
+    let len = plan.to_bytes().unwrap().len() - 21;
+    for at in 0..len {
+        for byte in [0, 1, 5, 26, 255] {
+            if let Err(error) = read(&|it| it[at] = byte) {
+                assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
+            }
+        }
+    }
 }
 
 #[derive(Debug)]

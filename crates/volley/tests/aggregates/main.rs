@@ -14,7 +14,7 @@ use volley::{
     Value, Vector,
 };
 use volley_function::BoundAggregate;
-use volley_plan::{Aggregate, AggregateStep, AggregationNode};
+use volley_plan::{Aggregate, AggregateStep, AggregationNode, PlanNodeId};
 use volley_types::{CustomOrder, custom::Uuid};
 use volley_vector::random::Generator;
 
@@ -201,7 +201,14 @@ impl Call<'_> {
             place: volley_expression::Place::default(),
         };
         let (aggregates, schema) = (vec![aggregate], Schema::new(fields));
-        Arc::new(PlanNode::Aggregation(AggregationNode { input, step, keys, aggregates, schema }))
+        Arc::new(PlanNode::Aggregation(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            step,
+            keys,
+            aggregates,
+            schema,
+        }))
     }
 
     fn steps(&self, input: Arc<PlanNode>, steps: &[AggregateStep]) -> Arc<PlanNode> {
@@ -213,7 +220,7 @@ impl Call<'_> {
 type Answers = Vec<(String, Value)>;
 
 fn run(session: &Session, plan: Arc<PlanNode>, tables: &[Arc<dyn Table>]) -> Answers {
-    let rows = session.run_plan(plan, tables.iter().cloned());
+    let rows = session.run_plan(PlanNode::numbered(plan), tables.iter().cloned());
     answers(rows.and_then(|it| it.collect_values()).unwrap())
 }
 

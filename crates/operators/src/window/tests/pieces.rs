@@ -7,8 +7,8 @@ use volley_error::ErrorKind;
 use volley_function::Exclusion;
 use volley_memory::Pool;
 use volley_plan::{
-    Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, SortKey, ValuesNode, WindowCall,
-    WindowNode,
+    Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, PlanNodeId, SortKey, ValuesNode,
+    WindowCall, WindowNode,
 };
 use volley_testkit::RowValues;
 use volley_types::{Field, Schema, Type, Value};
@@ -36,7 +36,12 @@ pub(super) fn node(
     let field = |(index, it): (usize, &Type)| Field::new(format!("c{index}"), it.clone());
     let schema: Schema = types.iter().enumerate().map(field).collect();
     WindowNode {
-        input: Arc::new(PlanNode::Values(ValuesNode { rows: Vec::new(), schema: schema.clone() })),
+        node_id: PlanNodeId::UNASSIGNED,
+        input: Arc::new(PlanNode::Values(ValuesNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            rows: Vec::new(),
+            schema: schema.clone(),
+        })),
         partition_by: Vec::new(),
         order_by: vec![SortKey { column: KEY, descending: false, nulls_first: false }],
         calls: vec![call],

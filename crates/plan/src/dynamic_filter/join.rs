@@ -15,64 +15,33 @@
 //! Scans wait for the filters that they get. This cannot become a circle: a join's build side does
 //! not depend on its probe side, and no filter goes into a shared subplan, which others read, too.
 
-use super::column_origin::{keeps_probe_columns, scans_of};
-use crate::dynamic_filters::{JoinFilter, JoinFilterSetter};
-use std::{collections::HashMap, sync::Arc};
-use volley_exec::PlanWalk;
+use super::{
+    DynamicFilters,
+    column_origin::{keeps_probe_columns, scans_of},
+};
+use crate::{HashJoinNode, JoinKind, PlanNode, PlanWalk};
 use volley_expression::filter::KeyFilter;
-use volley_plan::{HashJoinNode, JoinKind, PlanNode};
 
-/// The filters of all joins of a plan, by the position of nodes in [`PlanNode::walk`].
-#[derive(Debug, Default)]
-pub(crate) struct JoinFilters {
-    scans: HashMap<usize, Vec<(usize, Arc<JoinFilter>)>>,
-    joins: HashMap<usize, Vec<JoinFilterSetter>>,
+/// Adds the filters of a join at a position.
+pub(super) fn find(
+    plan: &PlanWalk<'_>,
+    position: usize,
+    join: &HashJoinNode,
+    filters: &mut DynamicFilters,
+) {
+    for (key, column) in join.probe_keys.iter().enumerate().filter(|(key, _)| makes(join, *key)) {
+        let from = (plan.input(position, 0), *column);
+        filters.add(position, key, scans_of(plan, from, &inputs_of));
+    }
 }
 
-impl JoinFilters {
-    /// Those of a plan.
-    pub(crate) fn of_plan(plan: &PlanWalk<'_>) -> JoinFilters {
-        let mut filters = JoinFilters::default();
-        for (position, visit) in plan.visits.iter().enumerate() {
-            if let PlanNode::HashJoin(join) = visit.node
-                && drops_probe_rows(join.kind)
-            {
-                filters.add_join(plan, position, join);
-            }
-        }
-        filters
-    }
-
-    /// The filters of a scan, each with a column of the table.
-    pub(crate) fn take_scan(&mut self, position: usize) -> Vec<(usize, Arc<JoinFilter>)> {
-        self.scans.remove(&position).unwrap_or_default()
-    }
-
-    /// What a join has to set.
-    pub(crate) fn take_join(&mut self, position: usize) -> Vec<JoinFilterSetter> {
-        self.joins.remove(&position).unwrap_or_default()
-    }
-
-    fn add_join(&mut self, plan: &PlanWalk<'_>, position: usize, join: &HashJoinNode) {
-        let types: Vec<_> = join.build.schema().types().collect();
-        for (key, column) in join.probe_keys.iter().enumerate() {
-            let physical = types.get(join.build_keys[key]).map(|it| it.physical());
-            if join.nulls_equal[key] || !physical.is_some_and(KeyFilter::is_possible_for) {
-                continue;
-            }
-            let input = plan.input(position, 0);
-            let scans = scans_of(plan, (input, *column), &inputs_of);
-            if scans.is_empty() {
-                continue;
-            }
-            let filter = Arc::new(JoinFilter::default());
-            for (scan, column) in scans {
-                self.scans.entry(scan).or_default().push((column, Arc::clone(&filter)));
-            }
-            let setter = JoinFilterSetter::new(key, filter);
-            self.joins.entry(position).or_default().push(setter);
-        }
-    }
+/// Whether the join can make a filter of one of its keys.
+pub(super) fn makes(join: &HashJoinNode, key: usize) -> bool {
+    let column = join.build_keys.get(key);
+    let data_type = column.and_then(|it| join.build.schema().types().nth(*it));
+    drops_probe_rows(join.kind)
+        && join.nulls_equal.get(key) == Some(&false)
+        && data_type.is_some_and(|it| KeyFilter::is_possible_for(it.physical()))
 }
 
 /// Whether a probe row without a match changes nothing.

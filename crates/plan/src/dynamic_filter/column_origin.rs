@@ -1,8 +1,7 @@
 //! The scans that a column comes from.
 
-use volley_exec::PlanWalk;
+use crate::{JoinKind, PlanNode, PlanWalk};
 use volley_expression::ExprKind;
-use volley_plan::{JoinKind, PlanNode};
 
 /// Where a column of the node at a position comes from: positions of inputs, each with a column.
 type Origins<'a> = dyn Fn(&PlanWalk<'_>, usize, usize) -> Vec<(usize, usize)> + 'a;

@@ -1,7 +1,7 @@
 //! A plan's nodes in the order of their walk.
 
+use crate::{PlanNode, Visit};
 use std::ops::Range;
-use volley_plan::{PlanNode, Visit};
 
 /// A plan's nodes, and how to find their inputs among them.
 pub struct PlanWalk<'a> {
@@ -41,7 +41,7 @@ impl<'a> PlanWalk<'a> {
 
     /// How many inputs the node at `position` has in the walk: a shared subplan is below its first
     /// reader only.
-    pub(super) fn inputs(&self, position: usize) -> usize {
+    pub fn inputs(&self, position: usize) -> usize {
         let visit = &self.visits[position];
         if visit.repeated { 0 } else { visit.node.inputs().len() }
     }

@@ -1,0 +1,122 @@
+//! How a task is connected with what is outside of it.
+//!
+//! ```text
+//! add_splits(node, ..)    no_more_splits(node)  ──> table scans that get their splits from outside
+//! input(node): push(..)   finish()              ──> TaskInput nodes
+//!                                                   pipelines ──> result queue, or a TaskOutput
+//! ```
+
+use crate::{
+    Operator, OperatorContext,
+    task_input::{InputQueue, TaskInput},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+use volley_connector::Split;
+use volley_error::{Error, Result};
+use volley_memory::Pool;
+use volley_plan::PlanNodeId;
+use volley_types::Type;
+
+/// What of a task is connected with the outside, beyond reading its result.
+#[derive(Clone, Default)]
+pub struct TaskPorts {
+    /// Table scans whose splits the owner adds ([`Task::add_splits`](crate::Task::add_splits)); the
+    /// other scans list their tables' splits.
+    pub added_splits: BTreeSet<PlanNodeId>,
+    /// Where the rows of the last pipeline go; `None`: to [`Task::next`](crate::Task::next).
+    pub output: Option<Arc<dyn TaskOutput>>,
+}
+
+/// Where a task's rows go, such as the output buffer of an exchange.
+///
+/// The calls for one task come in this order: `open`, then `sink` for each driver, then `close`.
+pub trait TaskOutput: Send + Sync {
+    /// The name of the sinks in statistics, such as `page sink`.
+    fn name(&self) -> &'static str;
+
+    /// Prepares for `drivers` sinks that take batches of columns of `types`. Buffers are charged to
+    /// `pool`.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task does not start.
+    fn open(&self, types: &[Type], drivers: usize, pool: &Pool) -> Result<()>;
+
+    /// Makes the sink of one driver: an operator that takes batches and answers
+    /// [`Step::NeedInput`](crate::Step::NeedInput), blocked or finished. When it has no room it
+    /// answers [`Step::Blocked`](crate::Step::Blocked) with
+    /// [`BlockedOn::Reader`](crate::BlockedOn), so that its pipeline waits.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task does not start.
+    fn sink(&self, cx: &OperatorContext) -> Result<Box<dyn Operator>>;
+
+    /// Tells how the task ended: all sinks have finished, or the first error. Called once, by any
+    /// thread; when the outcome is an error, sinks may still be in a step.
+    fn close(&self, outcome: Result<()>);
+}
+
+/// A scan that gets its splits from the task's owner.
+pub trait SplitReceiver: Send + Sync {
+    /// Takes further splits.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query, after [`SplitReceiver::finish`].
+    fn add(&self, splits: Vec<Split>) -> Result<()>;
+
+    /// Tells that there are no more. Calls after the first change nothing.
+    fn finish(&self);
+}
+
+impl fmt::Debug for TaskPorts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let output = self.output.as_ref().map(|it| it.name());
+        let mut ports = f.debug_struct("TaskPorts");
+        ports.field("added_splits", &self.added_splits).field("output", &output).finish()
+    }
+}
+
+/// The ends inside of a task that the outside is connected with.
+#[derive(Default)]
+pub(crate) struct OpenPorts {
+    pub splits: BTreeMap<PlanNodeId, Arc<dyn SplitReceiver>>,
+    pub inputs: BTreeMap<PlanNodeId, Arc<InputQueue>>,
+}
+
+impl OpenPorts {
+    /// Checks that there is a scan for each of the nodes.
+    pub(crate) fn check(&self, added_splits: &BTreeSet<PlanNodeId>) -> Result<()> {
+        match added_splits.iter().find(|it| !self.splits.contains_key(it)) {
+            Some(node) => Err(no_scan(*node)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn add_splits(&self, node: PlanNodeId, splits: Vec<Split>) -> Result<()> {
+        self.splits.get(&node).ok_or_else(|| no_scan(node))?.add(splits)
+    }
+
+    pub(super) fn no_more_splits(&self, node: PlanNodeId) -> Result<()> {
+        self.splits.get(&node).ok_or_else(|| no_scan(node))?.finish();
+        Ok(())
+    }
+
+    pub(super) fn input(&self, node: PlanNodeId) -> Result<TaskInput> {
+        let queue = self.inputs.get(&node).ok_or_else(|| {
+            Error::invalid_query(format!("the plan has no task input with the id {node}"))
+        })?;
+        Ok(TaskInput::new(Arc::clone(queue)))
+    }
+}
+
+fn no_scan(node: PlanNodeId) -> Error {
+    let message = format!("the task has no table scan with the id {node} whose splits are added");
+    let error = Error::invalid_query(message);
+    error.hint("name the scan in TaskPorts::added_splits; scans in recursions list their splits")
+}
