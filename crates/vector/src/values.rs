@@ -1,6 +1,8 @@
 //! The elements of a flat vector.
 
-use crate::{FixedArrays, INLINE_BYTES, Objects, StringView, Vector, neighbors::neighbors};
+use crate::{
+    FixedArrays, INLINE_BYTES, Objects, StringView, Vector, contiguous_strings::contiguous_strings,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use std::{
     ops::Range,
@@ -155,7 +157,7 @@ impl StringValues {
             let mut long = views.iter().filter(|it| is_long(**it));
             // The bytes between strings are arbitrary.
             any_high == 0
-                && (neighbors(views, &self.buffers).all(|it| is_ascii(it.bytes))
+                && (contiguous_strings(views, &self.buffers).all(|it| is_ascii(it.bytes))
                     || long.all(|it| StringView::bytes_of(it, &self.buffers).is_ascii()))
         })
     }

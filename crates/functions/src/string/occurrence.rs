@@ -17,7 +17,8 @@ use volley_function::{
 };
 use volley_types::{Type, Value};
 use volley_vector::{
-    BooleanBuffer, Buffer, INLINE_BYTES, Neighbors, Rows, StringValues, StringView, Values, Vector,
+    BooleanBuffer, Buffer, ContiguousStrings, INLINE_BYTES, Rows, StringValues, StringView, Values,
+    Vector,
 };
 
 /// A text that is searched in others; not empty.
@@ -40,7 +41,7 @@ impl Part {
     /// Calls `found` with the row and the byte of the first occurrence in each text that has one,
     /// inactive rows included.
     pub(crate) fn find_each(&self, texts: &StringValues, mut found: impl FnMut(usize, usize)) {
-        texts.neighbors().for_each(|it| self.find_in_neighbors(&it, &mut found));
+        texts.contiguous_strings().for_each(|it| self.find_in_contiguous(&it, &mut found));
         if self.len() <= INLINE_BYTES {
             self.find_in_short(&texts.views, found);
         }
@@ -65,11 +66,15 @@ impl Part {
         self.finder.needle().len()
     }
 
-    fn find_in_neighbors(&self, neighbors: &Neighbors<'_>, found: &mut impl FnMut(usize, usize)) {
-        let mut texts = neighbors.strings();
+    fn find_in_contiguous(
+        &self,
+        strings: &ContiguousStrings<'_>,
+        found: &mut impl FnMut(usize, usize),
+    ) {
+        let mut texts = strings.strings();
         let mut current = texts.next();
         let mut from = 0;
-        while let Some(at) = self.find(&neighbors.bytes[from..]).map(|it| from + it) {
+        while let Some(at) = self.find(&strings.bytes[from..]).map(|it| from + it) {
             let end = at + self.len();
             while current.as_ref().is_some_and(|it| it.1.end < end) {
                 current = texts.next();

@@ -8,7 +8,7 @@ const GAP_MAX: usize = 4;
 
 /// Long strings one after the other in a buffer. Short ones among them are stored elsewhere.
 #[derive(Clone, Debug)]
-pub struct Neighbors<'a> {
+pub struct ContiguousStrings<'a> {
     /// The bytes of all of them, and the bytes between them.
     pub bytes: &'a [u8],
     /// Where `bytes` starts in its buffer.
@@ -18,7 +18,7 @@ pub struct Neighbors<'a> {
     rows: Range<usize>,
 }
 
-impl<'a> Neighbors<'a> {
+impl<'a> ContiguousStrings<'a> {
     /// The row of each one, and its position in `bytes`.
     pub fn strings(&self) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
         let (views, start) = (self.views, self.start);
@@ -31,16 +31,16 @@ impl<'a> Neighbors<'a> {
 
 impl StringValues {
     /// All long strings, contiguous ones together, in the order of their rows.
-    pub fn neighbors(&self) -> impl Iterator<Item = Neighbors<'_>> {
-        neighbors(&self.views, &self.buffers)
+    pub fn contiguous_strings(&self) -> impl Iterator<Item = ContiguousStrings<'_>> {
+        contiguous_strings(&self.views, &self.buffers)
     }
 }
 
 /// The long strings among `views`, contiguous ones together.
-pub(crate) fn neighbors<'a>(
+pub(crate) fn contiguous_strings<'a>(
     views: &'a [u128],
     buffers: &'a [Buffer],
-) -> impl Iterator<Item = Neighbors<'a>> {
+) -> impl Iterator<Item = ContiguousStrings<'a>> {
     let mut next = 0;
     std::iter::from_fn(move || {
         let first = next;
@@ -58,7 +58,7 @@ pub(crate) fn neighbors<'a>(
         }
         let (buffer, place) = together?;
         let bytes = buffers.get(buffer as usize).map_or(&[][..], |it| &it[place.clone()]);
-        Some(Neighbors { bytes, start: place.start, views, rows: first..next })
+        Some(ContiguousStrings { bytes, start: place.start, views, rows: first..next })
     })
 }
 
@@ -102,7 +102,7 @@ mod tests {
             view(1, 10..30),
             short,
         ];
-        let found: Vec<(usize, Vec<(usize, Range<usize>)>)> = neighbors(&views, &buffers)
+        let found: Vec<(usize, Vec<(usize, Range<usize>)>)> = contiguous_strings(&views, &buffers)
             .map(|it| (it.bytes.len(), it.strings().collect()))
             .collect();
         let expected = [
@@ -113,7 +113,7 @@ mod tests {
             (20, vec![(7, 0..20)]),
         ];
         assert_eq!(found, expected);
-        assert_eq!(neighbors(&[short; 3], &buffers).count(), 0);
-        assert_eq!(neighbors(&[], &buffers).count(), 0);
+        assert_eq!(contiguous_strings(&[short; 3], &buffers).count(), 0);
+        assert_eq!(contiguous_strings(&[], &buffers).count(), 0);
     }
 }
