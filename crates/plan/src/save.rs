@@ -8,7 +8,7 @@
 //! Positions in a SQL text are not saved. Without the 0 nodes have no ids and dynamic filters, as
 //! in earlier plans: the reader assigns them.
 
-mod form;
+mod codec;
 mod parts;
 mod nodes;
 mod joins;
@@ -17,7 +17,7 @@ mod groups;
 mod tests;
 
 use crate::{CustomNodes, PlanNode};
-use form::{Form, PlanReader, PlanWriter};
+use codec::{Codec, PlanReader, PlanWriter};
 use std::{collections::HashSet, sync::Arc};
 use volley_error::Result;
 use volley_function::Registry;

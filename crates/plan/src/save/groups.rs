@@ -1,6 +1,6 @@
 //! Encoding of aggregations, sorts and limits.
 
-use super::form::{Form, PlanReader, PlanWriter};
+use super::codec::{Codec, PlanReader, PlanWriter};
 use crate::{
     PlanNodeId,
     nodes::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use volley_error::Result;
 
-impl Form for AggregationNode {
+impl Codec for AggregationNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.step)?;
@@ -30,7 +30,7 @@ impl Form for AggregationNode {
     }
 }
 
-impl Form for GroupIdNode {
+impl Codec for GroupIdNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.keys)?;
@@ -51,7 +51,7 @@ impl Form for GroupIdNode {
     }
 }
 
-impl Form for WindowNode {
+impl Codec for WindowNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.partition_by)?;
@@ -80,7 +80,7 @@ impl Form for WindowNode {
     }
 }
 
-impl Form for OrderByNode {
+impl Codec for OrderByNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.keys)
@@ -91,7 +91,7 @@ impl Form for OrderByNode {
     }
 }
 
-impl Form for TopNNode {
+impl Codec for TopNNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.keys)?;
@@ -112,7 +112,7 @@ impl Form for TopNNode {
     }
 }
 
-impl Form for LimitNode {
+impl Codec for LimitNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.offset)?;
@@ -129,7 +129,7 @@ impl Form for LimitNode {
     }
 }
 
-impl Form for GroupLimitNode {
+impl Codec for GroupLimitNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.keys)?;

@@ -1,13 +1,13 @@
 //! Encoding of joins.
 
-use super::form::{Form, PlanReader, PlanWriter};
+use super::codec::{Codec, PlanReader, PlanWriter};
 use crate::{
     PlanNodeId,
     nodes::{AsofJoinNode, HashJoinNode, MergeJoinNode, NestedLoopJoinNode},
 };
 use volley_error::Result;
 
-impl Form for HashJoinNode {
+impl Codec for HashJoinNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.probe)?;
         to.put(&self.build)?;
@@ -40,7 +40,7 @@ impl Form for HashJoinNode {
     }
 }
 
-impl Form for NestedLoopJoinNode {
+impl Codec for NestedLoopJoinNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.probe)?;
         to.put(&self.build)?;
@@ -67,7 +67,7 @@ impl Form for NestedLoopJoinNode {
     }
 }
 
-impl Form for AsofJoinNode {
+impl Codec for AsofJoinNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.probe)?;
         to.put(&self.build)?;
@@ -96,7 +96,7 @@ impl Form for AsofJoinNode {
     }
 }
 
-impl Form for MergeJoinNode {
+impl Codec for MergeJoinNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.probe)?;
         to.put(&self.build)?;

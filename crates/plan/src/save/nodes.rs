@@ -1,6 +1,6 @@
 //! Encoding of nodes.
 
-use super::form::{Form, PlanReader, PlanWriter};
+use super::codec::{Codec, PlanReader, PlanWriter};
 use crate::nodes::*;
 use crate::{PlanNode, PlanNodeId};
 use volley_error::Result;
@@ -8,7 +8,7 @@ use volley_types::{Schema, Value};
 use volley_vector::save::corruption;
 
 /// The number of the variant, the node's identity, and the node.
-impl Form for PlanNode {
+impl Codec for PlanNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         match self {
             PlanNode::TableScan(node) => to.node(0, node.node_id, node),
@@ -81,7 +81,7 @@ impl Form for PlanNode {
     }
 }
 
-impl Form for TableScanNode {
+impl Codec for TableScanNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.table)?;
         to.put(&self.columns)?;
@@ -102,7 +102,7 @@ impl Form for TableScanNode {
     }
 }
 
-impl Form for FilterNode {
+impl Codec for FilterNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.predicate)
@@ -117,7 +117,7 @@ impl Form for FilterNode {
     }
 }
 
-impl Form for ProjectNode {
+impl Codec for ProjectNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.exprs)?;
@@ -134,7 +134,7 @@ impl Form for ProjectNode {
     }
 }
 
-impl Form for RepeatNode {
+impl Codec for RepeatNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.schema)
@@ -145,7 +145,7 @@ impl Form for RepeatNode {
     }
 }
 
-impl Form for UnnestNode {
+impl Codec for UnnestNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.replicated)?;
@@ -168,7 +168,7 @@ impl Form for UnnestNode {
     }
 }
 
-impl Form for SampleNode {
+impl Codec for SampleNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.method)?;
@@ -187,7 +187,7 @@ impl Form for SampleNode {
     }
 }
 
-impl Form for UnionNode {
+impl Codec for UnionNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.inputs)?;
         to.put(&self.schema)
@@ -198,7 +198,7 @@ impl Form for UnionNode {
     }
 }
 
-impl Form for UniqueIdNode {
+impl Codec for UniqueIdNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.schema)
@@ -213,7 +213,7 @@ impl Form for UniqueIdNode {
     }
 }
 
-impl Form for EnforceSingleRowNode {
+impl Codec for EnforceSingleRowNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.place)
@@ -228,7 +228,7 @@ impl Form for EnforceSingleRowNode {
     }
 }
 
-impl Form for LocalExchangeNode {
+impl Codec for LocalExchangeNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.kind)
@@ -243,7 +243,7 @@ impl Form for LocalExchangeNode {
     }
 }
 
-impl Form for SharedNode {
+impl Codec for SharedNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.input)
@@ -254,7 +254,7 @@ impl Form for SharedNode {
     }
 }
 
-impl Form for RecursiveUnionNode {
+impl Codec for RecursiveUnionNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.anchor)?;
@@ -277,7 +277,7 @@ impl Form for RecursiveUnionNode {
     }
 }
 
-impl Form for WorkingTableNode {
+impl Codec for WorkingTableNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.name)?;
@@ -294,7 +294,7 @@ impl Form for WorkingTableNode {
     }
 }
 
-impl Form for TableWriteNode {
+impl Codec for TableWriteNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
         to.put(&self.path)?;
@@ -317,7 +317,7 @@ impl Form for TableWriteNode {
     }
 }
 
-impl Form for TaskInputNode {
+impl Codec for TaskInputNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.schema)
     }
@@ -329,7 +329,7 @@ impl Form for TaskInputNode {
 
 /// Rows one after the other. A row takes a byte at least, also one without columns: what is read
 /// takes no more memory than the bytes account for.
-impl Form for ValuesNode {
+impl Codec for ValuesNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.schema)?;
         to.bytes.number(self.rows.len());
@@ -356,7 +356,7 @@ impl Form for ValuesNode {
 }
 
 /// The name, the inputs and the node's own bytes. The columns follow from these.
-impl Form for CustomPlanNode {
+impl Codec for CustomPlanNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         let bytes = self.node.to_bytes()?;
         to.bytes.text(self.node.name());

@@ -1,6 +1,6 @@
 //! Encoding of the fields of nodes.
 
-use super::form::{Form, Listed, PlanReader, PlanWriter};
+use super::codec::{Codec, EnumCodec, PlanReader, PlanWriter};
 use crate::{
     Aggregate, AggregateStep, Comparison, ExchangeKind, FileCompression, FileFormat, Frame,
     FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupingSet, JoinKind, KeptRows,
@@ -11,7 +11,7 @@ use volley_error::Result;
 use volley_function::Exclusion;
 use volley_vector::save::corruption;
 
-impl Listed for AggregateStep {
+impl EnumCodec for AggregateStep {
     const ALL: &[AggregateStep] = &[
         AggregateStep::Single,
         AggregateStep::Partial,
@@ -21,7 +21,7 @@ impl Listed for AggregateStep {
     ];
 }
 
-impl Listed for Comparison {
+impl EnumCodec for Comparison {
     const ALL: &[Comparison] = &[
         Comparison::Less,
         Comparison::LessOrEqual,
@@ -30,12 +30,12 @@ impl Listed for Comparison {
     ];
 }
 
-impl Listed for Exclusion {
+impl EnumCodec for Exclusion {
     const ALL: &[Exclusion] =
         &[Exclusion::NoOthers, Exclusion::CurrentRow, Exclusion::Group, Exclusion::Ties];
 }
 
-impl Listed for FileCompression {
+impl EnumCodec for FileCompression {
     const ALL: &[FileCompression] = &[
         FileCompression::None,
         FileCompression::Snappy,
@@ -45,21 +45,21 @@ impl Listed for FileCompression {
     ];
 }
 
-impl Listed for FileFormat {
+impl EnumCodec for FileFormat {
     const ALL: &[FileFormat] =
         &[FileFormat::Parquet, FileFormat::Csv, FileFormat::Json, FileFormat::Orc];
 }
 
-impl Listed for FrameUnits {
+impl EnumCodec for FrameUnits {
     const ALL: &[FrameUnits] = &[FrameUnits::Rows, FrameUnits::Range, FrameUnits::Groups];
 }
 
-impl Listed for GeneratorKind {
+impl EnumCodec for GeneratorKind {
     const ALL: &[GeneratorKind] =
         &[GeneratorKind::Elements, GeneratorKind::Range, GeneratorKind::Series];
 }
 
-impl Listed for JoinKind {
+impl EnumCodec for JoinKind {
     const ALL: &[JoinKind] = &[
         JoinKind::Inner,
         JoinKind::Left,
@@ -73,7 +73,7 @@ impl Listed for JoinKind {
     ];
 }
 
-impl Form for Aggregate {
+impl Codec for Aggregate {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.function)?;
         to.put(&self.args)?;
@@ -99,7 +99,7 @@ impl Form for Aggregate {
     }
 }
 
-impl Form for Frame {
+impl Codec for Frame {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.units)?;
         to.put(&self.start)?;
@@ -117,7 +117,7 @@ impl Form for Frame {
     }
 }
 
-impl Form for Generator {
+impl Codec for Generator {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.kind)?;
         to.put(&self.args)
@@ -128,7 +128,7 @@ impl Form for Generator {
     }
 }
 
-impl Form for GroupingSet {
+impl Codec for GroupingSet {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.keys)
@@ -139,7 +139,7 @@ impl Form for GroupingSet {
     }
 }
 
-impl Form for KeptRows {
+impl Codec for KeptRows {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.input)
@@ -150,7 +150,7 @@ impl Form for KeptRows {
     }
 }
 
-impl Form for MergeKey {
+impl Codec for MergeKey {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.probe)?;
         to.put(&self.build)?;
@@ -170,7 +170,7 @@ impl Form for MergeKey {
     }
 }
 
-impl Form for RangeCondition {
+impl Codec for RangeCondition {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.probe)?;
         to.put(&self.comparison)?;
@@ -182,7 +182,7 @@ impl Form for RangeCondition {
     }
 }
 
-impl Form for SortKey {
+impl Codec for SortKey {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.column)?;
         to.put(&self.descending)?;
@@ -194,7 +194,7 @@ impl Form for SortKey {
     }
 }
 
-impl Form for TableHandle {
+impl Codec for TableHandle {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.connector)?;
         to.put(&self.table)
@@ -205,7 +205,7 @@ impl Form for TableHandle {
     }
 }
 
-impl Form for WindowCall {
+impl Codec for WindowCall {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.function)?;
         to.put(&self.args)?;
@@ -235,7 +235,7 @@ impl Form for WindowCall {
     }
 }
 
-impl Form for WindowLimit {
+impl Codec for WindowLimit {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.call)?;
         to.put(&self.rows)
@@ -246,7 +246,7 @@ impl Form for WindowLimit {
     }
 }
 
-impl Form for WriteOptions {
+impl Codec for WriteOptions {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.compression)?;
         to.put(&self.row_group_rows)?;
@@ -268,7 +268,7 @@ impl Form for WriteOptions {
     }
 }
 
-impl Form for ExchangeKind {
+impl Codec for ExchangeKind {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         match self {
             ExchangeKind::Gather => to.tag(0),
@@ -287,7 +287,7 @@ impl Form for ExchangeKind {
     }
 }
 
-impl Form for SampleMethod {
+impl Codec for SampleMethod {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         match self {
             SampleMethod::Rows(share) => to.tagged(0, share),
@@ -306,7 +306,7 @@ impl Form for SampleMethod {
     }
 }
 
-impl Form for FrameBound {
+impl Codec for FrameBound {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         match self {
             FrameBound::UnboundedPreceding => to.tag(0),
@@ -329,7 +329,7 @@ impl Form for FrameBound {
     }
 }
 
-impl Form for FrameOffset {
+impl Codec for FrameOffset {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         match self {
             FrameOffset::Count(count) => to.tagged(0, count),

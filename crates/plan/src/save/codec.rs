@@ -27,7 +27,7 @@ pub(super) struct PlanReader<'a> {
 }
 
 /// What has a form as bytes.
-pub(super) trait Form: Sized {
+pub(super) trait Codec: Sized {
     fn write(&self, to: &mut PlanWriter) -> Result<()>;
 
     fn read(from: &mut PlanReader<'_>) -> Result<Self>;
@@ -38,7 +38,7 @@ impl PlanWriter {
         PlanWriter { bytes, numbers: HashMap::new() }
     }
 
-    pub(super) fn put(&mut self, part: &impl Form) -> Result<()> {
+    pub(super) fn put(&mut self, part: &impl Codec) -> Result<()> {
         part.write(self)
     }
 
@@ -49,13 +49,13 @@ impl PlanWriter {
     }
 
     /// The number of a variant, and what it holds.
-    pub(super) fn tagged(&mut self, variant: u8, part: &impl Form) -> Result<()> {
+    pub(super) fn tagged(&mut self, variant: u8, part: &impl Codec) -> Result<()> {
         self.tag(variant)?;
         self.put(part)
     }
 
     /// The number of a node's variant, its identity, and what it holds.
-    pub(super) fn node(&mut self, variant: u8, id: PlanNodeId, node: &impl Form) -> Result<()> {
+    pub(super) fn node(&mut self, variant: u8, id: PlanNodeId, node: &impl Codec) -> Result<()> {
         if !id.is_assigned() {
             let error = Error::invalid_query("a plan node without an id cannot be saved");
             return Err(error.hint("PlanNode::numbered gives each node an id"));
@@ -72,23 +72,23 @@ impl PlanWriter {
 }
 
 impl PlanReader<'_> {
-    pub(super) fn get<T: Form>(&mut self) -> Result<T> {
+    pub(super) fn get<T: Codec>(&mut self) -> Result<T> {
         T::read(self)
     }
 
     /// What is saved only with ids.
-    pub(super) fn get_with_ids<T: Form + Default>(&mut self) -> Result<T> {
+    pub(super) fn get_with_ids<T: Codec + Default>(&mut self) -> Result<T> {
         if self.has_ids { self.get() } else { Ok(T::default()) }
     }
 }
 
 /// What is one of a few.
-pub(super) trait Listed: Copy + PartialEq + Sized + 'static {
+pub(super) trait EnumCodec: Copy + PartialEq + Sized + 'static {
     /// All variants; the position in this list is the encoded number.
     const ALL: &[Self];
 }
 
-impl<T: Listed> Form for T {
+impl<T: EnumCodec> Codec for T {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         let place = T::ALL.iter().position(|it| it == self).and_then(|it| u8::try_from(it).ok());
         to.tag(place.ok_or_else(|| Error::internal("part of a plan without a number"))?)
@@ -100,7 +100,7 @@ impl<T: Listed> Form for T {
     }
 }
 
-impl Form for Arc<PlanNode> {
+impl Codec for Arc<PlanNode> {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         let number = to.numbers.get(&Arc::as_ptr(self)).copied();
         to.bytes.number(number.ok_or_else(|| Error::internal("an input that was not written"))?);
@@ -113,7 +113,7 @@ impl Form for Arc<PlanNode> {
     }
 }
 
-impl Form for usize {
+impl Codec for usize {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.number(*self);
         Ok(())
@@ -124,7 +124,7 @@ impl Form for usize {
     }
 }
 
-impl Form for u32 {
+impl Codec for u32 {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.raw(&self.to_le_bytes());
         Ok(())
@@ -135,7 +135,7 @@ impl Form for u32 {
     }
 }
 
-impl Form for PlanNodeId {
+impl Codec for PlanNodeId {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.number())
     }
@@ -145,7 +145,7 @@ impl Form for PlanNodeId {
     }
 }
 
-impl Form for DynamicFilterId {
+impl Codec for DynamicFilterId {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.number())
     }
@@ -155,7 +155,7 @@ impl Form for DynamicFilterId {
     }
 }
 
-impl Form for MadeFilter {
+impl Codec for MadeFilter {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.key)
@@ -166,7 +166,7 @@ impl Form for MadeFilter {
     }
 }
 
-impl Form for AppliedFilter {
+impl Codec for AppliedFilter {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.column)
@@ -177,7 +177,7 @@ impl Form for AppliedFilter {
     }
 }
 
-impl Form for u64 {
+impl Codec for u64 {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.raw(&self.to_le_bytes());
         Ok(())
@@ -188,7 +188,7 @@ impl Form for u64 {
     }
 }
 
-impl Form for i64 {
+impl Codec for i64 {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.cast_unsigned())
     }
@@ -198,7 +198,7 @@ impl Form for i64 {
     }
 }
 
-impl Form for f64 {
+impl Codec for f64 {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.to_bits())
     }
@@ -208,7 +208,7 @@ impl Form for f64 {
     }
 }
 
-impl Form for bool {
+impl Codec for bool {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.byte(u8::from(*self));
         Ok(())
@@ -223,7 +223,7 @@ impl Form for bool {
     }
 }
 
-impl Form for char {
+impl Codec for char {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         u32::from(*self).write(to)
     }
@@ -233,7 +233,7 @@ impl Form for char {
     }
 }
 
-impl Form for String {
+impl Codec for String {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.text(self);
         Ok(())
@@ -244,7 +244,7 @@ impl Form for String {
     }
 }
 
-impl<T: Form> Form for Option<T> {
+impl<T: Codec> Codec for Option<T> {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         self.is_some().write(to)?;
         self.iter().try_for_each(|it| it.write(to))
@@ -255,7 +255,7 @@ impl<T: Form> Form for Option<T> {
     }
 }
 
-impl<T: Form> Form for Vec<T> {
+impl<T: Codec> Codec for Vec<T> {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.number(self.len());
         self.iter().try_for_each(|it| it.write(to))
@@ -267,7 +267,7 @@ impl<T: Form> Form for Vec<T> {
     }
 }
 
-impl Form for Type {
+impl Codec for Type {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.bytes.data_type(self)
     }
@@ -277,7 +277,7 @@ impl Form for Type {
     }
 }
 
-impl Form for Expr {
+impl Codec for Expr {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         save::write_expr(&mut to.bytes, self)
     }
@@ -288,7 +288,7 @@ impl Form for Expr {
 }
 
 /// Places are of the SQL text, which does not go along.
-impl Form for Place {
+impl Codec for Place {
     fn write(&self, _to: &mut PlanWriter) -> Result<()> {
         Ok(())
     }
@@ -298,7 +298,7 @@ impl Form for Place {
     }
 }
 
-impl Form for Field {
+impl Codec for Field {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.name)?;
         to.put(&self.data_type)
@@ -309,7 +309,7 @@ impl Form for Field {
     }
 }
 
-impl Form for Schema {
+impl Codec for Schema {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.fields)
     }
