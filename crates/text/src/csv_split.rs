@@ -22,7 +22,7 @@ pub(crate) struct Splitter {
     delimiter: u8,
     /// The bytes that have a meaning outside of quotes.
     stops: Box<[bool; 256]>,
-    place: Place,
+    state: State,
     record: Record,
     is_complete: bool,
     /// The number of the line that comes next, from 1 on.
@@ -52,7 +52,7 @@ pub(crate) struct Record {
 
 /// Where the splitter is in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum State {
     /// Before the first byte of a field.
     Start,
     Plain,
@@ -140,7 +140,7 @@ impl Splitter {
             form: form.clone(),
             delimiter,
             stops,
-            place: Place::Start,
+            state: State::Start,
             record,
             is_complete: false,
             line,
@@ -180,12 +180,12 @@ impl Splitter {
 
     /// Takes the end of the file; whether a line is complete by that.
     pub fn finish(&mut self) -> bool {
-        if self.is_complete || self.record.is_untouched() && self.place == Place::Start {
+        if self.is_complete || self.record.is_untouched() && self.state == State::Start {
             return false;
         }
-        if matches!(self.place, Place::Quoted | Place::Escaped) {
+        if matches!(self.state, State::Quoted | State::Escaped) {
             self.complain("quote that is not closed");
-            self.place = Place::Closed;
+            self.state = State::Closed;
         }
         self.is_complete = self.end_line();
         self.is_complete
@@ -193,7 +193,7 @@ impl Splitter {
 
     /// Whether the next byte begins a line.
     pub fn is_at_line(&self) -> bool {
-        let is_untouched = self.record.is_untouched() && self.place == Place::Start;
+        let is_untouched = self.record.is_untouched() && self.state == State::Start;
         (self.is_complete || is_untouched) && !self.is_after_return
     }
 
@@ -227,20 +227,20 @@ impl Splitter {
     fn begin_line(&mut self) {
         self.record.clear();
         self.record.line = self.line;
-        (self.place, self.last) = (Place::Start, 0);
+        (self.state, self.last) = (State::Start, 0);
     }
 
     /// How many of the next bytes have no meaning where they stand.
     fn run(&self, bytes: &[u8]) -> usize {
         let (quote, escape) = (self.form.quote, self.form.escape);
-        let run = match self.place {
-            Place::Start if quote.is_some() && bytes.first().copied() == quote => Some(0),
-            Place::Start | Place::Plain => {
+        let run = match self.state {
+            State::Start if quote.is_some() && bytes.first().copied() == quote => Some(0),
+            State::Start | State::Plain => {
                 bytes.iter().position(|it| self.stops.get(usize::from(*it)) == Some(&true))
             }
-            Place::Quoted => bytes.iter().position(|it| Some(*it) == quote || Some(*it) == escape),
-            Place::Comment => bytes.iter().position(|it| self.ends_line(*it)),
-            Place::Escaped | Place::Closed => Some(0),
+            State::Quoted => bytes.iter().position(|it| Some(*it) == quote || Some(*it) == escape),
+            State::Comment => bytes.iter().position(|it| self.ends_line(*it)),
+            State::Escaped | State::Closed => Some(0),
         };
         run.unwrap_or(bytes.len())
     }
@@ -249,10 +249,10 @@ impl Splitter {
     fn pass(&mut self, bytes: &[u8]) {
         self.count(bytes.len());
         self.last = bytes.last().copied().unwrap_or(self.last);
-        match self.place {
-            Place::Comment => return,
-            Place::Start => self.place = Place::Plain,
-            Place::Quoted => {
+        match self.state {
+            State::Comment => return,
+            State::Start => self.state = State::Plain,
+            State::Quoted => {
                 self.line += bytes.iter().filter(|it| **it == b'\n').count() as u64;
             }
             _ => {}
@@ -286,47 +286,47 @@ impl Splitter {
     fn take(&mut self, byte: u8) -> bool {
         let (quote, escape) = (self.form.quote, self.form.escape);
         let (is_quote, is_escape) = (Some(byte) == quote, Some(byte) == escape);
-        match self.place {
-            Place::Quoted if is_escape && escape != quote => self.place = Place::Escaped,
-            Place::Quoted => self.place = Place::Closed,
-            Place::Escaped => {
+        match self.state {
+            State::Quoted if is_escape && escape != quote => self.state = State::Escaped,
+            State::Quoted => self.state = State::Closed,
+            State::Escaped => {
                 if !is_quote && !is_escape {
                     self.record.push(escape.as_slice());
                 }
                 self.record.push(&[byte]);
-                self.place = Place::Quoted;
+                self.state = State::Quoted;
             }
-            Place::Closed if is_quote && (escape.is_none() || escape == quote) => {
+            State::Closed if is_quote && (escape.is_none() || escape == quote) => {
                 self.record.push(&[byte]);
-                self.place = Place::Quoted;
+                self.state = State::Quoted;
             }
-            Place::Start if is_quote => self.place = Place::Quoted,
+            State::Start if is_quote => self.state = State::Quoted,
             _ if self.ends_line(byte) => return self.take_end(byte),
-            Place::Comment => {}
+            State::Comment => {}
             _ if byte == self.delimiter => {
-                self.record.end_field(self.place == Place::Closed);
-                self.place = Place::Start;
+                self.record.end_field(self.state == State::Closed);
+                self.state = State::Start;
             }
             _ if Some(byte) == self.form.comment => {
-                if !(self.record.is_untouched() && self.place == Place::Start) {
-                    self.record.end_field(self.place == Place::Closed);
+                if !(self.record.is_untouched() && self.state == State::Start) {
+                    self.record.end_field(self.state == State::Closed);
                 }
-                self.place = Place::Comment;
+                self.state = State::Comment;
             }
-            Place::Closed if byte == b'\r' && self.form.new_line == NewLine::CrLf => {}
-            Place::Closed => {
+            State::Closed if byte == b'\r' && self.form.new_line == NewLine::CrLf => {}
+            State::Closed => {
                 self.complain("text behind a closing quote");
                 self.record.push(&[byte]);
-                self.place = Place::Plain;
+                self.state = State::Plain;
             }
-            Place::Start | Place::Plain => self.record.push(&[byte]),
+            State::Start | State::Plain => self.record.push(&[byte]),
         }
         false
     }
 
     /// Takes a byte that may end the line; whether a line is complete.
     fn take_end(&mut self, byte: u8) -> bool {
-        if self.form.new_line == NewLine::CrLf && self.place == Place::Plain {
+        if self.form.new_line == NewLine::CrLf && self.state == State::Plain {
             if self.last != b'\r' {
                 self.record.push(&[byte]);
                 self.line += 1;
@@ -342,13 +342,13 @@ impl Splitter {
 
     /// Ends the line; whether it is one, not just a comment.
     fn end_line(&mut self) -> bool {
-        match self.place {
-            Place::Comment if self.record.ends.is_empty() => {
+        match self.state {
+            State::Comment if self.record.ends.is_empty() => {
                 self.begin_line();
                 return false;
             }
-            Place::Comment => {}
-            place => self.record.end_field(place == Place::Closed),
+            State::Comment => {}
+            state => self.record.end_field(state == State::Closed),
         }
         true
     }
