@@ -18,7 +18,7 @@
 //! intermediate, final   keep what expand() makes  ── by group ──> results or intermediate
 //! ```
 
-pub mod form;
+pub mod typed;
 mod groups;
 pub mod simple;
 

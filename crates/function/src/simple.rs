@@ -155,7 +155,7 @@
 //! Writers reserve memory before they allocate it. If that is refused, they drop further values and
 //! the query fails. A closure that needs much memory besides its result reserves it with
 //! [`Scratch`], [`Seen`] or [`take_memory`], and may return any result if that is refused. A long
-//! loop checks with [`Looks`] or [`is_wanted`] whether the query is cancelled.
+//! loop checks with [`CancelCheck`] or [`may_continue`] whether the query is cancelled.
 //!
 //! # Types that are known at bind time
 //!
@@ -208,7 +208,7 @@ pub use map::{
 };
 pub(crate) use map::{RowLoop, Work};
 pub use map_keys::{MapKeys, reject_bad_keys};
-pub use memory::{Looks, Scratch, TEXT_BYTES_MAX, is_wanted, take_memory, with_memory};
+pub use memory::{CancelCheck, Scratch, TEXT_BYTES_MAX, may_continue, take_memory, with_memory};
 pub(crate) use output::NullRows;
 pub use output::{Output, Plain, Returned, Stored};
 pub use pattern::{Pattern, SqlType};

@@ -20,7 +20,7 @@ pub(crate) use volley_functions::value_aggregate::{Number, weights_overflow};
 
 use std::sync::Arc;
 use volley_function::{BindAggregate, FunctionDoc, Package, Registry};
-use volley_functions::value_aggregate::{Choice, bind_choice_by, bind_top_by};
+use volley_functions::value_aggregate::{Choice, bind_arg_min_max, bind_top_by};
 
 /// Aggregates that mean the same in the core: Presto's name, and the core's.
 const SHARED: [(&str, &str); 31] = [
@@ -95,7 +95,7 @@ fn register_choices(registry: &mut Registry) {
             &format!("The x of the n rows with the {word} y, in that order."),
             &[(&format!("{name}(x, y, 2) FROM (VALUES (NULL, 1)) v(x, y)"), "[NULL]")],
         );
-        registry.add_aggregate(&presto(name), one, bind_choice_by::<false>(choice));
+        registry.add_aggregate(&presto(name), one, bind_arg_min_max::<false>(choice));
         registry.add_aggregate(&presto(name), several, bind_top_by::<false>(choice));
     }
 }

@@ -29,7 +29,7 @@ mod window;
 mod cast;
 
 use volley_function::Registry;
-use volley_functions::remembered;
+use volley_functions::constant_cache;
 
 /// Registers the package.
 pub fn register(registry: &mut Registry) {

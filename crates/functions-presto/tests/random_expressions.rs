@@ -214,7 +214,7 @@ fn collections() -> Vec<Type> {
 
 fn suite(registry: &Registry) -> Suite<'_> {
     Suite {
-        is_wanted: |name| Package::split(name).0 == Package::Presto,
+        is_included: |name| Package::split(name).0 == Package::Presto,
         types: types(registry),
         signatures: signatures(registry),
         collections: collections(),

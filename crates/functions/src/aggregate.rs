@@ -1,14 +1,14 @@
 //! Aggregate functions.
 //!
-//! Most implement [`form::Form`]: a state, and how to add a row, merge states and
+//! Most implement [`typed::TypedAggregate`]: a state, and how to add a row, merge states and
 //! extract a result. `array_agg` collects the rows of each group.
 
 mod count;
 mod sum;
 mod float_sum;
 mod average;
-mod held;
-mod chosen;
+mod owned_value;
+mod min_max;
 mod keyed;
 mod variance;
 mod boolean;
@@ -20,8 +20,8 @@ mod ordered;
 mod approx_distinct;
 mod approx_set;
 mod sketch;
-mod choice_by;
-mod choice_typed;
+mod arg_min_max;
+mod arg_min_max_typed;
 mod compensated;
 mod fold;
 mod frequency;
@@ -35,14 +35,14 @@ mod states;
 
 pub use approx_distinct::{hash_bytes, mix};
 pub use approx_set::union_of_sets;
-pub use choice_by::{bind_choice_by, bind_top_by};
+pub use arg_min_max::{bind_arg_min_max, bind_top_by};
 pub use frequent::bind_most_frequent;
-pub use held::value_bytes;
+pub use owned_value::value_bytes;
 pub use percentile::{Number, bind_percentile, weights_overflow};
 
 use volley_function::{
     Registry,
-    aggregate::form::{self, bound, bound_collecting},
+    aggregate::typed::{self, bound, bound_collecting},
 };
 
 /// Registers all aggregate functions.
@@ -50,7 +50,7 @@ pub(crate) fn register(registry: &mut Registry) {
     count::register(registry);
     sum::register(registry);
     average::register(registry);
-    chosen::register(registry);
+    min_max::register(registry);
     variance::register(registry);
     boolean::register(registry);
     position::register(registry);
@@ -59,7 +59,7 @@ pub(crate) fn register(registry: &mut Registry) {
     ordered::register(registry);
     approx_distinct::register(registry);
     approx_set::register(registry);
-    choice_by::register(registry);
+    arg_min_max::register(registry);
     fold::register(registry);
     frequency::register(registry);
     percentile::register(registry);

@@ -9,7 +9,7 @@ mod template;
 mod printf;
 mod write;
 
-use crate::{documentation::doc, remembered::Remembered};
+use crate::{constant_cache::ConstantCache, documentation::doc};
 use std::sync::Arc;
 use template::{Piece, Template};
 use volley_error::{Error, Result};
@@ -73,7 +73,7 @@ fn evaluate(
     let decoded = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
     let (templates, values) =
         decoded.split_first().ok_or_else(|| Error::internal("format without a template"))?;
-    let known = Remembered::default();
+    let known = ConstantCache::default();
     let (strings, _) = simple::write_texts(rows, ctx, |row, out| -> Result<()> {
         fill(&*known.get(templates.text(row), parse)?, values, row, out)
     })?;

@@ -25,7 +25,7 @@ pub use read::{JsonReader, JsonRules, read_json, twice_error};
 pub use text::write_string;
 pub(crate) use transform::cast_json;
 
-use crate::{documentation::doc, remembered::Remembered};
+use crate::{constant_cache::ConstantCache, documentation::doc};
 use path::Path;
 use text::{PRETTY_BYTES_MAX, push_value, write_pretty};
 use volley_error::{Error, Result};
@@ -155,7 +155,7 @@ fn register_extract(registry: &mut Registry) {
         &[("json_exists('{\"a\": null}', 'a')", "true")],
     );
     let function = vectorized(|rows, args, to, ctx| {
-        let paths = Remembered::default();
+        let paths = ConstantCache::default();
         let exists = |text: &str, path: &str| -> Result<bool, Error> {
             let path = paths.get(path, Path::parse)?;
             Ok(path.find(&parse(text)?).is_some())
@@ -176,7 +176,7 @@ type Write = fn(&Document<'_>, usize, &mut StringWriter) -> Option<()>;
 
 fn by_path(result: Type, write: Write) -> BindScalar {
     let function = vectorized(move |rows, args, to, ctx| {
-        let paths = Remembered::default();
+        let paths = ConstantCache::default();
         let row = |(text, path): (&str, &str), out: &mut StringWriter| -> Result<Option<()>> {
             let path = paths.get(path, Path::parse)?;
             let document = parse(text)?;

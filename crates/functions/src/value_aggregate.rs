@@ -18,8 +18,8 @@ mod tests;
 
 pub use crate::{
     aggregate::{
-        Number, bind_choice_by, bind_most_frequent, bind_percentile, bind_top_by, hash_bytes, mix,
-        union_of_sets, value_bytes, weights_overflow,
+        Number, bind_arg_min_max, bind_most_frequent, bind_percentile, bind_top_by, hash_bytes,
+        mix, union_of_sets, value_bytes, weights_overflow,
     },
     order::{SqlOrder, compare_values},
 };
@@ -32,7 +32,7 @@ use reader::Reader;
 use volley_error::Result;
 use volley_function::{
     BoundAggregate,
-    aggregate::form::{self, Form, arg},
+    aggregate::typed::{self, TypedAggregate, arg},
     simple::Source,
 };
 use volley_memory::TypedSlots;
@@ -73,7 +73,7 @@ pub fn bound<A: ValueAggregate>(
     aggregate: A,
 ) -> BoundAggregate {
     let types = (partial.clone(), result.clone());
-    form::bound(args, partial, result, Adapter { aggregate, types })
+    typed::bound(args, partial, result, Adapter { aggregate, types })
 }
 
 /// An aggregate with the types of its intermediate values and results.
@@ -93,7 +93,7 @@ impl<A: ValueAggregate> Adapter<A> {
     }
 }
 
-impl<A: ValueAggregate> Form for Adapter<A> {
+impl<A: ValueAggregate> TypedAggregate for Adapter<A> {
     type State = A::State;
     type Input<'a> = Vec<&'a Decoded<'a>>;
     type Partial<'a> = Reader;

@@ -19,7 +19,7 @@ mod adapter;
 
 pub use columns::{Answer, InputTypes, Inputs, OutputTypes, Outputs, Write, WrittenColumn};
 
-use super::{BoundAggregate, form};
+use super::{BoundAggregate, typed};
 use crate::BindAggregate;
 use adapter::Adapter;
 use std::sync::Arc;
@@ -237,6 +237,6 @@ pub fn bound<A: SimpleAggregate>(
     aggregate: A,
 ) -> BoundAggregate {
     let types = (partial.clone(), result.clone());
-    let bound = form::bound(args, partial, result, Adapter { aggregate, types });
+    let bound = typed::bound(args, partial, result, Adapter { aggregate, types });
     BoundAggregate { order_sensitive: A::ORDER_SENSITIVE, ..bound }
 }

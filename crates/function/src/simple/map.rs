@@ -3,7 +3,7 @@
 use super::{
     args::{Arg, Reader, Source, decode},
     column::{Column, ResultType},
-    memory::{Lent, charge_rows, with_memory},
+    memory::{BorrowedReservation, charge_rows, with_memory},
     output::{Output, Stored},
 };
 use crate::{EvalContext, ScalarFunction};
@@ -470,10 +470,10 @@ pub(super) fn map_inputs<T: Args, R: ResultType, O: Output<R::Column>>(
     let readers = T::open(&inputs.sources)?;
     charge_rows(ctx, inputs.rows.len(), size_of::<u64>())?;
     // What is cheap to read makes nothing large.
-    let lent = if const { T::CHEAP } { None } else { Some(Lent::of(ctx)) };
+    let borrowed = if const { T::CHEAP } { None } else { Some(BorrowedReservation::of(ctx)) };
     let body = Mapping { ctx: &mut *ctx, f, column: PhantomData };
     let (mut column, added) = T::run(readers, inputs.work::<T>(), body);
-    lent.map_or(Ok(()), |it| it.give_back(ctx))?;
+    borrowed.map_or(Ok(()), |it| it.return_to(ctx))?;
     let nulls = inputs.result_nulls(added);
     column.check(result_type, &inputs.rows, ctx);
     column.finish(result_type, nulls)

@@ -30,7 +30,7 @@ const LEAST_BYTES: usize = 64 << 10;
 const SCRATCH_FREE_BYTES: usize = 64 << 10;
 
 /// How many steps of a loop there are between two checks for cancellation.
-pub(super) const LOOK_STEPS: usize = 1 << 16;
+pub(super) const CHECK_STEPS: usize = 1 << 16;
 
 /// The maximum number of bytes of one text.
 pub const TEXT_BYTES_MAX: usize = i32::MAX as usize;
@@ -73,7 +73,7 @@ pub(super) fn take_if_much(bytes: usize) -> bool {
 }
 
 /// Like [`take_memory`], for optional memory: the call does not fail.
-fn take_if_there(bytes: usize) -> bool {
+fn try_reserve(bytes: usize) -> bool {
     CURRENT.with_borrow_mut(|it| {
         it.as_mut().is_none_or(|it| {
             it.refusal.is_none() && check_cancelled().is_ok() && it.grow(bytes).is_ok()
@@ -83,15 +83,15 @@ fn take_if_there(bytes: usize) -> bool {
 
 /// Whether the query is neither cancelled nor refused memory. For loops that may take longer than
 /// some milliseconds; if it returns `false`, the call fails whatever the closure returns.
-pub fn is_wanted() -> bool {
+pub fn may_continue() -> bool {
     take_memory(0)
 }
 
 /// Whether a loop over rows may continue after `row`. Checks for cancellation from time to time:
 /// the elements of arrays are rows, too.
 #[inline(always)]
-pub(super) fn goes_on_behind(row: usize) -> bool {
-    row % LOOK_STEPS != LOOK_STEPS - 1 || is_wanted()
+pub(super) fn keeps_going_after(row: usize) -> bool {
+    row % CHECK_STEPS != CHECK_STEPS - 1 || may_continue()
 }
 
 /// Ends the call with `error`.
@@ -105,7 +105,7 @@ pub(super) fn refuse(error: Error) {
 
 /// Whether `result` is not an error. An error fails the call whatever the closure returns. For
 /// errors of the query, not of a row.
-pub(super) fn or_refuse(result: Result<()>) -> bool {
+pub(super) fn fail_call(result: Result<()>) -> bool {
     result.map_err(refuse).is_ok()
 }
 
@@ -121,15 +121,15 @@ pub(super) fn charge_rows(ctx: &mut EvalContext, rows: usize, bytes: usize) -> R
 }
 
 /// The reservation of a context, stored in the thread.
-pub(super) struct Lent {
+pub(super) struct BorrowedReservation {
     before: Option<Call>,
 }
 
-impl Lent {
-    /// Borrows it until [`Lent::give_back`], or until this is dropped.
-    pub(super) fn of(ctx: &mut EvalContext) -> Lent {
+impl BorrowedReservation {
+    /// Borrows it until [`BorrowedReservation::return_to`], or until this is dropped.
+    pub(super) fn of(ctx: &mut EvalContext) -> BorrowedReservation {
         let call = Call { memory: ctx.memory.take(), refusal: None };
-        Lent { before: CURRENT.replace(Some(call)) }
+        BorrowedReservation { before: CURRENT.replace(Some(call)) }
     }
 
     /// Gives it back.
@@ -137,7 +137,7 @@ impl Lent {
     /// # Errors
     ///
     /// What the call was refused.
-    pub(super) fn give_back(self, ctx: &mut EvalContext) -> Result<()> {
+    pub(super) fn return_to(self, ctx: &mut EvalContext) -> Result<()> {
         let call = CURRENT.take();
         let Some(Call { memory, refusal }) = call else { return Ok(()) };
         ctx.memory = memory;
@@ -145,7 +145,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedReservation {
     fn drop(&mut self) {
         CURRENT.set(self.before.take());
     }
@@ -161,9 +161,9 @@ pub fn with_memory<T>(
     ctx: &mut EvalContext,
     f: impl FnOnce(&mut EvalContext) -> Result<T>,
 ) -> Result<T> {
-    let lent = Lent::of(ctx);
+    let borrowed = BorrowedReservation::of(ctx);
     let answer = f(ctx);
-    lent.give_back(ctx)?;
+    borrowed.return_to(ctx)?;
     answer
 }
 
@@ -196,7 +196,7 @@ impl Growth {
             return true;
         }
         self.is_refused = self.is_refused
-            || !self.take_by(bytes, STEP_BYTES, take_if_there)
+            || !self.take_by(bytes, STEP_BYTES, try_reserve)
                 && !self.take_by(bytes, LEAST_BYTES, take_memory);
         !self.is_refused
     }
@@ -222,7 +222,7 @@ impl Growth {
     /// to time.
     #[inline(always)]
     pub(super) fn has_room<T>(&mut self, values: &mut Vec<T>) -> bool {
-        let is_due = values.len() % LOOK_STEPS == LOOK_STEPS - 1;
+        let is_due = values.len() % CHECK_STEPS == CHECK_STEPS - 1;
         values.len() < values.capacity() && !is_due || self.make_room(values, 1)
     }
 
@@ -236,13 +236,13 @@ impl Growth {
         let (len, capacity) = (values.len(), values.capacity());
         let needed = len.saturating_add(more);
         if needed <= capacity || self.is_refused {
-            self.is_refused = self.is_refused || !is_wanted();
+            self.is_refused = self.is_refused || !may_continue();
             return !self.is_refused;
         }
         let bytes = |capacity_new: usize| (capacity_new - capacity).saturating_mul(size_of::<T>());
         let doubled = needed.max(capacity.saturating_mul(2)).max(LEAST);
         let mut capacity_new = doubled;
-        if !self.take_by(bytes(doubled), STEP_BYTES, take_if_there) {
+        if !self.take_by(bytes(doubled), STEP_BYTES, try_reserve) {
             // Less; then the next time comes sooner.
             capacity_new = doubled.min(needed.saturating_add(needed / 16));
             if !self.take(bytes(capacity_new)) {
@@ -314,17 +314,17 @@ impl Drop for Scratch {
 
 /// Counts the steps of a loop that may take long, and checks for cancellation from time to time.
 #[derive(Debug, Default)]
-pub struct Looks {
+pub struct CancelCheck {
     /// Since the last check.
     steps: usize,
 }
 
-impl Looks {
+impl CancelCheck {
     /// Counts `steps` more; `false` if the loop may end, because the call fails whatever it
     /// returns.
     #[inline]
     pub fn go_on(&mut self, steps: usize) -> bool {
-        !self.is_due(steps) || is_wanted()
+        !self.is_due(steps) || may_continue()
     }
 
     /// Counts `steps` more, in a loop over rows of a vectorized function.
@@ -340,7 +340,7 @@ impl Looks {
     #[inline(always)]
     fn is_due(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_add(steps).saturating_add(1);
-        let is_due = self.steps >= LOOK_STEPS;
+        let is_due = self.steps >= CHECK_STEPS;
         if is_due {
             self.steps = 0;
         }
@@ -356,15 +356,15 @@ pub(super) mod tests {
 
     #[test]
     fn loops_look_now_and_then() {
-        let (mut of_closure, mut of_rows) = (Looks::default(), Looks::default());
+        let (mut of_closure, mut of_rows) = (CancelCheck::default(), CancelCheck::default());
         with_cancellation(&CancellationToken::after_checks(0), || {
             let mut ctx = EvalContext::default();
             let ended = with_memory(&mut ctx, |_| {
-                assert!(of_closure.go_on(1) && !of_closure.go_on(LOOK_STEPS));
+                assert!(of_closure.go_on(1) && !of_closure.go_on(CHECK_STEPS));
                 Ok(())
             });
             assert_eq!(ended.unwrap_err().kind(), ErrorKind::Cancelled);
-            assert!(of_rows.check(1).is_ok() && of_rows.check(LOOK_STEPS).is_err());
+            assert!(of_rows.check(1).is_ok() && of_rows.check(CHECK_STEPS).is_err());
         });
     }
 
@@ -377,11 +377,11 @@ pub(super) mod tests {
     #[test]
     fn a_refusal_ends_the_call_and_nothing_is_kept() {
         let (pool, mut ctx) = limited(8 << 20);
-        let lent = Lent::of(&mut ctx);
-        assert!(take_memory(4 << 20) && is_wanted());
-        assert!(!take_memory(8 << 20) && !is_wanted());
+        let borrowed = BorrowedReservation::of(&mut ctx);
+        assert!(take_memory(4 << 20) && may_continue());
+        assert!(!take_memory(8 << 20) && !may_continue());
         assert!(!take_memory(1));
-        let error = lent.give_back(&mut ctx).unwrap_err();
+        let error = borrowed.return_to(&mut ctx).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfMemory);
         assert_eq!(ctx.charged(), 4 << 20);
         // Outside of a call nothing is counted.
@@ -393,33 +393,33 @@ pub(super) mod tests {
     #[test]
     fn what_a_row_needs_is_given_back_with_it() {
         let (pool, mut ctx) = limited(8 << 20);
-        let lent = Lent::of(&mut ctx);
+        let borrowed = BorrowedReservation::of(&mut ctx);
         for _ in 0..10 {
             let scratch = Scratch::of(5 << 20);
             assert!(scratch.is_some() && pool.stats().bytes >= 5 << 20);
         }
         assert!(Scratch::of(SCRATCH_FREE_BYTES).is_some_and(|it| it.taken == 0));
-        assert!(lent.give_back(&mut ctx).is_ok());
+        assert!(borrowed.return_to(&mut ctx).is_ok());
         assert_eq!(ctx.charged(), 0);
     }
 
     #[test]
     fn calls_within_calls_have_their_own_memory() {
         let ((outer, mut outer_ctx), (inner, mut inner_ctx)) = (limited(8 << 20), limited(1 << 20));
-        let lent = Lent::of(&mut outer_ctx);
-        let within = Lent::of(&mut inner_ctx);
+        let borrowed = BorrowedReservation::of(&mut outer_ctx);
+        let within = BorrowedReservation::of(&mut inner_ctx);
         assert!(!take_memory(2 << 20));
-        assert!(within.give_back(&mut inner_ctx).is_err());
+        assert!(within.return_to(&mut inner_ctx).is_err());
         assert!(take_memory(2 << 20));
         assert_eq!((outer.stats().bytes, inner.stats().bytes), (2 << 20, 0));
-        drop(lent);
+        drop(borrowed);
         assert_eq!(outer.stats().bytes, 0);
     }
 
     #[test]
     fn vectors_grow_only_by_what_is_taken() {
         let (pool, mut ctx) = limited(64 << 20);
-        let lent = Lent::of(&mut ctx);
+        let borrowed = BorrowedReservation::of(&mut ctx);
         let (mut growth, mut values) = (Growth::new(), Vec::<u64>::new());
         while growth.has_room(&mut values) {
             values.push(0);
@@ -427,6 +427,6 @@ pub(super) mod tests {
             assert!(held <= pool.stats().bytes.max(STEP_BYTES), "{held}");
         }
         assert!(growth.is_refused() && values.len() > 1 << 20);
-        assert!(lent.give_back(&mut ctx).is_err());
+        assert!(borrowed.return_to(&mut ctx).is_err());
     }
 }

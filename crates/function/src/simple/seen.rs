@@ -1,6 +1,6 @@
 //! A set of elements of one row.
 
-use super::memory::{Looks, Scratch};
+use super::memory::{CancelCheck, Scratch};
 use foldhash::fast::FixedState;
 use hashbrown::{HashTable, hash_table::Entry};
 use std::hash::{BuildHasher, Hash};
@@ -26,7 +26,7 @@ pub struct Seen<T> {
     /// Of all tables.
     bytes: usize,
     scratch: Scratch,
-    looks: Looks,
+    cancel: CancelCheck,
     is_over: bool,
 }
 
@@ -38,7 +38,7 @@ impl<T: Eq + Hash> Default for Seen<T> {
             len: 0,
             bytes: 0,
             scratch: Scratch::default(),
-            looks: Looks::default(),
+            cancel: CancelCheck::default(),
             is_over: false,
         }
     }
@@ -104,7 +104,7 @@ impl<T: Eq + Hash> Seen<T> {
 
     #[inline]
     fn is_over(&mut self) -> bool {
-        self.is_over |= !self.looks.go_on(1);
+        self.is_over |= !self.cancel.go_on(1);
         self.is_over
     }
 
@@ -179,7 +179,7 @@ fn part_of(hash: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::{Lent, tests::limited, with_memory};
+    use super::super::memory::{BorrowedReservation, tests::limited, with_memory};
     use super::*;
     use crate::EvalContext;
     use std::collections::HashSet;
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn what_a_set_holds_is_taken_before() {
         let (pool, mut ctx) = limited(64 << 20);
-        let lent = Lent::of(&mut ctx);
+        let lent = BorrowedReservation::of(&mut ctx);
         let mut seen = Seen::default();
         for value in 0..200_000u64 {
             assert!(seen.insert(value));
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_set_that_may_not_grow_takes_nothing() {
         let (_, mut ctx) = limited(1 << 20);
-        let lent = Lent::of(&mut ctx);
+        let lent = BorrowedReservation::of(&mut ctx);
         let mut seen = Seen::default();
         assert!(seen.insert(1u64) && !seen.insert(1) && seen.contains(&1));
         let taken = (2..1 << 20).filter(|it| seen.insert(*it)).count();

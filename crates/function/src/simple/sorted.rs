@@ -1,6 +1,6 @@
 //! Values of one row that a closure sorts.
 
-use super::memory::{Scratch, or_refuse};
+use super::memory::{Scratch, fail_call};
 use crate::{sort_by, sort_unstable_by};
 use std::{
     cmp::Ordering,
@@ -48,7 +48,7 @@ pub fn sorted<T>(
     // Sorting in a stable way takes half as much again.
     let bytes = len.saturating_mul(size_of::<T>() + size_of::<T>() / 2);
     let mut sorted = Sorted::unsorted(len, bytes, values)?;
-    or_refuse(sort_by(&mut sorted, compare)).then_some(sorted)
+    fail_call(sort_by(&mut sorted, compare)).then_some(sorted)
 }
 
 /// Like [`sorted`], with equal values in any order, which takes less memory.
@@ -58,5 +58,5 @@ pub fn sorted_unstable<T>(
     compare: impl Fn(&T, &T) -> Ordering,
 ) -> Option<Sorted<T>> {
     let mut sorted = Sorted::unsorted(len, len.saturating_mul(size_of::<T>()), values)?;
-    or_refuse(sort_unstable_by(&mut sorted, compare)).then_some(sorted)
+    fail_call(sort_unstable_by(&mut sorted, compare)).then_some(sorted)
 }

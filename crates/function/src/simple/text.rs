@@ -5,7 +5,10 @@ use super::{
     bind,
     column::finish,
     map::{Args, Inputs},
-    memory::{Growth, Lent, TEXT_BYTES_MAX, charge_rows, goes_on_behind, is_wanted, text_too_long},
+    memory::{
+        BorrowedReservation, Growth, TEXT_BYTES_MAX, charge_rows, keeps_going_after, may_continue,
+        text_too_long,
+    },
     output::NullRows,
     pattern::SqlType,
     vectorized,
@@ -73,7 +76,7 @@ impl StringWriter {
         }
         let block = bytes.repeat(in_block);
         for number in 0..count / in_block {
-            if number % REPEATED_BLOCKS == REPEATED_BLOCKS - 1 && !is_wanted() {
+            if number % REPEATED_BLOCKS == REPEATED_BLOCKS - 1 && !may_continue() {
                 return;
             }
             self.push_bytes(&block);
@@ -271,7 +274,7 @@ pub fn write_texts<W: Written>(
     let mut views = vec![0u128; rows.len()];
     let mut writer = StringWriter::new();
     let mut nulls = NullRows::default();
-    let lent = Lent::of(ctx);
+    let borrowed = BorrowedReservation::of(ctx);
     // Ends early when something was refused; the call fails then.
     let _ = rows.try_for_each(|row| {
         match f(row, &mut writer).outcome() {
@@ -285,9 +288,9 @@ pub fn write_texts<W: Written>(
                 ctx.fail(row, || error);
             }
         }
-        if writer.is_refused() || !goes_on_behind(row) { Err(()) } else { Ok(()) }
+        if writer.is_refused() || !keeps_going_after(row) { Err(()) } else { Ok(()) }
     });
-    lent.give_back(ctx)?;
+    borrowed.return_to(ctx)?;
     Ok((writer.finish(views)?, nulls.finish(rows.len())))
 }
 

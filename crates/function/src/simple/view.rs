@@ -7,7 +7,7 @@
 use super::{
     args::{Arg, Below, ColumnRef, Contiguous, FlatColumn, Varbinary, Varchar},
     generic::Generic,
-    memory::{LOOK_STEPS, goes_on_behind, is_wanted},
+    memory::{CHECK_STEPS, keeps_going_after, may_continue},
     pattern::{Pattern, SqlType},
 };
 use std::marker::PhantomData;
@@ -143,7 +143,7 @@ impl<'a, A: Arg> Iterator for Elements<'a, A> {
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let index = self.range.next()?;
-        if !goes_on_behind(index) {
+        if !keeps_going_after(index) {
             self.range = 0..0;
             return None;
         }
@@ -161,13 +161,13 @@ impl<'a, A: Arg> Iterator for Elements<'a, A> {
         let (view, mut rest) = (self.view, self.range);
         let mut state = init;
         while !rest.is_empty() {
-            let some = rest.start..rest.end.min(rest.start + LOOK_STEPS);
+            let some = rest.start..rest.end.min(rest.start + CHECK_STEPS);
             rest.start = some.end;
             state = match view.nulls {
                 None => some.fold(state, |state, index| f(state, Some(view.value(index)))),
                 Some(_) => some.fold(state, |state, index| f(state, view.get(index))),
             };
-            if !rest.is_empty() && !is_wanted() {
+            if !rest.is_empty() && !may_continue() {
                 break;
             }
         }

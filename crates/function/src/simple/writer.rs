@@ -18,7 +18,7 @@ pub use reference::{AnyBuilder, PartBuilder, PartOf};
 use super::{
     args::{Contiguous, Source, Varbinary, Varchar},
     map::{Args, Inputs},
-    memory::{Growth, Lent, goes_on_behind},
+    memory::{BorrowedReservation, Growth, keeps_going_after},
     output::NullRows,
     pattern::SqlType,
     text::{StringWriter, Written},
@@ -425,7 +425,7 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
     let readers = T::open(&inputs.sources)?;
     let nulls = NullRows::default();
     let mut writing = Writing::<T, W, _> { inputs, readers, f, builder, nulls };
-    let lent = Lent::of(ctx);
+    let borrowed = BorrowedReservation::of(ctx);
     let written = if rows.is_all() {
         // A loop of its own, which the function is inlined into.
         (0..rows.len()).try_for_each(|row| writing.write_row(row, ctx))
@@ -446,7 +446,7 @@ pub(super) fn write_inputs<T: Args, W: Writer, O: Written>(
         super::map_keys::reject_bad_keys(&vector, rows, ctx)?;
         Ok(vector)
     });
-    lent.give_back(ctx)?;
+    borrowed.return_to(ctx)?;
     vector
 }
 
@@ -484,7 +484,7 @@ impl<'i, T: Args, W: Writer, F> Writing<'i, '_, T, W, F> {
                 ctx.fail(row, || error);
             }
         }
-        if builder.is_refused() || !goes_on_behind(row) { Err(Refused) } else { Ok(()) }
+        if builder.is_refused() || !keeps_going_after(row) { Err(Refused) } else { Ok(()) }
     }
 }
 

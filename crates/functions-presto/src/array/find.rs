@@ -58,10 +58,10 @@ pub(super) fn register(registry: &mut Registry) {
 /// The place, from 0, of the first element from `start` on that is wanted.
 fn find(start: i64, wanted: LambdaView<'_, bool>) -> Result<Option<usize>> {
     let Some(first) = place(start, wanted.len())? else { return Ok(None) };
-    let is_wanted = |it: &usize| wanted.get(*it) == Some(true);
+    let is_match = |it: &usize| wanted.get(*it) == Some(true);
     Ok(match start > 0 {
-        true => (first..wanted.len()).find(is_wanted),
-        false => (0..=first).rev().find(is_wanted),
+        true => (first..wanted.len()).find(is_match),
+        false => (0..=first).rev().find(is_match),
     })
 }
 

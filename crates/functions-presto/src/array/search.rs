@@ -42,11 +42,11 @@ pub(super) fn register(registry: &mut Registry) {
                 return Err(Error::invalid_value(message));
             }
             let skipped = usize::try_from(instance.unsigned_abs() - 1).unwrap_or(usize::MAX);
-            let is_wanted = |it: &usize| array.get(*it) == Some(x);
+            let is_match = |it: &usize| array.get(*it) == Some(x);
             let places = 0..array.len();
             Ok(from_one(match instance > 0 {
-                true => places.filter(is_wanted).nth(skipped),
-                false => places.rev().filter(is_wanted).nth(skipped),
+                true => places.filter(is_match).nth(skipped),
+                false => places.rev().filter(is_match).nth(skipped),
             }))
         },
     );

@@ -9,8 +9,8 @@ use volley_error::{Error, Result};
 use volley_function::{
     Registry,
     simple::{
-        Any, Array, ArrayView, ArrayWriter, Equatable, EquatableValue, Looks, MapWriter, Orderable,
-        Scratch, Seen, scalar,
+        Any, Array, ArrayView, ArrayWriter, CancelCheck, Equatable, EquatableValue, MapWriter,
+        Orderable, Scratch, Seen, scalar,
     },
 };
 use volley_functions::nested::overlap;
@@ -232,12 +232,12 @@ fn least_frequent(
 fn frequencies<T: Copy + Eq + Hash>(values: impl Iterator<Item = T>) -> Vec<(T, i32)> {
     let mut places: HashMap<T, usize> = HashMap::new();
     let mut counts: Vec<(T, i32)> = Vec::new();
-    let (mut scratch, mut looks) = (Scratch::default(), Looks::default());
+    let (mut scratch, mut cancel) = (Scratch::default(), CancelCheck::default());
     // While both are made twice as large, the old ones are there, too.
     let bytes = 3 * (size_of::<(T, usize)>() + 1 + size_of::<(T, i32)>());
     for value in values {
         let is_full = counts.len() == counts.capacity().min(places.capacity());
-        if !looks.go_on(1) || is_full && !scratch.raise(counts.len().saturating_mul(bytes)) {
+        if !cancel.go_on(1) || is_full && !scratch.raise(counts.len().saturating_mul(bytes)) {
             return Vec::new();
         }
         let place = *places.entry(value).or_insert_with(|| {

@@ -29,17 +29,18 @@ pub(super) fn register(registry: &mut Registry) {
         &[("7 / 2", "3"), ("1.00 / 3", "0.33"), ("7e0 / 2", "3.5")],
     );
     registry.add_scalar("presto.divide", divide, Arc::new(decimal::bind_divide));
-    for (name, is_wanted) in [("integer_divide", are_integers as fn(&_) -> _), ("divide", is_float)]
+    for (name, is_accepted) in
+        [("integer_divide", are_integers as fn(&_) -> _), ("divide", is_float)]
     {
-        let bind = only(core(registry, name), is_wanted);
+        let bind = only(core(registry, name), is_accepted);
         registry.add_scalar("presto.divide", FunctionDoc::default(), bind);
     }
 }
 
 /// The function of the core for some arguments.
-fn only(overloads: Vec<BindScalar>, is_wanted: fn(&[Type]) -> bool) -> BindScalar {
+fn only(overloads: Vec<BindScalar>, is_accepted: fn(&[Type]) -> bool) -> BindScalar {
     Arc::new(move |args: &[Type]| -> Option<BoundScalar> {
-        if is_wanted(args) { overloads.iter().find_map(|bind| bind(args)) } else { None }
+        if is_accepted(args) { overloads.iter().find_map(|bind| bind(args)) } else { None }
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, FunctionDoc, Registry, ScalarTraits,
-    simple::{Looks, vectorized},
+    simple::{CancelCheck, vectorized},
     sort_unstable_by,
 };
 use volley_functions::value_aggregate::compare_values;
@@ -39,11 +39,11 @@ fn compare(rows: &Rows, args: &[Vector], to: &Type, negated: bool) -> Result<Vec
         return Err(Error::internal("comparison of other than two values"));
     };
     let mut results = vec![Value::Null; left.len()];
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     rows.try_for_each(|row| {
         check_cancelled()?;
         let value = |it: &Vector| it.value(row).map(|value| it.data_type().key_of(&value));
-        let equal = is_equal(&value(left)?, &value(right)?, &mut looks)?;
+        let equal = is_equal(&value(left)?, &value(right)?, &mut cancel)?;
         if let Some(result) = results.get_mut(row) {
             *result = equal.map_or(Value::Null, |it| Value::Boolean(it != negated));
         }
@@ -53,8 +53,8 @@ fn compare(rows: &Rows, args: &[Vector], to: &Type, negated: bool) -> Result<Vec
 }
 
 /// Whether two values are equal; `None` where that is unknown.
-fn is_equal(left: &Value, right: &Value, looks: &mut Looks) -> Result<Option<bool>> {
-    looks.check(1)?;
+fn is_equal(left: &Value, right: &Value, cancel: &mut CancelCheck) -> Result<Option<bool>> {
+    cancel.check(1)?;
     match (left, right) {
         (Value::Null, _) | (_, Value::Null) => Ok(None),
         (Value::Array(left), Value::Array(right)) | (Value::Row(left), Value::Row(right)) => {
@@ -62,7 +62,7 @@ fn is_equal(left: &Value, right: &Value, looks: &mut Looks) -> Result<Option<boo
                 return Ok(Some(false));
             }
             let pairs = left.iter().zip(right.iter());
-            all(pairs.map(|(left, right)| is_equal(left, right, looks)))
+            all(pairs.map(|(left, right)| is_equal(left, right, cancel)))
         }
         (Value::Map(left), Value::Map(right)) => {
             if left.len() != right.len() {
@@ -72,7 +72,7 @@ fn is_equal(left: &Value, right: &Value, looks: &mut Looks) -> Result<Option<boo
             sort_unstable_by(&mut entries, |a, b| compare_values(&a.0, &b.0))?;
             all(left.iter().map(|(key, value)| {
                 match entries.binary_search_by(|it| compare_values(&it.0, key)) {
-                    Ok(at) => is_equal(value, &entries[at].1, looks),
+                    Ok(at) => is_equal(value, &entries[at].1, cancel),
                     Err(_) => Ok(Some(false)),
                 }
             }))

@@ -8,7 +8,7 @@ use super::{
     point::{Zones, exact},
     unix::packed,
 };
-use crate::remembered::Remembered;
+use crate::constant_cache::ConstantCache;
 use volley_error::{Error, Result};
 use volley_function::{
     Registry, ScalarTraits,
@@ -46,7 +46,7 @@ pub(super) fn register(registry: &mut Registry) {
         )],
     );
     let function = vectorized(|rows, args, to, ctx| {
-        let (zones, patterns) = (Zones::new(ctx), Remembered::default());
+        let (zones, patterns) = (Zones::new(ctx), ConstantCache::default());
         let read = |text: &str, pattern: &str| -> Result<i64> {
             let parts = patterns.get(pattern, parse)?;
             let read = layout_parse::read(&parts, text);

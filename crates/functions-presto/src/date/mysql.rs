@@ -6,7 +6,7 @@ use super::{
     layout_parse,
     point::{OfDate, OfTimestamp, OfZoned, Point, Zones, exact},
 };
-use crate::remembered::Remembered;
+use crate::constant_cache::ConstantCache;
 use volley_error::{Error, Result};
 use volley_function::{
     BindScalar, FunctionDoc, Registry, ScalarTraits,
@@ -37,7 +37,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("date_parse('29.02.2020 13:04', '%d.%m.%Y %H:%i')", "2020-02-29 13:04:00")],
     );
     let function = vectorized(|rows, args, to, ctx| {
-        let patterns = Remembered::default();
+        let patterns = ConstantCache::default();
         let read = |text: &str, pattern: &str| -> Result<i64> {
             let parts = patterns.get(pattern, parse)?;
             let read = layout_parse::read(&parts, text);
@@ -64,7 +64,7 @@ pub(super) fn register_formats(
 
 fn format<P: Point>(parse: ParsePattern) -> BindScalar {
     let function = vectorized(move |rows, args, to, ctx| {
-        let (zones, patterns) = (Zones::new(ctx), Remembered::default());
+        let (zones, patterns) = (Zones::new(ctx), ConstantCache::default());
         let write = |(it, pattern): (P::Stored, &str), out: &mut StringWriter| -> Result<()> {
             let parts = patterns.get(pattern, parse)?;
             let mut text = String::new();

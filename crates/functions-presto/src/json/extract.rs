@@ -5,7 +5,7 @@ use super::{
     path::{Path, element},
     push_canonical,
 };
-use crate::remembered::Remembered;
+use crate::constant_cache::ConstantCache;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
@@ -63,7 +63,7 @@ fn add_text(
     write: fn(&Document<'_>, &Path, &mut StringWriter) -> Result<Option<()>>,
 ) {
     let function = vectorized(move |rows, args, to, ctx| {
-        let paths = Remembered::default();
+        let paths = ConstantCache::default();
         let row = |(text, path): (&str, &str), out: &mut StringWriter| {
             let path = paths.get(path, Path::parse)?;
             match Document::parse(text) {
@@ -78,7 +78,7 @@ fn add_text(
 
 fn bind_size() -> BindScalar {
     let function = vectorized(|rows, args, to, ctx| {
-        let paths = Remembered::default();
+        let paths = ConstantCache::default();
         let size = |text: &str, path: &str| -> Result<Option<i64>, Error> {
             let path = paths.get(path, Path::parse)?;
             let Some(document) = Document::parse(text) else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::{borrow::Cow, cell::RefCell, collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
-    simple::{Array, Looks, MapWriter, Scratch, Varchar, map_written},
+    simple::{Array, CancelCheck, MapWriter, Scratch, Varchar, map_written},
 };
 use volley_memory::check_cancelled;
 use volley_types::Type;
@@ -129,9 +129,9 @@ fn split_and_resolve(
     let mut split: Vec<Entries<'_>> = Vec::with_capacity(rows.count());
     // The second values of keys, then the third ones, and so on.
     let mut rounds: Vec<Vec<Further<'_>>> = Vec::new();
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     rows.try_for_each(|row| {
-        looks.check(text.text(row).len())?;
+        cancel.check(text.text(row).len())?;
         ctx.charge(entries_bytes(text.text(row), entry.text(row)))?;
         let delimiters = [entry.text(row), key.text(row)];
         let entries = split_row(text.text(row), delimiters, (row, split.len()), &mut rounds);

@@ -3,8 +3,8 @@
 use super::{
     approx_set::bind_count,
     bound,
-    form::{Form, arg, native_column, unexpected_layout},
     sketch::Sketch,
+    typed::{TypedAggregate, arg, native_column, unexpected_layout},
 };
 use crate::{documentation::doc, value_aggregate::Keys};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn bind(args: &[Type]) -> Option<BoundAggregate> {
 
 struct ApproxDistinct;
 
-impl Form for ApproxDistinct {
+impl TypedAggregate for ApproxDistinct {
     /// `None` before the first value: most groups of a wide grouping stay small.
     type State = Option<Box<Sketch>>;
     /// The hash of each value of the base.

@@ -4,8 +4,8 @@
 use super::{
     approx_distinct::{bytes_of, estimates_of, hashes_of, sketch_bytes, sketches_of},
     bound,
-    form::{Form, arg},
     sketch::Sketch,
+    typed::{TypedAggregate, arg},
 };
 use crate::documentation::doc;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl Hashes<'_> {
     }
 }
 
-impl Form for SketchOf {
+impl TypedAggregate for SketchOf {
     type State = Option<Box<Sketch>>;
     type Input<'a> = Rows<'a>;
     type Partial<'a> = &'a StringValues;

@@ -1,6 +1,6 @@
 //! `array_agg`: all values, nulls included, as an array.
 
-use super::{bound_collecting, collected, form::unexpected_layout};
+use super::{bound_collecting, collected, typed::unexpected_layout};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Result;

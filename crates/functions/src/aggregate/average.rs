@@ -4,8 +4,8 @@
 use super::{
     bound,
     float_sum::Floats,
-    form::{Form, arg, field_of, native_column, native_of, row_column},
     sum::{ExactSum, Summand, add_slice, add_times, widened},
+    typed::{TypedAggregate, arg, field_of, native_column, native_of, row_column},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
@@ -102,7 +102,7 @@ impl<T> Average<T> {
     }
 }
 
-impl<T: Summand> Form for Average<T> {
+impl<T: Summand> TypedAggregate for Average<T> {
     type State = ExactSum;
     type Input<'a> = &'a [T];
     type Partial<'a> = (&'a [i128], &'a [i64]);

@@ -1,7 +1,7 @@
 //! The collected rows of each group as an array: the intermediate results of aggregates that
 //! collect rows.
 
-use super::form::{row_column, unexpected_layout};
+use super::typed::{row_column, unexpected_layout};
 use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
 use volley_function::Expanded;

@@ -2,7 +2,7 @@
 
 use super::{
     bound,
-    form::{Form, arg, native_column, native_of},
+    typed::{TypedAggregate, arg, native_column, native_of},
 };
 use crate::documentation::doc;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) fn register(registry: &mut Registry) {
 /// Counts rows; with an argument, those where it is not null.
 struct Count<const IGNORES_NULLS: bool>;
 
-impl<const IGNORES_NULLS: bool> Form for Count<IGNORES_NULLS> {
+impl<const IGNORES_NULLS: bool> TypedAggregate for Count<IGNORES_NULLS> {
     type State = i64;
     type Input<'a> = ();
     type Partial<'a> = &'a [i64];

@@ -2,7 +2,7 @@
 
 use super::{
     average::partial_type,
-    form::{Form, arg, field_of, native_column, native_of, row_column},
+    typed::{TypedAggregate, arg, field_of, native_column, native_of, row_column},
 };
 use volley_error::Result;
 use volley_function::simple::Source;
@@ -34,7 +34,7 @@ pub(super) enum Floats {
     Average,
 }
 
-impl Form for Floats {
+impl TypedAggregate for Floats {
     type State = FloatTotal;
     type Input<'a> = &'a [f64];
     /// The sums and, for an average, the numbers of values.

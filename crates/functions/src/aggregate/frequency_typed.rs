@@ -10,9 +10,9 @@ mod tests;
 
 use super::{
     collected::offset,
-    form::{self, Form, arg, native_column, native_of, unexpected_layout},
     frequency::{Answer, entropy},
-    held::{HeldBytes, HeldKey, HeldNative},
+    owned_value::{OwnedBytes, OwnedKey, OwnedNative},
+    typed::{self, TypedAggregate, arg, native_column, native_of, unexpected_layout},
 };
 use crate::value_aggregate::CompactMap;
 use std::{marker::PhantomData, sync::Arc};
@@ -32,17 +32,17 @@ pub(super) fn bind(answer: Answer, key: &Type, result: &Type) -> Option<BoundAgg
         return None;
     }
     match_native!(key.physical(), T => {
-        Some(bound::<HeldNative<T>>(answer, key, result))
+        Some(bound::<OwnedNative<T>>(answer, key, result))
     }, else match key.physical() {
-        PhysicalType::View => Some(bound::<HeldBytes>(answer, key, result)),
+        PhysicalType::View => Some(bound::<OwnedBytes>(answer, key, result)),
         _ => None,
     })
 }
 
-fn bound<H: HeldKey>(answer: Answer, key: &Type, result: &Type) -> BoundAggregate {
+fn bound<H: OwnedKey>(answer: Answer, key: &Type, result: &Type) -> BoundAggregate {
     let map = Type::map(key.clone(), Type::BigInt);
     let aggregate = Frequency { answer, key: key.clone(), map: map.clone(), held: PhantomData };
-    form::bound(vec![key.clone()], map, result.clone(), aggregate as Frequency<H>)
+    typed::bound(vec![key.clone()], map, result.clone(), aggregate as Frequency<H>)
 }
 
 struct Frequency<H> {
@@ -54,7 +54,7 @@ struct Frequency<H> {
 }
 
 /// How often each value came.
-type Counts<H> = CompactMap<<H as super::held::Held>::Kept, i64>;
+type Counts<H> = CompactMap<<H as super::owned_value::OwnedValue>::Kept, i64>;
 
 /// Maps of keys and counts, decoded once.
 struct Maps {
@@ -76,7 +76,7 @@ impl Maps {
     }
 }
 
-impl<H: HeldKey> Frequency<H> {
+impl<H: OwnedKey> Frequency<H> {
     fn count(state: &mut Counts<H>, key: H::Ref<'_>, times: i64) {
         let is_key = |kept: &H::Kept| H::compare(&H::view(kept), &key).is_eq();
         if let Some(position) = state.find(|| H::hash(&key), is_key) {
@@ -134,7 +134,7 @@ impl<H: HeldKey> Frequency<H> {
 }
 
 /// The value that came most often, the least one of several.
-fn mode<H: HeldKey>(state: Counts<H>) -> Result<Option<H::Kept>> {
+fn mode<H: OwnedKey>(state: Counts<H>) -> Result<Option<H::Kept>> {
     let mut most: Option<(H::Kept, i64)> = None;
     for (position, entry) in state.into_entries().enumerate() {
         if position % CHECKED_ENTRIES == CHECKED_ENTRIES - 1 {
@@ -152,7 +152,7 @@ fn mode<H: HeldKey>(state: Counts<H>) -> Result<Option<H::Kept>> {
     Ok(most.map(|it| it.0))
 }
 
-impl<H: HeldKey> Form for Frequency<H> {
+impl<H: OwnedKey> TypedAggregate for Frequency<H> {
     type State = Counts<H>;
     type Input<'a> = H::Base<'a>;
     type Partial<'a> = Maps;

@@ -37,8 +37,8 @@ pub(super) fn register(registry: &mut Registry) {
 fn bind_top_k(args: &[Type]) -> Option<BoundAggregate> {
     let [value, k] = args else { return None };
     implicit_cast_cost(k, &Type::BigInt)?;
-    let form = Form { value: 0, buckets: 1, capacity: None };
-    bound(vec![value.clone(), Type::BigInt], Type::array(value.clone()), form)
+    let shape = Shape { value: 0, buckets: 1, capacity: None };
+    bound(vec![value.clone(), Type::BigInt], Type::array(value.clone()), shape)
 }
 
 /// The binding of `approx_most_frequent(buckets, value, capacity)`, a map of values and counts.
@@ -46,13 +46,13 @@ pub fn bind_most_frequent(args: &[Type]) -> Option<BoundAggregate> {
     let [buckets, value, capacity] = args else { return None };
     implicit_cast_cost(buckets, &Type::BigInt)?;
     implicit_cast_cost(capacity, &Type::BigInt)?;
-    let form = Form { value: 1, buckets: 0, capacity: Some(2) };
+    let shape = Shape { value: 1, buckets: 0, capacity: Some(2) };
     let types = vec![Type::BigInt, value.clone(), Type::BigInt];
-    bound(types, Type::map(value.clone(), Type::BigInt), form)
+    bound(types, Type::map(value.clone(), Type::BigInt), shape)
 }
 
-fn bound(types: Vec<Type>, result: Type, form: Form) -> Option<BoundAggregate> {
-    let value = types.get(form.value)?;
+fn bound(types: Vec<Type>, result: Type, shape: Shape) -> Option<BoundAggregate> {
+    let value = types.get(shape.value)?;
     if value.order() < CustomOrder::Equality {
         return None;
     }
@@ -61,12 +61,12 @@ fn bound(types: Vec<Type>, result: Type, form: Form) -> Option<BoundAggregate> {
         Field::new("capacity", Type::BigInt),
         Field::new("counts", Type::map(value.clone(), Type::BigInt)),
     ]);
-    let aggregate = MostFrequent { keys: Keys::of(value), form };
+    let aggregate = MostFrequent { keys: Keys::of(value), shape };
     Some(value_aggregate::bound(types, partial, result, aggregate))
 }
 
 /// Which argument is which; with a capacity the result is a map.
-struct Form {
+struct Shape {
     value: usize,
     buckets: usize,
     capacity: Option<usize>,
@@ -74,7 +74,7 @@ struct Form {
 
 struct MostFrequent {
     keys: Keys,
-    form: Form,
+    shape: Shape,
 }
 
 #[derive(Clone, Default)]
@@ -89,7 +89,7 @@ impl MostFrequent {
     fn set_sizes(&self, state: &mut Counters, buckets: i64, capacity: i64) -> Result<()> {
         let is_allowed = |it: i64| (1..=CAPACITY_MAX).contains(&it);
         if !is_allowed(buckets) || !is_allowed(capacity) {
-            let what = match self.form.capacity {
+            let what = match self.shape.capacity {
                 Some(_) => format!("buckets and capacity ({buckets}, {capacity})"),
                 None => format!("the number of values ({buckets})"),
             };
@@ -126,13 +126,13 @@ impl ValueAggregate for MostFrequent {
     const IGNORES_NULLS: &'static [bool] = &[true, true, true];
 
     fn add(&self, state: &mut Counters, row: ValueRow<'_>) -> Result<()> {
-        let buckets = row.integer(self.form.buckets).unwrap_or(0);
-        let capacity = match self.form.capacity {
+        let buckets = row.integer(self.shape.buckets).unwrap_or(0);
+        let capacity = match self.shape.capacity {
             Some(at) => row.integer(at).unwrap_or(0),
             None => buckets.saturating_mul(COUNTERS_PER_VALUE).clamp(COUNTERS_MIN, CAPACITY_MAX),
         };
         self.set_sizes(state, buckets, capacity)?;
-        self.put(state, row.value(self.form.value), 1);
+        self.put(state, row.value(self.shape.value), 1);
         Ok(())
     }
 
@@ -163,7 +163,7 @@ impl ValueAggregate for MostFrequent {
         let mut sorted = state.counts.sorted(&self.keys);
         sorted.sort_by_key(|it| std::cmp::Reverse(*it.1));
         let most = sorted.into_iter().take(state.buckets as usize);
-        Ok(match self.form.capacity {
+        Ok(match self.shape.capacity {
             Some(_) => Value::Map(most.map(|it| (it.0.clone(), Value::BigInt(*it.1))).collect()),
             None => Value::Array(most.map(|it| it.0.clone()).collect()),
         })

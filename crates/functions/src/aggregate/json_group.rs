@@ -1,13 +1,15 @@
 //! `json_group_array` and `json_group_object`: all rows as one JSON value.
 
-use super::{bound_collecting, collected, form::unexpected_layout, string_agg::TextColumn};
+use super::{bound_collecting, collected, string_agg::TextColumn, typed::unexpected_layout};
 use crate::{
     documentation::doc,
     json::{CoreJson, name},
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{BoundAggregate, CollectingFunction, Expanded, Registry, simple::Looks};
+use volley_function::{
+    BoundAggregate, CollectingFunction, Expanded, Registry, simple::CancelCheck,
+};
 use volley_types::{Field, Type, custom::Json};
 use volley_vector::{Cells, Rows, Vector, push_json_string};
 
@@ -58,9 +60,9 @@ impl JsonGroup {
         text: &mut String,
         columns: &[Cells],
         row: usize,
-        looks: &mut Looks,
+        cancel: &mut CancelCheck,
     ) -> Result<()> {
-        looks.check(1)?;
+        cancel.check(1)?;
         let values = match columns {
             [values] => values,
             [names, values] => {
@@ -71,7 +73,7 @@ impl JsonGroup {
             _ => return Err(unexpected_layout()),
         };
         // Of the text, nothing is taken away.
-        values.push_json(row, &CoreJson, text, &mut |_: &mut String| looks.check(1))
+        values.push_json(row, &CoreJson, text, &mut |_: &mut String| cancel.check(1))
     }
 
     /// What an array or an object is written between.
@@ -86,7 +88,7 @@ impl CollectingFunction for JsonGroup {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let [open, close] = self.brackets();
         let mut texts = TextColumn::with_capacity("json_group", ends.len());
-        let (mut looks, mut start) = (Looks::default(), 0);
+        let (mut cancel, mut start) = (CancelCheck::default(), 0);
         for end in ends.iter().map(|it| *it as usize) {
             if start == end {
                 texts.push_null();
@@ -95,7 +97,7 @@ impl CollectingFunction for JsonGroup {
             let mut text = String::from(open);
             for row in start..end {
                 text.push_str(if row == start { "" } else { "," });
-                self.push(&mut text, &columns, row, &mut looks)?;
+                self.push(&mut text, &columns, row, &mut cancel)?;
             }
             text.push(close);
             texts.push(&mut text)?;

@@ -1,9 +1,9 @@
 //! `min` and `max` of types with comparison keys: the value with the least or greatest key.
 
 use super::{
-    chosen::Rule,
-    form::{Form, arg},
-    held::{HeldValue, value_bytes},
+    min_max::Rule,
+    owned_value::{OwnedScalar, value_bytes},
+    typed::{TypedAggregate, arg},
 };
 use std::marker::PhantomData;
 use volley_error::Result;
@@ -24,7 +24,7 @@ impl<R> KeyedExtreme<R> {
     }
 }
 
-impl<R: Rule> Form for KeyedExtreme<R> {
+impl<R: Rule> TypedAggregate for KeyedExtreme<R> {
     /// A key and its value.
     type State = Option<(Value, Value)>;
     /// The base's keys and values.
@@ -50,7 +50,7 @@ impl<R: Rule> Form for KeyedExtreme<R> {
         let at = |vector: &Vector| vector.value(index).unwrap_or(Value::Null);
         let key = at(&input.0);
         let is_chosen = match state {
-            Some((kept, _)) => R::replaces::<HeldValue>(&key, kept),
+            Some((kept, _)) => R::replaces::<OwnedScalar>(&key, kept),
             None => true,
         };
         if is_chosen {

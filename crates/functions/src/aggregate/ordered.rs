@@ -21,7 +21,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use super::{collected, form::unexpected_layout};
+use super::{collected, typed::unexpected_layout};
 use crate::documentation::doc;
 use items::{Items, Keys, ValueRows};
 use place::{Between, Place, Share};
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
     BoundAggregate, CollectingFunction, Expanded, Registry,
-    aggregate::form::{bound_collecting, bound_keeping},
+    aggregate::typed::{bound_collecting, bound_keeping},
 };
 use volley_memory::check_cancelled;
 use volley_types::{Field, Type, Value, match_native};

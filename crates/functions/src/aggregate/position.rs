@@ -2,7 +2,7 @@
 
 use super::{
     bound,
-    form::{Form, arg, boolean_column, row_column, unexpected_layout},
+    typed::{TypedAggregate, arg, boolean_column, row_column, unexpected_layout},
 };
 use crate::documentation::doc;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use volley_memory::TypedSlots;
 use volley_types::{Field, Type, Value};
 use volley_vector::{Decoded, Values, Vector};
 
-use super::held::value_bytes;
+use super::owned_value::value_bytes;
 
 /// Registers `first` and `last`.
 pub(super) fn register(registry: &mut Registry) {
@@ -57,7 +57,7 @@ impl<const LAST: bool> Position<LAST> {
     }
 }
 
-impl<const LAST: bool> Form for Position<LAST> {
+impl<const LAST: bool> TypedAggregate for Position<LAST> {
     /// `None` before the first row.
     type State = Option<Value>;
     type Input<'a> = &'a Decoded<'a>;

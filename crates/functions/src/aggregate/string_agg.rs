@@ -2,7 +2,7 @@
 
 use super::{
     bound,
-    form::{Form, arg, row_column, unexpected_layout},
+    typed::{TypedAggregate, arg, row_column, unexpected_layout},
 };
 use crate::documentation::doc;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl StringAgg {
     }
 }
 
-impl Form for StringAgg {
+impl TypedAggregate for StringAgg {
     type State = Option<Box<Joined>>;
     type Input<'a> = (&'a Decoded<'a>, Option<&'a Decoded<'a>>);
     type Partial<'a> = (&'a StringValues, &'a StringValues);

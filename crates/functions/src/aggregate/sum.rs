@@ -3,7 +3,7 @@
 use super::{
     bound,
     float_sum::Floats,
-    form::{Form, arg, native_column, native_of},
+    typed::{TypedAggregate, arg, native_column, native_of},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
@@ -243,7 +243,7 @@ impl<T> Sum<T> {
     }
 }
 
-impl<T: Summand> Form for Sum<T> {
+impl<T: Summand> TypedAggregate for Sum<T> {
     type State = ExactSum;
     type Input<'a> = &'a [T];
     type Partial<'a> = &'a [i128];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BadParts, BoundScalar, ScalarFunction,
-    simple::{self, Looks, Physical, Varchar},
+    simple::{self, CancelCheck, Physical, Varchar},
 };
 use volley_types::{
     Interval, Type, Value, match_integer,
@@ -80,13 +80,13 @@ fn nested() -> Arc<dyn ScalarFunction> {
         let decoded = Decoded::new(&args[0])?;
         let shown = to.in_zone(&ctx.query.time_zone);
         let mut values = vec![Value::Null; rows.len()];
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         rows.try_for_each(|row| {
             if decoded.is_null(row) {
                 return Ok(());
             }
             let text = decoded.text(row);
-            looks.check(text.len())?;
+            cancel.check(text.len())?;
             ctx.charge(parts_bytes(text))?;
             match value_of(text, &shown, ctx.bad_parts) {
                 Some(value) => values[row] = value,

@@ -108,7 +108,7 @@ fn write_cells(cells: &Cells, rows: &Rows, ctx: &mut EvalContext) -> Result<Stri
         cells.push_text::<Error>(row, &mut piece, &mut |text| {
             out.push_str(text);
             text.clear();
-            if simple::is_wanted() { Ok(()) } else { Err(Error::internal("refused")) }
+            if simple::may_continue() { Ok(()) } else { Err(Error::internal("refused")) }
         })?;
         out.push_str(&piece);
         Ok(())

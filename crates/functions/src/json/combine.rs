@@ -9,7 +9,7 @@ use super::{
 use volley_error::Result;
 use volley_function::{
     Registry,
-    simple::{Looks, Seen, StringWriter, scalar},
+    simple::{CancelCheck, Seen, StringWriter, scalar},
 };
 use volley_types::custom::Json;
 
@@ -26,9 +26,9 @@ pub(super) fn register(registry: &mut Registry) {
         let values = whole.root()..whole.next(whole.root());
         let mut names: Seen<usize> =
             values.clone().flat_map(|it| whole.members(it)).map(|it| it.0).collect();
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         for at in values.filter(|it| !names.contains(it)) {
-            if contains_at((&whole, at), (&part, part.root()), DEPTH_MAX, &mut looks)? {
+            if contains_at((&whole, at), (&part, part.root()), DEPTH_MAX, &mut cancel)? {
                 return Ok(true);
             }
         }
@@ -51,8 +51,8 @@ pub(super) fn register(registry: &mut Registry) {
             match &text {
                 Some(text) if is_object(text) && is_object(&patch) => {
                     let old = Some((text, text.root()));
-                    let mut looks = Looks::default();
-                    push_merged(old, (&patch, patch.root()), DEPTH_MAX, &mut looks, out)?;
+                    let mut cancel = CancelCheck::default();
+                    push_merged(old, (&patch, patch.root()), DEPTH_MAX, &mut cancel, out)?;
                 }
                 _ => push_value(&patch, patch.root(), out),
             }
@@ -69,17 +69,17 @@ fn contains_at(
     whole: At<'_, '_>,
     part: At<'_, '_>,
     depth: usize,
-    looks: &mut Looks,
+    cancel: &mut CancelCheck,
 ) -> Result<bool> {
     let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
     let ((document, at), (wanted, place)) = (whole, part);
-    if !looks.go_on(1) || document.kind(at) != wanted.kind(place) {
+    if !cancel.go_on(1) || document.kind(at) != wanted.kind(place) {
         return Ok(false);
     }
     match document.kind(at) {
         Kind::Array => {
             for element in wanted.elements(place) {
-                if !has_one(document, document.elements(at), (wanted, element), depth, looks)? {
+                if !has_one(document, document.elements(at), (wanted, element), depth, cancel)? {
                     return Ok(false);
                 }
             }
@@ -89,8 +89,8 @@ fn contains_at(
             for (name, value) in wanted.members(place) {
                 let name = text_of(wanted, name);
                 let members = document.members_called(at, &name);
-                let goes_on = looks.go_on(document.next(at) - at);
-                if !goes_on || !has_one(document, members, (wanted, value), depth, looks)? {
+                let goes_on = cancel.go_on(document.next(at) - at);
+                if !goes_on || !has_one(document, members, (wanted, value), depth, cancel)? {
                     return Ok(false);
                 }
             }
@@ -111,10 +111,10 @@ fn has_one(
     candidates: impl Iterator<Item = usize>,
     part: At<'_, '_>,
     depth: usize,
-    looks: &mut Looks,
+    cancel: &mut CancelCheck,
 ) -> Result<bool> {
     for candidate in candidates {
-        if contains_at((document, candidate), part, depth, looks)? {
+        if contains_at((document, candidate), part, depth, cancel)? {
             return Ok(true);
         }
     }
@@ -133,7 +133,7 @@ fn push_merged(
     old: Option<At<'_, '_>>,
     (patch, place): At<'_, '_>,
     depth: usize,
-    looks: &mut Looks,
+    cancel: &mut CancelCheck,
     out: &mut StringWriter,
 ) -> Result<()> {
     let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
@@ -150,7 +150,7 @@ fn push_merged(
         out.push(':');
     };
     for (name, value) in old.iter().flat_map(|(it, at)| it.members(*at)) {
-        let Some((document, _)) = old.filter(|_| looks.go_on(patch.next(place) - place)) else {
+        let Some((document, _)) = old.filter(|_| cancel.go_on(patch.next(place) - place)) else {
             break;
         };
         let name = text_of(document, name);
@@ -163,13 +163,13 @@ fn push_merged(
         if patch.kind(value) == Kind::Null {
             continue;
         }
-        if !looks.go_on(old.map_or(1, |(document, at)| document.next(at) - at)) {
+        if !cancel.go_on(old.map_or(1, |(document, at)| document.next(at) - at)) {
             break;
         }
         let name = text_of(patch, name);
         push_name(&name, out);
         let before = old.and_then(|(it, at)| Some((it, it.members_called(at, &name).next()?)));
-        push_merged(before, (patch, value), depth, looks, out)?;
+        push_merged(before, (patch, value), depth, cancel, out)?;
     }
     if separator == '{' {
         out.push('{');

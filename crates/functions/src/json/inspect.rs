@@ -10,7 +10,7 @@ use super::{
 use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{ArrayView, ArrayWriter, Looks, StringWriter, Varchar, scalar},
+    simple::{ArrayView, ArrayWriter, CancelCheck, StringWriter, Varchar, scalar},
 };
 use volley_types::{Type, custom::Json};
 
@@ -30,8 +30,8 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let function = scalar(|text: &str, out: &mut StringWriter| -> Result<()> {
         let document = parse(text)?;
-        let looks = &mut Looks::default();
-        Structure::of(&document, document.root(), DEPTH_MAX, looks)?.push(out);
+        let cancel = &mut CancelCheck::default();
+        Structure::of(&document, document.root(), DEPTH_MAX, cancel)?.push(out);
         Ok(())
     });
     registry.simple("json_structure", structure, function.returning(|_| Some(Json::data_type())));
@@ -179,15 +179,15 @@ impl Structure {
         document: &Document<'_>,
         at: usize,
         depth: usize,
-        looks: &mut Looks,
+        cancel: &mut CancelCheck,
     ) -> Result<Structure> {
         let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         match document.kind(at) {
             Kind::Array => {
                 let mut element = Structure::Plain("NULL");
                 for at in document.elements(at) {
-                    let next = Structure::of(document, at, depth, looks)?;
-                    element = element.merged(next, looks);
+                    let next = Structure::of(document, at, depth, cancel)?;
+                    element = element.merged(next, cancel);
                 }
                 Ok(Structure::Array(Box::new(element)))
             }
@@ -196,7 +196,7 @@ impl Structure {
                 for (name, value) in document.members(at) {
                     let mut text = String::new();
                     document.push_text(name, &mut text);
-                    members.push((text, Structure::of(document, value, depth, looks)?));
+                    members.push((text, Structure::of(document, value, depth, cancel)?));
                 }
                 Ok(if members.is_empty() { Structure::ANY } else { Structure::Object(members) })
             }
@@ -204,7 +204,7 @@ impl Structure {
         }
     }
 
-    fn merged(self, other: Structure, looks: &mut Looks) -> Structure {
+    fn merged(self, other: Structure, cancel: &mut CancelCheck) -> Structure {
         use Structure::{Array, Object, Plain};
         let is_integer = |it: &str| matches!(it, "UBIGINT" | "BIGINT" | "HUGEINT");
         match (self, other) {
@@ -213,16 +213,16 @@ impl Structure {
             (Plain(a), Plain(b)) if is_integer(a) && is_integer(b) => Plain("HUGEINT"),
             (Plain(a), Plain("DOUBLE")) if is_integer(a) => Plain("DOUBLE"),
             (Plain("DOUBLE"), Plain(b)) if is_integer(b) => Plain("DOUBLE"),
-            (Array(a), Array(b)) => Array(Box::new(a.merged(*b, looks))),
+            (Array(a), Array(b)) => Array(Box::new(a.merged(*b, cancel))),
             (Object(mut members), Object(others)) => {
                 for (name, other) in others {
-                    if !looks.go_on(members.len()) {
+                    if !cancel.go_on(members.len()) {
                         break;
                     }
                     match members.iter_mut().find(|it| it.0 == name) {
                         Some((_, known)) => {
                             let before = std::mem::replace(known, Structure::ANY);
-                            *known = before.merged(other, looks);
+                            *known = before.merged(other, cancel);
                         }
                         None => members.push((name, other)),
                     }

@@ -174,7 +174,7 @@ impl JsonText<'_> {
         cells.push_json(row, style, &mut self.piece, &mut |piece: &mut String| {
             out.push_str(piece);
             piece.clear();
-            if simple::is_wanted() { Ok(()) } else { Err(Error::cancelled()) }
+            if simple::may_continue() { Ok(()) } else { Err(Error::cancelled()) }
         })
     }
 }

@@ -9,7 +9,7 @@ use super::{
     path::Path,
     text::push_value,
 };
-use crate::remembered::Remembered;
+use crate::constant_cache::ConstantCache;
 use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
@@ -81,7 +81,7 @@ fn bind_list(args: &[Type], element: &Type, of: Of, missing: &Value) -> Option<B
     let function = vectorized(move |rows, args, to, ctx| {
         let json = Decoded::new(&args[0])?;
         let lists = args[1].to_values()?;
-        let known = Remembered::default();
+        let known = ConstantCache::default();
         let mut values = vec![Value::Null; rows.len()];
         let mut find = |row: usize, ctx: &mut EvalContext| {
             let Value::Array(paths) = &lists[row] else { return };
@@ -121,7 +121,7 @@ fn bind(args: &[Type], element: &Type, of: Of) -> Option<BoundScalar> {
     }
     let function = vectorized(move |rows, args, to, ctx| {
         let (json, path) = (Decoded::new(&args[0])?, Decoded::new(&args[1])?);
-        let paths = Remembered::default();
+        let paths = ConstantCache::default();
         let mut values = vec![Value::Null; rows.len()];
         let mut find = |row: usize, ctx: &mut EvalContext| {
             if json.is_null(row) || path.is_null(row) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{
     Applied, ArgumentType, BoundHigherOrder, EvalContext, Lambda, Registry, ScalarTraits,
-    simple::Looks,
+    simple::CancelCheck,
 };
 use volley_memory::check_cancelled;
 use volley_types::Type;
@@ -95,11 +95,11 @@ fn bind_zip(args: &[ArgumentType]) -> Option<BoundHigherOrder> {
             count = count.saturating_add(longest);
             Ok(())
         })?;
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         let mut pairs = Pairs::charged(count, rows.len(), ctx)?;
         rows.try_for_each(|row| -> Result<()> {
             let (mut from_left, mut from_right) = (left.range(row)?, right.range(row)?);
-            looks.check(from_left.len().max(from_right.len()))?;
+            cancel.check(from_left.len().max(from_right.len()))?;
             for _ in 0..from_left.len().max(from_right.len()) {
                 pairs.push(from_left.next(), from_right.next(), row);
             }
@@ -176,13 +176,13 @@ fn match_keys(
     // Which keys of the row's right map the left one has.
     ctx.charge(most)?;
     let mut is_found = vec![false; most];
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     rows.try_for_each(|row| -> Result<()> {
         let (left, right) = (left.range(row)?, right.range(row)?);
         search.enter(right.clone())?;
         is_found[..right.len()].fill(false);
         for at in left {
-            looks.check(1)?;
+            cancel.check(1)?;
             let found = search.find(at);
             if let Some(found) = found {
                 is_found[found - right.start] = true;

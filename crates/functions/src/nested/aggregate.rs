@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     AggregateKind, BindAggregate, BoundAggregate, BoundScalar, CollectingFunction, EvalContext,
-    FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups, simple::Looks,
+    FunctionDoc, Registry, ScalarFunction, ScalarTraits, aggregate::Groups, simple::CancelCheck,
 };
 use volley_memory::check_cancelled;
 use volley_types::Type;
@@ -167,7 +167,7 @@ impl OfElements {
         ctx: &mut EvalContext,
     ) -> Result<Vector> {
         let mut ends = Vec::with_capacity(chosen.len());
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         let nested = elements.nested()?;
         let lens = chosen.iter().map(|row| nested.range(elements.0.index(*row as usize)).len());
         let count = lens.sum::<usize>();
@@ -179,7 +179,7 @@ impl OfElements {
         for row in chosen {
             let range = nested.range(elements.0.index(*row as usize));
             for place in range.filter(|it| !(self.0.ignores_nulls && decoded.is_null(*it))) {
-                looks.check(1)?;
+                cancel.check(1)?;
                 places.push(place as u32);
                 sources.push(*row);
             }

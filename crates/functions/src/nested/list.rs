@@ -6,7 +6,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
-    simple::{self, Any, ArrayView, ArrayWriter, Equatable, Looks, Seen, Simple, scalar},
+    simple::{self, Any, ArrayView, ArrayWriter, CancelCheck, Equatable, Seen, Simple, scalar},
 };
 use volley_types::{Type, common_type};
 use volley_vector::{Decoded, Deltas, Nested, ScalarBuffer, Values, Vector};
@@ -105,9 +105,9 @@ fn bind_concat(args: &[Type], propagates_nulls: bool) -> Option<BoundScalar> {
         ctx.charge(bytes.saturating_add(total * size_of::<u32>()))?;
         let mut sizes = vec![0i32; rows.len()];
         let mut indices = Vec::with_capacity(total);
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         rows.try_for_each(|row| {
-            looks.check(count(row))?;
+            cancel.check(count(row))?;
             let before = indices.len();
             for (index, nested) in nested.iter().enumerate() {
                 if !decoded[index].is_null(row) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
-    simple::{self, Looks},
+    simple::{self, CancelCheck},
 };
 use volley_types::{Interval, Native, Series, SeriesStep, Type};
 use volley_vector::{Decoded, NullBuffer, Rows, Values, Vector};
@@ -64,7 +64,7 @@ fn arrays<T: Native>(
     simple::vectorized(move |rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext| {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let mut values: Vec<i64> = Vec::new();
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         let mut sizes = vec![0i32; rows.len()];
         let is_null = |row: usize| args.iter().any(|it| it.is_null(row));
         rows.try_for_each(|row| {
@@ -83,7 +83,7 @@ fn arrays<T: Native>(
                 return Err(too_many());
             }
             ctx.charge(count * size_of::<i64>())?;
-            looks.check(count)?;
+            cancel.check(count)?;
             values.reserve(count);
             values.extend(std::iter::successors(series.first(), |it| series.after(*it)));
             sizes[row] = count as i32;

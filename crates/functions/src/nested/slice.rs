@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, FunctionDoc, Registry, ScalarTraits,
-    simple::{self, BigInt, Looks, ascii_slice_ternary},
+    simple::{self, BigInt, CancelCheck, ascii_slice_ternary},
 };
 use volley_types::Type;
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
@@ -151,9 +151,9 @@ fn gathered(parts: &[Part], nested: &Nested, ctx: &mut EvalContext) -> Result<Ne
     let bytes = size_of::<u32>() + size_of::<u128>();
     ctx.charge(usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(bytes))?;
     let mut positions = Vec::with_capacity(usize::try_from(total).unwrap_or(0));
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     for part in parts {
-        looks.check(part.count as usize)?;
+        cancel.check(part.count as usize)?;
         positions.extend((0..part.count).map(|it| (part.first + it * part.step) as u32));
     }
     let sizes = parts.iter().map(|it| it.count as i32).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarTraits,
-    simple::{self, Looks},
+    simple::{self, CancelCheck},
 };
 use volley_types::{Field, Type};
 use volley_vector::{Decoded, Nested, Rows, Values, Vector};
@@ -91,10 +91,10 @@ fn zipped(
     let mut positions: Vec<Vec<Option<u32>>> =
         nested.iter().map(|_| Vec::with_capacity(total)).collect();
     let mut sizes = vec![0i32; rows.len()];
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     rows.try_for_each(|row| {
         let size = size_of_row(row);
-        looks.check(size)?;
+        cancel.check(size)?;
         for (range, positions) in ranges(row).zip(&mut positions) {
             let missing = size.saturating_sub(range.len());
             positions.extend(range.take(size).map(|it| Some(it as u32)));

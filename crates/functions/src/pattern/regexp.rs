@@ -10,7 +10,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     Argument, BoundScalar, EvalContext, FunctionDoc, Registry, ScalarFunction, ScalarTraits,
-    simple::{self, Looks, StringWriter},
+    simple::{self, CancelCheck, StringWriter},
 };
 use volley_types::{Type, Value};
 use volley_vector::{BooleanBuffer, Decoded, NullBuffer, Rows, Vector};
@@ -131,11 +131,11 @@ impl ScalarFunction for Regexp {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let cache = PatternCache::default();
         let is_null = |row: usize| args.iter().any(|arg| arg.is_null(row));
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         if self.task.result() != Type::Boolean {
             let (strings, nulls) =
                 simple::write_texts(rows, ctx, |row, out| -> Result<Option<()>> {
-                    if is_null(row) || !looks.go_on(args[0].bytes(row).len()) {
+                    if is_null(row) || !cancel.go_on(args[0].bytes(row).len()) {
                         return Ok(None);
                     }
                     let write = |expression: &Regex, options: Options| {
@@ -151,7 +151,7 @@ impl ScalarFunction for Regexp {
                 valid[row] = false;
                 return Ok(());
             }
-            looks.check(args[0].bytes(row).len())?;
+            cancel.check(args[0].bytes(row).len())?;
             let is_match =
                 |expression: &Regex, _: Options| Ok(expression.is_match(args[0].text(row)));
             match self.with_expression(&args, &cache, row, is_match) {

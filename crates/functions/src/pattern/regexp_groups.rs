@@ -9,7 +9,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarTraits,
-    simple::{self, Looks},
+    simple::{self, CancelCheck},
 };
 use volley_memory::check_cancelled;
 use volley_types::{Field, Type, Value};
@@ -73,7 +73,7 @@ fn bind(given: &[Type], matches: Matches) -> Option<BoundScalar> {
         let args = args.iter().map(Decoded::new).collect::<Result<Vec<_>>>()?;
         let cache = PatternCache::default();
         let mut values = vec![Value::Null; rows.len()];
-        let mut looks = Looks::default();
+        let mut cancel = CancelCheck::default();
         rows.try_for_each(|row| {
             let options = args.get(3);
             if args[0].is_null(row)
@@ -84,7 +84,7 @@ fn bind(given: &[Type], matches: Matches) -> Option<BoundScalar> {
             }
             let letters = options.map_or("", |it| it.text(row));
             let [text, pattern] = [args[0].text(row), args[1].text(row)];
-            looks.check(text.len())?;
+            cancel.check(text.len())?;
             let expression = match expression(&cache, pattern, letters, names) {
                 Ok(expression) => expression,
                 Err(error) => {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BindScalar, Registry, ScalarFunction, ScalarTraits,
-    simple::{self, Array, ArrayWriter, Looks, PartOf, Pattern, SqlType, Varchar, map_written},
+    simple::{
+        self, Array, ArrayWriter, CancelCheck, PartOf, Pattern, SqlType, Varchar, map_written,
+    },
 };
 
 /// Parts of the first argument, whose buffers they share.
@@ -40,9 +42,9 @@ pub(super) fn register(registry: &mut Registry) {
                 ctx,
                 |(text, pattern), out| -> Result<()> {
                     let mut start = 0;
-                    let mut looks = Looks::default();
+                    let mut cancel = CancelCheck::default();
                     let expression = compiled(&cache, pattern)?;
-                    for found in expression.find_iter(text).take_while(|_| looks.go_on(1)) {
+                    for found in expression.find_iter(text).take_while(|_| cancel.go_on(1)) {
                         // An empty match splits between characters only.
                         let is_inside = found.start() > 0 && found.end() < text.len();
                         if is_inside || !found.is_empty() {
@@ -100,8 +102,8 @@ fn bind_extract() -> [BindScalar; 2] {
 fn extract(expression: &Regex, text: &str, group: i64, out: &mut Parts) -> Result<()> {
     let group = usize::try_from(group).ok().filter(|it| *it < expression.captures_len());
     let group = group.ok_or_else(|| Error::invalid_value("the pattern has no such group"))?;
-    let mut looks = Looks::default();
-    for found in expression.captures_iter(text).take_while(|_| looks.go_on(1)) {
+    let mut cancel = CancelCheck::default();
+    for found in expression.captures_iter(text).take_while(|_| cancel.go_on(1)) {
         match found.get(group) {
             Some(part) => out.push(part.as_str()),
             None => out.push_null(),

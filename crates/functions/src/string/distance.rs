@@ -4,7 +4,7 @@ use crate::documentation::doc;
 use volley_error::Error;
 use volley_function::{
     Registry,
-    simple::{BigInt, Looks, Scratch, Varchar, binary},
+    simple::{BigInt, CancelCheck, Scratch, Varchar, binary},
 };
 
 /// Registers `levenshtein` and `hamming`.
@@ -42,9 +42,9 @@ pub fn levenshtein(left: &str, right: &str) -> i64 {
     let right: Vec<char> = right.chars().collect();
     // Texts have fewer than 2^32 characters.
     let mut above: Vec<u32> = (0..=right.len() as u32).collect();
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     for (a, i) in left.chars().zip(0..) {
-        if !looks.go_on(right.len()) {
+        if !cancel.go_on(right.len()) {
             return 0;
         }
         let mut diagonal: u32 = i;

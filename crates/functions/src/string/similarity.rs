@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use volley_error::{Error, Result};
 use volley_function::{
     FunctionDoc, Registry,
-    simple::{Looks, Scratch},
+    simple::{CancelCheck, Scratch},
 };
 
 /// The most pairs of code points that a function keeps distances of: 64 MiB.
@@ -107,9 +107,9 @@ fn matched<T: Copy + PartialEq>(left: &[T], right: &[T]) -> (Vec<T>, Vec<T>) {
     let Some(_scratch) = Scratch::of(bytes) else { return (Vec::new(), Vec::new()) };
     let mut taken = vec![false; right.len()];
     let mut of_left = Vec::with_capacity(left.len().min(right.len()));
-    let mut looks = Looks::default();
+    let mut cancel = CancelCheck::default();
     for (at, value) in left.iter().enumerate() {
-        if !looks.go_on(distance) {
+        if !cancel.go_on(distance) {
             return (Vec::new(), Vec::new());
         }
         let near = right.iter().enumerate().zip(&mut taken);

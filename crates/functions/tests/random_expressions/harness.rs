@@ -38,7 +38,7 @@ const BATCHES: [usize; 4] = [1, 3, 0, 40];
 pub struct Suite<'a> {
     pub registry: &'a Registry,
     /// Whether a function of this whole name is called.
-    pub is_wanted: fn(&str) -> bool,
+    pub is_included: fn(&str) -> bool,
     /// The types that arguments are tried with, each with each other.
     pub types: Vec<Type>,
     /// Arguments of overloads that few combinations of types fit.
@@ -58,7 +58,7 @@ impl<'a> Suite<'a> {
     pub fn new(registry: &'a Registry) -> Suite<'a> {
         Suite {
             registry,
-            is_wanted: |_| true,
+            is_included: |_| true,
             types: candidates(),
             signatures: signatures(),
             collections: vec![
@@ -76,7 +76,7 @@ impl<'a> Suite<'a> {
     }
 
     fn is_called(&self, name: &str) -> bool {
-        (self.is_wanted)(name) && self.left_out.iter().all(|it| it.0 != name)
+        (self.is_included)(name) && self.left_out.iter().all(|it| it.0 != name)
     }
 
     fn generator(&self, seed: u64) -> Generator {

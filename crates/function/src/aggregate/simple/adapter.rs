@@ -2,7 +2,7 @@
 
 use super::{Inputs, Outputs, SimpleAggregate};
 use crate::{
-    aggregate::form::Form,
+    aggregate::typed::TypedAggregate,
     simple::{Args, NullRows, RowLoop, Source, Work},
 };
 use volley_error::Result;
@@ -19,7 +19,7 @@ pub(super) struct Adapter<A> {
 /// The tuple of readers of markers.
 type Tuple<I> = <I as Inputs>::Tuple;
 
-impl<A: SimpleAggregate> Form for Adapter<A> {
+impl<A: SimpleAggregate> TypedAggregate for Adapter<A> {
     type State = A::State;
     type Input<'a> = <Tuple<A::Args> as Args>::Readers<'a>;
     type Partial<'a> = <Tuple<A::Partial> as Args>::Readers<'a>;

@@ -3,7 +3,7 @@
 use super::{
     super::{
         args::Source,
-        memory::{Growth, LOOK_STEPS},
+        memory::{CHECK_STEPS, Growth},
         view::{Array, FieldTypes, Map, Row, element_type},
     },
     Builder, Collected, NullPositions, Push, Writer, flat,
@@ -46,17 +46,17 @@ impl<R: Collected> ArrayWriter<R> {
     where
         R::Builder: Push<V>,
     {
-        let (mut left, mut before) = (LOOK_STEPS, self.elements.len());
+        let (mut left, mut before) = (CHECK_STEPS, self.elements.len());
         let _ = values.into_iter().try_for_each(|it| {
             self.elements.push_value(it);
             left -= 1;
             if left == 0 {
                 // What is refused is not there.
                 let len = self.elements.len();
-                if len - before < LOOK_STEPS {
+                if len - before < CHECK_STEPS {
                     return ControlFlow::Break(());
                 }
-                (left, before) = (LOOK_STEPS, len);
+                (left, before) = (CHECK_STEPS, len);
             }
             ControlFlow::Continue(())
         });

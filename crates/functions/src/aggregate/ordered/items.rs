@@ -1,6 +1,6 @@
 //! The values of groups, ready to be put in order: those of fixed width as keys, others as rows.
 
-use super::{super::form::native_of, place::Place};
+use super::{super::typed::native_of, place::Place};
 use crate::order::Ordinal;
 use std::{cmp::Ordering, marker::PhantomData, ops::Range};
 use volley_error::{Error, Result};

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     aggregate::{
         collected::offset,
-        form::{Form, arg, native_of, row_column, unexpected_layout},
+        typed::{TypedAggregate, arg, native_of, row_column, unexpected_layout},
     },
     order::Ordinal,
 };
@@ -114,7 +114,7 @@ pub(super) struct Partials<'a, T: Ordinal> {
     shares: Option<&'a Decoded<'a>>,
 }
 
-impl<T: Ordinal> Form for OrderedStates<T> {
+impl<T: Ordinal> TypedAggregate for OrderedStates<T> {
     type State = OrderedState<T>;
     type Input<'a> = (&'a [T], Option<&'a Decoded<'a>>);
     type Partial<'a> = Partials<'a, T>;

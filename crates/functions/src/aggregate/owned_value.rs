@@ -3,7 +3,7 @@
 
 use super::{
     approx_distinct::{hash_bytes, mix},
-    form::{native_of, unexpected_layout},
+    typed::{native_of, unexpected_layout},
 };
 use crate::order::{SqlOrder, compare_values};
 use std::{cmp::Ordering, marker::PhantomData};
@@ -12,7 +12,7 @@ use volley_types::{Native, Type, Value};
 use volley_vector::{Decoded, NullBuffer, StringBuilder, StringValues, Values, Vector};
 
 /// A way to keep a value.
-pub(super) trait Held: Send + Sync + 'static {
+pub(super) trait OwnedValue: Send + Sync + 'static {
     /// What is kept.
     type Kept: Clone + Send + 'static;
     /// A value in a column.
@@ -45,15 +45,15 @@ pub(super) trait Held: Send + Sync + 'static {
 }
 
 /// A way to keep a value that is looked for.
-pub(super) trait HeldKey: Held {
+pub(super) trait OwnedKey: OwnedValue {
     /// A hash that equal values share.
     fn hash(value: &Self::Ref<'_>) -> u64;
 }
 
 /// Fixed-width values.
-pub(super) struct HeldNative<T>(PhantomData<fn() -> T>);
+pub(super) struct OwnedNative<T>(PhantomData<fn() -> T>);
 
-impl<T: Native + SqlOrder> Held for HeldNative<T> {
+impl<T: Native + SqlOrder> OwnedValue for OwnedNative<T> {
     type Kept = T;
     type Ref<'a> = T;
     type Base<'a> = &'a [T];
@@ -89,7 +89,7 @@ impl<T: Native + SqlOrder> Held for HeldNative<T> {
     }
 }
 
-impl<T: Native + SqlOrder> HeldKey for HeldNative<T> {
+impl<T: Native + SqlOrder> OwnedKey for OwnedNative<T> {
     #[inline(always)]
     fn hash(value: &T) -> u64 {
         mix(value.key_bits())
@@ -97,9 +97,9 @@ impl<T: Native + SqlOrder> HeldKey for HeldNative<T> {
 }
 
 /// Strings and bytes.
-pub(super) struct HeldBytes;
+pub(super) struct OwnedBytes;
 
-impl Held for HeldBytes {
+impl OwnedValue for OwnedBytes {
     type Kept = Box<[u8]>;
     type Ref<'a> = &'a [u8];
     type Base<'a> = &'a StringValues;
@@ -142,16 +142,16 @@ impl Held for HeldBytes {
     }
 }
 
-impl HeldKey for HeldBytes {
+impl OwnedKey for OwnedBytes {
     fn hash(value: &&[u8]) -> u64 {
         hash_bytes(value)
     }
 }
 
 /// Values of any type, one scalar each: for booleans and nested types.
-pub(super) struct HeldValue;
+pub(super) struct OwnedScalar;
 
-impl Held for HeldValue {
+impl OwnedValue for OwnedScalar {
     type Kept = Value;
     type Ref<'a> = Value;
     type Base<'a> = Vector;

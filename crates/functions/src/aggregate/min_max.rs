@@ -3,9 +3,9 @@
 use super::{
     boolean::{And, BooleanFold, Or},
     bound,
-    form::{Form, arg},
-    held::{Held, HeldBytes, HeldNative, HeldValue},
     keyed::KeyedExtreme,
+    owned_value::{OwnedBytes, OwnedNative, OwnedScalar, OwnedValue},
+    typed::{TypedAggregate, arg},
 };
 use crate::documentation::doc;
 use std::{marker::PhantomData, sync::Arc};
@@ -62,12 +62,12 @@ fn bind<R: Rule>(args: &[Type]) -> Option<BoundAggregate> {
     let [arg] = args else { return None };
     let (types, to) = (vec![arg.clone()], arg.clone());
     Some(match_native!(arg.physical(), T => {
-        bound(types, to.clone(), to.clone(), Chosen::<HeldNative<T>, R>::new(to))
+        bound(types, to.clone(), to.clone(), Chosen::<OwnedNative<T>, R>::new(to))
     }, else match arg.physical() {
         PhysicalType::View => {
-            bound(types, to.clone(), to.clone(), Chosen::<HeldBytes, R>::new(to))
+            bound(types, to.clone(), to.clone(), Chosen::<OwnedBytes, R>::new(to))
         }
-        _ => bound(types, to.clone(), to.clone(), Chosen::<HeldValue, R>::new(to)),
+        _ => bound(types, to.clone(), to.clone(), Chosen::<OwnedScalar, R>::new(to)),
     }))
 }
 
@@ -76,7 +76,7 @@ pub(super) trait Rule: Send + Sync + 'static {
     /// Whether this is the rule of `max`.
     const GREATEST: bool;
 
-    fn replaces<H: Held>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool;
+    fn replaces<H: OwnedValue>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool;
 }
 
 struct Least;
@@ -85,7 +85,7 @@ impl Rule for Least {
     const GREATEST: bool = false;
 
     #[inline(always)]
-    fn replaces<H: Held>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool {
+    fn replaces<H: OwnedValue>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool {
         H::compare(new, kept).is_lt()
     }
 }
@@ -96,7 +96,7 @@ impl Rule for Greatest {
     const GREATEST: bool = true;
 
     #[inline(always)]
-    fn replaces<H: Held>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool {
+    fn replaces<H: OwnedValue>(new: &H::Ref<'_>, kept: &H::Ref<'_>) -> bool {
         H::compare(new, kept).is_gt()
     }
 }
@@ -107,7 +107,7 @@ impl Rule for AnyOne {
     const GREATEST: bool = false;
 
     #[inline(always)]
-    fn replaces<H: Held>(_new: &H::Ref<'_>, _kept: &H::Ref<'_>) -> bool {
+    fn replaces<H: OwnedValue>(_new: &H::Ref<'_>, _kept: &H::Ref<'_>) -> bool {
         false
     }
 }
@@ -124,7 +124,7 @@ impl<H, R> Chosen<H, R> {
     }
 }
 
-impl<H: Held, R: Rule> Form for Chosen<H, R> {
+impl<H: OwnedValue, R: Rule> TypedAggregate for Chosen<H, R> {
     type State = Option<H::Kept>;
     type Input<'a> = H::Base<'a>;
     type Partial<'a> = H::Base<'a>;

@@ -2,9 +2,9 @@
 //! value is read only when its key wins.
 
 use super::{
-    choice_by::{Chooser, pair_type},
-    form::{self, Form, arg},
-    held::{Held, HeldBytes, HeldNative, value_bytes},
+    arg_min_max::{Chooser, pair_type},
+    owned_value::{OwnedBytes, OwnedNative, OwnedValue, value_bytes},
+    typed::{self, TypedAggregate, arg},
 };
 use crate::value_aggregate::{Choice, row_value};
 use std::marker::PhantomData;
@@ -25,14 +25,18 @@ pub(super) fn bind<const IGNORES: bool>(
         return None;
     }
     match_native!(key.physical(), T => {
-        Some(bound::<HeldNative<T>, IGNORES>(choice, shown, key))
+        Some(bound::<OwnedNative<T>, IGNORES>(choice, shown, key))
     }, else match key.physical() {
-        PhysicalType::View => Some(bound::<HeldBytes, IGNORES>(choice, shown, key)),
+        PhysicalType::View => Some(bound::<OwnedBytes, IGNORES>(choice, shown, key)),
         _ => None,
     })
 }
 
-fn bound<H: Held, const IGNORES: bool>(choice: Choice, shown: &Type, key: &Type) -> BoundAggregate {
+fn bound<H: OwnedValue, const IGNORES: bool>(
+    choice: Choice,
+    shown: &Type,
+    key: &Type,
+) -> BoundAggregate {
     let aggregate = TypedChoice::<H, IGNORES> {
         chooser: Chooser::new(choice, shown, key),
         shown: shown.clone(),
@@ -40,7 +44,7 @@ fn bound<H: Held, const IGNORES: bool>(choice: Choice, shown: &Type, key: &Type)
         held: PhantomData,
     };
     let types = vec![shown.clone(), key.clone()];
-    form::bound(types, pair_type(shown, key), shown.clone(), aggregate)
+    typed::bound(types, pair_type(shown, key), shown.clone(), aggregate)
 }
 
 struct TypedChoice<H, const IGNORES: bool> {
@@ -51,19 +55,19 @@ struct TypedChoice<H, const IGNORES: bool> {
 }
 
 /// Keys and what is shown for them.
-struct Columns<'a, H: Held> {
+struct Columns<'a, H: OwnedValue> {
     shown: &'a Decoded<'a>,
     keys: &'a Decoded<'a>,
     base: H::Base<'a>,
 }
 
-impl<'a, H: Held> Columns<'a, H> {
+impl<'a, H: OwnedValue> Columns<'a, H> {
     fn new(shown: &'a Decoded<'a>, keys: &'a Decoded<'a>) -> Result<Columns<'a, H>> {
         Ok(Columns { shown, keys, base: H::base(keys)? })
     }
 }
 
-impl<H: Held, const IGNORES: bool> TypedChoice<H, IGNORES> {
+impl<H: OwnedValue, const IGNORES: bool> TypedChoice<H, IGNORES> {
     fn choose(&self, state: &mut Option<(H::Kept, Value)>, columns: &Columns<'_, H>, row: usize) {
         let key = H::get(&columns.base, columns.keys.index(row));
         let Some((kept, shown)) = state else {
@@ -89,7 +93,7 @@ impl<H: Held, const IGNORES: bool> TypedChoice<H, IGNORES> {
     }
 }
 
-impl<H: Held, const IGNORES: bool> Form for TypedChoice<H, IGNORES> {
+impl<H: OwnedValue, const IGNORES: bool> TypedAggregate for TypedChoice<H, IGNORES> {
     /// The key, and what is shown for it.
     type State = Option<(H::Kept, Value)>;
     type Input<'a> = Columns<'a, H>;

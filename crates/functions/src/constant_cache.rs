@@ -5,17 +5,17 @@ use std::{cell::RefCell, rc::Rc};
 use volley_error::Result;
 
 /// The last text and its compiled form.
-pub struct Remembered<T> {
+pub struct ConstantCache<T> {
     last: RefCell<Option<(String, Rc<T>)>>,
 }
 
-impl<T> Default for Remembered<T> {
-    fn default() -> Remembered<T> {
-        Remembered { last: RefCell::new(None) }
+impl<T> Default for ConstantCache<T> {
+    fn default() -> ConstantCache<T> {
+        ConstantCache { last: RefCell::new(None) }
     }
 }
 
-impl<T> Remembered<T> {
+impl<T> ConstantCache<T> {
     /// The compiled form of `text`: the cached one if the text is the last one, or the result of
     /// `make`.
     ///

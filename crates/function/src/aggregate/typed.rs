@@ -23,7 +23,7 @@ use volley_vector::{BooleanBuffer, Decoded, Indices, NullBuffer, Rows, Values, V
 /// for most.
 ///
 /// Errors of any method fail the query.
-pub trait Form: Send + Sync + 'static {
+pub trait TypedAggregate: Send + Sync + 'static {
     /// The state of a group.
     type State: Clone + Send + 'static;
     /// The arguments of a batch, ready to be read.
@@ -75,7 +75,7 @@ pub trait Form: Send + Sync + 'static {
         for_each_index(first(args), rows, |row, index| self.add(states.get(row), input, row, index))
     }
 
-    /// Like [`Form::add_rows`], to one group.
+    /// Like [`TypedAggregate::add_rows`], to one group.
     fn add_rows_to_one(
         &self,
         state: &mut Self::State,
@@ -108,7 +108,7 @@ pub trait Form: Send + Sync + 'static {
         rows.try_for_each(|row| self.add(state, input, row, index))
     }
 
-    /// Opens intermediate results, as [`Form::decode_partial`] gave them.
+    /// Opens intermediate results, as [`TypedAggregate::decode_partial`] gave them.
     fn open_partial<'a>(&self, partial: &'a [Source<'a>]) -> Result<Self::Partial<'a>>;
 
     /// Merges the intermediate result at `index`; null rows are left out.
@@ -141,10 +141,10 @@ pub trait Form: Send + Sync + 'static {
     }
 }
 
-/// A [`Form`] as an aggregate function.
-pub struct Formed<F>(pub F);
+/// A [`TypedAggregate`] as an aggregate function.
+pub struct Typed<F>(pub F);
 
-impl<F: Form> AggregateState for Formed<F> {
+impl<F: TypedAggregate> AggregateState for Typed<F> {
     fn state(&self) -> StateLayout {
         StateLayout::of::<F::State>()
     }
@@ -171,7 +171,7 @@ impl<F: Form> AggregateState for Formed<F> {
     }
 }
 
-impl<F: Form> AggregateFunction for Formed<F> {
+impl<F: TypedAggregate> AggregateFunction for Typed<F> {
     fn add(&self, slots: &mut Slots<'_>, args: &[Vector], rows: &Rows) -> Result<()> {
         let args = F::decode(args)?;
         with_valid_rows(&args, F::IGNORES_NULLS, rows, |rows| {
@@ -203,7 +203,7 @@ impl<F: Form> AggregateFunction for Formed<F> {
         let ignored = args.iter().zip(F::IGNORES_NULLS).filter(|it| *it.1);
         ignored.filter_map(|it| it.0.nulls()).for_each(|it| rows.subtract_nulls(it));
         let index = |row: usize| first(&args).map_or(row, |it| it.index(row));
-        let run = Run { form: &self.0, input: &input, frames };
+        let run = Run { aggregate: &self.0, input: &input, frames };
         if rows.is_all() {
             run.copy_each(states.get(0), &mut copies, |_| true, index)?;
         } else {
@@ -239,11 +239,11 @@ impl<F: Form> AggregateFunction for Formed<F> {
 }
 
 /// The binding of an aggregate: argument types, intermediate and result type.
-pub fn bound<F: Form>(
+pub fn bound<F: TypedAggregate>(
     args: Vec<Type>,
     intermediate: Type,
     result: Type,
-    form: F,
+    aggregate: F,
 ) -> BoundAggregate {
     BoundAggregate {
         name: String::new(),
@@ -252,20 +252,20 @@ pub fn bound<F: Form>(
         result,
         order_sensitive: false,
         ignores_nulls: F::IGNORES_NULLS.first() == Some(&true),
-        function: AggregateKind::Folding(Arc::new(Formed(form))),
+        function: AggregateKind::Folding(Arc::new(Typed(aggregate))),
         over_rows: None,
     }
 }
 
 /// The binding of an aggregate whose states hold all values, and the same function over rows.
-pub fn bound_keeping<F: Form>(
+pub fn bound_keeping<F: TypedAggregate>(
     args: Vec<Type>,
     intermediate: Type,
     result: Type,
-    form: F,
+    aggregate: F,
     over_rows: impl CollectingFunction + 'static,
 ) -> BoundAggregate {
-    let bound = bound(args, intermediate, result, form);
+    let bound = bound(args, intermediate, result, aggregate);
     BoundAggregate { over_rows: Some(Arc::new(over_rows)), ..bound }
 }
 
@@ -289,13 +289,13 @@ pub fn bound_collecting(
 }
 
 /// A state's way through frames.
-struct Run<'a, 'b, F: Form> {
-    form: &'a F,
+struct Run<'a, 'b, F: TypedAggregate> {
+    aggregate: &'a F,
     input: &'a F::Input<'b>,
     frames: RunningFrames<'a>,
 }
 
-impl<F: Form> Run<'_, '_, F> {
+impl<F: TypedAggregate> Run<'_, '_, F> {
     /// Copies the state at the end of each frame.
     #[inline(always)]
     fn copy_each(
@@ -308,13 +308,13 @@ impl<F: Form> Run<'_, '_, F> {
         let (mut start, mut end) = self.frames.held;
         for (frame, (frame_start, frame_end)) in self.frames.ranges.iter().enumerate() {
             if frame_start != start || frame_end < end {
-                *state = self.form.empty();
+                *state = self.aggregate.empty();
                 (start, end) = (frame_start, frame_start);
             }
             for position in end..frame_end {
                 let row = (position - self.frames.first) as usize;
                 if is_active(row) {
-                    self.form.add(state, self.input, row, index(row))?;
+                    self.aggregate.add(state, self.input, row, index(row))?;
                 }
             }
             end = frame_end;

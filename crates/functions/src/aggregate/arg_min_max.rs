@@ -4,7 +4,7 @@
 //! Among rows with equal keys, the least value wins, so that the result does not depend on the
 //! order of rows.
 
-use super::choice_typed;
+use super::arg_min_max_typed;
 use crate::{
     documentation::doc,
     value_aggregate::{
@@ -39,7 +39,7 @@ pub(super) fn register(registry: &mut Registry) {
             &[(&format!("{main}(x, y, 2) FROM (VALUES ('a', 2)) v(x, y)"), "[a]")],
         );
         for name in names {
-            registry.add_aggregate(name, one.clone(), bind_choice_by::<true>(choice));
+            registry.add_aggregate(name, one.clone(), bind_arg_min_max::<true>(choice));
             registry.add_aggregate(name, several.clone(), bind_top_by::<true>(choice));
         }
         register_first(registry, choice, word);
@@ -50,7 +50,7 @@ pub(super) fn register(registry: &mut Registry) {
             "aggregate",
             &[(&format!("{name}(x, y) FROM (VALUES (NULL, 1)) v(x, y)"), "NULL")],
         );
-        registry.add_aggregate(name, with_null, bind_choice_by::<false>(choice));
+        registry.add_aggregate(name, with_null, bind_arg_min_max::<false>(choice));
         let name = if choice == Choice::Least { "min" } else { "max" };
         let values = doc(
             &format!("{name}(x, n) -> array(as x)"),
@@ -108,13 +108,13 @@ fn register_first(registry: &mut Registry, choice: Choice, word: &str) {
 }
 
 /// The binding of `min_by(x, y)` or `max_by(x, y)`; `IGNORES`: rows where x is null do not count.
-pub fn bind_choice_by<const IGNORES: bool>(choice: Choice) -> volley_function::BindAggregate {
+pub fn bind_arg_min_max<const IGNORES: bool>(choice: Choice) -> volley_function::BindAggregate {
     Arc::new(move |args: &[Type]| {
         let [shown, key] = args else { return None };
         if key.order() < CustomOrder::Ordered {
             return None;
         }
-        if let Some(typed) = choice_typed::bind::<IGNORES>(choice, shown, key) {
+        if let Some(typed) = arg_min_max_typed::bind::<IGNORES>(choice, shown, key) {
             return Some(typed);
         }
         let aggregate = ChoiceBy::<IGNORES>(Chooser::new(choice, shown, key));
@@ -123,7 +123,7 @@ pub fn bind_choice_by<const IGNORES: bool>(choice: Choice) -> volley_function::B
     })
 }
 
-/// The binding of `min_by(x, y, n)` or `max_by(x, y, n)`, as [`bind_choice_by`].
+/// The binding of `min_by(x, y, n)` or `max_by(x, y, n)`, as [`bind_arg_min_max`].
 pub fn bind_top_by<const IGNORES: bool>(choice: Choice) -> volley_function::BindAggregate {
     Arc::new(move |args: &[Type]| {
         let [shown, key, _] = args else { return None };
