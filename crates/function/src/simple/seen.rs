@@ -224,7 +224,7 @@ mod tests {
             assert!(held < 64 << 10 || held <= pool.stats().bytes, "{held}");
         }
         drop(seen);
-        assert!(lent.give_back(&mut ctx).is_ok());
+        assert!(lent.return_to(&mut ctx).is_ok());
         assert_eq!(ctx.charged(), 0);
     }
 
@@ -238,7 +238,7 @@ mod tests {
         assert!((1000..1 << 16).contains(&taken), "{taken}");
         assert!(!seen.contains(&1) && !seen.remove(&1));
         drop(seen);
-        assert!(lent.give_back(&mut ctx).is_err());
+        assert!(lent.return_to(&mut ctx).is_err());
         let few: Seen<u64> = [3, 3, 5].into_iter().collect();
         assert_eq!(few.len(), 2);
     }

@@ -26,7 +26,7 @@ pub(super) struct PlanReader<'a> {
     pub(super) nodes: Vec<Arc<PlanNode>>,
 }
 
-/// What has a form as bytes.
+/// A part of a plan that is written as bytes and read again.
 pub(super) trait Codec: Sized {
     fn write(&self, to: &mut PlanWriter) -> Result<()>;
 

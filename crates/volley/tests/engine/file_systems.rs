@@ -1,7 +1,5 @@
 //! Sessions over file systems of their own.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 use volley::{ErrorKind, Session, Value};
 use volley_io::{FileSystem, LocalFileSystem, WriteMode, wait};

@@ -1,7 +1,5 @@
 //! Queries with and without dynamic filters of scans.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod joins;
 mod top_n;
 

@@ -1,7 +1,5 @@
 //! Lambdas over long arrays: their memory is limited, and they can be cancelled midway.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::{
     Arc, OnceLock,
     atomic::{AtomicU64, Ordering},

@@ -3,8 +3,6 @@
 //!
 //! `VOLLEY_FUZZ_SEEDS=1000..2000` runs other seeds.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 mod settings;
 mod simple;
 

@@ -1,7 +1,5 @@
 //! Many concurrent queries with little memory.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{thread, time::Duration};
 use volley::{ErrorKind, ResultStream, Session, Value};
 

@@ -1,8 +1,6 @@
 //! Concurrent reads and changes of tables: no change is lost, every reader sees a table as of one
 //! moment, and memory is released.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     thread,

@@ -3,8 +3,6 @@
 //! That planning takes time about linear in the size of the text is not asserted: sizes are such
 //! that a quadratic step with a large factor, or an exponential one, would not end.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{fmt::Write, thread};
 use volley::{Session, Value};
 

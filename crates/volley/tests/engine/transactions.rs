@@ -1,7 +1,5 @@
 //! Transactions of sessions that share their tables.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use volley::{ErrorKind, Session, Value};
 
 fn count(session: &Session, from: &str) -> i64 {

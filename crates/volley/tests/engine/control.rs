@@ -1,7 +1,5 @@
 //! Statements that time out or are paused, and what they leave.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     fs,
     sync::Arc,

@@ -1,7 +1,5 @@
 //! What EXPLAIN ANALYZE counts agrees: with itself, with the data, and with the clock.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::BTreeMap,
     path::Path,

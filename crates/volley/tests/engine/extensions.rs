@@ -1,8 +1,6 @@
 //! Plan nodes, operators, table functions and types from outside: as an extension's author meets
 //! them, with everything that can be wrong.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 use volley::{
     Batch, CustomNode, CustomPlanNode, Error, ErrorKind, Field, MemoryTable, PlanBuilder, PlanNode,

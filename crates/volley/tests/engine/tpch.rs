@@ -1,7 +1,5 @@
 //! The 22 TPC-H queries give the recorded answers, whatever the threads and batch sizes.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     collections::HashMap,
     fs,

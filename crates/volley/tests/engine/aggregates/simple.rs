@@ -1,7 +1,7 @@
 //! Simple aggregates of several shapes: two arguments, null arguments, no argument, states outside
 //! the row, errors.
 
-use crate::query;
+use super::query;
 use std::{borrow::Cow, collections::BTreeMap};
 use volley::{ErrorKind, Registry, Result, Session, Settings, Value};
 use volley_function::{

@@ -3,8 +3,6 @@
 //! The format is described in `tests/errors/README.md`. `UPDATE_EXPECT=1` writes the messages that
 //! came into the files; read them before committing.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,7 +1,5 @@
 //! How windows are computed: shared sorts, frames, and rows that are dropped early.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 use volley::{Session, TaskStatistics, Value};
 

@@ -1,0 +1,20 @@
+//! Tests of the engine as its users call it, in one program, since each program links the whole
+//! engine. Tests that need a process of their own, or much time, are programs beside this folder.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod admission;
+mod aggregates;
+mod changes;
+mod control;
+mod errors;
+mod extensions;
+mod file_systems;
+mod function_docs;
+mod lambdas;
+mod scale;
+mod scan_filters;
+mod statistics;
+mod tpch;
+mod transactions;
+mod windows;
