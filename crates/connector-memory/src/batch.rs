@@ -1,7 +1,7 @@
 //! The batches of a table, with their charges and the rows that are left of them.
 
-use crate::key_index::{KeyIndex, KeyIndexes};
 use std::sync::Arc;
+use volley_connector::{KeyIndex, KeyIndexes};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::Type;

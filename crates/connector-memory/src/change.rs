@@ -3,7 +3,6 @@
 use crate::{
     MemoryTable,
     batch::{StoredBatch, append},
-    cancel_check::check_at_row,
     key,
     row_id::place_of,
     table::own,
@@ -11,6 +10,7 @@ use crate::{
 use std::collections::BTreeMap;
 use volley_connector::{
     Changed, ColumnDefinition, KeyDefinition, RowChanges, RowUpdates, Table, TableDefinition,
+    check_at_row, duplicate_key,
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
@@ -280,7 +280,7 @@ impl MemoryTable {
         for key in &self.definition().keys {
             let found = key::conflicts(key, self.schema(), &rows, &[], &none, self.pool())?;
             if let Some(row) = found.to_indices().first() {
-                return Err(key::duplicate(key, self.schema(), &rows, *row as usize)?);
+                return Err(duplicate_key(key, self.schema(), &rows, *row as usize)?);
             }
         }
         Ok(())
@@ -318,7 +318,7 @@ impl UniqueCheck<'_> {
                 continue;
             }
             if let Some(row) = self.conflicts(key, &written)?.to_indices().first() {
-                return Err(key::duplicate(key, self.table.schema(), &written, *row as usize)?);
+                return Err(duplicate_key(key, self.table.schema(), &written, *row as usize)?);
             }
         }
         Ok(written)

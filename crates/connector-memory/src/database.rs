@@ -16,7 +16,7 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-use crate::{MemoryTable, WriteGuard, WriteLock};
+use crate::MemoryTable;
 use sequence::Numbers;
 use std::{
     collections::BTreeMap,
@@ -27,14 +27,11 @@ use std::{
     },
 };
 use volley_connector::{
-    Access, CatalogSnapshot, Changed, Database, Definition, Mark, RowChanges, SchemaSnapshot,
-    SequenceId, Snapshot, Table, TableId, Transaction,
+    Access, CatalogSnapshot, Changed, Database, Definition, Mark, RowChanges, SequenceId, Snapshot,
+    Table, TableId, Transaction, WriteGuard, WriteLock,
 };
 use volley_error::{Error, Result};
 use volley_memory::Pool;
-
-/// The schema that always exists.
-pub(crate) const MAIN: &str = "main";
 
 /// A database whose tables are in memory. Cheap to clone; clones are the same database.
 #[derive(Clone, Debug)]
@@ -67,9 +64,7 @@ struct Version {
 impl MemoryDatabase {
     /// A database with the empty schema `main`; its tables are charged to `pool`.
     pub fn new(pool: &Pool) -> MemoryDatabase {
-        let main = SchemaSnapshot { name: MAIN.to_owned(), ..SchemaSnapshot::default() };
-        let schemas = BTreeMap::from([(MAIN.to_owned(), Arc::new(main))]);
-        let catalog = Arc::new(CatalogSnapshot { schemas });
+        let catalog = Arc::new(CatalogSnapshot::with_main());
         let state = State { catalog, tables: BTreeMap::new(), numbers: BTreeMap::new() };
         MemoryDatabase(Arc::new(Shared {
             committed: RwLock::new(Arc::new(state)),

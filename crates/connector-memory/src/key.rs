@@ -1,156 +1,22 @@
-//! PRIMARY KEY and UNIQUE: which rows to be written meet others.
+//! PRIMARY KEY and UNIQUE: which rows to be written meet others of a table in memory.
 //!
 //! Many rows are looked for by a hash of every row of the table. A few are looked up in an index
 //! per large batch, which is made when it is first needed and goes with the batch from version to
 //! version.
 
-use crate::{
-    batch::StoredBatch,
-    cancel_check::{CHECK_ROWS, check_at_row},
-    key_index::KeyIndex,
-};
+use crate::batch::StoredBatch;
 use std::collections::BTreeMap;
-use volley_connector::KeyDefinition;
-use volley_error::{Error, Result};
-use volley_memory::{Pool, Reservation, check_cancelled};
-use volley_types::{Schema, Type};
-use volley_vector::{Batch, Comparable, Rows, Vector};
-
-/// Bytes of a key's column per row, at most: a wide integer, or the view of a text.
-const COLUMN_BYTES: usize = 16;
+use volley_connector::{KeyDefinition, KeyIndex, NewKeys};
+use volley_error::Result;
+use volley_memory::{Pool, check_cancelled};
+use volley_types::Schema;
+use volley_vector::{Batch, Rows};
 
 /// The minimum ratio of rows of a batch to looked-up rows for which an index is used.
 const ROWS_PER_LOOKUP: usize = 16;
 
 /// Smaller batches are hashed each time: their indexes would be charged more than they hold.
 const INDEXED_ROWS_MIN: usize = 4096;
-
-/// Rows with a key each.
-pub(crate) struct Keys {
-    columns: Vec<Comparable>,
-}
-
-impl Keys {
-    pub fn new(rows: &Batch) -> Result<Keys> {
-        let columns = rows.columns().iter().map(Comparable::new).collect::<Result<_>>()?;
-        Ok(Keys { columns })
-    }
-
-    /// Whether a part of the key is null, which makes it equal to no other.
-    pub fn has_null(&self, row: usize) -> bool {
-        self.columns.iter().any(|it| it.is_null(row))
-    }
-
-    fn is_equal(&self, row: usize, other: &Keys, other_row: usize) -> bool {
-        let mut pairs = self.columns.iter().zip(&other.columns);
-        pairs.all(|(a, b)| a.compare(row, b, other_row).is_eq())
-    }
-}
-
-/// Rows to be written, by their keys.
-struct NewKeys {
-    keys: Keys,
-    hashes: Vec<u64>,
-    /// The rows with a key that no earlier one has, and whether there are any.
-    index: KeyIndex,
-    has_keys: bool,
-    /// The rows whose key is there already.
-    found: Vec<bool>,
-    _charge: Reservation,
-}
-
-impl NewKeys {
-    /// Those of `rows`: batches of the table's columns, one after the other.
-    fn new(key: &KeyDefinition, schema: &Schema, rows: &[Batch], pool: &Pool) -> Result<NewKeys> {
-        let fields = key.columns.iter().filter_map(|it| schema.fields.get(*it));
-        let types: Vec<Type> = fields.map(|it| it.data_type.clone()).collect();
-        let count: usize = rows.iter().map(Batch::rows).sum();
-        let mut charge = pool.child("keys").reservation();
-        let row_bytes = types.len() * COLUMN_BYTES + size_of::<u64>() + size_of::<bool>();
-        charge.grow(count.saturating_mul(row_bytes))?;
-        let index = KeyIndex::with_room(count, pool)?;
-        let columns = key.columns.iter().zip(&types).map(|(column, data_type)| {
-            let parts: Vec<Vector> = rows.iter().map(|it| it.column(*column).clone()).collect();
-            Vector::concat_checked(data_type, &parts, &check_cancelled)
-        });
-        let rows = Batch::new(columns.collect::<Result<_>>()?, count);
-        let (keys, hashes) = (Keys::new(&rows)?, hashes(&rows)?);
-        let found = vec![false; count];
-        let mut new = NewKeys { keys, hashes, index, has_keys: false, found, _charge: charge };
-        new.find_among_themselves()?;
-        Ok(new)
-    }
-
-    fn find_among_themselves(&mut self) -> Result<()> {
-        for (row, hash) in self.hashes.iter().enumerate() {
-            check_at_row(row)?;
-            if self.keys.has_null(row) {
-                continue;
-            }
-            if self.row_equal_to(*hash, &self.keys, row).is_some() {
-                self.found[row] = true;
-            } else {
-                self.index.insert(row, *hash);
-                self.has_keys = true;
-            }
-        }
-        Ok(())
-    }
-
-    /// The row in the index whose key that of row `row` of `other` is, which has this hash.
-    fn row_equal_to(&self, hash: u64, other: &Keys, row: usize) -> Option<usize> {
-        let mut rows = self.index.rows(hash).filter(|it| self.hashes[*it] == hash);
-        rows.find(|it| self.keys.is_equal(*it, other, row))
-    }
-
-    /// Notes the rows whose key one of `stored` has that `counts`.
-    fn find_in(&mut self, stored: &Batch, counts: impl Fn(usize) -> bool) -> Result<()> {
-        let old = Keys::new(stored)?;
-        for (row, hash) in hashes(stored)?.iter().enumerate() {
-            check_at_row(row)?;
-            if counts(row)
-                && let Some(found) = self.row_equal_to(*hash, &old, row)
-            {
-                self.found[found] = true;
-            }
-        }
-        Ok(())
-    }
-
-    /// As [`NewKeys::find_in`], by an index of `stored`: for few rows.
-    fn find_by_index(
-        &mut self,
-        index: &KeyIndex,
-        stored: &Batch,
-        counts: impl Fn(usize) -> bool,
-    ) -> Result<()> {
-        let old = Keys::new(stored)?;
-        for (row, hash) in self.hashes.iter().enumerate() {
-            check_at_row(row)?;
-            if !self.found[row] && !self.keys.has_null(row) {
-                let mut rows = index.rows(*hash).filter(|it| counts(*it));
-                self.found[row] = rows.any(|it| self.keys.is_equal(row, &old, it));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A hash of every row's key; the columns are flat.
-pub(crate) fn hashes(rows: &Batch) -> Result<Vec<u64>> {
-    let mut hashes = vec![0; rows.rows()];
-    for (index, column) in rows.columns().iter().enumerate() {
-        for (part, hashes) in hashes.chunks_mut(CHECK_ROWS).enumerate() {
-            check_cancelled()?;
-            let column = column.slice(part * CHECK_ROWS, hashes.len());
-            match index {
-                0 => column.hash_into(hashes)?,
-                _ => column.hash_combine_into(hashes)?,
-            }
-        }
-    }
-    Ok(hashes)
-}
 
 /// The rows of `new` (batches of the table's columns, one after the other) whose key an earlier one
 /// of them has, or a row of `stored`, where those in `replaced` (by batch) do not count.
@@ -163,9 +29,8 @@ pub(crate) fn conflicts(
     pool: &Pool,
 ) -> Result<Rows> {
     let mut new = NewKeys::new(key, schema, new, pool)?;
-    let count = new.found.len();
-    if new.has_keys {
-        let least_rows = count.saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
+    if new.has_keys() {
+        let least_rows = new.rows().saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
         for (index, batch) in stored.iter().enumerate() {
             check_cancelled()?;
             let rows = batch.batch().project(&key.columns);
@@ -184,30 +49,5 @@ pub(crate) fn conflicts(
             }
         }
     }
-    let found = new.found.iter().enumerate().filter(|it| *it.1).map(|it| it.0);
-    Ok(Rows::from_indices(count, found))
-}
-
-/// The error that the key of row `row` of `new` is there twice.
-pub(crate) fn duplicate(
-    key: &KeyDefinition,
-    schema: &Schema,
-    new: &[Batch],
-    row: usize,
-) -> Result<Error> {
-    let mut before = 0;
-    let batch = new.iter().find(|it| {
-        before += it.rows();
-        row < before
-    });
-    let Some(batch) = batch else { return Ok(Error::internal("no such row")) };
-    let row = row - (before - batch.rows());
-    let mut parts = Vec::new();
-    for column in &key.columns {
-        let Some(field) = schema.fields.get(*column) else { continue };
-        let value = batch.column(*column).value(row)?;
-        parts.push(format!("{} = {}", field.name, value.display(&field.data_type)));
-    }
-    let constraint = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-    Ok(Error::invalid_value(format!("duplicate key of {constraint}: {}", parts.join(", "))))
+    Ok(new.found())
 }

@@ -8,22 +8,19 @@
 //! ```
 //!
 //! A version is immutable: who holds an old one goes on reading it. Whoever makes a version that
-//! takes the place of another holds the table's [`WriteLock`] meanwhile, so that no change is lost.
+//! takes the place of another holds the table's `WriteLock` meanwhile, so that no change is lost.
 
 mod batch;
 mod change;
 mod database;
 mod key;
-mod key_index;
-mod lock;
 mod row_id;
 mod split;
 mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
-mod cancel_check;
 
 pub use database::MemoryDatabase;
-pub use lock::{WriteGuard, WriteLock};
 pub use table::{CONNECTOR, MemoryTable};
+pub use volley_connector::{WriteGuard, WriteLock};

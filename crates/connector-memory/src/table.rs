@@ -2,7 +2,6 @@
 
 use crate::{
     batch::{StoredBatch, append},
-    lock::WriteLock,
     row_id::RowIdTable,
     split::{MemoryScan, RowIds},
     statistics::statistics_of,
@@ -11,7 +10,9 @@ use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
-use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
+use volley_connector::{
+    Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics, WriteLock,
+};
 use volley_error::{Error, Result};
 use volley_memory::{Pool, check_cancelled};
 use volley_plan::TableHandle;

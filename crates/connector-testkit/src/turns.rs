@@ -35,9 +35,11 @@ pub(crate) fn take_turns(database: &dyn Database) {
     // One that began before conflicts with a turn that ended in between.
     drop(transaction);
     let mut slow = done(database.begin(Access::Any));
-    done(slow.change(table, added(&[(2, None)])));
+    let changes = updated(&*slow.snapshot(), table, &[1], Some(2));
+    done(slow.change(table, changes));
     let mut turn = done(database.begin(Access::OneTable(table)));
-    done(turn.change(table, added(&[(3, None)])));
+    let changes = updated(&*turn.snapshot(), table, &[1], Some(3));
+    done(turn.change(table, changes));
     done(turn.commit());
     refused(slow.commit(), ErrorKind::InvalidQuery, "counter");
     for name in ["counter", "else"] {

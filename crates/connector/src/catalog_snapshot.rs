@@ -1,12 +1,14 @@
 //! What objects a database has, as data.
 
 mod difference;
+mod edit;
 mod merge;
 mod save;
 #[cfg(test)]
 mod tests;
 
 pub use difference::CatalogDifference;
+pub use edit::RemovedObjects;
 
 use crate::TableDefinition;
 use std::{collections::BTreeMap, sync::Arc};

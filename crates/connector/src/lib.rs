@@ -12,8 +12,11 @@
 //! operators.
 
 mod bounds;
+mod cancel_check;
 mod conditions;
 mod definition;
+mod key;
+mod key_index;
 mod lazy_batch;
 mod lookup;
 mod catalog_snapshot;
@@ -28,18 +31,22 @@ mod statistics;
 mod table;
 mod table_function;
 mod table_option;
+mod write_lock;
 
 pub use bounds::{Bounds, compare_values, is_ordered};
+pub use cancel_check::check_at_row;
 pub use catalog_snapshot::{
     CatalogDifference, CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind,
-    RelationEntry, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId, TypeEntry,
-    ViewEntry,
+    RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId,
+    TypeEntry, ViewEntry,
 };
 pub use conditions::{Bounding, Conditions};
 pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Transaction};
 pub use definition::{
     CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, StoredTable, TableDefinition,
 };
+pub use key::{Keys, NewKeys, duplicate_key};
+pub use key_index::{KeyIndex, KeyIndexes};
 pub use lazy_batch::{MakeLazy, select_lazily};
 pub use lookup::{Lookup, LookupKey};
 pub use plan_table::PlanTable;
@@ -52,3 +59,4 @@ pub use statistics::{ColumnStatistics, TableStatistics};
 pub use table::{ScanRequest, Table, TableProvider};
 pub use table_function::{TableArgument, TableArguments, TableCall, TableFunction};
 pub use table_option::TableOption;
+pub use write_lock::{WriteGuard, WriteLock};

@@ -15,7 +15,11 @@ use volley_vector::{Buffer, Values, Vector};
 const TEXT_BYTES_MAX: usize = 16;
 
 /// The bounds of the values of a flat vector.
-pub(crate) fn bounds_of(vector: &Vector) -> Result<Bounds> {
+///
+/// # Errors
+///
+/// Internal: a value that cannot be read.
+pub fn bounds_of(vector: &Vector) -> Result<Bounds> {
     let nulls = vector.null_buffer().map_or(0, |it| it.null_count());
     let mut bounds = Bounds { nulls: Some(nulls as u64), ..Bounds::default() };
     let data_type = vector.data_type();
@@ -30,7 +34,7 @@ pub(crate) fn bounds_of(vector: &Vector) -> Result<Bounds> {
 }
 
 /// Bounds of the rows of both. Rows that are all null have no values to bound.
-pub(crate) fn union(a: &Bounds, a_rows: u64, b: &Bounds, b_rows: u64) -> Bounds {
+pub fn union(a: &Bounds, a_rows: u64, b: &Bounds, b_rows: u64) -> Bounds {
     let nulls = a.nulls.zip(b.nulls).map(|(a, b)| a + b);
     if a.nulls == Some(a_rows) {
         return Bounds { nulls, ..b.clone() };

@@ -36,6 +36,7 @@ mod recovery;
 mod jobs;
 mod storage;
 
+pub use bounds::{bounds_of, union as union_bounds};
 pub use changes::{Changes, ConflictScope, TableChange};
 pub use chunk_file::{ChunkFile, ChunkFiles, ChunkWriter, StoredBlock};
 pub use ids::Ids;

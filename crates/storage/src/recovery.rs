@@ -19,13 +19,10 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
-use volley_connector::{CatalogSnapshot, SchemaSnapshot, TableId};
+use volley_connector::{CatalogSnapshot, TableId};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 use volley_pdt::{Budget, Pdt, Stamp, bytes::Input};
-
-/// The schema that always exists.
-const MAIN: &str = "main";
 
 pub(crate) fn open(store: Arc<dyn Store>, options: StorageOptions) -> Result<Storage> {
     let ids = Arc::new(Ids::default());
@@ -63,10 +60,8 @@ fn create(
     ids: Arc<Ids>,
     budget: Arc<Budget>,
 ) -> Result<Storage> {
-    let main = SchemaSnapshot { name: MAIN.to_owned(), ..SchemaSnapshot::default() };
-    let schemas = BTreeMap::from([(MAIN.to_owned(), Arc::new(main))]);
     let version = Version {
-        catalog: Arc::new(CatalogSnapshot { schemas }),
+        catalog: Arc::new(CatalogSnapshot::with_main()),
         stamp: Stamp(1),
         ..Version::default()
     };

@@ -99,6 +99,12 @@ impl Segment {
         self.stored_blocks().map(|it| it.stored_bytes()).sum()
     }
 
+    /// Bytes of a block of a column.
+    pub fn block_bytes(&self, column: usize, number: u32) -> u64 {
+        let block = self.columns.get(column).and_then(|it| it.blocks.get(number as usize));
+        block.map_or(0, StoredBlock::stored_bytes)
+    }
+
     /// Bounds of a column's values.
     pub fn bounds(&self, column: usize) -> Bounds {
         self.columns.get(column).map(|it| it.bounds.clone()).unwrap_or_default()

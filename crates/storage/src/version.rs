@@ -89,8 +89,7 @@ impl TableVersion {
         budget: &Arc<Budget>,
     ) -> Result<TableVersion> {
         let types: Arc<[Type]> = columns.types().cloned().collect();
-        let segment = Segment::empty(id, segment, types.len());
-        let segment = SegmentVersion::unchanged(Arc::new(segment), &types, budget)?;
+        let segment = SegmentVersion::empty(id, segment, &types, budget)?;
         let segments = vec![Arc::new(segment)];
         Ok(TableVersion { id, shape, types, segments, changed: Stamp::default() })
     }
@@ -119,6 +118,21 @@ impl SegmentVersion {
     ) -> Result<SegmentVersion> {
         let write = Pdt::new(Arc::clone(types), segment.rows(), Arc::clone(budget))?;
         Ok(SegmentVersion::new(segment, Layers::new(write), None))
+    }
+
+    /// A segment without rows, to which changes insert some.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn empty(
+        table: TableId,
+        id: u32,
+        types: &Arc<[Type]>,
+        budget: &Arc<Budget>,
+    ) -> Result<SegmentVersion> {
+        let segment = Segment::empty(table, id, types.len());
+        SegmentVersion::unchanged(Arc::new(segment), types, budget)
     }
 
     pub(crate) fn new(

@@ -33,6 +33,7 @@ const CRATES: &[(&str, char)] = &[
     ("connector-hive", LEAF),
     ("connector-memory", LEAF),
     ("storage", LEAF),
+    ("connector-native", LEAF),
     ("sim", LEAF),
     ("tpch", LEAF),
     ("sql", FRONT),

@@ -15,13 +15,13 @@ fn a_database_in_memory_conforms_and_releases_its_memory() {
 
 fn table(transaction: &mut Box<dyn Transaction>, rows: i64) -> Result<TableId> {
     transaction.define(Definition::CreateTable {
-        schema: MAIN.to_owned(),
+        schema: CatalogSnapshot::MAIN.to_owned(),
         name: "t".to_owned(),
         columns: Schema::new(vec![Field::new("a", Type::BigInt)]),
         definition: TableDefinition::default(),
     })?;
     let snapshot = transaction.snapshot();
-    let relation = snapshot.catalog().relation(MAIN, "t").unwrap();
+    let relation = snapshot.catalog().relation(CatalogSnapshot::MAIN, "t").unwrap();
     let id = relation.as_table().unwrap().id;
     let values: Vec<Value> = (0..rows).map(Value::BigInt).collect();
     let column = Vector::from_values(Type::BigInt, &values);

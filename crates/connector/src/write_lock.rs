@@ -1,4 +1,4 @@
-//! Who may change a table.
+//! The right to change a table.
 
 use std::{
     sync::{Arc, Condvar, Mutex, PoisonError},

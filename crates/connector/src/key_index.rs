@@ -10,7 +10,7 @@ use volley_memory::{Pool, Reservation};
 use volley_vector::Batch;
 
 /// A table of open addressing: a row is in the first free slot from that of its hash on.
-pub(crate) struct KeyIndex {
+pub struct KeyIndex {
     /// Rows, counted from 1; 0 where there is none. At least half of them, and a power of two.
     slots: Vec<u32>,
     _charge: Reservation,
@@ -19,11 +19,15 @@ pub(crate) struct KeyIndex {
 /// The indexes of a batch, by the columns of the key. Shared by the versions of a table that share
 /// these columns.
 #[derive(Clone, Default)]
-pub(crate) struct KeyIndexes(Arc<Mutex<Vec<(Vec<usize>, Arc<KeyIndex>)>>>);
+pub struct KeyIndexes(Arc<Mutex<Vec<(Vec<usize>, Arc<KeyIndex>)>>>);
 
 impl KeyIndex {
-    /// The index of keys, of which those with a null are left out; `None` when there is no memory
+    /// The index of keys, without those of which a part is null; `None` when there is no memory
     /// for it.
+    ///
+    /// # Errors
+    ///
+    /// Cancelled.
     pub fn new(keys: &Batch, pool: &Pool) -> Result<Option<KeyIndex>> {
         let mut index = match KeyIndex::with_room(keys.rows(), pool) {
             Ok(index) => index,
@@ -41,6 +45,10 @@ impl KeyIndex {
     }
 
     /// An empty index with a capacity for this number of rows.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
     pub fn with_room(rows: usize, pool: &Pool) -> Result<KeyIndex> {
         if rows >= u32::MAX as usize {
             return Err(Error::new(ErrorKind::OutOfMemory, "too many rows with a key"));
@@ -73,6 +81,10 @@ impl KeyIndex {
 
 impl KeyIndexes {
     /// The index of these columns, made by `make` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of `make`.
     pub fn get(
         &self,
         columns: &[usize],

@@ -1,0 +1,180 @@
+//! PRIMARY KEY and UNIQUE: rows to be written against all others.
+//!
+//! Segments and zones whose bounds rule all new keys out are skipped. Keys that others commit at
+//! the same time are found at the commit, by their hashes.
+
+use crate::change::{base_ranges, read_base};
+use std::collections::BTreeSet;
+use volley_connector::{
+    Bounds, KeyDefinition, NewKeys, TableDefinition, compare_values, duplicate_key,
+};
+use volley_error::Result;
+use volley_memory::{Pool, check_cancelled};
+use volley_pdt::{RowId, RowName};
+use volley_storage::{SegmentView, TableChange, TableView, ZONE_ROWS, bounds_of, union_bounds};
+use volley_types::Schema;
+use volley_vector::{Batch, Rows, Vector};
+
+/// Checks that keys of rows to be written are new.
+pub(crate) struct UniqueCheck<'a> {
+    pub(crate) columns: &'a Schema,
+    pub(crate) definition: &'a TableDefinition,
+    /// The rows before the change.
+    pub(crate) before: &'a TableView,
+    /// The rows whose keys do not count any more.
+    pub(crate) gone: &'a BTreeSet<RowId>,
+    /// How many batches hold changed rows; those after them are to be added.
+    pub(crate) changed_batches: usize,
+    pub(crate) pool: &'a Pool,
+}
+
+impl UniqueCheck<'_> {
+    /// The rows that are left to be written. Notes their keys in `change`.
+    pub(crate) fn check(
+        &self,
+        mut written: Vec<Batch>,
+        updated: &[usize],
+        skipping: &[usize],
+        change: &mut TableChange,
+    ) -> Result<Vec<Batch>> {
+        if written.is_empty() || self.definition.keys.is_empty() {
+            return Ok(written);
+        }
+        for key in skipping.iter().filter_map(|it| self.definition.keys.get(*it)) {
+            let found = self.new_keys(key, &written)?.found();
+            written = without_rows(written, &found)?;
+        }
+        for (index, key) in self.definition.keys.iter().enumerate() {
+            let changes = key.columns.iter().any(|it| updated.contains(it));
+            if written.len() == self.changed_batches && !changes {
+                continue;
+            }
+            let keys = self.new_keys(key, &written)?;
+            if !skipping.contains(&index)
+                && let Some(row) = keys.found().to_indices().first()
+            {
+                return Err(duplicate_key(key, self.columns, &written, *row as usize)?);
+            }
+            change.add_keys(&key.columns, keys.hashes());
+        }
+        Ok(written)
+    }
+
+    /// The keys of `written`, of which those are found that other rows have.
+    fn new_keys(&self, key: &KeyDefinition, written: &[Batch]) -> Result<NewKeys> {
+        let mut keys = NewKeys::new(key, self.columns, written, self.pool)?;
+        if !keys.has_keys() {
+            return Ok(keys);
+        }
+        let bounds = key_bounds(key, written)?;
+        for segment in &self.before.segments {
+            self.find_in_base(key, segment, &bounds, &mut keys)?;
+            for inserted in segment.plan()?.inserted_with_ids(&key.columns) {
+                check_cancelled()?;
+                let segment = segment.segment_id();
+                let counts = |row: usize| {
+                    let id = inserted.ids.get(row).copied().unwrap_or_default();
+                    !self.gone.contains(&RowId { segment, row: RowName::Inserted(id) })
+                };
+                keys.find_in(&flat(&inserted.rows)?, counts)?;
+            }
+        }
+        Ok(keys)
+    }
+
+    fn find_in_base(
+        &self,
+        key: &KeyDefinition,
+        segment: &SegmentView,
+        bounds: &[Bounds],
+        keys: &mut NewKeys,
+    ) -> Result<()> {
+        let rows = &segment.version().segment;
+        let plan = segment.plan()?;
+        let is_apart = |of: &dyn Fn(usize) -> Bounds| {
+            key.columns.iter().zip(bounds).any(|(column, new)| are_apart(new, &of(*column)))
+        };
+        let of_segment = |column: usize| match plan.modifies(column as u32) {
+            true => Bounds::default(),
+            false => rows.bounds(column),
+        };
+        if rows.rows() == 0 || is_apart(&of_segment) {
+            return Ok(());
+        }
+        let zones = rows.zones(&self.before.types)?;
+        for sids in base_ranges(segment) {
+            check_cancelled()?;
+            let changes = plan.range(sids.clone());
+            let zone = (sids.start / ZONE_ROWS) as usize;
+            let of_zone = |column: usize| match changes.modified(column as u32) {
+                Some(_) => Bounds::default(),
+                None => zones.get(column).and_then(|it| it.get(zone)).cloned().unwrap_or_default(),
+            };
+            if is_apart(&of_zone) {
+                continue;
+            }
+            let (ids, batch) = read_base(self.before, segment, sids, &key.columns)?;
+            let counts = |row: usize| ids.get(row).is_some_and(|it| !self.gone.contains(it));
+            keys.find_in(&flat(&batch)?, counts)?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks that no two rows have the same key.
+pub(crate) fn check_among_themselves(
+    definition: &TableDefinition,
+    columns: &Schema,
+    rows: &[Batch],
+    pool: &Pool,
+) -> Result<()> {
+    for key in &definition.keys {
+        let found = NewKeys::new(key, columns, rows, pool)?.found();
+        if let Some(row) = found.to_indices().first() {
+            return Err(duplicate_key(key, columns, rows, *row as usize)?);
+        }
+    }
+    Ok(())
+}
+
+fn flat(rows: &Batch) -> Result<Batch> {
+    let columns = rows.columns().iter().map(Vector::flatten).collect::<Result<_>>()?;
+    Ok(Batch::new(columns, rows.rows()))
+}
+
+/// Bounds of each column of the new keys.
+fn key_bounds(key: &KeyDefinition, written: &[Batch]) -> Result<Vec<Bounds>> {
+    let of_column = |column: &usize| {
+        let (mut bounds, mut rows) = (Bounds { nulls: Some(0), ..Bounds::default() }, 0);
+        for batch in written {
+            let of_batch = bounds_of(&batch.column(*column).flatten()?)?;
+            bounds = union_bounds(&bounds, rows, &of_batch, batch.rows() as u64);
+            rows += batch.rows() as u64;
+        }
+        Ok(bounds)
+    };
+    key.columns.iter().map(of_column).collect()
+}
+
+/// Whether no value is within both.
+fn are_apart(a: &Bounds, b: &Bounds) -> bool {
+    let is_less = |max: &Option<_>, min: &Option<_>| {
+        max.as_ref().zip(min.as_ref()).is_some_and(|(max, min)| {
+            compare_values(max, min).is_some_and(std::cmp::Ordering::is_lt)
+        })
+    };
+    is_less(&a.max, &b.min) || is_less(&b.max, &a.min)
+}
+
+/// The batches without the rows in `left_out`, which counts through all of them.
+fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Result<Vec<Batch>> {
+    let mut start = 0;
+    let mut kept = Vec::with_capacity(batches.len());
+    for batch in batches {
+        check_cancelled()?;
+        let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
+        kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
+        start += batch.rows();
+    }
+    Ok(kept)
+}

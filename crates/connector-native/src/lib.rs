@@ -1,0 +1,25 @@
+//! Native tables: databases on disk.
+//!
+//! ```text
+//! NativeDatabase ── begin ──> transaction: Changes of volley_storage ── commit
+//!     └─ snapshot ──> NativeTable ── scan ──> segments merged with their changes
+//! ```
+//!
+//! Read [`NativeDatabase`] first. `volley_storage` keeps rows, log and files; this crate knows what
+//! connectors are: definitions, keys, row ids, filters, splits. A row id is a packed
+//! `volley_pdt::RowId`, which is stable within a transaction. This crate does not know files.
+
+mod database;
+mod transaction;
+mod define;
+mod change;
+mod key;
+mod table;
+mod statistics;
+mod scan;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use database::NativeDatabase;
+pub use table::CONNECTOR;
