@@ -2,7 +2,7 @@
 
 use crate::key::UniqueCheck;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::Arc,
 };
 use volley_connector::{Changed, RowChanges, RowUpdates, TableDefinition, TableId, check_at_row};
@@ -73,12 +73,11 @@ pub(crate) fn apply(
 
 /// The layer of a segment that takes the transaction's changes.
 fn own<'c>(change: &'c mut TableChange, segment: &SegmentVersion) -> Result<&'c mut Pdt> {
-    let id = segment.segment.id();
-    if !change.own.contains_key(&id) {
-        change.own.insert(id, Arc::new(segment.layers.transaction()?));
-    }
-    let own = change.own.get_mut(&id);
-    own.map(Arc::make_mut).ok_or_else(|| Error::internal("no changes of a segment"))
+    let own = match change.own.entry(segment.segment.id()) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => entry.insert(Arc::new(segment.layers.transaction()?)),
+    };
+    Ok(Arc::make_mut(own))
 }
 
 /// Updates rows; which ones.

@@ -16,6 +16,7 @@ mod change;
 mod key;
 mod table;
 mod statistics;
+mod split;
 mod scan;
 mod source;
 #[cfg(test)]

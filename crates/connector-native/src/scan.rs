@@ -1,14 +1,14 @@
 //! Scans: a split is a block of rows of a segment, or the rows that were inserted into one.
 
-use crate::{source::NativeSource, table::RowIds};
+use crate::{source::NativeSource, split::SplitRows, table::RowIds};
 use std::sync::Arc;
 use volley_connector::{
-    Bounding, Bounds, Conditions, Scan, ScanMetrics, ScanRequest, Source, Split, may_join,
-    may_match,
+    Bounding, Bounds, Conditions, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, Split,
+    SplitSource, may_join, may_match,
 };
 use volley_error::Result;
 use volley_pdt::MergePlan;
-use volley_storage::{SegmentView, TableView};
+use volley_storage::{Segment, SegmentView, TableView};
 
 /// A scan of a table.
 pub(crate) struct NativeScan {
@@ -23,15 +23,6 @@ pub(crate) struct ScanShared {
     pub(crate) row_ids: RowIds,
     pub(crate) request: ScanRequest,
     pub(crate) conditions: Conditions,
-}
-
-/// Which rows a split has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SplitRows {
-    /// The segment's position in the table.
-    pub(crate) segment: usize,
-    /// The block of rows; `None` for the rows that were inserted.
-    pub(crate) block: Option<u32>,
 }
 
 impl NativeScan {
@@ -73,6 +64,11 @@ impl ScanShared {
             })
     }
 
+    /// Bytes of a block of the columns that are read.
+    fn block_bytes(&self, segment: &Segment, block: u32) -> u64 {
+        self.request.columns.iter().map(|it| segment.block_bytes(*it, block)).sum()
+    }
+
     /// Whether anything can be ruled out, now or later.
     pub(crate) fn has_conditions(&self) -> bool {
         !self.conditions.filters.is_empty() || !self.conditions.dynamic.is_empty()
@@ -80,26 +76,24 @@ impl ScanShared {
 }
 
 impl Scan for NativeScan {
-    fn splits(&self) -> Vec<Split> {
+    fn splits(&self) -> Result<Box<dyn SplitSource>> {
         let mut splits = Vec::new();
-        for (segment, of, plan, is_ruled_out) in self.segments() {
-            let (rows, id) = (&of.version().segment, of.segment_id());
-            for block in (0..rows.blocks()).filter(|_| !is_ruled_out) {
-                splits.push(Split {
-                    data: Arc::new(SplitRows { segment, block: Some(block) }),
-                    label: format!("segment {id}, block {block}"),
-                    rows: Some(rows.block_rows(block).len() as u64),
-                });
-            }
-            if plan.inserted_rows() > 0 {
-                splits.push(Split {
-                    data: Arc::new(SplitRows { segment, block: None }),
-                    label: format!("inserts of segment {id}"),
-                    rows: Some(plan.inserted_rows()),
-                });
+        for (_, segment, plan, is_ruled_out) in self.segments() {
+            let (rows, id) = (&segment.version().segment, segment.segment_id());
+            let blocks = (0..rows.blocks()).filter(|_| !is_ruled_out).map(Some);
+            let inserted = (plan.inserted_rows() > 0).then_some(None);
+            for block in blocks.chain(inserted) {
+                let of = SplitRows { segment: id, block };
+                let label = match block {
+                    Some(block) => format!("segment {id}, block {block}"),
+                    None => format!("inserts of segment {id}"),
+                };
+                let size_bytes = block.map_or(0, |it| self.shared.block_bytes(rows, it));
+                let split = Split::new(of.to_bytes(&self.shared.view), label);
+                splits.push(Split { size_bytes, ..split });
             }
         }
-        splits
+        Ok(ListedSplits::boxed(splits))
     }
 
     fn pruned(&self) -> ScanMetrics {

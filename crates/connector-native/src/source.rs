@@ -10,7 +10,8 @@
 //! A block of a column is read when its first value is needed.
 
 use crate::{
-    scan::{ScanShared, SplitRows},
+    scan::ScanShared,
+    split::{SplitRows, no_rows},
     table::RowIds,
 };
 use std::{
@@ -183,13 +184,15 @@ impl NativeSource {
 
 impl Source for NativeSource {
     fn start(&mut self, split: Split) -> Result<()> {
-        let rows = split.data.downcast_ref::<SplitRows>();
-        let found = rows.and_then(|it| {
-            let segment = self.shared.view.segments.get(it.segment)?;
-            Some((it.block, segment, self.shared.plans.get(it.segment)?))
-        });
-        let found = found.ok_or_else(|| Error::internal("split of another connector"))?;
-        let (block, segment, plan) = found;
+        let shared = &self.shared;
+        let rows = SplitRows::read(&split, &shared.view, &shared.request.registry)?;
+        let segments = shared.view.segments.iter().zip(&shared.plans);
+        let found = segments.into_iter().find(|it| it.0.segment_id() == rows.segment);
+        let (segment, plan) = found.ok_or_else(no_rows)?;
+        let block = rows.block;
+        if block.is_some_and(|it| it >= segment.version().segment.blocks()) {
+            return Err(no_rows());
+        }
         self.current = Some(match block {
             Some(block) => {
                 self.metrics.groups_read += 1;

@@ -7,7 +7,7 @@ use std::{
 };
 use volley_connector::{Bounds, TableId};
 use volley_error::{Error, Result};
-use volley_pdt::{MergePlan, Pdt, RowId, RowName, View};
+use volley_pdt::{MergePlan, Pdt, RowId, RowName, Stamp, View};
 use volley_types::Type;
 use volley_vector::{Batch, Parts, Pick, Vector};
 
@@ -18,6 +18,8 @@ pub struct TableView {
     pub id: TableId,
     /// The types of its columns.
     pub types: Arc<[Type]>,
+    /// The last commit that changed rows.
+    pub changed: Stamp,
     /// In the order of rows.
     pub segments: Vec<Arc<SegmentView>>,
 }
@@ -27,21 +29,27 @@ pub struct TableView {
 pub struct SegmentView {
     version: Arc<SegmentVersion>,
     own: Option<Arc<Pdt>>,
+    /// Whether a transaction added the segment.
+    is_added: bool,
     /// With the transaction's changes.
     plan: OnceLock<Arc<MergePlan>>,
 }
 
 impl TableView {
     pub(crate) fn committed(table: &TableVersion) -> TableView {
-        let segments = table.segments.iter().map(|it| SegmentView::new(it, None));
-        TableView { id: table.id, types: Arc::clone(&table.types), segments: segments.collect() }
+        let segments = table.segments.iter().map(|it| SegmentView::new(it, None, false));
+        let (types, changed) = (Arc::clone(&table.types), table.changed);
+        TableView { id: table.id, types, changed, segments: segments.collect() }
     }
 
     pub(crate) fn changed(change: &TableChange) -> TableView {
-        let view =
-            |it: &Arc<SegmentVersion>| SegmentView::new(it, change.own.get(&it.segment.id()));
-        let segments = change.segments().map(view).collect();
-        TableView { id: change.table.id, types: Arc::clone(&change.table.types), segments }
+        let view = |it: &Arc<SegmentVersion>, is_added: bool| {
+            SegmentView::new(it, change.own.get(&it.segment.id()), is_added)
+        };
+        let of_table = change.table.segments.iter().map(|it| view(it, change.replaces));
+        let segments = of_table.chain(change.added.iter().map(|it| view(it, true))).collect();
+        let (types, changed) = (Arc::clone(&change.table.types), change.table.changed);
+        TableView { id: change.table.id, types, changed, segments }
     }
 
     /// One segment of a table, without changes that are not committed.
@@ -50,8 +58,13 @@ impl TableView {
         types: &Arc<[Type]>,
         segment: &Arc<SegmentVersion>,
     ) -> TableView {
-        let segments = vec![SegmentView::new(segment, None)];
-        TableView { id, types: Arc::clone(types), segments }
+        let segments = vec![SegmentView::new(segment, None, false)];
+        TableView { id, types: Arc::clone(types), changed: Stamp::default(), segments }
+    }
+
+    /// Whether it has changes that are not committed.
+    pub fn is_private(&self) -> bool {
+        self.segments.iter().any(|it| it.own.is_some() || it.is_added)
     }
 
     /// How many rows there are.
@@ -99,9 +112,13 @@ impl TableView {
 }
 
 impl SegmentView {
-    fn new(version: &Arc<SegmentVersion>, own: Option<&Arc<Pdt>>) -> Arc<SegmentView> {
+    fn new(
+        version: &Arc<SegmentVersion>,
+        own: Option<&Arc<Pdt>>,
+        is_added: bool,
+    ) -> Arc<SegmentView> {
         let own = own.filter(|it| !it.is_empty()).cloned();
-        Arc::new(SegmentView { version: Arc::clone(version), own, plan: OnceLock::new() })
+        Arc::new(SegmentView { version: Arc::clone(version), own, is_added, plan: OnceLock::new() })
     }
 
     /// The number of the segment.
