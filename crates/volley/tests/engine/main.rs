@@ -7,7 +7,6 @@ mod admission;
 mod aggregates;
 mod changes;
 mod control;
-mod errors;
 mod extensions;
 mod file_systems;
 mod function_docs;

@@ -1,7 +1,10 @@
 //! Runs the corpus of errors `tests/errors`: every case must fail with its exact message.
 //!
 //! The format is described in `tests/errors/README.md`. `UPDATE_EXPECT=1` writes the messages that
-//! came into the files; read them before committing.
+//! came into the files; read them before committing. A program of its own, since it changes the
+//! current folder.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
     fs,
