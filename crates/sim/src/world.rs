@@ -1,0 +1,473 @@
+//! A seed: clients, jobs and crashes on a simulated disk, compared with a model after each step.
+//!
+//! ```text
+//! step    begin, insert, change, remove, create, drop, savepoint, commit, abort
+//!         checkpoint, propagate, reopen, crash during any operation of the disk
+//! check   committed rows, and those that each open transaction sees
+//! crash   recovery (which may crash, too) ──> what was committed, or that and the commit whose
+//!         outcome was open; nothing else
+//! ```
+
+use crate::{
+    Chance, Faults, Fired, SimDisk, client,
+    model::{Committed, Work},
+};
+use std::{fmt::Write, sync::Arc};
+use volley_error::{Error, ErrorKind};
+use volley_memory::Pool;
+use volley_storage::{Changes, OpenTransaction, Storage, StorageOptions, Store};
+use volley_types::TypeRegistry;
+
+/// Steps of a seed.
+const STEPS: usize = 120;
+
+/// Transactions that are open at once.
+const OPEN_MAX: usize = 3;
+
+/// Names of tables.
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// Recoveries with faults, before one without.
+const FAULTY_RECOVERIES: usize = 4;
+
+/// Faults that a database survives without losing anything.
+const SURVIVABLE: Faults = Faults {
+    short_write: Chance(500),
+    full_disk: Chance(60),
+    read_error: Chance(0),
+    sync_error: Chance(60),
+    name_sync_error: Chance(60),
+    misdirected_read: Chance(0),
+    misdirected_write: Chance(0),
+    flipped_bit: Chance(0),
+};
+
+/// How often what happened in seeds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Commits that succeeded.
+    pub commits: u64,
+    /// Commits that conflicted.
+    pub conflicts: u64,
+    /// Commits whose outcome was open.
+    pub open_outcomes: u64,
+    /// Of these, commits that were there after the recovery.
+    pub kept_outcomes: u64,
+    /// Crashes.
+    pub crashes: u64,
+    /// Checkpoints that succeeded.
+    pub checkpoints: u64,
+    /// Segments that were written again.
+    pub propagations: u64,
+    /// Databases that were opened again without a crash.
+    pub reopened: u64,
+    /// Faults of the disk.
+    pub faults: Fired,
+}
+
+/// Runs a seed on the store that `wrap` makes of a simulated disk.
+///
+/// # Errors
+///
+/// What is wrong, with all steps and operations of the disk.
+pub fn run(
+    seed: u64,
+    wrap: &dyn Fn(SimDisk) -> Arc<dyn Store>,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    let disk = SimDisk::new(seed);
+    let mut world = World {
+        random: fastrand::Rng::with_seed(seed ^ 0x5eed),
+        store: wrap(disk.clone()),
+        disk,
+        storage: None,
+        committed: Committed::default(),
+        open_outcome: None,
+        clients: Vec::new(),
+        next_key: 1,
+        steps: String::new(),
+        counts: Counts::default(),
+    };
+    let result = world.run();
+    world.counts.faults = world.disk.fired();
+    counts.add(&world.counts);
+    result.map_err(|it| {
+        format!("seed {seed}: {it}\n\nsteps:\n{}\ndisk:\n{}", world.steps, world.disk.trace())
+    })
+}
+
+struct World {
+    random: fastrand::Rng,
+    store: Arc<dyn Store>,
+    disk: SimDisk,
+    storage: Option<Arc<Storage>>,
+    committed: Committed,
+    /// What is committed if the last commit, whose outcome is open, was durable.
+    open_outcome: Option<Committed>,
+    clients: Vec<Client>,
+    next_key: i64,
+    steps: String,
+    counts: Counts,
+}
+
+/// An open transaction.
+struct Client {
+    transaction: OpenTransaction,
+    changes: Changes,
+    work: Work,
+    saved: Option<(Changes, Work)>,
+}
+
+type Step = Result<(), String>;
+
+impl World {
+    fn run(&mut self) -> Step {
+        self.recover()?;
+        for _ in 0..STEPS {
+            if self.random.u8(..12) == 0 {
+                let distance = self.random.u64(..12);
+                self.disk.crash_at(self.disk.operations() + distance);
+            }
+            self.step()?;
+            if self.disk.has_crashed() {
+                self.crash()?;
+            }
+        }
+        self.note("end");
+        self.crash()
+    }
+
+    fn note(&mut self, step: &str) {
+        let _ = writeln!(self.steps, "{}: {step}", self.disk.operations());
+    }
+
+    fn storage(&self) -> Result<Arc<Storage>, String> {
+        self.storage.clone().ok_or_else(|| "the database is not open".to_owned())
+    }
+
+    fn step(&mut self) -> Step {
+        match self.random.u8(..32) {
+            0..4 => self.begin(),
+            4..17 => self.work(),
+            17..22 => self.commit(),
+            22 => self.abort(),
+            23 => self.savepoint(),
+            24..26 => self.checkpoint(),
+            26..28 => self.propagate(),
+            28 => self.reopen(),
+            _ => self.check(),
+        }
+    }
+
+    fn begin(&mut self) -> Step {
+        if self.clients.len() < OPEN_MAX {
+            self.note("begin");
+            let transaction = self.storage()?.begin();
+            let changes = Changes::new(Arc::clone(transaction.version()));
+            let work = self.committed.begin();
+            self.clients.push(Client { transaction, changes, work, saved: None });
+        }
+        Ok(())
+    }
+
+    /// One change by one of the transactions.
+    fn work(&mut self) -> Step {
+        if self.clients.is_empty() {
+            return self.begin();
+        }
+        let index = self.random.usize(..self.clients.len());
+        let storage = self.storage()?;
+        let kind = self.random.u8(..12);
+        let name = NAMES[self.random.usize(..NAMES.len())];
+        let Some(client) = self.clients.get_mut(index) else { return Ok(()) };
+        let (mut changes, mut work) = (client.changes.clone(), client.work.clone());
+        let Some(rows) = work.tables.rows.get(name) else {
+            let _ = writeln!(self.steps, "client {index}: create {name}");
+            work.create(name);
+            let result = client::create(&storage, &mut changes, name);
+            return self.finish_work(index, changes, work, result);
+        };
+        let keys: Vec<i64> = rows.keys().copied().collect();
+        let key = self.random.choice(&keys).copied();
+        let text = format!("text {}", self.random.u16(..));
+        let result = match (kind, key) {
+            (0, _) if self.random.u8(..4) == 0 => {
+                let _ = writeln!(self.steps, "client {index}: drop {name}");
+                work.drop_table(name);
+                client::drop_table(&mut changes, name)
+            }
+            (1..4, Some(key)) => {
+                let _ = writeln!(self.steps, "client {index}: remove {key} from {name}");
+                work.change(name, key, None);
+                client::change(&mut changes, name, key, None)
+            }
+            (4..7, Some(key)) => {
+                let _ = writeln!(self.steps, "client {index}: change {key} of {name}");
+                work.change(name, key, Some(&text));
+                client::change(&mut changes, name, key, Some(&text))
+            }
+            (7, _) => {
+                let count = self.random.i64(1..40);
+                let rows = self.new_rows(count, &text);
+                let _ = writeln!(self.steps, "client {index}: segment of {count} in {name}");
+                rows.iter().for_each(|it| work.insert(name, it.0, &it.1));
+                client::insert_segment(&storage, &mut changes, name, &rows)
+            }
+            _ => {
+                let count = self.random.i64(1..6);
+                let rows = self.new_rows(count, &text);
+                let _ = writeln!(self.steps, "client {index}: insert {count} into {name}");
+                rows.iter().for_each(|it| work.insert(name, it.0, &it.1));
+                client::insert(&mut changes, name, &rows)
+            }
+        };
+        self.finish_work(index, changes, work, result)
+    }
+
+    fn new_rows(&mut self, count: i64, text: &str) -> Vec<(i64, String)> {
+        let first = self.next_key;
+        self.next_key += count;
+        (first..self.next_key).map(|it| (it, format!("{text} of {it}"))).collect()
+    }
+
+    /// Keeps a change that succeeded.
+    fn finish_work(
+        &mut self,
+        index: usize,
+        changes: Changes,
+        work: Work,
+        result: volley_error::Result<()>,
+    ) -> Step {
+        match result {
+            Ok(()) => {
+                if let Some(client) = self.clients.get_mut(index) {
+                    client.changes = changes;
+                    client.work = work;
+                }
+                Ok(())
+            }
+            Err(error) => self.expect_fault("a change", &error),
+        }
+    }
+
+    fn commit(&mut self) -> Step {
+        if self.clients.is_empty() {
+            return Ok(());
+        }
+        let client = self.clients.swap_remove(self.random.usize(..self.clients.len()));
+        self.note("commit");
+        let is_empty = client.changes.is_empty();
+        let conflict = self.committed.conflict(&client.work);
+        let next = self.committed.apply(&client.work);
+        match client.transaction.commit(client.changes) {
+            Ok(()) if is_empty => Ok(()),
+            Ok(()) => match conflict {
+                None => {
+                    self.counts.commits += 1;
+                    self.committed = next;
+                    Ok(())
+                }
+                Some(conflict) => Err(format!("a conflict was not found: {conflict}")),
+            },
+            Err(error) if error.kind() == ErrorKind::InvalidQuery => match conflict {
+                Some(_) => {
+                    self.counts.conflicts += 1;
+                    Ok(())
+                }
+                None => Err(format!("a conflict without a reason: {error}")),
+            },
+            Err(error) if self.disk.has_crashed() || is_outcome_open(&error) => {
+                let _ = writeln!(self.steps, "outcome open: {error}");
+                if conflict.is_none() {
+                    self.counts.open_outcomes += 1;
+                    self.open_outcome = Some(next);
+                }
+                if self.disk.has_crashed() { Ok(()) } else { self.reopen() }
+            }
+            Err(error) => self.expect_fault("a commit", &error),
+        }
+    }
+
+    fn abort(&mut self) -> Step {
+        if !self.clients.is_empty() {
+            self.note("abort");
+            drop(self.clients.swap_remove(self.random.usize(..self.clients.len())));
+        }
+        Ok(())
+    }
+
+    fn savepoint(&mut self) -> Step {
+        let Some(index) = self.clients.len().checked_sub(1) else { return Ok(()) };
+        let is_back = self.random.bool();
+        if let Some(client) = self.clients.get_mut(index) {
+            match client.saved.take().filter(|_| is_back) {
+                Some((changes, work)) => {
+                    client.changes = changes;
+                    client.work = work;
+                }
+                None => client.saved = Some((client.changes.clone(), client.work.clone())),
+            }
+        }
+        self.note("savepoint");
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Step {
+        self.note("checkpoint");
+        match self.storage()?.checkpoint() {
+            Ok(()) => {
+                self.counts.checkpoints += 1;
+                self.check()
+            }
+            Err(error) => self.expect_fault("a checkpoint", &error),
+        }
+    }
+
+    fn propagate(&mut self) -> Step {
+        let storage = self.storage()?;
+        let version = storage.snapshot();
+        let segments = version.tables.values().flat_map(|table| {
+            let changed = table.segments.iter().filter(|it| !it.is_clean());
+            changed.map(|it| (table.id, it.segment.id()))
+        });
+        let segments: Vec<_> = segments.collect();
+        let Some((table, segment)) = self.random.choice(&segments).copied() else { return Ok(()) };
+        self.note("propagate");
+        match storage.propagate(table, segment) {
+            Ok(()) => {
+                self.counts.propagations += 1;
+                self.check()
+            }
+            Err(error) => self.expect_fault("a propagation", &error),
+        }
+    }
+
+    /// Ends the process, not the machine.
+    fn reopen(&mut self) -> Step {
+        self.note("reopen");
+        self.counts.reopened += 1;
+        self.clients.clear();
+        if let Some(storage) = self.storage.take()
+            && self.random.bool()
+            && let Err(error) = storage.close()
+        {
+            self.expect_fault("closing", &error)?;
+        }
+        self.recover()
+    }
+
+    fn crash(&mut self) -> Step {
+        self.note("crash");
+        self.counts.crashes += 1;
+        self.clients.clear();
+        self.storage = None;
+        self.disk.restart();
+        self.recover()
+    }
+
+    /// Opens the database and checks what it holds.
+    fn recover(&mut self) -> Step {
+        for attempt in 0.. {
+            let is_faulty = attempt < FAULTY_RECOVERIES;
+            self.disk.set_faults(if is_faulty { SURVIVABLE } else { Faults::default() });
+            if is_faulty && self.random.u8(..4) == 0 {
+                let distance = self.random.u64(..20);
+                self.disk.crash_at(self.disk.operations() + distance);
+            }
+            let options = StorageOptions {
+                pool: Pool::root("simulation", None),
+                delta_bytes: usize::MAX,
+                types: Arc::new(TypeRegistry::default()),
+                salt: self.random.u64(..),
+            };
+            self.note("open");
+            match Storage::open(Arc::clone(&self.store), options) {
+                // Files that are garbage may be left behind by a crash.
+                Ok(storage) if !self.disk.has_crashed() => {
+                    self.storage = Some(storage);
+                    self.disk.crash_at(u64::MAX);
+                    return self.check_recovered();
+                }
+                opened if self.disk.has_crashed() => {
+                    let _ = writeln!(self.steps, "crash while it is opened: {opened:?}");
+                    self.counts.crashes += 1;
+                    self.disk.restart();
+                }
+                Err(error) if is_faulty => self.expect_fault("opening", &error)?,
+                Err(error) => return Err(format!("the database cannot be opened: {error}")),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_recovered(&mut self) -> Step {
+        let found = client::read(&Changes::new(self.storage()?.snapshot()));
+        let found = found.map_err(|it| format!("rows cannot be read: {it}"))?;
+        if let Some(next) = self.open_outcome.take()
+            && next.tables.rows == found
+            && self.committed.tables.rows != found
+        {
+            self.counts.kept_outcomes += 1;
+            self.committed = next;
+        }
+        if self.committed.tables.rows == found {
+            return Ok(());
+        }
+        let expected = &self.committed.tables.rows;
+        Err(format!("wrong rows after a recovery\nexpected: {expected:?}\nfound:    {found:?}"))
+    }
+
+    /// Compares all that readers and transactions see.
+    fn check(&mut self) -> Step {
+        let committed = Changes::new(self.storage()?.snapshot());
+        let views = self.clients.iter().map(|it| (&it.changes, &it.work.tables));
+        let views = [(&committed, &self.committed.tables)].into_iter().chain(views);
+        for (number, (changes, expected)) in views.enumerate() {
+            match client::read(changes) {
+                Ok(found) if found == expected.rows => {}
+                Ok(found) => {
+                    let expected = &expected.rows;
+                    return Err(format!(
+                        "view {number} is wrong\nexpected: {expected:?}\nfound:    {found:?}"
+                    ));
+                }
+                Err(_) if self.disk.has_crashed() => return Ok(()),
+                Err(error) => return Err(format!("rows cannot be read: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// An error that a fault of the disk explains.
+    fn expect_fault(&mut self, what: &str, error: &Error) -> Step {
+        let _ = writeln!(self.steps, "{what} failed: {error}");
+        if error.kind() != ErrorKind::Io {
+            return Err(format!("{what} failed: {error}"));
+        }
+        if is_outcome_open(error) && !self.disk.has_crashed() && self.storage.is_some() {
+            return self.reopen();
+        }
+        Ok(())
+    }
+}
+
+/// Whether the database must be opened again.
+fn is_outcome_open(error: &Error) -> bool {
+    error.to_string().contains("cannot be changed any more")
+}
+
+impl Counts {
+    /// Adds those of other seeds.
+    pub fn add(&mut self, other: &Counts) {
+        self.commits += other.commits;
+        self.conflicts += other.conflicts;
+        self.open_outcomes += other.open_outcomes;
+        self.kept_outcomes += other.kept_outcomes;
+        self.crashes += other.crashes;
+        self.checkpoints += other.checkpoints;
+        self.propagations += other.propagations;
+        self.reopened += other.reopened;
+        self.faults.add(other.faults);
+    }
+}
