@@ -21,8 +21,6 @@ pub(crate) struct Committed {
     pub(crate) commits: u64,
     /// The commit that changed or removed a row last.
     changed_by: BTreeMap<Row, u64>,
-    /// The commit that made or dropped a table of a name last.
-    defined_by: BTreeMap<String, u64>,
 }
 
 /// What a transaction did.
@@ -30,8 +28,8 @@ pub(crate) struct Committed {
 pub(crate) struct Work {
     /// The commits that it saw.
     pub(crate) base: u64,
-    /// The tables that it saw.
-    base_names: BTreeSet<String>,
+    /// The tables that it saw, and the commits that made them.
+    base_tables: BTreeMap<String, u64>,
     /// What it sees.
     pub(crate) tables: Tables,
     /// Rows of others that it changed or removed.
@@ -52,7 +50,7 @@ impl Committed {
     pub(crate) fn begin(&self) -> Work {
         Work {
             base: self.commits,
-            base_names: self.tables.rows.keys().cloned().collect(),
+            base_tables: self.tables.made_by.clone(),
             tables: self.tables.clone(),
             touched: BTreeSet::new(),
             inserted: BTreeSet::new(),
@@ -68,9 +66,10 @@ impl Committed {
         if let Some(row) = row {
             return Some(format!("row {row:?}"));
         }
+        let is_same = |name: &String| self.tables.made_by.get(name) == work.base_tables.get(name);
         let defined = work.defined.iter().filter(|it| work.is_defined(it));
         let mut names = work.changed.iter().chain(defined);
-        names.find(|it| is_late(self.defined_by.get(*it))).map(|it| format!("table {it}"))
+        names.find(|it| !is_same(it)).map(|it| format!("table {it}"))
     }
 
     /// What is committed after the transaction.
@@ -79,7 +78,6 @@ impl Committed {
         next.commits += 1;
         let commit = next.commits;
         for name in work.defined.iter().filter(|it| work.is_defined(it)) {
-            next.defined_by.insert(name.clone(), commit);
             next.tables.rows.remove(name);
             next.tables.made_by.remove(name);
             if let Some(rows) = work.tables.rows.get(name) {
@@ -103,7 +101,7 @@ impl Committed {
 impl Work {
     /// Whether a table is another one than before. One that was made and dropped is no change.
     fn is_defined(&self, name: &str) -> bool {
-        self.base_names.contains(name) || self.tables.rows.contains_key(name)
+        self.base_tables.contains_key(name) || self.tables.rows.contains_key(name)
     }
 
     /// Inserts a row.

@@ -2,6 +2,7 @@
 
 use crate::{
     Segment, SegmentVersion,
+    canary::{self, Mistake},
     numbers::Numbers,
     version::{TableVersion, Version},
 };
@@ -27,7 +28,8 @@ impl TableVersion {
             let segment = next.segments.iter_mut().find(|it| it.segment.id() == *id);
             let segment = segment.ok_or_else(|| Error::corruption("changes of no segment"))?;
             let layers = segment.layers.apply(own, stamp)?;
-            *segment = Arc::new(SegmentVersion::new(Arc::clone(&segment.segment), layers, None));
+            let run = segment.run.clone().filter(|_| canary::makes(Mistake::StaleRun));
+            *segment = Arc::new(SegmentVersion::new(Arc::clone(&segment.segment), layers, run));
         }
         Ok(next)
     }

@@ -7,6 +7,7 @@
 use crate::{
     Changes, ConflictScope, Storage, TableChange, Version,
     apply::TableChanges,
+    canary::{self, Mistake},
     log::{AppendError, Log},
     record::{CommitRecord, Record, TableRecord},
     storage::must_recover,
@@ -83,6 +84,9 @@ impl Core {
             let error = failure.error();
             match &failure {
                 AppendError::Refused(error) => Error::new(error.kind(), error.to_string()),
+                AppendError::Unknown(_) if canary::makes(Mistake::SyncErrorIgnored) => {
+                    Error::new(error.kind(), error.to_string())
+                }
                 AppendError::Unknown(_) => {
                     let why = format!("the log could not be synced: {error}");
                     let failed = must_recover(&why);
@@ -115,6 +119,9 @@ impl Core {
         while table.segment(segment).is_none() {
             let replaced = self.replaced.get(&segment).and_then(|it| it.by.as_ref());
             let (by, translator) = replaced.ok_or_else(|| CatalogSnapshot::conflict(name))?;
+            if canary::makes(Mistake::NoTranslation) {
+                return Ok((*by, own));
+            }
             own = match translator.transaction(&own, base)? {
                 Ok(translated) => Arc::new(translated),
                 Err(_) => return Err(CatalogSnapshot::conflict(name)),
@@ -171,6 +178,9 @@ impl Storage {
             }
         }
         let Some(next) = next else { return results };
+        if canary::makes(Mistake::PublishBeforeAppend) {
+            self.publish(next.clone());
+        }
         match core.append(&output.bytes) {
             Ok(()) => self.publish(next),
             Err(error) => {
@@ -268,7 +278,9 @@ fn prepare_table(
         let (segment, changes) =
             core.translate(table, *segment, Arc::clone(changes), base.stamp, name)?;
         let found = table.segment(segment).ok_or_else(conflict)?;
-        if found.layers.conflict(&changes, base.stamp).is_some() {
+        let off = u64::from(canary::makes(Mistake::StampOffByOne));
+        let seen = Stamp(base.stamp.0 + off);
+        if found.layers.conflict(&changes, seen).is_some() {
             return Err(conflict());
         }
         own.push((segment, changes));

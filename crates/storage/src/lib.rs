@@ -17,6 +17,7 @@
 
 pub mod store;
 pub mod conformance;
+pub mod canary;
 mod local_store;
 mod ids;
 mod block;

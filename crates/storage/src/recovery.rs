@@ -7,6 +7,7 @@
 use crate::{
     ChunkFiles, Ids, Storage, StorageOptions, Store, Version,
     apply::TableChanges,
+    canary::{self, Mistake},
     commit::{Core, Queue},
     log::{self, Log, LogStart},
     manifest::{self, ManifestReader},
@@ -45,7 +46,7 @@ pub(crate) fn open(store: Arc<dyn Store>, options: StorageOptions) -> Result<Sto
     let log = Log::new(&store, &ids, salt, end.next);
     let core = Core::new(log, Some(number));
     let storage = assemble(store, files, ids, budget, options.pool, salt, core, version);
-    if end.has_files {
+    if end.has_files && !canary::makes(Mistake::RecoveredTailNotSynced) {
         storage.checkpoint_now()?;
     } else {
         storage.collect_garbage(number, header.log_file)?;

@@ -5,7 +5,9 @@
 //! transaction is open.
 
 use crate::{
-    ChunkWriter, Name, SegmentVersion, Storage, StoredBlock, Version, log,
+    ChunkWriter, Name, SegmentVersion, Storage, StoredBlock, Version,
+    canary::{self, Mistake},
+    log,
     manifest::{self, ManifestHeader, SavedSegment},
     version::TableVersion,
 };
@@ -62,6 +64,9 @@ impl Storage {
         let bytes = manifest::write(&header, &version, &segments)?;
         let number = before.map_or(1, |it| it + 1);
         manifest::put(&*self.store, number, &bytes)?;
+        if canary::makes(Mistake::RemovedTooEarly) {
+            let _ = self.collect(number, position.file, &segments);
+        }
         if let Err(error) = manifest::set_current(&*self.store, before, number) {
             self.core().failed = Some(format!("a checkpoint was interrupted: {error}"));
             return Err(error);
