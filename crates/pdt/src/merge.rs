@@ -9,11 +9,13 @@
 //! MergePlan::inserted  the inserts, for scans that do not
 //! ```
 
+mod dictionary;
 mod interleave;
 mod patch;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use dictionary::JoinedDictionary;
 pub use patch::patch_lazy;
 
 use crate::{

@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use flatten::Flatten;
 
-use crate::{Charge, Column, Key, Sid, View};
+use crate::{Charge, Column, Key, Sid, View, merge::JoinedDictionary};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -62,6 +62,8 @@ pub(crate) struct PlanColumn {
     pub(crate) values: Vector,
     /// For every block, and for the end, the first of `sids` in it.
     pub(crate) offsets: Vec<u32>,
+    /// For columns of codes.
+    pub(crate) dictionary: JoinedDictionary,
 }
 
 /// Inserted rows as they are stored, with later modifications.
@@ -110,6 +112,7 @@ pub struct InsertedRows {
 struct Counts {
     clean_ranges: AtomicU64,
     patched_columns: AtomicU64,
+    recoded_columns: AtomicU64,
     copied_batches: AtomicU64,
 }
 
@@ -120,6 +123,8 @@ pub struct MergeCounts {
     pub clean_ranges: u64,
     /// Columns of a range that were copied to overwrite values.
     pub patched_columns: u64,
+    /// Columns of a range whose codes alone were copied.
+    pub recoded_columns: u64,
     /// Batches that were copied to put inserts between base rows.
     pub copied_batches: u64,
 }
@@ -129,6 +134,7 @@ pub struct MergeCounts {
 pub(crate) enum Path {
     Clean,
     Patched,
+    Recoded,
     Copied,
 }
 
@@ -228,6 +234,7 @@ impl MergePlan {
         MergeCounts {
             clean_ranges: get(&self.counts.clean_ranges),
             patched_columns: get(&self.counts.patched_columns),
+            recoded_columns: get(&self.counts.recoded_columns),
             copied_batches: get(&self.counts.copied_batches),
         }
     }
@@ -236,6 +243,7 @@ impl MergePlan {
         let counter = match path {
             Path::Clean => &self.counts.clean_ranges,
             Path::Patched => &self.counts.patched_columns,
+            Path::Recoded => &self.counts.recoded_columns,
             Path::Copied => &self.counts.copied_batches,
         };
         counter.fetch_add(1, Ordering::Relaxed);

@@ -19,6 +19,13 @@ impl RangeChanges<'_> {
         let Some(modified) = self.modified(column).filter(|_| !ranges.is_empty()) else {
             return Ok(base);
         };
+        let dictionary = self.plan.columns.get(column as usize).and_then(Option::as_ref);
+        if let Some(dictionary) = dictionary.map(|it| &it.dictionary)
+            && let Some(patched) = dictionary.patch(&base, modified.values, &ranges)?
+        {
+            self.plan.count(Path::Recoded);
+            return Ok(patched);
+        }
         self.plan.count(Path::Patched);
         base.copy_ranges(modified.values, &ranges)
     }

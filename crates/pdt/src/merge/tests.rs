@@ -1,7 +1,7 @@
 //! Plans merged into random columns, against values in a list.
 
 use super::*;
-use crate::{Budget, Layers, MergeCounts, Pdt, RowName, Stamp, View};
+use crate::{Budget, Layers, Pdt, RowName, Stamp, View};
 use std::sync::Arc;
 use volley_types::{Type, Value};
 use volley_vector::{
@@ -254,8 +254,9 @@ fn where_nothing_changed_nothing_is_copied() {
             assert_eq!(is_same(slice.column(0), batches[0].column(0)), ![6, 9].contains(&block));
         }
     }
-    let counts = MergeCounts { clean_ranges: 6, patched_columns: 1, copied_batches: 2 };
-    assert_eq!(plan.counts(), counts);
+    let found = plan.counts();
+    assert_eq!((found.clean_ranges, found.copied_batches), (6, 2));
+    assert_eq!(found.patched_columns + found.recoded_columns, 1);
     // Parts of a block with changes that have none themselves are clean, too.
     assert!(plan.range(2048..2100).is_clean() && plan.range(2110..3072).is_clean());
     assert!(plan.range(4101..5120).is_clean() && plan.range(6201..7168).is_clean());
@@ -267,6 +268,44 @@ fn is_same(a: &Vector, b: &Vector) -> bool {
     a.retained_bytes_beyond(std::slice::from_ref(b)) == 0
         && b.retained_bytes_beyond(std::slice::from_ref(a)) == 0
         && std::mem::discriminant(a.encoding()) == std::mem::discriminant(b.encoding())
+}
+
+#[test]
+fn codes_stay_codes_of_one_dictionary() {
+    let (types, mut random) = ([Type::Varchar], Generator::new(4));
+    for is_nullable in [false, true] {
+        let layers =
+            Layers::new(Pdt::new(types.clone().into(), 4096, Budget::unlimited()).unwrap());
+        let mut own = layers.transaction().unwrap();
+        let sids: Vec<u32> = (0..4096).step_by(37).collect();
+        let rows: Vec<RowName> = sids.iter().map(|it| RowName::Base(*it)).collect();
+        let values = random.batch(&types, rows.len()).loaded().unwrap();
+        own.modify(&layers, &rows, &[0], &values).unwrap();
+        let plan = MergePlan::new(layers.with(&own)).unwrap();
+        let dictionary = Arc::new(random.vector(&Type::Varchar, 20).loaded().unwrap());
+        let codes: Vec<u32> = (0..4096).map(|it| it * 7 % 20).collect();
+        let nulls = is_nullable.then(|| (0..4096).map(|it| it % 5 > 0).collect());
+        let base = Vector::dictionary(codes.into(), dictionary, nulls);
+        let mut expected = base.to_values().unwrap();
+        for (sid, value) in sids.iter().zip(values.column(0).to_values().unwrap()) {
+            expected[*sid as usize] = value;
+        }
+        let mut bases = Vec::new();
+        for start in (0..4096u32).step_by(1024) {
+            let slice = base.slice(start as usize, 1024);
+            let patched = plan.range(start..start + 1024).patch(0, slice, None).unwrap();
+            patched.validate().unwrap();
+            let expected = &expected[start as usize..start as usize + 1024];
+            assert_eq!(patched.to_values().unwrap(), expected);
+            if let volley_vector::Encoding::Dictionary { base, .. } = patched.encoding() {
+                bases.push(Arc::clone(base));
+            }
+        }
+        // The first batch does not know yet that others share its dictionary.
+        let counts = plan.counts();
+        assert_eq!((counts.patched_columns, counts.recoded_columns), (1, 3));
+        assert!(bases.len() == 3 && bases.iter().all(|it| Arc::ptr_eq(it, &bases[0])));
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::{BLOCK_ROWS, Block, Counts, DeletedRange, InsertRun, MergePlan, PlanChunk, PlanColumn};
 use crate::{
-    Budget, Change, Charge, Column, ColumnValues, Entry, Key, Layer, Sid, Stamp, View, pdt::Pdt,
+    Budget, Change, Charge, Column, ColumnValues, Entry, Key, Layer, Sid, Stamp, View,
+    merge::JoinedDictionary, pdt::Pdt,
 };
 use std::{collections::HashMap, ops::Range, sync::Arc};
 use volley_error::{Error, Result};
@@ -143,7 +144,8 @@ impl<'a> Flatten<'a> {
             }
             let values = self.values(column, &of_base)?;
             let sids: Vec<Sid> = of_base.iter().map(|it| it.key.sid()).collect();
-            columns.push(Some(PlanColumn { sids, values, offsets: Vec::new() }));
+            let (offsets, dictionary) = (Vec::new(), JoinedDictionary::default());
+            columns.push(Some(PlanColumn { sids, values, offsets, dictionary }));
         }
         Ok(columns)
     }
