@@ -12,7 +12,7 @@ use volley_connector::{
 };
 use volley_error::{Error, ErrorKind, Result};
 use volley_memory::Pool;
-use volley_storage::{Changes, LocalStore, Storage, StorageOptions, Store};
+use volley_storage::{BlockInfo, Changes, CheckReport, LocalStore, Storage, StorageOptions, Store};
 use volley_types::TypeRegistry;
 
 /// Changes in memory take at most one of this many bytes of the memory limit.
@@ -93,6 +93,24 @@ impl NativeDatabase {
             self.0.storage.propagate(table, segment.segment.id())?;
         }
         self.checkpoint()
+    }
+
+    /// Reads all blocks, to find damage.
+    ///
+    /// # Errors
+    ///
+    /// Cancelled; what is wrong is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        self.0.storage.check()
+    }
+
+    /// The blocks of a table's segments, for `storage_info`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such table. I/O, corruption.
+    pub fn blocks(&self, table: TableId) -> Result<Vec<BlockInfo>> {
+        self.0.storage.blocks(table)
     }
 
     /// Makes the next opening as fast as possible. The database can be used afterwards.

@@ -4,7 +4,7 @@
 //! A seed that fails is printed with all its steps.
 
 use std::{env, process::ExitCode, sync::Arc};
-use volley_sim::{Counts, run};
+use volley_sim::{Counts, Weather, run};
 
 fn main() -> ExitCode {
     let mut numbers = env::args().skip(1).map(|it| it.parse::<u64>());
@@ -14,7 +14,9 @@ fn main() -> ExitCode {
     };
     let (mut counts, mut failed) = (Counts::default(), 0u64);
     for seed in first..first.saturating_add(count) {
-        if let Err(error) = run(seed, &|disk| Arc::new(disk), &mut counts) {
+        // Every fourth seed damages bytes, too.
+        let weather = if seed % 4 == 3 { Weather::Damaging } else { Weather::Survivable };
+        if let Err(error) = run(seed, weather, &|disk| Arc::new(disk), &mut counts) {
             println!("{error}\n");
             failed += 1;
         }

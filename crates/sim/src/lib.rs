@@ -22,4 +22,4 @@ mod tests;
 
 pub use disk::{Chance, FAULT_KINDS, Fault, Faults, Fired, SimDisk};
 pub use mistaken_store::{MistakenStore, StoreMistake};
-pub use world::{Counts, run};
+pub use world::{Counts, Weather, run};

@@ -12,13 +12,26 @@ const CANARY_SEEDS: u64 = 1000;
 fn nothing_is_lost_and_nothing_is_half_done() {
     let mut counts = Counts::default();
     for seed in 0..SEEDS {
-        let result = run(seed, &|disk| Arc::new(disk), &mut counts);
+        let result = run(seed, Weather::Survivable, &|disk| Arc::new(disk), &mut counts);
         assert!(result.is_ok(), "{}", result.unwrap_err());
     }
     assert!(counts.commits > 1000 && counts.conflicts > 50, "{counts:?}");
     assert!(counts.checkpoints > 200 && counts.propagations > 200, "{counts:?}");
     assert!(counts.crashes > 500 && counts.kept_outcomes > 20, "{counts:?}");
     assert!(counts.open_outcomes > counts.kept_outcomes, "{counts:?}");
+}
+
+#[test]
+fn damage_is_an_error_and_never_an_answer() {
+    let mut counts = Counts::default();
+    for seed in 0..SEEDS {
+        let result = run(seed, Weather::Damaging, &|disk| Arc::new(disk), &mut counts);
+        assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+    assert!(counts.damaged > SEEDS / 4 && counts.damaged < SEEDS, "{counts:?}");
+    for fault in [Fault::FlippedBit, Fault::MisdirectedRead, Fault::MisdirectedWrite] {
+        assert!(counts.faults.of(fault) >= 20, "{fault:?} {counts:?}");
+    }
 }
 
 /// The first seed that finds a mistake.
@@ -40,7 +53,7 @@ fn mistakes_of_a_store_are_found() {
     for mistake in mistakes {
         let found = found_by(|seed| {
             let wrap = |disk| Arc::new(MistakenStore::new(disk, mistake)) as _;
-            run(seed, &wrap, &mut Counts::default())
+            run(seed, Weather::Survivable, &wrap, &mut Counts::default())
         });
         assert!(found.is_some(), "{mistake:?} was not found in {CANARY_SEEDS} seeds");
     }
@@ -63,7 +76,8 @@ fn mistakes_of_storage_are_found() {
     for mistake in mistakes {
         let found = found_by(|seed| {
             canary::make(Some(mistake));
-            let result = run(seed, &|disk| Arc::new(disk), &mut Counts::default());
+            let result =
+                run(seed, Weather::Survivable, &|disk| Arc::new(disk), &mut Counts::default());
             canary::make(None);
             result
         });

@@ -30,6 +30,27 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 /// Recoveries with faults, before one without.
 const FAULTY_RECOVERIES: usize = 4;
 
+/// Faults that damage files, or what is read of them.
+const DAMAGING: Faults = Faults {
+    short_write: Chance(500),
+    full_disk: Chance(20),
+    read_error: Chance(30),
+    sync_error: Chance(20),
+    name_sync_error: Chance(20),
+    misdirected_read: Chance(60),
+    misdirected_write: Chance(120),
+    flipped_bit: Chance(120),
+};
+
+/// What a seed does to the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    /// Faults and crashes that a database survives without losing anything.
+    Survivable,
+    /// Also faults that damage bytes: whatever is read is right, or an error.
+    Damaging,
+}
+
 /// Faults that a database survives without losing anything.
 const SURVIVABLE: Faults = Faults {
     short_write: Chance(500),
@@ -61,6 +82,8 @@ pub struct Counts {
     pub propagations: u64,
     /// Databases that were opened again without a crash.
     pub reopened: u64,
+    /// Seeds that ended because damage was found.
+    pub damaged: u64,
     /// Faults of the disk.
     pub faults: Fired,
 }
@@ -72,6 +95,7 @@ pub struct Counts {
 /// What is wrong, with all steps and operations of the disk.
 pub fn run(
     seed: u64,
+    weather: Weather,
     wrap: &dyn Fn(SimDisk) -> Arc<dyn Store>,
     counts: &mut Counts,
 ) -> Result<(), String> {
@@ -79,6 +103,8 @@ pub fn run(
     let mut world = World {
         random: fastrand::Rng::with_seed(seed ^ 0x5eed),
         store: wrap(disk.clone()),
+        weather,
+        history: Vec::new(),
         disk,
         storage: None,
         committed: Committed::default(),
@@ -88,7 +114,14 @@ pub fn run(
         steps: String::new(),
         counts: Counts::default(),
     };
-    let result = world.run();
+    let result = match world.run() {
+        Ok(()) => Ok(()),
+        Err(End::Damaged) => {
+            world.counts.damaged += 1;
+            Ok(())
+        }
+        Err(End::Wrong(what)) => Err(what),
+    };
     world.counts.faults = world.disk.fired();
     counts.add(&world.counts);
     result.map_err(|it| {
@@ -100,6 +133,9 @@ struct World {
     random: fastrand::Rng,
     store: Arc<dyn Store>,
     disk: SimDisk,
+    weather: Weather,
+    /// All that was committed at any time, where damage may lose the last commits.
+    history: Vec<Committed>,
     storage: Option<Arc<Storage>>,
     committed: Committed,
     /// What is committed if the last commit, whose outcome is open, was durable.
@@ -118,7 +154,21 @@ struct Client {
     saved: Option<(Changes, Work)>,
 }
 
-type Step = Result<(), String>;
+/// What ends a seed.
+enum End {
+    /// Something is wrong.
+    Wrong(String),
+    /// The database found damage, as it must.
+    Damaged,
+}
+
+impl From<String> for End {
+    fn from(what: String) -> End {
+        End::Wrong(what)
+    }
+}
+
+type Step = Result<(), End>;
 
 impl World {
     fn run(&mut self) -> Step {
@@ -141,8 +191,8 @@ impl World {
         let _ = writeln!(self.steps, "{}: {step}", self.disk.operations());
     }
 
-    fn storage(&self) -> Result<Arc<Storage>, String> {
-        self.storage.clone().ok_or_else(|| "the database is not open".to_owned())
+    fn storage(&self) -> Result<Arc<Storage>, End> {
+        self.storage.clone().ok_or_else(|| "the database is not open".to_owned().into())
     }
 
     fn step(&mut self) -> Step {
@@ -264,17 +314,17 @@ impl World {
             Ok(()) => match conflict {
                 None => {
                     self.counts.commits += 1;
-                    self.committed = next;
+                    self.history.push(std::mem::replace(&mut self.committed, next));
                     Ok(())
                 }
-                Some(conflict) => Err(format!("a conflict was not found: {conflict}")),
+                Some(conflict) => Err(wrong(format!("a conflict was not found: {conflict}"))),
             },
             Err(error) if error.kind() == ErrorKind::InvalidQuery => match conflict {
                 Some(_) => {
                     self.counts.conflicts += 1;
                     Ok(())
                 }
-                None => Err(format!("a conflict without a reason: {error}")),
+                None => Err(wrong(format!("a conflict without a reason: {error}"))),
             },
             Err(error) if self.disk.has_crashed() || is_outcome_open(&error) => {
                 let _ = writeln!(self.steps, "outcome open: {error}");
@@ -369,7 +419,11 @@ impl World {
     fn recover(&mut self) -> Step {
         for attempt in 0.. {
             let is_faulty = attempt < FAULTY_RECOVERIES;
-            self.disk.set_faults(if is_faulty { SURVIVABLE } else { Faults::default() });
+            self.disk.set_faults(match self.weather {
+                _ if !is_faulty => Faults::default(),
+                Weather::Survivable => SURVIVABLE,
+                Weather::Damaging => DAMAGING,
+            });
             if is_faulty && self.random.u8(..4) == 0 {
                 let distance = self.random.u64(..20);
                 self.disk.crash_at(self.disk.operations() + distance);
@@ -394,7 +448,11 @@ impl World {
                     self.disk.restart();
                 }
                 Err(error) if is_faulty => self.expect_fault("opening", &error)?,
-                Err(error) => return Err(format!("the database cannot be opened: {error}")),
+                Err(error) => {
+                    let is_damage = self.weather == Weather::Damaging && is_damage(&error);
+                    let what = || wrong(format!("the database cannot be opened: {error}"));
+                    return Err(if is_damage { End::Damaged } else { what() });
+                }
                 Ok(_) => {}
             }
         }
@@ -402,8 +460,13 @@ impl World {
     }
 
     fn check_recovered(&mut self) -> Step {
-        let found = client::read(&Changes::new(self.storage()?.snapshot()));
-        let found = found.map_err(|it| format!("rows cannot be read: {it}"))?;
+        let changes = Changes::new(self.storage()?.snapshot());
+        let found = loop {
+            match client::read(&changes) {
+                Ok(found) => break found,
+                Err(error) => self.expect_fault("reading", &error)?,
+            }
+        };
         if let Some(next) = self.open_outcome.take()
             && next.tables.rows == found
             && self.committed.tables.rows != found
@@ -414,8 +477,17 @@ impl World {
         if self.committed.tables.rows == found {
             return Ok(());
         }
+        // The last groups of the log look like a torn end when they are damaged.
+        let before = self.history.iter().rev().find(|it| it.tables.rows == found);
+        if self.weather == Weather::Damaging
+            && let Some(before) = before
+        {
+            self.committed = before.clone();
+            return Ok(());
+        }
         let expected = &self.committed.tables.rows;
-        Err(format!("wrong rows after a recovery\nexpected: {expected:?}\nfound:    {found:?}"))
+        let what = "wrong rows after a recovery";
+        Err(wrong(format!("{what}\nexpected: {expected:?}\nfound:    {found:?}")))
     }
 
     /// Compares all that readers and transactions see.
@@ -423,33 +495,48 @@ impl World {
         let committed = Changes::new(self.storage()?.snapshot());
         let views = self.clients.iter().map(|it| (&it.changes, &it.work.tables));
         let views = [(&committed, &self.committed.tables)].into_iter().chain(views);
+        let mut failed = None;
         for (number, (changes, expected)) in views.enumerate() {
             match client::read(changes) {
                 Ok(found) if found == expected.rows => {}
                 Ok(found) => {
                     let expected = &expected.rows;
-                    return Err(format!(
+                    return Err(wrong(format!(
                         "view {number} is wrong\nexpected: {expected:?}\nfound:    {found:?}"
-                    ));
+                    )));
                 }
                 Err(_) if self.disk.has_crashed() => return Ok(()),
-                Err(error) => return Err(format!("rows cannot be read: {error}")),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), |it| self.expect_fault("reading", &it))
     }
 
     /// An error that a fault of the disk explains.
     fn expect_fault(&mut self, what: &str, error: &Error) -> Step {
         let _ = writeln!(self.steps, "{what} failed: {error}");
         if error.kind() != ErrorKind::Io {
-            return Err(format!("{what} failed: {error}"));
+            let is_found = self.weather == Weather::Damaging && is_damage(error);
+            let what = || wrong(format!("{what} failed: {error}"));
+            return Err(if is_found { End::Damaged } else { what() });
         }
         if is_outcome_open(error) && !self.disk.has_crashed() && self.storage.is_some() {
             return self.reopen();
         }
         Ok(())
     }
+}
+
+fn wrong(what: String) -> End {
+    End::Wrong(what)
+}
+
+/// Whether an error says that bytes are damaged.
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Unsupported)
 }
 
 /// Whether the database must be opened again.
@@ -468,6 +555,7 @@ impl Counts {
         self.checkpoints += other.checkpoints;
         self.propagations += other.propagations;
         self.reopened += other.reopened;
+        self.damaged += other.damaged;
         self.faults.add(other.faults);
     }
 }

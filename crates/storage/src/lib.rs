@@ -35,10 +35,12 @@ mod manifest;
 mod commit;
 mod recovery;
 mod jobs;
+mod check;
 mod storage;
 
 pub use bounds::{bounds_of, union as union_bounds};
 pub use changes::{Changes, ConflictScope, TableChange};
+pub use check::{BlockInfo, CheckReport};
 pub use chunk_file::{ChunkFile, ChunkFiles, ChunkWriter, StoredBlock};
 pub use ids::Ids;
 pub use jobs::Due;

@@ -5,6 +5,7 @@
 //!   "VMAN", u8 major version: 1, u8 minor version: 0, body, u64 XXH3-64 of all bytes before
 //!
 //! body  (numbers are those of volley_pdt::bytes)
+//!   number   number of the manifest
 //!   number   salt of the database
 //!   number   first file of the log, number of its first group
 //!   number   stamp of the last commit
@@ -49,6 +50,8 @@ const CURRENT_BEGIN: &str = "volley database 1\nmanifest ";
 /// What a manifest holds besides a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ManifestHeader {
+    /// The number of the manifest.
+    pub(crate) number: u32,
     pub(crate) salt: u64,
     /// The first file of the log that is not contained.
     pub(crate) log_file: u32,
@@ -142,13 +145,17 @@ pub(crate) fn load(store: &dyn Store, number: u32) -> Result<Vec<u8>> {
     file.read(0..file.size_bytes()).map(|it| it.to_vec())
 }
 
-/// The salt in a manifest, which reading the rest needs.
+/// The salt in manifest `number`, which reading the rest needs.
 ///
 /// # Errors
 ///
 /// Corruption: other bytes; unsupported: a newer format.
-pub(crate) fn salt(bytes: &[u8]) -> Result<u64> {
-    body(bytes)?.number()
+pub(crate) fn salt(bytes: &[u8], number: u32) -> Result<u64> {
+    let mut input = body(bytes)?;
+    if input.u32()? != number {
+        return Err(input.corrupt("another manifest is in its place"));
+    }
+    input.number()
 }
 
 /// The bytes of a manifest. `segments` are those of each table of the version.
@@ -164,6 +171,7 @@ pub(crate) fn write(
     let mut output = Output::default();
     output.raw(&MAGIC);
     output.raw(&[VERSION_MAJOR, VERSION_MINOR]);
+    output.number(header.number.into());
     output.number(header.salt);
     output.number(header.log_file.into());
     output.number(header.log_group);
@@ -203,6 +211,7 @@ impl ManifestReader<'_> {
     pub(crate) fn read(&self, bytes: &[u8]) -> Result<(ManifestHeader, Version)> {
         let mut input = body(bytes)?;
         let header = ManifestHeader {
+            number: input.u32()?,
             salt: input.number()?,
             log_file: input.u32()?,
             log_group: input.number()?,

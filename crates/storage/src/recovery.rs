@@ -32,7 +32,7 @@ pub(crate) fn open(store: Arc<dyn Store>, options: StorageOptions) -> Result<Sto
         return create(store, options, ids, budget);
     };
     let bytes = manifest::load(&*store, number)?;
-    let salt = manifest::salt(&bytes)?;
+    let salt = manifest::salt(&bytes, number)?;
     let files = ChunkFiles::new(&store, &ids, salt);
     ids.use_up_to(crate::ids::UsedIds { file: files.last_number()?, ..Default::default() });
     let types = &*options.types;

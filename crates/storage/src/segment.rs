@@ -105,6 +105,12 @@ impl Segment {
         block.map_or(0, StoredBlock::stored_bytes)
     }
 
+    /// The number of the file that a block of a column is in; 0 without one.
+    pub(crate) fn block_file(&self, column: usize, number: u32) -> u32 {
+        let block = self.columns.get(column).and_then(|it| it.blocks.get(number as usize));
+        block.map_or(0, |it| it.file.number())
+    }
+
     /// Bounds of a column's values.
     pub fn bounds(&self, column: usize) -> Bounds {
         self.columns.get(column).map(|it| it.bounds.clone()).unwrap_or_default()

@@ -55,14 +55,15 @@ impl Storage {
         drop(core);
         let mut frozen = Frozen::new();
         let segments = self.write_changes(&version, &mut frozen)?;
+        let number = before.map_or(1, |it| it + 1);
         let header = ManifestHeader {
+            number,
             salt: self.salt,
             log_file: position.file,
             log_group: position.group,
             used: self.ids.used(),
         };
         let bytes = manifest::write(&header, &version, &segments)?;
-        let number = before.map_or(1, |it| it + 1);
         manifest::put(&*self.store, number, &bytes)?;
         if canary::makes(Mistake::RemovedTooEarly) {
             let _ = self.collect(number, position.file, &segments);

@@ -9,13 +9,16 @@ use volley_vector::{Batch, Vector};
 
 fn open(folder: &Path) -> Arc<Storage> {
     let store = Arc::new(LocalStore::open(folder).unwrap());
-    let options = StorageOptions {
+    Storage::open(store, options()).unwrap()
+}
+
+fn options() -> StorageOptions {
+    StorageOptions {
         pool: Pool::root("test", None),
         delta_bytes: usize::MAX,
         types: Arc::new(TypeRegistry::default()),
         salt: 9,
-    };
-    Storage::open(store, options).unwrap()
+    }
 }
 
 fn columns() -> Schema {
@@ -367,4 +370,51 @@ fn many_threads_commit() {
     assert_eq!(found.len(), 80);
     drop(storage);
     assert_eq!(rows(&open(folder.path()), table).len(), 80);
+}
+
+#[test]
+fn a_check_reads_everything_and_finds_damage() {
+    let folder = tempdir().unwrap();
+    let storage = open(folder.path());
+    let table = create(&storage, "t");
+    commit(&storage, |it| insert(it, table, &batch(0..3000))).unwrap();
+    let segment = rows(&storage, table)[0].0.segment;
+    storage.propagate(table, segment).unwrap();
+    commit(&storage, |it| insert(it, table, &batch(3000..3010))).unwrap();
+    storage.checkpoint().unwrap();
+    let report = storage.check().unwrap();
+    assert_eq!((report.blocks, report.findings.len()), (3, 0), "{report:?}");
+    let blocks = storage.blocks(table).unwrap();
+    assert_eq!(blocks.iter().map(|it| it.rows).collect::<Vec<_>>(), [3000, 3000]);
+    assert_eq!(blocks[0].codec, volley_codec::CodecId::PforDelta);
+    drop(storage);
+    // One bit of each file of blocks.
+    let mut findings = 0;
+    for entry in std::fs::read_dir(folder.path().join("data")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        for at in (0..bytes.len()).step_by(bytes.len() / 7) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 4;
+            std::fs::write(&path, &damaged).unwrap();
+            let store = Arc::new(LocalStore::open(folder.path()).unwrap());
+            match Storage::open(store, options()) {
+                // Changes are read when the database is opened.
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+                    assert!(error.to_string().contains("data/"), "{error}");
+                    findings += 1;
+                }
+                Ok(storage) => {
+                    let report = storage.check().unwrap();
+                    let named = |it: &Error| it.to_string().contains("data/");
+                    assert!(report.findings.iter().all(named), "{report:?}");
+                    findings += report.findings.len().min(1);
+                }
+            }
+            std::fs::write(&path, &bytes).unwrap();
+        }
+    }
+    // Every bit of a file belongs to a block that is read.
+    assert_eq!(findings, 14 + 2);
 }

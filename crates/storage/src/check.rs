@@ -1,0 +1,151 @@
+//! Reading everything, to find damage; and what storage takes.
+
+use crate::{
+    BLOCK_ROWS, Segment, SegmentVersion, Storage, ZONE_ROWS, block::HEADER_BYTES,
+    bounds::bounds_of, manifest,
+};
+use volley_codec::CodecId;
+use volley_connector::{Bounds, TableId, compare_values};
+use volley_error::{Error, Result};
+use volley_memory::check_cancelled;
+use volley_pdt::Run;
+use volley_types::Type;
+use volley_vector::Vector;
+
+/// What a check of a database found.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    /// Blocks that were read.
+    pub blocks: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// What is wrong, each with the block.
+    pub findings: Vec<Error>,
+}
+
+/// A block of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// The number of the segment.
+    pub segment: u32,
+    /// The position of the column in the table.
+    pub column: usize,
+    /// The number of the block in the column.
+    pub block: u32,
+    /// The number of the file.
+    pub file: u32,
+    /// The codec.
+    pub codec: CodecId,
+    /// Rows.
+    pub rows: u32,
+    /// Bytes on disk, the header included.
+    pub bytes: u64,
+}
+
+impl Storage {
+    /// Reads all blocks of what is committed, and compares bounds with values.
+    ///
+    /// # Errors
+    ///
+    /// Cancelled. What is wrong in the database is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        let version = self.snapshot();
+        let mut report = CheckReport::default();
+        for table in version.tables.values() {
+            for segment in &table.segments {
+                for (column, data_type) in table.types.iter().enumerate() {
+                    for block in 0..segment.segment.blocks() {
+                        check_cancelled()?;
+                        report.note(&segment.segment.check(column, block, data_type, &table.types));
+                        report.add(segment.segment.block_bytes(column, block));
+                    }
+                }
+                report.note(&self.check_changes(segment, &table.types));
+                report.add(segment.run.as_ref().map_or(0, |it| it.stored_bytes()));
+            }
+        }
+        Ok(report)
+    }
+
+    fn check_changes(&self, segment: &SegmentVersion, types: &[Type]) -> Result<()> {
+        let Some(block) = &segment.run else { return Ok(()) };
+        let bytes = block.read(&manifest::run_identity(&segment.segment))?;
+        Run::open(&bytes, types, segment.segment.rows(), &self.cache).map(drop)
+    }
+
+    /// The blocks of a table's segments.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such table. I/O, corruption.
+    pub fn blocks(&self, table: TableId) -> Result<Vec<BlockInfo>> {
+        let version = self.snapshot();
+        let table = version.table(table)?;
+        let mut blocks = Vec::new();
+        for segment in &table.segments {
+            let segment = &segment.segment;
+            for (column, data_type) in table.types.iter().enumerate() {
+                for block in 0..segment.blocks() {
+                    check_cancelled()?;
+                    blocks.push(BlockInfo {
+                        segment: segment.id(),
+                        column,
+                        block,
+                        file: segment.block_file(column, block),
+                        codec: segment.open(column, block, data_type)?.codec(),
+                        rows: segment.block_rows(block).len() as u32,
+                        bytes: segment.block_bytes(column, block),
+                    });
+                }
+            }
+        }
+        Ok(blocks)
+    }
+}
+
+impl CheckReport {
+    fn note(&mut self, result: &Result<()>) {
+        if let Err(error) = result {
+            self.findings.push(Error::new(error.kind(), error.to_string()));
+        }
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.blocks += u64::from(bytes > HEADER_BYTES as u64);
+        self.bytes += bytes;
+    }
+}
+
+impl Segment {
+    /// Reads a block and compares its values with the bounds of the segment and of zones.
+    fn check(&self, column: usize, block: u32, data_type: &Type, types: &[Type]) -> Result<()> {
+        let mut reader = self.open(column, block, data_type)?;
+        let zones = self.zones(types)?;
+        let of_column = zones.get(column).map(Vec::as_slice).unwrap_or_default();
+        let rows = reader.rows() as u32;
+        for start in (0..rows).step_by(ZONE_ROWS as usize) {
+            let values = reader.read(start..rows.min(start + ZONE_ROWS), None)?;
+            let found = bounds_of(&values.flatten()?)?;
+            let zone = ((block * BLOCK_ROWS + start) / ZONE_ROWS) as usize;
+            let zone = of_column.get(zone).cloned().unwrap_or_default();
+            let is_right = is_within(&found, &zone, &values)
+                && is_within(&found, &self.bounds(column), &values);
+            if !is_right || zone.nulls != found.nulls {
+                let error = Error::corruption("values beyond the bounds of their segment or zone");
+                let error = error.at("segment", self.id()).at("column", column);
+                return Err(error.at("block", block));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether bounds of values are within wider ones; those of text are compared as they are cut.
+fn is_within(inner: &Bounds, outer: &Bounds, values: &Vector) -> bool {
+    let is_beyond = |a: &Option<_>, b: &Option<_>| {
+        a.as_ref()
+            .zip(b.as_ref())
+            .is_some_and(|(a, b)| compare_values(a, b).is_some_and(std::cmp::Ordering::is_lt))
+    };
+    values.is_empty() || !(is_beyond(&inner.min, &outer.min) || is_beyond(&outer.max, &inner.max))
+}
