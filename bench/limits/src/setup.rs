@@ -66,7 +66,7 @@ pub type Columns = Vec<(&'static str, Vector)>;
 
 /// Makes a table in memory.
 pub fn register(session: &Session, name: &str, columns: Columns) -> Result<()> {
-    session.register_table(name, Arc::new(memory_table(session, name, &[columns])?));
+    session.register_table(name, Arc::new(memory_table(session, name, &[columns])?))?;
     Ok(())
 }
 

@@ -38,6 +38,8 @@ use volley_memory::Pool;
 pub struct MemoryDatabase(Arc<Shared>);
 
 struct Shared {
+    /// What names of its tables in plans begin with; empty for the database `memory`.
+    prefix: String,
     committed: RwLock<Arc<State>>,
     /// The next identity of a table or sequence, and number of a version.
     next: AtomicU64,
@@ -58,15 +60,26 @@ struct State {
 struct Version {
     /// No other version of any table has it.
     number: u64,
-    table: MemoryTable,
+    table: Arc<MemoryTable>,
 }
 
 impl MemoryDatabase {
     /// A database with the empty schema `main`; its tables are charged to `pool`.
     pub fn new(pool: &Pool) -> MemoryDatabase {
+        MemoryDatabase::with_prefix(String::new(), pool)
+    }
+
+    /// As [`MemoryDatabase::new`]; plans show its tables with `name` before them, so that they are
+    /// told from those of other databases that a statement reads.
+    pub fn named(name: &str, pool: &Pool) -> MemoryDatabase {
+        MemoryDatabase::with_prefix(format!("{name}."), pool)
+    }
+
+    fn with_prefix(prefix: String, pool: &Pool) -> MemoryDatabase {
         let catalog = Arc::new(CatalogSnapshot::with_main());
         let state = State { catalog, tables: BTreeMap::new(), numbers: BTreeMap::new() };
         MemoryDatabase(Arc::new(Shared {
+            prefix,
             committed: RwLock::new(Arc::new(state)),
             next: AtomicU64::new(1),
             pool: pool.clone(),
@@ -128,7 +141,7 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn table(&self, table: TableId) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(self.0.version(table)?.table.clone()))
+        Ok(Arc::clone(&self.0.version(table)?.table) as _)
     }
 
     fn take_numbers(&self, sequence: SequenceId, numbers: &mut [i64]) -> Result<usize> {
@@ -179,7 +192,8 @@ impl Transaction for MemoryTransaction {
         }
         let (next, changed) = self.state.version(table)?.table.change(changes)?;
         let mut state = (*self.state).clone();
-        state.tables.insert(table, Version { number: self.shared.next_number(), table: next });
+        let version = Version { number: self.shared.next_number(), table: Arc::new(next) };
+        state.tables.insert(table, version);
         self.state = Arc::new(state);
         Ok(changed)
     }

@@ -29,7 +29,8 @@ pub struct MemoryTable {
     schema: Schema,
     definition: Arc<TableDefinition>,
     batches: Arc<[StoredBatch]>,
-    statistics: OnceLock<Arc<TableStatistics>>,
+    /// Shared by the clones of the version.
+    statistics: Arc<OnceLock<Arc<TableStatistics>>>,
     /// What all versions are charged to.
     pool: Pool,
     /// One for all versions.
@@ -55,7 +56,7 @@ impl MemoryTable {
             schema,
             definition: Arc::default(),
             batches: batches.into(),
-            statistics: OnceLock::new(),
+            statistics: Arc::default(),
             pool,
             lock: Arc::default(),
         })
@@ -90,7 +91,7 @@ impl MemoryTable {
 
     /// A version of other batches.
     pub(crate) fn with_batches(&self, batches: Vec<StoredBatch>) -> MemoryTable {
-        MemoryTable { batches: batches.into(), statistics: OnceLock::new(), ..self.clone() }
+        MemoryTable { batches: batches.into(), statistics: Arc::default(), ..self.clone() }
     }
 
     /// A version of other columns.

@@ -85,6 +85,9 @@ pub struct ViewEntry {
     pub columns: Vec<String>,
     /// The name of the dialect that the text is written in.
     pub dialect: String,
+    /// The schemas of its database that names without a schema were looked up in when it was made,
+    /// in order.
+    pub search_path: Vec<String>,
     /// What COMMENT ON says of it.
     pub comment: Option<String>,
     /// What COMMENT ON says of its columns, by lower-case name.

@@ -12,6 +12,7 @@
 mod column;
 mod expr;
 mod plan;
+mod table_ref;
 mod window;
 mod print;
 
@@ -21,5 +22,6 @@ pub use plan::{
     AggregateCall, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,
     SetOperation, SortKey,
 };
+pub use table_ref::{ExternalTables, NamedTable, RowIds, TableRef, TableResolver};
 pub use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits};
 pub use window::WindowCall;

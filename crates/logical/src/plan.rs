@@ -1,8 +1,7 @@
 //! The logical plan.
 
-use crate::{Column, ColumnId, Expr, WindowCall};
+use crate::{Column, ColumnId, Expr, TableRef, WindowCall};
 use std::sync::Arc;
-use volley_connector::Table;
 use volley_error::Span;
 use volley_types::{Type, Value};
 
@@ -14,7 +13,7 @@ pub enum Plan {
     /// A table.
     Scan {
         /// The table.
-        table: Arc<dyn Table>,
+        table: TableRef,
         /// Its name or alias, for EXPLAIN.
         name: String,
         /// The columns read, and their positions in the table.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 use volley_expression::ExprSet;
 use volley_function::{QueryConstants, Registry};
-use volley_logical::ColumnIds;
+use volley_logical::{ColumnIds, TableResolver};
 use volley_types::Value;
 
 /// What planning needs to know besides the plan.
@@ -14,6 +14,8 @@ pub struct OptimizerContext<'a> {
     pub query: Arc<QueryConstants>,
     /// Hands out the identities of new columns; the same that the binder used.
     pub column_ids: &'a ColumnIds,
+    /// The tables that plans name.
+    pub tables: Arc<dyn TableResolver>,
     /// How many drivers a pipeline may have; with one, plans have no partial aggregations.
     pub drivers: usize,
     /// The names of the rules that are switched off; see [`crate::rules`].

@@ -43,7 +43,7 @@ pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
         ctx,
         references: HashMap::new(),
         shared: HashMap::new(),
-        estimator: Estimator::new(),
+        estimator: Estimator::new(ctx),
         recursions: Recursions::default(),
         exchange_keys: None,
     };

@@ -12,9 +12,9 @@ mod value;
 pub(crate) use estimate::joined;
 pub(crate) use ranges::{ColumnComparison, pairs_share};
 
-use crate::stack::deep;
-use std::collections::HashMap;
-use volley_logical::{ColumnId, Plan};
+use crate::{OptimizerContext, stack::deep};
+use std::{collections::HashMap, sync::Arc};
+use volley_logical::{ColumnId, Plan, TableResolver};
 
 /// Rows of a table that does not know.
 const ROWS_UNKNOWN: f64 = 10_000.0;
@@ -38,14 +38,14 @@ pub(crate) struct Estimate {
 }
 
 /// Guesses, and remembers what common table expressions make.
-#[derive(Default)]
 pub(crate) struct Estimator {
+    tables: Arc<dyn TableResolver>,
     ctes: HashMap<u32, Estimate>,
 }
 
 impl Estimator {
-    pub(crate) fn new() -> Estimator {
-        Estimator::default()
+    pub(crate) fn new(ctx: &OptimizerContext<'_>) -> Estimator {
+        Estimator { tables: Arc::clone(&ctx.tables), ctes: HashMap::new() }
     }
 
     /// What `plan` makes. Linear in the size of the plan.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use volley_connector::{ColumnStatistics, Scan, ScanRequest, Table, TableStatistics};
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
-use volley_logical::{ColumnIds, Plan};
+use volley_logical::{ColumnIds, ExternalTables, NamedTable, Plan, TableRef, TableResolver};
 use volley_plan::{PlanNode, TableHandle};
 use volley_sql::{BindSettings, Catalog, Relation, Statement, bind, parse};
 use volley_types::{Field, Schema, Type, Value};
@@ -64,12 +64,14 @@ lineitem 6001215: l_orderkey bigint 1 6000000, l_partkey bigint 1 200000, \
 
 struct TestCatalog {
     tables: Vec<Arc<TestTable>>,
+    external: ExternalTables,
 }
 
 impl TestCatalog {
     fn new() -> TestCatalog {
         let lines = TABLES.lines().filter(|it| !it.trim().is_empty());
-        TestCatalog { tables: lines.map(|it| Arc::new(table(it))).collect() }
+        let tables = lines.map(|it| Arc::new(table(it))).collect();
+        TestCatalog { tables, external: ExternalTables::default() }
     }
 }
 
@@ -109,10 +111,30 @@ fn table(line: &str) -> TestTable {
     }
 }
 
+impl TableResolver for TestCatalog {
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>> {
+        match reference {
+            TableRef::External(number) => self.external.get(*number),
+            TableRef::Stored { .. } => Err(Error::internal("a table of a database")),
+        }
+    }
+}
+
 impl Catalog for TestCatalog {
     fn table(&self, name: &str) -> Result<Option<Relation>> {
         let found = self.tables.iter().find(|it| it.name.eq_ignore_ascii_case(name));
-        Ok(found.map(|it| Relation::Table(it.clone())))
+        Ok(found.map(|it| {
+            let table: Arc<dyn Table> = it.clone();
+            Relation::Table(NamedTable { reference: self.add_external(Arc::clone(&table)), table })
+        }))
+    }
+
+    fn add_external(&self, table: Arc<dyn Table>) -> TableRef {
+        self.external.add(table)
+    }
+
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>> {
+        TableResolver::resolve(self, reference)
     }
 
     fn file(&self, _path: &str) -> Result<Arc<dyn Table>> {
@@ -142,7 +164,8 @@ pub(crate) fn plan_for(sql: &str, disabled: &[&str], drivers: usize) -> Result<P
     let ids = ColumnIds::new();
     let statements = parse(sql)?;
     let settings = BindSettings::default();
-    let statement = bind(&statements[0], &TestCatalog::new(), &registry, &ids, &settings)?;
+    let catalog = Arc::new(TestCatalog::new());
+    let statement = bind(&statements[0], &*catalog, &registry, &ids, &settings)?;
     let Statement::Query(query) = statement else {
         return Err(Error::unsupported("a statement that is no query"));
     };
@@ -150,6 +173,7 @@ pub(crate) fn plan_for(sql: &str, disabled: &[&str], drivers: usize) -> Result<P
         registry: Arc::new(registry),
         query: Arc::new(QueryConstants::default()),
         column_ids: &ids,
+        tables: catalog,
         drivers,
         disabled_rules: disabled.iter().map(|it| (*it).to_owned()).collect(),
         always_merges_joins: false,

@@ -7,12 +7,12 @@
 //! [`ColumnId`]: volley_logical::ColumnId
 
 use crate::{
-    Catalog, DefaultOrder, Dialect, ParsedStatement, Statement, memory::NODE_BYTES, parse::Source,
-    stack,
+    Catalog, DefaultOrder, Dialect, Home, ParsedStatement, Statement, memory::NODE_BYTES,
+    parse::Source, stack,
 };
 use sqlparser::tokenizer::Span as Lines;
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, HashSet},
     fmt,
     sync::Arc,
@@ -246,6 +246,8 @@ struct Binder<'a> {
     bodies: usize,
     /// The columns of COLUMNS in the expression that is being bound.
     choices: Option<columns::Choices>,
+    /// Where names in the definition of the table that the statement changes are looked up.
+    target_home: RefCell<Option<Home>>,
     /// The calls of volatile functions that were bound.
     occurrences: volatile::Occurrences<'a>,
 }
@@ -326,6 +328,7 @@ impl<'a> Binder<'a> {
             lambdas: Vec::new(),
             bodies: 0,
             choices: None,
+            target_home: RefCell::default(),
             occurrences: volatile::Occurrences::default(),
         }
     }

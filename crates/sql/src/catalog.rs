@@ -4,6 +4,7 @@ use crate::{Dialect, MacroDefinition, Query};
 use std::sync::Arc;
 use volley_connector::{Table, TableArguments};
 use volley_error::{Error, Result};
+use volley_logical::{NamedTable, TableRef};
 use volley_types::{Type, Value};
 
 /// The schema of temporary tables and views, which each session has for itself. What is in it is
@@ -34,6 +35,21 @@ pub trait Catalog {
     /// As [`Catalog::file`].
     fn file_of(&self, path: &str, _format: &str) -> Result<Arc<dyn Table>> {
         self.file(path)
+    }
+
+    /// Gives a table that is in no database a name that plans of the statement can use.
+    fn add_external(&self, table: Arc<dyn Table>) -> TableRef;
+
+    /// The table that plans of the statement name so.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such table. I/O.
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>>;
+
+    /// The same names as a text stored at `home` means them; `None` when that makes no difference.
+    fn within<'s>(&'s self, _home: &Home) -> Option<Box<dyn Catalog + 's>> {
+        None
     }
 
     /// The rows of a query that has to run before its statement can be bound.
@@ -78,9 +94,15 @@ pub trait Catalog {
         None
     }
 
-    /// Whether there is a sequence `name`, ignoring case.
-    fn has_sequence(&self, _name: &str) -> bool {
-        false
+    /// The name under which the statement finds the sequence `name` when it runs, and tables store
+    /// it: with a schema, where the name alone would not do. `None` when there is none.
+    fn sequence_called(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Where names in the definition of a table are looked up; `None` for a table of no database.
+    fn home_of(&self, _table: &TableRef) -> Option<Home> {
+        None
     }
 
     /// Whether there is a function `name` for FROM, ignoring case.
@@ -104,11 +126,20 @@ pub trait Catalog {
     }
 }
 
+/// Where names in a stored text are looked up before those of the session's search path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Home {
+    /// The name of the database that the text is stored in.
+    pub database: String,
+    /// Schemas of the database, in order.
+    pub schemas: Vec<String>,
+}
+
 /// The meaning of a name in FROM.
 #[derive(Clone, Debug)]
 pub enum Relation {
     /// A table.
-    Table(Arc<dyn Table>),
+    Table(NamedTable),
     /// A query under a name, bound again at every use.
     View {
         /// The query's text.
@@ -117,5 +148,7 @@ pub enum Relation {
         columns: Vec<String>,
         /// What the text is written in.
         dialect: Dialect,
+        /// Where names without a schema are looked up first.
+        home: Home,
     },
 }

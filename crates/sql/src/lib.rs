@@ -21,7 +21,7 @@ mod parse;
 mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
-pub use catalog::{Catalog, Relation, TEMPORARY_SCHEMA};
+pub use catalog::{Catalog, Home, Relation, TEMPORARY_SCHEMA};
 pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;
 pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};

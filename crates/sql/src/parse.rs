@@ -15,6 +15,7 @@ use volley_error::{Error, ErrorKind, Result, Span};
 use volley_function::Exclusion;
 
 mod argument_order;
+mod attach;
 mod chains;
 mod command;
 mod comprehension;
@@ -50,6 +51,7 @@ mod values;
 mod view;
 
 pub(crate) use argument_order::is_no_argument;
+pub(crate) use attach::Attach;
 pub(crate) use parameter::parameter_name;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted, table_and_column};
@@ -274,7 +276,7 @@ impl ParsedStatement {
     }
 
     /// The table whose rows or columns it changes, as written: one for whose other changes it is to
-    /// wait before it is bound. Statements that only add rows have none.
+    /// wait before it is bound.
     pub fn changed_table(&self) -> Option<String> {
         match &self.command {
             Command::Sql(statement) => match &**statement {
@@ -283,6 +285,7 @@ impl ParsedStatement {
                 } => table_and_column(object_name).map(|it| it.0),
                 statement => changed_by(statement).map(dotted),
             },
+            Command::CopyFrom { table, .. } => Some(dotted(table)),
             _ => None,
         }
     }
@@ -382,15 +385,13 @@ impl Source {
     }
 }
 
-/// The table that a statement changes in other ways than by adding rows.
+/// The table that a statement changes.
 fn changed_by(statement: &Statement) -> Option<&ObjectName> {
     match statement {
-        Statement::Insert(insert) if insert.or.is_some() || insert.on.is_some() => {
-            match &insert.table {
-                ast::TableObject::TableName(name) => Some(name),
-                _ => None,
-            }
-        }
+        Statement::Insert(insert) => match &insert.table {
+            ast::TableObject::TableName(name) => Some(name),
+            _ => None,
+        },
         Statement::Update(update) => name_of(&update.table.relation),
         Statement::Delete(delete) => {
             let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =

@@ -2,7 +2,7 @@
 
 use crate::{Dialect, ParsedStatement, Write};
 use std::sync::Arc;
-use volley_connector::{ColumnDefinition, TableDefinition};
+use volley_connector::{ColumnDefinition, TableDefinition, TableOption};
 use volley_error::Span;
 use volley_logical::Plan;
 use volley_plan::TableHandle;
@@ -119,8 +119,31 @@ pub enum Statement {
         /// What changes; `None` when there is nothing to do.
         alteration: Option<Alteration>,
     },
-    /// USE of the schema that names without one mean.
-    Use,
+    /// USE: names without a schema mean those of another one.
+    Use {
+        /// The schema or database as written.
+        name: String,
+    },
+    /// Adds a database.
+    Attach {
+        /// What is opened.
+        path: String,
+        /// Its name; from the path, if none is written.
+        name: String,
+        /// Does nothing when there is a database of that name.
+        if_not_exists: bool,
+        /// The options; values are texts.
+        options: Vec<TableOption>,
+        /// Where the path is written.
+        span: Option<Span>,
+    },
+    /// Takes a database away.
+    Detach {
+        /// Its name as written.
+        name: String,
+        /// A missing one is no error.
+        if_exists: bool,
+    },
     /// Makes a schema.
     CreateSchema {
         /// Its name.

@@ -12,6 +12,8 @@ use volley_types::Schema;
 pub struct Write {
     /// The table's name as written.
     pub table: String,
+    /// The columns of the table.
+    pub schema: Schema,
     /// What the rows of `query` are.
     pub kind: WriteKind,
     /// What to add, change or remove.

@@ -1,8 +1,12 @@
 //! Sessions with extensions.
 
-use crate::{Session, Settings};
+use crate::{
+    Session, Settings,
+    attach::{Openers, openers},
+    session::SessionParts,
+};
 use std::{collections::BTreeMap, sync::Arc};
-use volley_connector::{Table, TableCall, TableFunction};
+use volley_connector::{Database, DatabaseSource, Table, TableCall, TableFunction};
 use volley_error::{Error, Result};
 use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
 use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry};
@@ -38,6 +42,7 @@ pub struct SessionBuilder {
     custom_nodes: CustomNodes,
     table_functions: BTreeMap<String, TableFunction>,
     files: FileSystems,
+    openers: Openers,
     error: Option<Error>,
 }
 
@@ -54,6 +59,7 @@ impl Default for SessionBuilder {
             custom_nodes: CustomNodes::default(),
             table_functions: BTreeMap::new(),
             files: FileSystems::default(),
+            openers: openers(),
             error: None,
         }
     }
@@ -152,6 +158,21 @@ impl SessionBuilder {
         self
     }
 
+    /// Adds what opens the databases of `ATTACH ... (TYPE type_name)`. Those of the type `native`
+    /// are opened without TYPE.
+    pub fn add_database_opener(
+        mut self,
+        type_name: &str,
+        open: impl Fn(&DatabaseSource<'_>) -> Result<Arc<dyn Database>> + Send + Sync + 'static,
+    ) -> SessionBuilder {
+        let before = self.openers.insert(type_name.to_lowercase(), Arc::new(open));
+        if before.is_some() {
+            let message = format!("there is already a type of databases called {type_name}");
+            self.keep(Err(Error::invalid_value(message)));
+        }
+        self
+    }
+
     /// Adds where files are whose locations begin with `scheme://`. For a file system that waits
     /// for a network, [`SessionBuilder::io_runtime`] has threads.
     pub fn add_file_system(
@@ -191,14 +212,15 @@ impl SessionBuilder {
     pub fn build(self) -> Result<Session> {
         match self.error {
             Some(error) => Err(error),
-            None => Session::of_parts(
-                self.settings,
-                self.registry,
-                self.lowerings,
-                self.custom_nodes,
-                self.files,
-                self.table_functions,
-            ),
+            None => Session::of_parts(SessionParts {
+                settings: self.settings,
+                registry: self.registry,
+                lowerings: self.lowerings,
+                custom_nodes: self.custom_nodes,
+                files: self.files,
+                table_functions: self.table_functions,
+                openers: self.openers,
+            }),
         }
     }
 

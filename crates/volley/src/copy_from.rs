@@ -7,6 +7,7 @@ use crate::{
     write::{query_over, write, write_rows},
 };
 use std::sync::Arc;
+use volley_catalog::Turn;
 use volley_connector::{Table, TableOption};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, ErrorKind, Result};
@@ -21,6 +22,7 @@ const READ_ROWS: usize = 1 << 14;
 pub(crate) fn copy_from(
     session: &Session,
     copy: CopyFrom,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
     let Some(text) = &copy.text else {
@@ -29,7 +31,7 @@ pub(crate) fn copy_from(
             return Err(Error::invalid_query(message).hint("it is for CSV"));
         }
         crate::copy::file_format(&copy.format)?;
-        return write(session, copy.write, None, cx);
+        return write(session, copy.write, turn, cx);
     };
     let options = read_options(&copy.options)?;
     let pool = session.pool.child("text of a file");
@@ -47,7 +49,7 @@ pub(crate) fn copy_from(
     let table: Arc<dyn Table> = Arc::new(table);
     let rows = query_over(session, copy.write.query.clone(), (&text.handle, &table), cx);
     match rows {
-        Ok(rows) => write_rows(session, copy.write, rows, None, cx),
+        Ok(rows) => write_rows(session, copy.write, rows, turn, cx),
         Err(error) if error.kind() == ErrorKind::InvalidValue => {
             let misfit = first_misfit(session, text, &table, cx)?;
             Err(misfit.map_or(error, |it| it.at("file", &copy.path)))

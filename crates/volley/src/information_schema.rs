@@ -1,26 +1,22 @@
 //! The tables of `information_schema`.
 
-use crate::{
-    catalog::{CatalogSnapshot, DATABASE, Entry, MAIN, schema_and_name},
-    listing::listed,
-    named_type::NamedType,
-    temporary::plain_name,
-};
+use crate::{catalog::SessionHost, listing::listed};
 use std::sync::Arc;
-use volley_connector::{Table, TableArguments, TableDefinition};
+use volley_catalog::{
+    FoundTable, Host, INFORMATION_SCHEMA, Object, SchemaPlace, StatementCatalog, TEMPORARY,
+};
+use volley_connector::{Table, TableArguments, TableDefinition, TypeEntry};
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
+use volley_memory::Pool;
 use volley_sql::{BindSettings, Statement};
 use volley_types::{Field, Schema, Type, Value};
-
-/// The schema's name.
-pub(crate) const SCHEMA: &str = "information_schema";
 
 /// A table: its name, its columns, and what makes its rows.
 struct Described {
     name: &'static str,
     columns: &'static [(&'static str, Type)],
-    rows: fn(&CatalogSnapshot) -> Result<Vec<Vec<Value>>>,
+    rows: fn(&SessionHost, &StatementCatalog) -> Result<Vec<Vec<Value>>>,
 }
 
 const TEXT: Type = Type::Varchar;
@@ -94,26 +90,28 @@ const TABLES: [Described; 6] = [
 ];
 
 /// The table of this name, if it is one of these.
-pub(crate) fn table(catalog: &CatalogSnapshot, name: &str) -> Option<Result<Arc<dyn Table>>> {
-    let (schema, name) = name.split_once('.')?;
-    if !schema.eq_ignore_ascii_case(SCHEMA) {
-        return None;
-    }
+pub(crate) fn table(
+    host: &SessionHost,
+    catalog: &StatementCatalog,
+    name: &str,
+) -> Option<Result<Arc<dyn Table>>> {
     let found = TABLES.iter().find(|it| it.name.eq_ignore_ascii_case(name))?;
-    Some(made(catalog, found))
+    Some((found.rows)(host, catalog).and_then(|rows| made(&host.pool, found, &rows)))
 }
 
-fn made(catalog: &CatalogSnapshot, described: &Described) -> Result<Arc<dyn Table>> {
+fn made(pool: &Pool, described: &Described, rows: &[Vec<Value>]) -> Result<Arc<dyn Table>> {
     let fields = described.columns.iter().map(|it| Field::new(it.0, it.1.clone()));
-    let schema: Schema = fields.collect();
-    let rows = (described.rows)(catalog)?;
-    listed(format!("{SCHEMA}.{}", described.name), schema, &rows, catalog.pool())
+    let name = format!("{INFORMATION_SCHEMA}.{}", described.name);
+    listed(name, fields.collect(), rows, pool)
 }
 
-/// Database, schema and name of a table.
-fn place(name: &str) -> Vec<Value> {
-    let (schema, name) = schema_and_name(name);
-    vec![Value::text(DATABASE), Value::text(schema), Value::text(name)]
+/// Database, schema and name of an object.
+fn place_of(place: &SchemaPlace, name: &str) -> Vec<Value> {
+    vec![Value::text(&place.database), Value::text(&place.schema), Value::text(name)]
+}
+
+fn place(found: &FoundTable) -> Vec<Value> {
+    place_of(&found.place, found.object.name())
 }
 
 fn yes_or_no(is_yes: bool) -> Value {
@@ -124,44 +122,48 @@ fn optional(text: Option<&str>) -> Value {
     text.map_or(Value::Null, Value::text)
 }
 
-fn tables(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
-    let row = |(name, entry): (&str, &Entry)| {
-        let mut row = place(name);
-        let is_temporary = plain_name(name) != name;
-        row.push(Value::text(match (entry.is_view(), is_temporary) {
+fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
+    let row = |found: &FoundTable| {
+        let mut row = place(found);
+        let is_temporary = found.place.database == TEMPORARY;
+        row.push(Value::text(match (found.object.is_view(), is_temporary) {
             (true, _) => "VIEW",
             (false, true) => "LOCAL TEMPORARY",
             (false, false) => "BASE TABLE",
         }));
-        row.push(yes_or_no(matches!(entry, Entry::Memory(_))));
-        row.push(optional(match entry {
-            Entry::Table(_) => None,
-            Entry::Memory(table) => table.definition().comment.as_deref(),
-            Entry::View { comments, .. } => comments.view.as_deref(),
+        row.push(yes_or_no(matches!(found.object, Object::Table(_))));
+        row.push(optional(match &found.object {
+            Object::Registered(_) => None,
+            Object::Table(table) => table.definition.comment.as_deref(),
+            Object::View(view) => view.comment.as_deref(),
         }));
         row
     };
-    Ok(catalog.entries().map(row).collect())
+    Ok(catalog.objects()?.iter().map(row).collect())
 }
 
-fn columns(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
+fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for (name, entry) in catalog.entries() {
+    for found in catalog.objects()? {
         let no_promises = Arc::default();
-        let (schema, definition): (Schema, &Arc<TableDefinition>) = match entry {
-            Entry::Table(table) => (table.schema().clone(), &no_promises),
-            Entry::Memory(table) => (table.schema().clone(), table.definition()),
+        let (schema, definition): (Schema, &Arc<TableDefinition>) = match &found.object {
+            Object::Registered(it) => (it.table.schema().clone(), &no_promises),
+            Object::Table(table) => (table.columns.clone(), &table.definition),
             // A view that cannot be bound any more, or that reads the columns table, has none.
-            Entry::View { .. } => match view_schema(catalog, name) {
-                Ok(schema) => (schema, &no_promises),
-                Err(_) => continue,
-            },
+            Object::View(view) => {
+                let SchemaPlace { database, schema } = &found.place;
+                let name = format!("{database}.{schema}.{}", view.name);
+                match view_schema(host, catalog, &name) {
+                    Ok(schema) => (schema, &no_promises),
+                    Err(_) => continue,
+                }
+            }
         };
         for (index, field) in schema.fields.iter().enumerate() {
-            let mut row = column(name, index, field, definition);
-            row.push(optional(match entry {
-                Entry::View { comments, .. } => {
-                    comments.columns.get(&field.name.to_lowercase()).map(String::as_str)
+            let mut row = column(&found, index, field, definition);
+            row.push(optional(match &found.object {
+                Object::View(view) => {
+                    view.column_comments.get(&field.name.to_lowercase()).map(String::as_str)
                 }
                 _ => definition.columns.get(index).and_then(|it| it.comment.as_deref()),
             }));
@@ -171,7 +173,12 @@ fn columns(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
     Ok(rows)
 }
 
-fn column(table: &str, index: usize, field: &Field, definition: &TableDefinition) -> Vec<Value> {
+fn column(
+    table: &FoundTable,
+    index: usize,
+    field: &Field,
+    definition: &TableDefinition,
+) -> Vec<Value> {
     let position = i32::try_from(index + 1).unwrap_or(i32::MAX);
     let default = definition.columns.get(index).and_then(|it| it.default.as_deref());
     let (precision, scale) = numeric(&field.data_type);
@@ -206,16 +213,21 @@ fn numeric(data_type: &Type) -> (Option<i32>, Option<i32>) {
 }
 
 /// The columns of the view `name`.
-pub(crate) fn view_schema(catalog: &CatalogSnapshot, name: &str) -> Result<Schema> {
+pub(crate) fn view_schema(
+    host: &SessionHost,
+    catalog: &StatementCatalog,
+    name: &str,
+) -> Result<Schema> {
     // What a view says of the columns of all views would not end.
-    let outside = WithoutColumns(catalog);
+    let without = WithoutColumns { host: Arc::clone(catalog.host()), pool: host.pool.clone() };
+    let outside = catalog.with_host(Arc::new(without));
     let quoted: Vec<String> =
         name.split('.').map(|it| format!("\"{}\"", it.replace('"', "\"\""))).collect();
     let parsed = volley_sql::parse(&format!("DESCRIBE SELECT * FROM {}", quoted.join(".")))?;
     let parsed = parsed.first().ok_or_else(|| Error::internal("no statement"))?;
     let ids = ColumnIds::new();
     let settings = BindSettings { dialect: catalog.dialect(), ..BindSettings::default() };
-    match volley_sql::bind(parsed, &outside, catalog.registry(), &ids, &settings)? {
+    match volley_sql::bind(parsed, &outside, &host.registry, &ids, &settings)? {
         Statement::Describe { columns } => {
             Ok(columns.into_iter().map(|(name, data_type)| Field::new(name, data_type)).collect())
         }
@@ -223,107 +235,95 @@ pub(crate) fn view_schema(catalog: &CatalogSnapshot, name: &str) -> Result<Schem
     }
 }
 
-/// The catalog, with an empty table in the place of `information_schema.columns`.
-struct WithoutColumns<'a>(&'a CatalogSnapshot);
+/// A host, with an empty table in the place of `information_schema.columns`.
+struct WithoutColumns {
+    host: Arc<dyn Host>,
+    pool: Pool,
+}
 
-impl volley_sql::Catalog for WithoutColumns<'_> {
-    fn table(&self, name: &str) -> Result<Option<volley_sql::Relation>> {
-        if name.eq_ignore_ascii_case("information_schema.columns") {
-            let empty = |_: &CatalogSnapshot| Ok(Vec::new());
-            let described = TABLES.iter().find(|it| it.name == "columns");
-            let described = described.map(|it| Described { rows: empty, ..*it });
-            let described = described.ok_or_else(|| Error::internal("no such table"))?;
-            return Ok(Some(volley_sql::Relation::Table(made(self.0, &described)?)));
+impl Host for WithoutColumns {
+    fn file(&self, path: &str, format: Option<&str>) -> Result<Arc<dyn Table>> {
+        self.host.file(path, format)
+    }
+
+    fn information(
+        &self,
+        catalog: &StatementCatalog,
+        name: &str,
+    ) -> Option<Result<Arc<dyn Table>>> {
+        if !name.eq_ignore_ascii_case("columns") {
+            return self.host.information(catalog, name);
         }
-        self.0.table(name)
-    }
-
-    fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
-        self.0.file(path)
-    }
-
-    fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
-        self.0.file_of(path, format)
-    }
-
-    fn names(&self) -> Vec<String> {
-        volley_sql::Catalog::names(self.0)
-    }
-
-    fn macro_called(&self, name: &str) -> Option<Arc<volley_sql::MacroDefinition>> {
-        self.0.macro_called(name)
-    }
-
-    fn type_called(&self, name: &str) -> Option<Type> {
-        self.0.type_called(name)
-    }
-
-    fn type_names(&self) -> Vec<String> {
-        self.0.type_names()
-    }
-
-    fn has_sequence(&self, name: &str) -> bool {
-        self.0.has_sequence(name)
+        let described = TABLES.iter().find(|it| it.name == "columns")?;
+        Some(made(&self.pool, described, &[]))
     }
 
     fn has_table_function(&self, name: &str) -> bool {
-        self.0.has_table_function(name)
+        self.host.has_table_function(name)
     }
 
     fn table_function(
         &self,
+        catalog: &StatementCatalog,
         name: &str,
         arguments: &TableArguments,
         types: &dyn Fn(&str) -> Result<Type>,
     ) -> Result<Arc<dyn Table>> {
-        self.0.table_function(name, arguments, types)
+        self.host.table_function(catalog, name, arguments, types)
     }
 }
 
-fn schemata(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
-    let names = [MAIN, SCHEMA].into_iter().chain(catalog.schemas());
-    Ok(names.map(|it| vec![Value::text(DATABASE), Value::text(it)]).collect())
+fn schemata(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for (database, _) in catalog.databases() {
+        let snapshot = catalog.snapshot(database)?;
+        let own = snapshot.catalog().schemas.values().map(|it| it.name.as_str());
+        let names = own.chain([INFORMATION_SCHEMA]);
+        rows.extend(names.map(|it| vec![Value::text(database), Value::text(it)]));
+    }
+    Ok(rows)
 }
 
-fn views(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
-    let row = |(name, entry): (&str, &Entry)| {
-        let Entry::View { sql, .. } = entry else { return None };
-        let mut row = place(name);
-        row.push(Value::text(sql));
+fn views(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
+    let row = |found: &FoundTable| {
+        let Object::View(view) = &found.object else { return None };
+        let mut row = place(found);
+        row.push(Value::text(&view.sql));
         Some(row)
     };
-    Ok(catalog.entries().filter_map(row).collect())
+    Ok(catalog.objects()?.iter().filter_map(row).collect())
 }
 
-fn types(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
-    let row = |it: &NamedType| {
-        let mut row = place(&it.name);
-        row.push(Value::text(it.data_type.to_string()));
+fn types(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
+    let types = catalog.types()?.into_iter();
+    let row = |(at, entry): (SchemaPlace, Arc<TypeEntry>)| {
+        let mut row = place_of(&at, &entry.name);
+        row.push(Value::text(entry.data_type.to_string()));
         row
     };
-    Ok(catalog.types().map(row).collect())
+    Ok(types.map(row).collect())
 }
 
-fn constraints(catalog: &CatalogSnapshot) -> Result<Vec<Vec<Value>>> {
+fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
-    for (name, entry) in catalog.entries() {
-        let Entry::Memory(table) = entry else { continue };
+    for found in catalog.objects()? {
+        let Object::Table(table) = &found.object else { continue };
         let mut add = |kind: &str, text: String| {
-            let mut row = place(name);
+            let mut row = place(&found);
             row.extend([Value::text(kind), Value::text(text)]);
             rows.push(row);
         };
-        let fields = &table.schema().fields;
+        let fields = &table.columns.fields;
         let name_of = |it: usize| fields.get(it).map_or("", |it| it.name.as_str());
-        for key in &table.definition().keys {
+        for key in &table.definition.keys {
             let kind = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
             let names: Vec<&str> = key.columns.iter().map(|it| name_of(*it)).collect();
             add(kind, format!("{kind}({})", names.join(", ")));
         }
-        for check in &table.definition().checks {
+        for check in &table.definition.checks {
             add("CHECK", format!("CHECK({})", check.condition));
         }
-        for index in (0..fields.len()).filter(|it| table.definition().is_not_null(*it)) {
+        for index in (0..fields.len()).filter(|it| table.definition.is_not_null(*it)) {
             add("NOT NULL", format!("{} NOT NULL", name_of(index)));
         }
     }

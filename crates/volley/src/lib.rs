@@ -31,15 +31,12 @@
 //!
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 
-mod sequence;
 mod named_type;
 mod session;
 mod builder;
 mod settings;
 mod catalog;
-mod temporary;
-mod comment;
-mod transaction;
+mod attach;
 mod planning;
 mod statement;
 mod write;

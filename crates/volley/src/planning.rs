@@ -1,14 +1,15 @@
 //! Turns a bound query into an executable plan.
 
-use crate::{Session, catalog::CatalogSnapshot};
+use crate::Session;
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
 };
+use volley_catalog::{StatementCatalog, Turn};
 use volley_connector::{Table, TableProvider};
 use volley_error::{Error, Result};
 use volley_function::QueryConstants;
-use volley_logical::{ColumnIds, Plan};
+use volley_logical::{ColumnIds, Plan, TableResolver};
 use volley_memory::Reservation;
 use volley_optimizer::OptimizerContext;
 use volley_plan::{PlanNode, TableHandle};
@@ -26,7 +27,7 @@ pub(crate) struct StatementContext {
     pub(crate) column_ids: ColumnIds,
     pub(crate) constants: Arc<QueryConstants>,
     /// The tables and views that it sees.
-    pub(crate) catalog: CatalogSnapshot,
+    pub(crate) catalog: Arc<StatementCatalog>,
     /// What it takes until its query runs.
     pub(crate) memory: StatementMemory,
 }
@@ -42,9 +43,14 @@ const UNCHARGED_BYTES: usize = 1 << 20;
 pub(crate) struct PlannedTables(HashMap<TableHandle, Arc<dyn Table>>);
 
 impl StatementContext {
-    /// That of a statement that begins now.
-    pub(crate) fn begin(session: &Session, constants: Arc<QueryConstants>) -> StatementContext {
-        let catalog = session.catalog.snapshot(session.settings().dialect);
+    /// That of a statement that begins now; `turn`: its right to change a table.
+    pub(crate) fn begin(
+        session: &Session,
+        constants: Arc<QueryConstants>,
+        turn: Option<&Turn>,
+    ) -> StatementContext {
+        let (host, dialect) = (Arc::clone(&session.host), session.settings().dialect);
+        let catalog = Arc::new(session.catalog.statement(turn, host, dialect));
         let memory = StatementMemory::new(session);
         StatementContext { column_ids: ColumnIds::new(), constants, catalog, memory }
     }
@@ -75,25 +81,27 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         registry: Arc::clone(&session.registry),
         query: Arc::clone(&cx.constants),
         column_ids: &cx.column_ids,
+        tables: Arc::clone(&cx.catalog) as _,
         drivers: settings.drivers(),
         disabled_rules: settings.disabled_rules,
         always_merges_joins: settings.always_merges_joins,
     };
     let plan = volley_optimizer::optimize(plan, &context)?;
-    let tables = Arc::new(PlannedTables::of(&plan));
+    let tables = Arc::new(PlannedTables::of(&plan, &*cx.catalog)?);
     let plan = volley_optimizer::lower(&plan, &context)?;
     Ok(Planned { plan, tables, constants: Arc::clone(&cx.constants) })
 }
 
 impl PlannedTables {
-    fn of(plan: &Plan) -> PlannedTables {
+    fn of(plan: &Plan, resolver: &dyn TableResolver) -> Result<PlannedTables> {
         let mut tables = HashMap::new();
         let mut ctes = HashSet::new();
         let mut rest = vec![plan];
         while let Some(plan) = rest.pop() {
             match plan {
                 Plan::Scan { table, .. } => {
-                    tables.insert(table.handle(), Arc::clone(table));
+                    let table = resolver.resolve(table)?;
+                    tables.insert(table.handle(), Arc::clone(&table));
                     // What the plan of a table scans in turn; its own tables are none of plans.
                     let inner = table.as_plan().map_or(&[][..], |it| it.tables());
                     tables.extend(inner.iter().map(|it| (it.handle(), Arc::clone(it))));
@@ -102,7 +110,7 @@ impl PlannedTables {
                 _ => rest.extend(plan.inputs()),
             }
         }
-        PlannedTables(tables)
+        Ok(PlannedTables(tables))
     }
 
     /// These, with another table behind `handle`.

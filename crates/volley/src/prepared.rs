@@ -129,7 +129,7 @@ pub(crate) fn checked(
     session: &Session,
     statement: Arc<ParsedStatement>,
 ) -> Result<Arc<ParsedStatement>> {
-    let cx = StatementContext::begin(session, session.begin());
+    let cx = StatementContext::begin(session, session.begin(), None);
     volley_sql::with_room(statement.text().len(), || {
         statement::bind(session, &statement, &cx, (Parameters::Unknown, None)).map(drop)
     })?;

@@ -2,7 +2,8 @@
 
 use crate::{
     Outcome, ResultStream, SessionBuilder, Settings,
-    catalog::{Catalog, Entry, TableFunctions},
+    attach::Openers,
+    catalog::SessionHost,
     information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
@@ -16,9 +17,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
-use volley_connector::{PlanTable, Table, TableFunction};
+use volley_catalog::{
+    Databases, NewTable, Object, Replaces, SessionCatalog, StatementCatalog, TEMPORARY,
+};
+use volley_connector::{PlanTable, Table, TableDefinition, TableFunction};
 use volley_connector_hive::{FileSinkFactory, FileTable};
-use volley_connector_memory::MemoryTable;
+use volley_connector_memory::MemoryDatabase;
 use volley_error::{Error, Result};
 use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskPorts};
 use volley_function::{QueryConstants, Registry};
@@ -65,8 +69,12 @@ use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 /// # }
 /// ```
 pub struct Session {
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: SessionCatalog,
+    /// Files, functions in FROM, and the tables of `information_schema`.
+    pub(crate) host: Arc<SessionHost>,
     pub(crate) registry: Arc<Registry>,
+    /// What opens the databases of ATTACH.
+    pub(crate) openers: Arc<Openers>,
     lowerings: Arc<LoweringRegistry>,
     custom_nodes: Arc<CustomNodes>,
     pub(crate) pool: Pool,
@@ -84,6 +92,17 @@ pub struct Session {
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
     /// What SET VARIABLE gave values, by lower-case name.
     variables: Mutex<BTreeMap<String, Variable>>,
+}
+
+/// What a builder collected for a session.
+pub(crate) struct SessionParts {
+    pub(crate) settings: Settings,
+    pub(crate) registry: Registry,
+    pub(crate) lowerings: LoweringRegistry,
+    pub(crate) custom_nodes: CustomNodes,
+    pub(crate) files: FileSystems,
+    pub(crate) table_functions: BTreeMap<String, TableFunction>,
+    pub(crate) openers: Openers,
 }
 
 impl Session {
@@ -111,27 +130,26 @@ impl Session {
     }
 
     /// A session of what a builder collected.
-    pub(crate) fn of_parts(
-        settings: Settings,
-        registry: Registry,
-        lowerings: LoweringRegistry,
-        custom_nodes: CustomNodes,
-        files: FileSystems,
-        mut table_functions: BTreeMap<String, TableFunction>,
-    ) -> Result<Session> {
+    pub(crate) fn of_parts(parts: SessionParts) -> Result<Session> {
+        let SessionParts { settings, registry, lowerings, custom_nodes, files, openers, .. } =
+            parts;
+        let mut table_functions = parts.table_functions;
         let pool = Pool::root("process", settings.memory_limit_bytes);
         let tables = pool.child("tables");
         add_readers(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
-        let functions = TableFunctions {
+        let databases = Arc::new(Databases::new(Arc::new(MemoryDatabase::new(&pool))));
+        let host = SessionHost {
             by_name: table_functions,
             registry: Arc::clone(&registry),
             files: files.clone(),
             pool: tables,
         };
         Ok(Session {
-            catalog: Catalog::new(functions),
+            catalog: SessionCatalog::new(databases, temporary_database(&pool)),
+            host: Arc::new(host),
             registry,
+            openers: Arc::new(openers),
             lowerings: Arc::new(lowerings),
             custom_nodes: Arc::new(custom_nodes),
             pool,
@@ -166,9 +184,12 @@ impl Session {
     /// # }
     /// ```
     pub fn another(&self) -> Session {
+        let databases = self.catalog.databases();
         Session {
-            catalog: self.catalog.share(),
+            catalog: SessionCatalog::new(Arc::clone(databases), temporary_database(&self.pool)),
+            host: Arc::clone(&self.host),
             registry: Arc::clone(&self.registry),
+            openers: Arc::clone(&self.openers),
             lowerings: Arc::clone(&self.lowerings),
             custom_nodes: Arc::clone(&self.custom_nodes),
             pool: self.pool.clone(),
@@ -368,13 +389,16 @@ impl Session {
     /// I/O, corruption, an unknown format.
     pub fn register_files(&self, name: &str, path: &str) -> Result<()> {
         let options = file_options(&self.files, &self.pool.child("tables"));
-        self.register_table(name, Arc::new(FileTable::open(path, &options)?));
-        Ok(())
+        self.register_table(name, Arc::new(FileTable::open(path, &options)?))
     }
 
-    /// Makes a table known, replacing what has its name.
-    pub fn register_table(&self, name: &str, table: Arc<dyn Table>) {
-        self.catalog.put(name, Entry::Table(table));
+    /// Makes a table known, replacing what has its name in the database `memory`.
+    ///
+    /// # Errors
+    ///
+    /// A conflict with another session; a transaction that changed another database.
+    pub fn register_table(&self, name: &str, table: Arc<dyn Table>) -> Result<()> {
+        self.catalog.register(name, table)
     }
 
     /// Makes a table of what a plan makes, replacing what has its name: whoever reads it runs the
@@ -407,8 +431,7 @@ impl Session {
         tables: impl IntoIterator<Item = Arc<dyn Table>>,
     ) -> Result<()> {
         plan.check(&self.registry)?;
-        self.register_table(name, Arc::new(PlanTable::new(name, plan, tables)?));
-        Ok(())
+        self.register_table(name, Arc::new(PlanTable::new(name, plan, tables)?))
     }
 
     /// Makes a table in memory of Arrow record batches of the same schema, replacing what has its
@@ -444,21 +467,37 @@ impl Session {
             return Err(Error::invalid_value("record batches of different schemas"));
         }
         let schema = schema_from_arrow(&first.schema())?;
-        let batches = batches.iter().map(batch_from_arrow).collect::<Result<_>>()?;
-        let table = MemoryTable::new(name, schema, batches, &self.pool)?;
-        self.catalog.put(name, Entry::Memory(Arc::new(table)));
-        Ok(())
+        let batches = batches.iter().map(batch_from_arrow).collect::<Result<Vec<_>>>()?;
+        let (name, definition) = (name.to_owned(), TableDefinition::default());
+        let table = NewTable { name, replaces: Replaces::Any, columns: schema, definition };
+        self.catalog.create_table(&self.statement_catalog(), &table, &batches)
     }
 
-    /// Forgets a table or view, whatever it is; false when there was none of that name. Queries
-    /// that run already go on.
-    pub fn deregister(&self, name: &str) -> bool {
-        self.catalog.remove(name)
+    /// Drops a table or view, whatever it is; false when there was none of that name. Queries that
+    /// run already go on.
+    ///
+    /// # Errors
+    ///
+    /// I/O; a conflict with another session; a database that is read only.
+    pub fn deregister(&self, name: &str) -> Result<bool> {
+        self.catalog.deregister(&self.statement_catalog(), name)
     }
 
     /// Names of all tables and views, and which of the two they are.
     pub fn tables(&self) -> Vec<(String, &'static str)> {
-        self.catalog.list()
+        let catalog = self.statement_catalog();
+        let kind = |it: &Object| if it.is_view() { "view" } else { "table" };
+        // A database that cannot be read has no tables to be shown.
+        let objects = catalog.objects().unwrap_or_default();
+        let mut names: Vec<_> =
+            objects.iter().map(|it| (catalog.short_name(it), kind(&it.object))).collect();
+        names.sort_by_key(|it| it.0.to_lowercase());
+        names
+    }
+
+    /// What a statement that begins now, and changes nothing, sees.
+    pub(crate) fn statement_catalog(&self) -> StatementCatalog {
+        self.catalog.statement(None, Arc::clone(&self.host) as _, self.settings().dialect)
     }
 
     /// The columns of a table or view; `None` when there is none of that name.
@@ -467,15 +506,15 @@ impl Session {
     ///
     /// A view that can no longer be bound.
     pub fn columns(&self, name: &str) -> Result<Option<Schema>> {
-        match self.catalog.get(name) {
-            None => Ok(None),
-            Some(Entry::Table(table)) => Ok(Some(table.schema().clone())),
-            Some(Entry::Memory(table)) => Ok(Some(table.schema().clone())),
-            Some(Entry::View { .. }) => {
-                let catalog = self.catalog.snapshot(self.settings().dialect);
-                information_schema::view_schema(&catalog, name).map(Some)
+        let catalog = self.statement_catalog();
+        Ok(match catalog.find_table(name)?.map(|it| it.object) {
+            None => None,
+            Some(Object::Registered(it)) => Some(it.table.schema().clone()),
+            Some(Object::Table(it)) => Some(it.columns.clone()),
+            Some(Object::View(_)) => {
+                Some(information_schema::view_schema(&self.host, &catalog, name)?)
             }
-        }
+        })
     }
 
     /// The functions that SQL and plans can call.
@@ -550,7 +589,9 @@ impl Session {
             now_micros,
             time_zone: settings.time_zone,
             cancellation: lock(&self.cancellation).child_until(deadline),
-            sequences: Arc::new(self.catalog.sequences()),
+            sequences: Arc::new(
+                self.catalog.sequences(Arc::clone(&self.host) as _, settings.dialect),
+            ),
         })
     }
 
@@ -584,6 +625,11 @@ impl Session {
         let executor = lock(&self.executor).clone();
         Ok(ResultStream::of_task(schema, Task::start(config, &executor)?))
     }
+}
+
+/// What a session keeps temporary tables in.
+fn temporary_database(pool: &Pool) -> Arc<MemoryDatabase> {
+    Arc::new(MemoryDatabase::named(TEMPORARY, pool))
 }
 
 fn no_prepared(name: &str) -> Error {

@@ -2,25 +2,25 @@
 
 use crate::{
     ResultStream, Session, Settings,
-    catalog::Entry,
-    comment::ViewComments,
+    attach::{self, Attachment},
     copy, copy_from, explain,
-    named_type::NamedType,
+    named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
     variables::Variable,
     write,
 };
 use std::sync::Arc;
-use volley_connector::{Table, TableArguments};
-use volley_connector_memory::{MemoryTable, WriteGuard};
+use volley_catalog::{Host, NewObject, NewTable, Replaces, StatementCatalog, Turn};
+use volley_connector::{Table, TableArguments, ViewEntry};
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
+use volley_logical::TableRef;
 use volley_memory::{Reservation, with_cancellation};
 use volley_plan::{FileFormat, PlanNode, PlanNodeId, ProjectNode, TableWriteNode};
 use volley_sql::{
-    BindSettings, Catalog, MacroDefinition, Parameters, ParsedStatement, Query, Relation,
+    BindSettings, Catalog, Home, MacroDefinition, Parameters, ParsedStatement, Query, Relation,
     Statement, TransactionStep,
 };
 use volley_types::{Field, Schema, Type, Value, Zone};
@@ -28,6 +28,9 @@ use volley_vector::Batch;
 
 /// Batches of a new table in memory have about this many rows.
 const TABLE_BATCH_ROWS: usize = 1 << 16;
+
+/// What the search path is called in SET and SHOW.
+const SEARCH_PATH: [&str; 2] = ["search_path", "schema"];
 
 /// What a statement gave.
 pub enum Outcome {
@@ -65,12 +68,15 @@ fn run_current(
     place: Option<Span>,
     constants: Arc<QueryConstants>,
 ) -> Result<Outcome> {
-    // Who changes rows that are there begins with what others, which are at it, leave.
-    let guard = match parsed.changed_table() {
-        Some(name) => session.catalog.lock(&name)?,
+    // A statement that changes a table begins with what others, which are at it, leave.
+    let turn = match parsed.changed_table() {
+        Some(name) => {
+            let host: Arc<dyn Host> = Arc::clone(&session.host) as _;
+            session.catalog.turn(&name, &host, session.settings().dialect)?
+        }
         None => None,
     };
-    let cx = StatementContext::begin(session, constants);
+    let cx = StatementContext::begin(session, constants, turn.as_ref());
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
         let statement = bind(session, parsed, &cx, (parameters, place));
@@ -79,8 +85,8 @@ fn run_current(
                 .map(|()| Outcome::Done(None));
         }
         session.catalog.check_not_aborted()?;
-        let outcome = statement.and_then(|it| execute(session, it, guard, &cx));
-        session.catalog.end_statement();
+        let outcome = statement.and_then(|it| execute(session, it, turn, &cx));
+        let outcome = outcome.and_then(|it| session.catalog.end_statement().map(|()| it));
         // Who goes on after an error, as a script may, is not to commit half of what was meant; but
         // the statement may be tried again where that may help.
         outcome.inspect_err(|it| {
@@ -103,7 +109,7 @@ pub(crate) fn bind(
     let Settings { dialect, default_order, .. } = session.settings();
     let settings =
         BindSettings { dialect, default_order, parameters, place, ..BindSettings::default() };
-    let catalog = RunningCatalog { session, cx };
+    let catalog = RunningCatalog { session, cx, names: Arc::clone(&cx.catalog) };
     volley_sql::bind(parsed, &catalog, &session.registry, &cx.column_ids, &settings)
 }
 
@@ -111,19 +117,20 @@ pub(crate) fn bind(
 struct RunningCatalog<'a> {
     session: &'a Session,
     cx: &'a StatementContext,
+    names: Arc<StatementCatalog>,
 }
 
 impl Catalog for RunningCatalog<'_> {
     fn table(&self, name: &str) -> Result<Option<Relation>> {
-        self.cx.catalog.table(name)
+        self.names.table(name)
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
-        self.cx.catalog.file(path)
+        self.names.file(path)
     }
 
     fn file_of(&self, path: &str, format: &str) -> Result<Arc<dyn Table>> {
-        self.cx.catalog.file_of(path, format)
+        self.names.file_of(path, format)
     }
 
     fn take_memory(&self, bytes: usize) -> Result<()> {
@@ -131,12 +138,25 @@ impl Catalog for RunningCatalog<'_> {
         self.cx.memory.take(bytes)
     }
 
+    fn add_external(&self, table: Arc<dyn Table>) -> TableRef {
+        self.names.add_external(table)
+    }
+
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>> {
+        Catalog::resolve(&*self.names, reference)
+    }
+
+    fn within<'s>(&'s self, home: &Home) -> Option<Box<dyn Catalog + 's>> {
+        let names = Arc::new(self.names.within(home)?);
+        Some(Box::new(RunningCatalog { session: self.session, cx: self.cx, names }))
+    }
+
     fn names(&self) -> Vec<String> {
-        self.cx.catalog.names()
+        self.names.names()
     }
 
     fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
-        self.cx.catalog.macro_called(name)
+        self.names.macro_called(name)
     }
 
     fn variable(&self, name: &str) -> Option<(Value, Type)> {
@@ -144,19 +164,23 @@ impl Catalog for RunningCatalog<'_> {
     }
 
     fn type_called(&self, name: &str) -> Option<Type> {
-        self.cx.catalog.type_called(name)
+        self.names.type_called(name)
     }
 
     fn type_names(&self) -> Vec<String> {
-        self.cx.catalog.type_names()
+        self.names.type_names()
     }
 
-    fn has_sequence(&self, name: &str) -> bool {
-        self.cx.catalog.has_sequence(name)
+    fn sequence_called(&self, name: &str) -> Option<String> {
+        self.names.sequence_called(name)
+    }
+
+    fn home_of(&self, table: &TableRef) -> Option<Home> {
+        self.names.home_of(table)
     }
 
     fn has_table_function(&self, name: &str) -> bool {
-        self.cx.catalog.has_table_function(name)
+        self.names.has_table_function(name)
     }
 
     fn table_function(
@@ -165,7 +189,7 @@ impl Catalog for RunningCatalog<'_> {
         arguments: &TableArguments,
         types: &dyn Fn(&str) -> Result<Type>,
     ) -> Result<Arc<dyn Table>> {
-        self.cx.catalog.table_function(name, arguments, types)
+        self.names.table_function(name, arguments, types)
     }
 
     fn rows(&self, query: Query) -> Result<Vec<Vec<Value>>> {
@@ -176,7 +200,7 @@ impl Catalog for RunningCatalog<'_> {
 fn execute(
     session: &Session,
     statement: Statement,
-    guard: Option<WriteGuard>,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
     match statement {
@@ -187,52 +211,70 @@ fn execute(
         Statement::CreateTable { .. } => create_table(session, statement, cx),
         Statement::AlterTable { table, alteration } => {
             if let Some(alteration) = alteration {
-                write::alter(session, &table, alteration, cx)?;
+                write::alter(session, &table, alteration, turn, cx)?;
             }
             Ok(Outcome::Done(None))
         }
-        Statement::Use => Ok(Outcome::Done(None)),
+        Statement::Use { name } => {
+            attach::use_schema(session, &name, cx)?;
+            Ok(Outcome::Done(None))
+        }
+        Statement::Attach { path, name, if_not_exists, options, span } => {
+            let attachment = Attachment { path, name, if_not_exists, options, span };
+            attach::attach(session, attachment)?;
+            Ok(Outcome::Done(None))
+        }
+        Statement::Detach { name, if_exists } => {
+            attach::detach(session, &name, if_exists)?;
+            Ok(Outcome::Done(None))
+        }
         Statement::CreateSchema { name, if_not_exists } => {
-            session.catalog.create_schema(&name, if_not_exists)?;
+            session.catalog.create_schema(&cx.catalog, &name, if_not_exists)?;
             Ok(Outcome::Done(None))
         }
         Statement::CreateView { name, or_replace, if_not_exists, columns, sql, dialect } => {
-            if !if_not_exists || !session.catalog.is_taken(&name) {
-                let comments = ViewComments::default();
-                let view = Entry::View { sql, columns, dialect, comments };
-                session.catalog.create(&name, view, or_replace)?;
+            if !if_not_exists || !cx.catalog.is_taken(&name)? {
+                let dialect = dialect.to_string();
+                let view = ViewEntry { sql, columns, dialect, ..ViewEntry::default() };
+                let new = NewObject { name: &name, or_replace };
+                session.catalog.create_view(&cx.catalog, new, &view)?;
             }
             Ok(Outcome::Done(None))
         }
         Statement::CreateSequence { name, or_replace, if_not_exists, definition } => {
-            if !if_not_exists || !cx.catalog.has_sequence(&name) {
-                session.catalog.create_sequence(&name, definition, or_replace)?;
+            if !if_not_exists || cx.catalog.find_sequence(&name)?.is_none() {
+                let new = NewObject { name: &name, or_replace };
+                session.catalog.create_sequence(&cx.catalog, new, &definition)?;
             }
             Ok(Outcome::Done(None))
         }
         Statement::CreateMacro { name, or_replace, if_not_exists, definition } => {
             if !if_not_exists || cx.catalog.macro_called(&name).is_none() {
-                session.catalog.create_macro(&name, definition, or_replace)?;
+                let new = NewObject { name: &name, or_replace };
+                session.catalog.create_macro(&cx.catalog, new, &definition)?;
             }
             Ok(Outcome::Done(None))
         }
         Statement::CreateType { name, or_replace, if_not_exists, definition } => {
             if !if_not_exists || cx.catalog.type_called(&name).is_none() {
-                let new = NamedType::new(session, name, definition, cx)?;
-                session.catalog.create_type(new, or_replace)?;
+                let new = named_type(session, name, definition, cx)?;
+                session.catalog.create_type(&cx.catalog, &new, or_replace)?;
             }
             Ok(Outcome::Done(None))
         }
         Statement::Comment { name, column, text } => {
-            session.catalog.comment(&name, column.as_deref(), text)?;
+            let what = (name.as_str(), column.as_deref());
+            session.catalog.comment(&cx.catalog, turn, what, text)?;
             Ok(Outcome::Done(None))
         }
         Statement::Drop { kind, names, if_exists } => {
-            names.iter().try_for_each(|name| session.catalog.drop(kind, name, if_exists))?;
+            let drop =
+                |name: &String| session.catalog.drop_object(&cx.catalog, (kind, name), if_exists);
+            names.iter().try_for_each(drop)?;
             Ok(Outcome::Done(None))
         }
-        Statement::Write(it) => write::write(session, *it, guard, cx),
-        Statement::CopyFrom(copy) => copy_from::copy_from(session, *copy, cx),
+        Statement::Write(it) => write::write(session, *it, turn, cx),
+        Statement::CopyFrom(copy) => copy_from::copy_from(session, *copy, turn, cx),
         Statement::Copy { query, path, format, options } => {
             let planned = copy_plan(session, query, &path, &format, &options, cx)?;
             let schema = planned.plan.schema().clone();
@@ -249,6 +291,10 @@ fn execute_in_session(
     cx: &StatementContext,
 ) -> Result<Outcome> {
     match statement {
+        Statement::Set { name, value } if SEARCH_PATH.contains(&name.as_str()) => {
+            attach::set_search_path(session, &value)?;
+            Ok(Outcome::Done(None))
+        }
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
         Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
         Statement::SetVariable { name, value } => {
@@ -266,7 +312,7 @@ fn execute_in_session(
             Ok(Outcome::Done(None))
         }
         Statement::RenameView { name, if_exists, new } => {
-            session.catalog.rename_view(&name, &new, if_exists)?;
+            session.catalog.rename_view(&cx.catalog, &name, &new, if_exists)?;
             Ok(Outcome::Done(None))
         }
         Statement::Prepare { name, statement } => {
@@ -292,11 +338,9 @@ fn transaction(session: &Session, step: TransactionStep, start_micros: i64) -> R
         TransactionStep::Begin => session.catalog.begin(start_micros),
         TransactionStep::Commit => session.catalog.commit(),
         TransactionStep::RollBack => session.catalog.roll_back(),
-        TransactionStep::Save(name) => session.catalog.in_transaction(|it| it.save(&name)),
-        TransactionStep::RollBackTo(name) => {
-            session.catalog.in_transaction(|it| it.roll_back_to(&name))
-        }
-        TransactionStep::Release(name) => session.catalog.in_transaction(|it| it.release(&name)),
+        TransactionStep::Save(name) => session.catalog.save(&name),
+        TransactionStep::RollBackTo(name) => session.catalog.roll_back_to(&name),
+        TransactionStep::Release(name) => session.catalog.release(&name),
     }
 }
 
@@ -306,16 +350,16 @@ fn create_table(session: &Session, statement: Statement, cx: &StatementContext) 
     else {
         return Err(Error::internal("another statement than CREATE TABLE"));
     };
-    if if_not_exists && session.catalog.is_taken(&name) {
+    if if_not_exists && cx.catalog.is_taken(&name)? {
         return Ok(Outcome::Done(None));
     }
     let rows = query.map(|it| rows_of(session, it, cx)).transpose()?;
     let batches = rows.map(|it| it.batches).unwrap_or_default();
-    let table = MemoryTable::new(&name, columns, batches, &session.pool)?;
-    let table = table.with_definition(Arc::new(definition));
-    let rows = table.rows() as u64;
+    let rows = batches.iter().map(Batch::rows).sum::<usize>() as u64;
     cx.constants.cancellation.check()?;
-    session.catalog.create(&name, Entry::Memory(Arc::new(table)), or_replace)?;
+    let replaces = Replaces::of(or_replace);
+    let table = NewTable { name, replaces, columns, definition };
+    session.catalog.create_table(&cx.catalog, &table, &batches)?;
     Ok(Outcome::Done(Some(rows)))
 }
 
@@ -323,6 +367,9 @@ fn create_table(session: &Session, statement: Statement, cx: &StatementContext) 
 fn show(session: &Session, statement: Statement) -> Result<ResultStream> {
     let text = |names: &[&str], rows: &[Vec<String>]| Ok(ResultStream::of_text(names, rows));
     match statement {
+        Statement::ShowSetting { name } if SEARCH_PATH.contains(&name.as_str()) => {
+            text(&[&name], &[vec![attach::search_path(session)]])
+        }
         Statement::ShowSetting { name } => {
             let value = session.settings().get(&name)?;
             text(&[&name], &[vec![value]])

@@ -1,8 +1,8 @@
 //! Statements that change the rows and columns of tables.
 //!
 //! ```text
-//! query ── rows ──> RowChanges ── MemoryTable::change ──> next version ── checks, RETURNING ──>
-//!     the catalog's version
+//! query ── rows ──> RowChanges ── Transaction::change ──> changed rows ── checks, RETURNING ──>
+//!     commit
 //! ```
 //!
 //! A failure before the last step leaves the table unchanged, and so does cancelling the statement,
@@ -10,13 +10,13 @@
 
 use crate::{
     Outcome, ResultStream, Session,
-    catalog::Entry,
     planning::{StatementContext, plan_query},
     statement::{Collected, rows_of},
 };
 use std::sync::Arc;
-use volley_connector::{RowChanges, RowUpdates, Table};
-use volley_connector_memory::{MemoryTable, WriteGuard};
+use volley_catalog::Turn;
+use volley_connector::{Changed, RowChanges, RowUpdates, Table, TableChange};
+use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_plan::TableHandle;
@@ -24,15 +24,15 @@ use volley_sql::{Alteration, MergeAction, Query, Write, WriteKind};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
-/// Runs a statement that changes rows. `guard`: the right to, unless it only adds some.
+/// Runs a statement that changes rows. `turn`: the right to, outside of a transaction.
 pub(crate) fn write(
     session: &Session,
     write: Write,
-    guard: Option<WriteGuard>,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
     let rows = rows_of(session, write.query.clone(), cx)?;
-    write_rows(session, write, rows, guard, cx)
+    write_rows(session, write, rows, turn, cx)
 }
 
 /// Writes the rows of the statement's query.
@@ -40,20 +40,33 @@ pub(crate) fn write_rows(
     session: &Session,
     write: Write,
     rows: Collected,
-    guard: Option<WriteGuard>,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
-    let seen = table(cx.catalog.get(&write.table), &write.table)?;
-    let changes = changes_of(&write.kind, rows.batches)?;
-    let _guard = match guard {
-        Some(guard) => Some(guard),
-        None => session.catalog.lock(&write.table)?,
-    };
-    let current = table(session.catalog.get(&write.table).as_ref(), &write.table)?;
-    current.check_same(&seen)?;
-    let (next, changed) = current.change(changes)?;
+    let (place, table) = cx.catalog.stored_table(&write.table)?;
+    let mut rows = Some(rows.batches);
+    session.catalog.change(&place.database, turn, |transaction| {
+        // Statements that change rows have a turn or a transaction, and do not run again.
+        let rows = rows.take().ok_or_else(|| Error::internal("rows that were written"))?;
+        let changed = transaction.change(table, changes_of(&write.kind, rows)?)?;
+        let outcome = finish(session, &write, changed, cx)?;
+        cx.constants.cancellation.check()?;
+        Ok(outcome)
+    })
+}
+
+/// Checks the rows that were written, and returns what RETURNING says of them.
+fn finish(
+    session: &Session,
+    write: &Write,
+    changed: Changed,
+    cx: &StatementContext,
+) -> Result<Outcome> {
     let rows: usize = changed.written.iter().chain(&changed.removed).map(Batch::rows).sum();
-    let mut schema = current.schema().clone();
+    if write.checks.is_empty() && write.returning.is_none() {
+        return Ok(Outcome::Done(Some(rows as u64)));
+    }
+    let mut schema = write.schema.clone();
     let shown = match write.kind {
         WriteKind::Delete => changed.removed,
         WriteKind::Merge { .. } if write.returning.is_some() => {
@@ -62,30 +75,22 @@ pub(crate) fn write_rows(
         }
         _ => changed.written,
     };
-    let shown = Shown { handle: write.written, schema, rows: shown };
-    let shown = match write.checks.is_empty() && write.returning.is_none() {
-        true => None,
-        false => Some(shown.table(session)?),
-    };
-    let mut returned = None;
-    if let Some((handle, shown)) = shown {
-        for check in write.checks {
-            let violations = query_over(session, check.violations, (&handle, &shown), cx)?;
-            if violations.batches.iter().any(|it| it.rows() > 0) {
-                let message = format!("CHECK constraint is not satisfied: {}", check.name);
-                return Err(Error::invalid_value(message));
-            }
-        }
-        if let Some(query) = write.returning {
-            returned = Some(query_over(session, query, (&handle, &shown), cx)?);
+    let shown = Shown { handle: write.written.clone(), schema, rows: shown };
+    let (handle, shown) = shown.table(session)?;
+    for check in &write.checks {
+        let violations = query_over(session, check.violations.clone(), (&handle, &shown), cx)?;
+        if violations.batches.iter().any(|it| it.rows() > 0) {
+            let message = format!("CHECK constraint is not satisfied: {}", check.name);
+            return Err(Error::invalid_value(message));
         }
     }
-    cx.constants.cancellation.check()?;
-    session.catalog.replace(&write.table, &current, next)?;
-    Ok(match returned {
-        Some(returned) => Outcome::Rows(ResultStream::of_collected(returned)),
-        None => Outcome::Done(Some(rows as u64)),
-    })
+    match &write.returning {
+        Some(query) => {
+            let returned = query_over(session, query.clone(), (&handle, &shown), cx)?;
+            Ok(Outcome::Rows(ResultStream::of_collected(returned)))
+        }
+        None => Ok(Outcome::Done(Some(rows as u64))),
+    }
 }
 
 /// The rows that MERGE changed, added and removed, with the number of batches and the name of the
@@ -131,17 +136,6 @@ pub(crate) fn query_over(
     let mut planned = plan_query(session, query.plan, cx)?;
     planned.tables = Arc::new(planned.tables.with(handle.clone(), Arc::clone(table)));
     Collected::of(session.start(planned, schema)?, session)
-}
-
-/// The table in memory that an entry is.
-fn table(entry: Option<&Entry>, name: &str) -> Result<Arc<MemoryTable>> {
-    match entry {
-        Some(Entry::Memory(table)) => Ok(Arc::clone(table)),
-        _ => {
-            let message = format!("table is not in memory any more: {name}");
-            Err(Error::invalid_query(message).hint("another statement replaced it"))
-        }
-    }
 }
 
 fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
@@ -235,33 +229,25 @@ pub(crate) fn alter(
     session: &Session,
     name: &str,
     alteration: Alteration,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<()> {
-    let current = table(cx.catalog.get(name), name)?;
-    let altered = match alteration {
+    let change = match alteration {
         Alteration::RenameTable { name: new } => {
-            return session.catalog.rename(name, &current, &new);
+            return session.catalog.rename_table(&cx.catalog, turn, name, &new);
         }
         Alteration::AddColumn { field, definition, values } => {
-            let rows = rows_of(session, values, cx)?;
-            current.add_column(field, definition, &updates_of(rows.batches, 1)?)?
+            let values = updates_of(rows_of(session, values, cx)?.batches, 1)?;
+            TableChange::AddColumn { field, definition, values }
         }
         Alteration::Retype { index, data_type, named_types, values } => {
-            let rows = rows_of(session, values, cx)?;
-            let data_type = (data_type, named_types);
-            current.retype_column(index, data_type, &updates_of(rows.batches, 1)?)?
+            let values = updates_of(rows_of(session, values, cx)?.batches, 1)?;
+            TableChange::RetypeColumn { index, data_type, named_types, values }
         }
-        Alteration::DropColumn { index } => current.drop_column(index),
-        Alteration::RenameColumn { index, name } => {
-            let fields = current.schema().fields.iter().enumerate();
-            let renamed = fields.map(|(at, field)| match at == index {
-                true => Field::new(&name, field.data_type.clone()),
-                false => field.clone(),
-            });
-            current.with_schema(renamed.collect())
-        }
-        Alteration::Define { definition } => current.promising(definition)?,
+        Alteration::DropColumn { index } => TableChange::DropColumn { index },
+        Alteration::RenameColumn { index, name } => TableChange::RenameColumn { index, name },
+        Alteration::Define { definition } => TableChange::Define { definition },
     };
     cx.constants.cancellation.check()?;
-    session.catalog.replace(name, &current, altered)
+    session.catalog.alter(&cx.catalog, turn, name, change)
 }

@@ -90,7 +90,7 @@ impl Tables {
         for (table, _) in volley_tpch::TABLES {
             let path = data.join(format!("{table}.parquet"));
             let table_of_files = FileTable::open(path.to_str().unwrap(), &options).unwrap();
-            session.register_table(table, Arc::new(table_of_files));
+            session.register_table(table, Arc::new(table_of_files)).unwrap();
         }
         Tables { session, files, spill_directory }
     }

@@ -51,7 +51,7 @@ impl State {
     ) -> Result<()> {
         let id = TableId(shared.next_number());
         let definition = Arc::new(definition);
-        let shown = CatalogSnapshot::shown_name(schema, &name);
+        let shown = shared.shown_name(schema, &name);
         let entry =
             TableEntry { id, name, columns: columns.clone(), definition: Arc::clone(&definition) };
         self.catalog_mut().add_table(schema, entry)?;
@@ -61,15 +61,16 @@ impl State {
     }
 
     fn put_version(&mut self, id: TableId, table: MemoryTable, shared: &Shared) {
-        self.tables.insert(id, Version { number: shared.next_number(), table });
+        let version = Version { number: shared.next_number(), table: Arc::new(table) };
+        self.tables.insert(id, version);
     }
 
     fn alter(&mut self, id: TableId, change: TableChange, shared: &Shared) -> Result<()> {
-        let table = self.version(id)?.table.clone();
+        let table = Arc::clone(&self.version(id)?.table);
         let altered = match change {
             TableChange::Rename { schema, name } => {
                 self.catalog_mut().rename_table(id, &schema, &name)?;
-                let table = table.renamed(CatalogSnapshot::shown_name(&schema, &name));
+                let table = table.renamed(shared.shown_name(&schema, &name));
                 self.put_version(id, table, shared);
                 return Ok(());
             }
@@ -95,7 +96,9 @@ impl State {
                 table.with_schema(schema)
             }
             TableChange::Define { definition } => table.promising(definition)?,
-            TableChange::Comment { definition } => table.with_definition(Arc::new(definition)),
+            TableChange::Comment { definition } => {
+                (*table).clone().with_definition(Arc::new(definition))
+            }
         };
         self.catalog_mut().change_table(id, |it| {
             it.columns = altered.schema().clone();
@@ -120,4 +123,11 @@ impl State {
 
 fn check_column(table: &MemoryTable, index: usize) -> Result<()> {
     if index < table.schema().len() { Ok(()) } else { Err(Error::internal("no such column")) }
+}
+
+impl Shared {
+    /// How plans name a table.
+    fn shown_name(&self, schema: &str, name: &str) -> String {
+        format!("{}{}", self.prefix, CatalogSnapshot::shown_name(schema, name))
+    }
 }

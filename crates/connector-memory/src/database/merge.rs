@@ -2,7 +2,7 @@
 
 use super::{State, Version};
 use std::{collections::BTreeMap, sync::Arc};
-use volley_connector::{CatalogSnapshot, SequenceId, TableId};
+use volley_connector::{CatalogSnapshot, SchemaSnapshot, SequenceId, TableEntry, TableId};
 use volley_error::Result;
 
 /// `committed` with what differs between `base` and `own`.
@@ -15,7 +15,10 @@ pub(super) fn merge(base: &State, own: &State, committed: &State) -> Result<Stat
     let mut next = committed.clone();
     let name = |id: TableId| {
         let found = [own, base].into_iter().find_map(|it| it.catalog.table(id));
-        found.map_or_else(|| "table".to_owned(), |it| it.1.name.clone())
+        let shown = |it: (&Arc<SchemaSnapshot>, &Arc<TableEntry>)| {
+            CatalogSnapshot::shown_name(&it.0.name, &it.1.name)
+        };
+        found.map_or_else(|| "table".to_owned(), shown)
     };
     for id in keys(&base.tables, &own.tables) {
         let (old, new) = (base.tables.get(id), own.tables.get(id));

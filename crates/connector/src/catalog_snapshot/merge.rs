@@ -2,7 +2,13 @@
 
 use super::{CatalogSnapshot, SchemaSnapshot};
 use std::{collections::BTreeMap, sync::Arc};
-use volley_error::{Error, Result};
+use volley_error::{Error, ErrorKind, Result};
+
+/// What the message of a conflict begins with.
+const CONFLICT: &str = "transaction conflicts with a change by another session: ";
+
+/// The schema that need not be named.
+const MAIN: &str = "main";
 
 impl CatalogSnapshot {
     /// `committed` with what differs between `base`, which a transaction began with, and `own`,
@@ -30,10 +36,12 @@ impl CatalogSnapshot {
                 // Dropped, with what was in it.
                 (Some(old), None, there) => match there.is_none_or(|it| it == old) {
                     true => None,
-                    false => return Err(CatalogSnapshot::conflict(&old.name)),
+                    false => return Err(CatalogSnapshot::conflict(&newer_name(old, there))),
                 },
                 (Some(old), Some(new), Some(there)) => Some(merge_schemas(old, new, there)?),
-                (Some(_), Some(new), None) => return Err(CatalogSnapshot::conflict(&new.name)),
+                (Some(old), Some(new), None) => {
+                    return Err(CatalogSnapshot::conflict(&newer_name(old, Some(new))));
+                }
                 (None, None, there) => there.cloned(),
             };
             replace(&mut next.schemas, key, merged.as_ref());
@@ -43,9 +51,22 @@ impl CatalogSnapshot {
 
     /// The error of a transaction that changed what another one changed, too.
     pub fn conflict(name: &str) -> Error {
-        let message = format!("transaction conflicts with a change by another session: {name}");
-        let error = Error::invalid_query(message);
+        let error = Error::invalid_query(format!("{CONFLICT}{name}"));
         error.hint("none of its changes were made; run the transaction again")
+    }
+
+    /// Whether an error is one of [`CatalogSnapshot::conflict`]: the transaction may succeed when it
+    /// runs again.
+    pub fn is_conflict(error: &Error) -> bool {
+        error.kind() == ErrorKind::InvalidQuery && error.message().starts_with(CONFLICT)
+    }
+
+    /// How messages name an object of a schema.
+    pub fn shown_name(schema: &str, name: &str) -> String {
+        match schema.eq_ignore_ascii_case(MAIN) {
+            true => name.to_owned(),
+            false => format!("{schema}.{name}"),
+        }
     }
 }
 
@@ -69,16 +90,26 @@ fn merge_schemas(
     own: &SchemaSnapshot,
     committed: &SchemaSnapshot,
 ) -> Result<Arc<SchemaSnapshot>> {
+    let name = &committed.name;
     Ok(Arc::new(SchemaSnapshot {
-        name: committed.name.clone(),
-        relations: merge_maps(&base.relations, &own.relations, &committed.relations)?,
-        sequences: merge_maps(&base.sequences, &own.sequences, &committed.sequences)?,
-        types: merge_maps(&base.types, &own.types, &committed.types)?,
-        macros: merge_maps(&base.macros, &own.macros, &committed.macros)?,
+        name: name.clone(),
+        relations: merge_maps(name, &base.relations, &own.relations, &committed.relations)?,
+        sequences: merge_maps(name, &base.sequences, &own.sequences, &committed.sequences)?,
+        types: merge_maps(name, &base.types, &own.types, &committed.types)?,
+        macros: merge_maps(name, &base.macros, &own.macros, &committed.macros)?,
     }))
 }
 
+/// The name of a table or view that a schema has since `old`, or that of the schema.
+fn newer_name(old: &SchemaSnapshot, new: Option<&Arc<SchemaSnapshot>>) -> String {
+    let mut relations = new.into_iter().flat_map(|it| &it.relations);
+    let found = relations.find(|(key, relation)| old.relations.get(*key) != Some(relation));
+    let shown = |name| CatalogSnapshot::shown_name(&old.name, name);
+    found.map_or_else(|| old.name.clone(), |(_, it)| shown(it.name()))
+}
+
 fn merge_maps<V: Clone + PartialEq>(
+    schema: &str,
     base: &BTreeMap<String, V>,
     own: &BTreeMap<String, V>,
     committed: &BTreeMap<String, V>,
@@ -90,7 +121,8 @@ fn merge_maps<V: Clone + PartialEq>(
             continue;
         }
         if committed.get(key) != old {
-            return Err(CatalogSnapshot::conflict(key));
+            let name = CatalogSnapshot::shown_name(schema, key);
+            return Err(CatalogSnapshot::conflict(&name));
         }
         replace(&mut next, key, new);
     }

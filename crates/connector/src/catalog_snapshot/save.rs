@@ -198,6 +198,7 @@ fn write_relation(relation: &RelationEntry, to: &mut Writer) -> Result<()> {
             to.text(&view.sql);
             write_texts(&view.columns, to)?;
             to.text(&view.dialect);
+            write_texts(&view.search_path, to)?;
             write_optional(view.comment.as_deref(), to);
             to.number(view.column_comments.len());
             for (column, comment) in &view.column_comments {
@@ -216,6 +217,7 @@ fn read_relation(from: &mut Reader<'_>) -> Result<RelationEntry> {
             sql: from.text()?.to_owned(),
             columns: read_texts(from)?,
             dialect: from.text()?.to_owned(),
+            search_path: read_texts(from)?,
             comment: read_optional(from)?,
             column_comments: BTreeMap::new(),
         };

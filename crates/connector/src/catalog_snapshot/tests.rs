@@ -44,6 +44,7 @@ fn catalog() -> CatalogSnapshot {
         dialect: "presto".to_owned(),
         comment: Some(String::new()),
         column_comments: BTreeMap::from([("x".to_owned(), "one".to_owned())]),
+        search_path: vec!["main".to_owned(), "s".to_owned()],
     };
     let named = TypeEntry {
         name: "mood".to_owned(),

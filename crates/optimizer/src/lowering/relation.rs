@@ -19,6 +19,7 @@ impl Lowering<'_> {
         let in_table: HashMap<ColumnId, usize> =
             columns.iter().map(|(column, at)| (column.id, *at)).collect();
         let read: Vec<_> = columns.iter().filter(|it| required.contains(&it.0.id)).collect();
+        let table = self.ctx.tables.resolve(table)?;
         if let Some(made) = table.as_plan() {
             let mut node = Arc::clone(made.plan());
             if !filters.is_empty() {

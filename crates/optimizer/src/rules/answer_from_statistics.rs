@@ -9,13 +9,13 @@ use volley_logical::{AggregateCall, Column, ColumnId, Expr, Plan};
 use volley_types::{Type, Value};
 
 /// Replaces count, min and max over all rows of a table by what it knows exactly.
-pub(super) fn answer_from_statistics(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
+pub(super) fn answer_from_statistics(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     super::cte::with_ctes(plan, &mut |plan| {
-        rewrite_up(plan, &mut |node| Ok(answered(&node)?.unwrap_or(node)))
+        rewrite_up(plan, &mut |node| Ok(answered(&node, ctx)?.unwrap_or(node)))
     })
 }
 
-fn answered(plan: &Plan) -> Result<Option<Plan>> {
+fn answered(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Option<Plan>> {
     let Plan::Aggregate { input, keys, aggregates } = plan else { return Ok(None) };
     if !keys.is_empty() || aggregates.is_empty() {
         return Ok(None);
@@ -23,7 +23,7 @@ fn answered(plan: &Plan) -> Result<Option<Plan>> {
     let Some((Plan::Scan { table, columns, .. }, names)) = whole_table(input) else {
         return Ok(None);
     };
-    let statistics = table.statistics()?;
+    let statistics = ctx.tables.resolve(table)?.statistics()?;
     if !statistics.is_exact {
         return Ok(None);
     }

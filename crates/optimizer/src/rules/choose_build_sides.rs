@@ -26,8 +26,8 @@ type Decide = fn(&Plan, &Estimate, &Estimate) -> Option<JoinKind>;
 
 /// Swaps the sides of outer, semi and anti joins whose left side is smaller. Inner joins are in
 /// order, by cost.
-pub(super) fn choose_build_sides(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    swap_sides(plan, |plan, left, right| {
+pub(super) fn choose_build_sides(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
+    swap_sides(plan, ctx, |plan, left, right| {
         let Plan::Join { kind, null_aware: false, .. } = plan else { return None };
         mirrored(*kind).filter(|_| left.rows * SWAP_FACTOR < right.rows)
     })
@@ -35,8 +35,8 @@ pub(super) fn choose_build_sides(plan: Plan, _ctx: &OptimizerContext<'_>) -> Res
 
 /// Swaps the sides of inner joins that make about as many rows, where the left one takes fewer
 /// bytes. After columns are pruned.
-pub(super) fn hold_narrow_sides(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    swap_sides(plan, |plan, left_makes, right_makes| {
+pub(super) fn hold_narrow_sides(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
+    swap_sides(plan, ctx, |plan, left_makes, right_makes| {
         let Plan::Join { kind: JoinKind::Inner, lateral: false, left, right, .. } = plan else {
             return None;
         };
@@ -68,9 +68,9 @@ fn bytes_of(data_type: &Type) -> f64 {
     }
 }
 
-fn swap_sides(plan: Plan, decide: Decide) -> Result<Plan> {
+fn swap_sides(plan: Plan, ctx: &OptimizerContext<'_>, decide: Decide) -> Result<Plan> {
     // One estimator: it knows what the definitions make, of which each refers to those before.
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, decide, &mut estimator).0))
 }
 

@@ -53,7 +53,7 @@ const SUMMED_DIGITS_MAX: u8 = 19;
 
 /// Aggregates before joins where it pays.
 pub(super) fn aggregate_early(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     super::cte::with_ctes(plan, &mut |plan| {
         rewrite_up(plan, &mut |node| {
             let new = rewritten(&node, ctx, &mut estimator);

@@ -37,7 +37,7 @@ pub(super) enum Tree {
 /// Orders all inner joins.
 pub(super) fn order_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     // One estimator: it knows what the definitions make, of which each refers to those before.
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator).0))
 }
 

@@ -35,7 +35,7 @@ const PARTITION_ROWS_MIN: f64 = 16.0;
 
 /// Joins aggregates in place of windows where it pays.
 pub(super) fn aggregate_partitions(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator)))
 }
 
@@ -79,7 +79,7 @@ fn groups(plan: &Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) ->
     let exprs = plan.exprs();
     if !used.is_subset(&output_set(source))
         || !exprs.into_iter().all(is_stable)
-        || !is_cheap(source)
+        || !is_cheap(source, ctx)
         || !repeats(source, ctx)
     {
         return None;
@@ -113,10 +113,14 @@ fn below_windows(plan: &Plan) -> &Plan {
 }
 
 /// Whether a plan may as well run twice.
-fn is_cheap(plan: &Plan) -> bool {
+fn is_cheap(plan: &Plan, ctx: &OptimizerContext<'_>) -> bool {
     match plan {
-        Plan::Filter { input, .. } | Plan::Project { input, .. } => deep(|| is_cheap(input)),
-        Plan::Scan { table, .. } => table.statistics().is_ok_and(|it| it.rows.is_some()),
+        Plan::Filter { input, .. } | Plan::Project { input, .. } => deep(|| is_cheap(input, ctx)),
+        Plan::Scan { table, .. } => ctx
+            .tables
+            .resolve(table)
+            .and_then(|it| it.statistics())
+            .is_ok_and(|it| it.rows.is_some()),
         _ => false,
     }
 }

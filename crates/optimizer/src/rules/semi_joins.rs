@@ -17,7 +17,7 @@ const SELECTIVE_SHARE: f64 = 0.2;
 /// Places all semi and anti joins.
 pub(super) fn place_semi_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     // One estimator: it knows what the definitions make, of which each refers to those before.
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator)))
 }
 

@@ -50,7 +50,7 @@ fn repeated(plan: &Plan, ctx: &OptimizerContext<'_>) -> Option<Plan> {
         }
         rest.extend(node.inputs());
     }
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     let occurs_again = |at: usize, node: &Plan| {
         candidates[at + 1..].iter().any(|other| same_plan(node, other, &mut HashMap::new()))
     };
@@ -151,7 +151,7 @@ fn same_scan(a: &Plan, b: &Plan, renaming: &mut Renaming) -> bool {
         return false;
     };
     let same_columns = of_a.len() == of_b.len() && of_a.iter().zip(of_b).all(|(a, b)| a.1 == b.1);
-    if !same_columns || table_a.handle() != table_b.handle() {
+    if !same_columns || table_a != table_b {
         return false;
     }
     of_a.iter().zip(of_b).for_each(|(a, b)| corresponds(&a.0, &b.0, renaming));

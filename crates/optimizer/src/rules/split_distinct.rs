@@ -36,7 +36,7 @@ pub(super) fn split_distinct(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<P
             next_cte = next_cte.max(cte.id.saturating_add(1));
         }
     });
-    let mut splitting = Splitting { ctx, estimator: Estimator::new(), next_cte, is_done: false };
+    let mut splitting = Splitting { ctx, estimator: Estimator::new(ctx), next_cte, is_done: false };
     let plan = super::cte::with_ctes(plan, &mut |plan| {
         rewrite_up(plan, &mut |node| Ok(splitting.node(node)))
     })?;

@@ -58,7 +58,7 @@ const WINDOW_ROW_COST: f64 = 16.0;
 
 /// Makes windows of aggregations.
 pub(super) fn window_aggregates(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    let mut estimator = Estimator::new();
+    let mut estimator = Estimator::new(ctx);
     super::cte::with_ctes(plan, &mut |plan| Ok(visit(plan, ctx, &mut estimator)))
 }
 

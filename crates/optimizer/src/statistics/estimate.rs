@@ -5,10 +5,10 @@ use super::value::{as_number, steps};
 use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, surviving};
 use crate::expr::{as_column, as_constant};
 use crate::lowering::as_key;
-use volley_connector::Table;
+use volley_connector::TableStatistics;
 use volley_logical::{
     Column, ColumnId, Expr, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,
-    SetOperation,
+    SetOperation, TableRef,
 };
 use volley_types::Value;
 
@@ -38,13 +38,19 @@ const ELEMENTS: f64 = 5.0;
 const SERIES_ROWS: f64 = 100.0;
 
 impl Estimator {
+    fn scan(&self, table: &TableRef, columns: &[(Column, usize)]) -> Estimate {
+        // A table that cannot be read says so when it is read.
+        let statistics = self.tables.resolve(table).and_then(|it| it.statistics());
+        scan(&statistics.unwrap_or_default(), columns)
+    }
+
     /// What the node makes of inputs of which `inputs` is guessed.
     pub(super) fn node(&mut self, plan: &Plan, inputs: Vec<Estimate>) -> Estimate {
         let mut inputs = inputs.into_iter();
         let mut input = || inputs.next().unwrap_or_default();
         match plan {
             Plan::Scan { table, columns, filters, .. } => {
-                let base = scan(table.as_ref(), columns);
+                let base = self.scan(table, columns);
                 let share = conjuncts_share(filters, &base);
                 narrowed(base, filters).scaled(share)
             }
@@ -336,9 +342,7 @@ impl Estimate {
     }
 }
 
-fn scan(table: &dyn Table, columns: &[(Column, usize)]) -> Estimate {
-    // A table that cannot be read says so when it is read.
-    let statistics = table.statistics().unwrap_or_default();
+fn scan(statistics: &TableStatistics, columns: &[(Column, usize)]) -> Estimate {
     let rows = statistics.rows.map_or(ROWS_UNKNOWN, as_rows);
     let mut estimate = Estimate { rows, ..Estimate::default() };
     for (column, at) in columns {

@@ -5,16 +5,17 @@ use super::{
 };
 use crate::{
     DropKind, Query, Statement, TransactionStep,
-    parse::{self, Command, CopySource, CreateSequence, CreateView, Described},
+    parse::{self, Attach, Command, CopySource, CreateSequence, CreateView, Described},
 };
 use sqlparser::ast::{
     self, Ident, ObjectName, ObjectType, SchemaName, SetExpr, Spanned, Statement as Written,
     TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 use std::{path::Path, sync::Arc};
+use volley_connector::TableOption;
 use volley_error::{Error, ErrorKind, Result};
 use volley_logical::{Column, Expr, Plan};
-use volley_types::Type;
+use volley_types::{Type, Value};
 
 impl<'a> Binder<'a> {
     /// Binds a statement.
@@ -37,6 +38,10 @@ impl<'a> Binder<'a> {
             Command::CreateSequence(sequence) => self.create_sequence(sequence)?,
             Command::CreateMacro(it) => self.create_macro(it)?,
             Command::CreateType(create) => self.create_type(create)?,
+            Command::Attach(attach) => self.attach(attach)?,
+            Command::Detach { name, if_exists } => {
+                Statement::Detach { name: name.value.clone(), if_exists: *if_exists }
+            }
             Command::DropMacro { name, if_exists } => {
                 let names = vec![parse::dotted(name)];
                 Statement::Drop { kind: DropKind::Macro, names, if_exists: *if_exists }
@@ -152,17 +157,35 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// USE: names without a schema mean those of `main`, whatever else there is.
+    /// USE of a schema, or of a database.
     fn use_schema(&self, schema: &ast::Use) -> Result<Statement> {
-        let ast::Use::Object(name) = schema else { return Err(unsupported("USE", None)) };
-        let dotted = parse::dotted(name);
-        match dotted.to_ascii_lowercase().as_str() {
-            "main" | "memory" | "memory.main" => Ok(Statement::Use),
-            _ => {
-                let error = unsupported("USE of a schema besides main", self.span(name.span()));
-                Err(error.hint(format!("write the schema before names: {dotted}.name")))
+        match schema {
+            ast::Use::Object(name) | ast::Use::Schema(name) | ast::Use::Database(name) => {
+                Ok(Statement::Use { name: parse::dotted(name) })
             }
+            _ => Err(unsupported("USE", None)),
         }
+    }
+
+    fn attach(&self, attach: &Attach) -> Result<Statement> {
+        let span = self.span(attach.span);
+        let name = match &attach.name {
+            Some(name) => name.value.clone(),
+            None => database_name(&attach.path).ok_or_else(|| {
+                let error = Error::invalid_query("the database needs a name").span(span);
+                error.hint(format!("ATTACH '{}' AS name", attach.path))
+            })?,
+        };
+        let option = |(name, value): &(Ident, Option<String>)| TableOption {
+            name: name.value.to_ascii_lowercase(),
+            value: Value::text(value.as_deref().unwrap_or("true")),
+            data_type: Type::Varchar,
+            name_span: self.span(name.span),
+            span: self.span(name.span),
+        };
+        let options = attach.options.iter().map(option).collect();
+        let (path, if_not_exists) = (attach.path.clone(), attach.if_not_exists);
+        Ok(Statement::Attach { path, name, if_not_exists, options, span })
     }
 
     /// WITH before a statement that changes rows.
@@ -350,6 +373,13 @@ pub(super) fn format_of(path: &str) -> Result<String> {
             Err(error.hint("add (FORMAT parquet) or (FORMAT csv)"))
         }
     }
+}
+
+/// What a database is called that is opened from `path`: its last part, without an ending.
+fn database_name(path: &str) -> Option<String> {
+    let stem = Path::new(path.trim_end_matches('/')).file_stem()?.to_str()?;
+    let is_name = |it: &str| !it.is_empty() && !it.contains([':', '.']);
+    Some(stem.to_owned()).filter(|it| is_name(it))
 }
 
 /// The words that name a statement.

@@ -84,11 +84,11 @@ impl<'a> Binder<'a> {
         let mut misfits = Vec::new();
         for (index, field) in fields.iter().enumerate().filter(|it| it.1.data_type != Type::Varchar)
         {
-            let scan = self.scan(Arc::clone(&table) as _, path);
+            let scan = self.scan_external(Arc::clone(&table) as _, path);
             let query = self.misfit(scan, index + 1, &field.data_type)?;
             misfits.push((field.name.clone(), field.data_type.clone(), query));
         }
-        let mut bound = self.scan(table, path);
+        let mut bound = self.scan_external(table, path);
         bound.columns.remove(0);
         Ok((bound, CopiedText { handle, schema, misfits }))
     }
@@ -121,7 +121,7 @@ impl<'a> Binder<'a> {
     ) -> Result<(Bound, Vec<usize>)> {
         let span = self.source.string(path);
         let table = self.shared.catalog.file_of(path, format).map_err(|it| it.span(span))?;
-        let bound = self.scan(table, path);
+        let bound = self.scan_external(table, path);
         if !["parquet", "orc"].contains(&format) {
             let place = |it: &Column| {
                 let index = self.position_of(target.schema(), &it.name, span)?;

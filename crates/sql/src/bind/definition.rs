@@ -122,7 +122,7 @@ impl<'a> Binder<'a> {
         let schema: Schema = fields.collect();
         let other = self.shared.catalog.table(&parse::dotted(name))?;
         let columns = match other {
-            Some(crate::Relation::Table(table)) => table.as_stored().map(|it| it.definition),
+            Some(crate::Relation::Table(it)) => it.table.as_stored().map(|it| it.definition),
             _ => None,
         };
         let mut columns = columns.map(|it| it.columns.clone()).unwrap_or_default();
@@ -336,7 +336,22 @@ impl<'a> Binder<'a> {
         if inspect::has_subquery(&bound) {
             return Err(unsupported("a subquery in DEFAULT", span));
         }
-        Ok(text)
+        Ok(self.with_stored_sequences(text))
+    }
+
+    /// The text of a DEFAULT, with the names of sequences that find them from everywhere.
+    fn with_stored_sequences(&self, mut text: String) -> String {
+        for name in parse::sequences_of(&text) {
+            let literal = |it: &str| format!("'{}'", it.replace('\'', "''"));
+            match self.shared.catalog.sequence_called(&name) {
+                Some(stored) if stored != name => {
+                    let (old, new) = (literal(&name), literal(&stored));
+                    text = text.replace(&format!("({old})"), &format!("({new})"));
+                }
+                _ => {}
+            }
+        }
+        text
     }
 
     pub(super) fn alter_table(&mut self, alter: &'a AlterTable) -> Result<Statement> {

@@ -1,7 +1,7 @@
 //! FROM: tables, files, views, common table expressions and subqueries.
 
 use super::{
-    Binder, Bound, Clause,
+    Binder, Bound, Clause, Shared,
     json::JSON_TABLES,
     scope::Scope,
     unnest::{TableCall, generator_kind},
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Dialect,
-    catalog::Relation,
+    catalog::{Home, Relation},
     memory::memory_bytes,
     parse::{self, ROW_ID},
     stack,
@@ -21,7 +21,7 @@ use sqlparser::ast::{
 use std::{path::Path, sync::Arc};
 use volley_connector::Table;
 use volley_error::{Error, Result, Span};
-use volley_logical::{JoinKind, Plan};
+use volley_logical::{JoinKind, NamedTable, Plan, TableRef};
 use volley_types::Type;
 
 /// Endings by which a double-quoted name is a file.
@@ -219,11 +219,11 @@ impl<'a> Binder<'a> {
         if let Plan::Scan { name, table, columns, .. } = &mut bound.plan {
             shown.clone_into(name);
             if self.names_row_ids
-                && let Some(stored) = table.as_stored()
+                && let Some(with_ids) = self.with_row_ids(table)?
             {
                 let column = self.column(ROW_ID, Type::BigInt);
                 columns.push((column.clone(), columns.len()));
-                *table = stored.with_row_ids;
+                *table = with_ids.reference;
                 row_ids = Some(column);
             }
         }
@@ -255,9 +255,9 @@ impl<'a> Binder<'a> {
             return Ok(bound);
         }
         match self.shared.catalog.table(name).map_err(|it| it.span(span))? {
-            Some(Relation::Table(table)) => Ok(self.scan(table, name)),
-            Some(Relation::View { sql, columns, dialect }) => {
-                let mut bound = self.view(name, &sql, dialect, span)?;
+            Some(Relation::Table(table)) => Ok(self.scan(&table, name)),
+            Some(Relation::View { sql, columns, dialect, home }) => {
+                let mut bound = self.view(name, &sql, (dialect, &home), span)?;
                 for (column, name) in bound.columns.iter_mut().zip(&columns) {
                     column.name.clone_from(name);
                 }
@@ -281,16 +281,37 @@ impl<'a> Binder<'a> {
 
     fn file(&self, path: &str, span: Option<Span>) -> Result<Bound> {
         let table = self.shared.catalog.file(path).map_err(|it| it.span(span))?;
-        Ok(self.scan(table, path))
+        Ok(self.scan_external(table, path))
     }
 
-    pub(super) fn scan(&self, table: Arc<dyn Table>, name: &str) -> Bound {
-        let fields = table.schema().fields.iter();
+    /// A scan of a table that is in no database.
+    pub(super) fn scan_external(&self, table: Arc<dyn Table>, name: &str) -> Bound {
+        let reference = self.shared.catalog.add_external(Arc::clone(&table));
+        self.scan(&NamedTable { reference, table }, name)
+    }
+
+    /// The table with the ids of its rows behind its last column, if its rows have ids.
+    pub(super) fn with_row_ids(&self, reference: &TableRef) -> Result<Option<NamedTable>> {
+        let table = self.shared.catalog.resolve(reference)?;
+        let named = NamedTable { reference: reference.clone(), table };
+        Ok(match (reference, named.table.as_stored()) {
+            (TableRef::Stored { .. }, _) => named.with_row_ids(),
+            (TableRef::External(_), Some(stored)) => {
+                let table = stored.with_row_ids;
+                let reference = self.shared.catalog.add_external(Arc::clone(&table));
+                Some(NamedTable { reference, table })
+            }
+            (TableRef::External(_), None) => None,
+        })
+    }
+
+    pub(super) fn scan(&self, named: &NamedTable, name: &str) -> Bound {
+        let fields = named.table.schema().fields.iter();
         let columns = fields.map(|it| self.column(it.name.clone(), it.data_type.clone()));
         let columns: Vec<_> = columns.collect();
         let positions = columns.iter().cloned().enumerate().map(|(index, it)| (it, index));
         let positions = positions.collect();
-        let name = name.to_owned();
+        let (name, table) = (name.to_owned(), named.reference.clone());
         let plan = Plan::Scan { table, name, columns: positions, filters: Vec::new() };
         Bound { plan, columns }
     }
@@ -299,7 +320,7 @@ impl<'a> Binder<'a> {
         &mut self,
         name: &str,
         sql: &str,
-        dialect: Dialect,
+        (dialect, home): (Dialect, &Home),
         span: Option<Span>,
     ) -> Result<Bound> {
         if self.views.iter().any(|it| it.eq_ignore_ascii_case(name)) {
@@ -311,7 +332,9 @@ impl<'a> Binder<'a> {
         views.push(name.to_owned());
         let bound = stack::with_room(sql.len(), || {
             let (query, source) = parse::parse_query(sql)?;
-            let shared = self.shared.with_dialect(dialect);
+            let within = self.shared.catalog.within(home);
+            let catalog = within.as_deref().unwrap_or(self.shared.catalog);
+            let shared = Shared { catalog, ..self.shared }.with_dialect(dialect);
             let mut binder = Binder::new(shared, &source);
             binder.view_span = self.view_span.or(span).or(Some(Span::default()));
             binder.views = views;

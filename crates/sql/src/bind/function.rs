@@ -171,12 +171,21 @@ impl<'a> Binder<'a> {
         };
         let ast::Value::SingleQuotedString(sequence) = &value.value else { return Ok(()) };
         let is_sequence = matches!(name, "nextval" | "currval");
-        if !is_sequence || self.shared.catalog.has_sequence(sequence) {
+        if !is_sequence || self.shared.catalog.sequence_called(sequence).is_some() {
             return Ok(());
         }
         let error = Error::invalid_query(format!("no such sequence: {sequence}"));
         let error = error.span(self.span(value.span));
         Err(error.hint(format!("CREATE SEQUENCE {sequence} makes it")))
+    }
+
+    /// Names a sequence so that the statement finds it when it runs.
+    fn find_sequence(&self, argument: &mut Expr) {
+        if let ExprKind::Constant(Value::Varchar(name)) = &argument.kind
+            && let Some(found) = self.shared.catalog.sequence_called(name)
+        {
+            argument.kind = ExprKind::Constant(Value::text(found));
+        }
     }
 
     fn scalar(
@@ -200,6 +209,9 @@ impl<'a> Binder<'a> {
         let form = plain.pop_if(|it| normal_form(name, it).is_some());
         let mut args = self.unpacked(plain)?;
         args.extend(form.and_then(|it| normal_form(name, it)));
+        if matches!(name, "nextval" | "currval") {
+            args.iter_mut().for_each(|it| self.find_sequence(it));
+        }
         let whole = args.iter().filter_map(|it| it.span).chain(span).reduce(Span::to);
         match (name, args.len()) {
             ("coalesce" | "ifnull" | "nvl", 1..) => {

@@ -10,7 +10,6 @@
 //! a list of VALUES, or of the rows in a table. Other rows are numbered in the order of arrival.
 
 use super::{Binder, join::Side, select::column_expr, unsupported};
-use std::sync::Arc;
 use volley_error::Result;
 use volley_logical::{Column, Expr, JoinKind, Plan, SortKey, SpecialForm};
 use volley_types::{Type, Value};
@@ -58,12 +57,12 @@ impl Binder<'_> {
     fn ordered(&self, plan: Plan) -> Result<(Plan, Vec<SortKey>)> {
         Ok(match plan {
             Plan::Scan { table, name, mut columns, filters } => {
-                let Some(stored) = table.as_stored() else {
+                let Some(with_ids) = self.with_row_ids(&table)? else {
                     return Ok((Plan::Scan { table, name, columns, filters }, Vec::new()));
                 };
                 let row = self.column("row", Type::BigInt);
-                columns.push((row.clone(), table.schema().len()));
-                let table = Arc::clone(&stored.with_row_ids);
+                columns.push((row.clone(), with_ids.table.schema().len() - 1));
+                let table = with_ids.reference;
                 (Plan::Scan { table, name, columns, filters }, vec![ascending(&row)])
             }
             Plan::Values { mut columns, mut rows } => {

@@ -51,7 +51,7 @@ impl<'a> Binder<'a> {
         })?;
         let described = self.table(name, span)?.columns;
         let stored = match self.shared.catalog.table(name)? {
-            Some(Relation::Table(table)) => table.as_stored(),
+            Some(Relation::Table(it)) => it.table.as_stored(),
             _ => None,
         };
         let definition = stored.map(|it| it.definition).unwrap_or_default();

@@ -26,7 +26,7 @@ impl Binder<'_> {
         let dotted = parse::dotted(name);
         let found = self.shared.catalog.table(&dotted).map_err(|it| it.span(span))?;
         let table = match found.ok_or_else(|| self.no_table(&dotted, span))? {
-            Relation::Table(table) => table,
+            Relation::Table(it) => it.table,
             Relation::View { .. } => {
                 let message = format!("not a table: {dotted}");
                 return Err(Error::invalid_query(message).span(span));

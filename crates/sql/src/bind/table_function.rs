@@ -28,7 +28,7 @@ impl<'a> Binder<'a> {
         let arguments = self.table_arguments(args, span)?;
         let types = |text: &str| self.data_type(&parse::parse_type(text)?, None);
         let table = self.shared.catalog.table_function(&name, &arguments, &types);
-        Ok(self.scan(table.map_err(|it| it.span(span))?, &name))
+        Ok(self.scan_external(table.map_err(|it| it.span(span))?, &name))
     }
 
     /// The error that there is no such function for FROM.
@@ -99,7 +99,7 @@ impl<'a> Binder<'a> {
         };
         if let Some(name) = name {
             return match self.shared.catalog.table(&name).map_err(|it| it.span(span))? {
-                Some(Relation::Table(table)) => Ok(TableArgument::Table(table)),
+                Some(Relation::Table(table)) => Ok(TableArgument::Table(table.table)),
                 Some(Relation::View { .. }) => {
                     let error = Error::unsupported("a view as argument of a table function");
                     Err(error.span(span).hint("make a table of it: CREATE TABLE ... AS SELECT"))

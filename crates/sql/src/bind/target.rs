@@ -1,7 +1,7 @@
 //! The table that a statement changes: its rows, and the SQL expressions of its definition.
 
 use super::{
-    Binder, Bound, Clause,
+    Binder, Bound, Clause, Shared,
     limit::Limits,
     scope::{Scope, ScopeColumn},
     select::{Clauses, column_expr},
@@ -16,9 +16,9 @@ use sqlparser::ast::{
     Expr as Written, ObjectName, SelectItem, Spanned, TableAlias, TableFactor, TableWithJoins,
 };
 use std::sync::Arc;
-use volley_connector::{StoredTable, Table};
+use volley_connector::StoredTable;
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr, Plan};
+use volley_logical::{Column, Expr, NamedTable, Plan, TableRef};
 use volley_types::{Field, Schema, Type};
 
 /// The column that says what MERGE did to a row.
@@ -32,7 +32,7 @@ pub(super) struct Target {
     pub(super) alias: String,
     /// The alias, or the whole name.
     qualified: String,
-    pub(super) table: Arc<dyn Table>,
+    pub(super) table: NamedTable,
     pub(super) stored: StoredTable,
     pub(super) span: Option<Span>,
 }
@@ -48,7 +48,7 @@ pub(super) struct TargetRows {
 
 impl Target {
     pub(super) fn schema(&self) -> &Schema {
-        self.table.schema()
+        self.table.table.schema()
     }
 
     pub(super) fn types(&self) -> Vec<Type> {
@@ -95,11 +95,13 @@ impl<'a> Binder<'a> {
             }
             None => return Err(self.no_table(&dotted, span)),
         };
-        let Some(stored) = table.as_stored() else {
+        let is_stored = matches!(table.reference, TableRef::Stored { .. });
+        let Some(stored) = table.table.as_stored().filter(|_| is_stored) else {
             let message = format!("{what} does not take a table that is not in memory: {dotted}");
             let error = Error::unsupported(message).span(span);
             return Err(error.hint("copy it with CREATE TABLE ... AS SELECT"));
         };
+        *self.target_home.borrow_mut() = self.shared.catalog.home_of(&table.reference);
         let last = name.0.last().and_then(|it| it.as_ident()).map(|it| it.value.clone());
         let (alias, qualified) = match alias {
             Some(alias) if alias.columns.is_empty() => {
@@ -116,7 +118,9 @@ impl<'a> Binder<'a> {
 
     /// The rows of a target, with their ids.
     pub(super) fn target_rows(&self, target: &Target) -> Result<TargetRows> {
-        let bound = self.scan(Arc::clone(&target.stored.with_row_ids), &target.alias);
+        let with_ids = target.table.with_row_ids();
+        let with_ids = with_ids.ok_or_else(|| Error::internal("rows without ids"))?;
+        let bound = self.scan(&with_ids, &target.alias);
         let mut columns = bound.columns;
         let row_id = columns.pop().ok_or_else(|| Error::internal("no row ids"))?;
         let scope = self.target_scope(target, columns.clone()).with_row_ids(row_id.clone());
@@ -146,7 +150,7 @@ impl<'a> Binder<'a> {
 
     fn written(&self, schema: Schema) -> Bound {
         let rows = LaterRows { handle: written_handle(), schema };
-        self.scan(Arc::new(rows), "written rows")
+        self.scan_external(Arc::new(rows), "written rows")
     }
 
     /// `merge_action` or `merge_action()` in RETURNING of MERGE.
@@ -291,7 +295,10 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         stack::with_room(text.len(), || {
             let (written, source) = parse::parse_expr(text)?;
-            let mut binder = Binder::new(self.shared, &source);
+            let home = self.target_home.borrow().clone();
+            let within = home.and_then(|it| self.shared.catalog.within(&it));
+            let catalog = within.as_deref().unwrap_or(self.shared.catalog);
+            let mut binder = Binder::new(Shared { catalog, ..self.shared }, &source);
             let place = self.view_span.or(span).or(self.first_word);
             binder.view_span = place.or(Some(Span::default()));
             binder.views.clone_from(&self.views);

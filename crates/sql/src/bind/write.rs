@@ -64,9 +64,10 @@ impl<'a> Binder<'a> {
             WriteKind::Delete => Vec::new(),
             _ => self.checks(&target)?,
         };
-        let (table, written) = (target.name, written_handle());
-        let query = bound.into();
-        Ok(Statement::Write(Box::new(Write { table, kind, query, checks, returning, written })))
+        let (schema, written) = (target.schema().clone(), written_handle());
+        let (table, query) = (target.name, bound.into());
+        let write = Write { table, schema, kind, query, checks, returning, written };
+        Ok(Statement::Write(Box::new(write)))
     }
 
     /// The rows that INSERT adds, with the columns of the table; and which of these it gives.

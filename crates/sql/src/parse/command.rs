@@ -2,6 +2,7 @@
 //! differently, are parsed here, token by token.
 
 use super::{
+    attach::{Attach, attach, detach, is_word},
     create_type::create_type,
     error::ends_statement,
     explain::explain_options,
@@ -33,6 +34,10 @@ pub(crate) enum Command {
     CreateMacro(Box<CreateMacro>),
     /// CREATE TYPE.
     CreateType(Box<CreateType>),
+    /// ATTACH.
+    Attach(Box<Attach>),
+    /// DETACH.
+    Detach { name: Ident, if_exists: bool },
     /// DROP MACRO.
     DropMacro { name: ObjectName, if_exists: bool },
     /// COPY ... TO 'file' (options).
@@ -111,6 +116,12 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
     };
     if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("summarize") {
         return summarize(parser, source);
+    }
+    if is_word(parser, "attach") {
+        return attach(parser);
+    }
+    if is_word(parser, "detach") {
+        return detach(parser);
     }
     match word.keyword {
         Keyword::EXPLAIN => explain(parser, source),
@@ -369,17 +380,23 @@ fn copy(parser: &mut Parser<'_>) -> Parsed<Command> {
     }
     let path = parser.parse_literal_string()?;
     let _ = parser.parse_keyword(Keyword::WITH);
-    let mut options = Vec::new();
-    if parser.consume_token(&Token::LParen) {
-        options = parser.parse_comma_separated(copy_option)?;
-        parser.expect_token(&Token::RParen)?;
-    }
+    let options = options(parser)?;
     match source {
         CopySource::Table(table, columns) if is_from => {
             Ok(Command::CopyFrom { table, columns, path, options })
         }
         source => Ok(Command::Copy { source, path, options }),
     }
+}
+
+/// `(name [value], ...)`, or nothing.
+pub(super) fn options(parser: &mut Parser<'_>) -> Parsed<Vec<(Ident, Option<String>)>> {
+    if !parser.consume_token(&Token::LParen) {
+        return Ok(Vec::new());
+    }
+    let options = parser.parse_comma_separated(copy_option)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(options)
 }
 
 fn copy_option(parser: &mut Parser<'_>) -> Parsed<(Ident, Option<String>)> {

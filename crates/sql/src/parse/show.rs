@@ -16,11 +16,12 @@ use sqlparser::{
 };
 
 const SCHEMAS: &str = r#"
-    SELECT schema_name AS "Schema" FROM information_schema.schemata
+    SELECT DISTINCT schema_name AS "Schema" FROM information_schema.schemata
     WHERE schema_name LIKE {pattern} ORDER BY 1"#;
 
 const DATABASES: &str = "
-    SELECT DISTINCT catalog_name AS database_name FROM information_schema.schemata";
+    SELECT DISTINCT catalog_name AS database_name FROM information_schema.schemata
+    WHERE catalog_name <> 'temp' ORDER BY 1";
 
 const TABLES: &str = "
     SELECT table_name AS name, CASE table_type WHEN 'VIEW' THEN 'view' ELSE 'table' END AS kind

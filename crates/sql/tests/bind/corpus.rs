@@ -42,7 +42,7 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
             alter(tables, &table, alteration);
         }
         Statement::CreateView { name, sql, columns, dialect, .. } => {
-            let view = Relation::View { sql, columns, dialect };
+            let view = Relation::View { sql, columns, dialect, home: Home::default() };
             tables.0.borrow_mut().insert(name.to_ascii_lowercase(), view);
         }
         Statement::CreateSequence { name, .. } => {

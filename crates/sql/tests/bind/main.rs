@@ -7,12 +7,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use volley_connector::{Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics};
+use volley_connector::{
+    Scan, ScanRequest, StoredTable, Table, TableDefinition, TableId, TableStatistics,
+};
 use volley_error::{Error, Result};
-use volley_logical::ColumnIds;
+use volley_logical::{ColumnIds, ExternalTables, NamedTable, RowIds, TableRef};
 use volley_plan::TableHandle;
 use volley_sql::{
-    BindSettings, Catalog, Dialect, MacroDefinition, Relation, Statement, bind, parse,
+    BindSettings, Catalog, Dialect, Home, MacroDefinition, Relation, Statement, bind, parse,
 };
 use volley_types::{Field, Schema, Type};
 
@@ -69,7 +71,7 @@ impl Table for Empty {
 
 /// Tables, views and files.
 #[derive(Default)]
-struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>);
+struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>, ExternalTables);
 
 /// What else has a name.
 #[derive(Default)]
@@ -101,12 +103,19 @@ impl Tables {
             panic!("not a table");
         };
         let table = Arc::new(Empty::new(name, schema));
-        self.0.borrow_mut().insert(name.to_owned(), Relation::Table(table));
+        let reference = TableRef::Stored {
+            database: "memory".to_owned(),
+            table: TableId(self.0.borrow().len() as u64),
+            row_ids: RowIds::Without,
+        };
+        let table = Relation::Table(NamedTable { reference, table });
+        self.0.borrow_mut().insert(name.to_owned(), table);
     }
 
     fn view(&self, name: &str, sql: &str, columns: &[&str]) {
         let columns = columns.iter().map(|it| (*it).to_owned()).collect();
-        let view = Relation::View { sql: sql.to_owned(), columns, dialect: Dialect::default() };
+        let (sql, dialect, home) = (sql.to_owned(), Dialect::default(), Home::default());
+        let view = Relation::View { sql, columns, dialect, home };
         self.0.borrow_mut().insert(name.to_owned(), view);
     }
 }
@@ -124,6 +133,24 @@ impl Catalog for Tables {
         Ok(Arc::new(Empty::new(path, schema)))
     }
 
+    fn add_external(&self, table: Arc<dyn Table>) -> TableRef {
+        self.2.add(table)
+    }
+
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>> {
+        match reference {
+            TableRef::External(number) => self.2.get(*number),
+            TableRef::Stored { .. } => {
+                let relations = self.0.borrow();
+                let mut tables = relations.values().filter_map(|it| match it {
+                    Relation::Table(it) if it.reference == *reference => Some(&it.table),
+                    _ => None,
+                });
+                tables.next().cloned().ok_or_else(|| Error::internal("no such table"))
+            }
+        }
+    }
+
     fn names(&self) -> Vec<String> {
         self.0.borrow().keys().cloned().collect()
     }
@@ -136,8 +163,9 @@ impl Catalog for Tables {
         self.1.borrow().types.get(&unqualified(name)).cloned()
     }
 
-    fn has_sequence(&self, name: &str) -> bool {
-        self.1.borrow().sequences.contains(&unqualified(name))
+    fn sequence_called(&self, name: &str) -> Option<String> {
+        let is_there = self.1.borrow().sequences.contains(&unqualified(name));
+        is_there.then(|| name.to_owned())
     }
 }
 

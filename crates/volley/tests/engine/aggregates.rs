@@ -356,9 +356,9 @@ fn check_forms(random: &mut Generator, case: &Case, groups: usize) {
     let count = 1 + random.below(40);
     let rows = Rows::random(random, case, groups, count);
     let all: Vec<u32> = (0..count as u32).collect();
-    session.register_table("t", rows.table(&session, "t", &all));
+    session.register_table("t", rows.table(&session, "t", &all)).unwrap();
     let reversed: Vec<u32> = all.iter().rev().copied().collect();
-    session.register_table("reversed", rows.table(&session, "reversed", &reversed));
+    session.register_table("reversed", rows.table(&session, "reversed", &reversed)).unwrap();
     let name = &bound.name;
     let args = if name == "count" && rows.args.is_empty() { "*" } else { &rows.args.join(", ") };
     let check = |what: &str, sql: String, expected: String| {

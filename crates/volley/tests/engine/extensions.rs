@@ -250,7 +250,7 @@ fn what_operators_keep_is_charged() {
     });
     let other = Session::new().unwrap();
     let table = MemoryTable::new("big", schema, batches.collect(), other.pool()).unwrap();
-    session.register_table("big", Arc::new(table));
+    session.register_table("big", Arc::new(table)).unwrap();
     let found = error(&session, "SELECT count(*) FROM reverse(big)");
     assert_eq!(found.kind(), ErrorKind::OutOfMemory, "{found}");
     assert!(found.to_string().contains("reverse"), "{found}");

@@ -100,7 +100,7 @@ fn reads_same(inner: &Plan, outer: &Plan, ctx: &OptimizerContext<'_>) -> Option<
         let is_same = same_plan(inner, outer, &mut renaming) && repeats(inner, ctx);
         return is_same.then_some(renaming);
     };
-    if table_a.handle() != table_b.handle() {
+    if table_a != table_b {
         return None;
     }
     let twin = |(column, position): &(Column, usize)| {
