@@ -9,13 +9,12 @@ use crate::{
 use std::collections::BTreeMap;
 use volley_connector::{
     ColumnDefinition, DefinedObject, Definition, MacroEntry, MacroParameterEntry, ObjectKind,
-    RowChanges, SequenceEntry, SequenceId, Snapshot, TableChange, TableDefinition, TableId,
-    Transaction, ViewEntry,
+    SequenceEntry, SequenceId, Snapshot, TableChange, TableDefinition, TableId, Transaction,
+    ViewEntry,
 };
 use volley_error::{Error, Result};
 use volley_sql::{MacroDefinition, SequenceDefinition};
 use volley_types::Schema;
-use volley_vector::Batch;
 
 /// A table to be made.
 #[derive(Debug)]
@@ -58,36 +57,32 @@ pub struct NewObject<'a> {
 }
 
 impl SessionCatalog {
-    /// Makes a table with rows.
+    /// Makes a table, and runs `fill` in its transaction.
     ///
     /// # Errors
     ///
     /// Invalid query: the name is taken, no such schema. Invalid value: rows that the definition
     /// does not allow. Out of memory. I/O. So do the others.
-    pub fn create_table(
+    pub fn create_table<T>(
         &self,
         catalog: &StatementCatalog,
         new: &NewTable,
-        rows: &[Batch],
-    ) -> Result<()> {
+        mut fill: impl FnMut(&mut dyn Transaction, TableId) -> Result<T>,
+    ) -> Result<T> {
         let at = catalog.new_place(&new.name)?;
         let is_registered = check_registered(catalog, &at, &new.name, new.replaces)?;
-        self.change(&at.place.database, None, |transaction| {
+        let filled = self.change(&at.place.database, None, |transaction| {
             make_room(transaction, &at, (&new.name, ObjectKind::Table), new.replaces)?;
             let (schema, name) = (at.place.schema.clone(), at.name.clone());
             let (columns, definition) = (new.columns.clone(), new.definition.clone());
             transaction.define(Definition::CreateTable { schema, name, columns, definition })?;
-            if !rows.is_empty() {
-                let id = table_id(&*transaction.snapshot(), &at)?;
-                let inserted = rows.to_vec();
-                transaction.change(id, RowChanges { inserted, ..RowChanges::default() })?;
-            }
-            Ok(())
+            let id = table_id(&*transaction.snapshot(), &at)?;
+            fill(transaction, id)
         })?;
         if is_registered {
             self.change_registered(&at.place, &at.name, None);
         }
-        Ok(())
+        Ok(filled)
     }
 
     /// Makes a view.

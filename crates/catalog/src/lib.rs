@@ -21,6 +21,8 @@ mod session;
 mod define;
 mod drop;
 mod named_type;
+#[cfg(test)]
+mod tests;
 
 pub use databases::{Attached, Databases, Registered};
 pub use define::{NewObject, NewTable, Replaces};

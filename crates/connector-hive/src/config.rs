@@ -1,9 +1,9 @@
 //! How files are read.
 
+use crate::FileFormat;
 use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_parquet::ParquetReadOptions;
-use volley_plan::FileFormat;
 use volley_text::{CsvReadOptions, JsonReadOptions};
 use volley_types::Type;
 

@@ -1,11 +1,11 @@
 //! What the footers of Parquet files say.
 
 use crate::config::format_of;
+use crate::format::FileFormat;
 use volley_error::Result;
 use volley_io::FileSystems;
 use volley_memory::Reservation;
 use volley_parquet::Listing;
-use volley_plan::FileFormat;
 use volley_types::Value;
 
 /// The rows of a listing of the files that `paths` (files, globs or folders) name; they are added

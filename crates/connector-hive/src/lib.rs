@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FileTable::open(path) ── scan(request) ──> splits (row groups, text files) ── batches
-//! FileSinkFactory::open(node) ──> FileSink: batches in; the file appears when finished
+//! FileSinkFactory::writer(target) ──> FileSink: batches in; the file appears when finished
 //! ```
 //!
 //! Read [`FileTable`] first. All files of a table have the columns of the first one, found by name,
@@ -10,6 +10,7 @@
 //! columns, too.
 //! This crate does not know operators.
 
+mod format;
 mod config;
 mod table;
 mod part;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use config::FileOptions;
 pub use footers::list_footers;
+pub use format::{FileCompression, FileFormat, WriteOptions};
 pub use sink::FileSinkFactory;
 pub use table::{CONNECTOR, FileTable};
 pub use volley_parquet::Listing;

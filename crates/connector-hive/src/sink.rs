@@ -1,13 +1,15 @@
 //! Writes one file.
 
-use volley_connector::{RowSink, SinkFactory};
+use crate::{FileCompression, FileFormat, WriteOptions};
+use std::sync::Arc;
+use volley_connector::{RowSink, SinkFactory, TableWriter};
 use volley_error::{Error, Result};
 use volley_io::{FileSystems, FileWriter, wait};
 use volley_orc::{Codec, OrcWriteOptions, OrcWriter};
 use volley_parquet::{Compression, ParquetWriter};
-use volley_plan::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
+use volley_plan::WriteTarget;
 use volley_text::{CsvWriter, JsonWriter};
-use volley_types::{Field, Schema, Type};
+use volley_types::Schema;
 use volley_vector::Batch;
 
 /// Writes Parquet, ORC, CSV and JSON lines to files that appear whole or not at all.
@@ -21,29 +23,42 @@ pub struct FileSinkFactory {
 type Output = Box<dyn FileWriter>;
 
 impl SinkFactory for FileSinkFactory {
-    fn open(&self, node: &TableWriteNode, types: &[Type]) -> Result<Box<dyn RowSink>> {
-        if node.column_names.len() != types.len() {
-            return Err(Error::internal("one name per column to write"));
-        }
-        let names = node.column_names.iter().zip(types);
-        let schema: Schema =
-            names.map(|(name, data_type)| Field::new(name, data_type.clone())).collect();
-        let output = self.files.create(&node.path)?;
-        let writer = match node.format {
+    fn writer(&self, target: &WriteTarget, columns: &Schema) -> Result<Arc<dyn TableWriter>> {
+        let format = FileFormat::of_name(&target.sink)?;
+        let options = WriteOptions::read(format, &target.options)?;
+        let (files, path) = (self.files.clone(), target.location.clone());
+        Ok(Arc::new(FileToWrite { files, path, format, options, columns: columns.clone() }))
+    }
+}
+
+/// A file that is not opened yet.
+struct FileToWrite {
+    files: FileSystems,
+    path: String,
+    format: FileFormat,
+    options: WriteOptions,
+    columns: Schema,
+}
+
+impl TableWriter for FileToWrite {
+    fn open(&self) -> Result<Box<dyn RowSink>> {
+        let FileToWrite { path, options, columns, .. } = self;
+        let output = self.files.create(path)?;
+        let writer = match self.format {
             FileFormat::Parquet => {
-                let compression = compression_of(node.options.compression);
-                let rows = node.options.row_group_rows;
-                Writer::Parquet(ParquetWriter::with_row_groups(output, &schema, compression, rows)?)
+                let compression = compression_of(options.compression);
+                let rows = options.row_group_rows;
+                Writer::Parquet(ParquetWriter::with_row_groups(output, columns, compression, rows)?)
             }
             FileFormat::Orc => {
-                let codec = codec_of(node.options.compression);
+                let codec = codec_of(options.compression);
                 let options = OrcWriteOptions { codec, ..OrcWriteOptions::default() };
-                Writer::Orc(Box::new(OrcWriter::new(output, &schema, options)?))
+                Writer::Orc(Box::new(OrcWriter::new(output, columns, options)?))
             }
-            FileFormat::Csv => Writer::Csv(csv_writer(output, &schema, &node.options)?),
-            FileFormat::Json => Writer::Json(JsonWriter::new(output, &schema)?),
+            FileFormat::Csv => Writer::Csv(csv_writer(output, columns, options)?),
+            FileFormat::Json => Writer::Json(JsonWriter::new(output, columns)?),
         };
-        Ok(Box::new(FileSink { path: node.path.clone(), writer: Some(writer) }))
+        Ok(Box::new(FileSink { path: path.clone(), writer: Some(writer) }))
     }
 }
 

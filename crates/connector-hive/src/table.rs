@@ -1,6 +1,7 @@
 //! The table.
 
 use crate::{
+    FileFormat,
     columns::arrange,
     config::{FileOptions, format_of},
     part::{Part, PartFile},
@@ -14,7 +15,7 @@ use volley_error::{Error, Result};
 use volley_memory::Reservation;
 use volley_orc::OrcFile;
 use volley_parquet::ParquetFile;
-use volley_plan::{FileFormat, TableHandle};
+use volley_plan::TableHandle;
 use volley_text::{CsvFile, JsonFile};
 use volley_types::Schema;
 

@@ -2,7 +2,7 @@
 
 mod splits;
 
-use crate::{FileOptions, FileSinkFactory, FileTable};
+use crate::{FileFormat, FileOptions, FileSinkFactory, FileTable};
 use std::{fs, sync::Arc, task::Waker};
 use volley_connector::{
     Scan, ScanMetrics, ScanRequest, SinkFactory, Source, SourceStep, Split, SplitStep, Table,
@@ -12,7 +12,7 @@ use volley_expression::Expr;
 use volley_function::{QueryConstants, Registry};
 use volley_io::FileSystems;
 use volley_memory::Pool;
-use volley_plan::{FileFormat, PlanNode, PlanNodeId, TableWriteNode, ValuesNode, WriteOptions};
+use volley_plan::WriteTarget;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -212,23 +212,12 @@ fn sample() -> (Schema, Batch) {
 }
 
 fn write(path: &str, format: FileFormat, finish: bool) {
-    let (schema, batch) = sample();
-    let types: Vec<Type> = schema.types().cloned().collect();
-    let input = Arc::new(PlanNode::Values(ValuesNode {
-        node_id: PlanNodeId::UNASSIGNED,
-        schema: schema.clone(),
-        rows: Vec::new(),
-    }));
-    let node = TableWriteNode {
-        node_id: PlanNodeId::UNASSIGNED,
-        input,
-        path: path.to_owned(),
-        format,
-        options: WriteOptions::default(),
-        column_names: schema.fields.iter().map(|it| it.name.clone()).collect(),
-        schema: Schema::new(vec![Field::new("rows", Type::BigInt)]),
-    };
-    let mut sink = FileSinkFactory { files: FileSystems::default() }.open(&node, &types).unwrap();
+    let (columns, batch) = sample();
+    let (sink, location) = (format.sink_name().to_owned(), path.to_owned());
+    let target = WriteTarget { sink, location, options: Vec::new() };
+    let factory = FileSinkFactory { files: FileSystems::default() };
+    let writer = factory.writer(&target, &columns).unwrap();
+    let mut sink = writer.open().unwrap();
     sink.write(&batch).unwrap();
     sink.write(&batch).unwrap();
     if finish {

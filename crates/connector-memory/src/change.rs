@@ -47,7 +47,17 @@ impl MemoryTable {
     /// Invalid value: null in a column that is not null, a key that is there already. Out of
     /// memory. The query was cancelled. Internal: an id of another version. This version is as it
     /// was then.
-    pub fn change(&self, changes: RowChanges) -> Result<(MemoryTable, Changed)> {
+    pub fn change(&self, mut changes: RowChanges) -> Result<(MemoryTable, Changed)> {
+        let added = own(self.schema(), std::mem::take(&mut changes.inserted), self.pool())?;
+        self.change_and_add(changes, added)
+    }
+
+    /// As [`MemoryTable::change`]; the rows to add are batches of the table.
+    pub(crate) fn change_and_add(
+        &self,
+        changes: RowChanges,
+        mut added: Vec<StoredBatch>,
+    ) -> Result<(MemoryTable, Changed)> {
         let pool = self.pool();
         let types: Vec<Type> = self.schema().types().cloned().collect();
         let mut batches = self.batches().to_vec();
@@ -60,7 +70,6 @@ impl MemoryTable {
             written.push(batches[*index].batch().wrap(&codes.into()));
         }
         let changed_batches = written.len();
-        let mut added = own(self.schema(), changes.inserted, pool)?;
         written.extend(added.iter().map(StoredBatch::rows_left));
         self.check_not_null(&written)?;
         let deleted = self.rows_of(&changes.deleted)?;

@@ -16,9 +16,10 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-use crate::MemoryTable;
+use crate::{MemoryTable, writer::MemoryWriter};
 use sequence::Numbers;
 use std::{
+    any::Any,
     collections::BTreeMap,
     fmt,
     sync::{
@@ -28,7 +29,7 @@ use std::{
 };
 use volley_connector::{
     Access, CatalogSnapshot, Changed, Database, Definition, Mark, RowChanges, SequenceId, Snapshot,
-    Table, TableId, Transaction, WriteGuard, WriteLock,
+    Table, TableId, TableWriter, Transaction, WriteGuard, WriteLock,
 };
 use volley_error::{Error, Result};
 use volley_memory::Pool;
@@ -187,15 +188,26 @@ impl Transaction for MemoryTransaction {
     }
 
     fn change(&mut self, table: TableId, changes: RowChanges) -> Result<Changed> {
-        if self.turn.as_ref().is_some_and(|it| it.table != table) {
-            return Err(other_object());
-        }
-        let (next, changed) = self.state.version(table)?.table.change(changes)?;
-        let mut state = (*self.state).clone();
-        let version = Version { number: self.shared.next_number(), table: Arc::new(next) };
-        state.tables.insert(table, version);
-        self.state = Arc::new(state);
-        Ok(changed)
+        self.replace(table, |it| it.change(changes))
+    }
+
+    fn writer(&self, table: TableId, _pool: &Pool) -> Result<Arc<dyn TableWriter>> {
+        let table = &self.state.version(table)?.table;
+        Ok(Arc::new(MemoryWriter::new(table.schema().clone(), table.pool())))
+    }
+
+    fn add(
+        &mut self,
+        table: TableId,
+        writer: Arc<dyn TableWriter>,
+        skipping_keys: &[usize],
+    ) -> Result<Changed> {
+        let writer: &dyn Any = &*writer;
+        let writer = writer.downcast_ref::<MemoryWriter>();
+        let writer = writer.ok_or_else(|| Error::internal("a writer of something else"))?;
+        let skipping_keys = skipping_keys.to_vec();
+        let changes = RowChanges { skipping_keys, ..RowChanges::default() };
+        self.replace(table, |it| it.change_and_add(changes, writer.take()))
     }
 
     fn mark(&self) -> Mark {
@@ -219,6 +231,23 @@ impl Transaction for MemoryTransaction {
 }
 
 impl MemoryTransaction {
+    /// Puts the next version of a table in its place.
+    fn replace(
+        &mut self,
+        table: TableId,
+        next: impl FnOnce(&MemoryTable) -> Result<(MemoryTable, Changed)>,
+    ) -> Result<Changed> {
+        if self.turn.as_ref().is_some_and(|it| it.table != table) {
+            return Err(other_object());
+        }
+        let (next, changed) = next(&self.state.version(table)?.table)?;
+        let mut state = (*self.state).clone();
+        let version = Version { number: self.shared.next_number(), table: Arc::new(next) };
+        state.tables.insert(table, version);
+        self.state = Arc::new(state);
+        Ok(changed)
+    }
+
     /// The locks of the tables that it changed or dropped, in an order that all transactions share,
     /// without the one that it holds.
     fn locks(&self) -> Vec<Arc<WriteLock>> {

@@ -18,6 +18,7 @@ mod row_id;
 mod split;
 mod statistics;
 mod table;
+mod writer;
 #[cfg(test)]
 mod tests;
 

@@ -3,16 +3,17 @@
 use crate::{
     check::{
         added, batch, begin, columns, committed, create, define, done, id, make, pairs, refused,
-        removed, updated,
+        removed, rows, updated,
     },
     definitions::Definitions,
     turns,
 };
 use volley_connector::{
     ColumnDefinition, Database, Definition, KeyDefinition, ObjectKind, RowChanges, TableDefinition,
-    TableId,
+    TableId, Transaction,
 };
 use volley_error::ErrorKind;
+use volley_memory::Pool;
 
 /// Checks an empty database with the schema `main`, which is empty again afterwards.
 ///
@@ -22,6 +23,7 @@ use volley_error::ErrorKind;
 pub fn database(database: &dyn Database) {
     let rows = Rows { database };
     rows.are_changed();
+    rows.are_received_by_sinks();
     rows.are_isolated();
     rows.go_back_to_marks();
     rows.stay_after_failures();
@@ -79,6 +81,51 @@ impl Rows<'_> {
         done(transaction.commit());
         self.check(table, &expected);
         self.drop_table("changed");
+    }
+
+    fn are_received_by_sinks(&self) {
+        let pool = Pool::root("rows", None);
+        let key = KeyDefinition { columns: vec![0], is_primary: true };
+        let definition = TableDefinition { keys: vec![key], ..TableDefinition::default() };
+        define(self.database, create("sunk", definition));
+        let table = id(&*done(self.database.snapshot()), "sunk");
+        let mut transaction = begin(self.database);
+        let writer = done(transaction.writer(table, &pool));
+        assert!(writer.sinks_max() > 1, "one sink for all drivers");
+        let (mut first, mut second) = (done(writer.open()), done(writer.open()));
+        // A sink that is not finished adds nothing.
+        done(done(writer.open()).write(&batch(&[(100, None)])));
+        done(second.write(&batch(&[(3, Some(3)), (4, None)])));
+        done(first.write(&batch(&[(1, Some(1))])));
+        done(first.write(&batch(&[(2, None)])));
+        done(second.finish());
+        done(first.finish());
+        assert!(pairs(&*transaction.snapshot(), table).is_empty(), "rows that were not added");
+        let changed = done(transaction.add(table, writer, &[]));
+        assert_eq!(changed.written.iter().map(|it| it.rows()).sum::<usize>(), 4);
+        let keys = done(rows(&done(transaction.snapshot().table(table))));
+        let keys: Vec<_> = keys.iter().map(|it| it[0].as_i128()).collect();
+        assert_eq!(keys, [1, 2, 3, 4].map(Some), "the rows of the first sink come first");
+        done(transaction.commit());
+        self.check(table, &[(1, Some(1)), (2, None), (3, Some(3)), (4, None)]);
+        // Keys hold, and a transaction that refuses them goes on.
+        let mut transaction = begin(self.database);
+        let add = |transaction: &mut Box<dyn Transaction>, skipping: &[usize]| {
+            let writer = done(transaction.writer(table, &pool));
+            let mut sink = done(writer.open());
+            done(sink.write(&batch(&[(4, Some(4)), (5, Some(5))])));
+            done(sink.finish());
+            transaction.add(table, writer, skipping)
+        };
+        refused(add(&mut transaction, &[]), ErrorKind::InvalidValue, "4");
+        assert_eq!(
+            done(add(&mut transaction, &[0])).written.iter().map(|it| it.rows()).sum::<usize>(),
+            1
+        );
+        drop(transaction);
+        self.check(table, &[(1, Some(1)), (2, None), (3, Some(3)), (4, None)]);
+        assert_eq!(pool.stats().bytes, 0, "memory of rows that were added");
+        self.drop_table("sunk");
     }
 
     fn are_isolated(&self) {

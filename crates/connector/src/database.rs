@@ -1,11 +1,12 @@
 //! Databases: tables and other named objects that change by transactions.
 
 use crate::{
-    CatalogSnapshot, Changed, ColumnDefinition, DefinedObject, ObjectKind, RowChanges, RowUpdates,
-    SequenceId, Table, TableDefinition, TableId,
+    CatalogSnapshot, Changed, ColumnDefinition, DefinedObject, ObjectKind, RowChanges,
+    RowCollector, RowUpdates, SequenceId, Table, TableDefinition, TableId, TableWriter,
 };
 use std::{any::Any, fmt, sync::Arc};
-use volley_error::Result;
+use volley_error::{Error, Result};
+use volley_memory::Pool;
 use volley_types::{Field, Schema, Type};
 
 /// Schemas with tables, views and other objects, which change by transactions.
@@ -84,6 +85,37 @@ pub trait Transaction: Send + fmt::Debug {
     /// Invalid value: null in a column that is not null, a key that another row has. Out of memory.
     /// Cancelled. Internal: an id of another snapshot.
     fn change(&mut self, table: TableId, changes: RowChanges) -> Result<Changed>;
+
+    /// Receives rows that [`Transaction::add`] adds to a table. Until then they are charged to
+    /// `pool`, or as rows of the table are.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such table.
+    fn writer(&self, table: TableId, pool: &Pool) -> Result<Arc<dyn TableWriter>> {
+        let table = self.snapshot().table(table)?;
+        Ok(Arc::new(RowCollector::new(table.schema(), pool)))
+    }
+
+    /// Adds the rows that the sinks of a writer of this transaction received, those of sinks that
+    /// were opened earlier first. `skipping_keys` is that of [`RowChanges`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::change`]. Internal: a writer of something else.
+    fn add(
+        &mut self,
+        table: TableId,
+        writer: Arc<dyn TableWriter>,
+        skipping_keys: &[usize],
+    ) -> Result<Changed> {
+        let writer: &dyn Any = &*writer;
+        let collector = writer.downcast_ref::<RowCollector>();
+        let collector = collector.ok_or_else(|| Error::internal("a writer of something else"))?;
+        let (inserted, _charge) = collector.take();
+        let skipping_keys = skipping_keys.to_vec();
+        self.change(table, RowChanges { inserted, skipping_keys, ..RowChanges::default() })
+    }
 
     /// Marks the changes so far.
     fn mark(&self) -> Mark;

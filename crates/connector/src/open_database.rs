@@ -4,6 +4,7 @@ use crate::{Database, TableOption};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::Pool;
+use volley_types::TypeRegistry;
 
 /// Opens a database, or makes one where there is none yet and `access` lets it.
 ///
@@ -14,7 +15,7 @@ pub type DatabaseOpener =
     Arc<dyn Fn(&DatabaseSource<'_>) -> Result<Arc<dyn Database>> + Send + Sync>;
 
 /// What ATTACH opens.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct DatabaseSource<'a> {
     /// The name that the database gets, as written.
     pub name: &'a str,
@@ -26,6 +27,8 @@ pub struct DatabaseSource<'a> {
     pub options: &'a [TableOption],
     /// What the database is charged to.
     pub pool: &'a Pool,
+    /// The types that its tables may have.
+    pub types: &'a TypeRegistry,
 }
 
 /// Whether statements may change a database.

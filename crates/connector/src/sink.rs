@@ -1,8 +1,9 @@
 //! Writing.
 
-use volley_error::Result;
-use volley_plan::TableWriteNode;
-use volley_types::Type;
+use std::{any::Any, collections::BTreeMap, sync::Arc};
+use volley_error::{Error, Result};
+use volley_plan::WriteTarget;
+use volley_types::{Schema, nearest_name};
 use volley_vector::Batch;
 
 /// Writes batches to one place. Who gives it batches charges its memory.
@@ -41,12 +42,64 @@ pub trait RowSink: Send {
     }
 }
 
-/// Opens sinks.
-pub trait SinkFactory: Send + Sync {
-    /// Opens the sink that `node` describes; `types` are its input's columns.
+/// Rows on their way to one target: opens the sinks of the drivers that write them.
+pub trait TableWriter: Any + Send + Sync {
+    /// The most sinks that may be open at once.
+    fn sinks_max(&self) -> usize {
+        1
+    }
+
+    /// Opens a sink for a driver. The rows of a sink that is opened earlier come first.
     ///
     /// # Errors
     ///
     /// I/O; unsupported types.
-    fn open(&self, node: &TableWriteNode, types: &[Type]) -> Result<Box<dyn RowSink>>;
+    fn open(&self) -> Result<Box<dyn RowSink>>;
+}
+
+/// Makes the writers of targets.
+pub trait SinkFactory: Send + Sync {
+    /// The writer of rows with these columns to a target.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query or value: an unknown option, or one that does not fit. Unsupported: no such
+    /// sink.
+    fn writer(&self, target: &WriteTarget, columns: &Schema) -> Result<Arc<dyn TableWriter>>;
+}
+
+/// The sinks that a session knows, by name.
+#[derive(Clone, Default)]
+pub struct SinkRegistry {
+    by_name: BTreeMap<String, Arc<dyn SinkFactory>>,
+}
+
+impl SinkRegistry {
+    /// Adds a sink under a name in lower case.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: the name is taken.
+    pub fn add(&mut self, name: &str, factory: Arc<dyn SinkFactory>) -> Result<()> {
+        match self.by_name.insert(name.to_lowercase(), factory) {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid_value(format!("there is already a sink called {name}"))),
+        }
+    }
+}
+
+impl SinkFactory for SinkRegistry {
+    fn writer(&self, target: &WriteTarget, columns: &Schema) -> Result<Arc<dyn TableWriter>> {
+        let WriteTarget { sink, .. } = target;
+        match self.by_name.get(sink) {
+            Some(factory) => factory.writer(target, columns),
+            None => {
+                let error = Error::unsupported(format!("unsupported file format: '{sink}'"));
+                Err(match nearest_name(sink, self.by_name.keys().map(String::as_str)) {
+                    Some(nearest) => error.hint(format!("did you mean {nearest}?")),
+                    None => error,
+                })
+            }
+        }
+    }
 }

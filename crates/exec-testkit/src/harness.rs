@@ -8,13 +8,13 @@ use std::{
     },
     task::{Wake, Waker},
 };
-use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
+use volley_connector::{SinkFactory, Table, TableProvider, TableWriter};
 use volley_error::{Error, Result};
 use volley_exec::{Operator, OperatorContext, OperatorMetrics, Step, StepContext, TaskContext};
 use volley_memory::{Pool, spill::SpillSpace};
-use volley_plan::{TableHandle, TableWriteNode};
+use volley_plan::{TableHandle, WriteTarget};
 use volley_state::StateSizes;
-use volley_types::Type;
+use volley_types::Schema;
 use volley_vector::Batch;
 
 /// Counts how often it was woken.
@@ -150,7 +150,7 @@ impl TableProvider for Nothing {
 }
 
 impl SinkFactory for Nothing {
-    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+    fn writer(&self, _: &WriteTarget, _: &Schema) -> Result<Arc<dyn TableWriter>> {
         Err(Error::invalid_query("no sinks in this test"))
     }
 }

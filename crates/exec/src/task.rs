@@ -80,14 +80,14 @@ pub struct TaskConfig {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
+/// use volley_connector::{SinkFactory, Table, TableProvider, TableWriter};
 /// use volley_error::{Error, Result};
 /// use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
 /// use volley_function::{QueryConstants, Registry};
 /// use volley_memory::{Pool, spill::SpillSpace};
-/// use volley_plan::{PlanBuilder, TableHandle, TableWriteNode};
+/// use volley_plan::{PlanBuilder, TableHandle, WriteTarget};
 /// use volley_state::StateSizes;
-/// use volley_types::{Type, Value};
+/// use volley_types::{Schema, Type, Value};
 ///
 /// struct Nothing;
 ///
@@ -98,7 +98,7 @@ pub struct TaskConfig {
 /// }
 ///
 /// impl SinkFactory for Nothing {
-///     fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+///     fn writer(&self, _: &WriteTarget, _: &Schema) -> Result<Arc<dyn TableWriter>> {
 ///         Err(Error::unsupported("writing"))
 ///     }
 /// }

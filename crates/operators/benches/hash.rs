@@ -3,7 +3,7 @@
 //! Prints one line per case: the seconds of the engine on 1 and 2 threads and of the loop on one.
 
 use std::{collections::HashMap, hint::black_box, sync::Arc, time::Instant};
-use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
+use volley_connector::{SinkFactory, Table, TableProvider, TableWriter};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
@@ -11,7 +11,7 @@ use volley_function::Registry;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode, PlanNodeId,
-    TableHandle, TableScanNode, TableWriteNode,
+    TableHandle, TableScanNode, WriteTarget,
 };
 use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value};
@@ -35,7 +35,7 @@ impl TableProvider for Tables {
 struct NoSinks;
 
 impl SinkFactory for NoSinks {
-    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+    fn writer(&self, _: &WriteTarget, _: &Schema) -> Result<Arc<dyn TableWriter>> {
         Err(Error::internal("no sinks"))
     }
 }

@@ -1,14 +1,13 @@
-//! Writes files.
+//! Writes rows to tables and files.
 //!
 //! Batches are written in slices that are small also when their columns are made flat (a constant
 //! may stand for a thousand large arrays), with a look at the task between two of them. What the
 //! sink holds is charged, and it writes out what it holds once that is too much.
 
-use volley_connector::RowSink;
+use volley_connector::{RowSink, TableWriter};
 use volley_error::Result;
 use volley_exec::{Operator, OperatorContext, Step, StepContext};
 use volley_memory::Reservation;
-use volley_plan::TableWriteNode;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
 use volley_wire::flat_bytes;
@@ -37,15 +36,13 @@ pub struct TableWrite {
 }
 
 impl TableWrite {
-    /// Opens the sink.
+    /// Opens a sink of the driver.
     ///
     /// # Errors
     ///
     /// I/O; a type that the format cannot hold.
-    pub fn new(node: &TableWriteNode, cx: &OperatorContext) -> Result<TableWrite> {
-        let types: Vec<Type> = node.input.schema().types().cloned().collect();
-        let sink = cx.task.sinks.open(node, &types)?;
-        Ok(TableWrite::to_sink(sink, cx.pool.reservation()))
+    pub fn new(writer: &dyn TableWriter, cx: &OperatorContext) -> Result<TableWrite> {
+        Ok(TableWrite::to_sink(writer.open()?, cx.pool.reservation()))
     }
 
     fn to_sink(sink: Box<dyn RowSink>, reservation: Reservation) -> TableWrite {

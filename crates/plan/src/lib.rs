@@ -30,13 +30,13 @@ pub use node::PlanNode;
 pub use node_id::PlanNodeId;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode, CustomNodes,
-    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FileCompression, FileFormat, FilterNode,
-    Frame, FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode,
-    GroupLimitNode, GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode,
-    MergeJoinNode, MergeKey, NestedLoopJoinNode, OrderByNode, ProjectNode, RangeCondition,
-    ReadCustomNode, RecursiveUnionNode, RepeatNode, SampleMethod, SampleNode, SharedNode, SortKey,
-    TableHandle, TableScanNode, TableWriteNode, TaskInputNode, TopNNode, UnionNode, UniqueIdNode,
-    UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteOptions,
+    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FilterNode, Frame, FrameBound, FrameOffset,
+    FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode, GroupingSet, HashJoinNode,
+    JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode, MergeKey, NestedLoopJoinNode,
+    OrderByNode, ProjectNode, RangeCondition, ReadCustomNode, RecursiveUnionNode, RepeatNode,
+    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
+    TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
+    WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
 };
 pub use plan_walk::PlanWalk;
 pub use walk::Visit;

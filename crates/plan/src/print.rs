@@ -73,7 +73,7 @@ impl PlanNode {
             PlanNode::WorkingTable(node) => format!("WorkingTable {} {}", node.id, node.name),
             PlanNode::TableWrite(node) => {
                 let names = node.column_names.join(", ");
-                format!("TableWrite {:?} '{}' ({names})", node.format, node.path)
+                format!("TableWrite {} '{}' ({names})", node.target.sink, node.target.location)
             }
             PlanNode::Custom(node) => node.label(),
         }

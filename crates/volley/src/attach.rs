@@ -2,9 +2,10 @@
 
 use crate::{Session, planning::StatementContext};
 use std::{collections::BTreeMap, sync::Arc};
-use volley_catalog::{Attached, MAIN, SchemaPlace, SearchPath};
+use volley_catalog::{Attached, MAIN, MEMORY, SchemaPlace, SearchPath, TEMPORARY};
 use volley_connector::{Database, DatabaseOpener, DatabaseSource, TableOption, WriteAccess};
 use volley_connector_memory::MemoryDatabase;
+use volley_connector_native::NativeDatabase;
 use volley_error::{Error, Result, Span};
 use volley_types::nearest_name;
 
@@ -22,7 +23,7 @@ pub(crate) type Openers = BTreeMap<String, DatabaseOpener>;
 
 /// The openers that every session has.
 pub(crate) fn openers() -> Openers {
-    let open = |source: &DatabaseSource<'_>| -> Result<Arc<dyn Database>> {
+    let memory = |source: &DatabaseSource<'_>| -> Result<Arc<dyn Database>> {
         if source.path != IN_MEMORY {
             let message = format!("a database in memory has the path {IN_MEMORY}");
             return Err(Error::invalid_query(message));
@@ -30,7 +31,14 @@ pub(crate) fn openers() -> Openers {
         source.expect_options(&[])?;
         Ok(Arc::new(MemoryDatabase::named(source.name, source.pool)))
     };
-    BTreeMap::from([(MEMORY_TYPE.to_owned(), Arc::new(open) as DatabaseOpener)])
+    let native = |source: &DatabaseSource<'_>| -> Result<Arc<dyn Database>> {
+        source.expect_options(&[])?;
+        let types = Arc::new(source.types.clone());
+        Ok(Arc::new(NativeDatabase::open(source.path, source.pool, types)?))
+    };
+    let memory: DatabaseOpener = Arc::new(memory);
+    let native: DatabaseOpener = Arc::new(native);
+    BTreeMap::from([(MEMORY_TYPE.to_owned(), memory), (DEFAULT_TYPE.to_owned(), native)])
 }
 
 /// What ATTACH says.
@@ -69,7 +77,16 @@ pub(crate) fn attach(session: &Session, attachment: Attachment) -> Result<()> {
     let opener = session.openers.get(&type_name);
     let opener = opener.ok_or_else(|| no_opener(session, &type_name, &path).span(span))?;
     let pool = session.pool.child("database");
-    let source = DatabaseSource { name: &name, path: &path, access, options: &others, pool: &pool };
+    let (name_written, types) = (name.as_str(), session.registry.types());
+    let (path_written, options) = (path.as_str(), others.as_slice());
+    let source = DatabaseSource {
+        name: name_written,
+        path: path_written,
+        access,
+        options,
+        pool: &pool,
+        types,
+    };
     let database = opener(&source).map_err(|it| it.span(span))?;
     databases.attach(Attached { name, database, access, path }).map_err(|it| it.span(span))
 }
@@ -81,7 +98,8 @@ pub(crate) fn detach(session: &Session, name: &str, if_exists: bool) -> Result<(
         return Ok(());
     }
     let key = name.to_lowercase();
-    if session.catalog.path().databases().any(|it| it == key) {
+    let is_own = [MEMORY, TEMPORARY].contains(&key.as_str());
+    if !is_own && session.catalog.path().databases().any(|it| it == key) {
         let error = Error::invalid_query(format!("the search path has the database {name}"));
         return Err(error.hint("USE memory changes it"));
     }

@@ -6,7 +6,9 @@ use crate::{
     session::SessionParts,
 };
 use std::{collections::BTreeMap, sync::Arc};
-use volley_connector::{Database, DatabaseSource, Table, TableCall, TableFunction};
+use volley_connector::{
+    Database, DatabaseSource, SinkFactory, SinkRegistry, Table, TableCall, TableFunction,
+};
 use volley_error::{Error, Result};
 use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
 use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry};
@@ -43,6 +45,7 @@ pub struct SessionBuilder {
     table_functions: BTreeMap<String, TableFunction>,
     files: FileSystems,
     openers: Openers,
+    sinks: SinkRegistry,
     error: Option<Error>,
 }
 
@@ -60,6 +63,7 @@ impl Default for SessionBuilder {
             table_functions: BTreeMap::new(),
             files: FileSystems::default(),
             openers: openers(),
+            sinks: SinkRegistry::default(),
             error: None,
         }
     }
@@ -173,6 +177,13 @@ impl SessionBuilder {
         self
     }
 
+    /// Adds what `COPY ... (FORMAT name)` writes to.
+    pub fn add_sink(mut self, name: &str, factory: Arc<dyn SinkFactory>) -> SessionBuilder {
+        let added = self.sinks.add(name, factory);
+        self.keep(added);
+        self
+    }
+
     /// Adds where files are whose locations begin with `scheme://`. For a file system that waits
     /// for a network, [`SessionBuilder::io_runtime`] has threads.
     pub fn add_file_system(
@@ -220,6 +231,7 @@ impl SessionBuilder {
                 files: self.files,
                 table_functions: self.table_functions,
                 openers: self.openers,
+                sinks: self.sinks,
             }),
         }
     }

@@ -5,7 +5,7 @@ use crate::{information_schema, readers::file_options};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_catalog::{Host, StatementCatalog};
 use volley_connector::{Table, TableArguments, TableCall, TableFunction};
-use volley_connector_hive::{FileOptions, FileTable};
+use volley_connector_hive::{FileFormat, FileOptions, FileTable};
 use volley_error::{Error, Result};
 use volley_function::Registry;
 use volley_io::FileSystems;
@@ -23,7 +23,7 @@ pub(crate) struct SessionHost {
 
 impl Host for SessionHost {
     fn file(&self, path: &str, format: Option<&str>) -> Result<Arc<dyn Table>> {
-        let format = format.map(crate::copy::file_format).transpose()?;
+        let format = format.map(FileFormat::of_name).transpose()?;
         let options = FileOptions { format, ..file_options(&self.files, &self.pool) };
         Ok(Arc::new(FileTable::open(path, &options)?))
     }

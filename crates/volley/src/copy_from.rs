@@ -3,20 +3,18 @@
 use crate::{
     Outcome, Session,
     csv_options::{CsvReader, read_csv_options},
-    planning::StatementContext,
-    write::{query_over, write, write_rows},
+    planning::{StatementContext, plan_query},
+    text_table::TextTable,
+    write::{insert, query_over, write},
 };
 use std::sync::Arc;
 use volley_catalog::Turn;
 use volley_connector::{Table, TableOption};
-use volley_connector_memory::MemoryTable;
+use volley_connector_hive::FileFormat;
 use volley_error::{Error, ErrorKind, Result};
 use volley_sql::{CopiedText, CopyFrom};
-use volley_text::{CsvReadOptions, CsvRows};
+use volley_text::CsvReadOptions;
 use volley_types::{Type, Value};
-
-/// Rows of text that are read at once.
-const READ_ROWS: usize = 1 << 14;
 
 /// Adds the rows of a file; none, if one of them does not fit.
 pub(crate) fn copy_from(
@@ -30,31 +28,25 @@ pub(crate) fn copy_from(
             let message = format!("COPY option {name} does not go with {}", copy.format);
             return Err(Error::invalid_query(message).hint("it is for CSV"));
         }
-        crate::copy::file_format(&copy.format)?;
+        FileFormat::of_name(&copy.format)?;
         return write(session, copy.write, turn, cx);
     };
-    let options = read_options(&copy.options)?;
-    let pool = session.pool.child("text of a file");
-    let mut rows =
-        CsvRows::open(session.files.open(&copy.path)?, text.schema.len() - 1, options, &pool)?;
-    let mut charge = pool.reservation();
-    let mut batches = Vec::new();
-    while let Some(batch) = rows.next(READ_ROWS)? {
-        cx.constants.cancellation.check()?;
-        charge.grow(batch.retained_bytes())?;
-        batches.push(batch);
-    }
-    let table = MemoryTable::new(&copy.path, text.schema.clone(), batches, &session.pool)?;
-    drop(charge);
-    let table: Arc<dyn Table> = Arc::new(table);
-    let rows = query_over(session, copy.write.query.clone(), (&text.handle, &table), cx);
-    match rows {
-        Ok(rows) => write_rows(session, copy.write, rows, turn, cx),
+    let table: Arc<dyn Table> = Arc::new(TextTable {
+        handle: text.handle.clone(),
+        schema: text.schema.clone(),
+        files: session.files.clone(),
+        path: copy.path.clone(),
+        options: read_options(&copy.options)?,
+        pool: session.pool.child("text of a file"),
+    });
+    let mut planned = plan_query(session, copy.write.query.plan.clone(), cx)?;
+    planned.tables = Arc::new(planned.tables.with(text.handle.clone(), Arc::clone(&table)));
+    match insert(session, copy.write, planned, turn, cx) {
         Err(error) if error.kind() == ErrorKind::InvalidValue => {
             let misfit = first_misfit(session, text, &table, cx)?;
             Err(misfit.map_or(error, |it| it.at("file", &copy.path)))
         }
-        Err(error) => Err(error),
+        copied => copied,
     }
 }
 

@@ -46,6 +46,7 @@ mod information_schema;
 mod readers;
 mod csv_options;
 mod copy;
+mod text_table;
 mod copy_from;
 mod explain;
 mod result;
@@ -59,12 +60,14 @@ pub use session::Session;
 pub use settings::Settings;
 pub use statement::Outcome;
 
+/// What tables, databases and sinks are written against.
+pub use volley_connector as connector;
 pub use volley_connector::{
     PlanTable, Scan, ScanRequest, Source, Table, TableArgument, TableCall, TableFunction,
     TableOption, TableStatistics,
 };
 pub use volley_connector_hive::FileTable;
-pub use volley_connector_memory::MemoryTable;
+pub use volley_connector_memory::{MemoryDatabase, MemoryTable};
 pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
 /// What operators are written against.
 pub use volley_exec as exec;

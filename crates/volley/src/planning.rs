@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use volley_catalog::{StatementCatalog, Turn};
-use volley_connector::{Table, TableProvider};
+use volley_connector::{SinkFactory, Table, TableProvider};
 use volley_error::{Error, Result};
 use volley_function::QueryConstants;
 use volley_logical::{ColumnIds, Plan, TableResolver};
@@ -20,6 +20,8 @@ pub(crate) struct Planned {
     pub(crate) tables: Arc<PlannedTables>,
     /// What was folded into the plan.
     pub(crate) constants: Arc<QueryConstants>,
+    /// What it writes to, where that is not what the session knows.
+    pub(crate) sinks: Option<Arc<dyn SinkFactory>>,
 }
 
 /// What a statement is planned with.
@@ -89,7 +91,7 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
     let plan = volley_optimizer::optimize(plan, &context)?;
     let tables = Arc::new(PlannedTables::of(&plan, &*cx.catalog)?);
     let plan = volley_optimizer::lower(&plan, &context)?;
-    Ok(Planned { plan, tables, constants: Arc::clone(&cx.constants) })
+    Ok(Planned { plan, tables, constants: Arc::clone(&cx.constants), sinks: None })
 }
 
 impl PlannedTables {

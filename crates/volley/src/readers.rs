@@ -7,11 +7,10 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::{Table, TableArgument, TableCall, TableFunction, TableOption};
-use volley_connector_hive::{FileOptions, FileTable, Listing, list_footers};
+use volley_connector_hive::{FileFormat, FileOptions, FileTable, Listing, list_footers};
 use volley_error::{Error, Result};
 use volley_io::FileSystems;
 use volley_memory::Pool;
-use volley_plan::FileFormat;
 use volley_text::{JsonFormat, JsonReadOptions};
 use volley_types::{Type, Value, nearest_name};
 

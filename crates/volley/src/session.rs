@@ -20,8 +20,10 @@ use std::{
 use volley_catalog::{
     Databases, NewTable, Object, Replaces, SessionCatalog, StatementCatalog, TEMPORARY,
 };
-use volley_connector::{PlanTable, Table, TableDefinition, TableFunction};
-use volley_connector_hive::{FileSinkFactory, FileTable};
+use volley_connector::{
+    PlanTable, RowChanges, SinkFactory, SinkRegistry, Table, TableDefinition, TableFunction,
+};
+use volley_connector_hive::{FileFormat, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryDatabase;
 use volley_error::{Error, Result};
 use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskPorts};
@@ -75,6 +77,8 @@ pub struct Session {
     pub(crate) registry: Arc<Registry>,
     /// What opens the databases of ATTACH.
     pub(crate) openers: Arc<Openers>,
+    /// What COPY writes to.
+    pub(crate) sinks: Arc<SinkRegistry>,
     lowerings: Arc<LoweringRegistry>,
     custom_nodes: Arc<CustomNodes>,
     pub(crate) pool: Pool,
@@ -103,6 +107,7 @@ pub(crate) struct SessionParts {
     pub(crate) files: FileSystems,
     pub(crate) table_functions: BTreeMap<String, TableFunction>,
     pub(crate) openers: Openers,
+    pub(crate) sinks: SinkRegistry,
 }
 
 impl Session {
@@ -133,7 +138,11 @@ impl Session {
     pub(crate) fn of_parts(parts: SessionParts) -> Result<Session> {
         let SessionParts { settings, registry, lowerings, custom_nodes, files, openers, .. } =
             parts;
-        let mut table_functions = parts.table_functions;
+        let (mut table_functions, mut sinks) = (parts.table_functions, parts.sinks);
+        let files_sink: Arc<dyn SinkFactory> = Arc::new(FileSinkFactory { files: files.clone() });
+        for (name, _) in FileFormat::SINKS {
+            sinks.add(name, Arc::clone(&files_sink))?;
+        }
         let pool = Pool::root("process", settings.memory_limit_bytes);
         let tables = pool.child("tables");
         add_readers(&mut table_functions, &files, &tables);
@@ -150,6 +159,7 @@ impl Session {
             host: Arc::new(host),
             registry,
             openers: Arc::new(openers),
+            sinks: Arc::new(sinks),
             lowerings: Arc::new(lowerings),
             custom_nodes: Arc::new(custom_nodes),
             pool,
@@ -190,6 +200,7 @@ impl Session {
             host: Arc::clone(&self.host),
             registry: Arc::clone(&self.registry),
             openers: Arc::clone(&self.openers),
+            sinks: Arc::clone(&self.sinks),
             lowerings: Arc::clone(&self.lowerings),
             custom_nodes: Arc::clone(&self.custom_nodes),
             pool: self.pool.clone(),
@@ -355,7 +366,7 @@ impl Session {
         let schema = plan.schema().clone();
         let tables = Arc::new(PlannedTables::from_tables(tables));
         let constants = self.begin();
-        self.start(Planned { plan, tables, constants }, schema)
+        self.start(Planned { plan, tables, constants, sinks: None }, schema)
     }
 
     /// The plan that [`PlanNode::to_bytes`] made bytes of, with the functions, types and nodes that
@@ -470,7 +481,11 @@ impl Session {
         let batches = batches.iter().map(batch_from_arrow).collect::<Result<Vec<_>>>()?;
         let (name, definition) = (name.to_owned(), TableDefinition::default());
         let table = NewTable { name, replaces: Replaces::Any, columns: schema, definition };
-        self.catalog.create_table(&self.statement_catalog(), &table, &batches)
+        let catalog = self.statement_catalog();
+        self.catalog.create_table(&catalog, &table, |transaction, id| {
+            let changes = RowChanges { inserted: batches.clone(), ..RowChanges::default() };
+            transaction.change(id, changes).map(drop)
+        })
     }
 
     /// Drops a table or view, whatever it is; false when there was none of that name. Queries that
@@ -608,7 +623,7 @@ impl Session {
         let config = TaskConfig {
             plan,
             tables: planned.tables,
-            sinks: Arc::new(FileSinkFactory { files: self.files.clone() }),
+            sinks: planned.sinks.unwrap_or_else(|| Arc::clone(&self.sinks) as _),
             registry: Arc::clone(&self.registry),
             lowerings: Arc::clone(&self.lowerings),
             query: constants,

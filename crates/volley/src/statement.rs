@@ -12,13 +12,14 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_catalog::{Host, NewObject, NewTable, Replaces, StatementCatalog, Turn};
-use volley_connector::{Table, TableArguments, ViewEntry};
+use volley_connector::{SinkFactory, Table, TableArguments, ViewEntry};
+use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
 use volley_logical::TableRef;
 use volley_memory::{Reservation, with_cancellation};
-use volley_plan::{FileFormat, PlanNode, PlanNodeId, ProjectNode, TableWriteNode};
+use volley_plan::{PlanNode, PlanNodeId, ProjectNode, TableWriteNode, WriteTarget};
 use volley_sql::{
     BindSettings, Catalog, Home, MacroDefinition, Parameters, ParsedStatement, Query, Relation,
     Statement, TransactionStep,
@@ -209,28 +210,42 @@ fn execute(
             explain::explain(session, *statement, analyze, cx).map(Outcome::Rows)
         }
         Statement::CreateTable { .. } => create_table(session, statement, cx),
+        Statement::Write(it) => write::write(session, *it, turn, cx),
+        Statement::CopyFrom(copy) => copy_from::copy_from(session, *copy, turn, cx),
+        Statement::Copy { query, path, format, options } => {
+            let planned = copy_plan(session, query, &path, &format, &options, cx)?;
+            let schema = planned.plan.schema().clone();
+            Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
+        }
+        other => define(session, other, turn, cx),
+    }
+}
+
+/// Statements that change what objects there are, or how they are found.
+fn define(
+    session: &Session,
+    statement: Statement,
+    turn: Option<Turn>,
+    cx: &StatementContext,
+) -> Result<Outcome> {
+    match statement {
         Statement::AlterTable { table, alteration } => {
             if let Some(alteration) = alteration {
                 write::alter(session, &table, alteration, turn, cx)?;
             }
-            Ok(Outcome::Done(None))
         }
         Statement::Use { name } => {
             attach::use_schema(session, &name, cx)?;
-            Ok(Outcome::Done(None))
         }
         Statement::Attach { path, name, if_not_exists, options, span } => {
             let attachment = Attachment { path, name, if_not_exists, options, span };
             attach::attach(session, attachment)?;
-            Ok(Outcome::Done(None))
         }
         Statement::Detach { name, if_exists } => {
             attach::detach(session, &name, if_exists)?;
-            Ok(Outcome::Done(None))
         }
         Statement::CreateSchema { name, if_not_exists } => {
             session.catalog.create_schema(&cx.catalog, &name, if_not_exists)?;
-            Ok(Outcome::Done(None))
         }
         Statement::CreateView { name, or_replace, if_not_exists, columns, sql, dialect } => {
             if !if_not_exists || !cx.catalog.is_taken(&name)? {
@@ -239,49 +254,37 @@ fn execute(
                 let new = NewObject { name: &name, or_replace };
                 session.catalog.create_view(&cx.catalog, new, &view)?;
             }
-            Ok(Outcome::Done(None))
         }
         Statement::CreateSequence { name, or_replace, if_not_exists, definition } => {
             if !if_not_exists || cx.catalog.find_sequence(&name)?.is_none() {
                 let new = NewObject { name: &name, or_replace };
                 session.catalog.create_sequence(&cx.catalog, new, &definition)?;
             }
-            Ok(Outcome::Done(None))
         }
         Statement::CreateMacro { name, or_replace, if_not_exists, definition } => {
             if !if_not_exists || cx.catalog.macro_called(&name).is_none() {
                 let new = NewObject { name: &name, or_replace };
                 session.catalog.create_macro(&cx.catalog, new, &definition)?;
             }
-            Ok(Outcome::Done(None))
         }
         Statement::CreateType { name, or_replace, if_not_exists, definition } => {
             if !if_not_exists || cx.catalog.type_called(&name).is_none() {
                 let new = named_type(session, name, definition, cx)?;
                 session.catalog.create_type(&cx.catalog, &new, or_replace)?;
             }
-            Ok(Outcome::Done(None))
         }
         Statement::Comment { name, column, text } => {
             let what = (name.as_str(), column.as_deref());
             session.catalog.comment(&cx.catalog, turn, what, text)?;
-            Ok(Outcome::Done(None))
         }
         Statement::Drop { kind, names, if_exists } => {
             let drop =
                 |name: &String| session.catalog.drop_object(&cx.catalog, (kind, name), if_exists);
             names.iter().try_for_each(drop)?;
-            Ok(Outcome::Done(None))
         }
-        Statement::Write(it) => write::write(session, *it, turn, cx),
-        Statement::CopyFrom(copy) => copy_from::copy_from(session, *copy, turn, cx),
-        Statement::Copy { query, path, format, options } => {
-            let planned = copy_plan(session, query, &path, &format, &options, cx)?;
-            let schema = planned.plan.schema().clone();
-            Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
-        }
-        other => execute_in_session(session, other, cx),
+        other => return execute_in_session(session, other, cx),
     }
+    Ok(Outcome::Done(None))
 }
 
 /// Statements of the session's own state, and those that show what there is.
@@ -353,13 +356,18 @@ fn create_table(session: &Session, statement: Statement, cx: &StatementContext) 
     if if_not_exists && cx.catalog.is_taken(&name)? {
         return Ok(Outcome::Done(None));
     }
-    let rows = query.map(|it| rows_of(session, it, cx)).transpose()?;
-    let batches = rows.map(|it| it.batches).unwrap_or_default();
-    let rows = batches.iter().map(Batch::rows).sum::<usize>() as u64;
-    cx.constants.cancellation.check()?;
+    let mut planned = query.map(|it| plan_query(session, it.plan, cx)).transpose()?;
+    let shown = (name.clone(), columns.clone());
     let replaces = Replaces::of(or_replace);
     let table = NewTable { name, replaces, columns, definition };
-    session.catalog.create_table(&cx.catalog, &table, &batches)?;
+    let rows = session.catalog.create_table(&cx.catalog, &table, |transaction, id| {
+        let Some(planned) = planned.take() else { return Ok(0) };
+        let writer = transaction.writer(id, &session.pool.child("rows of a statement"))?;
+        let rows = write::write_into(session, planned, (&shown.0, &shown.1), &writer)?;
+        transaction.add(id, writer, &[])?;
+        cx.constants.cancellation.check()?;
+        Ok(rows)
+    })?;
     Ok(Outcome::Done(Some(rows)))
 }
 
@@ -459,21 +467,30 @@ pub(crate) fn copy_plan(
     options: &[(String, String)],
     cx: &StatementContext,
 ) -> Result<Planned> {
-    let format = copy::file_format(format)?;
-    let options = copy::write_options(format, options)?;
+    let sink = match FileFormat::of_name(format) {
+        Ok(format) => format.sink_name().to_owned(),
+        // It may be one that a program registered.
+        Err(_) => format.to_owned(),
+    };
+    let is_text = ["csv", "json"].contains(&sink.as_str());
+    let (location, options) = (path.to_owned(), options.to_vec());
+    let target = WriteTarget { sink, location, options };
     let schema = query.schema();
+    let column_names = copy::distinct_names(&schema);
+    let columns = column_names.iter().zip(schema.types());
+    let columns = columns.map(|(name, data_type)| Field::new(name, data_type.clone())).collect();
+    // What is wrong with the options is known before the query runs.
+    session.sinks.writer(&target, &columns)?;
     let mut planned = plan_query(session, query.plan, cx)?;
-    if !matches!(format, FileFormat::Parquet | FileFormat::Orc) {
+    if is_text {
         planned.plan = shown(planned.plan, &cx.constants.time_zone);
     }
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
     planned.plan = PlanNode::numbered(Arc::new(PlanNode::TableWrite(TableWriteNode {
         node_id: PlanNodeId::UNASSIGNED,
         input: planned.plan,
-        path: path.to_owned(),
-        format,
-        options,
-        column_names: copy::distinct_names(&schema),
+        target,
+        column_names,
         schema: written,
     })));
     Ok(planned)
@@ -493,7 +510,7 @@ fn shown(input: Arc<PlanNode>, zone: &Zone) -> Arc<PlanNode> {
 }
 
 /// The single BIGINT of a result.
-fn count_of(mut result: ResultStream) -> Result<u64> {
+pub(crate) fn count_of(mut result: ResultStream) -> Result<u64> {
     let mut count = 0;
     while let Some(batch) = result.next()? {
         for row in 0..batch.rows() {

@@ -1,6 +1,7 @@
 //! Statements that change the rows and columns of tables.
 //!
 //! ```text
+//! INSERT: plan ── table write of each driver ──> Transaction::add
 //! query ── rows ──> RowChanges ── Transaction::change ──> changed rows ── checks, RETURNING ──>
 //!     commit
 //! ```
@@ -10,16 +11,18 @@
 
 use crate::{
     Outcome, ResultStream, Session,
-    planning::{StatementContext, plan_query},
-    statement::{Collected, rows_of},
+    planning::{Planned, StatementContext, plan_query},
+    statement::{Collected, count_of, rows_of},
 };
 use std::sync::Arc;
 use volley_catalog::Turn;
-use volley_connector::{Changed, RowChanges, RowUpdates, Table, TableChange};
+use volley_connector::{
+    Changed, RowChanges, RowUpdates, SinkFactory, Table, TableChange, TableWriter,
+};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
-use volley_plan::TableHandle;
+use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableWriteNode, WriteTarget};
 use volley_sql::{Alteration, MergeAction, Query, Write, WriteKind};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -31,12 +34,75 @@ pub(crate) fn write(
     turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<Outcome> {
+    if matches!(write.kind, WriteKind::Insert { .. }) {
+        let planned = plan_query(session, write.query.plan.clone(), cx)?;
+        return insert(session, write, planned, turn, cx);
+    }
     let rows = rows_of(session, write.query.clone(), cx)?;
     write_rows(session, write, rows, turn, cx)
 }
 
+/// Adds the rows of a plan to the table of a statement: the plan's drivers write them.
+pub(crate) fn insert(
+    session: &Session,
+    write: Write,
+    planned: Planned,
+    turn: Option<Turn>,
+    cx: &StatementContext,
+) -> Result<Outcome> {
+    let (place, table) = cx.catalog.stored_table(&write.table)?;
+    let skipping_keys = match &write.kind {
+        WriteKind::Insert { skipping_keys } => skipping_keys.as_slice(),
+        _ => return Err(Error::internal("another statement than INSERT")),
+    };
+    let mut planned = Some(planned);
+    session.catalog.change(&place.database, turn, |transaction| {
+        // Statements that change rows have a turn or a transaction, and do not run again.
+        let planned = planned.take().ok_or_else(|| Error::internal("rows that were written"))?;
+        let writer = transaction.writer(table, &session.pool.child("rows of a statement"))?;
+        write_into(session, planned, (&write.table, &write.schema), &writer)?;
+        let changed = transaction.add(table, writer, skipping_keys)?;
+        let outcome = finish(session, &write, changed, cx)?;
+        cx.constants.cancellation.check()?;
+        Ok(outcome)
+    })
+}
+
+/// The name of the sink of a table that a statement changes.
+const TABLE_SINK: &str = "table";
+
+/// Runs a plan whose rows a writer receives, as those of a table; returns how many there were.
+pub(crate) fn write_into(
+    session: &Session,
+    mut planned: Planned,
+    (table, columns): (&str, &Schema),
+    writer: &Arc<dyn TableWriter>,
+) -> Result<u64> {
+    let (sink, location) = (TABLE_SINK.to_owned(), table.to_owned());
+    let target = WriteTarget { sink, location, options: Vec::new() };
+    let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
+    planned.plan = PlanNode::numbered(Arc::new(PlanNode::TableWrite(TableWriteNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        input: planned.plan,
+        target,
+        column_names: columns.fields.iter().map(|it| it.name.clone()).collect(),
+        schema: written.clone(),
+    })));
+    planned.sinks = Some(Arc::new(OneWriter(Arc::clone(writer))));
+    count_of(session.start(planned, written)?)
+}
+
+/// The sink of a statement that writes to one table.
+struct OneWriter(Arc<dyn TableWriter>);
+
+impl SinkFactory for OneWriter {
+    fn writer(&self, _target: &WriteTarget, _columns: &Schema) -> Result<Arc<dyn TableWriter>> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
 /// Writes the rows of the statement's query.
-pub(crate) fn write_rows(
+fn write_rows(
     session: &Session,
     write: Write,
     rows: Collected,
@@ -141,10 +207,7 @@ pub(crate) fn query_over(
 fn changes_of(kind: &WriteKind, rows: Vec<Batch>) -> Result<RowChanges> {
     let mut changes = RowChanges::default();
     match kind {
-        WriteKind::Insert { skipping_keys } => {
-            changes.inserted = rows;
-            changes.skipping_keys.clone_from(skipping_keys);
-        }
+        WriteKind::Insert { .. } => return Err(Error::internal("rows that are collected")),
         WriteKind::Delete => {
             for batch in rows {
                 check_cancelled()?;

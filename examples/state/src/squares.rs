@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicI64, Ordering},
     },
 };
-use volley_connector::{RowSink, SinkFactory, Table, TableProvider};
+use volley_connector::{SinkFactory, Table, TableProvider, TableWriter};
 use volley_error::{Error, Result};
 use volley_exec::{
     Executor, Lowering, LoweringRegistry, Operator, PipelineBuilder, Priority, Step, StepContext,
@@ -15,7 +15,7 @@ use volley_exec::{
 };
 use volley_function::{QueryConstants, Registry};
 use volley_memory::{Pool, spill::SpillSpace};
-use volley_plan::{CustomNode, CustomPlanNode, PlanNode, TableHandle, TableWriteNode};
+use volley_plan::{CustomNode, CustomPlanNode, PlanNode, TableHandle, WriteTarget};
 use volley_state::StateSizes;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
@@ -109,7 +109,7 @@ impl TableProvider for Nothing {
 }
 
 impl SinkFactory for Nothing {
-    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+    fn writer(&self, _: &WriteTarget, _: &Schema) -> Result<Arc<dyn TableWriter>> {
         Err(Error::unsupported("writing"))
     }
 }

@@ -5,14 +5,14 @@ use std::{
     sync::{Arc, LazyLock},
     time::Duration,
 };
-use volley_connector::{RowSink, SinkFactory};
+use volley_connector::{SinkFactory, TableWriter};
 use volley_error::{Error, Result};
 use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
 use volley_function::QueryConstants;
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace};
-use volley_plan::{PlanNode, TableWriteNode};
+use volley_plan::{PlanNode, WriteTarget};
 use volley_state::StateSizes;
-use volley_types::Type;
+use volley_types::Schema;
 use volley_vector::save::Writer;
 
 /// What is inside of a file with a plan.
@@ -33,7 +33,7 @@ static EXECUTOR: LazyLock<Result<Executor>> = LazyLock::new(|| Executor::new(1))
 struct NoFiles;
 
 impl SinkFactory for NoFiles {
-    fn open(&self, _node: &TableWriteNode, _types: &[Type]) -> Result<Box<dyn RowSink>> {
+    fn writer(&self, _: &WriteTarget, _: &Schema) -> Result<Arc<dyn TableWriter>> {
         Err(Error::unsupported("no files here"))
     }
 }

@@ -5,15 +5,15 @@ use std::{
     collections::BTreeSet,
     sync::{Arc, LazyLock},
 };
-use volley_connector::{Table, TableProvider};
+use volley_connector::{Table, TableId, TableProvider};
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
 use volley_function::QueryConstants;
-use volley_logical::ColumnIds;
+use volley_logical::{ColumnIds, ExternalTables, NamedTable, RowIds, TableRef, TableResolver};
 use volley_memory::Pool;
 use volley_optimizer::{OptimizerContext, lower, optimize};
 use volley_plan::{PlanNode, TableHandle};
-use volley_sql::{BindSettings, Catalog, Dialect, Relation, Statement, bind, parse};
+use volley_sql::{BindSettings, Catalog, Dialect, Home, Relation, Statement, bind, parse};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -46,19 +46,60 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     Tables(["t", "u"].into_iter().filter_map(table).collect())
 });
 
-impl Catalog for Tables {
+/// The names that a statement sees.
+struct Names(ExternalTables);
+
+/// How plans name the tables: by position.
+fn reference(index: usize, row_ids: RowIds) -> TableRef {
+    TableRef::Stored { database: "memory".to_owned(), table: TableId(index as u64), row_ids }
+}
+
+fn named(index: usize) -> Option<Relation> {
+    let table = Arc::clone(TABLES.0.get(index)?) as _;
+    let reference = reference(index, RowIds::Without);
+    Some(Relation::Table(NamedTable { reference, table }))
+}
+
+impl TableResolver for Names {
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>> {
+        let missing = || Error::invalid_query("no such table");
+        match reference {
+            TableRef::External(number) => self.0.get(*number),
+            TableRef::Stored { table, row_ids, .. } => {
+                let found = TABLES.0.get(table.0 as usize).ok_or_else(missing)?;
+                match row_ids {
+                    RowIds::Without => Ok(Arc::clone(found) as _),
+                    RowIds::Appended => Ok(found.as_stored().ok_or_else(missing)?.with_row_ids),
+                }
+            }
+        }
+    }
+}
+
+impl Catalog for Names {
     fn table(&self, name: &str) -> Result<Option<Relation>> {
         let sql = "SELECT a, count(*) AS n FROM t GROUP BY a".to_owned();
         Ok(match name.to_ascii_lowercase().as_str() {
-            "t" => self.0.first().map(|it| Relation::Table(Arc::clone(it) as _)),
-            "u" => self.0.get(1).map(|it| Relation::Table(Arc::clone(it) as _)),
-            "v" => Some(Relation::View { sql, columns: Vec::new(), dialect: Dialect::default() }),
+            "t" => named(0),
+            "u" => named(1),
+            "v" => {
+                let (dialect, home) = (Dialect::default(), Home::default());
+                Some(Relation::View { sql, columns: Vec::new(), dialect, home })
+            }
             _ => None,
         })
     }
 
     fn file(&self, _path: &str) -> Result<Arc<dyn Table>> {
         Err(Error::invalid_query("no files here"))
+    }
+
+    fn add_external(&self, table: Arc<dyn Table>) -> TableRef {
+        self.0.add(table)
+    }
+
+    fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>> {
+        TableResolver::resolve(self, reference)
     }
 
     fn names(&self) -> Vec<String> {
@@ -81,24 +122,31 @@ pub fn lowered(text: &str) -> Vec<Result<Option<Arc<PlanNode>>>> {
     let parsed = parse(text).unwrap_or_default();
     let plan_of = |it| {
         let ids = ColumnIds::new();
-        bind(it, &*TABLES, &REGISTRY, &ids, &BindSettings::default()).and_then(|it| plan(it, &ids))
+        let names = Arc::new(Names(ExternalTables::default()));
+        let bound = bind(it, &*names, &REGISTRY, &ids, &BindSettings::default());
+        bound.and_then(|it| plan(it, &ids, &names))
     };
     parsed.iter().map(plan_of).collect()
 }
 
-fn plan(statement: Statement, ids: &ColumnIds) -> Result<Option<Arc<PlanNode>>> {
+fn plan(
+    statement: Statement,
+    ids: &ColumnIds,
+    names: &Arc<Names>,
+) -> Result<Option<Arc<PlanNode>>> {
     let query = match statement {
         Statement::Query(query)
         | Statement::CreateTable { query: Some(query), .. }
         | Statement::Copy { query, .. } => query,
         Statement::Write(write) => write.query,
-        Statement::Explain { statement, .. } => return plan(*statement, ids),
+        Statement::Explain { statement, .. } => return plan(*statement, ids, names),
         _ => return Ok(None),
     };
     let context = OptimizerContext {
         registry: Arc::clone(&REGISTRY),
         query: Arc::new(QueryConstants::default()),
         column_ids: ids,
+        tables: Arc::clone(names) as _,
         drivers: 2,
         disabled_rules: BTreeSet::new(),
         always_merges_joins: false,

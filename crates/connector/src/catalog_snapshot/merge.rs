@@ -7,9 +7,6 @@ use volley_error::{Error, ErrorKind, Result};
 /// What the message of a conflict begins with.
 const CONFLICT: &str = "transaction conflicts with a change by another session: ";
 
-/// The schema that need not be named.
-const MAIN: &str = "main";
-
 impl CatalogSnapshot {
     /// `committed` with what differs between `base`, which a transaction began with, and `own`,
     /// which it made of it.
@@ -55,18 +52,10 @@ impl CatalogSnapshot {
         error.hint("none of its changes were made; run the transaction again")
     }
 
-    /// Whether an error is one of [`CatalogSnapshot::conflict`]: the transaction may succeed when it
-    /// runs again.
+    /// Whether an error is one of [`CatalogSnapshot::conflict`]: the transaction may succeed when
+    /// it runs again.
     pub fn is_conflict(error: &Error) -> bool {
         error.kind() == ErrorKind::InvalidQuery && error.message().starts_with(CONFLICT)
-    }
-
-    /// How messages name an object of a schema.
-    pub fn shown_name(schema: &str, name: &str) -> String {
-        match schema.eq_ignore_ascii_case(MAIN) {
-            true => name.to_owned(),
-            false => format!("{schema}.{name}"),
-        }
     }
 }
 

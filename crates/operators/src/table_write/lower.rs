@@ -1,9 +1,10 @@
-//! TableWrite: one stream into one sink.
+//! TableWrite: each driver into a sink of its own, if the target takes as many.
 
 use crate::{registration::wrong_node, table_write::TableWrite};
 use volley_error::Result;
 use volley_exec::{Inputs, Lowering, PipelineBuilder};
 use volley_plan::PlanNode;
+use volley_types::Field;
 
 pub(crate) fn lower(
     node: &PlanNode,
@@ -12,8 +13,11 @@ pub(crate) fn lower(
 ) -> Result<PipelineBuilder> {
     let PlanNode::TableWrite(node) = node else { return Err(wrong_node()) };
     let input = inputs.take()?;
-    let mut pipeline = cx.gather(input);
-    let node = node.clone();
-    cx.add(&mut pipeline, "table write", move |cx| Ok(Box::new(TableWrite::new(&node, cx)?)));
+    let names = node.column_names.iter().zip(node.input.schema().types());
+    let columns = names.map(|(name, data_type)| Field::new(name, data_type.clone())).collect();
+    let writer = cx.task().sinks.writer(&node.target, &columns)?;
+    let fits = input.drivers() <= writer.sinks_max();
+    let mut pipeline = if fits { input } else { cx.gather(input) };
+    cx.add(&mut pipeline, "table write", move |cx| Ok(Box::new(TableWrite::new(&*writer, cx)?)));
     Ok(pipeline)
 }

@@ -47,7 +47,7 @@ pub use repeat::RepeatNode;
 pub use sample::{SampleMethod, SampleNode};
 pub use shared::SharedNode;
 pub use table_scan::{TableHandle, TableScanNode};
-pub use table_write::{FileCompression, FileFormat, TableWriteNode, WriteOptions};
+pub use table_write::{TableWriteNode, WriteTarget};
 pub use task_input::TaskInputNode;
 pub use top_n::TopNNode;
 pub use union::UnionNode;

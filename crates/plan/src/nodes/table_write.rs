@@ -1,81 +1,31 @@
-//! Writes files.
+//! Writes rows to a table or file.
 
 use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
 use volley_types::Schema;
 
-/// The formats that can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileFormat {
-    /// Apache Parquet.
-    Parquet,
-    /// Comma-separated values with a header line.
-    Csv,
-    /// One JSON object per line.
-    Json,
-    /// Apache ORC.
-    Orc,
+/// Where rows are written: data for the sinks that a session knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteTarget {
+    /// The name that the sink is registered under, such as `csv` or `table`.
+    pub sink: String,
+    /// A path, or how a table is called. A file appears whole or not at all.
+    pub location: String,
+    /// Names in lower case, and values. The sink reads them.
+    pub options: Vec<(String, String)>,
 }
 
-/// How a file is written, beyond its format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteOptions {
-    /// How Parquet pages and ORC streams are compressed.
-    pub compression: FileCompression,
-    /// The maximum number of rows of a row group of Parquet; `None` leaves it to the writer.
-    pub row_group_rows: Option<usize>,
-    /// Whether CSV begins with a line of column names.
-    pub has_header: bool,
-    /// The delimiter between CSV fields.
-    pub delimiter: char,
-    /// The quote around CSV fields that need it; doubled within them.
-    pub quote: char,
-    /// What CSV has for NULL.
-    pub null: String,
-}
-
-/// How Parquet pages and ORC streams are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileCompression {
-    /// Not at all.
-    None,
-    /// Quick; the default.
-    Snappy,
-    /// Small.
-    Zstd,
-    /// What most systems read, slow: GZIP in Parquet, ZLIB in ORC.
-    Gzip,
-    /// LZ4 blocks: quicker than Snappy to read.
-    Lz4,
-}
-
-impl Default for WriteOptions {
-    fn default() -> WriteOptions {
-        WriteOptions {
-            compression: FileCompression::Snappy,
-            row_group_rows: None,
-            has_header: true,
-            delimiter: ',',
-            quote: '"',
-            null: String::new(),
-        }
-    }
-}
-
-/// Writes all rows to one file; returns one BIGINT: the number of rows.
+/// Writes all rows to a target; returns a BIGINT from each driver that writes: the number of its
+/// rows.
 #[derive(Clone, Debug)]
 pub struct TableWriteNode {
     /// Identity within the plan.
     pub node_id: PlanNodeId,
     /// Where rows come from.
     pub input: Arc<PlanNode>,
-    /// The file; it appears whole or not at all.
-    pub path: String,
-    /// Its format.
-    pub format: FileFormat,
-    /// How it is written.
-    pub options: WriteOptions,
-    /// Names of the input's columns in the file.
+    /// Where they are written.
+    pub target: WriteTarget,
+    /// Names of the input's columns there.
     pub column_names: Vec<String>,
     /// The one column `rows`.
     pub schema: Schema,

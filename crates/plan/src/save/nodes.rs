@@ -297,9 +297,7 @@ impl Codec for WorkingTableNode {
 impl Codec for TableWriteNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.input)?;
-        to.put(&self.path)?;
-        to.put(&self.format)?;
-        to.put(&self.options)?;
+        to.put(&self.target)?;
         to.put(&self.column_names)?;
         to.put(&self.schema)
     }
@@ -308,9 +306,7 @@ impl Codec for TableWriteNode {
         Ok(TableWriteNode {
             node_id: PlanNodeId::UNASSIGNED,
             input: from.get()?,
-            path: from.get()?,
-            format: from.get()?,
-            options: from.get()?,
+            target: from.get()?,
             column_names: from.get()?,
             schema: from.get()?,
         })

@@ -2,10 +2,9 @@
 
 use super::codec::{Codec, EnumCodec, PlanReader, PlanWriter};
 use crate::{
-    Aggregate, AggregateStep, Comparison, ExchangeKind, FileCompression, FileFormat, Frame,
-    FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupingSet, JoinKind, KeptRows,
-    MergeKey, RangeCondition, SampleMethod, SortKey, TableHandle, WindowCall, WindowLimit,
-    WriteOptions,
+    Aggregate, AggregateStep, Comparison, ExchangeKind, Frame, FrameBound, FrameOffset, FrameUnits,
+    Generator, GeneratorKind, GroupingSet, JoinKind, KeptRows, MergeKey, RangeCondition,
+    SampleMethod, SortKey, TableHandle, WindowCall, WindowLimit, WriteTarget,
 };
 use volley_error::Result;
 use volley_function::Exclusion;
@@ -33,21 +32,6 @@ impl EnumCodec for Comparison {
 impl EnumCodec for Exclusion {
     const ALL: &[Exclusion] =
         &[Exclusion::NoOthers, Exclusion::CurrentRow, Exclusion::Group, Exclusion::Ties];
-}
-
-impl EnumCodec for FileCompression {
-    const ALL: &[FileCompression] = &[
-        FileCompression::None,
-        FileCompression::Snappy,
-        FileCompression::Zstd,
-        FileCompression::Gzip,
-        FileCompression::Lz4,
-    ];
-}
-
-impl EnumCodec for FileFormat {
-    const ALL: &[FileFormat] =
-        &[FileFormat::Parquet, FileFormat::Csv, FileFormat::Json, FileFormat::Orc];
 }
 
 impl EnumCodec for FrameUnits {
@@ -246,25 +230,24 @@ impl Codec for WindowLimit {
     }
 }
 
-impl Codec for WriteOptions {
+impl Codec for WriteTarget {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
-        to.put(&self.compression)?;
-        to.put(&self.row_group_rows)?;
-        to.put(&self.has_header)?;
-        to.put(&self.delimiter)?;
-        to.put(&self.quote)?;
-        to.put(&self.null)
+        to.put(&self.sink)?;
+        to.put(&self.location)?;
+        to.put(&self.options.len())?;
+        self.options.iter().try_for_each(|(name, value)| {
+            to.put(name)?;
+            to.put(value)
+        })
     }
 
-    fn read(from: &mut PlanReader<'_>) -> Result<WriteOptions> {
-        Ok(WriteOptions {
-            compression: from.get()?,
-            row_group_rows: from.get()?,
-            has_header: from.get()?,
-            delimiter: from.get()?,
-            quote: from.get()?,
-            null: from.get()?,
-        })
+    fn read(from: &mut PlanReader<'_>) -> Result<WriteTarget> {
+        let (sink, location) = (from.get()?, from.get()?);
+        let mut options = Vec::new();
+        for _ in 0..from.get::<usize>()? {
+            options.push((from.get()?, from.get()?));
+        }
+        Ok(WriteTarget { sink, location, options })
     }
 }
 

@@ -1,9 +1,9 @@
+use crate::KeptRows;
 use crate::{
     Comparison, CustomNode, CustomNodes, GeneratorKind, JoinKind, PlanBuilder, PlanNode,
     PlanNodeId, RecursiveUnionNode, SampleMethod, TableHandle, TableWriteNode, WorkingTableNode,
-    WriteOptions,
+    WriteTarget,
 };
-use crate::{FileFormat, KeptRows};
 use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
 use volley_function::Registry;
@@ -83,9 +83,11 @@ fn writing() -> Arc<PlanNode> {
     Arc::new(PlanNode::TableWrite(TableWriteNode {
         node_id: PlanNodeId::UNASSIGNED,
         input: numbers(1).build().unwrap(),
-        path: "out.csv".to_owned(),
-        format: FileFormat::Csv,
-        options: WriteOptions { delimiter: '→', row_group_rows: Some(9), ..Default::default() },
+        target: WriteTarget {
+            sink: "csv".to_owned(),
+            location: "out.csv".to_owned(),
+            options: vec![("delimiter".to_owned(), "→".to_owned())],
+        },
         column_names: ["a", "b", "c"].map(str::to_owned).to_vec(),
         schema: [Field::new("rows", Type::BigInt)].into_iter().collect(),
     }))

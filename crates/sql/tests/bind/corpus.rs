@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path, sync::Arc};
 use volley_connector::ColumnDefinition;
 use volley_error::Error;
 use volley_sql::{
-    Alteration, Catalog, Dialect, DropKind, Relation, Statement, TypeDefinition, parse,
+    Alteration, Catalog, Dialect, DropKind, Home, Relation, Statement, TypeDefinition, parse,
 };
 use volley_types::custom::Enumeration;
 
@@ -83,13 +83,14 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
 
 fn put(tables: &Tables, table: Empty) {
     let name = table.name.to_ascii_lowercase();
-    tables.0.borrow_mut().insert(name, Relation::Table(Arc::new(table)));
+    let relation = tables.relation(table);
+    tables.0.borrow_mut().insert(name, relation);
 }
 
 fn alter(tables: &Tables, name: &str, alteration: Alteration) {
     let Ok(Some(Relation::Table(old))) = tables.table(name) else { return };
-    let stored = old.as_stored().unwrap();
-    let (mut schema, mut definition) = (old.schema().clone(), (*stored.definition).clone());
+    let stored = old.table.as_stored().unwrap();
+    let (mut schema, mut definition) = (old.table.schema().clone(), (*stored.definition).clone());
     let mut name = name.to_owned();
     definition.columns.resize(schema.len(), ColumnDefinition::default());
     match alteration {
@@ -135,6 +136,8 @@ fn statements_that_work_bind() {
     let folder = Path::new("../../tests/slt");
     let mut found = Vec::new();
     files(folder, "slt", &mut found);
+    // The catalog of this test knows one database.
+    found.retain(|it| !it.ends_with("ddl/attach.slt"));
     let mut failures = String::new();
     for path in found {
         let tables = Tables::default();

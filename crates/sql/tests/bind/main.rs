@@ -76,6 +76,8 @@ struct Tables(RefCell<BTreeMap<String, Relation>>, RefCell<Defined>, ExternalTab
 /// What else has a name.
 #[derive(Default)]
 struct Defined {
+    /// How many tables there were.
+    tables: u64,
     macros: BTreeMap<String, Arc<MacroDefinition>>,
     sequences: BTreeSet<String>,
     types: BTreeMap<String, Type>,
@@ -102,14 +104,18 @@ impl Tables {
         let Statement::CreateTable { columns: schema, .. } = statement(self, &sql).unwrap() else {
             panic!("not a table");
         };
-        let table = Arc::new(Empty::new(name, schema));
-        let reference = TableRef::Stored {
-            database: "memory".to_owned(),
-            table: TableId(self.0.borrow().len() as u64),
-            row_ids: RowIds::Without,
-        };
-        let table = Relation::Table(NamedTable { reference, table });
-        self.0.borrow_mut().insert(name.to_owned(), table);
+        let relation = self.relation(Empty::new(name, schema));
+        self.0.borrow_mut().insert(name.to_owned(), relation);
+    }
+
+    /// A table, which no other one is taken for.
+    fn relation(&self, table: Empty) -> Relation {
+        let mut tables = self.1.borrow_mut();
+        tables.tables += 1;
+        let (database, table_id) = ("memory".to_owned(), TableId(tables.tables));
+        let row_ids = RowIds::Without;
+        let reference = TableRef::Stored { database, table: table_id, row_ids };
+        Relation::Table(NamedTable { reference, table: Arc::new(table) })
     }
 
     fn view(&self, name: &str, sql: &str, columns: &[&str]) {

@@ -5,6 +5,7 @@
 
 mod admission;
 mod aggregates;
+mod attach;
 mod changes;
 mod control;
 mod extensions;
