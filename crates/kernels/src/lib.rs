@@ -9,6 +9,7 @@ pub mod membership;
 pub mod lookup;
 pub mod hash;
 pub mod gather;
+pub mod scatter;
 pub mod text;
 pub mod bytes;
 pub mod unpack;
