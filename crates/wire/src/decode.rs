@@ -49,7 +49,12 @@ impl<'a> Input<'a> {
         self.raw(len.checked_mul(width).ok_or_else(too_short)?)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    /// Whether everything was read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or_else(too_short)?;
         self.rest = rest;
         Ok(*taken)
@@ -59,7 +64,7 @@ impl<'a> Input<'a> {
         self.array::<1>().map(|[it]| it)
     }
 
-    fn u32(&mut self) -> Result<u32> {
+    pub(crate) fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
 

@@ -154,15 +154,15 @@ fn encode_column(buffer: &mut ColumnBuffer, column: &Vector, out: &mut Vec<u8>) 
 }
 
 /// The part of a dictionary that rows are.
-struct Used {
+pub(crate) struct Used {
     /// Which rows of the base.
-    values: Vec<u32>,
+    pub(crate) values: Vec<u32>,
     /// For each row, which of `values`.
-    codes: Vec<u32>,
+    pub(crate) codes: Vec<u32>,
 }
 
 /// What is used of a base of `base_rows` rows, when that is little compared with the rows.
-fn used(codes: &[u32], base_rows: usize) -> Option<Used> {
+pub(crate) fn used(codes: &[u32], base_rows: usize) -> Option<Used> {
     let values_max = codes.len() / ROWS_PER_VALUE;
     // Looking costs as much as the base is large.
     if values_max == 0 || base_rows > 2 * codes.len() {

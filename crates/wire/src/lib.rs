@@ -1,4 +1,7 @@
-//! Serializes batches in the engine's own format, for spill files.
+//! Serializes batches: in the engine's own format, for spill files; and as pages between tasks, in
+//! formats behind one trait ([`PageFormat`]).
+//!
+//! The format of spill files:
 //!
 //! ```text
 //! batch       rows: u32, then one column per type
@@ -24,9 +27,10 @@
 //! Numbers are little-endian. The bytes contain no types: the reader must know them. The format
 //! belongs to one version of the engine, for data that one process writes and reads again.
 //!
-//! Read [`Encoder`] and [`decode`] first. Decoding trusts no input: any bytes give a valid batch or
-//! a corruption error, and take memory in proportion to the bytes. Text is always checked to be
-//! UTF-8. This crate knows neither files nor compression.
+//! Read [`Encoder`] and [`decode`] first; for pages, [`PageFormat`] and [`NativeFormat`]. Decoding
+//! trusts no input: any bytes give a valid batch or a corruption error, and take memory in
+//! proportion to the bytes. Text is always checked to be UTF-8. This crate knows neither files nor
+//! sockets.
 
 mod picks;
 mod column_buffer;
@@ -34,11 +38,15 @@ mod encode;
 mod integers;
 mod size;
 mod decode;
+mod page;
+mod native;
 #[cfg(test)]
 mod tests;
 
 pub use decode::decode;
 pub use encode::{Encoder, encode};
+pub use native::NativeFormat;
+pub use page::{PageFormat, PageWriter};
 pub use size::{encoded_bytes, flat_bytes};
 
 /// A column with a body of its rows.

@@ -13,7 +13,7 @@ fn encoded(batch: &Batch) -> Vec<u8> {
     bytes
 }
 
-fn types_of(batch: &Batch) -> Vec<Type> {
+pub(crate) fn types_of(batch: &Batch) -> Vec<Type> {
     batch.columns().iter().map(|it| it.data_type().clone()).collect()
 }
 
@@ -24,14 +24,14 @@ fn text(batch: &Batch) -> String {
 }
 
 #[track_caller]
-fn assert_same(found: &Batch, expected: &Batch) {
+pub(crate) fn assert_same(found: &Batch, expected: &Batch) {
     found.validate().unwrap();
     assert_eq!(types_of(found), types_of(expected));
     assert_eq!(text(found), text(expected));
 }
 
 /// One type of each layout and kind.
-fn all_types() -> Vec<Type> {
+pub(crate) fn all_types() -> Vec<Type> {
     let with_parts = [
         Type::Unknown,
         Type::decimal(12, 2),
