@@ -24,6 +24,7 @@ const CRATES: &[(&str, char)] = &[
     ("connector-testkit", IO),
     ("logical", PLAN),
     ("state", RUN),
+    ("exchange", RUN),
     ("exec", RUN),
     ("exec-testkit", TEST),
     ("operators", RUN),
