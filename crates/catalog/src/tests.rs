@@ -168,6 +168,9 @@ fn a_transaction_sees_all_databases_as_they_were_and_changes_one() {
         assert_eq!(column(&statement(&session), name), None);
         assert_eq!(column(&statement(&other), name).as_deref(), Some("x"));
     }
+    session.save("none").unwrap();
+    create(&session, "w", "y").unwrap();
+    session.roll_back_to("none").unwrap();
     create(&session, "a.u", "y").unwrap();
     session.save("one").unwrap();
     create(&session, "temp.v", "y").unwrap();

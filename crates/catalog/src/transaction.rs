@@ -39,6 +39,7 @@ pub(crate) struct SessionTransaction {
 struct Marks {
     databases: BTreeMap<String, Mark>,
     registered: Arc<RegisteredTables>,
+    written: Option<String>,
 }
 
 impl SessionTransaction {
@@ -128,7 +129,8 @@ impl SessionTransaction {
     pub fn save(&mut self, name: &str) -> Result<()> {
         self.check_not_aborted("ROLLBACK ends it")?;
         let databases = self.open.iter().map(|(name, it)| (name.clone(), it.mark())).collect();
-        let marks = Marks { databases, registered: Arc::clone(&self.registered) };
+        let (registered, written) = (Arc::clone(&self.registered), self.written.clone());
+        let marks = Marks { databases, registered, written };
         self.savepoints.push((name.to_lowercase(), marks));
         Ok(())
     }
@@ -147,6 +149,7 @@ impl SessionTransaction {
                 }
             }
             self.registered = Arc::clone(&marks.registered);
+            self.written.clone_from(&marks.written);
         }
         self.is_aborted = false;
         Ok(())

@@ -1,7 +1,7 @@
 //! What statements can name besides objects of databases: files, functions in FROM, and the tables
 //! of `information_schema`.
 
-use crate::{information_schema, readers::file_options};
+use crate::{database_functions, information_schema, readers::file_options};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_catalog::{Host, StatementCatalog};
 use volley_connector::{Table, TableArguments, TableCall, TableFunction};
@@ -37,17 +37,22 @@ impl Host for SessionHost {
     }
 
     fn has_table_function(&self, name: &str) -> bool {
-        self.by_name.contains_key(&name.to_lowercase())
+        self.by_name.contains_key(&name.to_lowercase()) || database_functions::is_function(name)
     }
 
     fn table_function(
         &self,
-        _catalog: &StatementCatalog,
+        catalog: &StatementCatalog,
         name: &str,
         arguments: &TableArguments,
         types: &dyn Fn(&str) -> Result<Type>,
     ) -> Result<Arc<dyn Table>> {
         let function = self.by_name.get(&name.to_lowercase());
+        if function.is_none()
+            && let Some(table) = database_functions::table(self, catalog, (name, arguments))
+        {
+            return table;
+        }
         let missing = || Error::invalid_query(format!("no such table function: {name}"));
         let registry = &self.registry;
         let TableArguments { arguments, options } = arguments;

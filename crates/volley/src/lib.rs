@@ -43,6 +43,7 @@ mod write;
 mod prepared;
 mod listing;
 mod information_schema;
+mod database_functions;
 mod readers;
 mod csv_options;
 mod copy;
