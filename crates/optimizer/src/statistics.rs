@@ -5,12 +5,13 @@
 //! their partners.
 
 mod estimate;
+mod join;
 mod ranges;
 mod selectivity;
 mod value;
 
-pub(crate) use estimate::joined;
-pub(crate) use ranges::{ColumnComparison, pairs_share};
+pub(crate) use join::joined;
+pub(crate) use ranges::{ColumnComparison, common_values, pairs_share};
 
 use crate::{OptimizerContext, stack::deep};
 use std::{collections::HashMap, sync::Arc};
@@ -28,6 +29,18 @@ pub(crate) struct ColumnEstimate {
     pub(crate) nulls: f64,
     /// The range of values, as numbers, for types that are numbers.
     pub(crate) range: Option<(f64, f64)>,
+    /// The table that the values come from.
+    pub(crate) relation: Option<Relation>,
+}
+
+/// The table of a column. Columns of one table have at most as many combinations of values as the
+/// table has rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Relation {
+    /// The first column of its scan.
+    pub(crate) scan: ColumnId,
+    /// How many of its rows are left, repetitions not counted.
+    pub(crate) rows: f64,
 }
 
 /// What is guessed of a plan's result.
@@ -62,11 +75,18 @@ impl Estimator {
     }
 }
 
+impl ColumnEstimate {
+    /// A column of which only the number of values is guessed.
+    pub(crate) fn of_distinct(distinct: f64) -> ColumnEstimate {
+        ColumnEstimate { distinct, nulls: 0.0, range: None, relation: None }
+    }
+}
+
 impl Estimate {
     /// A column's estimate; what is not known has as many distinct values as there are rows.
     pub(crate) fn column(&self, id: ColumnId) -> ColumnEstimate {
-        let unknown = ColumnEstimate { distinct: self.rows.max(1.0), nulls: 0.0, range: None };
-        self.columns.get(&id).copied().unwrap_or(unknown)
+        let known = self.columns.get(&id).copied();
+        known.unwrap_or_else(|| ColumnEstimate::of_distinct(self.rows.max(1.0)))
     }
 
     /// Fewer rows: no column has more distinct values than rows.
@@ -76,6 +96,9 @@ impl Estimate {
         let rows = self.rows.max(1.0);
         for column in self.columns.values_mut() {
             column.distinct = surviving(column.distinct, before, rows);
+            if let Some(relation) = &mut column.relation {
+                relation.rows = surviving(relation.rows, before, rows);
+            }
         }
         self
     }

@@ -123,29 +123,49 @@ impl Lowering<'_> {
     fn two_steps(&self, single: AggregationNode) -> Result<PlanNode> {
         let AggregationNode { input, keys, aggregates, schema, .. } = single;
         let fields = schema.fields.iter().take(keys.len()).cloned().collect();
-        let width = keys.len();
-        let merge = |(index, call): (usize, &Aggregate)| {
-            let args = vec![width + index];
-            Aggregate { args, filter: None, merges: false, ..call.clone() }
-        };
-        let merges = aggregates.iter().enumerate().map(merge).collect();
-        let partial = self.partial(input, keys, aggregates, Schema::new(fields))?;
+        let aggregates_merged = merges_of(&aggregates, keys.len());
+        let (partial, width) = (AggregateStep::Partial, keys.len());
+        let partial = self.partial(partial, (input, keys), aggregates, Schema::new(fields))?;
         let keys: Vec<usize> = (0..width).collect();
         Ok(PlanNode::Aggregation(AggregationNode {
             node_id: PlanNodeId::UNASSIGNED,
             input: exchange(partial, &keys),
             step: AggregateStep::Final,
             keys,
-            aggregates: merges,
+            aggregates: aggregates_merged,
             schema,
         }))
     }
 
-    /// Intermediate results of what a driver sees; `fields`: those of the keys.
-    pub(super) fn partial(
+    /// Intermediate results; every group comes once. `fields`: those of the keys.
+    pub(super) fn groups_once(
         &self,
         input: Arc<PlanNode>,
         keys: Vec<usize>,
+        aggregates: Vec<Aggregate>,
+        fields: Schema,
+    ) -> Result<Arc<PlanNode>> {
+        if self.ctx.drivers == 1 {
+            return self.partial(AggregateStep::PartialOnce, (input, keys), aggregates, fields);
+        }
+        let merges = merges_of(&aggregates, keys.len());
+        let all: Vec<usize> = (0..keys.len()).collect();
+        let partial = self.partial(AggregateStep::Partial, (input, keys), aggregates, fields)?;
+        Ok(Arc::new(PlanNode::Aggregation(AggregationNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            schema: partial.schema().clone(),
+            input: exchange(partial, &all),
+            step: AggregateStep::Intermediate,
+            keys: all,
+            aggregates: merges,
+        })))
+    }
+
+    /// Intermediate results of an input with keys; `fields`: those of the keys.
+    fn partial(
+        &self,
+        step: AggregateStep,
+        (input, keys): (Arc<PlanNode>, Vec<usize>),
         aggregates: Vec<Aggregate>,
         Schema { mut fields }: Schema,
     ) -> Result<Arc<PlanNode>> {
@@ -153,7 +173,7 @@ impl Lowering<'_> {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
             fields.push(Field::new(format!("{}{index}", call.function), bound.intermediate));
         }
-        let (step, schema) = (AggregateStep::Partial, Schema::new(fields));
+let schema = Schema::new(fields);
         let node = AggregationNode {
             node_id: PlanNodeId::UNASSIGNED,
             input,
@@ -164,6 +184,15 @@ impl Lowering<'_> {
         };
         Ok(Arc::new(PlanNode::Aggregation(node)))
     }
+}
+
+/// The calls over intermediate results that follow `keys` keys.
+fn merges_of(calls: &[Aggregate], keys: usize) -> Vec<Aggregate> {
+    let merge = |(index, call): (usize, &Aggregate)| {
+        let args = vec![keys + index];
+        Aggregate { args, filter: None, merges: false, ..call.clone() }
+    };
+    calls.iter().enumerate().map(merge).collect()
 }
 
 /// Rows go to the driver of their group first. Without keys one driver does it all.

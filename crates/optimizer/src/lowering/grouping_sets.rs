@@ -1,15 +1,21 @@
 //! Aggregations over grouping sets.
 //!
 //! ```text
-//! Aggregation Final   keys, set             few groups, all functions in steps, no DISTINCT:
+//! Aggregation Final        keys, set        few groups, all functions in steps, no DISTINCT:
 //!   LocalExchange                           rows are grouped by all keys first, then the groups
 //!     GroupId                               are repeated for the sets and merged
-//!       Aggregation Partial  all keys
+//!       Aggregation Intermediate  all keys
+//!         LocalExchange
+//!           Aggregation Partial   all keys
 //!
-//! Aggregation         keys, set             else: rows are repeated; arguments are computed below,
+//! Aggregation              keys, set        else: rows are repeated; arguments are computed below,
 //!   GroupId                                 once for all sets
 //!     Project
 //! ```
+//!
+//! Each group is repeated for all sets, so it must come once: a partial aggregation, which may pass
+//! rows on where few repeat, is merged before. With one driver, `PartialOnce` replaces the exchange
+//! and the two steps around it.
 //!
 //! The extra row of a set without keys is null in all columns except the set. Functions that ignore
 //! nulls in their first argument ignore it, and so do calls with a FILTER. All other calls get a
@@ -114,10 +120,10 @@ impl Lowering<'_> {
     ) -> Result<PlanNode> {
         let keys = positions.len();
         let fields = over.set_keys.iter().map(|it| &it.0);
-        let partial = self.partial(base, positions, calls.clone(), schema_of(fields))?;
-        let width = partial.schema().len();
+        let groups = self.groups_once(base, positions, calls.clone(), schema_of(fields))?;
+        let width = groups.schema().len();
         let all = (0..keys).collect();
-        let node = group_id_node(partial, all, over.set_keys, over.sets, over.extra_rows);
+        let node = group_id_node(groups, all, over.set_keys, over.sets, over.extra_rows);
         let merges = calls.into_iter().enumerate().map(|(index, call)| Aggregate {
             args: vec![keys + index],
             filter: over.extra_rows.then_some(width + keys + 1),

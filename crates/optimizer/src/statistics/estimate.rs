@@ -1,8 +1,9 @@
 //! Estimates of each node.
 
-use super::selectivity::{conjuncts_share, key_share};
+use super::join::joined;
+use super::selectivity::conjuncts_share;
 use super::value::{as_number, steps};
-use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, surviving};
+use super::{ColumnEstimate, Estimate, Estimator, ROWS_UNKNOWN, Relation};
 use crate::expr::{as_column, as_constant};
 use crate::lowering::as_key;
 use volley_connector::TableStatistics;
@@ -11,12 +12,6 @@ use volley_logical::{
     SetOperation, TableRef,
 };
 use volley_types::Value;
-
-/// The share of left rows that a semi join keeps when nothing is known of its conditions.
-const SEMI_SHARE: f64 = 0.5;
-
-/// The share of pairs that satisfy a condition about which nothing is known.
-const CONDITION_SHARE: f64 = 0.3;
 
 /// Distinct values of numbers and times whose table does not say: this power of the number of rows.
 const DISTINCT_POWER: f64 = 0.7;
@@ -150,7 +145,7 @@ fn aggregate(plan: &Plan, input: Estimate) -> Estimate {
         _ => groups(&estimate, keys.iter().map(|it| it.0.id), input.rows),
     };
     for (column, _) in aggregates {
-        let all = ColumnEstimate { distinct: estimate.rows.max(1.0), nulls: 0.0, range: None };
+        let all = ColumnEstimate::of_distinct(estimate.rows.max(1.0));
         estimate.columns.insert(column.id, all);
     }
     estimate
@@ -160,7 +155,7 @@ fn group_id(plan: &Plan, mut estimate: Estimate) -> Estimate {
     let Plan::GroupId { keys, sets, id, present, .. } = plan else { return estimate };
     let copies = project(estimate.clone(), keys).columns;
     estimate.columns.extend(copies);
-    let few = |distinct: f64| ColumnEstimate { distinct, nulls: 0.0, range: None };
+    let few = ColumnEstimate::of_distinct;
     estimate.columns.insert(id.id, few(as_rows(sets.len() as u64)));
     estimate.columns.extend(present.iter().map(|it| (it.id, few(1.0))));
     estimate.rows *= as_rows(sets.len() as u64);
@@ -214,6 +209,7 @@ fn set_operation(
             distinct: a.distinct.max(b.distinct),
             nulls: a.nulls.max(b.nulls),
             range: a.range.zip(b.range).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
+            relation: None,
         });
         if let Some(merged) = merged {
             estimate.columns.insert(column.id, merged);
@@ -225,84 +221,24 @@ fn set_operation(
     estimate
 }
 
-/// What a join of inputs makes; `keys` are equal expressions of the left and the right input.
-pub(crate) fn joined(
-    kind: JoinKind,
-    left: Estimate,
-    right: Estimate,
-    keys: &[(Expr, Expr)],
-    others: &[Expr],
-) -> Estimate {
-    let share = keys_share(keys, &left, &right);
-    let other = others.iter().map(|_| CONDITION_SHARE).product::<f64>().max(0.01);
-    let pairs = left.rows * right.rows * share * other;
-    let matched = |own: &Estimate, pairs: f64| {
-        if keys.is_empty() && others.is_empty() { own.rows } else { pairs.min(own.rows) }
-    };
-    let rows = match kind {
-        JoinKind::Inner => pairs,
-        JoinKind::Left => pairs.max(left.rows),
-        JoinKind::Right => pairs.max(right.rows),
-        JoinKind::Full => pairs.max(left.rows).max(right.rows),
-        JoinKind::LeftSemi => semi_rows(&left, &right, keys, other),
-        JoinKind::LeftAnti => {
-            (left.rows - semi_rows(&left, &right, keys, other)).max(left.rows * 0.1)
-        }
-        JoinKind::RightSemi => matched(&right, pairs) * SEMI_SHARE,
-        JoinKind::RightAnti => right.rows * SEMI_SHARE,
-        JoinKind::LeftMark => left.rows,
-    };
-    let (left_rows, right_rows) = (left.rows.max(1.0), right.rows.max(1.0));
-    let mut columns = std::collections::HashMap::new();
-    if kind.has_probe_columns() {
-        columns.extend(limited(left.columns, left_rows, rows));
-    }
-    if kind.has_build_columns() {
-        columns.extend(limited(right.columns, right_rows, rows));
-    }
-    Estimate { rows, columns }
-}
-
-/// The share of pairs of rows that agree in all keys. Keys of several columns are rarely
-/// independent: together they do not distinguish more than the larger input has rows.
-fn keys_share(keys: &[(Expr, Expr)], left: &Estimate, right: &Estimate) -> f64 {
-    let independent: f64 = keys.iter().map(|(a, b)| key_share(a, b, left, right)).product();
-    let rows = left.rows.max(right.rows).max(1.0);
-    if keys.len() > 1 { independent.max(1.0 / rows) } else { independent }
-}
-
-/// Left rows with a partner: as many of the left keys' values as the right side has.
-fn semi_rows(left: &Estimate, right: &Estimate, keys: &[(Expr, Expr)], other: f64) -> f64 {
-    if keys.is_empty() {
-        return left.rows * SEMI_SHARE;
-    }
-    let distinct = |expr: &Expr, of: &Estimate| {
-        as_column(expr).map_or(of.rows.max(1.0), |id| of.column(id).distinct)
-    };
-    let share = |(a, b): &(Expr, Expr)| {
-        let right = distinct(b, right).min(right.rows.max(1.0));
-        (right / distinct(a, left)).clamp(0.0, 1.0)
-    };
-    let share = keys.iter().map(share).fold(1.0, f64::min);
-    left.rows * share * other.max(SEMI_SHARE)
-}
-
-fn limited(
-    columns: std::collections::HashMap<ColumnId, ColumnEstimate>,
-    before: f64,
-    rows: f64,
-) -> impl Iterator<Item = (ColumnId, ColumnEstimate)> {
-    columns.into_iter().map(move |(id, column)| {
-        let distinct = surviving(column.distinct, before, rows);
-        (id, ColumnEstimate { distinct, ..column })
-    })
-}
-
-/// The number of groups by columns: the product of their distinct values, damped, and not more than
-/// there are rows.
+/// The number of groups by columns: the product of their distinct values, for columns of one table
+/// not more than it has rows, and not more than there are rows.
 fn groups(estimate: &Estimate, keys: impl Iterator<Item = ColumnId>, rows: f64) -> f64 {
-    let product: f64 = keys.map(|it| estimate.column(it).distinct.max(1.0)).product();
-    product.min(rows).max(1.0)
+    let mut product = 1.0;
+    let mut relations: Vec<(Relation, f64)> = Vec::new();
+    for column in keys.map(|it| estimate.column(it)) {
+        let distinct = column.distinct.max(1.0);
+        let Some(own) = column.relation else {
+            product *= distinct;
+            continue;
+        };
+        match relations.iter_mut().find(|it| it.0.scan == own.scan) {
+            Some((_, combinations)) => *combinations *= distinct,
+            None => relations.push((own, distinct)),
+        }
+    }
+    let of_relations = relations.iter().map(|(it, combinations)| combinations.min(it.rows));
+    (product * of_relations.product::<f64>()).min(rows).max(1.0)
 }
 
 /// The number of groups of all sets, from the estimate of the rows that are repeated for them.
@@ -345,6 +281,7 @@ impl Estimate {
 fn scan(statistics: &TableStatistics, columns: &[(Column, usize)]) -> Estimate {
     let rows = statistics.rows.map_or(ROWS_UNKNOWN, as_rows);
     let mut estimate = Estimate { rows, ..Estimate::default() };
+    let relation = columns.first().map(|it| Relation { scan: it.0.id, rows: rows.max(1.0) });
     for (column, at) in columns {
         let known = statistics.columns.get(*at).cloned().unwrap_or_default();
         let bound = |it: &Option<_>| as_number(it.as_ref()?, &column.data_type);
@@ -358,7 +295,8 @@ fn scan(statistics: &TableStatistics, columns: &[(Column, usize)]) -> Estimate {
             None => rows.powf(DISTINCT_POWER),
         };
         let distinct = known.distinct.map_or(guess, as_rows).clamp(1.0, rows.max(1.0));
-        estimate.columns.insert(column.id, ColumnEstimate { distinct, nulls, range });
+        let made = ColumnEstimate { distinct, nulls, range, relation };
+        estimate.columns.insert(column.id, made);
     }
     estimate
 }
@@ -372,8 +310,8 @@ fn values(columns: &[Column], rows: &[Vec<Expr>]) -> Estimate {
             Some((low, high)) => Some((low.min(it), high.max(it))),
             None => Some((it, it)),
         });
-        let distinct = estimate.rows.max(1.0);
-        estimate.columns.insert(column.id, ColumnEstimate { distinct, nulls: 0.0, range });
+        let made = ColumnEstimate { range, ..ColumnEstimate::of_distinct(estimate.rows.max(1.0)) };
+        estimate.columns.insert(column.id, made);
     }
     estimate
 }
@@ -399,7 +337,12 @@ fn computed(expr: &Expr, input: &Estimate) -> ColumnEstimate {
         volley_logical::ExprKind::Call { name, .. } if name == "date_part" => combinations / 300.0,
         _ => combinations,
     };
-    ColumnEstimate { distinct: distinct.clamp(1.0, input.rows.max(1.0)), nulls: 0.0, range: None }
+    let mut relations = used.iter().map(|it| input.column(*it).relation);
+    let first = relations.next().flatten();
+    let is_one = relations.all(|it| it.map(|it| it.scan) == first.map(|it| it.scan));
+    let relation = first.filter(|_| is_one);
+    let distinct = distinct.clamp(1.0, input.rows.max(1.0));
+    ColumnEstimate { relation, ..ColumnEstimate::of_distinct(distinct) }
 }
 
 fn renamed(made: &Estimate, inner: &[Column], columns: &[Column]) -> Estimate {

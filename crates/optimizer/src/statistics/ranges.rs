@@ -1,7 +1,8 @@
 //! The share of pairs of rows that satisfy comparisons between both sides.
 
-use super::Estimate;
+use super::{Estimate, value::steps};
 use volley_logical::ColumnId;
+use volley_types::Type;
 
 /// A share that is not believed to be smaller.
 const SHARE_MIN: f64 = 1e-3;
@@ -41,6 +42,16 @@ pub(crate) fn pairs_share(
         _ => shares.iter().product(),
     };
     Some(share.clamp(SHARE_MIN, 1.0))
+}
+
+/// How many values of a discrete type lie in all of the ranges that are known, at least one.
+pub(crate) fn common_values(
+    ranges: impl Iterator<Item = Option<(f64, f64)>>,
+    data_type: &Type,
+) -> Option<f64> {
+    let common = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
+    let (low, high) = ranges.flatten().reduce(common)?;
+    steps(low, high, data_type)
 }
 
 /// How probable it is that a value of the first range is less than one of the second.

@@ -162,7 +162,7 @@ fn as_comparison(condition: &Expr) -> Option<(ColumnId, f64, bool)> {
 pub(super) fn key_share(a: &Expr, b: &Expr, left: &Estimate, right: &Estimate) -> f64 {
     let of = |expr: &Expr, input: &Estimate| match as_column(expr) {
         Some(id) => input.column(id),
-        None => ColumnEstimate { distinct: distinct(expr, input), nulls: 0.0, range: None },
+        None => ColumnEstimate::of_distinct(distinct(expr, input)),
     };
     let (a, b) = (of(a, left), of(b, right));
     (1.0 - a.nulls) * (1.0 - b.nulls) / a.distinct.max(b.distinct).max(1.0)

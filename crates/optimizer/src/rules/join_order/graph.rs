@@ -3,8 +3,9 @@
 use super::region::Region;
 use crate::columns::output_set;
 use crate::expr::{ColumnSet, as_column, binary_call, used_columns};
-use crate::statistics::Estimate;
+use crate::statistics::{ColumnEstimate, Estimate, common_values};
 use volley_logical::Expr;
+use volley_types::Type;
 
 /// A set of inputs, as bits; graphs with more inputs than bits use lists of edges only.
 pub(super) type Inputs = u64;
@@ -21,10 +22,23 @@ pub(super) struct Edge {
     pub(super) share: f64,
 }
 
-/// A class of equal columns: which inputs have one, and how many values it has there.
+/// A class of equal columns.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
-    pub(super) members: Vec<(usize, f64)>,
+    /// At least two, each of another input.
+    pub(super) members: Vec<Member>,
+    /// The columns' type.
+    data_type: Type,
+}
+
+/// A column of a class, of one input.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) input: usize,
+    /// How many values the column has there.
+    pub(super) distinct: f64,
+    /// From the smallest to the largest.
+    range: Option<(f64, f64)>,
 }
 
 pub(super) struct Graph {
@@ -41,17 +55,17 @@ impl Graph {
         let made: Vec<ColumnSet> = region.inputs.iter().map(output_set).collect();
         let mut classes = Vec::new();
         for class in region.equal.classes() {
-            let mut members: Vec<(usize, f64)> = Vec::new();
+            let mut members: Vec<Member> = Vec::new();
             for (id, _) in class {
                 let Some(input) = made.iter().position(|it| it.contains(id)) else { continue };
-                let distinct = estimates[input].column(*id).distinct.max(1.0);
-                match members.iter_mut().find(|it| it.0 == input) {
-                    Some(member) => member.1 = member.1.min(distinct),
-                    None => members.push((input, distinct)),
+                let ColumnEstimate { distinct, range, .. } = estimates[input].column(*id);
+                match members.iter_mut().find(|it| it.input == input) {
+                    Some(member) => member.distinct = member.distinct.min(distinct.max(1.0)),
+                    None => members.push(Member { input, distinct: distinct.max(1.0), range }),
                 }
             }
-            if members.len() > 1 {
-                classes.push(Class { members });
+            if let (Some((_, data_type)), true) = (class.first(), members.len() > 1) {
+                classes.push(Class { members, data_type: data_type.clone() });
             }
         }
         let edge = |conjunct: &Expr| edge_of(conjunct, &made, estimates);
@@ -73,8 +87,11 @@ impl Graph {
     pub(super) fn rows_of(&self, inputs: Inputs) -> f64 {
         let has = |input: usize| inputs & (1 << input) != 0;
         let mut rows: f64 = (0..self.len()).filter(|it| has(*it)).map(|it| self.rows[it]).product();
+        let within: Vec<f64> = (0..self.len()).map(|it| self.share_within(it, inputs)).collect();
+        rows *= within.iter().product::<f64>();
         for class in &self.classes {
-            let distinct = class.members.iter().filter(|it| has(it.0)).map(|it| it.1);
+            let of_set = class.members.iter().filter(|it| has(it.input));
+            let distinct = of_set.map(|it| (it.distinct * within[it.input]).max(1.0));
             // Every value of the member with the fewest finds its partner in the others.
             let (mut all, mut least) = (1.0, f64::INFINITY);
             for distinct in distinct {
@@ -91,6 +108,24 @@ impl Graph {
         (rows * self.correction(inputs)).max(1e-3)
     }
 
+    /// The share of an input's rows whose keys lie within the ranges of the other inputs' keys, as
+    /// far as it has more keys than there are numbers in the common range: of a calendar of 200
+    /// years, sales of five years find those. Its other columns have this share of their values.
+    fn share_within(&self, input: usize, inputs: Inputs) -> f64 {
+        let has = |it: &&Member| inputs & (1 << it.input) != 0;
+        let mut share = 1.0;
+        for class in &self.classes {
+            let Some(own) = class.members.iter().filter(has).find(|it| it.input == input) else {
+                continue;
+            };
+            let ranges = class.members.iter().filter(has).map(|it| it.range);
+            if let Some(values) = common_values(ranges, &class.data_type) {
+                share = f64::min(share, values / own.distinct);
+            }
+        }
+        share
+    }
+
     /// Keys of several columns are not independent: two inputs joined on several columns make, at
     /// the least, as many rows as the smaller one, if nothing else is known.
     fn correction(&self, inputs: Inputs) -> f64 {
@@ -100,10 +135,10 @@ impl Graph {
             for right in (left + 1..self.len()).filter(|it| has(*it)) {
                 let (mut shared, mut share) = (0, 1.0);
                 for class in &self.classes {
-                    let of = |input| class.members.iter().find(|it| it.0 == input);
+                    let of = |input| class.members.iter().find(|it| it.input == input);
                     if let (Some(a), Some(b)) = (of(left), of(right)) {
                         shared += 1;
-                        share /= a.1.max(b.1);
+                        share /= a.distinct.max(b.distinct);
                     }
                 }
                 let least = 1.0 / self.rows[left].max(self.rows[right]);
@@ -119,8 +154,8 @@ impl Graph {
     pub(super) fn connects(&self, left: Inputs, right: Inputs) -> bool {
         let in_set = |set: Inputs, input: usize| set & (1 << input) != 0;
         let class = |class: &Class| {
-            class.members.iter().any(|it| in_set(left, it.0))
-                && class.members.iter().any(|it| in_set(right, it.0))
+            class.members.iter().any(|it| in_set(left, it.input))
+                && class.members.iter().any(|it| in_set(right, it.input))
         };
         let edge = |edge: &Edge| {
             edge.inputs.iter().all(|it| in_set(left | right, *it))

@@ -51,9 +51,9 @@ fn multiplied(parts: Vec<Option<Part>>) -> Tree {
 fn edges_of(graph: &Graph) -> Vec<(usize, usize, f64)> {
     let mut edges = Vec::new();
     for class in &graph.classes {
-        for (at, (a, distinct)) in class.members.iter().enumerate() {
-            for (b, other) in class.members.iter().skip(at + 1).take(EDGES_PER_MEMBER) {
-                edges.push((*a, *b, 1.0 / distinct.max(*other)));
+        for (at, a) in class.members.iter().enumerate() {
+            for b in class.members.iter().skip(at + 1).take(EDGES_PER_MEMBER) {
+                edges.push((a.input, b.input, 1.0 / a.distinct.max(b.distinct)));
             }
         }
     }
