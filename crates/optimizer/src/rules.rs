@@ -7,6 +7,7 @@ mod simplify;
 mod narrow_constants;
 mod outer_joins;
 mod filters;
+mod filter_ctes;
 mod inner_joins;
 mod block;
 mod join_order;
@@ -24,6 +25,7 @@ mod share_subplans;
 mod keep_rows;
 mod share_sorts;
 mod split_distinct;
+mod set_operations;
 mod prune;
 
 use crate::optimize::Rule;
@@ -76,11 +78,25 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         description: "makes outer joins inner where a filter rejects their nulls",
         apply: outer_joins::simplify_outer_joins,
     },
+    // Done while outer joins are simplified.
+    Rule {
+        name: "outer_to_anti",
+        description: "makes outer joins anti joins where a filter rejects the rows with a partner",
+        apply: |plan, _| Ok(plan),
+    },
     Rule {
         name: "push_filters",
         description: "moves filters through joins, groups and set operations into the scans",
         apply: filters::push_filters,
     },
+    Rule {
+        name: "filter_ctes",
+        description: "filters common table expressions by what their references keep",
+        apply: filter_ctes::filter_ctes,
+    },
+    // Filters that were pushed through projections may compare constants.
+    FOLD,
+    SIMPLIFY,
     // These two are done while filters are pushed.
     Rule {
         name: "infer_predicates",
@@ -99,13 +115,18 @@ pub(crate) const SEQUENCE: &[Rule] = &[
     },
     DROP_EMPTY,
     Rule {
+        name: "join_set_operations",
+        description: "makes INTERSECT and EXCEPT semi and anti joins",
+        apply: set_operations::join_set_operations,
+    },
+    Rule {
         name: "drop_distinct",
         description: "drops DISTINCT of distinct rows and constant keys of groups",
         apply: distinct::drop_distinct,
     },
     Rule {
         name: "answer_from_statistics",
-        description: "counts rows and finds extremes of whole tables in their statistics",
+        description: "finds counts, nulls and extremes of tables in their statistics",
         apply: answer_from_statistics::answer_from_statistics,
     },
     Rule {

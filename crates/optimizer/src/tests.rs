@@ -2,6 +2,8 @@
 
 mod unnest;
 mod rules;
+mod ctes;
+mod anti_joins;
 mod joins;
 mod lowering;
 mod tpch;

@@ -2,9 +2,10 @@
 
 use crate::OptimizerContext;
 use crate::columns::{fresh_copy, rewrite_up};
+use crate::stack::deep;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
-use volley_logical::{Cte, Expr, Plan};
+use volley_logical::{Column, Cte, Expr, Plan};
 
 /// Applies `f` to the plan and, once each, to the definitions of the common table expressions that
 /// it uses; references see the new definitions, which have the same output columns.
@@ -34,6 +35,63 @@ fn replace_definitions(
         let new = Arc::new(new);
         done.insert(cte.id, new.clone());
         Ok(Plan::CteRef { cte: new, columns })
+    })
+}
+
+/// All common table expressions, each after those that it uses.
+pub(super) fn definitions_of(plan: &Plan) -> Vec<Arc<Cte>> {
+    fn visit(plan: &Plan, found: &mut Vec<Arc<Cte>>) {
+        deep(|| {
+            if let Plan::CteRef { cte, .. } = plan
+                && found.iter().all(|it| it.id != cte.id)
+            {
+                visit(&cte.plan, found);
+                found.push(cte.clone());
+            }
+            for input in plan.inputs() {
+                visit(input, found);
+            }
+        });
+    }
+    let mut found = Vec::new();
+    visit(plan, &mut found);
+    found
+}
+
+/// Adapts the columns of a reference to the new definition.
+type AdaptColumns<'a> = &'a dyn Fn(&Cte, &mut Vec<Column>);
+
+/// Replaces definitions, in the plan and in each other, by `plans`, by identity. `definitions`:
+/// all of them, each after those that it uses.
+pub(super) fn with_definitions(
+    plan: Plan,
+    definitions: &[Arc<Cte>],
+    mut plans: HashMap<u32, Plan>,
+    adapt: AdaptColumns<'_>,
+) -> Plan {
+    let mut done: HashMap<u32, Arc<Cte>> = HashMap::new();
+    for cte in definitions {
+        let Some(plan) = plans.remove(&cte.id) else { continue };
+        let plan = with_references(plan, &done, adapt);
+        let (id, name) = (cte.id, cte.name.clone());
+        let new = Cte { id, name, plan, materialized: cte.materialized };
+        done.insert(id, Arc::new(new));
+    }
+    with_references(plan, &done, adapt)
+}
+
+fn with_references(mut plan: Plan, done: &HashMap<u32, Arc<Cte>>, adapt: AdaptColumns<'_>) -> Plan {
+    deep(|| {
+        if let Plan::CteRef { cte, columns } = &mut plan
+            && let Some(new) = done.get(&cte.id)
+        {
+            adapt(cte, columns);
+            *cte = new.clone();
+        }
+        for input in plan.inputs_mut() {
+            *input = with_references(std::mem::take(input), done, adapt);
+        }
+        plan
     })
 }
 

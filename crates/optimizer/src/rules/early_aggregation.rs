@@ -31,7 +31,7 @@ use super::block::{Block, joined};
 use super::join_order::rows_of_joins;
 use super::outer_joins::is_null_of;
 use crate::columns::{output_set, pass, rewrite_up};
-use crate::expr::{ColumnSet, behavior, bigint, collect_used, used_columns};
+use crate::expr::{ColumnSet, behavior, bigint, collect_used, has_one_form, used_columns};
 use crate::{Estimator, OptimizerContext};
 use volley_error::Result;
 use volley_logical::{AggregateCall, Column, ColumnIds, Expr, JoinKind, Plan, SpecialForm};
@@ -236,14 +236,6 @@ impl Sides {
             lateral: false,
         }
     }
-}
-
-/// Whether values of the type that are equal are the same.
-fn has_one_form(data_type: &Type) -> bool {
-    data_type.is_integer()
-        || data_type.is_decimal()
-        || data_type.is_string()
-        || matches!(data_type, Type::Boolean | Type::Date | Type::Timestamp)
 }
 
 /// A call before the join, one after it, and what is made of that.

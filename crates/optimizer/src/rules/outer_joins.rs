@@ -1,13 +1,21 @@
-//! Turns outer joins into inner joins if a filter above rejects the null-padded rows.
+//! Turns outer joins into inner joins if a filter above rejects the null-padded rows, and into anti
+//! joins if it rejects the others.
+//!
+//! `L LEFT JOIN R ON c WHERE R.k IS NULL` returns the rows of `L` without a partner if `k` is null
+//! in no row of `R` that has one. That is so if `c` is not true of a null `k`, or `R` makes no null
+//! `k`. The columns of `R` are null then.
 
 use crate::OptimizerContext;
-use crate::columns::output_set;
-use crate::expr::{ColumnSet, call_traits, stays_small, substitute, used_columns};
+use crate::columns::{output_set, pass};
+use crate::expr::{
+    ColumnSet, as_column, as_constant, call_traits, stays_small, substitute, used_columns,
+};
 use crate::stack::deep;
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_function::Registry;
-use volley_logical::{ColumnId, Expr, ExprKind, JoinKind, Plan, SpecialForm};
+use volley_logical::{Column, ColumnId, Expr, ExprKind, JoinKind, Plan, SpecialForm};
+use volley_types::Value;
 
 /// Simplifies the kinds of all outer joins.
 pub(super) fn simplify_outer_joins(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
@@ -45,7 +53,15 @@ fn visit(mut plan: Plan, mut holding: Vec<Expr>, ctx: &OptimizerContext<'_>) -> 
     })
 }
 
-fn visit_join(mut plan: Plan, holding: Vec<Expr>, ctx: &OptimizerContext<'_>) -> Plan {
+fn visit_join(plan: Plan, holding: Vec<Expr>, ctx: &OptimizerContext<'_>) -> Plan {
+    let mut plan = match ctx.is_enabled("outer_to_anti") && is_anti(&plan, &holding, ctx) {
+        true => {
+            let (anti, exprs) = anti_join(plan);
+            let input = Box::new(visit_join(anti, holding, ctx));
+            return Plan::Project { input, exprs };
+        }
+        false => plan,
+    };
     let Plan::Join { left, right, kind, conditions, .. } = &mut plan else { return plan };
     let rejects = |side: &Plan| {
         let columns = output_set(side);
@@ -88,6 +104,76 @@ fn visit_join(mut plan: Plan, holding: Vec<Expr>, ctx: &OptimizerContext<'_>) ->
     **left = visit(std::mem::take(&mut **left), to_left, ctx);
     **right = visit(std::mem::take(&mut **right), to_right, ctx);
     plan
+}
+
+/// Whether the join is a left or right one whose pairs `holding` rejects.
+fn is_anti(plan: &Plan, holding: &[Expr], ctx: &OptimizerContext<'_>) -> bool {
+    let Plan::Join { left, right, kind, conditions, lateral: false, .. } = plan else {
+        return false;
+    };
+    let padded = match kind {
+        JoinKind::Left => right,
+        JoinKind::Right => left,
+        _ => return false,
+    };
+    let made = output_set(padded);
+    holding.iter().any(|conjunct| {
+        let ExprKind::Special { form: SpecialForm::IsNull, args } = &conjunct.kind else {
+            return false;
+        };
+        let Some(id) = args.first().and_then(as_column).filter(|it| made.contains(it)) else {
+            return false;
+        };
+        let alone = ColumnSet::from([id]);
+        conditions.iter().any(|it| rejects_nulls(it, &alone, &ctx.registry))
+            || has_no_nulls(padded, id, &ctx.registry)
+    })
+}
+
+/// Whether the plan shows that a column of its output has no nulls.
+fn has_no_nulls(plan: &Plan, id: ColumnId, registry: &Registry) -> bool {
+    let alone = ColumnSet::from([id]);
+    let rejects = |all: &[Expr]| all.iter().any(|it| rejects_nulls(it, &alone, registry));
+    deep(|| match plan {
+        Plan::Scan { filters, .. } => rejects(filters),
+        Plan::Filter { input, conjuncts } => {
+            rejects(conjuncts) || has_no_nulls(input, id, registry)
+        }
+        Plan::Project { input, exprs } => exprs.iter().find(|it| it.0.id == id).is_some_and(|it| {
+            let constant = as_constant(&it.1).is_some_and(|it| !it.is_null());
+            constant || as_column(&it.1).is_some_and(|it| has_no_nulls(input, it, registry))
+        }),
+        Plan::Join { left, right, kind: JoinKind::Inner, conditions, .. } => {
+            let side = if output_set(left).contains(&id) { left } else { right };
+            rejects(conditions) || has_no_nulls(side, id, registry)
+        }
+        Plan::Aggregate { input, keys, aggregates } => {
+            let counts = aggregates.iter().any(|it| it.0.id == id && it.1.function == "count");
+            let key = keys.iter().find(|it| it.0.id == id).and_then(|it| as_column(&it.1));
+            counts || key.is_some_and(|it| has_no_nulls(input, it, registry))
+        }
+        _ => false,
+    })
+}
+
+/// A left or right join as an anti join, and what makes its columns of those of the anti join.
+fn anti_join(plan: Plan) -> (Plan, Vec<(Column, Expr)>) {
+    let columns = plan.columns();
+    let Plan::Join { left, right, kind, conditions, null_aware, mark, lateral } = plan else {
+        return (plan, columns.iter().map(pass).collect());
+    };
+    let (left, right) = if kind == JoinKind::Right { (right, left) } else { (left, right) };
+    let kept = output_set(&left);
+    let exprs = columns.into_iter().map(|column| match kept.contains(&column.id) {
+        true => pass(&column),
+        false => {
+            let null = Expr::constant(Value::Null, column.data_type.clone());
+            (column, null)
+        }
+    });
+    let exprs = exprs.collect();
+    let kind = JoinKind::LeftAnti;
+    (Plan::Join { left, right, kind, conditions, null_aware, mark, lateral }, exprs)
 }
 
 /// Whether an expression is null when all of `columns` are.

@@ -1,5 +1,6 @@
 //! Drops unused columns, down to the scans.
 
+use super::cte::{definitions_of, with_definitions};
 use crate::OptimizerContext;
 use crate::expr::{ColumnSet, collect_used, stays_small};
 use crate::stack::deep;
@@ -18,7 +19,11 @@ pub(super) fn prune_columns(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<P
     for cte in definitions.iter().rev() {
         pruning.definition(cte);
     }
-    let plan = pruning.with_definitions(plan, &definitions);
+    let read = pruning.read;
+    let plan = with_definitions(plan, &definitions, pruning.pruned, &|cte, columns| {
+        let mut read = read.get(&cte.id).into_iter().flatten();
+        columns.retain(|_| read.next().copied().unwrap_or(true));
+    });
     Ok(crate::columns::project_to(plan, &columns))
 }
 
@@ -27,26 +32,6 @@ struct Pruning {
     read: HashMap<u32, Vec<bool>>,
     /// The pruned definitions.
     pruned: HashMap<u32, Plan>,
-}
-
-/// All common table expressions, each after those that it uses.
-fn definitions_of(plan: &Plan) -> Vec<Arc<Cte>> {
-    fn visit(plan: &Plan, found: &mut Vec<Arc<Cte>>) {
-        deep(|| {
-            if let Plan::CteRef { cte, .. } = plan
-                && found.iter().all(|it| it.id != cte.id)
-            {
-                visit(&cte.plan, found);
-                found.push(cte.clone());
-            }
-            for input in plan.inputs() {
-                visit(input, found);
-            }
-        });
-    }
-    let mut found = Vec::new();
-    visit(plan, &mut found);
-    found
 }
 
 impl Pruning {
@@ -59,35 +44,6 @@ impl Pruning {
         let required = kept.iter().map(|it| it.id).collect();
         let plan = self.plan(cte.plan.clone(), &required);
         self.pruned.insert(cte.id, crate::columns::project_to(plan, &kept));
-    }
-
-    /// Puts the pruned definitions after the references.
-    fn with_definitions(&mut self, plan: Plan, definitions: &[Arc<Cte>]) -> Plan {
-        let mut done: HashMap<u32, Arc<Cte>> = HashMap::new();
-        for cte in definitions {
-            let Some(plan) = self.pruned.remove(&cte.id) else { continue };
-            let plan = self.replace(plan, &done);
-            let (id, name) = (cte.id, cte.name.clone());
-            let new = Cte { id, name, plan, materialized: cte.materialized };
-            done.insert(id, Arc::new(new));
-        }
-        self.replace(plan, &done)
-    }
-
-    fn replace(&self, mut plan: Plan, done: &HashMap<u32, Arc<Cte>>) -> Plan {
-        deep(|| {
-            if let Plan::CteRef { cte, columns } = &mut plan
-                && let (Some(new), Some(read)) = (done.get(&cte.id), self.read.get(&cte.id))
-            {
-                *cte = new.clone();
-                let mut read = read.iter();
-                columns.retain(|_| read.next().copied().unwrap_or(true));
-            }
-            for input in plan.inputs_mut() {
-                *input = self.replace(std::mem::take(input), done);
-            }
-            plan
-        })
     }
 
     fn plan(&mut self, mut plan: Plan, required: &ColumnSet) -> Plan {

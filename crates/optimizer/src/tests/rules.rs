@@ -6,7 +6,7 @@ use crate::{rules, testing::plan_without};
 use expect_test::{Expect, expect};
 
 /// What a rule makes of a query, and what the plan is without it.
-fn check_rule(rule: &str, sql: &str, on: Expect, off: Expect) {
+pub(super) fn check_rule(rule: &str, sql: &str, on: Expect, off: Expect) {
     assert!(rules().iter().any(|it| it.name == rule), "there is no rule {rule}");
     check(sql, on);
     off.assert_eq(&optimized_without(sql, &[rule]));
@@ -84,7 +84,7 @@ fn common_table_expressions_are_inlined_or_shared() {
         expect![[r#"
             Filter eq(a#4, 3)
               CteRef x [a#4]
-                Scan t [a#0]
+                Scan t [a#0] where eq(a#0, 3)
         "#]],
     );
     check(
