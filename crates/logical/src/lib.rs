@@ -19,8 +19,8 @@ mod print;
 pub use column::{Column, ColumnId, ColumnIds, Occurrence};
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
 pub use plan::{
-    AggregateCall, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, SampleMethod,
-    SetOperation, SortKey,
+    AggregateCall, CallStep, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan,
+    SampleMethod, SetOperation, SortKey,
 };
 pub use table_ref::{ExternalTables, NamedTable, RowIds, TableRef, TableResolver};
 pub use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits};

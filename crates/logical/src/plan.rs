@@ -295,10 +295,28 @@ pub struct AggregateCall {
     pub filter: Option<Expr>,
     /// ORDER BY within the call.
     pub order_by: Vec<SortKey>,
-    /// The result type.
+    /// Which part of the work it does.
+    pub step: CallStep,
+    /// The type of what it makes: results, or intermediate results.
     pub data_type: Type,
     /// Its position in the text.
     pub span: Option<Span>,
+}
+
+/// Which part of an aggregation a call does. The calls of a node all make results, or are all
+/// [`CallStep::Partial`], or all [`CallStep::Merge`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CallStep {
+    /// Arguments to results.
+    #[default]
+    Complete,
+    /// Arguments to intermediate results. A group may be returned several times.
+    Partial,
+    /// Intermediate results, the only argument, to fewer of them: every group is returned once. The
+    /// types of the arguments behind them.
+    Merge(Vec<Type>),
+    /// Intermediate results, the only argument, to results; the types of the arguments behind them.
+    Final(Vec<Type>),
 }
 
 /// One key of an order.

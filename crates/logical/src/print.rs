@@ -6,7 +6,8 @@
 mod window;
 
 use crate::{
-    AggregateCall, Column, ColumnId, Expr, ExprKind, Plan, SampleMethod, SetOperation, SortKey,
+    AggregateCall, CallStep, Column, ColumnId, Expr, ExprKind, Plan, SampleMethod, SetOperation,
+    SortKey,
 };
 use crate::{Subquery, SubqueryKind};
 use std::collections::HashMap;
@@ -265,6 +266,12 @@ impl Printer<'_, '_, '_> {
     }
 
     fn call(&mut self, call: &AggregateCall) -> fmt::Result {
+        self.f.write_str(match call.step {
+            CallStep::Complete => "",
+            CallStep::Partial => "partial ",
+            CallStep::Merge(_) => "merged ",
+            CallStep::Final(_) => "final ",
+        })?;
         write!(self.f, "{}({}", call.function, if call.distinct { "distinct " } else { "" })?;
         self.list(&call.args, Self::expr)?;
         if !call.order_by.is_empty() {

@@ -19,7 +19,8 @@ use crate::{
 use std::sync::Arc;
 use volley_error::Result;
 use volley_logical::{
-    AggregateCall, Column, ColumnId, ColumnIds, Expr, ExprKind, Plan, SpecialForm, SubqueryKind,
+    AggregateCall, CallStep, Column, ColumnId, ColumnIds, Expr, ExprKind, Plan, SpecialForm,
+    SubqueryKind,
 };
 
 /// The function from a value to its key.
@@ -155,7 +156,8 @@ pub(crate) fn group_by_keys(plan: Plan, ids: &ColumnIds) -> Plan {
     Plan::Project { input: Box::new(node), exprs }
 }
 
-fn any_value(of: Expr) -> AggregateCall {
+/// The value of any row of a group.
+pub(crate) fn any_value(of: Expr) -> AggregateCall {
     AggregateCall {
         function: "any_value".to_owned(),
         data_type: of.data_type.clone(),
@@ -163,6 +165,7 @@ fn any_value(of: Expr) -> AggregateCall {
         args: vec![of],
         distinct: false,
         filter: None,
+        step: CallStep::Complete,
         order_by: Vec::new(),
     }
 }

@@ -14,6 +14,8 @@ mod join_order;
 mod partition_aggregates;
 mod window_aggregates;
 mod early_aggregation;
+mod group_keys;
+mod reduce_joins;
 mod semi_joins;
 mod choose_build_sides;
 mod limits;
@@ -22,6 +24,8 @@ mod drop_empty;
 mod distinct;
 mod answer_from_statistics;
 mod share_subplans;
+mod cascade_sets;
+mod compute_below_joins;
 mod keep_rows;
 mod share_sorts;
 mod split_distinct;
@@ -145,9 +149,19 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         apply: window_aggregates::window_aggregates,
     },
     Rule {
+        name: "reduce_joins",
+        description: "drops joins, or makes them semi joins, where only existence matters",
+        apply: reduce_joins::reduce_joins,
+    },
+    Rule {
         name: "aggregate_early",
         description: "aggregates one side of a join before the join",
         apply: early_aggregation::aggregate_early,
+    },
+    Rule {
+        name: "reduce_group_keys",
+        description: "groups by the keys of tables that determine other columns",
+        apply: group_keys::reduce_group_keys,
     },
     Rule {
         name: "place_semi_joins",
@@ -165,9 +179,19 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         apply: choose_build_sides::choose_build_sides,
     },
     Rule {
+        name: "compute_below_joins",
+        description: "tests texts of a small input of a join below the join",
+        apply: compute_below_joins::compute_below_joins,
+    },
+    Rule {
         name: "share_subplans",
         description: "runs equal subplans once",
         apply: share_subplans::share_subplans,
+    },
+    Rule {
+        name: "cascade_sets",
+        description: "computes coarser grouping sets from finer ones",
+        apply: cascade_sets::cascade_sets,
     },
     // Done while joins are lowered.
     Rule {

@@ -2,7 +2,10 @@
 
 use crate::{OptimizerContext, lower, optimize};
 use std::sync::Arc;
-use volley_connector::{ColumnStatistics, Scan, ScanRequest, Table, TableStatistics};
+use volley_connector::{
+    ColumnStatistics, KeyDefinition, Scan, ScanRequest, StoredTable, Table, TableDefinition,
+    TableStatistics,
+};
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
 use volley_logical::{ColumnIds, ExternalTables, NamedTable, Plan, TableRef, TableResolver};
@@ -11,10 +14,11 @@ use volley_sql::{BindSettings, Catalog, Relation, Statement, bind, parse};
 use volley_types::{Field, Schema, Type, Value};
 
 /// A table of statistics only.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TestTable {
     name: String,
     schema: Schema,
+    definition: Arc<TableDefinition>,
     statistics: Arc<TableStatistics>,
 }
 
@@ -31,16 +35,22 @@ impl Table for TestTable {
         Ok(self.statistics.clone())
     }
 
+    fn as_stored(&self) -> Option<StoredTable> {
+        let definition = self.definition.clone();
+        Some(StoredTable { definition, with_row_ids: Arc::new(self.clone()) })
+    }
+
     fn scan(&self, _request: ScanRequest) -> Result<Box<dyn Scan>> {
         Err(Error::internal("the table has no rows"))
     }
 }
 
-/// `name rows: column type [min max], ...` per line.
+/// `name rows: column type [min max [key]], ...` per line.
 const TABLES: &str = "
 t 1000: a integer 1 100, b integer 1 1000, c varchar, d double
 s 100000: a integer 1 100, b integer 1 1000, c varchar, d double
 u 50: a integer 1 50, e integer 1 50
+k 1000: id integer 1 1000 key, name varchar, g integer 1 10
 region 5: r_regionkey integer 0 4, r_name varchar, r_comment varchar
 nation 25: n_nationkey integer 0 24, n_name varchar, n_regionkey integer 0 4, n_comment varchar
 supplier 10000: s_suppkey bigint 1 10000, s_name varchar, s_address varchar, \
@@ -81,6 +91,7 @@ fn table(line: &str) -> TestTable {
     let rows: u64 = rows.parse().expect("rows are a number");
     let mut fields = Vec::new();
     let mut statistics = Vec::new();
+    let mut definition = TableDefinition::default();
     for column in columns.split(", ") {
         let words: Vec<&str> = column.split_whitespace().collect();
         let data_type = match words[1] {
@@ -100,6 +111,9 @@ fn table(line: &str) -> TestTable {
             })
         };
         let (min, max) = (bound(2), bound(3));
+        if words.get(4) == Some(&"key") {
+            definition.keys.push(KeyDefinition { columns: vec![fields.len()], is_primary: true });
+        }
         statistics.push(ColumnStatistics { min, max, nulls: Some(0), distinct: None });
         fields.push(Field::new(words[0], data_type));
     }
@@ -107,6 +121,7 @@ fn table(line: &str) -> TestTable {
     TestTable {
         name: name.to_owned(),
         schema: Schema::new(fields),
+        definition: Arc::new(definition),
         statistics: Arc::new(statistics),
     }
 }

@@ -4,6 +4,8 @@ mod unnest;
 mod rules;
 mod ctes;
 mod anti_joins;
+mod cascades;
+mod declared_keys;
 mod joins;
 mod lowering;
 mod tpch;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::Place;
 use volley_function::AggregateKind;
-use volley_logical::{AggregateCall, Column, Plan};
+use volley_logical::{AggregateCall, CallStep, Column, Plan};
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, ExchangeKind, LocalExchangeNode, PlanNode,
     PlanNodeId,
 };
-use volley_types::{Field, Schema, Type};
+use volley_types::{Field, Schema};
 
 /// Partial aggregation is worth it when a group has at least this many rows on average.
 pub(super) const PARTIAL_ROWS_PER_GROUP_MIN: f64 = 1.5;
@@ -45,15 +45,21 @@ impl Lowering<'_> {
             calls.iter().map(|it| lower_call(&it.1, &mut computed)).collect::<Result<Vec<_>>>()?;
         let columns: Vec<Column> =
             keys.iter().map(|it| it.0.clone()).chain(calls.iter().map(|it| it.0.clone())).collect();
-        let single = AggregationNode {
+        let step = step_of(calls.iter().map(|it| &it.1));
+        let node = AggregationNode {
             node_id: PlanNodeId::UNASSIGNED,
             input: computed.finish().node,
-            step: AggregateStep::Single,
+            step,
             keys: key_positions,
             aggregates: lowered_calls,
             schema: schema_of(&columns),
         };
-        Ok(Lowered::new(self.in_steps(plan, single)?, columns))
+        let node = match step {
+            AggregateStep::Partial => PlanNode::Aggregation(node),
+            AggregateStep::Intermediate => self.merged_groups(plan, node)?,
+            _ => self.in_steps(plan, node)?,
+        };
+        Ok(Lowered::new(node, columns))
     }
 
     /// `single`, which is what `plan` does, in as many steps as pay.
@@ -65,6 +71,32 @@ impl Lowering<'_> {
         let inputs = plan.inputs().into_iter().map(|it| self.estimator.estimate(it).rows);
         let rows = inputs.sum();
         self.among_drivers(single, rows, groups)
+    }
+
+    /// Intermediate results in which every group comes once, of such in which groups may repeat.
+    fn merged_groups(&mut self, plan: &Plan, node: AggregationNode) -> Result<PlanNode> {
+        let groups = self.estimator.estimate(plan).rows;
+        let inputs = plan.inputs().into_iter().map(|it| self.estimator.estimate(it).rows);
+        let rows: f64 = inputs.sum();
+        if self.ctx.drivers > 1 && rows >= groups * PARTIAL_ROWS_PER_GROUP_MIN {
+            let AggregationNode { input, keys, aggregates, schema, .. } = node;
+            let fields = schema.fields.into_iter().take(keys.len()).collect();
+            let merged = self.groups_once(input, keys, aggregates, Schema::new(fields))?;
+            return Ok(Arc::unwrap_or_clone(merged));
+        }
+        let AggregationNode { mut input, step, keys, mut aggregates, schema, node_id } = node;
+        if self.ctx.drivers > 1 {
+            input = exchange(input, &keys);
+        }
+        aggregates.iter_mut().for_each(|it| it.merges = false);
+        Ok(PlanNode::Aggregation(AggregationNode {
+            node_id,
+            input,
+            step,
+            keys,
+            aggregates,
+            schema,
+        }))
     }
 
     /// Finds distinct arguments first, if no call depends on the order of rows.
@@ -173,7 +205,7 @@ impl Lowering<'_> {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
             fields.push(Field::new(format!("{}{index}", call.function), bound.intermediate));
         }
-let schema = Schema::new(fields);
+        let schema = Schema::new(fields);
         let node = AggregationNode {
             node_id: PlanNodeId::UNASSIGNED,
             input,
@@ -183,6 +215,15 @@ let schema = Schema::new(fields);
             schema,
         };
         Ok(Arc::new(PlanNode::Aggregation(node)))
+    }
+}
+
+/// What a node with these calls does; in one step, where it makes results.
+fn step_of<'a>(mut calls: impl Iterator<Item = &'a AggregateCall>) -> AggregateStep {
+    match calls.next().map(|it| &it.step) {
+        Some(CallStep::Partial) => AggregateStep::Partial,
+        Some(CallStep::Merge(_)) => AggregateStep::Intermediate,
+        _ => AggregateStep::Single,
     }
 }
 
@@ -216,12 +257,16 @@ pub(super) fn exchange(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
 pub(super) fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Result<Aggregate> {
     let args = call.args.iter().map(|it| computed.position(it)).collect::<Result<_>>()?;
     let filter = call.filter.as_ref().map(|it| computed.position(it)).transpose()?;
+    let arg_types = match &call.step {
+        CallStep::Final(types) | CallStep::Merge(types) => types.clone(),
+        _ => call.args.iter().map(|it| it.data_type.clone()).collect(),
+    };
     Ok(Aggregate {
         function: call.function.clone(),
         args,
-        arg_types: call.args.iter().map(|it| it.data_type.clone()).collect::<Vec<Type>>(),
+        arg_types,
         distinct: call.distinct,
-        merges: false,
+        merges: matches!(call.step, CallStep::Final(_) | CallStep::Merge(_)),
         filter,
         order_by: lower_sort_keys(&call.order_by, computed)?,
         place: Place::of(call.span),

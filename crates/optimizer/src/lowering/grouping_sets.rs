@@ -159,7 +159,7 @@ impl Lowering<'_> {
         let present = width + positions.len() + 1;
         for call in calls.iter_mut().filter(|it| over.extra_rows && it.filter.is_none()) {
             let bound = self.ctx.registry.resolve_aggregate(&call.function, &call.arg_types)?;
-            let ignores = bound.ignores_nulls && !call.args.is_empty();
+            let ignores = bound.ignores_nulls && !call.args.is_empty() && !call.merges;
             call.filter = (!ignores).then_some(present);
         }
         let node = group_id_node(base, positions, over.set_keys, over.sets, over.extra_rows);

@@ -10,7 +10,9 @@ use crate::{
     keys::group_by_keys,
 };
 use volley_error::Result;
-use volley_logical::{AggregateCall, Column, ColumnId, Expr, Plan, SetOperation, SpecialForm};
+use volley_logical::{
+    AggregateCall, CallStep, Column, ColumnId, Expr, Plan, SetOperation, SpecialForm,
+};
 use volley_plan::{PlanNode, PlanNodeId, RepeatNode, UnionNode};
 use volley_types::{Type, Value};
 
@@ -146,6 +148,7 @@ fn count_of(arg: Expr) -> AggregateCall {
         distinct: false,
         filter: None,
         order_by: Vec::new(),
+        step: CallStep::Complete,
         data_type: Type::BigInt,
         span: None,
     }

@@ -1,5 +1,5 @@
-//! Returns aggregates of whole tables, or of their rows where one column is null or is not, from the
-//! tables' statistics.
+//! Returns aggregates of whole tables, or of their rows where one column is null or is not, from
+//! the tables' statistics.
 
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;

@@ -1,5 +1,6 @@
 //! Drops DISTINCT if the input is distinct, or if repetitions do not matter.
 
+use super::group_keys::keys_of;
 use crate::OptimizerContext;
 use crate::columns::rewrite_up;
 use crate::expr::{ColumnSet, as_column, as_constant};
@@ -7,15 +8,15 @@ use volley_error::Result;
 use volley_logical::{JoinKind, Plan};
 
 /// Drops needless DISTINCTs and constant keys.
-pub(super) fn drop_distinct(plan: Plan, _ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    super::cte::with_ctes(plan, &mut |plan| rewrite_up(plan, &mut |node| Ok(simplified(node))))
+pub(super) fn drop_distinct(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
+    super::cte::with_ctes(plan, &mut |plan| rewrite_up(plan, &mut |node| Ok(simplified(node, ctx))))
 }
 
-fn simplified(plan: Plan) -> Plan {
+fn simplified(plan: Plan, ctx: &OptimizerContext<'_>) -> Plan {
     match plan {
         Plan::Aggregate { input, keys, aggregates } if aggregates.is_empty() => {
             let columns: Option<ColumnSet> = keys.iter().map(|it| as_column(&it.1)).collect();
-            if columns.is_some_and(|it| is_unique(&input, &it)) {
+            if columns.is_some_and(|it| is_unique(&input, &it, ctx)) {
                 return Plan::Project { input, exprs: keys };
             }
             Plan::Aggregate { input, keys, aggregates }
@@ -62,25 +63,29 @@ fn with_fewer_keys(plan: Plan) -> Plan {
 }
 
 /// Whether no two rows of a plan agree in all of these columns.
-pub(super) fn is_unique(plan: &Plan, columns: &ColumnSet) -> bool {
+pub(super) fn is_unique(plan: &Plan, columns: &ColumnSet, ctx: &OptimizerContext<'_>) -> bool {
     match plan {
         Plan::Aggregate { keys, .. } => keys.iter().all(|it| columns.contains(&it.0.id)),
+        Plan::Scan { table, columns: own, .. } => {
+            let has = |at: usize| own.iter().any(|it| it.1 == at && columns.contains(&it.0.id));
+            keys_of(table, ctx).iter().any(|key| key.iter().all(|it| has(*it)))
+        }
         Plan::SetOperation { all: false, columns: own, .. } => {
             own.iter().all(|it| columns.contains(&it.id))
         }
         Plan::UniqueId { input, column } => {
-            columns.contains(&column.id) || is_unique(input, columns)
+            columns.contains(&column.id) || is_unique(input, columns, ctx)
         }
         Plan::Project { input, exprs } => {
             let below = exprs.iter().filter(|it| columns.contains(&it.0.id));
-            is_unique(input, &below.filter_map(|it| as_column(&it.1)).collect())
+            is_unique(input, &below.filter_map(|it| as_column(&it.1)).collect(), ctx)
         }
         Plan::Filter { input, .. }
         | Plan::Sort { input, .. }
         | Plan::Limit { input, .. }
-        | Plan::Window { input, .. } => is_unique(input, columns),
+        | Plan::Window { input, .. } => is_unique(input, columns, ctx),
         Plan::Join { left, kind: JoinKind::LeftSemi | JoinKind::LeftAnti, .. } => {
-            is_unique(left, columns)
+            is_unique(left, columns, ctx)
         }
         Plan::Values { rows, .. } => rows.len() <= 1,
         Plan::SingleRow { .. } => true,

@@ -1,41 +1,50 @@
-//! Computes aggregates of one side of a join before the join, and merges them after it.
+//! Aggregates some of the inputs of joins before the other joins, and merges the groups after them.
 //!
-//! After Yan and Larson, "Eager Aggregation and Lazy Aggregation" (VLDB 1995). `R` has all
-//! aggregated columns; `N` are the columns of `R` that conditions and keys use:
+//! After Yan and Larson, "Eager Aggregation and Lazy Aggregation" (VLDB 1995). `R`, a relation or
+//! several joined ones, has all aggregated columns; `N` are the columns of `R` that conditions and
+//! keys use:
 //!
 //! ```text
+//! γ[G; f(a)](L ⋈[c] R)   becomes   γ[G; final f(p)](L ⋈[c] γ[N; p = partial f(a)](R))
 //! γ[G; f(a)](L ⟕[c] R)   becomes   γ[G; f'(p)](L ⟕[c] γ[N; p = f(a)](R))
 //!
 //! f(a)                                            f'(p)
 //! count(a), with an outer join                    sum(coalesce(p, 0))
 //! count(*), with an outer join                    sum(coalesce(p, 1)): the row of nulls counts
-//! count                                           sum(p)
 //! sum of integers, of decimals                    sum(p)
 //! min, max, bool_and, bool_or                     the same of p
 //! ```
 //!
 //! The rows of `R` that agree in `N` have the same partners and keys, so that a partner has all or
 //! none of them. Any of these rows may represent them, because `N` has no types with equal values
-//! that differ. Without a partner, a row of `L` is padded with nulls either way. Then `f` must
+//! that differ. Below an inner join, groups have intermediate results; a group may come several
+//! times, so that no exchange is needed, and where few rows share a group they pass ungrouped. With
+//! an outer join, a row of `L` without a partner is padded with nulls either way. Then `f` must
 //! ignore it: every argument is null if the columns of `R` are.
+//!
+//! Of the relations that may be aggregated together, those are chosen that leave the fewest groups
+//! per row: the ones with the arguments, and up to [`ADDED_MAX`] more. Grouping sets above the
+//! joins stay there.
 //!
 //! Counts are sums of type HUGEINT, cast back; partial sums of numbers of up to 19 digits fit the
 //! type that they have, however many rows there are. Not rewritten:
-//! - `avg`, whose states SQL cannot express;
-//! - sums of DOUBLE, which would be rounded in another order;
+//! - functions whose results depend on how rows are grouped first, such as sums and averages of
+//!   DOUBLE, which would be rounded in another order;
 //! - DISTINCT, FILTER and orders;
 //! - expressions that may fail for a row that the join would drop, and volatile expressions;
 //! - aggregates without keys.
+
+mod split;
 
 use super::block::{Block, joined};
 use super::join_order::rows_of_joins;
 use super::outer_joins::is_null_of;
 use crate::columns::{output_set, pass, rewrite_up};
-use crate::expr::{ColumnSet, behavior, bigint, collect_used, has_one_form, used_columns};
+use crate::expr::{ColumnSet, as_column, behavior, collect_used, has_one_form, used_columns};
 use crate::{Estimator, OptimizerContext};
+use split::Split;
 use volley_error::Result;
-use volley_logical::{AggregateCall, Column, ColumnIds, Expr, JoinKind, Plan, SpecialForm};
-use volley_types::Type;
+use volley_logical::{AggregateCall, CallStep, Column, Expr, JoinKind, Plan};
 
 /// A group has at least this many rows before the join.
 const GROUP_ROWS_MIN: f64 = 4.0;
@@ -48,9 +57,6 @@ const KEPT_SHARE_MIN: f64 = 0.5;
 /// costs less than by many, and so does probing a join.
 const GROUPS_SHARE_MIN: f64 = 0.5;
 
-/// Sums of numbers of up to this many digits fit 38 digits.
-const SUMMED_DIGITS_MAX: u8 = 19;
-
 /// Aggregates before joins where it pays.
 pub(super) fn aggregate_early(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
     let mut estimator = Estimator::new(ctx);
@@ -61,6 +67,15 @@ pub(super) fn aggregate_early(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<
         })
     })
 }
+
+/// More relations are not combined: each combination is estimated.
+const RELATIONS_MAX: usize = 12;
+
+/// Relations that are aggregated together with those of the arguments.
+const ADDED_MAX: usize = 2;
+
+/// Fewer rows are not worth the search for relations to add.
+const SEARCHED_ROWS_MIN: f64 = 10_000.0;
 
 /// A join whose one side is aggregated.
 struct Sides {
@@ -76,45 +91,110 @@ struct Sides {
     pairs: f64,
 }
 
-fn rewritten(plan: &Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Option<Plan> {
-    let Plan::Aggregate { input, keys, aggregates } = plan else { return None };
-    if keys.is_empty() || aggregates.is_empty() || !reaches_join(input) {
-        return None;
-    }
-    let block = Block::of(input, ctx);
-    let mut calls = aggregates.clone();
-    calls.iter_mut().flat_map(|it| it.1.exprs_mut()).for_each(|it| *it = block.expr(it));
-    let keys: Vec<_> = keys.iter().map(|it| (it.0.clone(), block.expr(&it.1))).collect();
-    let is_stable = |it: &Expr| behavior(it, &ctx.registry).deterministic;
-    if !keys.iter().all(|it| is_stable(&it.1)) {
-        return None;
-    }
-    let sides = Sides::of(input, block, &calls, ctx, estimator)?;
-    let made = output_set(&sides.aggregated);
-    if !calls.iter().all(|it| sides.takes(&it.1, &made, ctx)) {
-        return None;
-    }
-    let groups = sides.groups(keys.iter().map(|it| &it.1), &made)?;
-    let keys_below: Vec<_> = groups.iter().map(pass).collect();
-    let grouped = |aggregates| Plan::Aggregate {
-        input: Box::new(sides.aggregated.clone()),
-        keys: keys_below.clone(),
-        aggregates,
-    };
-    if !sides.pays(plan, &grouped(Vec::new()), estimator) {
-        return None;
-    }
-    let split = calls.into_iter().map(|it| Split::of(it, sides.kind, ctx.column_ids));
-    let split: Vec<Split> = split.collect::<Option<_>>()?;
-    let partial = grouped(split.iter().map(|it| it.partial.clone()).collect());
-    let mut exprs: Vec<_> = keys.iter().map(|it| pass(&it.0)).collect();
-    exprs.extend(split.iter().map(|it| it.result.clone()));
-    let aggregates = split.into_iter().map(|it| it.total).collect();
-    let input = Box::new(sides.joined(partial, ctx));
-    let input = Box::new(Plan::Aggregate { input, keys, aggregates });
-    Some(Plan::Project { input, exprs })
+/// An aggregation over joins, in columns of the joined relations.
+struct Aggregation<'a> {
+    plan: &'a Plan,
+    /// What is joined.
+    joins: &'a Plan,
+    /// Keys of groups, or of grouping sets.
+    keys: Vec<(Column, Expr)>,
+    /// The calls, without the test that keeps the extra rows of grouping sets out.
+    calls: Vec<(Column, AggregateCall)>,
 }
 
+fn rewritten(plan: &Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator) -> Option<Plan> {
+    let Plan::Aggregate { input, keys, aggregates } = plan else { return None };
+    let (joins, keys, present) = match &**input {
+        Plan::GroupId { input, keys, present, .. } => (&**input, keys, present.as_ref()),
+        joins => (joins, keys, None),
+    };
+    if keys.is_empty() || aggregates.is_empty() || !reaches_join(joins) {
+        return None;
+    }
+    let block = Block::of(joins, ctx);
+    let in_block = |(column, expr): &(Column, Expr)| (column.clone(), block.expr(expr));
+    let keys = keys.iter().map(in_block).collect();
+    let mut calls = aggregates.clone();
+    for (_, call) in &mut calls {
+        let is_present = |it: &mut Expr| present.is_some_and(|id| as_column(it) == Some(id.id));
+        call.filter.take_if(is_present);
+        call.exprs_mut().for_each(|it| *it = block.expr(it));
+    }
+    let aggregation = Aggregation { plan, joins, keys, calls };
+    let is_plain = |it: &(Column, AggregateCall)| {
+        let call = &it.1;
+        let is_whole = !call.distinct && call.filter.is_none() && call.order_by.is_empty();
+        is_whole && call.step == CallStep::Complete
+    };
+    let is_stable = |it: &(Column, Expr)| behavior(&it.1, &ctx.registry).deterministic;
+    if !aggregation.calls.iter().all(is_plain) || !aggregation.keys.iter().all(is_stable) {
+        return None;
+    }
+    let (sides, groups) = aggregation.best_sides(block, ctx, estimator)?;
+    aggregation.split(sides, groups, ctx)
+}
+
+impl Aggregation<'_> {
+    /// The sides of the join, and the groups below it, that leave the fewest groups per row, if
+    /// some pay.
+    fn best_sides(
+        &self,
+        mut block: Block,
+        ctx: &OptimizerContext<'_>,
+        estimator: &mut Estimator,
+    ) -> Option<(Sides, Vec<Column>)> {
+        if let [Plan::Join { kind: JoinKind::Left | JoinKind::Right, .. }] =
+            block.relations.as_slice()
+        {
+            // Below grouping sets, rows without a partner would need a mark of their own.
+            let is_one_list = !matches!(self.plan.inputs().first(), Some(Plan::GroupId { .. }));
+            let join = block.relations.pop().filter(|_| is_one_list)?;
+            let is_alone = block.conjuncts.is_empty();
+            let sides = is_alone.then(|| Sides::of_outer(join, ctx, estimator)).flatten()?;
+            let (groups, share) = self.groups_of(&sides, ctx, estimator)?;
+            return share.is_finite().then_some((sides, groups));
+        }
+        let mut chosen = self.argument_relations(&block)?;
+        let pairs = rows_of_joins(self.joins, ctx, estimator);
+        let searches = block.relations.len() <= RELATIONS_MAX && pairs >= SEARCHED_ROWS_MIN;
+        let mut best: Option<(f64, Sides, Vec<Column>)> = None;
+        let mut candidates = vec![chosen.clone()];
+        for _ in 0..=(if searches { ADDED_MAX } else { 0 }) {
+            let mut next: Option<(f64, Vec<usize>)> = None;
+            for candidate in std::mem::take(&mut candidates) {
+                if candidate.len() == block.relations.len() {
+                    continue;
+                }
+                let sides = Sides::of_relations(&block, &candidate, pairs, ctx);
+                let Some((groups, share)) = self.groups_of(&sides, ctx, estimator) else {
+                    next.get_or_insert((f64::INFINITY, candidate));
+                    continue;
+                };
+                if next.as_ref().is_none_or(|it| share < it.0) {
+                    next = Some((share, candidate));
+                }
+                if share.is_finite() && best.as_ref().is_none_or(|it| share < it.0) {
+                    best = Some((share, sides, groups));
+                }
+            }
+            let Some((_, candidate)) = next else { break };
+            chosen = candidate;
+            candidates = neighbors(&block, &chosen);
+        }
+        best.map(|(_, sides, groups)| (sides, groups))
+    }
+
+    /// The relations that have all columns of the calls; that of `count(*)` alone cannot be told.
+    fn argument_relations(&self, block: &Block) -> Option<Vec<usize>> {
+        let mut used = ColumnSet::new();
+        self.calls.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut used));
+        let has_some = |it: &Plan| !used.is_disjoint(&output_set(it));
+        let all: Vec<usize> =
+            (0..block.relations.len()).filter(|it| has_some(&block.relations[*it])).collect();
+        // Several may be connected by no condition.
+        (all.len() == 1).then_some(all)
+    }
+}
 fn reaches_join(plan: &Plan) -> bool {
     match plan {
         Plan::Filter { input, .. } | Plan::Project { input, .. } => reaches_join(input),
@@ -126,35 +206,22 @@ fn reaches_join(plan: &Plan) -> bool {
 }
 
 impl Sides {
-    /// The side of the join `plan`, which is `block`, whose columns all of the calls use.
-    fn of(
-        plan: &Plan,
-        mut block: Block,
-        calls: &[(Column, AggregateCall)],
+    /// The sides where some relations of inner joins are aggregated.
+    fn of_relations(
+        block: &Block,
+        aggregated: &[usize],
+        pairs: f64,
         ctx: &OptimizerContext<'_>,
-        estimator: &mut Estimator,
-    ) -> Option<Sides> {
-        if let [Plan::Join { kind: JoinKind::Left | JoinKind::Right, .. }] =
-            block.relations.as_slice()
-        {
-            let join = block.relations.pop()?;
-            return if block.conjuncts.is_empty() {
-                Sides::of_outer(join, ctx, estimator)
-            } else {
-                None
-            };
-        }
-        let mut used = ColumnSet::new();
-        calls.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut used));
-        let of_calls = |it: &Plan| !used.is_empty() && used.is_subset(&output_set(it));
-        let at = block.relations.iter().position(of_calls).filter(|_| block.relations.len() > 1)?;
-        let pairs = rows_of_joins(plan, ctx, estimator);
-        let relation = block.relations.remove(at);
-        let made = output_set(&relation);
-        let (own, conjuncts) =
-            block.conjuncts.into_iter().partition(|it| used_columns(it).is_subset(&made));
-        let aggregated = joined(vec![relation], own, ctx);
-        Some(Sides { kind: JoinKind::Inner, others: block.relations, aggregated, conjuncts, pairs })
+    ) -> Sides {
+        let all = block.relations.iter().enumerate();
+        let (own, others): (Vec<_>, Vec<_>) = all.partition(|it| aggregated.contains(&it.0));
+        let relations = |of: Vec<(usize, &Plan)>| of.into_iter().map(|it| it.1.clone()).collect();
+        let own: Vec<Plan> = relations(own);
+        let made: ColumnSet = own.iter().flat_map(output_set).collect();
+        let (conditions, conjuncts) =
+            block.conjuncts.iter().cloned().partition(|it| used_columns(it).is_subset(&made));
+        let aggregated = joined(own, conditions, ctx);
+        Sides { kind: JoinKind::Inner, others: relations(others), aggregated, conjuncts, pairs }
     }
 
     fn of_outer(
@@ -181,17 +248,15 @@ impl Sides {
 
     /// Whether the call's arguments are of the aggregated side, and may be computed there.
     fn takes(&self, call: &AggregateCall, made: &ColumnSet, ctx: &OptimizerContext<'_>) -> bool {
-        let is_plain = !call.distinct && call.filter.is_none() && call.order_by.is_empty();
-        is_plain
-            && call.args.iter().all(|it| {
-                let behavior = behavior(it, &ctx.registry);
-                let is_of_side = used_columns(it).is_subset(made);
-                let is_ignored = || is_null_of(it, made, &ctx.registry);
-                is_of_side
-                    && behavior.deterministic
-                    && behavior.infallible
-                    && (self.kind == JoinKind::Inner || is_ignored())
-            })
+        call.args.iter().all(|it| {
+            let behavior = behavior(it, &ctx.registry);
+            let is_of_side = used_columns(it).is_subset(made);
+            let is_ignored = || is_null_of(it, made, &ctx.registry);
+            is_of_side
+                && behavior.deterministic
+                && behavior.infallible
+                && (self.kind == JoinKind::Inner || is_ignored())
+        })
     }
 
     /// The columns of the aggregated side that conditions and keys use, if one of several equal
@@ -209,15 +274,6 @@ impl Sides {
         columns.retain(|it| used.contains(&it.id));
         let all = columns.iter().all(|it| has_one_form(&it.data_type));
         (all && !columns.is_empty()).then_some(columns)
-    }
-
-    /// Whether it pays to make groups of the aggregated side; `plan` is the aggregation.
-    fn pays(&self, plan: &Plan, groups: &Plan, estimator: &mut Estimator) -> bool {
-        let rows = estimator.estimate(&self.aggregated).rows;
-        let groups = estimator.estimate(groups).rows;
-        rows >= groups * GROUP_ROWS_MIN
-            && self.pairs >= rows * KEPT_SHARE_MIN
-            && estimator.estimate(plan).rows >= groups * GROUPS_SHARE_MIN
     }
 
     fn joined(self, partial: Plan, ctx: &OptimizerContext<'_>) -> Plan {
@@ -238,45 +294,74 @@ impl Sides {
     }
 }
 
-/// A call before the join, one after it, and what is made of that.
-struct Split {
-    partial: (Column, AggregateCall),
-    total: (Column, AggregateCall),
-    result: (Column, Expr),
+impl Aggregation<'_> {
+    /// The columns that the aggregated side is grouped by, and how many groups there are for each
+    /// of its rows: infinitely many where it does not pay. `None` where the calls cannot be split.
+    fn groups_of(
+        &self,
+        sides: &Sides,
+        ctx: &OptimizerContext<'_>,
+        estimator: &mut Estimator,
+    ) -> Option<(Vec<Column>, f64)> {
+        let made = output_set(&sides.aggregated);
+        if !self.calls.iter().all(|it| sides.takes(&it.1, &made, ctx)) {
+            return None;
+        }
+        let columns = sides.groups(self.keys.iter().map(|it| &it.1), &made)?;
+        let input = Box::new(sides.aggregated.clone());
+        let keys = columns.iter().map(pass).collect();
+        let grouped = Plan::Aggregate { input, keys, aggregates: Vec::new() };
+        let rows = estimator.estimate(&sides.aggregated).rows;
+        let groups = estimator.estimate(&grouped).rows;
+        let pays = rows >= groups * GROUP_ROWS_MIN
+            && sides.pairs >= rows * KEPT_SHARE_MIN
+            && estimator.estimate(self.plan).rows >= groups * GROUPS_SHARE_MIN;
+        Some((columns, if pays { groups / rows.max(1.0) } else { f64::INFINITY }))
+    }
+
+    /// The aggregation in two: below the join by `groups`, and above it.
+    fn split(self, sides: Sides, groups: Vec<Column>, ctx: &OptimizerContext<'_>) -> Option<Plan> {
+        let Plan::Aggregate { input, keys, aggregates } = self.plan else { return None };
+        let calls = self.calls.into_iter();
+        let split = calls.map(|it| Split::of(it, sides.kind, ctx));
+        let mut split: Vec<Split> = split.collect::<Option<_>>()?;
+        // What keeps the extra rows of grouping sets out.
+        for (split, (_, call)) in split.iter_mut().zip(aggregates) {
+            split.total.1.filter = call.filter.clone();
+        }
+        let partial = Plan::Aggregate {
+            input: Box::new(sides.aggregated.clone()),
+            keys: groups.iter().map(pass).collect(),
+            aggregates: split.iter().map(|it| it.partial.clone()).collect(),
+        };
+        let below = sides.joined(partial, ctx);
+        let (input, keys) = match &**input {
+            Plan::GroupId { sets, id, present, .. } => {
+                let (sets, id, present) = (sets.clone(), id.clone(), present.clone());
+                let input = Box::new(below);
+                (Plan::GroupId { input, keys: self.keys, sets, id, present }, keys.clone())
+            }
+            _ => (below, self.keys),
+        };
+        let mut exprs: Vec<_> = keys.iter().map(|it| pass(&it.0)).collect();
+        exprs.extend(split.iter().map(|it| it.result.clone()));
+        let aggregates = split.into_iter().map(|it| it.total).collect();
+        let input = Box::new(Plan::Aggregate { input: Box::new(input), keys, aggregates });
+        Some(Plan::Project { input, exprs })
+    }
 }
 
-impl Split {
-    fn of(
-        (column, call): (Column, AggregateCall),
-        kind: JoinKind,
-        ids: &ColumnIds,
-    ) -> Option<Split> {
-        let function = call.function.as_str();
-        let is_count = function == "count";
-        let can_sum = |it: &Expr| {
-            it.data_type.decimal_shape().is_some_and(|(digits, _)| digits <= SUMMED_DIGITS_MAX)
-        };
-        match (function, call.args.as_slice()) {
-            ("count", [] | [_]) | ("min" | "max" | "bool_and" | "bool_or" | "every", [_]) => {}
-            ("sum", [arg]) if can_sum(arg) => {}
-            _ => return None,
-        }
-        let below = ids.column(column.name.clone(), call.data_type.clone());
-        let mut arg = Expr::column(below.id, below.data_type.clone());
-        if is_count && kind == JoinKind::Left {
-            let alone = bigint(i64::from(call.args.is_empty()));
-            arg = Expr::special(SpecialForm::Coalesce, vec![arg, alone], Type::BigInt);
-        }
-        let (function, data_type) = match is_count {
-            true => ("sum".to_owned(), Type::HugeInt),
-            false => (call.function.clone(), call.data_type.clone()),
-        };
-        let total = match is_count {
-            true => ids.column(column.name.clone(), data_type.clone()),
-            false => column.clone(),
-        };
-        let value = Expr::column(total.id, data_type.clone()).cast(call.data_type.clone());
-        let after = AggregateCall { function, args: vec![arg], data_type, ..call.clone() };
-        Some(Split { partial: (below, call), total: (total, after), result: (column, value) })
-    }
+/// The relations with one more that a condition connects to them.
+fn neighbors(block: &Block, chosen: &[usize]) -> Vec<Vec<usize>> {
+    let made: ColumnSet = chosen.iter().flat_map(|it| output_set(&block.relations[*it])).collect();
+    let connects = |other: &ColumnSet| {
+        block.conjuncts.iter().map(used_columns).any(|used| {
+            !used.is_disjoint(&made)
+                && !used.is_disjoint(other)
+                && used.iter().all(|it| made.contains(it) || other.contains(it))
+        })
+    };
+    let others = (0..block.relations.len()).filter(|it| !chosen.contains(it));
+    let connected = others.filter(|it| connects(&output_set(&block.relations[*it])));
+    connected.map(|it| chosen.iter().copied().chain([it]).collect()).collect()
 }

@@ -22,7 +22,9 @@ use crate::stack::deep;
 use crate::{Estimator, OptimizerContext};
 use std::collections::HashMap;
 use volley_error::Result;
-use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, SortKey, WindowCall};
+use volley_logical::{
+    AggregateCall, CallStep, Column, ColumnId, Expr, JoinKind, Plan, SortKey, WindowCall,
+};
 use volley_types::Type;
 
 /// Fewer rows are sorted faster than read again.
@@ -179,6 +181,7 @@ fn aggregate(call: &WindowCall, renamed: &HashMap<ColumnId, ColumnId>) -> Aggreg
             .iter()
             .map(|it| SortKey { expr: renamed_expr(&it.expr, renamed), ..it.clone() })
             .collect(),
+        step: CallStep::Complete,
         data_type: call.data_type.clone(),
         span: call.span,
     }

@@ -210,6 +210,7 @@ fn same_call(a: &AggregateCall, b: &AggregateCall, renaming: &Renaming) -> bool 
         _ => false,
     };
     a.function == b.function
+        && a.step == b.step
         && a.distinct == b.distinct
         && a.data_type == b.data_type
         && same_filter

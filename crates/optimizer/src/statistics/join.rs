@@ -143,8 +143,8 @@ fn shares_within(
     shares
 }
 
-/// Columns of one side, with `before` rows, in a join of `rows` rows; a share of the side's rows has
-/// keys that the other side may have.
+/// Columns of one side, with `before` rows, in a join of `rows` rows; a share of the side's rows
+/// has keys that the other side may have.
 fn limited(
     columns: HashMap<ColumnId, ColumnEstimate>,
     (before, rows): (f64, f64),

@@ -70,7 +70,8 @@ fn less_share((a, b): (f64, f64), (c, d): (f64, f64)) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::less_share;
+    use super::{common_values, less_share};
+    use volley_types::Type;
 
     #[test]
     fn shares_of_smaller_values_follow_from_ranges() {
@@ -89,5 +90,19 @@ mod tests {
             let found = less_share(left, right);
             assert!((found - share).abs() < 1e-9, "{left:?} {right:?}: {found}");
         }
+    }
+
+    #[test]
+    fn common_values_are_those_in_all_known_ranges() {
+        let calendar = Some((0.0, 73_048.0));
+        let facts = Some((36_000.0, 37_820.0));
+        let common = |ranges: &[Option<(f64, f64)>], data_type: &Type| {
+            common_values(ranges.iter().copied(), data_type)
+        };
+        assert_eq!(common(&[calendar, facts], &Type::Date), Some(1821.0));
+        assert_eq!(common(&[calendar, None, facts], &Type::Integer), Some(1821.0));
+        assert_eq!(common(&[Some((1.0, 2.0)), Some((5.0, 9.0))], &Type::BigInt), Some(1.0));
+        assert_eq!(common(&[calendar, facts], &Type::Double), None);
+        assert_eq!(common(&[None, None], &Type::Integer), None);
     }
 }

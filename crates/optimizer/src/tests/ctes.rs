@@ -34,16 +34,16 @@ fn definitions_are_filtered_by_what_references_keep() {
               Join inner on eq(a#7, a#10)
                 Filter eq(e#8, 3) and gt(sb#9, 10)
                   CteRef x [a#7, e#8, sb#9]
-                    Aggregate [a#0, e#5] [sum#6 = sum(sum#13)]
+                    Aggregate [a#0, e#5] [sum#6 = final sum(sum#13)]
                       Join inner on eq(a#0, a#4)
-                        Aggregate [a#0] [sum#13 = sum(b)]
+                        Aggregate [a#0] [sum#13 = partial sum(b)]
                           Scan t [a#0, b]
                         Scan u [a#4, e#5]
                 Filter eq(e#11, 4) and gt(sb#12, 10)
                   CteRef x [a#10, e#11, sb#12]
-                    Aggregate [a#0, e#5] [sum#6 = sum(sum#13)]
+                    Aggregate [a#0, e#5] [sum#6 = final sum(sum#13)]
                       Join inner on eq(a#0, a#4)
-                        Aggregate [a#0] [sum#13 = sum(b)]
+                        Aggregate [a#0] [sum#13 = partial sum(b)]
                           Scan t [a#0, b]
                         Scan u [a#4, e#5]
         "#]],

@@ -49,12 +49,11 @@ fn counts_become_sums_of_counts_and_rows_of_nulls_count() {
     super::check(
         &of_customers("count(*), max(o_comment)", "inner", ""),
         expect_test::expect![[r#"
-            Project c_custkey, count#17 = cast(count#20 as BIGINT), max#18
-              Aggregate [c_custkey] [count#20 = sum(count#19), max#18 = max(max#21)]
-                Join inner on eq(c_custkey, o_custkey)
-                  Aggregate [o_custkey] [count#19 = count(), max#21 = max(o_comment)]
-                    Scan orders [o_custkey, o_comment]
-                  Scan customer [c_custkey]
+            Aggregate [c_custkey] [count#17 = final count(count#19), max#18 = final max(max#20)]
+              Join inner on eq(c_custkey, o_custkey)
+                Aggregate [o_custkey] [count#19 = partial count(), max#20 = partial max(o_comment)]
+                  Scan orders [o_custkey, o_comment]
+                Scan customer [c_custkey]
         "#]],
     );
 }
@@ -66,8 +65,10 @@ fn aggregates_that_can_be_put_together_go() {
     }
     check_customers("max(o_orderdate), sum(o_orderkey)", "inner", true);
     check_customers("count(o_orderkey)", "right", false);
+    check_customers("avg(o_totalprice), mean(o_orderkey)", "inner", true);
+    check_customers("avg(o_totalprice)", "left", false);
     for aggregate in [
-        "avg(o_totalprice)",
+        "avg(cast(o_totalprice as double))",
         "count(distinct o_clerk)",
         "count(o_orderkey) filter (where o_orderkey > 7)",
         "sum(cast(o_totalprice as double))",
@@ -123,4 +124,40 @@ fn it_must_pay() {
         "select c_nationkey, count(*) from customer, orders where c_custkey = o_custkey group by 1"
     ));
     assert!(!is_early("select count(*) from customer, orders where c_custkey = o_custkey"));
+}
+
+#[test]
+fn joined_relations_are_aggregated_together() {
+    super::check(
+        "select s_name, s_address, s_phone, s_comment, p_size, avg(l_linenumber), max(l_comment)
+         from lineitem, part, supplier where l_partkey = p_partkey and l_suppkey = s_suppkey
+         group by all",
+        expect_test::expect![[r#"
+            Aggregate [s_name, s_address, s_phone, s_comment, p_size] [avg#32 = final avg(avg#34), max#33 = final max(max#35)]
+              Join inner on eq(l_suppkey, s_suppkey)
+                Aggregate [l_suppkey, p_size] [avg#34 = partial avg(l_linenumber), max#35 = partial max(l_comment)]
+                  Join inner on eq(l_partkey, p_partkey)
+                    Scan lineitem [l_partkey, l_suppkey, l_linenumber, l_comment]
+                    Scan part [p_partkey, p_size]
+                Scan supplier [s_suppkey, s_name, s_address, s_phone, s_comment]
+        "#]],
+    );
+}
+
+#[test]
+fn grouping_sets_stay_above_the_join() {
+    super::check(
+        "select s_name, s_address, s_phone, s_comment, avg(l_linenumber), count(*)
+         from lineitem, supplier where l_suppkey = s_suppkey
+         group by rollup(s_name, s_address, s_phone, s_comment)",
+        expect_test::expect![[r#"
+            Project s_name#25, s_address#26, s_phone#27, s_comment#28, avg#23, count#24
+              Aggregate [s_name#25, s_address#26, s_phone#27, s_comment#28, group_id] [avg#23 = final avg(avg#31) filter present, count#24 = final count(count#32) filter present]
+                GroupId group_id [s_name#25 = s_name#17, s_address#26 = s_address#18, s_phone#27 = s_phone#20, s_comment#28 = s_comment#22] sets [(s_name#25, s_address#26, s_phone#27, s_comment#28), (s_name#25, s_address#26, s_phone#27), (s_name#25, s_address#26), (s_name#25), ()]
+                  Join inner on eq(s_suppkey, l_suppkey)
+                    Scan supplier [s_suppkey, s_name#17, s_address#18, s_phone#20, s_comment#22]
+                    Aggregate [l_suppkey] [avg#31 = partial avg(l_linenumber), count#32 = partial count()]
+                      Scan lineitem [l_suppkey, l_linenumber]
+        "#]],
+    );
 }

@@ -1,6 +1,7 @@
 //! The order of joins.
 
 use super::check;
+use super::rules::check_rule;
 use crate::testing::{optimized, optimized_without};
 use expect_test::expect;
 
@@ -111,4 +112,104 @@ fn of_two_sides_with_as_many_rows_the_narrow_one_is_held() {
         let scans: Vec<&str> = plan.lines().filter(|it| it.contains("Scan")).collect();
         assert!(scans[0].contains("l_comment") && scans[1].contains("l_tax"), "{plan}");
     }
+}
+
+#[test]
+fn texts_of_a_small_input_are_tested_below_the_join() {
+    check_rule(
+        "compute_below_joins",
+        "select s.b, sum(case when t.c = 'x' then s.d end), count(case when s.c like '%y' then 1 end),
+         sum(case when t.c = 'x' and t.b > 2 then s.b end), max(upper(t.c))
+         from s, t where s.a = t.a group by s.b",
+        expect![[r#"
+            Aggregate [b#1] [sum#8 = sum(switch(test#12, d, NULL)), count = count(test#13), sum#10 = sum(switch(test#14, b#1, NULL)), max = max(upper(c#6))]
+              Join inner on eq(a#0, a#4)
+                Project a#0, b#1, d, test#13 = switch(like(c#2, %y), 1, NULL)
+                  Scan s [a#0, b#1, c#2, d]
+                Project a#4, c#6, test#12 = eq(c#6, x), test#14 = and(eq(c#6, x), gt(b#5, 2))
+                  Scan t [a#4, b#5, c#6]
+        "#]],
+        expect![[r#"
+            Aggregate [b#1] [sum#8 = sum(switch(eq(c#6, x), d, NULL)), count = count(switch(like(c#2, %y), 1, NULL)), sum#10 = sum(switch(and(eq(c#6, x), gt(b#5, 2)), b#1, NULL)), max = max(upper(c#6))]
+              Join inner on eq(a#0, a#4)
+                Scan s [a#0, b#1, c#2, d]
+                Scan t [a#4, b#5, c#6]
+        "#]],
+    );
+    // The rows of t without a partner are padded: the test is of the padded rows.
+    check(
+        "select s.b, sum(case when t.c is null then s.d end) from s left join t on s.a = t.a group by s.b",
+        expect![[r#"
+            Aggregate [b] [sum = sum(switch(is_null(c), d, NULL))]
+              Join left on eq(a#0, a#4)
+                Scan s [a#0, b, d]
+                Scan t [a#4, c]
+        "#]],
+    );
+}
+
+#[test]
+fn joins_of_which_one_side_is_not_used_are_reduced() {
+    check_rule(
+        "reduce_joins",
+        "select t.b from t left join (select a, count(*) n from s group by a) x on t.a = x.a",
+        expect![[r#"
+            Scan t [b]
+        "#]],
+        expect![[r#"
+            Project b
+              Join left on eq(a#0, a#4)
+                Scan t [a#0, b]
+                Aggregate [a#4] []
+                  Scan s [a#4]
+        "#]],
+    );
+    check(
+        "select t.b from t left join s on t.a = s.a",
+        expect![[r#"
+        Project b
+          Join right on eq(a#0, a#4)
+            Scan s [a#4]
+            Scan t [a#0, b]
+    "#]],
+    );
+    check(
+        "select distinct t.b from t left join s on t.a = s.a",
+        expect![[r#"
+        Aggregate [b] []
+          Scan t [b]
+    "#]],
+    );
+    check(
+        "select distinct t.b from t join s on t.a = s.a",
+        expect![[r#"
+        Aggregate [b] []
+          Project b
+            Join right semi on eq(a#0, a#4)
+              Scan s [a#4]
+              Scan t [a#0, b]
+    "#]],
+    );
+    check(
+        "select distinct t.b from t join u on t.a = u.a",
+        expect![[r#"
+        Aggregate [b] []
+          Project b
+            Join inner on eq(a#0, a#4)
+              Scan t [a#0, b]
+              Scan u [a#4]
+    "#]],
+    );
+    check(
+        "select count(*) from t where a in (select x.a from s x, s y where x.b = y.b)",
+        expect![[r#"
+            Aggregate [] [count = count()]
+              Join right semi on eq(a#0, a#13)
+                Project a#13 = a#4
+                  Join left semi on eq(b#5, b#9)
+                    Scan x [a#4, b#5]
+                    Scan y [b#9]
+                Scan t [a#0]
+        "#]],
+    );
 }

@@ -13,7 +13,9 @@ use crate::columns::{free_columns, output_set, pass};
 use crate::expr::{bigint, collect_used};
 use std::collections::HashMap;
 use volley_error::{Result, Span};
-use volley_logical::{AggregateCall, Column, ColumnId, Expr, JoinKind, Plan, SpecialForm};
+use volley_logical::{
+    AggregateCall, CallStep, Column, ColumnId, Expr, JoinKind, Plan, SpecialForm,
+};
 use volley_types::{Type, Value};
 
 /// Aggregates that are zero, not null, of no rows.
@@ -183,6 +185,7 @@ pub(super) fn call(function: &str, args: Vec<Expr>, data_type: Type) -> Aggregat
         distinct: false,
         filter: None,
         order_by: Vec::new(),
+        step: CallStep::Complete,
         data_type,
         span: None,
     }

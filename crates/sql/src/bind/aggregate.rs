@@ -11,7 +11,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 use volley_error::{Error, Result, Span};
-use volley_logical::{AggregateCall, Column, ColumnId, ColumnIds, Expr};
+use volley_logical::{AggregateCall, CallStep, Column, ColumnId, ColumnIds, Expr};
 use volley_types::Type;
 
 /// Aggregates whose first argument must have an order.
@@ -204,6 +204,7 @@ impl<'a> Binder<'a> {
             distinct: written.distinct,
             filter,
             order_by,
+            step: CallStep::Complete,
             data_type: bound.result,
             span,
         })

@@ -5,7 +5,7 @@ use sqlparser::ast::{self, Spanned};
 use std::sync::Arc;
 use volley_error::{Error, Result, Span};
 use volley_logical::{
-    AggregateCall, Expr, ExprKind, Plan, SortKey, SpecialForm, Subquery, SubqueryKind,
+    AggregateCall, CallStep, Expr, ExprKind, Plan, SortKey, SpecialForm, Subquery, SubqueryKind,
 };
 use volley_types::Type;
 
@@ -39,6 +39,7 @@ impl<'a> Binder<'a> {
             distinct: false,
             filter: None,
             order_by,
+            step: CallStep::Complete,
             data_type: data_type.clone(),
             span,
         };

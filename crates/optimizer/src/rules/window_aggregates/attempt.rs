@@ -89,7 +89,7 @@ impl<'a> Attempt<'a> {
     ) -> Option<Windowed> {
         let shared = self.shared(assignment)?;
         let inside = self.inside(&shared);
-        let is_once = self.is_once(&shared, &inside);
+        let is_once = self.is_once(&shared, &inside, ctx);
         if !self.group.calls.iter().all(|it| tolerates(&it.1, is_once)) {
             return None;
         }
@@ -224,7 +224,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Whether a row of the shared relations has one partner at most.
-    fn is_once(&self, shared: &Shared<'_>, inside: &[bool]) -> bool {
+    fn is_once(&self, shared: &Shared<'_>, inside: &[bool], ctx: &OptimizerContext<'_>) -> bool {
         let mut bound = shared.determined.clone();
         let mut rest: Vec<usize> =
             (0..inside.len()).filter(|it| inside[*it] && !shared.has_relation(*it)).collect();
@@ -234,7 +234,7 @@ impl<'a> Attempt<'a> {
                 let made = &self.made[*at];
                 let known = classes.iter().filter(|it| it.iter().any(|it| bound.contains(&it.0)));
                 let known = known.flatten().map(|it| it.0).filter(|it| made.contains(it));
-                is_unique(self.relations[*at], &known.collect())
+                is_unique(self.relations[*at], &known.collect(), ctx)
             };
             let Some(found) = rest.iter().position(is_found) else { return rest.is_empty() };
             bound.extend(&self.made[rest.remove(found)]);
