@@ -246,14 +246,16 @@ impl OutputBuffer {
         };
         let Some(queue) = state.lanes.get_mut(lane) else { return Ok(()) };
         let bytes = page.bytes;
-        if queue.finish_load(token, page)
-            && let Err(refused) = state.charge.grow(bytes)
-        {
+        let is_needed = queue.finish_load(token, page);
+        // A repeated request may have found the page being read.
+        let waiting = queue.reader.take();
+        if is_needed && let Err(refused) = state.charge.grow(bytes) {
             drop(state);
             let failure = Failure::new(refused);
             self.fail(failure.clone());
             return Err(failure);
         }
+        wake(state, waiting.into_iter().collect());
         Ok(())
     }
 
