@@ -151,13 +151,19 @@ fn change(
     transaction.commit().unwrap();
 }
 
+fn registry() -> Registry {
+    let mut registry = Registry::default();
+    volley_functions::register(&mut registry);
+    registry
+}
+
 fn request(columns: Vec<usize>, filters: Vec<Expr>, batch_rows: usize) -> ScanRequest {
     ScanRequest {
         columns,
         filters,
         dynamic_filters: Vec::new(),
         batch_rows,
-        registry: Arc::new(Registry::default()),
+        registry: Arc::new(registry()),
         query: Arc::new(QueryConstants::default()),
         pool: Pool::root("scan", None),
     }
@@ -235,19 +241,68 @@ fn bounds_rule_out_segments_and_zones() {
     let folder = tempdir().unwrap();
     let native = open(folder.path());
     let id = large(&native);
-    let table = table(&native, id);
-    let equals = |number: i32| {
+    let compare = |name: &str, number: i32| {
         let column = Expr::column(0, Type::Integer);
         let constant = Expr::constant(Value::Integer(number), Type::Integer);
-        Expr::call("is_not_distinct_from", vec![column, constant], Type::Boolean)
+        vec![Expr::call(name, vec![column, constant], Type::Boolean)]
     };
-    let bytes_of = |filters: Vec<Expr>| {
-        let conditions = table.scan(request(vec![2], filters, 1000));
-        conditions.map(|it| it.pruned().groups_skipped)
+    let found = |filters: Vec<Expr>| {
+        let (batches, metrics) = scan(&*table(&native, id), request(vec![0], filters, 1000));
+        let rows = batches.into_iter().flat_map(|it| values_of(&it.loaded().unwrap()));
+        (rows.map(|it| it[0].as_i128().unwrap()).collect::<Vec<i128>>(), metrics)
     };
-    // A filter that does not compile here prunes before a source is made.
-    assert_eq!(bytes_of(vec![equals(500_000)]).unwrap(), 2);
-    assert_eq!(bytes_of(vec![equals(1_000)]).unwrap(), 0);
+    let (rows, metrics) = found(compare("eq", 500_000));
+    assert_eq!((rows.len(), metrics.groups_skipped, metrics.bytes_read), (0, 2, 0));
+    let (rows, metrics) = found(compare("eq", 150_000));
+    assert_eq!(rows, [150_000]);
+    // One zone is read; the other block has no zone to be read.
+    assert_eq!((metrics.rows_read, metrics.rows_pruned), (8192, 200_000 - 8192));
+    let (rows, metrics) = found(compare("lt", 10_000));
+    assert_eq!((rows.len(), metrics.rows_read), (10_000, 2 * 8192));
+    // Modified and inserted rows are found wherever they are.
+    let row_ids = with_ids(&table(&native, id));
+    let row = row_ids.iter().find(|it| it.1[0] == Value::Integer(7)).unwrap();
+    let value = Vector::native::<i32>(Type::Integer, vec![500_000], None);
+    let inserted = Batch::new(
+        vec![
+            Vector::native::<i32>(Type::Integer, vec![500_000], None),
+            Vector::nulls(Type::Varchar, 1),
+            Vector::nulls(Type::BigInt, 1),
+        ],
+        1,
+    );
+    let mut transaction = begin(&native);
+    let changes = RowChanges {
+        updates: vec![RowUpdates { ids: vec![*row.0], values: Batch::new(vec![value], 1) }],
+        updated_columns: vec![0],
+        inserted: vec![inserted],
+        ..RowChanges::default()
+    };
+    transaction.change(id, changes).unwrap();
+    transaction.commit().unwrap();
+    let (rows, metrics) = found(compare("eq", 500_000));
+    assert_eq!(rows, [500_000, 500_000]);
+    assert_eq!(metrics.rows_read, 8192 + 1);
+    assert!(found(compare("eq", 7)).0.is_empty());
+    assert_eq!(found(compare("gte", 199_990)).0.len(), 12);
+}
+
+#[test]
+fn many_small_inserts_become_segments() {
+    let folder = tempdir().unwrap();
+    let native = open(folder.path());
+    let mut transaction = begin(&native);
+    let types = [Type::BigInt, Type::Varchar];
+    let id = create(&mut *transaction, &types, TableDefinition::default());
+    transaction.commit().unwrap();
+    let mut random = Generator::new(5);
+    for _ in 0..30 {
+        insert(&native, id, vec![random.batch(&types, 5000)]);
+    }
+    let table = table(&native, id);
+    let (batches, metrics) = scan(&*table, request(vec![0], Vec::new(), 1000));
+    assert_eq!(batches.iter().map(Batch::rows).sum::<usize>(), 150_000);
+    assert!(metrics.groups_read > 0, "{metrics:?}");
 }
 
 #[test]

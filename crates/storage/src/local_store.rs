@@ -48,7 +48,8 @@ impl LocalStore {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let message = "the database is open for writing in another process";
+                let message =
+                    "the database is open for writing already, in this process or another one";
                 let error = Error::new(volley_error::ErrorKind::Io, message);
                 let error = error.at("folder", folder.display());
                 return Err(error.hint("close it there, or open it READ_ONLY"));

@@ -13,7 +13,7 @@ fn one_process_writes_at_a_time() {
     let folder = tempdir().unwrap();
     let first = LocalStore::open(folder.path()).unwrap();
     let error = LocalStore::open(folder.path()).unwrap_err();
-    assert!(error.to_string().contains("another process"), "{error}");
+    assert!(error.to_string().contains("open for writing already"), "{error}");
     drop(first);
     LocalStore::open(folder.path()).unwrap();
 }
