@@ -21,6 +21,7 @@ mod group_reader;
 mod source;
 mod converted;
 mod statistics;
+mod output;
 mod sink;
 mod footers;
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Writes one file.
 
-use crate::{FileCompression, FileFormat, WriteOptions};
+use crate::{FileCompression, FileFormat, WriteOptions, output::PacedOutput};
 use std::sync::Arc;
 use volley_connector::{RowSink, SinkFactory, TableWriter};
 use volley_error::{Error, Result};
-use volley_io::{FileSystems, FileWriter, wait};
+use volley_io::{FileSystems, wait};
 use volley_orc::{Codec, OrcWriteOptions, OrcWriter};
 use volley_parquet::{Compression, ParquetWriter};
 use volley_plan::WriteTarget;
@@ -20,7 +20,7 @@ pub struct FileSinkFactory {
 }
 
 /// The file that a sink writes.
-type Output = Box<dyn FileWriter>;
+type Output = PacedOutput;
 
 impl SinkFactory for FileSinkFactory {
     fn writer(&self, target: &WriteTarget, columns: &Schema) -> Result<Arc<dyn TableWriter>> {
@@ -43,7 +43,7 @@ struct FileToWrite {
 impl TableWriter for FileToWrite {
     fn open(&self) -> Result<Box<dyn RowSink>> {
         let FileToWrite { path, options, columns, .. } = self;
-        let output = self.files.create(path)?;
+        let output = PacedOutput { writer: self.files.create(path)? };
         let writer = match self.format {
             FileFormat::Parquet => {
                 let compression = compression_of(options.compression);
@@ -129,7 +129,7 @@ impl RowSink for FileSink {
             None => Err(Error::internal("finished twice")),
         };
         let output = output.map_err(|it| it.at("file", &self.path))?;
-        wait(output.commit()).map(drop)
+        wait(output.writer.commit()).map(drop)
     }
 
     fn held_bytes(&self) -> usize {

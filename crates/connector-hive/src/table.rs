@@ -88,25 +88,26 @@ fn open_files(
     footers: &mut Reservation,
 ) -> Result<Vec<PartFile>> {
     let of_json = paths.iter().zip(formats).filter(|(_, format)| **format == FileFormat::Json);
-    let json = of_json.map(|(path, _)| options.files.open(path)).collect::<Result<Vec<_>>>()?;
+    let json: Vec<String> = of_json.map(|(path, _)| path.clone()).collect();
+    let json = options.files.open_each(&json).collect::<Result<Vec<_>>>()?;
     let json = match json.is_empty() {
         true => Vec::new(),
         false => JsonFile::open_all(json, &options.json, &options.pool)?,
     };
     let mut json = json.into_iter();
+    let others = paths.iter().zip(formats).filter(|(_, format)| **format != FileFormat::Json);
+    let others: Vec<String> = others.map(|(path, _)| path.clone()).collect();
+    let mut others = options.files.open_each(&others);
+    let mut open = || others.next().ok_or_else(|| Error::internal("one file per path"))?;
     let mut files = Vec::with_capacity(paths.len());
-    for (path, format) in paths.iter().zip(formats) {
+    for format in formats {
         files.push(match format {
             FileFormat::Parquet => {
-                let file = options.files.open(path)?;
-                PartFile::Parquet(ParquetFile::open_with(file, options.parquet, footers)?)
+                PartFile::Parquet(ParquetFile::open_with(open()?, options.parquet, footers)?)
             }
-            FileFormat::Orc => {
-                PartFile::Orc(OrcFile::open_with(options.files.open(path)?, footers)?)
-            }
+            FileFormat::Orc => PartFile::Orc(OrcFile::open_with(open()?, footers)?),
             FileFormat::Csv => {
-                let file = options.files.open(path)?;
-                PartFile::Csv(Arc::new(CsvFile::open(file, &options.csv, &options.pool)?))
+                PartFile::Csv(Arc::new(CsvFile::open(open()?, &options.csv, &options.pool)?))
             }
             FileFormat::Json => {
                 let file = json.next().ok_or_else(|| Error::internal("one JSON file per path"))?;

@@ -104,6 +104,7 @@ impl FileSystem for MemoryFileSystem {
             can_write: true,
             can_create_new: true,
             can_append: false,
+            has_folders: false,
             transfer: TRANSFER_LIMITS,
         }
     }

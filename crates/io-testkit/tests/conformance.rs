@@ -51,6 +51,75 @@ fn lists_and_globs_go_through_any_file_system() {
     assert!(files.list("memory://bucket/no*.csv", &|_| true).is_err());
 }
 
+/// A glob names the same files where folders exist and where they are parts of names.
+#[test]
+fn globs_are_the_same_with_and_without_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let memory = MemoryFileSystem::default();
+    let local = LocalFileSystem::default();
+    let names = [
+        "a.csv",
+        "b.csv",
+        "note.txt",
+        "_h.csv",
+        "_d/a.csv",
+        "k=1/a.csv",
+        "k=1/x/b.csv",
+        "k=2/a.csv",
+        "k=2/_t/c.csv",
+        "k=2/.f/d.csv",
+        "d.csv/e.csv",
+        "d.csv/f/g.csv",
+        "é/ü.csv",
+    ];
+    for name in names {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let local = local.write(&format!("{root}/{name}"), "x".into(), WriteMode::Replace);
+        let memory = memory.write(&format!("memory://b/{name}"), "x".into(), WriteMode::Replace);
+        wait(local).unwrap();
+        wait(memory).unwrap();
+    }
+    let files = FileSystems::default().with("memory", Arc::new(memory)).unwrap();
+    let list = |folder: &str, pattern: &str| {
+        let location = format!("{folder}/{pattern}");
+        let found = files.list(&location, &|it| it.ends_with(".csv"));
+        let below = |it: &String| it[folder.len() + 1..].to_owned();
+        found.map(|it| it.iter().map(below).collect::<Vec<_>>()).map_err(|it| it.kind())
+    };
+    let patterns = [
+        "*.csv",
+        "?.csv",
+        "[ab].csv",
+        "k=*/*.csv",
+        "k=*",
+        "k=*/**",
+        "**",
+        "**/*.csv",
+        "**/a.csv",
+        "*/a.csv",
+        "**/x/*.csv",
+        "**/x",
+        "k=1/**/b.csv",
+        "d.*",
+        "d.csv/*",
+        "_d/*",
+        "*/_t/*",
+        "none*.csv",
+        "k=3/*.csv",
+        "é/*",
+        "*/ü.csv",
+        "**/**/b.csv",
+        "k=1/x/*",
+        "./k=1/*.csv",
+    ];
+    for pattern in patterns {
+        assert_eq!(list("memory://b", pattern), list(root, pattern), "{pattern}");
+    }
+    assert!(list("memory://b", "**").unwrap().len() == 8);
+}
+
 /// Each operation fails once: the error arrives, and files are whole or missing.
 #[test]
 fn faults_come_where_they_are_asked_for() {

@@ -58,6 +58,8 @@ pub enum ListScope {
     /// The files in it and in folders below, apart from hidden ones: those with a name, or below a
     /// folder with a name, that begins with a dot or an underscore.
     VisibleTree,
+    /// The files in it and in folders below.
+    Tree,
 }
 
 /// Entries as they arrive.
@@ -106,6 +108,9 @@ pub struct Capabilities {
     pub can_create_new: bool,
     /// [`FileSystem::append`] works.
     pub can_append: bool,
+    /// Folders exist apart from the files in them. Otherwise they are parts of the names of files,
+    /// and a tree is listed as fast as a folder.
+    pub has_folders: bool,
     /// How reads and writes are cut.
     pub transfer: TransferLimits,
 }

@@ -1,7 +1,8 @@
 //! File systems and ranged reads.
 //!
 //! ```text
-//! FileSystems ── scheme of a location ──> FileSystem: local files, others that are added
+//! FileSystems ── scheme of a location ──> FileSystem: local files, object stores and HTTP servers
+//!    │                                    (feature `cloud`), others that are added
 //!    │ list(location, glob or folder) ──> locations
 //!    │ open(location)   ──> RandomAccessFile
 //!    └ create(location) ──> FileWriter: bytes in, commit: the file appears
@@ -15,7 +16,10 @@
 //! standard futures. The threads that wait for I/O are those of an [`IoRuntime`], which belongs to
 //! an engine and not to the process. This crate does not know formats.
 
+mod access;
 mod buffers;
+#[cfg(feature = "cloud")]
+mod cloud;
 mod file;
 mod file_system;
 mod list;
@@ -24,8 +28,12 @@ mod pending;
 mod reads;
 mod registry;
 mod runtime;
+mod secret;
 
+pub use access::{AccessGate, widening};
 pub use buffers::{BufferPool, PooledBuffer};
+#[cfg(feature = "cloud")]
+pub use cloud::{CloudEnvironment, CloudFileSystem};
 pub use file::RandomAccessFile;
 pub use file_system::{
     Capabilities, EntryKind, EntryStream, FileEntry, FileSystem, FileVersion, FileWriter,
@@ -35,5 +43,6 @@ pub use list::is_hidden;
 pub use local::LocalFileSystem;
 pub use pending::{Pending, ready, wait, wait_polling};
 pub use reads::RangeReads;
-pub use registry::{FileSystems, LOCAL_SCHEME};
+pub use registry::{FileSystems, LOCAL_SCHEME, OpenEach};
 pub use runtime::{IoRuntime, check_process};
+pub use secret::{OnExistingSecret, Secret, SecretKind, SecretProvider, Secrets};

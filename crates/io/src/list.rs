@@ -1,4 +1,7 @@
 //! Which files a location, a glob or a folder names.
+//!
+//! Where folders exist, a glob is expanded one part after the other. Elsewhere folders are parts of
+//! the names of files, and all names that begin as the glob does are listed at once.
 
 use crate::{
     EntryKind, EntryStream, FileEntry, FileSystem, ListScope, pending::wait_polling, wait,
@@ -17,6 +20,13 @@ pub(crate) fn list_files(
 ) -> Result<Vec<String>> {
     let can_list = file_system.capabilities().can_list;
     let mut files = Vec::new();
+    if can_list && is_glob(location) && !file_system.capabilities().has_folders {
+        list_names(file_system, location, accept, &mut files)?;
+        if !files.is_empty() {
+            files.sort_unstable();
+            return Ok(files);
+        }
+    }
     match wait(file_system.entry(location))?.map(|it| it.kind) {
         Some(EntryKind::File | EntryKind::Link) => return Ok(vec![location.to_owned()]),
         Some(EntryKind::Folder) => list_folder(file_system, location, accept, &mut files)?,
@@ -61,6 +71,54 @@ fn list_folder(
 fn next(entries: &mut dyn EntryStream) -> Result<Option<FileEntry>> {
     check_cancelled()?;
     wait_polling(|cx| entries.poll_next(cx))
+}
+
+/// Lists all names that begin as a pattern does, and takes those that it matches. A folder that it
+/// matches stands for the files in it.
+fn list_names(
+    file_system: &dyn FileSystem,
+    pattern: &str,
+    accept: &dyn Fn(&str) -> bool,
+    files: &mut Vec<String>,
+) -> Result<()> {
+    let (root, parts) = split_pattern(pattern)?;
+    let names = parts.iter().map_while(|it| match it {
+        Part::Name(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let folder = names.fold(root.clone(), |folder, name| joined(&folder, name));
+    let mut entries = file_system.list(&folder, ListScope::Tree);
+    while let Some(entry) = next(&mut *entries)? {
+        let Some(below) = entry.location.strip_prefix(&root) else { continue };
+        let names: Vec<&str> = below.split('/').collect();
+        let is_taken = |below: &[&str]| match below {
+            [] => true,
+            _ => accept(entry.name()) && !below.iter().any(|it| is_hidden(it)),
+        };
+        if matches(&parts, &names, &is_taken) {
+            files.push(entry.location);
+        }
+    }
+    Ok(())
+}
+
+/// Whether parts match the first names, and `is_taken` says yes to those that are left: to none
+/// when it is the file that matches.
+fn matches(parts: &[Part], names: &[&str], is_taken: &dyn Fn(&[&str]) -> bool) -> bool {
+    let Some((part, parts)) = parts.split_first() else { return is_taken(names) };
+    let fits = match part {
+        // At the end it names the visible files; elsewhere any number of folders.
+        Part::Tree if parts.is_empty() => return !names.is_empty() && is_taken(names),
+        Part::Tree => {
+            let folders = 0..names.len();
+            return folders
+                .into_iter()
+                .any(|it| names.get(it..).is_some_and(|names| matches(parts, names, is_taken)));
+        }
+        Part::Name(name) => names.first() == Some(&name.as_str()),
+        Part::Pattern(pattern) => names.first().is_some_and(|it| pattern.matches(it)),
+    };
+    fits && names.get(1..).is_some_and(|names| matches(parts, names, is_taken))
 }
 
 /// Goes down the folders of a pattern, one part of it after the other.
@@ -145,7 +203,7 @@ fn joined(folder: &str, name: &str) -> String {
 /// The entries of a folder, if it is one.
 fn children(file_system: &dyn FileSystem, folder: &str) -> Result<Vec<FileEntry>> {
     // The root of a relative pattern always exists.
-    if !folder.is_empty() {
+    if !folder.is_empty() && file_system.capabilities().has_folders {
         match wait(file_system.entry(folder))?.map(|it| it.kind) {
             Some(EntryKind::Folder) => {}
             _ => return Ok(Vec::new()),

@@ -49,6 +49,7 @@ impl FileSystem for LocalFileSystem {
             can_write: true,
             can_create_new: true,
             can_append: true,
+            has_folders: true,
             transfer: TRANSFER_LIMITS,
         }
     }

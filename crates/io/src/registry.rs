@@ -1,21 +1,34 @@
 //! The file systems of an engine, by the scheme of locations.
 
 use crate::{
-    FileSystem, FileWriter, IoRuntime, LocalFileSystem, RandomAccessFile, WriteMode, list, wait,
+    AccessGate, FileSystem, FileWriter, IoRuntime, LocalFileSystem, Pending, RandomAccessFile,
+    Secrets, WriteMode, list, wait,
 };
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt, slice,
+    sync::Arc,
+};
 use volley_error::{Error, Result};
 
 /// The scheme of locations without one.
 pub const LOCAL_SCHEME: &str = "file";
+
+/// Schemes whose file systems are in builds with the feature `cloud`.
+#[cfg(not(feature = "cloud"))]
+const CLOUD_SCHEMES: [&str; 13] =
+    ["s3", "s3a", "s3n", "r2", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "http", "https"];
+
+/// Files that are opened ahead of the one that is used.
+const OPENED_AHEAD: usize = 32;
 
 /// The file systems of an engine. Cheap to clone.
 ///
 /// ```
 /// # fn main() -> volley_error::Result<()> {
 /// let files = volley_io::FileSystems::default();
-/// let Err(error) = files.open("s3://bucket/a.csv") else { unreachable!() };
-/// assert_eq!(error.message(), "no file system for the scheme s3: s3://bucket/a.csv");
+/// let Err(error) = files.open("tape://1/a.csv") else { unreachable!() };
+/// assert_eq!(error.message(), "no file system for the scheme tape: tape://1/a.csv");
 /// assert_eq!(error.hint_text(), Some("there are file systems for the schemes file"));
 /// # Ok(())
 /// # }
@@ -24,6 +37,8 @@ pub const LOCAL_SCHEME: &str = "file";
 pub struct FileSystems {
     by_scheme: Arc<BTreeMap<String, Arc<dyn FileSystem>>>,
     runtime: IoRuntime,
+    secrets: Secrets,
+    gate: AccessGate,
 }
 
 impl Default for FileSystems {
@@ -32,7 +47,12 @@ impl Default for FileSystems {
         let runtime = IoRuntime::new();
         let local: Arc<dyn FileSystem> = Arc::new(LocalFileSystem::new(runtime.clone()));
         let by_scheme = BTreeMap::from([(LOCAL_SCHEME.to_owned(), local)]);
-        FileSystems { by_scheme: Arc::new(by_scheme), runtime }
+        FileSystems {
+            by_scheme: Arc::new(by_scheme),
+            runtime,
+            secrets: Secrets::default(),
+            gate: AccessGate::default(),
+        }
     }
 }
 
@@ -66,6 +86,29 @@ impl FileSystems {
         Ok(self)
     }
 
+    /// These, and those of object stores and HTTP servers, which use the secrets of
+    /// [`FileSystems::secrets`] or, where none is for a location, what the clouds' own tools read
+    /// of `environment`. Schemes that have a file system keep it.
+    #[cfg(feature = "cloud")]
+    pub fn with_cloud(mut self, environment: crate::CloudEnvironment) -> FileSystems {
+        let added = crate::cloud::file_systems(&self.runtime, environment, self.secrets.clone());
+        let by_scheme = Arc::make_mut(&mut self.by_scheme);
+        for (scheme, file_system) in added {
+            by_scheme.entry(scheme.to_owned()).or_insert(file_system);
+        }
+        self
+    }
+
+    /// Which files may be reached; clones of this share it.
+    pub fn gate(&self) -> &AccessGate {
+        &self.gate
+    }
+
+    /// The secrets of the engine, which clones of this share.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
     /// These, with another one for local files, such as one whose operations fail in a test.
     pub fn with_local(mut self, file_system: Arc<dyn FileSystem>) -> FileSystems {
         Arc::make_mut(&mut self.by_scheme).insert(LOCAL_SCHEME.to_owned(), file_system);
@@ -76,10 +119,15 @@ impl FileSystems {
     ///
     /// # Errors
     ///
-    /// Invalid query: there is none for the scheme.
+    /// Invalid query: there is none for the scheme, or the gate is closed for the location.
     pub fn of(&self, location: &str) -> Result<&Arc<dyn FileSystem>> {
+        self.gate.check(location)?;
         let scheme = scheme_of(location).unwrap_or(LOCAL_SCHEME).to_ascii_lowercase();
         self.by_scheme.get(&scheme).ok_or_else(|| {
+            #[cfg(not(feature = "cloud"))]
+            if CLOUD_SCHEMES.contains(&scheme.as_str()) {
+                return without_cloud(&scheme, location);
+            }
             let message = format!("no file system for the scheme {scheme}: {location}");
             let known: Vec<&str> = self.schemes().collect();
             let hint = format!("there are file systems for the schemes {}", known.join(", "));
@@ -94,6 +142,12 @@ impl FileSystems {
     /// No file system; I/O: no such file, a folder, no permission.
     pub fn open(&self, location: &str) -> Result<Arc<dyn RandomAccessFile>> {
         wait(self.of(location)?.open(location))
+    }
+
+    /// Opens files one after the other, and some of the next ones at the same time. An error is the
+    /// result of its file.
+    pub fn open_each<'f>(&'f self, locations: &'f [String]) -> OpenEach<'f> {
+        OpenEach { files: self, locations: locations.iter(), opening: VecDeque::new() }
     }
 
     /// Begins a file that appears when it is committed, and then replaces one of its name; blocks
@@ -122,6 +176,36 @@ impl fmt::Debug for FileSystems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.schemes()).finish()
     }
+}
+
+/// Files that are opened in the order of their locations.
+pub struct OpenEach<'f> {
+    files: &'f FileSystems,
+    locations: slice::Iter<'f, String>,
+    opening: VecDeque<Pending<Arc<dyn RandomAccessFile>>>,
+}
+
+impl Iterator for OpenEach<'_> {
+    type Item = Result<Arc<dyn RandomAccessFile>>;
+
+    fn next(&mut self) -> Option<Result<Arc<dyn RandomAccessFile>>> {
+        while self.opening.len() < OPENED_AHEAD
+            && let Some(location) = self.locations.next()
+        {
+            self.opening.push_back(match self.files.of(location) {
+                Ok(file_system) => file_system.open(location),
+                Err(error) => crate::ready(Err(error)),
+            });
+        }
+        self.opening.pop_front().map(wait)
+    }
+}
+
+#[cfg(not(feature = "cloud"))]
+fn without_cloud(scheme: &str, location: &str) -> Error {
+    let message =
+        format!("{scheme}:// needs the feature cloud, which this build lacks: {location}");
+    Error::unsupported(message).hint("build Volley with --features cloud")
 }
 
 /// What stands before `://`, if it is a scheme (RFC 3986, section 3.1).

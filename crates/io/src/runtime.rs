@@ -89,6 +89,20 @@ impl IoRuntime {
         }
     }
 
+    /// Runs a future that nothing waits for; it ends with the runtime.
+    ///
+    /// # Errors
+    ///
+    /// I/O: the system refuses a thread. Unsupported: this is a forked child.
+    #[cfg(feature = "cloud")]
+    pub(crate) fn spawn_detached(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<()> {
+        self.started()?.spawn(future);
+        Ok(())
+    }
+
     fn started(&self) -> Result<&Runtime> {
         check_process(self.0.process, "I/O threads")?;
         let start = || {

@@ -69,6 +69,15 @@ impl Default for SessionBuilder {
     }
 }
 
+/// The variables that the clouds' own tools read. Values that are not Unicode are left out.
+#[cfg(feature = "cloud")]
+fn environment() -> volley_io::CloudEnvironment {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    volley_io::CloudEnvironment::new(std::env::vars_os().filter_map(text))
+}
+
 impl SessionBuilder {
     /// Starts with these settings.
     pub fn settings(mut self, settings: Settings) -> SessionBuilder {
@@ -221,6 +230,10 @@ impl SessionBuilder {
     ///
     /// The first thing that was wrong; when the threads cannot be started.
     pub fn build(self) -> Result<Session> {
+        #[cfg(feature = "cloud")]
+        let files = self.files.with_cloud(environment());
+        #[cfg(not(feature = "cloud"))]
+        let files = self.files;
         match self.error {
             Some(error) => Err(error),
             None => Session::of_parts(SessionParts {
@@ -228,7 +241,7 @@ impl SessionBuilder {
                 registry: self.registry,
                 lowerings: self.lowerings,
                 custom_nodes: self.custom_nodes,
-                files: self.files,
+                files,
                 table_functions: self.table_functions,
                 openers: self.openers,
                 sinks: self.sinks,

@@ -42,7 +42,7 @@ impl LocalEntries {
             }
             let location = joined(folder, &name);
             match kind_of(&entry, self.scope).map_err(|it| Error::io(&location, it))? {
-                EntryKind::Folder if self.scope == ListScope::VisibleTree => {
+                EntryKind::Folder if self.scope != ListScope::Children => {
                     self.folders.push(location);
                 }
                 kind => return Ok(Some(FileEntry { location, kind, size_bytes: None })),
