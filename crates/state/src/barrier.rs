@@ -48,6 +48,19 @@ impl Waiters {
         }
     }
 
+    /// Whether no waker is stored.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds all wakers of `other`.
+    pub fn append(&mut self, other: Waiters) {
+        match self.is_empty() {
+            true => *self = other,
+            false => self.0.extend(other.0),
+        }
+    }
+
     /// Takes all wakers; wake them after the lock is released.
     #[must_use]
     pub fn take(&mut self) -> Waiters {

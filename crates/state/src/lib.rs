@@ -7,6 +7,7 @@
 //!         ── sort ──────> BatchSort, RunMerge rows in order, in memory and merged from runs
 //!         ── partition ─> Partitioner         rows by hash: which driver, partition or worker
 //!         ── spill ─────> SpillWriter         batches on disk and back
+//!         ── queue ─────> BatchQueue          batches between producers and readers
 //! ```
 //!
 //! Read [`rows::RowContainer`], [`hash_table::GroupTable`] and [`spill::SpillWriter`] first. Code
@@ -22,6 +23,7 @@ pub mod hash_table;
 pub mod sort;
 pub mod partition;
 pub mod spill;
+pub mod queue;
 
 pub mod barrier;
 pub mod charge;
@@ -33,4 +35,4 @@ mod sizes;
 pub use barrier::{Barrier, Promise, Ticket, Waiters};
 pub use charge::BatchCharge;
 pub use coalesce::Coalescer;
-pub use sizes::StateSizes;
+pub use sizes::{Cuts, StateSizes};
