@@ -47,7 +47,11 @@ pub struct Harness {
 impl Harness {
     /// Steps `operator`.
     pub fn new(operator: impl Operator + 'static) -> Harness {
-        let operator = Box::new(operator);
+        Harness::boxed(Box::new(operator))
+    }
+
+    /// As [`Harness::new`] for an operator that was made by a factory.
+    pub fn boxed(operator: Box<dyn Operator>) -> Harness {
         Harness { operator, spill_every: None, steps: 0, waker: Arc::default() }
     }
 

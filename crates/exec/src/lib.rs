@@ -23,6 +23,8 @@ mod kept_exprs;
 mod pipeline;
 mod chain;
 mod make_chains;
+mod sink;
+mod queue_ends;
 mod local_exchange;
 mod local_merge;
 mod result_queue;
@@ -38,12 +40,14 @@ mod testing;
 pub use executor::{Executor, Priority};
 pub use kept_exprs::KeptExprs;
 pub use local_exchange::Partitioning;
-pub use local_merge::{MergeQueue, MergeSender, Received};
+pub use local_merge::merge_queues;
 pub use lowering::{BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegistry, SkipInput};
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use nested::{NestedRun, Turn};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
 pub use pipeline::{FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
+pub use queue_ends::{QueueSink, QueueSource};
+pub use sink::{BatchSink, SinkOperator};
 pub use statistics::{
     NodeStatistics, OperatorStatistics, SPLITS_DONE, SPLITS_TOTAL, StepRecords, TaskStatistics,
 };

@@ -10,23 +10,19 @@
 //! receiver may wait for one sender while all others have filled theirs. Rows with equal keys come
 //! in the order of their senders.
 
-mod receiver;
-mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use receiver::MergeReceiver;
-pub use receiver::Received;
-pub use sender::MergeSender;
-
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Waker,
-};
-use volley_error::Result;
+use crate::{BlockedOn, Operator, OperatorContext, Step, StepContext};
+use std::sync::Arc;
+use volley_error::{Error, Result};
 use volley_memory::Pool;
-use volley_state::{BatchCharge, barrier::Waiters, charge::queue_bytes, sort::RunStep};
+use volley_state::{
+    charge::queue_bytes,
+    queue::{BatchQueue, QueueBound, QueueConfig, QueueReader, WakeProducers},
+    sort::{MergeStep, RunMerge},
+};
+use volley_types::{SortKey, Type};
 use volley_vector::Batch;
 
 /// A sender waits while its queue holds this number of batches.
@@ -35,119 +31,56 @@ const BATCHES_MAX: usize = 8;
 /// A sender waits while its queue holds this number of bytes, or its share of the memory limit.
 const BYTES_MAX: usize = 2 << 20;
 
-/// The queue of one sender.
-#[derive(Debug)]
-pub struct MergeQueue {
-    state: Mutex<State>,
-    bytes_max: usize,
+/// Queues of `senders`, and their reading ends; what they hold is reserved in `pool`.
+pub fn merge_queues(senders: usize, pool: &Pool) -> (Vec<Arc<BatchQueue>>, Vec<QueueReader>) {
+    let bytes = (queue_bytes(pool, BYTES_MAX * senders) / senders.max(1)).max(1);
+    let config = || QueueConfig {
+        lanes: 1,
+        producers: 1,
+        bound: QueueBound { batches: BATCHES_MAX, bytes },
+        wake: WakeProducers::Few,
+        spill: None,
+    };
+    let queues = (0..senders).map(|_| BatchQueue::with_readers(config(), pool));
+    let (queues, readers): (Vec<_>, Vec<_>) = queues.unzip();
+    (queues, readers.into_iter().flatten().collect())
 }
 
-#[derive(Debug)]
-struct State {
-    batches: VecDeque<Batch>,
-    charge: BatchCharge,
-    has_ended: bool,
-    /// The receiver has ended.
-    is_closed: bool,
-    sender: Waiters,
-    receiver: Waiters,
+/// The source of the pipeline after a merge.
+pub(crate) struct MergeReceiver {
+    merge: RunMerge<QueueReader>,
 }
 
-/// What a sender is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// Send.
-    Free,
-    /// Wait for the waker.
-    Full,
-    /// The receiver has ended.
-    Closed,
+impl MergeReceiver {
+    /// Merges rows of `types` that each of `readers` gets sorted by `keys`.
+    pub(crate) fn new(
+        types: &[Type],
+        keys: &[SortKey],
+        readers: Vec<QueueReader>,
+        cx: &OperatorContext,
+    ) -> MergeReceiver {
+        MergeReceiver { merge: RunMerge::new(types, keys, readers, cx.task.batch_rows) }
+    }
 }
 
-impl MergeQueue {
-    /// Queues of `senders`; what they hold is charged to `pool`.
-    pub fn new(senders: usize, pool: &Pool) -> Vec<Arc<MergeQueue>> {
-        let state = || State {
-            batches: VecDeque::new(),
-            charge: BatchCharge::new(pool),
-            has_ended: false,
-            is_closed: false,
-            sender: Waiters::default(),
-            receiver: Waiters::default(),
-        };
-        let bytes_max = (queue_bytes(pool, BYTES_MAX * senders) / senders.max(1)).max(1);
-        let queue = || MergeQueue { state: Mutex::new(state()), bytes_max };
-        (0..senders).map(|_| Arc::new(queue())).collect()
+impl Operator for MergeReceiver {
+    fn name(&self) -> &'static str {
+        "local merge receiver"
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn accept(&mut self, _input: Batch) -> Result<()> {
+        Err(Error::internal("input of a source"))
     }
 
-    /// Whether a batch may be sent; when the queue is full, `waker` is woken once there is room.
-    fn room(&self, waker: &Waker) -> Room {
-        let mut state = self.lock();
-        if state.is_closed {
-            return Room::Closed;
-        }
-        if state.batches.len() < BATCHES_MAX && state.charge.bytes() < self.bytes_max {
-            return Room::Free;
-        }
-        state.sender.add(waker);
-        Room::Full
-    }
-
-    fn is_closed(&self) -> bool {
-        self.lock().is_closed
-    }
-
-    /// Appends a batch, which is dropped if the receiver has ended.
-    fn send(&self, batch: Batch) -> Result<()> {
-        let mut state = self.lock();
-        if !state.is_closed {
-            let batch = state.charge.keep(batch)?;
-            state.batches.push_back(batch);
-        }
-        let receiver = state.receiver.take();
-        drop(state);
-        receiver.wake();
+    fn finish_input(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// No batch will come any more.
-    fn end(&self) {
-        let mut state = self.lock();
-        state.has_ended = true;
-        let receiver = state.receiver.take();
-        drop(state);
-        receiver.wake();
-    }
-
-    fn receive(&self, waker: &Waker) -> RunStep {
-        let mut state = self.lock();
-        let Some(batch) = state.batches.pop_front() else {
-            if state.has_ended {
-                return RunStep::End;
-            }
-            state.receiver.add(waker);
-            return RunStep::Wait;
-        };
-        state.charge.remove(&batch);
-        let sender = state.sender.take();
-        drop(state);
-        sender.wake();
-        RunStep::Batch(batch)
-    }
-
-    /// The receiver has ended.
-    fn close(&self) {
-        let mut state = self.lock();
-        state.is_closed = true;
-        state.charge.clear();
-        let dropped = std::mem::take(&mut state.batches);
-        let sender = state.sender.take();
-        drop(state);
-        drop(dropped);
-        sender.wake();
+    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        Ok(match self.merge.next(cx.waker)? {
+            MergeStep::Batch(batch) => Step::Output(batch),
+            MergeStep::Wait => Step::Blocked(BlockedOn::Exchange),
+            MergeStep::End => Step::Finished,
+        })
     }
 }

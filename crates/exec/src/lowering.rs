@@ -13,10 +13,11 @@ pub use registry::{BeforePlan, Fusion, LowerNode, LoweringRegistry, SkipInput};
 
 use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
-    local_exchange::{Exchange, ExchangeReceiver, ExchangeSender, Partitioning},
-    local_merge::{MergeQueue, MergeReceiver, MergeSender},
+    local_exchange::{Partitioning, exchange},
+    local_merge::{MergeReceiver, merge_queues},
     pipeline::{FusedOperator, OperatorSpec},
-    result_queue::{ResultQueue, ResultSink},
+    queue_ends::QueueSink,
+    result_queue::ResultQueue,
     task::{OpenPorts, Output, SplitReceiver},
     task_input::{InputQueue, TaskInputReader},
 };
@@ -69,10 +70,10 @@ pub(crate) fn lower(
             Output::Elsewhere(Arc::clone(output))
         }
         None => {
-            let results = Arc::new(ResultQueue::new(types, &task.pool.child("result"), task));
-            let queue = Arc::clone(&results);
-            cx.add(&mut last, "result", move |cx| Ok(Box::new(ResultSink::new(&queue, cx))));
-            Output::Results(results)
+            let results = ResultQueue::new(types, &task.pool.child("result"), task)?;
+            let queue = Arc::clone(results.queue());
+            cx.add(&mut last, "result", move |cx| Ok(ResultQueue::sink(&queue, cx)));
+            Output::Results(Arc::new(results))
         }
     };
     cx.seal(last);
@@ -295,17 +296,16 @@ impl Lowering {
     ) -> PipelineBuilder {
         let senders = inputs.iter().map(PipelineBuilder::drivers).sum();
         let pool = self.pool("local exchange");
-        let exchange = Exchange::new(senders, drivers, partitioning.clone(), &pool);
+        let (senders, receivers) = exchange(senders, drivers, partitioning.clone(), &pool);
         for mut input in inputs {
-            let exchange = Arc::clone(&exchange);
+            let senders = senders.clone();
             self.add_in_pool(&mut input, "local exchange sender", pool.clone(), move |cx| {
-                Ok(Box::new(ExchangeSender::new(&exchange, cx)))
+                Ok(senders.sender(cx))
             });
             self.seal(input);
         }
-        let mut output = self.source("local exchange receiver", drivers, move |cx| {
-            Ok(Box::new(ExchangeReceiver::new(&exchange, cx)))
-        });
+        let mut output =
+            self.source("local exchange receiver", drivers, move |cx| Ok(receivers.receiver(cx)));
         if let Partitioning::Hash(keys) = partitioning {
             output.partitioned_by = Some(keys.clone());
         }
@@ -345,15 +345,16 @@ impl Lowering {
             return input;
         }
         let pool = self.pool("local merge");
-        let queues = MergeQueue::new(input.drivers(), &pool);
-        let senders = queues.clone();
+        let (queues, readers) = merge_queues(input.drivers(), &pool);
         self.add_in_pool(&mut input, "local merge sender", pool.clone(), move |cx| {
-            Ok(Box::new(MergeSender::new(senders[cx.driver].clone())))
+            Ok(Box::new(QueueSink::new("local merge sender", &queues[cx.driver])))
         });
         self.seal(input);
-        let (types, keys) = (types.to_vec(), keys.to_vec());
+        let (types, keys, mut readers) = (types.to_vec(), keys.to_vec(), Some(readers));
         self.source_in_pool("local merge receiver", 1, pool, move |cx| {
-            Ok(Box::new(MergeReceiver::new(&types, &keys, &queues, cx)))
+            let readers =
+                readers.take().ok_or_else(|| Error::internal("a merge of two drivers"))?;
+            Ok(Box::new(MergeReceiver::new(&types, &keys, readers, cx)))
         })
     }
 

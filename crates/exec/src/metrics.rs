@@ -8,6 +8,10 @@ use std::{
     },
     time::Duration,
 };
+use volley_state::{
+    queue::Spilled,
+    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS},
+};
 
 /// Counters of one operator instance. Written by its driver, read by anybody at any time.
 #[derive(Debug, Default)]
@@ -54,6 +58,15 @@ impl OperatorMetrics {
         match named.iter_mut().find(|it| it.0 == name) {
             Some(found) => found.1 = value,
             None => named.push((name, value)),
+        }
+    }
+
+    /// Counts what an operator spilled.
+    pub fn add_spilled(&self, spilled: Spilled) {
+        if spilled.runs > 0 {
+            self.add(SPILLED_RUNS, spilled.runs as u64);
+            self.add(SPILLED_ROWS, spilled.rows as u64);
+            self.add(SPILLED_BYTES, spilled.bytes);
         }
     }
 

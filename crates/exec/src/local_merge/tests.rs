@@ -1,5 +1,5 @@
-use super::{BATCHES_MAX, MergeQueue, MergeReceiver, MergeSender, Room};
-use crate::{BlockedOn, Operator, Step, StepContext, testing::Harness};
+use super::{BATCHES_MAX, MergeReceiver, merge_queues};
+use crate::{BlockedOn, Operator, QueueSink, Step, StepContext, testing::Harness};
 use std::{
     sync::{
         Arc,
@@ -10,6 +10,7 @@ use std::{
 use volley_memory::Pool;
 use volley_state::{
     StateSizes,
+    queue::Room,
     sort::{SortInput, SortShape, Taken},
 };
 use volley_testkit::{RandomColumns, RowValues, integers, rows_of};
@@ -51,14 +52,14 @@ fn merge(
     random: &mut RandomColumns,
 ) -> RowValues {
     let pool = Pool::root("test", None);
-    let queues = MergeQueue::new(runs.len(), &pool);
+    let (queues, readers) = merge_queues(runs.len(), &pool);
     let mut senders: Vec<_> = runs
         .into_iter()
         .zip(&queues)
-        .map(|(run, queue)| (MergeSender::new(Arc::clone(queue)), run.into_iter(), false))
+        .map(|(run, queue)| (QueueSink::new("sender", queue), run.into_iter(), false))
         .collect();
     let cx = Harness::context(batch_rows);
-    let mut receiver = MergeReceiver::new(types, keys, &queues, &cx);
+    let mut receiver = MergeReceiver::new(types, keys, readers, &cx);
     let mut rows = Vec::new();
     loop {
         let place = random.below(senders.len() as u64 + 1) as usize;
@@ -137,29 +138,29 @@ fn batch(values: [i64; 2]) -> Batch {
 #[test]
 fn a_full_queue_keeps_no_other_sender_waiting() {
     let pool = Pool::root("test", None);
-    let queues = MergeQueue::new(2, &pool);
+    let (queues, readers) = merge_queues(2, &pool);
     let wakes = [(); 3].map(|()| Arc::new(Wakes::default()));
     let wakers = wakes.each_ref().map(|it| Waker::from(Arc::clone(it)));
     let woken = |index: usize| wakes[index].0.load(Ordering::SeqCst);
     let mut receiver =
-        MergeReceiver::new(&[Type::BigInt], &[BY_A], &queues, &Harness::context(1024));
+        MergeReceiver::new(&[Type::BigInt], &[BY_A], readers, &Harness::context(1024));
     for number in 0..BATCHES_MAX as i64 {
-        assert_eq!(queues[0].room(&wakers[0]), Room::Free);
-        queues[0].send(batch([2 * number, 2 * number + 1])).unwrap();
+        assert_eq!(queues[0].poll_ready(&wakers[0]), Room::Free);
+        queues[0].push(0, batch([2 * number, 2 * number + 1])).unwrap();
     }
-    assert_eq!(queues[0].room(&wakers[0]), Room::Full);
+    assert_eq!(queues[0].poll_ready(&wakers[0]), Room::Full);
     assert!(matches!(step(&mut receiver, &wakers[2]), Step::Blocked(BlockedOn::Exchange)));
     assert_eq!((woken(0), woken(2)), (0, 0));
-    assert_eq!(queues[1].room(&wakers[1]), Room::Free);
-    queues[1].send(batch([1, 100])).unwrap();
+    assert_eq!(queues[1].poll_ready(&wakers[1]), Room::Free);
+    queues[1].push(0, batch([1, 100])).unwrap();
     assert_eq!(woken(2), 1);
     let Step::Output(rows) = step(&mut receiver, &wakers[2]) else { panic!("no rows") };
     assert_eq!(rows_of(&rows), integers([0, 1]), "up to where the first batch ends");
     assert!(matches!(step(&mut receiver, &wakers[2]), Step::Output(_)));
     assert_eq!(woken(0), 1, "there is room");
     drop(receiver);
-    assert_eq!(queues[0].room(&wakers[0]), Room::Closed);
-    queues[0].send(batch([7, 8])).unwrap();
+    assert_eq!(queues[0].poll_ready(&wakers[0]), Room::Closed);
+    queues[0].push(0, batch([7, 8])).unwrap();
     assert_eq!(pool.stats().bytes, 0);
-    assert!(matches!(step(&mut MergeSender::new(queues[0].clone()), &wakers[0]), Step::Finished));
+    assert!(matches!(step(&mut QueueSink::new("sender", &queues[0]), &wakers[0]), Step::Finished));
 }

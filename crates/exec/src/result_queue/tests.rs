@@ -1,8 +1,8 @@
-use super::{backlog::RUNS_MAX, *};
-use crate::testing::Harness;
-use std::thread;
-use volley_error::ErrorKind;
+use super::*;
+use crate::{Step, testing::Harness};
+use volley_error::{Error, ErrorKind};
 use volley_memory::spill::Fault;
+use volley_state::spill::SPILLED_ROWS;
 use volley_testkit::rows_of;
 use volley_types::Value;
 use volley_vector::Vector;
@@ -13,13 +13,17 @@ const BATCH_ROWS: usize = 1000;
 fn queue(limit: Option<usize>) -> (ResultQueue, OperatorContext, Pool) {
     let cx = Harness::context(BATCH_ROWS);
     let pool = Pool::root("result", limit);
-    (ResultQueue::new(vec![Type::BigInt], &pool, &cx.task), cx, pool)
+    (ResultQueue::new(vec![Type::BigInt], &pool, &cx.task).unwrap(), cx, pool)
 }
 
 fn batch(number: i64) -> Batch {
     let values: Vec<i64> =
         (0..BATCH_ROWS as i64).map(|it| number * BATCH_ROWS as i64 + it).collect();
     Batch::new(vec![Vector::native::<i64>(Type::BigInt, values, None)], BATCH_ROWS)
+}
+
+fn sink(queue: &ResultQueue, cx: &OperatorContext) -> Box<dyn Operator> {
+    ResultQueue::sink(queue.queue(), cx)
 }
 
 fn counter(cx: &OperatorContext, name: &str) -> u64 {
@@ -39,103 +43,76 @@ fn take_from(queue: &ResultQueue, first: i64) -> Result<i64> {
 }
 
 #[test]
-fn what_is_written_comes_back_in_its_place() {
+fn spilled_batches_are_counted_and_read_in_their_order() {
     let (queue, cx, pool) = queue(None);
+    let mut sink = sink(&queue, &cx);
     for number in 0..10 {
-        queue.push(batch(number)).unwrap();
+        queue.queue().push(0, batch(number)).unwrap();
         if [0, 3, 4, 7].contains(&number) {
-            queue.spill(&cx.metrics).unwrap();
+            sink.as_spill().unwrap().spill().unwrap();
         }
     }
     assert!(pool.stats().bytes < 10 * 8 * BATCH_ROWS + (300 << 10), "{:?}", pool.stats());
-    assert!(cx.task.spill.stats().bytes > 0);
     assert_eq!(counter(&cx, SPILLED_ROWS), 8000);
-    // Nothing to write, so no file.
-    queue.spill(&cx.metrics).unwrap();
-    queue.spill(&cx.metrics).unwrap();
     queue.close(Ok(()));
     assert_eq!(take_from(&queue, 0).unwrap(), 10_000);
     assert_eq!((pool.stats().bytes, cx.task.spill.stats().bytes), (0, 0));
 }
 
 #[test]
-fn readers_and_writers_at_once_keep_the_order() {
-    let (queue, cx, pool) = queue(None);
-    let waker = Waker::noop();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            for number in 0..3000 {
-                while !queue.has_room(waker) {
-                    thread::yield_now();
-                }
-                queue.push(batch(number)).unwrap();
-            }
-            queue.close(Ok(()));
-        });
-        let writer = scope.spawn(|| {
-            while queue.lock().outcome.is_none() {
-                queue.spill(&cx.metrics).unwrap();
-            }
-        });
-        assert_eq!(take_from(&queue, 0).unwrap(), 3_000_000);
-        writer.join().unwrap();
-    });
-    assert!(counter(&cx, SPILLED_RUNS) > 0);
-    assert_eq!((pool.stats().bytes, cx.task.spill.stats().bytes), (0, 0));
-}
-
-#[test]
-fn the_queue_is_full_with_some_runs() {
+fn a_queue_with_many_runs_is_full() {
     let (queue, cx, _pool) = queue(None);
+    let mut sink = Harness::boxed(sink(&queue, &cx)).spilling(Some(1));
     let mut batches = 0;
-    while queue.has_room(Waker::noop()) {
-        queue.push(batch(batches)).unwrap();
-        queue.spill(&cx.metrics).unwrap();
+    while let Step::NeedInput = sink.step().unwrap() {
+        sink.accept(batch(batches)).unwrap();
         batches += 1;
     }
-    // One more is being read.
+    // The sink holds the last one.
     assert_eq!(batches, RUNS_MAX as i64 + 1);
+    assert_eq!(sink.waker.count(), 0);
+    assert!(queue.next(None).unwrap().unwrap().is_some());
+    assert_eq!(sink.waker.count(), 1);
+    assert!(matches!(sink.step().unwrap(), Step::NeedInput));
     queue.close(Ok(()));
-    assert_eq!(take_from(&queue, 0).unwrap(), batches * BATCH_ROWS as i64);
+    assert_eq!(take_from(&queue, BATCH_ROWS as i64).unwrap(), batches * BATCH_ROWS as i64);
 }
 
 #[test]
-fn what_cannot_be_written_stays() {
-    for operation in 0..3 {
-        let (queue, cx, pool) = queue(None);
-        (0..20).for_each(|it| queue.push(batch(it)).unwrap());
-        cx.task.spill.inject(operation, Fault::Error(std::io::ErrorKind::StorageFull));
-        queue.spill(&cx.metrics).unwrap();
-        assert_eq!((cx.task.spill.stats().bytes, queue.reclaimable_bytes()), (0, 0));
-        queue.push(batch(20)).unwrap();
-        queue.spill(&cx.metrics).unwrap();
-        queue.close(Ok(()));
-        assert_eq!(take_from(&queue, 0).unwrap(), 21_000);
-        assert_eq!(counter(&cx, SPILLED_ROWS), 0);
-        assert_eq!(pool.stats().bytes, 0);
-    }
-}
-
-#[test]
-fn a_run_that_is_damaged_is_an_error_that_stays() {
+fn batches_that_cannot_be_written_stay() {
     let (queue, cx, pool) = queue(None);
-    (0..20).for_each(|it| queue.push(batch(it)).unwrap());
-    queue.spill(&cx.metrics).unwrap();
+    let mut sink = sink(&queue, &cx);
+    (0..20).for_each(|it| _ = queue.queue().push(0, batch(it)).unwrap());
+    cx.task.spill.inject(0, Fault::Error(std::io::ErrorKind::StorageFull));
+    sink.as_spill().unwrap().spill().unwrap();
     queue.close(Ok(()));
-    let next = cx.task.spill.operations() + 1;
-    cx.task.spill.inject(next, Fault::Error(std::io::ErrorKind::UnexpectedEof));
-    for _ in 0..2 {
-        let error = take_from(&queue, 0).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
-    }
-    assert_eq!((pool.stats().bytes, cx.task.spill.stats().bytes), (0, 0));
+    assert_eq!(take_from(&queue, 0).unwrap(), 20_000);
+    assert_eq!((counter(&cx, SPILLED_ROWS), pool.stats().bytes), (0, 0));
 }
 
 #[test]
-fn an_error_of_the_task_hides_what_was_written() {
+fn the_last_driver_stays_while_its_memory_may_be_asked_for() {
+    let (queue, cx, pool) = queue(Some(64 << 20));
+    let mut sink = Harness::boxed(sink(&queue, &cx));
+    let values: Vec<i64> = (0..300_000).collect();
+    let rows = values.len();
+    queue
+        .queue()
+        .push(0, Batch::new(vec![Vector::native::<i64>(Type::BigInt, values, None)], rows))
+        .unwrap();
+    assert!(matches!(sink.step().unwrap(), Step::NeedInput));
+    sink.finish_input().unwrap();
+    assert!(matches!(sink.step().unwrap(), Step::Blocked(BlockedOn::Reader)));
+    assert!(queue.next(None).unwrap().unwrap().is_some());
+    assert_eq!((sink.waker.count(), pool.stats().bytes), (1, 0));
+    assert!(matches!(sink.step().unwrap(), Step::Finished));
+}
+
+#[test]
+fn an_error_of_the_task_hides_spilled_batches() {
     let (queue, cx, pool) = queue(None);
-    (0..20).for_each(|it| queue.push(batch(it)).unwrap());
-    queue.spill(&cx.metrics).unwrap();
+    (0..20).for_each(|it| _ = queue.queue().push(0, batch(it)).unwrap());
+    sink(&queue, &cx).as_spill().unwrap().spill().unwrap();
     queue.close(Err(Error::cancelled()));
     assert_eq!(take_from(&queue, 0).unwrap_err().kind(), ErrorKind::Cancelled);
     assert_eq!((pool.stats().bytes, cx.task.spill.stats().bytes), (0, 0));

@@ -4,7 +4,7 @@ use super::{MergeSpec, cutter::Cutter, operator::MergeJoin, side::Side};
 use crate::{join_output::JoinOutput, registration::wrong_node};
 use std::sync::{Arc, Mutex};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, MergeQueue, MergeSender, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, QueueSink, merge_queues};
 use volley_memory::Pool;
 use volley_plan::{PlanNode, SortKey};
 use volley_types::Type;
@@ -48,11 +48,10 @@ fn side(
     pool: &Pool,
     cx: &mut Lowering,
 ) -> Side {
-    let queues = MergeQueue::new(input.drivers(), pool);
-    let senders = queues.clone();
+    let (queues, readers) = merge_queues(input.drivers(), pool);
     cx.add_in_pool(&mut input, "merge join sender", pool.clone(), move |cx| {
-        Ok(Box::new(MergeSender::new(senders[cx.driver].clone())))
+        Ok(Box::new(QueueSink::new("merge join sender", &queues[cx.driver])))
     });
     cx.seal(input);
-    Side::new(types, keys, &queues, cx.task().batch_rows, pool)
+    Side::new(types, keys, readers, cx.task().batch_rows, pool)
 }

@@ -1,12 +1,12 @@
 //! One side of a merge join: sorted rows as they come, until they are cut off.
 
-use std::{cmp::Ordering, collections::VecDeque, sync::Arc, task::Waker};
+use std::{cmp::Ordering, collections::VecDeque, task::Waker};
 use volley_error::Result;
-use volley_exec::{MergeQueue, Received};
 use volley_memory::Pool;
 use volley_plan::SortKey;
 use volley_state::{
     BatchCharge,
+    queue::QueueReader,
     sort::{MergeStep, RunMerge, RunStep, SortedRun, Tie},
 };
 use volley_types::Type;
@@ -24,8 +24,8 @@ pub(super) struct Side {
 }
 
 enum Source {
-    One(Received),
-    Several(RunMerge<Received>),
+    One(QueueReader),
+    Several(RunMerge<QueueReader>),
 }
 
 /// A key up to which rows are cut off: one row of key columns.
@@ -51,18 +51,17 @@ impl Bound {
 }
 
 impl Side {
-    /// Rows of `types` that are sorted by `keys` in each of `queues`.
+    /// Rows of `types` that each of `readers` gets sorted by `keys`.
     pub(super) fn new(
         types: &[Type],
         keys: Vec<SortKey>,
-        queues: &[Arc<MergeQueue>],
+        mut readers: Vec<QueueReader>,
         batch_rows: usize,
         pool: &Pool,
     ) -> Side {
-        let mut ends: Vec<Received> = queues.iter().map(Received::new).collect();
-        let source = match ends.len() {
-            1 => ends.pop().map(Source::One),
-            _ => Some(Source::Several(RunMerge::new(types, &keys, ends, batch_rows))),
+        let source = match readers.len() {
+            1 => readers.pop().map(Source::One),
+            _ => Some(Source::Several(RunMerge::new(types, &keys, readers, batch_rows))),
         };
         Side {
             types: types.to_vec(),
