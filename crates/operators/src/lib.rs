@@ -36,7 +36,7 @@ mod sample;
 mod unique_id;
 mod enforce_single_row;
 mod exchange;
-mod shared;
+mod spool;
 mod recursion;
 mod table_write;
 mod task_input;

@@ -25,14 +25,13 @@ mod tests;
 
 pub(crate) use lower::{lower, lower_working_table, skipped_input};
 pub use operator::{RecursionHelper, RecursiveUnion};
-pub use seen::DistinctWriter;
 
 use crate::{
     hash_join::{KeptBuilds, StepBuilds},
-    shared::{Cursor, SharedRows, SharedWriter},
+    spool::{SpoolSink, spool},
 };
 use lower::KeptRowsById;
-use seen::SeenRows;
+use seen::{DistinctSink, SeenRows};
 use std::{
     collections::HashMap,
     sync::{
@@ -42,10 +41,15 @@ use std::{
     time::Duration,
 };
 use volley_error::Result;
-use volley_exec::{Lowering, LoweringRegistry, NestedRun, PipelineBuilder, TaskContext};
+use volley_exec::{
+    Lowering, LoweringRegistry, NestedRun, PipelineBuilder, SinkOperator, TaskContext,
+};
 use volley_memory::Pool;
 use volley_plan::{PlanNode, RecursiveUnionNode};
-use volley_state::barrier::Waiters;
+use volley_state::{
+    barrier::Waiters,
+    queue::{BatchQueue, QueueReader},
+};
 use volley_types::Type;
 
 /// An iteration over more rows than this is spread over drivers,
@@ -65,9 +69,9 @@ pub struct Recursion {
     task: Arc<TaskContext>,
     single: Arc<TaskContext>,
     /// What recursions around the step keep, and this one, by identity.
-    kept: HashMap<u32, Arc<SharedRows>>,
+    kept: HashMap<u32, Arc<BatchQueue>>,
     /// Keeps it.
-    _holders: Vec<Arc<Cursor>>,
+    _holders: Vec<QueueReader>,
     builds: Arc<KeptBuilds>,
     seen: Option<Arc<SeenRows>>,
     /// The iteration that helpers may take part in.
@@ -78,19 +82,19 @@ pub struct Recursion {
 
 /// The rows of an iteration.
 pub(crate) struct Generation {
-    rows: Arc<SharedRows>,
+    rows: Arc<BatchQueue>,
     /// Keeps them for readers that come later.
-    _holder: Arc<Cursor>,
-    output: Arc<Cursor>,
+    _holder: QueueReader,
+    output: QueueReader,
 }
 
 impl Recursion {
     /// Of a node; `kept`: what recursions around it keep, and its own parts.
     pub(crate) fn new(
         node: &RecursiveUnionNode,
-        kept: HashMap<u32, Arc<SharedRows>>,
+        kept: HashMap<u32, Arc<BatchQueue>>,
         cx: &Lowering,
-    ) -> Recursion {
+    ) -> Result<Recursion> {
         let task = cx.task();
         let pool = task.pool.child("recursion");
         let types: Vec<Type> = node.schema.types().cloned().collect();
@@ -99,7 +103,9 @@ impl Recursion {
             let (pool, exprs) = (pool.clone(), exprs.clone());
             Arc::new(TaskContext { drivers, pool, exprs, ..TaskContext::clone(task) })
         };
-        Recursion {
+        let holders = kept.values().map(|it| QueueReader::new(it, 0));
+        Ok(Recursion {
+            _holders: holders.collect::<Result<_>>()?,
             step: Arc::clone(&node.step),
             registry: Arc::clone(cx.registry()),
             id: node.id,
@@ -108,20 +114,21 @@ impl Recursion {
             task: context(task.drivers),
             single: context(1),
             pool,
-            _holders: kept.values().map(SharedRows::add_reader).collect(),
             kept,
             builds: Arc::default(),
             run: Mutex::default(),
             helpers: Mutex::default(),
             has_ended: AtomicBool::new(false),
-        }
+        })
     }
 
-    /// Rows that `writers` drivers will write.
-    pub(crate) fn generation(&self, writers: usize) -> Generation {
-        let rows = Arc::new(SharedRows::new(self.types.clone(), &self.pool, &self.task));
-        rows.expect_writers(writers);
-        Generation { _holder: rows.add_reader(), output: rows.add_reader(), rows }
+    /// Rows that `writers` drivers will write. Where rows must be new, the union is one more
+    /// producer: it finds some of them on disk.
+    pub(crate) fn generation(&self, writers: usize) -> Result<Generation> {
+        let rows = spool(self.types.clone(), &self.pool, &self.task);
+        rows.add_producers(writers + usize::from(self.seen.is_some()));
+        let (_holder, output) = (QueueReader::new(&rows, 0)?, QueueReader::new(&rows, 0)?);
+        Ok(Generation { rows, _holder, output })
     }
 
     /// Ends `pipeline` with writers to `generation`.
@@ -133,10 +140,13 @@ impl Recursion {
     ) {
         let (rows, seen) = (Arc::clone(&generation.rows), self.seen.clone());
         cx.add(&mut pipeline, "recursion writer", move |cx| {
-            let writer = SharedWriter::new(Arc::clone(&rows), &cx.metrics);
+            let sink = SpoolSink::new("recursion writer", &rows, &cx.metrics);
             Ok(match &seen {
-                Some(seen) => Box::new(DistinctWriter::new(writer, Arc::clone(seen), &cx.metrics)),
-                None => Box::new(writer),
+                Some(seen) => {
+                    let sink = DistinctSink::new(sink, Arc::clone(seen), &cx.metrics);
+                    Box::new(SinkOperator::new(sink))
+                }
+                None => Box::new(SinkOperator::new(sink)),
             })
         });
         cx.seal(pipeline);
@@ -148,7 +158,7 @@ impl Recursion {
         last: &Generation,
         last_took: Duration,
     ) -> Result<(Generation, Arc<NestedRun>)> {
-        let is_large = last.rows.rows() > PARALLEL_ROWS || last_took > PARALLEL_TIME;
+        let is_large = last.rows.pushed_rows() > PARALLEL_ROWS || last_took > PARALLEL_TIME;
         let task = if is_large { &self.task } else { &self.single };
         let mut kept = self.kept.clone();
         kept.insert(self.id, Arc::clone(&last.rows));
@@ -156,7 +166,7 @@ impl Recursion {
         *cx.state() = KeptRowsById(kept);
         *cx.state() = StepBuilds(Some((self.id, Arc::clone(&self.builds))));
         let pipeline = cx.lower_plan(&self.step)?;
-        let next = self.generation(pipeline.drivers());
+        let next = self.generation(pipeline.drivers())?;
         self.write(&next, pipeline, &mut cx);
         let run = NestedRun::of(cx)?;
         if is_large {

@@ -3,7 +3,7 @@
 use crate::{
     aggregation, dynamic_filters, enforce_single_row, exchange, filter_project, group_id,
     group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, recursion, repeat,
-    sample, shared, table_scan, table_write, task_input, top_n, unique_id, unnest, values, window,
+    sample, spool, table_scan, table_write, task_input, top_n, unique_id, unnest, values, window,
 };
 use volley_error::{Error, Result};
 use volley_exec::{Fusion, Inputs, Lowering, LoweringRegistry, PipelineBuilder};
@@ -36,7 +36,7 @@ const NODES: [(&str, Fusion, Lower); 27] = [
     ("UniqueId", Fusion::Never, unique_id::lower),
     ("EnforceSingleRow", Fusion::Never, enforce_single_row::lower),
     ("LocalExchange", Fusion::Possible, exchange::lower),
-    ("Shared", Fusion::Never, shared::lower),
+    ("Shared", Fusion::Never, spool::lower),
     ("RecursiveUnion", Fusion::Never, recursion::lower),
     ("WorkingTable", Fusion::Never, recursion::lower_working_table),
     ("TableWrite", Fusion::Never, table_write::lower),

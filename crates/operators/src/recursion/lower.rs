@@ -4,16 +4,17 @@
 use super::{Recursion, RecursionHelper, RecursiveUnion};
 use crate::{
     registration::wrong_node,
-    shared::{SharedReader, SharedRows, SharedWriter},
+    spool::{SpoolSink, spool},
 };
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, QueueSource};
 use volley_plan::PlanNode;
+use volley_state::queue::{BatchQueue, QueueReader};
 
 /// Rows that recursions around a plan keep, by identity.
 #[derive(Default)]
-pub(crate) struct KeptRowsById(pub HashMap<u32, Arc<SharedRows>>);
+pub(crate) struct KeptRowsById(pub HashMap<u32, Arc<BatchQueue>>);
 
 /// The step is lowered again in every iteration.
 pub(crate) fn skipped_input(node: &PlanNode, _cx: &mut Lowering) -> Option<usize> {
@@ -36,16 +37,16 @@ pub(crate) fn lower(
     for part in &node.kept {
         let mut input = inputs.take()?;
         let types = part.input.schema().types().cloned().collect();
-        let rows = Arc::new(SharedRows::new(types, &cx.pool("kept rows"), &task));
-        rows.expect_writers(input.drivers());
+        let rows = spool(types, &cx.pool("kept rows"), &task);
+        rows.add_producers(input.drivers());
         kept.insert(part.id, Arc::clone(&rows));
         cx.add(&mut input, "kept rows writer", move |cx| {
-            Ok(Box::new(SharedWriter::new(Arc::clone(&rows), &cx.metrics)))
+            Ok(Box::new(SpoolSink::operator("kept rows writer", &rows, &cx.metrics)))
         });
         cx.seal(input);
     }
-    let recursion = Arc::new(Recursion::new(node, kept, cx));
-    let first = recursion.generation(anchor.drivers());
+    let recursion = Arc::new(Recursion::new(node, kept, cx)?);
+    let first = recursion.generation(anchor.drivers())?;
     recursion.write(&first, anchor, cx);
     if task.drivers > 1 {
         let shared = Arc::clone(&recursion);
@@ -70,9 +71,9 @@ pub(crate) fn lower_working_table(
     let PlanNode::WorkingTable(node) = node else { return Err(wrong_node()) };
     let rows = cx.state::<KeptRowsById>().0.get(&node.id);
     let rows = rows.ok_or_else(|| Error::internal("a working table outside of its recursion"))?;
-    let reader = rows.add_reader();
+    let reader = Arc::new(QueueReader::new(rows, 0)?);
     let drivers = cx.task().drivers;
     Ok(cx.source("working table", drivers, move |cx| {
-        Ok(Box::new(SharedReader::new(Arc::clone(&reader), &cx.metrics)))
+        Ok(Box::new(QueueSource::new("working table", &reader, &cx.metrics)))
     }))
 }

@@ -1,9 +1,9 @@
 //! The operators of a recursion.
 
 use super::{Generation, Recursion, lock, settle::Settling};
-use crate::shared::Next;
 use std::{
     sync::{Arc, atomic::Ordering},
+    task::Poll,
     time::{Duration, Instant},
 };
 use volley_error::{Error, Result};
@@ -59,12 +59,20 @@ impl RecursiveUnion {
     /// Begins to emit complete rows.
     fn settle(&self) -> Result<Phase> {
         let settling = self.recursion.seen.as_ref().map(|it| it.settle()).transpose()?.flatten();
-        Ok(settling.map_or(Phase::Emit, Phase::Settle))
+        Ok(settling.map_or_else(|| self.emit(), Phase::Settle))
+    }
+
+    /// All rows of the iteration are known.
+    fn emit(&self) -> Phase {
+        if self.recursion.seen.is_some() {
+            self.current.rows.producer_finished();
+        }
+        Phase::Emit
     }
 
     /// Begins the next iteration, unless there was nothing to begin it with.
     fn iterate(&mut self) -> Result<Step> {
-        if self.current.rows.rows() == 0 {
+        if self.current.rows.pushed_rows() == 0 {
             self.phase = Phase::Done;
             self.recursion.end();
             return Ok(Step::Finished);
@@ -109,7 +117,7 @@ impl Operator for RecursiveUnion {
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         match &mut self.phase {
             Phase::Anchor => {
-                if !self.current.rows.is_complete(cx.waker) {
+                if !self.current.rows.poll_finished(1, cx.waker) {
                     return Ok(Step::Blocked(BlockedOn::Build));
                 }
                 self.phase = self.settle()?;
@@ -117,14 +125,15 @@ impl Operator for RecursiveUnion {
             }
             Phase::Settle(settling) => {
                 if settling.step(&self.current.rows, &self.metrics)? {
-                    self.phase = Phase::Emit;
+                    self.phase = self.emit();
                 }
                 Ok(Step::Yield)
             }
-            Phase::Emit => match self.current.output.next(cx)? {
-                Next::Batch(batch) => Ok(Step::Output(batch)),
-                Next::Wait => Ok(Step::Blocked(BlockedOn::Exchange)),
-                Next::End => self.iterate(),
+            Phase::Emit => match self.current.output.poll_next(cx.waker) {
+                Poll::Ready(next) => {
+                    next?.map_or_else(|| self.iterate(), |it| Ok(Step::Output(it)))
+                }
+                Poll::Pending => Ok(Step::Blocked(BlockedOn::Exchange)),
             },
             Phase::Run { .. } => self.run(cx),
             Phase::Done => Ok(Step::Finished),
@@ -164,7 +173,10 @@ impl Spill for RecursiveUnion {
         }
         match seen {
             Some(seen) if seen_bytes > rows => seen.spill(&self.metrics),
-            _ => self.current.rows.spill(&self.metrics),
+            _ => {
+                self.metrics.add_spilled(self.current.rows.spill()?);
+                Ok(())
+            }
         }
     }
 }

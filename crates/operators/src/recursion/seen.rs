@@ -9,18 +9,19 @@
 //! Once on disk, they stay there: what there is to look up in is larger than memory.
 
 use super::{lock, settle::Settling};
-use crate::shared::SharedWriter;
+use crate::spool::SpoolSink;
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 use volley_error::Result;
-use volley_exec::{Operator, OperatorMetrics, Spill, Step, StepContext, TaskContext};
+use volley_exec::{BatchSink, OperatorMetrics, Spill, TaskContext};
 use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
 use volley_state::{
     StateSizes,
     hash_table::{GroupCursor, GroupTable},
     partition::{Partitioner, Purpose},
+    queue::Room,
     spill::{
         SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillRun, SpillWriter,
     },
@@ -259,41 +260,34 @@ pub(super) fn for_each_batch(
     }
 }
 
-/// Writes the rows that did not come before.
-pub struct DistinctWriter {
-    writer: SharedWriter,
+/// Passes the rows that did not come before to a sink.
+pub(super) struct DistinctSink {
+    sink: SpoolSink,
     seen: Arc<SeenRows>,
     metrics: Arc<OperatorMetrics>,
 }
 
-impl DistinctWriter {
+impl DistinctSink {
     pub(super) fn new(
-        writer: SharedWriter,
+        sink: SpoolSink,
         seen: Arc<SeenRows>,
         metrics: &Arc<OperatorMetrics>,
-    ) -> DistinctWriter {
-        DistinctWriter { writer, seen, metrics: Arc::clone(metrics) }
+    ) -> DistinctSink {
+        DistinctSink { sink, seen, metrics: Arc::clone(metrics) }
     }
 }
 
-impl Operator for DistinctWriter {
+impl BatchSink for DistinctSink {
     fn name(&self) -> &'static str {
-        "recursion writer"
+        self.sink.name()
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        match self.seen.insert(&input.loaded()?)? {
-            Some(new) => self.writer.accept(new),
-            None => Ok(()),
-        }
+    fn push(&mut self, batch: Batch) -> Result<Room> {
+        self.seen.insert(&batch)?.map_or(Ok(Room::Free), |new| self.sink.push(new))
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.writer.finish_input()
-    }
-
-    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        self.writer.step(cx)
+    fn finish(&mut self) -> Result<()> {
+        self.sink.finish()
     }
 
     fn as_spill(&mut self) -> Option<&mut dyn Spill> {
@@ -301,14 +295,14 @@ impl Operator for DistinctWriter {
     }
 }
 
-impl Spill for DistinctWriter {
+impl Spill for DistinctSink {
     fn reclaimable_bytes(&self) -> usize {
-        self.seen.reclaimable_bytes().max(self.writer.reclaimable_bytes())
+        self.seen.reclaimable_bytes().max(self.sink.reclaimable_bytes())
     }
 
     fn spill(&mut self) -> Result<()> {
-        if self.writer.reclaimable_bytes() > self.seen.reclaimable_bytes() {
-            return self.writer.spill();
+        if self.sink.reclaimable_bytes() > self.seen.reclaimable_bytes() {
+            return self.sink.spill();
         }
         self.seen.spill(&self.metrics)
     }

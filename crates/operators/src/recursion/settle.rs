@@ -2,11 +2,11 @@
 //! after the other, whose rows become a table.
 
 use super::seen::{Part, SeenRows, count_spilled, for_each_batch, new_rows};
-use crate::shared::SharedRows;
 use volley_error::Result;
 use volley_exec::OperatorMetrics;
 use volley_state::{
     hash_table::GroupTable,
+    queue::BatchQueue,
     spill::{SpillReader, SpillRun, SpillWriter},
 };
 
@@ -43,7 +43,7 @@ impl Settling {
     /// # Errors
     ///
     /// Out of memory, where the rows of a part do not fit; I/O; cancelled.
-    pub(super) fn step(&mut self, next: &SharedRows, metrics: &OperatorMetrics) -> Result<bool> {
+    pub(super) fn step(&mut self, next: &BatchQueue, metrics: &OperatorMetrics) -> Result<bool> {
         let Some(open) = &mut self.part else {
             let Some((number, part)) = self.rows.take_part() else { return Ok(true) };
             self.part = Some(Open::new(number, part, &self.rows, metrics)?);
@@ -75,7 +75,7 @@ impl Open {
     }
 
     /// Reads a batch; false at the end.
-    fn step(&mut self, rows: &SeenRows, next: &SharedRows) -> Result<bool> {
+    fn step(&mut self, rows: &SeenRows, next: &BatchQueue) -> Result<bool> {
         let is_candidate = self.next_run > self.seen.len();
         if let Some(reader) = &mut self.reader
             && let Some(batch) = reader.next()?
@@ -87,7 +87,7 @@ impl Open {
                     none => none.insert(SpillWriter::new(&rows.space, &rows.types, &rows.pool)?),
                 };
                 writer.write(&new)?;
-                next.push(new)?;
+                next.push(0, new)?;
             }
             return Ok(true);
         }
