@@ -21,18 +21,11 @@ use volley_state::{
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// The most parts of a level. A power of two, as all numbers of parts.
-const PARTS_MAX: usize = if cfg!(test) { 8 } else { 32 };
-
 /// The most files that a driver writes at once.
 const WRITERS_MAX: usize = 64;
 
 /// The fraction of the memory limit that write buffers of files take, in all drivers.
 const WRITERS_SHARE: usize = 16;
-
-/// How often partitions are partitioned again. A partition that does not fit then has about one
-/// group.
-const LEVELS_MAX: u32 = if cfg!(test) { 3 } else { 8 };
 
 /// Streams of batches that begin with the groups' keys, on their way to disk and back.
 pub(super) struct Disk {
@@ -91,7 +84,7 @@ impl Disk {
 
     /// Whether what is in memory may be written: not when it was split too often.
     pub(super) fn can_write(&self) -> bool {
-        self.level < LEVELS_MAX
+        self.level < self.cx.task.sizes.group_levels
     }
 
     /// Whether something was written since the last [`Disk::close`].
@@ -258,7 +251,8 @@ impl Disk {
 /// memory, but each has a buffer in every driver.
 fn parts(streams: usize, cx: &OperatorContext) -> usize {
     let buffers = cx.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES / cx.drivers.max(1);
-    let parts = (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, PARTS_MAX);
+    let parts =
+        (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, cx.task.sizes.group_partitions);
     1 << parts.ilog2()
 }
 

@@ -19,6 +19,7 @@ use volley_exec::{Operator, OperatorContext, OperatorMetrics, Spill, Step, StepC
 use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_state::{
+    StateSizes,
     hash_table::{GroupCursor, GroupTable},
     rows::RowList,
     spill::SpillReader,
@@ -59,6 +60,7 @@ pub(super) struct HashAggregation {
     /// The groups being emitted, if results are copies of external memory of states.
     results: Reservation,
     batch_rows: usize,
+    sizes: StateSizes,
     metrics: Arc<OperatorMetrics>,
 }
 
@@ -95,7 +97,9 @@ impl HashAggregation {
             accumulators: accumulators(&spec, pool),
             partial: spec.step.repeats_groups().then(|| PartialPolicy::new(spec.states_grow())),
             flush_due: false,
-            spread_policy: spec.can_spread().then(SpreadPolicy::default),
+            spread_policy: spec
+                .can_spread()
+                .then(|| SpreadPolicy::new(cx.task.sizes.group_table_bytes)),
             spread: None,
             disk: spec
                 .can_spill()
@@ -107,6 +111,7 @@ impl HashAggregation {
             results: pool.reservation(),
             spec,
             batch_rows: cx.task.batch_rows,
+            sizes: cx.task.sizes,
             metrics: Arc::clone(&cx.metrics),
         }
     }
@@ -190,7 +195,8 @@ impl HashAggregation {
         if !policy.wants_spread(rows, self.table.len(), bytes) {
             return Ok(());
         }
-        let mut spread = Spread::new(&self.spec.keys, self.batch_rows, self.outside.pool());
+        let mut spread =
+            Spread::new(&self.spec.keys, self.batch_rows, self.sizes, self.outside.pool());
         // A part needs little of the table's memory.
         self.drain(&mut |batch| spread.push_groups(&batch))?;
         self.spread = Some(spread);

@@ -14,7 +14,7 @@
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_state::{
-    BatchCharge,
+    BatchCharge, StateSizes,
     partition::{Partitioner, Purpose, SpreadInput},
 };
 use volley_vector::Batch;
@@ -22,12 +22,6 @@ use volley_vector::Batch;
 /// The parts, a power of two. Tables of this share of the groups fit the caches for some ten
 /// million groups.
 pub(super) const PARTS: usize = 64;
-
-/// A table of more bytes outgrows the caches.
-const TABLE_BYTES_MAX: usize = if cfg!(test) { 2 << 20 } else { 16 << 20 };
-
-/// Rows of a part that are grouped early at least, until that turns out not to help.
-const PART_ROWS_MIN: usize = if cfg!(test) { 1 << 11 } else { 1 << 14 };
 
 /// Rows of a part that are grouped early for each of its groups: those are taken out and put in
 /// again, and their memory is cleared, which takes as long as to find them for some rows.
@@ -55,8 +49,9 @@ pub(super) struct Spread {
     groups: Partitioner,
     parts: Vec<Part>,
     charge: BatchCharge,
-    /// Rows after which a part is grouped early.
+    /// Rows after which a part is grouped early, and the least that this can be.
     part_rows: usize,
+    part_rows_min: usize,
     /// A part that is due.
     due: Option<usize>,
 }
@@ -80,13 +75,12 @@ pub(super) enum Waiting {
     Rows(Batch),
 }
 
-impl Default for SpreadPolicy {
-    fn default() -> SpreadPolicy {
-        SpreadPolicy { groups: 0, rows_since: 0, due_bytes: TABLE_BYTES_MAX }
-    }
-}
-
 impl SpreadPolicy {
+    /// For tables that outgrow the caches with more than `table_bytes`.
+    pub(super) fn new(table_bytes: usize) -> SpreadPolicy {
+        SpreadPolicy { groups: 0, rows_since: 0, due_bytes: table_bytes }
+    }
+
     /// Whether to spread a table of `groups` groups and `bytes` bytes after `rows` more rows: when
     /// most of the rows since the last look began a group.
     pub(super) fn wants_spread(&mut self, rows: usize, groups: usize, bytes: usize) -> bool {
@@ -103,14 +97,15 @@ impl SpreadPolicy {
 
 impl Spread {
     /// `keys`: the key columns of input rows; those of groups come first.
-    pub(super) fn new(keys: &[usize], batch_rows: usize, pool: &Pool) -> Spread {
+    pub(super) fn new(keys: &[usize], batch_rows: usize, sizes: StateSizes, pool: &Pool) -> Spread {
         let group_keys = (0..keys.len()).collect();
         Spread {
             rows: SpreadInput::new(keys.to_vec(), PARTS, batch_rows, pool),
             groups: Partitioner::new(group_keys, PARTS, Purpose::Spread, batch_rows, pool),
             parts: (0..PARTS).map(|_| Part::default()).collect(),
             charge: BatchCharge::new(pool),
-            part_rows: PART_ROWS_MIN,
+            part_rows: sizes.group_early_rows,
+            part_rows_min: sizes.group_early_rows,
             due: None,
         }
     }
@@ -221,7 +216,7 @@ impl Spread {
 
     /// Whether grouping a part early left most of its rows, the last time.
     pub(super) fn reduces_little(&self) -> bool {
-        self.part_rows > PART_ROWS_MIN
+        self.part_rows > self.part_rows_min
     }
 
     /// The first part in which something waits.

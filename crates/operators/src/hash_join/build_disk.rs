@@ -5,11 +5,7 @@
 //! that come across the new partitions write new rows of theirs as well; those that they hold
 //! already go when they are asked in turn, or at the end.
 
-use super::{
-    HashJoinSpec,
-    partitions::{PARTITIONS, PartitionWriters, partitions},
-    shared::BuildPart,
-};
+use super::{HashJoinSpec, partitions::PartitionWriters, shared::BuildPart};
 use crate::dynamic_filters::JoinFilterSetter;
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -60,7 +56,7 @@ impl BuildDisk {
     ) -> BuildDisk {
         let types = spec.columns(spec.build_keys.len());
         BuildDisk {
-            writers: PartitionWriters::new(types, 0, space, pool),
+            writers: PartitionWriters::new(types, (spec.sizes.join_partitions, 0), space, pool),
             keys: filters.iter().map(|it| SpilledKey::new(it.key, rows, pool)).collect(),
             memory_bytes: AtomicUsize::new(0),
             memory_rows: AtomicUsize::new(0),
@@ -74,10 +70,10 @@ impl BuildDisk {
     ///
     /// Out of memory.
     pub(super) fn choose<'a>(&self, parts: impl Iterator<Item = &'a mut BuildPart>) -> Result<()> {
-        let mut rows = [0; PARTITIONS];
+        let mut rows = vec![0; self.writers.count()];
         for part in parts {
             part.rows.sample_keys(|keys, count| {
-                let targets = partitions(keys, count, 0)?;
+                let targets = self.writers.partitions(keys, count)?;
                 targets.iter().for_each(|it| rows[*it as usize] += 1);
                 Ok(())
             })?;
@@ -86,7 +82,7 @@ impl BuildDisk {
         let mut on_disk = self.writers.on_disk();
         let is_on_disk = |it: &usize| on_disk.contains(*it);
         let (known, mut others): (Vec<usize>, Vec<usize>) =
-            (0..PARTITIONS).filter(|it| rows[*it] > 0).partition(is_on_disk);
+            (0..rows.len()).filter(|it| rows[*it] > 0).partition(is_on_disk);
         let mut gone: usize = known.iter().map(|it| rows[*it]).sum();
         others.sort_by_key(|it| std::cmp::Reverse(rows[*it]));
         for partition in others {

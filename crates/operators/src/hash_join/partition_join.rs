@@ -14,7 +14,7 @@
 use super::{
     HashJoinSpec,
     build_rows::BuildRows,
-    partitions::{PartitionSet, PartitionWriters},
+    partitions::PartitionWriters,
     shared::BuildTables,
     spill::{Claimed, SpilledPartition},
 };
@@ -33,9 +33,6 @@ const ROWS_MIN: usize = 4 << 10;
 
 /// What joining takes beside the build rows: two readers, and small tables.
 const EXTRA_BYTES: usize = 1 << 20;
-
-/// Where operators spill for tests, partitions with more build rows are split.
-const ROWS_MAX_SPILL_ALWAYS: usize = if cfg!(test) { 8 } else { 1 << 10 };
 
 /// What every join of a partition uses.
 pub(super) struct PartitionContext {
@@ -107,7 +104,7 @@ pub(super) enum PartitionStep {
 impl PartitionContext {
     pub(super) fn new(spec: &Arc<HashJoinSpec>, cx: &OperatorContext) -> PartitionContext {
         let (rows_min, rows_max) = match cx.task.spill_always {
-            true => (ROWS_MAX_SPILL_ALWAYS / 2, ROWS_MAX_SPILL_ALWAYS),
+            true => (spec.sizes.join_split_rows / 2, spec.sizes.join_split_rows),
             false => (ROWS_MIN, usize::MAX),
         };
         PartitionContext {
@@ -130,8 +127,13 @@ impl PartitionContext {
             true => self.spec.columns(self.spec.build_keys.len()),
             false => self.spec.stored_probe_types(),
         };
-        let writers = PartitionWriters::new(types, level, &self.space, &self.pool);
-        writers.open(PartitionSet::ALL)?;
+        let writers = PartitionWriters::new(
+            types,
+            (self.spec.sizes.join_partitions, level),
+            &self.space,
+            &self.pool,
+        );
+        writers.open_all()?;
         Ok(writers)
     }
 }

@@ -17,9 +17,6 @@ use volley_state::{
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 
-/// Partitions of each level: their writers take 2 MiB.
-pub(super) const PARTITIONS: usize = if cfg!(test) { 4 } else { 16 };
-
 /// Some of the partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PartitionSet(u32);
@@ -41,7 +38,10 @@ pub(super) struct PartitionWriters {
 }
 
 impl PartitionSet {
-    pub(super) const ALL: PartitionSet = PartitionSet((1 << PARTITIONS) - 1);
+    /// The first `count` partitions, which are at most 32.
+    pub(super) fn first(count: usize) -> PartitionSet {
+        PartitionSet(((1u64 << count.min(32)) - 1) as u32)
+    }
 
     pub(super) fn contains(self, partition: usize) -> bool {
         self.0 >> partition & 1 == 1
@@ -52,20 +52,12 @@ impl PartitionSet {
     }
 }
 
-/// The partition of every row by its keys.
-///
-/// # Errors
-///
-/// What a lazy key's loader reports.
-pub(super) fn partitions(keys: &[Vector], rows: usize, level: u32) -> Result<Vec<u32>> {
-    partitions_of(keys, rows, PARTITIONS, Purpose::Spill(level))
-}
-
 impl PartitionWriters {
-    /// Writers of rows of `types`; no partition is on disk yet. They are charged to `pool`.
+    /// Writers of rows of `types` in `count` partitions, none of them on disk yet. They are charged
+    /// to `pool`.
     pub(super) fn new(
         types: Vec<Type>,
-        level: u32,
+        (count, level): (usize, u32),
         space: &SpillSpace,
         pool: &Pool,
     ) -> PartitionWriters {
@@ -76,9 +68,32 @@ impl PartitionWriters {
             space: space.clone(),
             pool: pool.clone(),
             on_disk: AtomicU32::new(0),
-            writers: (0..PARTITIONS).map(|_| Mutex::default()).collect(),
+            writers: (0..count).map(|_| Mutex::default()).collect(),
             failure: Mutex::default(),
         }
+    }
+
+    /// How many partitions there are.
+    pub(super) fn count(&self) -> usize {
+        self.writers.len()
+    }
+
+    /// The partition of every row by its keys.
+    ///
+    /// # Errors
+    ///
+    /// What a lazy key's loader reports.
+    pub(super) fn partitions(&self, keys: &[Vector], rows: usize) -> Result<Vec<u32>> {
+        partitions_of(keys, rows, self.count(), Purpose::Spill(self.level))
+    }
+
+    /// Opens all partitions.
+    ///
+    /// # Errors
+    ///
+    /// As [`SpillWriter::new`].
+    pub(super) fn open_all(&self) -> Result<()> {
+        self.open(PartitionSet::first(self.count()))
     }
 
     /// Writes no rows with a null in one of `keys`.
@@ -98,7 +113,7 @@ impl PartitionWriters {
     ///
     /// As [`SpillWriter::new`].
     pub(super) fn open(&self, partitions: PartitionSet) -> Result<()> {
-        for partition in (0..PARTITIONS).filter(|it| partitions.contains(*it)) {
+        for partition in (0..self.count()).filter(|it| partitions.contains(*it)) {
             let mut slot = lock(&self.writers[partition]);
             if !self.on_disk().contains(partition) {
                 *slot = Some(SpillWriter::new(&self.space, &self.types, &self.pool)?);
@@ -116,18 +131,18 @@ impl PartitionWriters {
     /// As [`SpillWriter::write`], also when another driver came across it.
     pub(super) fn write(&self, batch: &Batch, keys: &[Vector]) -> Result<Option<Batch>> {
         let on_disk = self.on_disk();
-        let mut targets = partitions(keys, batch.rows(), self.level)?;
+        let mut targets = self.partitions(keys, batch.rows())?;
         for target in targets.iter_mut().filter(|it| !on_disk.contains(**it as usize)) {
-            *target = PARTITIONS as u32;
+            *target = self.count() as u32;
         }
         for key in &self.unmatched_nulls {
             let decoded = Decoded::new(&keys[*key])?;
             let Some(nulls) = decoded.nulls() else { continue };
             let rows = targets.iter_mut().enumerate().filter(|(row, _)| nulls.is_null(*row));
-            rows.for_each(|(_, target)| *target = PARTITIONS as u32);
+            rows.for_each(|(_, target)| *target = self.count() as u32);
         }
         let mut others = None;
-        for (partition, rows) in split_by_targets(batch, &targets, PARTITIONS + 1) {
+        for (partition, rows) in split_by_targets(batch, &targets, self.count() + 1) {
             match self.writers.get(partition) {
                 Some(slot) => self.write_to(slot, &rows)?,
                 None => others = Some(rows),
@@ -162,7 +177,7 @@ impl PartitionWriters {
             metrics.add(SPILLED_BYTES, run.bytes());
             Ok(Some(run))
         };
-        (0..PARTITIONS).map(finish).collect()
+        (0..self.count()).map(finish).collect()
     }
 
     fn fail(&self, error: &Error) {

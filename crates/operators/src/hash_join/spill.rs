@@ -132,7 +132,9 @@ impl SpilledJoin {
         resident: BuildTables,
         cx: &BuildContext,
     ) -> Result<SpilledJoin> {
-        let probe = PartitionWriters::new(spec.stored_probe_types(), 0, &cx.space, &cx.pool);
+        let partitions = (spec.sizes.join_partitions, 0);
+        let types = spec.stored_probe_types();
+        let probe = PartitionWriters::new(types, partitions, &cx.space, &cx.pool);
         let keys = 0..spec.partition_keys();
         let probe = probe.without_nulls(keys.filter(|it| !spec.nulls_equal[*it]).collect());
         let mut on_disk = PartitionSet::default();

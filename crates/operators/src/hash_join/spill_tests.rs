@@ -1,6 +1,6 @@
 //! Joins whose build side does not fit in memory, in tasks.
 
-use super::partitions::{PartitionSet, PartitionWriters};
+use super::partitions::PartitionWriters;
 use crate::test_kit::{Manners, SETUPS, TestTables, operator_context, run_limited};
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
@@ -127,9 +127,9 @@ fn rows_without_a_key_are_not_written_where_they_match_nothing() {
     let values: Vec<Value> = (0..90).map(value).collect();
     let batch = Batch::new(vec![Vector::from_values(Type::BigInt, &values)], values.len());
     for (without, written) in [(vec![], 90), (vec![0], 60)] {
-        let writers = PartitionWriters::new(vec![Type::BigInt], 0, &cx.task.spill, &cx.pool);
+        let writers = PartitionWriters::new(vec![Type::BigInt], (4, 0), &cx.task.spill, &cx.pool);
         let writers = writers.without_nulls(without);
-        writers.open(PartitionSet::ALL).unwrap();
+        writers.open_all().unwrap();
         let others = writers.write(&batch, batch.columns()).unwrap();
         assert_eq!(others.map_or(0, |it| it.rows()), 90 - written);
         let runs = writers.finish(&cx.metrics).unwrap();

@@ -11,7 +11,7 @@ use volley_exec::TaskContext;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::JoinKind;
 use volley_state::{
-    BatchCharge, Waiters, charge::queue_bytes, compact::own_batch, spill::SpillWriter,
+    BatchCharge, Cuts, Waiters, charge::queue_bytes, compact::own_batch, spill::SpillWriter,
 };
 use volley_vector::Batch;
 use volley_wire::Encoder;
@@ -81,7 +81,7 @@ impl Cutter {
             waiters: Waiters::default(),
             space: task.spill.clone(),
             pool: pool.clone(),
-            cuts_everything: task.spill_always || cfg!(test),
+            cuts_everything: task.spill_always || task.sizes.cuts == Cuts::Small,
         }
     }
 

@@ -12,14 +12,13 @@ use volley_state::{
 use volley_types::Type;
 use volley_vector::Batch;
 
-/// The most runs that are merged at once; a reader takes a quarter of a MiB.
-const FAN_IN: usize = if cfg!(test) { 4 } else { 32 };
-
 /// Runs in the order of their rows, and what becomes of them.
 pub(super) struct Runs {
     types: Vec<Type>,
     keys: Vec<SortKey>,
     batch_rows: usize,
+    /// The most runs that are merged at once.
+    fan_in: usize,
     pool: Pool,
     space: SpillSpace,
     metrics: Arc<OperatorMetrics>,
@@ -52,6 +51,7 @@ impl Runs {
             types: types.to_vec(),
             keys: keys.to_vec(),
             batch_rows: cx.task.batch_rows,
+            fan_in: cx.task.sizes.merge_fan_in,
             pool: cx.pool.clone(),
             space: cx.task.spill.clone(),
             metrics: Arc::clone(&cx.metrics),
@@ -109,13 +109,13 @@ impl Runs {
     /// of them. Rows with equal keys stay in order, because the new run takes their place; the next
     /// merge is of the runs behind it, so that each is written again about equally often.
     fn start(&mut self) -> Result<Merge> {
-        let too_many = self.runs.len().saturating_sub(FAN_IN);
+        let too_many = self.runs.len().saturating_sub(self.fan_in);
         if self.place + 1 >= self.runs.len() {
             self.place = 0;
         }
         let range = match too_many {
             0 => 0..self.runs.len(),
-            _ => self.place..self.runs.len().min(self.place + FAN_IN.min(too_many + 1)),
+            _ => self.place..self.runs.len().min(self.place + self.fan_in.min(too_many + 1)),
         };
         // A run's file goes with its last reader.
         let runs: Vec<SpillRun> = self.runs.drain(range).collect();

@@ -27,12 +27,6 @@ use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 /// What a call is taken to need per row, beside the arranged columns.
 const CALL_BYTES_PER_ROW: usize = 16;
 
-/// More rows are spread over parts, if they may come in any order of their partitions.
-const SPREAD_ROWS: usize = if cfg!(test) { 30 } else { 1 << 20 };
-
-/// Fewer bytes are not worth a file for each part.
-const SPREAD_BYTES_MIN: usize = if cfg!(test) { 1 } else { 8 << 20 };
-
 /// While rows are spread, they may take more than they did: this part of the memory for giving
 /// memory back.
 const SPREAD_SHARE: usize = 4;
@@ -597,7 +591,7 @@ impl Operator for WindowOperator {
         }
         let mut batches = std::mem::take(batches);
         self.collect(&mut batches, input)?;
-        if self.spreads && self.rows > SPREAD_ROWS {
+        if self.spreads && self.rows > self.cx.task.sizes.window_rows {
             batches = self.spread(batches)?;
         }
         self.phase = Phase::Collect(batches);
@@ -652,7 +646,7 @@ impl Spill for WindowOperator {
     fn spill(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Collect(mut batches) => {
-                let is_large = self.charge.bytes() >= SPREAD_BYTES_MIN;
+                let is_large = self.charge.bytes() >= self.cx.task.sizes.window_bytes;
                 if self.spreads && is_large && !batches.is_empty() {
                     batches = self.spread(batches)?;
                 }

@@ -25,11 +25,8 @@ use volley_state::{
 };
 use volley_vector::Batch;
 
-/// The parts, a power of two. Ten million rows make parts whose order fits the caches.
-const PARTS: usize = if cfg!(test) { 8 } else { 64 };
-
-/// With rows in fewer parts, splitting is not worth it.
-const PARTS_MIN: usize = PARTS / 4;
+/// With rows in fewer parts than this fraction of all, splitting is not worth it.
+const PARTS_SHARE: usize = 4;
 
 /// Rows by part.
 pub(super) struct Parts {
@@ -69,8 +66,13 @@ impl Parts {
     pub(super) fn new(spec: &WindowSpec, bytes_per_row: usize, cx: &OperatorContext) -> Parts {
         let keys = spec.partition_by.clone();
         Parts {
-            input: SpreadInput::new(keys, PARTS, cx.task.batch_rows, &cx.pool),
-            parts: (0..PARTS).map(|_| Part::default()).collect(),
+            input: SpreadInput::new(
+                keys,
+                cx.task.sizes.window_partitions,
+                cx.task.batch_rows,
+                &cx.pool,
+            ),
+            parts: (0..cx.task.sizes.window_partitions).map(|_| Part::default()).collect(),
             reading: None,
             charge: BatchCharge::new(&cx.pool),
             ahead: cx.pool.promise(),
@@ -127,7 +129,8 @@ impl Parts {
 
     /// Whether rows are in many parts, as far as they were split.
     pub(super) fn is_spread(&self) -> bool {
-        self.parts.iter().filter(|it| it.rows > 0 || it.run.is_some()).count() >= PARTS_MIN
+        self.parts.iter().filter(|it| it.rows > 0 || it.run.is_some()).count()
+            >= self.parts.len() / PARTS_SHARE
     }
 
     /// Whether some rows were written.
@@ -190,7 +193,8 @@ impl Parts {
         let goal = self.charge.bytes() / 2;
         while self.charge.bytes() > goal {
             let can_go = |it: &usize| self.parts[*it].rows > 0 && self.reading != Some(*it);
-            let largest = (0..PARTS).filter(can_go).max_by_key(|it| self.parts[*it].rows);
+            let largest =
+                (0..self.parts.len()).filter(can_go).max_by_key(|it| self.parts[*it].rows);
             let Some(index) = largest else { break };
             self.write(index)?;
         }

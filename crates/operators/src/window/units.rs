@@ -14,13 +14,10 @@ use std::{sync::Arc, task::Waker};
 use volley_error::{Error, ErrorKind, Result};
 use volley_exec::{Operator, OperatorContext, Spill, Step, StepContext};
 use volley_state::{
-    BatchCharge,
+    BatchCharge, Cuts,
     compact::{compact_batch, own_batch},
 };
 use volley_vector::{Batch, Comparator, comparator};
-
-/// Partitions are combined until they have this number of rows.
-const UNIT_ROWS: usize = if cfg!(test) { 50 } else { 64 << 10 };
 
 /// A partition is processed in segments if it takes more than this fraction of the limit, shared by
 /// drivers, or this many bytes if rows were sorted on disk.
@@ -241,7 +238,9 @@ impl Units {
         let start = border.unwrap_or(0);
         self.open.keep(batch.slice(start, batch.rows() - start))?;
         let is_large = self.is_large();
-        if self.whole.rows > 0 && (is_large || self.whole.rows >= UNIT_ROWS) {
+        if self.whole.rows > 0
+            && (is_large || self.whole.rows >= self.cx.task.sizes.window_batch_rows)
+        {
             return Ok(self.take());
         }
         if is_large {
@@ -273,7 +272,8 @@ impl Units {
         let is_large = match self.cuts_everything() {
             true => self.open.rows > TEST_ROWS.0,
             false => {
-                let rows_max = if self.streams() { UNIT_ROWS } else { usize::MAX };
+                let rows_max =
+                    if self.streams() { self.cx.task.sizes.window_batch_rows } else { usize::MAX };
                 self.open.rows > rows_max || self.open.charge.bytes() > self.large_bytes()
             }
         };
@@ -298,7 +298,7 @@ impl Units {
     }
 
     fn cuts_everything(&self) -> bool {
-        cfg!(test) || self.cx.task.spill_always
+        self.cx.task.sizes.cuts == Cuts::Small || self.cx.task.spill_always
     }
 
     fn start_pieces(&mut self) -> Result<()> {
@@ -308,7 +308,7 @@ impl Units {
                 let row_bytes = self.open.charge.bytes() / self.open.rows;
                 let bytes = self.large_bytes().min(LARGE_BYTES_MAX) / PIECES;
                 let rows = (bytes / row_bytes.max(1)).max(1);
-                if self.streams() { rows.min(UNIT_ROWS) } else { rows }
+                if self.streams() { rows.min(self.cx.task.sizes.window_batch_rows) } else { rows }
             }
         };
         let mut pieces = Pieces::new(&self.spec, &self.plan, piece_rows, &self.cx)?;

@@ -15,7 +15,8 @@
 //! emits its groups with the next step.
 
 use super::{
-    Accumulator, Disk, HashAggregation, Phase, Spread, Target, Waiting, accumulators, copied_bytes,
+    Accumulator, Disk, HashAggregation, Phase, Spread, SpreadPolicy, Target, Waiting, accumulators,
+    copied_bytes,
 };
 use volley_error::Result;
 use volley_exec::Spill;
@@ -139,7 +140,7 @@ impl HashAggregation {
         self.disk = Some(disk);
         self.table.clear();
         if let Some(policy) = &mut self.spread_policy {
-            *policy = Default::default();
+            *policy = SpreadPolicy::new(self.sizes.group_table_bytes);
         }
         Ok(())
     }
