@@ -54,6 +54,11 @@ impl<'a> Input<'a> {
         self.rest.is_empty()
     }
 
+    /// What was not read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or_else(too_short)?;
         self.rest = rest;
@@ -66,6 +71,10 @@ impl<'a> Input<'a> {
 
     pub(crate) fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn i32(&mut self) -> Result<i32> {
+        self.array().map(i32::from_le_bytes)
     }
 
     fn numbers(&mut self, len: usize) -> Result<Vec<u32>> {

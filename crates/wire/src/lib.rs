@@ -1,5 +1,5 @@
 //! Serializes batches: in the engine's own format, for spill files; and as pages between tasks, in
-//! formats behind one trait ([`PageFormat`]).
+//! formats behind one trait ([`PageFormat`]); and as Presto's pages ([`presto_page`]).
 //!
 //! The format of spill files:
 //!
@@ -40,6 +40,7 @@ mod size;
 mod decode;
 mod page;
 mod native;
+pub mod presto_page;
 #[cfg(test)]
 mod tests;
 

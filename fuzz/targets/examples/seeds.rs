@@ -1,13 +1,17 @@
 //! Makes `fuzz/corpus/spill`: a few random batches of each list of types.
+//! Makes `fuzz/corpus/presto_page`: likewise, in each compression.
 //! Makes `fuzz/corpus/codec`: a random column of each type in every codec that can hold it.
 //! Makes `fuzz/corpus/plan`: the plans of `fuzz/corpus/sql` that are small and have nodes or
 //! functions that no other has.
 
 use std::{collections::HashSet, error::Error, fs, path::Path};
 use volley_codec::{CodecId, Options};
-use volley_fuzz_targets::{codec_types, lowered, plan_content, spill_types};
+use volley_fuzz_targets::{codec_types, lowered, page_types, plan_content, spill_types};
 use volley_vector::{Batch, random::Generator};
-use volley_wire::encode;
+use volley_wire::{
+    encode,
+    presto_page::{PageCompression, PageFormat, write_page},
+};
 
 /// Rows of the batches.
 const ROWS: [usize; 4] = [0, 1, 9, 40];
@@ -18,6 +22,7 @@ const PLAN_BYTES_MAX: usize = 2500;
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     batches(&corpus.join("spill"))?;
+    pages(&corpus.join("presto_page"))?;
     columns(&corpus.join("codec"))?;
     plans(&corpus.join("sql"), &corpus.join("plan"))
 }
@@ -30,6 +35,21 @@ fn batches(folder: &Path) -> Result<(), Box<dyn Error>> {
             let columns = types.iter().map(|it| random.vector(it, rows)).collect();
             let mut bytes = vec![u8::try_from(index)?];
             encode(&Batch::new(columns, rows).loaded()?, &mut bytes)?;
+            fs::write(folder.join(format!("{index}_{rows}")), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn pages(folder: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
+    let mut random = Generator::new(3);
+    for (index, types) in page_types().iter().enumerate() {
+        for (rows, number) in ROWS.into_iter().zip([0, 1, 2, 3]) {
+            let mut bytes = vec![u8::try_from(index)?, number];
+            let compression = PageCompression::ALL[usize::from(number)];
+            let format = PageFormat { compression, ..PageFormat::default() };
+            write_page(&random.batch(types, rows), &format, &mut bytes)?;
             fs::write(folder.join(format!("{index}_{rows}")), bytes)?;
         }
     }

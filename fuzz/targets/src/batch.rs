@@ -1,9 +1,12 @@
-//! Batches as bytes, as spill files hold them.
+//! Batches as bytes, as spill files and Presto's pages hold them.
 
 use crate::{ROWS_MAX, look_at};
 use std::sync::LazyLock;
 use volley_types::{Field, Type};
-use volley_wire::{decode, encode};
+use volley_wire::{
+    decode, encode,
+    presto_page::{PageCompression, PageFormat, PageReader, write_page},
+};
 
 static TYPES: LazyLock<Vec<Vec<Type>>> = LazyLock::new(|| {
     let decimal = Type::Decimal { precision: 30, scale: 2 };
@@ -44,5 +47,47 @@ pub fn spill(bytes: &[u8]) {
     for (a, b) in batch.columns().iter().zip(decoded.iter().flat_map(|it| it.columns())) {
         // As texts: NaN is not equal to itself as a Rust number.
         assert_eq!(format!("{:?}", a.to_values()), format!("{:?}", b.to_values()));
+    }
+}
+
+static PAGE_TYPES: LazyLock<Vec<Vec<Type>>> = LazyLock::new(|| {
+    let row = Type::row([Field::new("a", Type::Integer), Field::new("b", Type::Varchar)]);
+    vec![
+        vec![Type::BigInt, Type::Varchar],
+        vec![Type::Boolean, Type::TinyInt, Type::SmallInt, Type::Unknown],
+        vec![Type::Real, Type::Double, Type::decimal(30, 2)],
+        vec![Type::Date, Type::Time, Type::Timestamp, Type::Varbinary],
+        vec![Type::array(Type::array(row.clone()))],
+        vec![Type::map(Type::Varchar, Type::BigInt), row],
+    ]
+});
+
+/// The lists of types whose pages [`presto_page`] reads; the first byte says which.
+pub fn page_types() -> &'static [Vec<Type>] {
+    &PAGE_TYPES
+}
+
+/// Reads pages of Presto; the second byte says how they are compressed. What is read is the same
+/// after it was written.
+pub fn presto_page(bytes: &[u8]) {
+    let Some(([first, second], bytes)) = bytes.split_first_chunk() else { return };
+    let types = &PAGE_TYPES[usize::from(*first) % PAGE_TYPES.len()];
+    let compression = PageCompression::ALL[usize::from(*second) % PageCompression::ALL.len()];
+    let format = PageFormat { compression, has_checksum: true, uncompressed_bytes_max: 1 << 20 };
+    for batch in PageReader::new(bytes, types, format).flatten() {
+        let valid = batch.validate();
+        assert!(valid.is_ok(), "invalid batch: {valid:?}");
+        if batch.rows() > ROWS_MAX {
+            return;
+        }
+        look_at(&batch);
+        let mut again = Vec::new();
+        let written = write_page(&batch, &format, &mut again);
+        assert!(written.is_ok(), "not written: {written:?}");
+        let read: Vec<_> = PageReader::new(&again, types, format).flatten().collect();
+        assert_eq!(read.len(), 1);
+        for (a, b) in batch.columns().iter().zip(read.iter().flat_map(|it| it.columns())) {
+            assert_eq!(format!("{:?}", a.to_values()), format!("{:?}", b.to_values()));
+        }
     }
 }

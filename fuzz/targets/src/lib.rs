@@ -5,6 +5,7 @@
 //! orc       likewise
 //! csv, json a file
 //! spill     the bytes of a batch
+//! presto_page  pages of Presto
 //! codec     the bytes of a column of a segment
 //! sql       a text: parsed, bound, optimized, lowered; not run
 //! cast      a text, cast to every type and back
@@ -23,7 +24,7 @@ mod plan;
 mod query;
 mod text;
 
-pub use batch::{spill, spill_types};
+pub use batch::{page_types, presto_page, spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
 pub use orc::orc;
@@ -46,7 +47,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
@@ -56,6 +57,7 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("plan", plan),
     ("codec", codec),
     ("orc", orc),
+    ("presto_page", presto_page),
 ];
 
 /// What a reader may charge, in bytes.

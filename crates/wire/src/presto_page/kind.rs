@@ -1,0 +1,81 @@
+//! Which block a type is stored in.
+
+use volley_error::{Error, Result};
+use volley_types::{PhysicalType, Type};
+
+/// The blocks that hold values of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Byte,
+    Short,
+    Int,
+    Long,
+    Int128,
+    Variable,
+    Array,
+    Map,
+    Row,
+}
+
+impl BlockKind {
+    /// The block of values of `data_type`.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a type that Presto does not have.
+    pub(super) fn of(data_type: &Type) -> Result<BlockKind> {
+        Ok(match data_type {
+            Type::Unknown | Type::Boolean | Type::TinyInt => BlockKind::Byte,
+            Type::SmallInt => BlockKind::Short,
+            Type::Integer | Type::Real | Type::Date => BlockKind::Int,
+            Type::BigInt | Type::Double | Type::Time | Type::Timestamp => BlockKind::Long,
+            Type::Decimal { .. } => match data_type.physical() {
+                PhysicalType::I64 => BlockKind::Long,
+                _ => BlockKind::Int128,
+            },
+            Type::Varchar | Type::Varbinary => BlockKind::Variable,
+            Type::Array(_) | Type::FixedArray(_) => BlockKind::Array,
+            Type::Map(_) => BlockKind::Map,
+            Type::Row(_) => BlockKind::Row,
+            // Such as JSON, whose values are the same bytes in Presto.
+            Type::Custom(custom) if custom.storage().physical() == PhysicalType::View => {
+                BlockKind::Variable
+            }
+            _ => {
+                let message = format!("values of type {data_type} in Presto's pages");
+                return Err(Error::unsupported(message));
+            }
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            BlockKind::Byte => "BYTE_ARRAY",
+            BlockKind::Short => "SHORT_ARRAY",
+            BlockKind::Int => "INT_ARRAY",
+            BlockKind::Long => "LONG_ARRAY",
+            BlockKind::Int128 => "INT128_ARRAY",
+            BlockKind::Variable => "VARIABLE_WIDTH",
+            BlockKind::Array => "ARRAY",
+            BlockKind::Map => "MAP",
+            BlockKind::Row => "ROW",
+        }
+    }
+}
+
+/// The bit of the sign in the upper half of a 128-bit number of a page.
+const SIGN: u128 = 1 << 127;
+
+/// A long decimal as Presto stores it: sign and magnitude.
+pub(super) fn to_sign_magnitude(value: i128) -> [u8; 16] {
+    let sign = if value < 0 { SIGN } else { 0 };
+    (value.unsigned_abs() | sign).to_le_bytes()
+}
+
+/// The number of a sign and a magnitude.
+pub(super) fn from_sign_magnitude(bytes: [u8; 16]) -> i128 {
+    let bits = u128::from_le_bytes(bytes);
+    // Below 2^127 without the bit of the sign.
+    let magnitude = (bits & !SIGN) as i128;
+    if bits & SIGN == 0 { magnitude } else { -magnitude }
+}
